@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Puts the parts in src/ together into llmbench.hpp, the one header that users take.
+"""Puts the parts in src/ together into llmbench.hpp, the one header that users take, and those in
+src/extensions/NAME/ into extensions/llmbench_NAME.hpp, which some take beside it.
 
-    ci/assemble.py                 writes llmbench.hpp
-    ci/assemble.py --check         exits with 1 where llmbench.hpp is not what src/ gives, and says
+    ci/assemble.py                 writes llmbench.hpp and the extensions
+    ci/assemble.py --check         exits with 1 where one of them is not what src/ gives, and says
                                    in which part the first difference lies
     ci/assemble.py --embed DIR     writes the files that parts embed (style.css as style.css.inc)
-                                   below DIR, for a compiler that reads the parts themselves
+                                   below DIR, for a compiler that reads the parts themselves, and
+                                   llmbench_NAME.hpp, which includes an extension's parts there
 
 A part begins with what the table of contents says of it, and with what it includes:
 
@@ -39,31 +41,32 @@ FLOORS = {
     "core/dialects": "C",
     "core/answers": "C",
     "core/measured": "C",
-    "core/history": "C",
     "core/judging": "C",
     "core/described": "C",
-    "core/comparing": "C",
     "core/files": "C",
     "core/traffic": "C",
     "core/capacity": "C",
     "core/planning": "C",
-    "core/others": "C",
-    "core/simulated": "C",
     "core/figures": "C",
     "core/stored": "C",
     "core/reports": "C",
     "core/reports/page": "C",
     "core/bodies": "E",
     "effects/system": "E",
-    "effects/history": "E",
     "effects/net": "E",
     "effects/load": "E",
-    "effects/simulated": "E",
     "effects/targets": "E",
     "effects/gates": "E",
     "effects": "E",
 }
 ZONES = "ACE"  # in the order in which src/llmbench.hpp says "Part one", "Part two", "Part three"
+
+# src/extensions/NAME.hpp is the root of an extension, and its parts are below src/extensions/NAME/:
+# they may use all that llmbench.hpp has, and nothing there may use them. They have no floors. Those
+# of declarations are reached before `#if defined(LLMBENCH_IMPLEMENT_EXTENSIONS)`; below core/ the core's rules
+# hold.
+EXTENSIONS = "extensions"
+PROGRAM = "program"  # compiled beside the header, no part of it
 
 # Every file with gates pays for what api/ includes. The core does no I/O, knows no clock and has no
 # threads, and its includes are where it would show.
@@ -92,13 +95,14 @@ def without_blank_ends(lines):
 class Part:
     """One file of src/, taken apart."""
 
-    def __init__(self, src, name):
+    def __init__(self, src, name, zone=None):
         self.name = name
         folder = str(Path(name).parent)
-        if folder not in FLOORS:
+        self.extension = extension_of(name)
+        if not self.extension and folder not in FLOORS:
             raise Refused(f"{name} is on no floor: {folder} is not among those of ci/assemble.py")
-        self.floor = list(FLOORS).index(folder)
-        self.zone = FLOORS[folder]
+        self.floor = 0 if self.extension else list(FLOORS).index(folder)
+        self.zone = zone or FLOORS[folder]
         self.embeds = []  # files that stand in the part as a literal
         lines = (src / name).read_text().splitlines()
         if "#pragma once" not in lines or not lines[0].startswith("// "):
@@ -134,7 +138,7 @@ class Part:
             if self.zone == "A" and header not in API_MAY_INCLUDE:
                 raise Refused(f"{self.name} includes <{header}>, "
                               "which every file with gates would pay for")
-            if self.name.startswith("core/") and CORE_MAY_NOT_INCLUDE.fullmatch(header):
+            if re.match(rf"(?:{EXTENSIONS}/\w+/)?core/", self.name) and CORE_MAY_NOT_INCLUDE.fullmatch(header):
                 raise Refused(f"{self.name} includes <{header}>: the core does no I/O, knows no "
                               "clock and has no threads")
 
@@ -166,19 +170,38 @@ def literal(src, name):
     return f'R"{kind}(\n{text}){kind}"'
 
 
-def read_parts(src):
-    """All parts that src/llmbench.hpp reaches, in the order of the floors; on one floor as the
-    includes reach them, depth first, so that each stands below what it uses."""
+def extension_of(name):
+    """The extension that a part belongs to, or None."""
+    below = Path(name).parts
+    return below[1] if below[0] == EXTENSIONS and len(below) > 2 else None
+
+
+def read_parts(src, root=ROOT, of_header=()):
+    """All parts that a root reaches, in the order of the floors; on one floor as the includes reach
+    them, depth first, so that each stands below what it uses. `of_header` are the names of those
+    that llmbench.hpp has, where the root is an extension's."""
     order, parts, trail = [], {}, []
+    extension = Path(root).stem if root != ROOT else None
+    zone = "A" if extension else None
 
     def reach(name, user):
+        other = extension_of(name)
+        if other != extension and other:
+            raise Refused(f"{user} includes {name}: only {EXTENSIONS}/{other}.hpp may")
+        if extension and not other:
+            if name not in of_header:
+                raise Refused(f"{user} includes {name}, which llmbench.hpp does not have: what an "
+                              f"extension alone needs is below src/{EXTENSIONS}/{extension}/")
+            if zone == "A" and not name.startswith("api/"):
+                raise Refused(f"{user} includes {name}, which every file with gates would pay for")
+            return
         if name in trail:
             circle = ", which includes ".join(trail[trail.index(name):] + [name])
             raise Refused(f"the includes run in a circle: {circle}")
         if name not in parts:
             if not (src / name).is_file():
                 raise Refused(f"{user} includes {name}, which is not in src/")
-            parts[name] = Part(src, name)
+            parts[name] = Part(src, name, zone)
             trail.append(name)
             for used in parts[name].includes:
                 reach(used, name)
@@ -187,18 +210,21 @@ def read_parts(src):
         if user in parts and parts[name].floor > parts[user].floor:
             raise Refused(f"{user} includes {name}, whose floor comes after its own")
 
-    for line in (src / ROOT).read_text().splitlines():
+    for line in (src / root).read_text().splitlines():
+        if extension and re.match(r"#if.*\bLLMBENCH_IMPLEMENT_EXTENSIONS\b", line):
+            zone = "E"
         if quoted := QUOTED.match(line):
-            reach(quoted[1], ROOT)
-    reached = {ROOT, *parts, *(e for part in order for e in part.embeds)}
-    for path in sorted(src.rglob("*")):
+            reach(quoted[1], root)
+    reached = {root, *parts, *(e for part in order for e in part.embeds)}
+    for path in sorted((src / EXTENSIONS / extension if extension else src).rglob("*")):
         name = path.relative_to(src).as_posix()
-        if path.is_file() and name not in reached and path.suffix != ".md":
-            raise Refused(f"{name} is reached by nothing: no part includes it, nor does {ROOT}")
+        apart = not extension and Path(name).parts[0] in (EXTENSIONS, PROGRAM)
+        if path.is_file() and name not in reached and not apart and path.suffix != ".md":
+            raise Refused(f"{name} is reached by nothing: no part includes it, nor does {root}")
     order.sort(key=lambda part: part.floor)
-    for zone in ZONES:
-        for number, part in enumerate((p for p in order if p.zone == zone), 1):
-            part.tag = f"[{zone}{number}]"
+    for letter in ZONES:
+        for number, part in enumerate((p for p in order if p.zone == letter), 1):
+            part.tag = f"[{letter}{number}]"
     return order
 
 
@@ -247,15 +273,26 @@ def zone_text(parts, there):
     return out
 
 
-def put_together(src):
-    """The header as (lines, name of the part they come from)."""
-    parts = read_parts(src)
+def version_of(src):
+    """ 1.0.0-rc.1, after a blank, as its part states it; empty where a tree has no such part."""
+    path = src / "api" / "version.hpp"
+    stated = re.findall(r'^#define LLMBENCH_VERSION_(\w+) "?([^"\s]*)',
+                        path.read_text() if path.is_file() else "", re.MULTILINE)
+    pre = "".join(f"-{value}" for name, value in stated if name == "PRE" and value)
+    numbers = ".".join(value for name, value in stated if name != "PRE")
+    return f" {numbers}{pre}" if numbers else ""
+
+
+def put_together(src, root=ROOT, of_header=()):
+    """A header as (lines, name of the part they come from), and its parts."""
+    parts = read_parts(src, root, of_header)
     of_zone = {zone: [p for p in parts if p.zone == zone] for zone in ZONES}
     texts, there = {}, set()
     for zone in ZONES:
         texts[zone] = zone_text(of_zone[zone], there)
     numbers, done, out = iter(ZONES), set(), []
-    for i, line in enumerate((src / ROOT).read_text().splitlines()):
+    version = version_of(src)
+    for i, line in enumerate((src / root).read_text().splitlines()):
         quoted = QUOTED.match(line)
         if quoted:
             # The first include of a zone stands for all of it.
@@ -264,13 +301,26 @@ def put_together(src):
                 out += texts[zone]
             done.add(zone)
             continue
-        out.append(([line], ROOT))
+        out.append(([line if i else line.replace(":", f"{version}:", 1)], root))
         if i == 0:
-            out.append((["// Put together from src/ by ci/assemble.py: edit there, not here."], ROOT))
+            out.append((["// Put together from src/ by ci/assemble.py: edit there, not here."], root))
         if re.match(r"// Part \w+: ", line):
             contents = [f"//   {p.tag} {p.title}" for p in of_zone[next(numbers)]]
-            out.append((contents, ROOT))
+            out.append((contents, root))
     return out, parts
+
+
+def all_headers(src, header):
+    """What is put together: the path, the blocks and the parts of each. The core must not know an
+    extension, so it is read first and alone."""
+    blocks, parts = put_together(src)
+    made = [(header, blocks, parts)]
+    of_header = {part.name for part in parts}
+    for root in sorted((src / EXTENSIONS).glob("*.hpp")):
+        name = root.relative_to(src).as_posix()
+        path = header.parent / EXTENSIONS / f"llmbench_{root.stem}.hpp"
+        made.append((path, *put_together(src, name, of_header)))
+    return made
 
 
 def check(header, blocks):
@@ -298,19 +348,31 @@ def main():
     options.add_argument("--check", action="store_true", help="compare, write nothing")
     options.add_argument("--embed", type=Path, metavar="DIR", help="write embedded files alone")
     options.add_argument("--src", type=Path, default=project / "src", help="where the parts are")
-    options.add_argument("--header", type=Path, default=project / ROOT, help="what is put together")
+    options.add_argument("--header", type=Path, default=project / ROOT, help="what is put together; the extensions go beside it")
     options = options.parse_args()
     try:
-        blocks, parts = put_together(options.src)
+        made = all_headers(options.src, options.header)
         if options.embed:
-            for name in (e for part in parts for e in part.embeds):
+            for name in (e for _, _, parts in made for part in parts for e in part.embeds):
                 write_if_changed(options.embed / f"{name}.inc", literal(options.src, name) + "\n")
-        elif options.check:
-            if difference := check(options.header, blocks):
-                sys.exit(f"{difference}\nrun ci/assemble.py, or take the edit over into src/")
-        else:
-            text = "".join(line + "\n" for lines, _ in blocks for line in lines)
-            write_if_changed(options.header, text)
+            for header, _, _ in made[1:]:
+                of_parts = header.stem.removeprefix("llmbench_")
+                write_if_changed(options.embed / header.name,
+                                 f'#include "{EXTENSIONS}/{of_parts}.hpp"\n')
+            return
+        for header, blocks, _ in made:
+            if options.check:
+                if difference := check(header, blocks):
+                    sys.exit(f"{difference}\nrun ci/assemble.py, or take the edit over into src/")
+            else:
+                text = "".join(line + "\n" for lines, _ in blocks for line in lines)
+                write_if_changed(header, text)
+        there = {path for path, _, _ in made}
+        for path in sorted((options.header.parent / EXTENSIONS).glob("llmbench_*.hpp")):
+            if path not in there and options.check:
+                sys.exit(f"{path.name} is of no src/{EXTENSIONS}/: delete it")
+            if path not in there:
+                path.unlink()
     except Refused as why:
         sys.exit(f"ci/assemble.py: {why}")
 

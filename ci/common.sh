@@ -4,6 +4,13 @@
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
+# version: as the header states it, 1.0.0 or 1.0.0-rc.1
+version() {
+    awk '/^#define LLMBENCH_VERSION_/ { gsub(/"/, "")
+                                        v = v (v == "" || $3 == "" ? "" : $2 ~ /PRE$/ ? "-" : ".") $3 }
+         END { print v }' llmbench.hpp
+}
+
 say() { printf '\n== %s\n' "$*"; }
 die() { printf 'ci: %s\n' "$*" >&2; exit 1; }
 
@@ -62,6 +69,7 @@ need_compiler() {
     has_header asio.hpp || missing+=(libasio-dev)
     has_header doctest/doctest.h || missing+=(doctest-dev)
     has_header picojson.h picojson/picojson.h || missing+=(picojson-dev)
+    has_header CLI/CLI.hpp || missing+=(libcli11-dev)
     has_header openssl/ssl.h || missing+=(libssl-dev)
     install "${missing[@]}"
 }
@@ -100,13 +108,14 @@ clang_links() {
         "$1" -fsanitize=address,undefined -x c++ - -o /dev/null > /dev/null 2>&1
 }
 
-# configure DIRECTORY OPTION...: build/DIRECTORY, with ninja and ccache where they are there
+# configure DIRECTORY OPTION...: build/DIRECTORY, everything of ours but the fuzzers where OPTION says nothing
+# else, with ninja and ccache where they are there
 configure() {
     local directory=build/$1
     shift
     if has ninja && [[ ! -e $directory/CMakeCache.txt ]]; then set -- -G Ninja "$@"; fi
     if has ccache; then set -- -DCMAKE_CXX_COMPILER_LAUNCHER=ccache "$@"; fi
-    cmake -S . -B "$directory" "$@" > /dev/null
+    cmake -S . -B "$directory" -DLLMBENCH_BUILD_{TESTS,EXAMPLES,BENCH,PROGRAM}=ON "$@" > /dev/null
 }
 
 cores() { nproc 2> /dev/null || echo 2; }

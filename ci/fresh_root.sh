@@ -15,6 +15,8 @@ if [[ ${1:-} == --where-possible ]]; then
     option=("$1")
     shift
     cannot() { say "NOT SHOWN that the two commands work on a bare Debian: $1"; exit 0; }
+elif [[ ${1:-} == --* ]]; then
+    die "usage: ci/fresh_root.sh [--where-possible] [COMMAND...]"
 fi
 commands=("$@")
 if ((${#commands[@]} == 0)); then commands=("bash ci/demo.sh" "bash ci/test.sh"); fi

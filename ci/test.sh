@@ -54,8 +54,10 @@ for need in "${needs[@]}"; do "$need"; done
 # or compile although they must not, a header out of shape, consumers that cannot use it.
 # -O2 instead of CMake's -O3: a quarter less time to compile, and what most users have.
 leg gcc-build
-configure gcc "${common[@]}" -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG"
-targets=(--target llmbench_tests llmbench_tests_by_asio llmbench_simulated
+consumers=()
+if [[ $all ]]; then consumers=("-DLLMBENCH_CONSUMER_COMPILER=$clang"); fi
+configure gcc "${common[@]}" "${consumers[@]}" -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG"
+targets=(--target llmbench_tests llmbench_tests_by_asio llmbench_seeds
     llmbench_virtual_tests llmbench_live_tests outcomes_gates outcomes_own_main outcomes_no_doctest)
 if [[ $all ]]; then targets=(); fi
 cmake --build build/gcc --parallel "$(cores)" "${targets[@]}"
@@ -73,7 +75,7 @@ test_leg gcc-real gcc -L real
 other_builds() {
     chrt --idle --pid 0 "$BASHPID" || true
     local debug=(-DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_COMPILER="$clang"
-        -DLLMBENCH_BUILD_EXAMPLES=OFF -DLLMBENCH_BUILD_BENCH=OFF -DLLMBENCH_BUILD_TOOLS=OFF)
+        -DLLMBENCH_BUILD_EXAMPLES=OFF -DLLMBENCH_BUILD_BENCH=OFF -DLLMBENCH_BUILD_PROGRAM=OFF)
     # A second front end: what must compile, what must not, and the fuzzers. The tests themselves go
     # through it below, with sanitizers.
     configure clang "${common[@]}" "${debug[@]}" -DLLMBENCH_BUILD_FUZZERS=ON

@@ -1,6 +1,9 @@
-// Sessions of agents: graphs of model calls, written as lines and played by users and at a rate.
+// Sessions of agents: graphs of model calls, written as lines and played by users, at a rate and when they were recorded.
+// `llmbench convert` makes such lines of the recordings of other tools.
 #define LLMBENCH_MAIN
 #include "llmbench.hpp"
+#include "llmbench_simulated.hpp"
+#include "llmbench_sessions.hpp"
 
 #include <fstream>
 
@@ -14,8 +17,8 @@ const char* recorded() {
     std::ofstream file(path);
     for (int s = 0; s < 40; ++s) {
         const std::string begin = "{\"session\":\"s" + std::to_string(s) + "\",";
-        file << begin << R"("step":"plan","prompt_tokens":600,"output_tokens":40})" "\n"
-             << begin << R"("step":"look","after":["plan"],"prompt_tokens":200,"output_tokens":20,"label":"helper"})" "\n"
+        file << begin << R"("start":)" << 5 * s << R"(,"step":"plan","prompt_tokens":600,"output_tokens":40})" "\n"
+             << begin << R"("step":"look","after":["plan"],"keeps":["plan",100],"prompt_tokens":200,"output_tokens":20,"label":"helper"})" "\n"
              << begin << R"("step":"read","after":["plan"],"prompt_tokens":300,"output_tokens":20,"label":"helper"})" "\n"
              << begin << R"("step":"edit","after":["plan","look","read"],"wait":0.5,"keeps":["plan",600],)"
                          R"("prompt_tokens":900,"output_tokens":60})" "\n"
@@ -38,9 +41,17 @@ TEST_CASE("agents wait neither for their main line nor for their helpers") {
 
 TEST_CASE("sessions that begin at a rate") {
     gate({.target = simulated(),
-          .workload = sessions{.path = recorded(), .most_wait = 1_s},
+          .workload = sessions{.path = recorded(), .max_wait = 1_s},
           .arrivals = poisson(0.2_rps),
           .warmup = 10,
           .requests = 200,
+          .slos = {p50(ttft) <= 2_s}});
+}
+
+TEST_CASE("sessions that begin when they were recorded to") {
+    gate({.target = simulated(),
+          .workload = sessions{.path = recorded(), .max_wait = 1_s},
+          .arrivals = replay("agent_sessions.jsonl"),
+          .warmup = 20_s,
           .slos = {p50(ttft) <= 2_s}});
 }

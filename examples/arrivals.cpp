@@ -1,6 +1,7 @@
 // How requests come: in stages, by users who join one after the other, in bursts, within a cap.
 #define LLMBENCH_MAIN
 #include "llmbench.hpp"
+#include "llmbench_simulated.hpp"
 
 using namespace llmbench;
 

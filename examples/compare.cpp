@@ -3,6 +3,8 @@
 // to the first token. Takes a minute.
 #define LLMBENCH_MAIN
 #include "llmbench.hpp"
+#include "llmbench_compare.hpp"
+#include "llmbench_simulated.hpp"
 
 using namespace llmbench;
 

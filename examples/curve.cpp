@@ -2,6 +2,8 @@
 // engines of other batch sizes, in virtual time: some seconds. In your CI leave `.target` and `.baseline` out.
 #define LLMBENCH_MAIN
 #include "llmbench.hpp"
+#include "llmbench_compare.hpp"
+#include "llmbench_simulated.hpp"
 
 using namespace llmbench;
 

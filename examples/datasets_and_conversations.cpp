@@ -1,6 +1,7 @@
 // The traffic people really have: a dataset's prompts, a recorded trace, conversations.
 #define LLMBENCH_MAIN
 #include "llmbench.hpp"
+#include "llmbench_simulated.hpp"
 
 #include <string>
 

@@ -3,6 +3,7 @@
 #define LLMBENCH_NO_DOCTEST
 #define LLMBENCH_IMPLEMENT
 #include "llmbench.hpp"
+#include "llmbench_simulated.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,7 @@
 // Several workloads at once: what each of them is owed, and how fair a server is between them.
 #define LLMBENCH_MAIN
 #include "llmbench.hpp"
+#include "llmbench_simulated.hpp"
 
 using namespace llmbench;
 
@@ -18,18 +19,6 @@ TEST_CASE("adapters get what the base model gets") {
         .requests = 400,
         .slos = {p90(ttft).of("base") <= 300_ms, p90(ttft).of("sql") <= 1.25 * p90(ttft).of("base"),
                  of(error_rate, "urgent") <= 10_pct},
-    });
-}
-
-// Each part with arrivals of its own: a chat that comes as it comes, and a batch that takes what is left.
-TEST_CASE("a chat stays interactive beside a batch") {
-    gate({
-        .target = simulated(engine{.prefill_budget = 512}),
-        .workload = mix({{.name = "chat", .workload = brief, .arrivals = poisson(4_rps)},
-                         {.name = "batch", .workload = brief, .arrivals = closed_loop(16)}}),
-        .warmup = 5_s,
-        .duration = 120_s,
-        .slos = {p99(itl).of("chat") <= 80_ms, of(output_throughput, "batch") >= 500_tps},
     });
 }
 

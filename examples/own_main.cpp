@@ -4,6 +4,7 @@
 #define DOCTEST_CONFIG_IMPLEMENT
 #define LLMBENCH_IMPLEMENT
 #include "llmbench.hpp"
+#include "llmbench_simulated.hpp"
 
 using namespace llmbench;
 

@@ -2,6 +2,7 @@
 // Both are simulated here; in CI they are two `process{...}` or two `endpoint{...}`.
 #define LLMBENCH_MAIN
 #include "llmbench.hpp"
+#include "llmbench_simulated.hpp"
 
 using namespace llmbench;
 

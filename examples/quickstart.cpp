@@ -3,6 +3,7 @@
 // purpose, so that you see what a red build says.
 #define LLMBENCH_MAIN  // this one file carries the implementation and main()
 #include "llmbench.hpp"
+#include "llmbench_simulated.hpp"
 
 using namespace llmbench;
 

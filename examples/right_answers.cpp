@@ -1,6 +1,8 @@
 // Right answers beside speed: a server that got faster by answering worse does not pass.
 #define LLMBENCH_MAIN
 #include "llmbench.hpp"
+#include "llmbench_answers.hpp"
+#include "llmbench_simulated.hpp"
 
 #include <string>
 

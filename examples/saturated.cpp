@@ -2,6 +2,7 @@
 // below that it would only measure how often we ask.
 #define LLMBENCH_MAIN
 #include "llmbench.hpp"
+#include "llmbench_simulated.hpp"
 
 using namespace llmbench;
 

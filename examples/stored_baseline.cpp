@@ -3,6 +3,7 @@
 //   ./stored_baseline                               on a branch: measures, compares
 #define LLMBENCH_MAIN
 #include "llmbench.hpp"
+#include "llmbench_simulated.hpp"
 
 using namespace llmbench;
 

@@ -3,6 +3,7 @@
 // Any field that llmbench does not know reaches the server in the same way.
 #define LLMBENCH_MAIN
 #include "llmbench.hpp"
+#include "llmbench_simulated.hpp"
 
 using namespace llmbench;
 
@@ -14,7 +15,7 @@ TEST_CASE("a schema slows answers down by at most a fifth") {
     gate({
         // The simulated server ignores response_format, so here it costs nothing.
         .target = simulated(),  // your own server: remove this line and set LLMBENCH_URL
-        .baseline = other_options({}),
+        .baseline = otherwise{.options = request_options{}},
         .workload = synthetic{.prompt_tokens = fixed(200), .output_tokens = fixed(64)},
         .arrivals = closed_loop(8),
         .requests = 60,

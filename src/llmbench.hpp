@@ -1,4 +1,4 @@
-// llmbench 0.1.0: performance gates for LLM inference servers, written like unit tests.
+// llmbench: performance gates for LLM inference servers, written like unit tests.
 //
 // How to read this file. Part one declares everything a gate says; a file that includes the header
 // pays for that part alone. Part two is the pure core: parsing, statistics, schedules, verdicts and
@@ -14,6 +14,8 @@
 // Macros, all optional, each in exactly one file:
 //   LLMBENCH_MAIN              implementation, doctest's implementation and a main() in this file
 //   LLMBENCH_IMPLEMENT         the implementation only (bring your own main)
+//   LLMBENCH_IMPLEMENT_EXTENSIONS  that of the extensions alone that a second file includes, which
+//                              compiles beside the first
 //   LLMBENCH_NO_DOCTEST        no doctest anywhere: use run() and judge() from another framework
 //   LLMBENCH_WITH_TLS          https:// through OpenSSL: link -lssl -lcrypto
 //
@@ -51,10 +53,28 @@
 #error "llmbench needs infinity and NaN, which failed requests count as: compile without -Ofast, \
 -ffast-math and -ffinite-math-only, or with -fno-finite-math-only after them"
 #include <llmbench stops here>
-#elif (defined(LLMBENCH_IMPLEMENT) || defined(LLMBENCH_MAIN)) && !defined(__GXX_RTTI)
-#error "llmbench's implementation needs RTTI, as asio does: compile the one file that has it \
-without -fno-rtti; files with gates may go without"
+#endif
+// Apart, as compilers that list what a file reads list what it asks for, too.
+#ifndef LLMBENCH_NO_DOCTEST
+#if !__has_include(<doctest/doctest.h>)
+#error "llmbench needs doctest (apt-get install doctest-dev, brew install doctest), or the option \
+-I with the folder that has doctest/doctest.h"
 #include <llmbench stops here>
+#endif
+#endif
+#if defined(LLMBENCH_IMPLEMENT) || defined(LLMBENCH_MAIN) || defined(LLMBENCH_IMPLEMENT_EXTENSIONS)
+#if !__has_include(<picojson.h>)
+#error "llmbench's implementation needs picojson (apt-get install picojson-dev), or the option -I \
+with the folder that has picojson.h"
+#include <llmbench stops here>
+#endif
+#if !defined(__linux__)
+#if !__has_include(<asio.hpp>)
+#error "llmbench's implementation needs asio without Boost (brew install asio), or the option -I \
+with the folder that has asio.hpp"
+#include <llmbench stops here>
+#endif
+#endif
 #endif
 
 // Outside the include guard, so that a later #define still works in a file that was given the
@@ -67,6 +87,14 @@ without -fno-rtti; files with gates may go without"
 #define DOCTEST_CONFIG_IMPLEMENT
 #endif
 #endif
+// Parts two and three are inline, but for the bodies of what part one declares.
+#ifndef LLMBENCH_IMPLEMENT
+#ifdef LLMBENCH_IMPLEMENT_EXTENSIONS
+#define LLMBENCH_NO_BODIES
+#endif
+#elif !defined(LLMBENCH_IMPLEMENT_EXTENSIONS)
+#define LLMBENCH_IMPLEMENT_EXTENSIONS
+#endif
 
 #ifndef LLMBENCH_HPP
 #define LLMBENCH_HPP
@@ -75,9 +103,11 @@ without -fno-rtti; files with gates may go without"
 #include "api/text.hpp"
 #include "api/units.hpp"
 #include "api/metrics.hpp"
+#include "api/own_metrics.hpp"
 #include "api/slo.hpp"
 #include "api/presets.hpp"
 #include "api/traffic.hpp"
+#include "api/own_api.hpp"
 #include "api/target.hpp"
 #include "api/workload.hpp"
 #include "api/scenario.hpp"
@@ -85,31 +115,40 @@ without -fno-rtti; files with gates may go without"
 #include "api/verbs.hpp"
 #endif  // LLMBENCH_HPP
 
-#if defined(LLMBENCH_IMPLEMENT) && !defined(LLMBENCH_CORE)
+#if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
 #include "core/wire/url.hpp"
 #include "core/answers/answer_reader.hpp"
 #include "core/measured/request_log.hpp"
-#include "core/history/accepted.hpp"
 #include "core/judging/judge.hpp"
 #include "core/planning/planning.hpp"
-#include "core/simulated/answers.hpp"
-#include "core/simulated/replies.hpp"
 #include "core/stored/stored.hpp"
 #include "core/reports/progress.hpp"
 #include "core/reports/result_json.hpp"
 #include "core/reports/page/page.hpp"
 #endif  // LLMBENCH_CORE
 
-#if defined(LLMBENCH_IMPLEMENT) && !defined(LLMBENCH_IMPLEMENTED)
+#if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_IMPLEMENTED)
 #define LLMBENCH_IMPLEMENTED
 #include "core/bodies/text.hpp"
+#include "core/bodies/own_api.hpp"
 #include "core/bodies/slo.hpp"
 #include "core/bodies/traffic.hpp"
 #include "core/bodies/result.hpp"
-#include "core/bodies/comparison.hpp"
-#include "effects/history/folder.hpp"
 #include "effects/verbs.hpp"
 #include "effects/judge_again.hpp"
 #include "effects/main.hpp"
-#endif  // LLMBENCH_IMPLEMENT
+#endif  // LLMBENCH_IMPLEMENTED
+
+#if defined(LLMBENCH_MAIN) && !defined(LLMBENCH_MAIN_DEFINED)
+#define LLMBENCH_MAIN_DEFINED
+#include <doctest/doctest.h>  // again, outside our guard: a late LLMBENCH_MAIN works
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+int doctest_main(int argc, char** argv);
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
+int main(int argc, char** argv) { return llmbench::detail::doctest_main(argc, argv); }
+#endif  // LLMBENCH_MAIN

@@ -1,7 +1,8 @@
 """llmbench as a Conan 2 package: conan create ci/packaging [-o "llmbench/*:with_tls=True"]
 
-The recipe exports the tree it stands in and installs it with its own CMake. Versions of the three
-libraries are lower bounds that this project is tested with, asio's apart: Conan Center has no 1.22.
+The recipe exports the tree it stands in and installs it with its own CMake; beside a conandata.yml,
+as ci/release.sh makes one, it takes the archive that this names. Versions of the three
+libraries begin where this project is tested, asio's apart: Conan Center has no 1.22.
 """
 import os
 import re
@@ -9,7 +10,7 @@ import re
 from conan import ConanFile
 from conan.tools.build import check_min_cppstd
 from conan.tools.cmake import CMake, CMakeDeps, CMakeToolchain
-from conan.tools.files import copy, load
+from conan.tools.files import copy, get, load
 
 
 class LlmbenchConan(ConanFile):
@@ -27,18 +28,27 @@ class LlmbenchConan(ConanFile):
         return os.path.join(self.recipe_folder, "..", "..")
 
     def set_version(self):
+        if self.conan_data:
+            self.version = next(iter(self.conan_data["sources"]))
+            return
         header = load(self, os.path.join(self._root, "llmbench.hpp"))
-        parts = re.findall(r"#define LLMBENCH_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", header)
-        self.version = ".".join(parts)
+        *numbers, pre = re.findall(r'#define LLMBENCH_VERSION_\w+ "?([^"\s]*)', header)
+        self.version = ".".join(numbers) + (f"-{pre}" if pre else "")
 
     def export_sources(self):
-        for pattern in ("llmbench.hpp", "CMakeLists.txt", "ci/packaging/llmbench-*"):
+        if self.conan_data:
+            return
+        for pattern in ("llmbench.hpp", "extensions/*.hpp", "CMakeLists.txt", "LICENSE", "ci/packaging/llmbench*"):
             copy(self, pattern, self._root, self.export_sources_folder)
 
+    def source(self):
+        if self.conan_data:
+            get(self, **self.conan_data["sources"][self.version], strip_root=True)
+
     def requirements(self):
-        self.requires("asio/[>=1.28]")
-        self.requires("doctest/[>=2.4.9]")
-        self.requires("picojson/[>=1.3.0]")
+        self.requires("asio/[>=1.28 <2]")
+        self.requires("doctest/[>=2.4.9 <3]")
+        self.requires("picojson/[>=1.3.0 <2]")
         if self.options.with_tls:
             self.requires("openssl/[>=1.1.1 <4]")
 
@@ -47,8 +57,6 @@ class LlmbenchConan(ConanFile):
 
     def generate(self):
         toolchain = CMakeToolchain(self)
-        for option in ("TESTS", "EXAMPLES", "TOOLS", "BENCH"):
-            toolchain.cache_variables[f"LLMBENCH_BUILD_{option}"] = "OFF"
         toolchain.cache_variables["LLMBENCH_WITH_TLS"] = "ON" if self.options.with_tls else "OFF"
         toolchain.generate()
         CMakeDeps(self).generate()
@@ -58,6 +66,7 @@ class LlmbenchConan(ConanFile):
 
     def package(self):
         CMake(self).install()
+        copy(self, "LICENSE", self.source_folder, os.path.join(self.package_folder, "licenses"))
 
     def package_id(self):
         self.info.settings.clear()  # nothing is compiled; the options make another package

@@ -1,4 +1,4 @@
-# llmbench_add_gate(NAME chat SOURCES gates.cpp...
+# llmbench_add_gate(NAME chat SOURCES gates.cpp... [EXTENSIONS simulated...]
 #                   [URL http://...] [TIMEOUT seconds] [ENVIRONMENT NAME=value...]
 #                   [SERVER_COMMAND program argument... [PORT number] [READY_URL http://...]
 #                                   [READY_WITHIN seconds]])
@@ -20,6 +20,8 @@
 #
 # NAME            of the target and of the test
 # SOURCES         the files with the gates; one of them may define LLMBENCH_MAIN
+# EXTENSIONS      those that its program needs beside the ones that SOURCES include themselves, as
+#                 "llmbench_simulated.hpp": for includes that stand in a header of yours
 # URL             the server, as LLMBENCH_URL; without it the one in the environment of ctest
 # TIMEOUT         of the whole test in seconds, default 3600; a run takes two to five times as long
 #                 as one repeat, and says so when it starts
@@ -33,8 +35,9 @@
 # READY_WITHIN    seconds that may take, default 600; after that the test fails with the log's end
 set(LLMBENCH_PACKAGING_DIR "${CMAKE_CURRENT_LIST_DIR}" CACHE INTERNAL "Where llmbench's scripts are")
 
-# The implementation with main(), once for the project, where the sources of a gate want that one.
-function(llmbench_share_main name)
+# The implementation with main(), once for all gates of the project that use the same extensions, where
+# the sources of a gate want that one.
+function(llmbench_share_main name extensions)
     set(asks "")
     foreach(source IN LISTS ARGN)
         get_filename_component(path "${source}" ABSOLUTE)
@@ -43,33 +46,48 @@ function(llmbench_share_main name)
             file(STRINGS "${path}" lines REGEX
                 "^[ \t]*#[ \t]*define[ \t]+(LLMBENCH_(MAIN|IMPLEMENT|NO_DOCTEST)|DOCTEST_CONFIG_IMPLEMENT)")
             string(APPEND asks "${lines};")
+            file(STRINGS "${path}" lines REGEX "^[ \t]*#[ \t]*include[ \t]+[\"<](.*/)?llmbench_[a-z]+\\.hpp")
+            list(TRANSFORM lines REPLACE "^.*llmbench_([a-z]+)\\.hpp.*$" "\\1")
+            list(APPEND extensions ${lines})
         endif()
     endforeach()
     if(asks MATCHES "LLMBENCH_IMPLEMENT|LLMBENCH_NO_DOCTEST|DOCTEST_CONFIG_IMPLEMENT")
         return()
     endif()
-    if(NOT TARGET llmbench_gate_main)
-        set(file "${CMAKE_BINARY_DIR}/llmbench_gate_main.cpp")
-        file(CONFIGURE OUTPUT "${file}" CONTENT
-            "#define LLMBENCH_MAIN\n#include \"llmbench.hpp\"\n" @ONLY)
+    list(SORT extensions)
+    list(REMOVE_DUPLICATES extensions)
+    set(guards LLMBENCH_CORE LLMBENCH_IMPLEMENTED LLMBENCH_MAIN_DEFINED DOCTEST_LIBRARY_IMPLEMENTATION)
+    set(main llmbench_gate_main)
+    set(includes "#include \"llmbench.hpp\"\n")
+    foreach(extension IN LISTS extensions)
+        if(NOT TARGET llmbench::${extension})
+            message(FATAL_ERROR "${me}: there is no extension \"${extension}\" of llmbench")
+        endif()
+        string(APPEND main "_${extension}")
+        string(APPEND includes "#include \"llmbench_${extension}.hpp\"\n")
+        string(TOUPPER "LLMBENCH_${extension}_IMPLEMENTED" guard)
+        list(APPEND guards ${guard})
+    endforeach()
+    if(NOT TARGET ${main})
+        set(file "${CMAKE_BINARY_DIR}/${main}.cpp")
+        file(CONFIGURE OUTPUT "${file}" CONTENT "#define LLMBENCH_MAIN\n${includes}" @ONLY)
         # An archive: a program with a main() of its own does not take this one.
-        add_library(llmbench_gate_main STATIC "${file}")
-        target_link_libraries(llmbench_gate_main PUBLIC llmbench::llmbench)
-        target_compile_options(llmbench_gate_main PRIVATE $<$<CONFIG:>:-O2>)
+        add_library(${main} STATIC "${file}")
+        target_link_libraries(${main} PUBLIC llmbench::llmbench)
+        target_compile_options(${main} PRIVATE $<$<CONFIG:>:-O2>)
     endif()
     # The guards of the implementation's parts, here and in doctest.
-    target_compile_definitions(${name} PRIVATE
-        LLMBENCH_CORE LLMBENCH_IMPLEMENTED DOCTEST_LIBRARY_IMPLEMENTATION)
-    target_link_libraries(${name} PRIVATE llmbench_gate_main)
+    target_compile_definitions(${name} PRIVATE ${guards})
+    target_link_libraries(${name} PRIVATE ${main})
 endfunction()
 
 function(llmbench_add_gate)
     cmake_parse_arguments(PARSE_ARGV 0 arg ""
-        "NAME;URL;TIMEOUT;PORT;READY_URL;READY_WITHIN" "SOURCES;ENVIRONMENT;SERVER_COMMAND")
+        "NAME;URL;TIMEOUT;PORT;READY_URL;READY_WITHIN" "SOURCES;EXTENSIONS;ENVIRONMENT;SERVER_COMMAND")
     set(me "llmbench_add_gate(NAME ${arg_NAME} ...)")
     if(arg_UNPARSED_ARGUMENTS)
         message(FATAL_ERROR "${me}: what is '${arg_UNPARSED_ARGUMENTS}'? It knows NAME, SOURCES, "
-            "URL, TIMEOUT, ENVIRONMENT, SERVER_COMMAND, PORT, READY_URL and READY_WITHIN")
+            "EXTENSIONS, URL, TIMEOUT, ENVIRONMENT, SERVER_COMMAND, PORT, READY_URL and READY_WITHIN")
     endif()
     if(arg_KEYWORDS_MISSING_VALUES)
         message(FATAL_ERROR "${me}: ${arg_KEYWORDS_MISSING_VALUES} has no value")
@@ -134,7 +152,7 @@ function(llmbench_add_gate)
     endif()
     add_executable(${arg_NAME} ${arg_SOURCES})
     target_link_libraries(${arg_NAME} PRIVATE llmbench::llmbench)
-    llmbench_share_main(${arg_NAME} ${arg_SOURCES})
+    llmbench_share_main(${arg_NAME} "${arg_EXTENSIONS}" ${arg_SOURCES})
     target_compile_options(${arg_NAME} PRIVATE $<$<CONFIG:>:-O2>)
     add_test(NAME ${arg_NAME} COMMAND ${command})
     set_tests_properties(${arg_NAME} PROPERTIES

@@ -1,5 +1,6 @@
 # What llmbench.hpp includes, found the same way from this source tree and from an installed
-# package. Neither asio nor picojson brings a CMake package on Debian, so headers are looked for.
+# package: by the library's own CMake package (vcpkg, Conan, doctest's of Debian), else by its header,
+# for Debian's asio and picojson bring none.
 # Override with -DLLMBENCH_ASIO_INCLUDE_DIR=..., or let CMAKE_PREFIX_PATH point at the prefix.
 # The targets are GLOBAL: the project that embeds us with add_subdirectory must see them too.
 
@@ -15,7 +16,17 @@ foreach(llmbench_name IN ITEMS asio picojson doctest)
     set(llmbench_files_picojson picojson.h picojson/picojson.h)
     set(llmbench_files_doctest doctest/doctest.h)
     string(TOUPPER "LLMBENCH_${llmbench_name}_INCLUDE_DIR" llmbench_variable)
-    find_path(${llmbench_variable} NAMES ${llmbench_files_${llmbench_name}}
+    set(llmbench_hints "")
+    set(llmbench_theirs ${llmbench_name}::${llmbench_name})
+    if(NOT ${llmbench_variable})
+        if(NOT TARGET ${llmbench_theirs})
+            find_package(${llmbench_name} CONFIG QUIET)
+        endif()
+        if(TARGET ${llmbench_theirs})
+            get_target_property(llmbench_hints ${llmbench_theirs} INTERFACE_INCLUDE_DIRECTORIES)
+        endif()
+    endif()
+    find_path(${llmbench_variable} NAMES ${llmbench_files_${llmbench_name}} HINTS ${llmbench_hints}
               DOC "Directory that holds ${llmbench_files_${llmbench_name}}")
     mark_as_advanced(${llmbench_variable})
     if(NOT ${llmbench_variable})

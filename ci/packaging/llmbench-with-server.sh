@@ -20,7 +20,9 @@ esac
 # In a process group of its own. macOS has no setsid, and a shell that needs no terminal for set -m.
 own_group=setsid
 if ! command -v setsid > /dev/null; then own_group='' && set -m; fi
-$own_group "$@" > "$log" 2>&1 < /dev/null &
+# What steers a job of GitHub's is nothing for a server.
+$own_group env -u GITHUB_ENV -u GITHUB_PATH -u GITHUB_OUTPUT -u GITHUB_STATE -u GITHUB_STEP_SUMMARY \
+    "$@" > "$log" 2>&1 < /dev/null &
 server=$!
 stop() {
     kill -s TERM -- "-$server" 2> /dev/null || kill -s TERM "$server" 2> /dev/null || true

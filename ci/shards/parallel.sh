@@ -2,7 +2,7 @@
 # GNU parallel sends one load from several machines, or from several processes of this one:
 #   LLMBENCH_URL=http://server:8000 parallel.sh 4                          four processes here
 #   LLMBENCH_URL=http://server:8000 parallel.sh 3 --sshlogin a,b,c         one on each of three
-#   judge_shards --slo 'p90(ttft) <= 300 ms' shards/shard-*        (examples/judge_shards.cpp)
+#   llmbench merge shards/shard-* --slo 'p90(ttft) <= 300 ms'
 # The program is ./gates, in a directory that all of them see, and so are the records. A shard that
 # was measured ends with 77: it judges nothing.
 set -euo pipefail

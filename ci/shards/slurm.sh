@@ -2,7 +2,7 @@
 # Eight tasks of a Slurm array send one load, each leaves its records in a directory that all see:
 #   export LLMBENCH_URL=http://server:8000 START_AT=$(($(date +%s) + 300))
 #   sbatch --wait slurm.sh
-#   judge_shards --slo 'p90(ttft) <= 300 ms' shards/shard-*        (examples/judge_shards.cpp)
+#   llmbench merge shards/shard-* --slo 'p90(ttft) <= 300 ms'
 # Yours to change: the number of tasks (numbered from 0), the cores of each, and the gate's name. All
 # tasks must run by START_AT: give them a reservation, or a partition that is free. A shard that was
 # measured ends with 77: it judges nothing.

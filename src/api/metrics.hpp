@@ -19,7 +19,7 @@ struct source_line {
 enum class latency_metric : unsigned char {
     ttft,                   ///< time to first token: first content event - scheduled send
     tpot,                   ///< time per output token: (last - first content event) / (n - k)
-    itl,                    ///< inter-token latency: every gap between content events, pooled
+    itl,  ///< inter-token latency: gaps between content events, pooled; in a goodput the longest
     e2e,                    ///< end to end: terminal event - scheduled send
     normalized_latency,     ///< e2e / output tokens
     ttft_per_prompt_token,  ///< ttft / prompt tokens
@@ -29,21 +29,20 @@ enum class latency_metric : unsigned char {
     time_to_first_answer,   ///< first content event that is no reasoning - scheduled send
     second_token_gap        ///< second content event - first one: prefill hands over to decode
 };
-/// Times of one session, or conversation. `session_time`: in which a step of it was due or under
-/// way, so that waits for tools, and thinking, are no part of it; infinite where a step failed.
+/// Times of one session or conversation. `session_time` is the time in which a step is due or under
+/// way, without waits for tools and thinking; infinite if a step failed.
 enum class session_metric : unsigned char { session_time };
 /// Speeds of one request, tokens/s as its user sees them.
 enum class speed_metric : unsigned char {
     prefill_speed,  ///< prompt tokens / ttft
     decode_speed    ///< 1 / tpot
 };
-/// Output tokens, as usage reports them, over content events of one request: above 1 where a step
-/// of the server brings several, as speculative decoding does.
+/// Output tokens (from usage) per content event of one request: above 1 if a step of the server
+/// brings several, as in speculative decoding.
 enum class event_metric : unsigned char { tokens_per_event };
-/// Tokens/s of the whole server inside the steady window. Prefill and decode are the two phases of
-/// a request (Patel et al., Splitwise, ISCA 2024): the one reads the prompt and ends with the first
-/// token, the other generates the rest. They share the window, so each is what the server did of it
-/// beside the other; a workload of long prompts and one-token answers shows prefill alone.
+/// Tokens/s of the whole server inside the steady window. Prefill reads the prompt and ends with
+/// the first token; decode generates the rest (Patel et al., Splitwise, ISCA 2024). Both share the
+/// window; only a workload of long prompts and one-token answers shows prefill alone.
 enum class token_throughput : unsigned char {
     output_throughput,   ///< generated tokens
     total_throughput,    ///< prompt and generated tokens
@@ -53,7 +52,7 @@ enum class token_throughput : unsigned char {
 };
 enum class request_throughput_t : unsigned char { request_throughput };  ///< completed requests/s
 enum class fraction_metric : unsigned char { error_rate };  ///< fraction of requests
-/// Fractions of answers; one whose request failed is neither.
+/// Fractions of answers. A failed request counts as neither right nor the same.
 enum class answer_metric : unsigned char {
     accuracy,     ///< of the questions asked, those answered rightly
     same_answers  ///< equal to a live baseline's to the same prompt, byte for byte
@@ -63,32 +62,32 @@ enum class run_time_metric : unsigned char {
     first_answer_time,  ///< of a cold server: spawn, or else the request, to its first answer
     recovery_time  ///< from a side task until a load as large as before is answered in time again
 };
-// Server metrics: what the server reports on its Prometheus page, read once a second.
-/// Means over what it finished in the steady window; its own clock, so no network is in them.
+// Server metrics, read once a second from the server's Prometheus page.
+// Means over requests finished in the steady window, by the server's clock: no network time.
 enum class server_time : unsigned char {
-    queue_time,           ///< from its arrival until a request is taken up
-    server_prefill_time,  ///< from there to its first token
-    server_decode_time    ///< from there to its last one
+    queue_time,           ///< from arrival until the server takes the request up
+    server_prefill_time,  ///< from there to the first token
+    server_decode_time    ///< from the first token to the last
 };
 enum class queue_gauge : unsigned char { queued_requests };     ///< waiting, as read
 enum class running_gauge : unsigned char { running_requests };  ///< being worked on, as read
 enum class cache_gauge : unsigned char { kv_cache_usage };      ///< fraction of the KV cache in use
-/// How often it stopped working on a request to make room for others.
+/// Number of times that the server stopped a request to make room for others.
 enum class server_count : unsigned char { preemptions };
-/// Fraction of the prompt tokens looked up that its prefix cache had.
+/// Fraction of the looked-up prompt tokens that are in the server's prefix cache.
 enum class server_fraction : unsigned char { prefix_cache_hits };
-/// Tokens of a step of speculative decoding: 1 + those accepted / drafts.
+/// Tokens per step of speculative decoding: 1 + accepted tokens / drafts.
 enum class draft_metric : unsigned char { acceptance_length };
-/// Joules that the accelerators took in the window, idle power included, over our output tokens.
+/// Joules of the accelerators in the window, idle power included, per output token of our requests.
 enum class energy_metric : unsigned char { energy_per_token };
-/// US dollars that the server costs, by `.cost`, while it generates a million output tokens at the
-/// output_throughput of the steady window. Prompts cost nothing of their own.
+/// US dollars per million output tokens: `.cost` over the output_throughput of the steady window.
+/// Prompt tokens are not counted.
 enum class cost_metric : unsigned char { cost_per_million_tokens };
-/// Fraction of the prompt tokens that were in the server's prefix cache, as its answers say.
+/// Fraction of the prompt tokens that the server reports as cached.
 enum class prompt_metric : unsigned char { cached_share };
 /// The highest load that holds the other objectives; requests/s, or users of a closed loop.
 enum class capacity_metric : unsigned char { capacity };
-enum class baseline_t : unsigned char { baseline };                      ///< the other arm's value
+enum class baseline_t : unsigned char { baseline };  ///< the value of the baseline
 using enum latency_metric;
 using enum session_metric;
 using enum speed_metric;
@@ -112,7 +111,7 @@ using enum capacity_metric;
 using enum baseline_t;
 
 namespace detail {
-/// All of them, in the order of the types above.
+/// All metrics, in the order of the types above.
 enum class metric_id : unsigned char {
     ttft, tpot, itl, e2e, normalized_latency, ttft_per_prompt_token, ttft_from_send,
     first_turn_ttft, later_turn_ttft, time_to_first_answer, second_token_gap, session_time,
@@ -126,12 +125,12 @@ enum class metric_id : unsigned char {
 enum class statistic_kind : unsigned char { percentile, mean, max, min, value };
 enum class bound_side : unsigned char { at_most, at_least, either };
 
-/// Of which statistics a metric has: those of many requests, or sessions; the run's one; of a
-/// server's times the mean alone, as buckets know no percentile; of its gauges what was read.
+/// The statistics that a metric allows: of many requests or sessions; one value of the run; the
+/// mean of a server's times, because its buckets give no percentile; readings of a gauge.
 enum class metric_shape : unsigned char {
     of_requests, of_sessions, of_run, of_server_times, of_gauges
 };
-/// A limit's unit and side by the type of its metric, whose enumerators metric_id has from `First`.
+/// Unit and side of a limit by the metric's type; `First` is its first enumerator in metric_id.
 template <class M>
 struct metric_traits {};
 template <class U, metric_shape Shape, bound_side Side, metric_id First>

@@ -9,15 +9,15 @@
 namespace llmbench {
 inline namespace v0 {
 
-/// Limits on both latencies that somebody published, as values to be taken or changed:
+/// Published limits on both latencies, as values to use or to change:
 /// `.slos = presets::mlperf_llama2_70b_server.slos()`, or within a goodput
 /// `goodput(presets::chat.predicate()) >= 95_pct`.
 struct latency_limits {
     const char* name = "";
-    const char* source = "";  ///< who says so, and when
-    time_span ttft{};         ///< zero: none
-    time_span tpot{};         ///< zero: none
-    double quantile = 0.99;   ///< of requests that must keep them; p99 takes 300 requests a repeat
+    const char* source = "";  ///< publisher and date
+    time_span ttft{};         ///< zero: no limit
+    time_span tpot{};         ///< zero: no limit
+    double quantile = 0.99;   ///< of requests within the limits; p99 needs 300 requests a repeat
 
     slo_list slos(const char* file = __builtin_FILE(), int line = __builtin_LINE()) const {
         slo_list list;
@@ -34,7 +34,7 @@ struct latency_limits {
         if (tpot.seconds() <= 0) return llmbench::ttft <= ttft;
         return llmbench::ttft <= ttft && llmbench::tpot <= tpot;
     }
-    /// "mlperf llama2-70b server: p99(ttft) <= 2 s, p99(tpot) <= 200 ms (MLPerf ...)".
+    /// Returns "mlperf llama2-70b server: p99(ttft) <= 2 s, p99(tpot) <= 200 ms (MLPerf ...)".
     types::text text() const;
     template <class Stream>
         requires requires(Stream& o) { o.rdbuf(); }
@@ -51,8 +51,8 @@ constexpr latency_limits mlperf(const char* name, double ttft_ms, double tpot_ms
             time_span::from_seconds(ttft_ms / 1e3), time_span::from_seconds(tpot_ms / 1e3), 0.99};
 }
 }  // namespace detail
-// The rules call the server scenario of some models "conversational". The configuration of MLPerf's
-// LoadGen has the same limits but one: 15 ms a token for gpt-oss-120b interactive.
+// MLPerf's rules call the server scenario of some models "conversational". LoadGen's configuration
+// has the same limits, except 15 ms a token for gpt-oss-120b interactive.
 inline constexpr latency_limits
     mlperf_llama2_70b_server = detail::mlperf("mlperf llama2-70b server", 2000, 200),
     mlperf_llama2_70b_interactive = detail::mlperf("mlperf llama2-70b interactive", 450, 40),
@@ -66,7 +66,7 @@ inline constexpr latency_limits
     mlperf_gpt_oss_120b_server = detail::mlperf("mlperf gpt-oss-120b server", 3000, 80),
     mlperf_gpt_oss_120b_interactive = detail::mlperf("mlperf gpt-oss-120b interactive", 2000, 20);
 
-/// As fast as somebody reads so many words a minute.
+/// Limits for a reader of that many words a minute.
 constexpr latency_limits reading(double words_per_minute, double tokens_per_word = 1.5,
                                  const char* name = "reading", const char* source = "") {
     return {name, source, time_span(),
@@ -78,7 +78,7 @@ inline constexpr latency_limits
     silent_reading = reading(250, 1.5, "silent reading, 250 words/min", reading_source),
     subvocal_reading = reading(450, 1.5, "subvocal reading, 450 words/min", reading_source),
     visual_reading = reading(700, 1.5, "visual reading, 700 words/min", reading_source);
-/// A rule of thumb for chats; nobody's standard.
+/// A rule of thumb for chats, not a standard.
 inline constexpr latency_limits
     chat = {"chat", "a rule of thumb", time_span::from_seconds(2), time_span::from_seconds(0.05)},
     patient_chat = {"patient chat", "a rule of thumb", time_span::from_seconds(3),

@@ -7,17 +7,16 @@
 namespace llmbench {
 inline namespace v0 {
 
-/// `.on_fail = profile{}`: when an objective is shown to be missed, the server is asked for a
-/// profile of a few seconds of the same load, after the measurement and outside of it. By HTTP,
-/// POST /start_profile and /stop_profile, which vLLM has where it was started with
-/// VLLM_TORCH_PROFILER_DIR or --profiler-config, and SGLang always; else by commands of one's own,
-/// both or none. They run in a shell, with the server's URL for `{url}` and in LLMBENCH_URL; what
-/// they leave running is ended after `stop`. `start` has 30 s, `stop` 60 s. A profile that cannot
-/// be had changes no verdict: reports say why there is none.
+/// `.on_fail = profile{}`: when an objective is missed, the gate asks the server for a profile of a
+/// few seconds of the same load, after the measurement. It sends POST /start_profile and
+/// /stop_profile: SGLang always has them, vLLM if started with VLLM_TORCH_PROFILER_DIR or
+/// --profiler-config. Shell commands (both or none) replace them, with the server's URL as `{url}`
+/// and LLMBENCH_URL; processes that they leave are ended after `stop`. `start` has 30 s, `stop` 60
+/// s. A profile that fails changes no verdict; reports say why there is none.
 struct profile {
     types::text start{};
     types::text stop{};
-    time_span duration = time_span::from_seconds(5);  ///< of the load, above 0, at most 60 s
+    time_span duration = time_span::from_seconds(5);  ///< above 0, at most 60 s
 };
 
 }  // inline namespace v0

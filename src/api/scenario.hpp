@@ -13,37 +13,30 @@
 namespace llmbench {
 inline namespace v0 {
 
-/// What a verdict is about. `replayed`: this traffic, on this server from one repeat to the next.
-/// `fresh`: all traffic of this kind. Its means allow for what two runs of one server differ by
-/// (4 %, or as calibrated); its quantiles and fractions are of the server as it runs now: leave
-/// room for that in their limits.
-enum class traffic_mode : unsigned char { replayed, fresh };
-using enum traffic_mode;
-
 /// Time limits of one request, and of the wait for the last ones.
 struct limits {
     time_span connect = time_span::from_seconds(5);
     time_span first_event = time_span::from_seconds(60);
     time_span between_events = time_span::from_seconds(30);
     time_span total = time_span::from_seconds(300);
-    types::maybe<time_span> drain{};  ///< default: 60 s; 10 min where a limit is on session_time
+    types::maybe<time_span> drain{};  ///< default: 60 s; with a limit on session_time 10 min
 };
 
-/// How sure a verdict must be. The levels hold for one SLO over all its interim analyses.
+/// Error levels of a verdict, each for one SLO over all its interim analyses.
 struct judging_options {
     fraction false_pass{0.05};  ///< at the limit, 0.01 % to 20 %
     fraction false_fail{0.01};  ///< at the limit, 0.01 % to 20 %
-    bool holm = false;       ///< false_fail for all blocking SLOs of the gate together (Holm 1979)
+    bool holm = false;       ///< false_fail for all blocking SLOs together (Holm 1979)
 };
 
 struct client_options {
     types::whole threads = 0;   ///< 0: one, or more for thousands of streams on many cores
     bool spin = false;          ///< spin through the last stretch before each send
-    types::list<types::text> from{};  ///< local IP addresses, in turns for new connections; none:
-                                      ///< the system's choice. Each has its own range of ports.
+    types::list<types::text> from{};  ///< local IP addresses, in turn for new connections (each has
+                                      ///< its own range of ports); none: the system's choice
 };
 
-/// A time, or a number of requests.
+/// The length of a warm-up: a time or a number of requests.
 class warmup_amount {
 public:
     constexpr warmup_amount() = default;
@@ -67,8 +60,8 @@ private:
     long long requests_ = 20;
     bool until_stable_ = false;
 };
-/// A warm-up at the measured load that goes over into the measured part as soon as ttft and
-/// throughput have stopped moving, after `most` at the latest. Every report says what it saw.
+/// A warm-up at the measured load that ends as soon as ttft and throughput are stable, after `most`
+/// at the latest. Reports say how it went.
 constexpr warmup_amount until_stable(time_span most) {
     return warmup_amount::ended_when_stable(most);
 }
@@ -81,16 +74,15 @@ constexpr warmup_amount until_stable(const D& most) {
 struct scenario {
     types::text name{};             ///< default: the test case's
     any_target target{};            ///< default: LLMBENCH_URL
-    any_baseline baseline{};        ///< the other arm of an A/B gate
+    any_baseline baseline{};        ///< of an A/B gate
     any_workload workload{};        ///< default: synthetic{}
     arrival_pattern arrivals{};     ///< default: closed_loop(1)
     warmup_amount warmup{};         ///< before the measured part; default 20 requests
     types::whole requests = 0;      ///< measured requests of each repeat
-    time_span duration{};           ///< of the measured part; with both, the first reached ends it
-    /// 0: two to five, as many as it takes. n: at most n, and advisory SLOs are waited for, too; a
+    time_span duration{};  ///< of the measured part; with `requests`, the first reached ends it
+    /// 0: two to five, as many as needed. n: at most n, and advisory SLOs are waited for, too;
     /// run() without SLOs measures n, or three.
     types::whole repeats = 0;
-    traffic_mode traffic = replayed;
     slo_list slos{};
     types::whole seed = 0;          ///< 0: LLMBENCH_SEED, else 1
     llmbench::limits limits{};
@@ -98,14 +90,13 @@ struct scenario {
     client_options client{};
     judging_options judging{};
     types::maybe<profile> on_fail{};  ///< of a gate that failed; default: none
-    types::list<side_task> beside{};  ///< what else is done to the server under the load
-    types::maybe<hourly_cost> cost{};  ///< of its server, the baseline's as well; default: none
-};
-
-/// One of several ways to run a server, for compare().
-struct setting {
-    types::text name{};   ///< up to 60 characters, another one for each
-    any_target target{};  ///< default: LLMBENCH_URL
+    types::list<side_task> beside{};  ///< side tasks under the load
+    /// Sent to each server before each repeat, outside the measurement: after
+    /// `{post("/reset_prefix_cache")}` no repeat finds prompts of the one before. `{n}` is the
+    /// number of the repeat. A post without a 2xx answer within limits.total makes the gate
+    /// invalid.
+    types::list<task_step> prepare{};
+    types::maybe<hourly_cost> cost{};  ///< of its server and of the baseline's; default: none
 };
 
 }  // inline namespace v0

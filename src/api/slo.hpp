@@ -3,17 +3,18 @@
 
 #include "api/doctest.hpp"
 #include "api/metrics.hpp"
+#include "api/own_metrics.hpp"
 #include "api/text.hpp"
 #include "api/units.hpp"
 
 namespace llmbench {
 inline namespace v0 {
 
-/// Some of the requests. `turns` are of conversations, counted from 1; a `label` is that of a part
-/// of the workload; `depth` is 0 on the main line of a session; a request is one `during` a side
-/// task where some time between its planned send and its end is one of a step of the task.
+/// Some of the requests. `turns` count from 1 in a conversation; a `label` is that of a part of the
+/// workload; `depth` is 0 on the main line of a session; a request is `during` a side task if it
+/// overlaps a step of the task between its planned send and its end.
 struct selection {
-    types::text label{}, during{};      ///< "": any, at any time
+    types::text label{}, during{};      ///< "": any
     int first_turn = 1, last_turn = 0;  ///< 0: the last there is
     int depth = -1;                     ///< -1: any
 };
@@ -33,7 +34,7 @@ struct predicate_step {
     double bound = 0;  // SI
 };
 
-/// What is measured, without its unit type.
+/// A statistic without its unit type.
 struct statistic_data {
     statistic_kind kind = statistic_kind::value;
     metric_id metric = metric_id::ttft;
@@ -41,9 +42,9 @@ struct statistic_data {
     list<predicate_step> where{};
     text gauge{};
     text name{};
-    metric_id of = metric_id::ttft;  // of a drift: what drifts, by the same kind and q
+    metric_id of = metric_id::ttft;  // of a drift: the drifting metric, with the same kind and q
     selection which{};  // of the measured requests
-    list<statistic_data> parts{};  // of a ratio: what is divided, and by what
+    list<statistic_data> parts{};  // of a ratio: numerator and denominator
 };
 
 statistic_data make_statistic(statistic_kind kind, metric_id metric, double q);
@@ -65,8 +66,8 @@ struct relative_limit {
 constexpr relative_limit operator*(double f, baseline_t) { return {f}; }
 constexpr relative_limit operator*(fraction f, baseline_t) { return {f.value}; }
 
-/// The right side of a comparison. Its constructors run in the user's line, so their default
-/// arguments capture that line.
+/// The right side of a comparison. Its constructors run in the user's line, so that their default
+/// arguments capture it.
 template <class U>
 struct limit {
     double bound = 0;   // SI
@@ -87,11 +88,15 @@ struct slo {
     detail::statistic_data what{};
     bool at_most = true;
     double bound = 0;   ///< SI: seconds, per second, fraction
-    double factor = 0;  ///< over 0: the limit is factor * baseline
+    double factor = 0;  ///< above 0: the limit is factor * baseline
     bool is_advisory = false;
     source_line at{};
+    types::text advisory_until{};
 
-    /// As written: "p99(ttft) <= 300 ms".
+    /// Returns an SLO that is advisory before that day (UTC), "2026-12-31", and blocking from then
+    /// on. The day on which the gate begins counts. Reports announce the day from a week before.
+    slo until(const types::text& date) const;
+    /// Returns "p99(ttft) <= 300 ms".
     types::text text() const;
     template <class Stream>
         requires requires(Stream& o) { o.rdbuf(); }
@@ -102,18 +107,12 @@ struct slo {
 };
 using slo_list = types::list<slo>;
 
-/// Measured, judged and reported like any other, but never changes the outcome of the build.
+/// Makes an SLO advisory: measured, judged and reported, but without effect on the outcome.
 slo advisory(const slo& s);
 
-/// The SLO that a text says, as text() prints it or as one writes it in C++: "p90(ttft) <= 300 ms",
-/// "goodput(ttft <= 300_ms && tpot <= 30_ms) >= 90_pct", "advisory(mean(tpot) <= 25 ms)",
-/// "p50(e2e) <= 1.1 * baseline". Throws std::invalid_argument that names the place where it cannot
-/// be read and what is expected there. What a gate refuses of an SLO it refuses later.
-slo parse_slo(const types::text& text);
-
-/// A limit on a capacity: a rate, a number of users, or a fraction of the baseline's.
+/// A limit on a capacity: a rate, or a number of users.
 struct capacity_limit {
-    double bound = 0, factor = 0;
+    double bound = 0;
     bool in_users = false;
     source_line at{};
     capacity_limit(request_rate r, const char* file = __builtin_FILE(),
@@ -121,14 +120,10 @@ struct capacity_limit {
         : bound(r.per_second), at{file, line} {}
     capacity_limit(user_count n, const char* file = __builtin_FILE(), int line = __builtin_LINE())
         : bound(n.users), in_users(true), at{file, line} {}
-    capacity_limit(relative_limit r, const char* file = __builtin_FILE(),
-                   int line = __builtin_LINE())
-        : factor(r.factor), at{file, line} {}
-    capacity_limit(baseline_t, const char* file = __builtin_FILE(), int line = __builtin_LINE())
-        : factor(1), at{file, line} {}
 };
-/// Of a scenario whose load is `up_to(...)`: `capacity >= 12_rps`, `capacity >= 0.95 * baseline`.
+/// For a scenario with `up_to(...)`: `capacity >= 12_rps`, `capacity >= 64_users`.
 slo operator>=(capacity_metric, const capacity_limit& l);
+slo operator>=(capacity_metric, relative_limit) = delete;  // >= the load that find_capacity() finds
 
 /// A condition on one request, for goodput: `ttft <= 300_ms && tpot <= 30_ms`.
 struct predicate {
@@ -142,9 +137,9 @@ struct predicate {
     }
 };
 template <detail::time_metric M, class T>
-    requires detail::gives<time_span, T>
+    requires detail::gives<detail::unit_of<M>, T>
 predicate operator<=(M m, const T& bound) {
-    const double b = time_span(bound).seconds();
+    const double b = detail::si(detail::unit_of<M>(bound));
     return {detail::one_step(detail::id_of(m), true, b),
             detail::comparison_text(detail::id_of(m), true, b)};
 }
@@ -169,13 +164,17 @@ struct scaled_statistic {
     double factor = 1;
     source_line at{};
 };
+namespace detail {
+template <class T, class U>
+concept is_bound_of = gives<limit<U>, T> || gives<scaled_statistic<U>, T>;
+}  // namespace detail
 
-/// One number per run, in unit U, on which a limit may be put from the side that makes sense.
+/// One number per run in unit U. A limit may be put on the side that makes sense.
 template <class U, detail::bound_side Side>
 struct statistic {
     detail::statistic_data data{};
-    /// Of some of the requests: `p90(ttft).of("sql")`, which is a label, `p90(ttft).of(turns(2))`,
-    /// `p50(e2e).of(label("chat") && depth(1))`.
+    /// Returns the statistic of some requests: `p90(ttft).of("sql")` by label,
+    /// `p90(ttft).of(turns(2))`, `p50(e2e).of(label("chat") && depth(1))`.
     statistic of(const selection& s) const { return {detail::of_some(data, s)}; }
     statistic of(const types::text& label_) const { return of(label(label_)); }
     friend slo operator<=(const statistic& s, const limit<U>& l)
@@ -184,7 +183,7 @@ struct statistic {
     friend slo operator>=(const statistic& s, const limit<U>& l)
         requires(Side != detail::bound_side::at_most)
     { return {s.data, false, l.bound, l.factor, false, l.at}; }
-    /// Judged as the ratio of both within each repeat, by its own spread.
+    /// Judged as the ratio of both in each repeat, by the spread of that ratio.
     friend slo operator<=(const statistic& s, const scaled_statistic<U>& l)
         requires(Side != detail::bound_side::at_least)
     { return {detail::make_ratio(s.data, l.data), true, l.factor, 0, false, l.at}; }
@@ -193,6 +192,13 @@ struct statistic {
     { return {detail::make_ratio(s.data, l.data), false, l.factor, 0, false, l.at}; }
     template <class T>
     friend void operator==(const statistic&, const T&) = delete;
+    // A deleted function is named alone in a compiler's message.
+    template <class T>
+        requires(Side == detail::bound_side::at_least || !detail::is_bound_of<T, U>)
+    friend void operator<=(const statistic&, const T&) = delete;  // another side, or no such unit
+    template <class T>
+        requires(Side == detail::bound_side::at_most || !detail::is_bound_of<T, U>)
+    friend void operator>=(const statistic&, const T&) = delete;  // another side, or no such unit
 };
 template <class U, detail::bound_side Side>
 scaled_statistic<U> operator*(factor_here f, const statistic<U, Side>& s) {
@@ -207,9 +213,9 @@ template <class M> statistic_of<M> make(statistic_kind kind, M m, double q = 0) 
 }
 }  // namespace detail
 
-/// Percentiles by nearest rank (the inverse of the empirical CDF, never interpolated): the value is
-/// always one that was measured. Failed requests count as the worst value. Times have the upper
-/// ones, speeds the lower ones; those of a server's gauge are of its readings, one a second.
+/// Percentiles by nearest rank (the inverse of the empirical CDF, not interpolated): always a
+/// measured value. Failed requests count as the worst value. Times have upper percentiles, speeds
+/// lower ones; a server's gauge has those of its readings, one a second.
 template <detail::has_percentiles M> auto p50(M m) {
     return detail::make(detail::statistic_kind::percentile, m, 0.50);
 }
@@ -237,11 +243,11 @@ template <detail::rate_metric M> auto p5(M m) {
 template <detail::rate_metric M> auto p10(M m) {
     return detail::make(detail::statistic_kind::percentile, m, 0.10);
 }
-/// Any quantile, q strictly between 0 and 1.
+/// The quantile q, strictly between 0 and 1.
 template <detail::has_percentiles M> auto percentile(M m, double q) {
     return detail::make(detail::statistic_kind::percentile, m, q);
 }
-/// Arithmetic mean over completed requests; of a server's gauge, over its readings.
+/// Arithmetic mean over completed requests, or over the readings of a server's gauge.
 template <detail::has_mean M> auto mean(M m) {
     return detail::make(detail::statistic_kind::mean, m);
 }
@@ -252,7 +258,7 @@ template <detail::rate_metric M> auto min(M m) {
     return detail::make(detail::statistic_kind::min, m);
 }
 
-/// A value of the run, of some of its requests: `of(error_rate, "sql") <= 1_pct`.
+/// A value of the run for some requests: `of(error_rate, "sql") <= 1_pct`.
 template <detail::run_metric M> auto of(M m, const selection& s) {
     return detail::make(detail::statistic_kind::value, m).of(s);
 }
@@ -260,13 +266,14 @@ template <detail::run_metric M> auto of(M m, const types::text& label_) {
     return of(m, label(label_));
 }
 
-/// Share of all measured requests, failed ones included, that satisfy the predicate.
+/// Share of all measured requests, failed ones included, that satisfy the predicate. `itl` is the
+/// longest gap of a request: `goodput(itl <= 200_ms)`.
 inline statistic<fraction, detail::bound_side::at_least> goodput(const predicate& p) {
     return {detail::make_goodput(p.steps, p.text)};
 }
 
-/// What a statistic is in the last third of a run, over what it is in the first one: 1 for a server
-/// that stays as it is. Of times and speeds of requests, and of throughputs.
+/// The statistic in the last third of a run over that in the first third: 1 for a stable server.
+/// For times and speeds of requests, and for throughputs.
 template <class U, detail::bound_side Side>
 statistic<fraction, Side> drift(const statistic<U, Side>& s) {
     return {detail::make_drift(s.data)};
@@ -275,9 +282,9 @@ template <detail::run_metric M> auto drift(M m) {
     return drift(detail::make(detail::statistic_kind::value, m));
 }
 
-/// A series of the server's own page of metrics, by its name and as many labels as tell it from
-/// others: `server_metric("vllm:num_requests_waiting{model_name=\"m\"}")`. As the page has it, in
-/// the page's unit, read once a second in the steady window.
+/// A series of the server's metrics page, by its name and enough labels to be unique:
+/// `server_metric("vllm:num_requests_waiting{model_name=\"m\"}")`. Values have the page's unit and
+/// are read once a second in the steady window.
 struct gauge {
     types::text name{};
 };
@@ -307,6 +314,14 @@ template <detail::run_metric M>
 slo operator>=(M m, const limit<detail::unit_of<M>>& l) {
     return detail::make(detail::statistic_kind::value, m) >= l;
 }
+template <detail::run_metric M, class T>
+    requires(detail::metric_traits<M>::side == detail::bound_side::at_least ||
+             !detail::gives<limit<detail::unit_of<M>>, T>)
+void operator<=(M, const T&) = delete;  // another side, or no such unit
+template <detail::run_metric M, class T>
+    requires(detail::metric_traits<M>::side == detail::bound_side::at_most ||
+             !detail::gives<limit<detail::unit_of<M>>, T>)
+void operator>=(M, const T&) = delete;  // another side, or no such unit
 template <class M, class T>
     requires detail::any_metric<M>
 void operator==(M, const T&) = delete;  // equality of measurements is never meant

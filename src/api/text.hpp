@@ -1,7 +1,7 @@
 // text and lists
 // <string> and <vector> would make every gate file two to three times as slow to compile, so the
 // public structs hold the types of this section. Text and lists convert from and to the std types
-// where those are included.
+// if those are included.
 #pragma once
 
 #include "api/doctest.hpp"
@@ -19,7 +19,7 @@ template <class D>
 concept duration_like = requires(const D& d) { d.count(); D::period::num; D::period::den; };
 }  // namespace detail
 
-/// What public structs are made of. A namespace of its own, so that `using namespace llmbench` and
+/// The types of public structs, in a namespace of their own, so that `using namespace llmbench` and
 /// `using namespace std` go together.
 namespace types {
 
@@ -86,7 +86,7 @@ public:
 
     void push_back(const T& x) {
         if (size_ == room_) {
-            T copy = x;  // it may be an element of ours, which growing moves away
+            T copy = x;  // x may be an element of this list, which growing moves
             grow();
             data_[size_++] = static_cast<T&&>(copy);
         } else {
@@ -156,16 +156,20 @@ using types::maybe;
 using types::text;
 using types::whole;
 
-/// An immutable, shared, typed box: what std::shared_ptr<const any> would be without <memory>.
+/// An immutable, shared, typed box: a std::shared_ptr<const any> without <memory>.
 class box {
+    template <class T>
+    static inline char type{};  // its address identifies T, also without RTTI
     struct holder {
-        int refs = 1;
+        explicit holder(const char* t) : type_of_value(t) {}
         virtual ~holder() = default;
+        const char* type_of_value;
+        int refs = 1;
     };
     template <class T>
     struct holder_of : holder {
         T value;
-        explicit holder_of(T&& v) : value(static_cast<T&&>(v)) {}
+        explicit holder_of(T&& v) : holder(&type<T>), value(static_cast<T&&>(v)) {}
     };
 
 public:
@@ -191,11 +195,11 @@ public:
     }
 
     bool empty() const { return held_ == nullptr; }
-    /// The value, or null where the box holds another type or nothing.
+    /// Returns the value, or null if the box holds another type or nothing.
     template <class T>
     const T* get() const {
-        const auto* h = dynamic_cast<const holder_of<T>*>(held_);
-        return h ? &h->value : nullptr;
+        const bool is_it = held_ && held_->type_of_value == &type<T>;
+        return is_it ? &static_cast<const holder_of<T>*>(held_)->value : nullptr;
     }
 
 private:

@@ -53,7 +53,7 @@ inline time_distribution fixed(time_span t) { return t; }
 inline time_distribution uniform(time_span low, time_span high) {
     return {time_distribution::shape::uniform, low.seconds(), high.seconds()};
 }
-/// `median`, and `sigma` the standard deviation of the logarithm. None is over a day.
+/// `median`, and `sigma` the standard deviation of the logarithm. At most a day.
 inline time_distribution lognormal(time_span median, double sigma) {
     return {time_distribution::shape::lognormal, median.seconds(), sigma};
 }
@@ -64,13 +64,13 @@ inline length_distribution empirical(const types::text& file) {
     return d;
 }
 
-/// The lengths of the trace that `replay` plays, times `scale`, at most `most` tokens. Where no
-/// workload is named, `replay` uses them as they are.
+/// The lengths of the trace that `replay` plays, times `scale`, at most `most` tokens. `replay`
+/// without a workload uses them unchanged.
 inline length_distribution from_trace(double scale = 1, double most = 1e7) {
     return {length_distribution::shape::trace, scale, most};
 }
 
-/// The load is what is searched, up to this: `poisson(up_to(64_rps))`, `closed_loop(up_to(256))`.
+/// A load that is searched, up to this: `poisson(up_to(64_rps))`, `closed_loop(up_to(256))`.
 struct searched_rate {
     request_rate most{};
 };
@@ -81,15 +81,6 @@ constexpr searched_rate up_to(request_rate most) { return {most}; }
 constexpr searched_users up_to(user_count most) { return {static_cast<long long>(most.users)}; }
 template <detail::integer I>
 constexpr searched_users up_to(I users) { return {static_cast<long long>(users)}; }
-
-/// A load of a curve: `8_rps`, `64_users`.
-struct offered_load {
-    double value = 0;
-    bool in_users = false;
-    offered_load() = default;
-    offered_load(request_rate r) : value(r.per_second) {}
-    offered_load(user_count n) : value(n.users), in_users(true) {}
-};
 
 /// One stage of `steps({...})`: Poisson arrivals at `rate` for `lasts`.
 struct load_step {
@@ -110,12 +101,13 @@ struct arrival_data {
     list<load_step> stages{};
     text file{};            // of replay
     double speed = 1;       // of replay: 2 plays it in half the time
+    double unit_s = 0;      // of replay: seconds of one unit of its time stamps; 0: not given
     long long max_in_flight = 0;  // 0: no cap
     long long users = 1;
     time_distribution think{};
     double users_ramp_s = 0;
-    bool is_searched = false;  // up to its rate, or its users
-    text described{};          // all of it, as the file says that is read again
+    bool is_searched = false;  // its rate or its users are searched
+    text described{};          // the whole pattern in words, if read back from a file
 };
 }  // namespace detail
 
@@ -123,7 +115,7 @@ struct arrival_data {
 class open_loop {
 public:
     explicit open_loop(const detail::arrival_data& d) : data_(d) {}
-    /// At most n requests in flight; the others wait, and their waiting counts in ttft and e2e.
+    /// At most n requests in flight; the wait of the others counts in ttft and e2e.
     template <detail::integer I>
     open_loop max_in_flight(I n) const {
         open_loop copy = *this;
@@ -143,10 +135,17 @@ public:
         data_.kind = detail::arrival_kind::replay;
         data_.file = file;
     }
-    /// 2 plays the trace in half its time, 0.5 in twice its time; 0.000001 to 1000000.
+    /// Plays the trace that many times as fast: 2 in half its time; 0.000001 to 1000000.
     trace_replay speed(double times) const {
         trace_replay copy = *this;
         copy.data_.speed = times;
+        return copy;
+    }
+    /// The unit of the file's time stamps. Default: 1_ms for Mooncake, 1_s for others. Dates have
+    /// none.
+    trace_replay unit(time_span t) const {
+        trace_replay copy = *this;
+        copy.data_.unit_s = t.seconds() == 0 ? -1 : t.seconds();
         return copy;
     }
     /// As of `open_loop`.
@@ -162,7 +161,7 @@ private:
     detail::arrival_data data_{};
 };
 
-/// Users who each send again once they were answered.
+/// Users who each send again after an answer.
 class closed_loop_users {
 public:
     explicit closed_loop_users(long long users) { data_.users = users; }
@@ -187,24 +186,22 @@ private:
     detail::arrival_data data_{};
 };
 
-/// Any way of sending requests. The default is one user in a closed loop.
+/// The way requests are sent. Default: one user in a closed loop.
 class arrival_pattern {
 public:
     arrival_pattern() = default;
-    arrival_pattern(const open_loop& o) : data_(o.data()), given_(true) {}
-    arrival_pattern(const trace_replay& t) : data_(t.data()), given_(true) {}
-    arrival_pattern(const closed_loop_users& c) : data_(c.data()), given_(true) {}
+    arrival_pattern(const open_loop& o) : data_(o.data()) {}
+    arrival_pattern(const trace_replay& t) : data_(t.data()) {}
+    arrival_pattern(const closed_loop_users& c) : data_(c.data()) {}
     const detail::arrival_data& data() const { return data_; }
-    bool is_given() const { return given_; }
 
 private:
     detail::arrival_data data_{};
-    bool given_ = false;
 };
 
 /// Evenly spaced requests.
 open_loop constant(request_rate rate);
-/// Exponential gaps, scaled so that the number asked for takes exactly number / rate.
+/// Exponential gaps, scaled so that n requests take exactly n / rate.
 open_loop poisson(request_rate rate);
 /// Gamma-distributed gaps of shape `burstiness`: 1 is Poisson, less is burstier, more is steadier.
 open_loop gamma(request_rate rate, double burstiness);
@@ -215,7 +212,7 @@ open_loop gamma(searched_rate rate, double burstiness);
 open_loop ramp(request_rate from, request_rate to, time_span over);
 /// Poisson arrivals in stages.
 open_loop steps(std::initializer_list<load_step> stages);
-/// The arrival times of a published trace, and its lengths where no workload is named. The first
+/// The arrival times of a published trace, and its lengths if no workload is named. The first
 /// line tells the format: Azure LLM inference (CSV: TIMESTAMP, ContextTokens, GeneratedTokens),
 /// BurstGPT (CSV: Timestamp, Request tokens, Response tokens), Mooncake (JSONL: timestamp in ms,
 /// input_length, output_length, hash_ids, which say what prompts have in common). It ends with

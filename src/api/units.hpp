@@ -43,7 +43,6 @@ struct fraction {
     constexpr fraction() = default;
     constexpr explicit fraction(double v) : value(v) {}
 };
-using share [[deprecated("say fraction")]] = fraction;
 
 /// A number of tokens, `512_tokens`.
 struct token_count {
@@ -72,7 +71,7 @@ struct money {
     constexpr money() = default;
     constexpr explicit money(double v) : usd(v) {}
 };
-/// What a server costs for as long as it is there.
+/// The cost of a server per hour, busy or not.
 struct hourly_cost {
     double usd = 0;
 };

@@ -10,15 +10,16 @@
 #include "core/metric/table.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/repeat_list.hpp"
-#include "core/judging/evidence.hpp"
+#include "core/judging/measurements.hpp"
 #include "core/judging/judge.hpp"
 #include "core/traffic/shard.hpp"
 #include "core/described/described.hpp"
 #include "core/capacity/found.hpp"
-#include "core/capacity/relative.hpp"
 #include "core/capacity/searched.hpp"
 #include "core/planning/check_slo.hpp"
+#include "core/planning/exceptions.hpp"
 #include "core/stored/stored.hpp"
+#include "effects/system/clock.hpp"
 #include "effects/gates/stored_run.hpp"
 
 #include <algorithm>  // all_of, any_of
@@ -30,7 +31,7 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Of a search the objectives that are no capacity say what a load must keep.
+/// In a search, the other objectives say what a load must meet.
 inline void divide_by_loads(stored_gate& g) {
     const repeat_list& probes = g.seen.candidate;
     const auto is_a_probe = [](const repeat_data& d) { return d.load > 0; };
@@ -47,9 +48,6 @@ inline void divide_by_loads(stored_gate& g) {
         refuse({"slos: \"", g.name, "\" was measured at several loads: ask for its capacity, "
                                     "beside what a load must keep"});
     if (!has_capacity) return;
-    for (slo& s : g.judged_by.slos)
-        if (s.factor > 0 && is_of_capacity(s) && g.context.in_users)
-            s.what.metric = metric_id::capacity_in_users;
     std::vector<slo> capacities;
     for (const slo& s : g.judged_by.slos)
         (is_of_capacity(s) ? capacities : g.judged_by.objectives_held).push_back(s);
@@ -59,9 +57,11 @@ inline void divide_by_loads(stored_gate& g) {
 }
 }  // namespace detail
 
-types::list<slo_verdict> judge(const types::text& records_file, const slo_list& slos,
+#ifndef LLMBENCH_NO_BODIES
+types::list<slo_verdict> judge(const types::text& records_file, const slo_list& asked,
                                const types::text& gate) {
     using namespace detail;
+    const slo_list slos = on_day(asked, utc_day());
     stored_run run = read_stored_run(str(records_file), str(gate));
     stored_gate& g = run.gate;
     if (!g.load.shard.is_whole())
@@ -75,8 +75,9 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
         if (!problem.empty() && concerns(s.what, &metric_facts::needs_event_times))
             refuse({"the SLO ", str(s.text()), " needs the time of every event: ", problem});
     }
-    return described(assess_loads(g.seen, g.judged_by).verdicts);
+    return described(analyse_loads(g.seen, g.judged_by).verdicts);
 }
+#endif
 
 }  // inline namespace v0
 }  // namespace llmbench

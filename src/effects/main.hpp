@@ -2,20 +2,26 @@
 #pragma once
 
 #include "api/doctest.hpp"
+#include "core/base/text.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/reports/console_style.hpp"
-#include "effects/system/ranks.hpp"
+#include "effects/system/sharing.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/system/signals.hpp"
 #include "effects/gates/session.hpp"
 
-#include <csignal>  // signal, SIGPIPE
+#include <algorithm>  // find
+#include <csignal>  // signal, SIGPIPE, SIGXFSZ
+#include <cstddef>  // size_t
+#include <initializer_list>
 #include <iostream>  // cout, cerr
+#include <string>
 #include <string_view>
 
-#ifdef LLMBENCH_MAIN
-#include <doctest/doctest.h>  // again, outside our guard: a late LLMBENCH_MAIN works
-
+// Here, so that main() itself, which a macro brings, is one line. If doctest is disabled, the
+// functions that this calls are in the file with main() alone.
+#if !defined(LLMBENCH_NO_BODIES) && !defined(LLMBENCH_NO_DOCTEST) && \
+    (defined(LLMBENCH_MAIN) || !defined(DOCTEST_CONFIG_DISABLE))
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
@@ -26,39 +32,82 @@ inline bool asks_for_help(int argc, const char* const* argv) {
             asks |= name == argv[i];
     return asks;
 }
-}  // namespace detail
-}  // inline namespace v0
-}  // namespace llmbench
 
-/// The worst of what doctest and the gates say; the exit code tells which red.
-int main(int argc, char** argv) {
-    std::signal(SIGPIPE, llmbench::detail::outlive_reader_of_output);
-    const bool is_first = llmbench::detail::rank_group::of_this_program().is_first();
+/// doctest ignores unknown arguments, and a misspelt filter would filter nothing. Arguments with
+/// its own prefix, --dt-, are left to it in any version.
+inline bool is_option_of_doctest(std::string_view argument) {
+    const std::size_t dashes = argument.find_first_not_of('-');
+    if (dashes == 0 || dashes == std::string_view::npos) return false;
+    argument.remove_prefix(dashes);
+    const std::size_t sign = argument.find('=');
+    const std::string_view name = argument.substr(0, sign);
+    const auto is_one_of = [&](std::initializer_list<std::string_view> names) {
+        return std::find(names.begin(), names.end(), name) != names.end();
+    };
+    const bool has_value = is_one_of(
+        {"test-case", "tc", "test-case-exclude", "tce", "source-file", "sf", "source-file-exclude",
+         "sfe", "test-suite", "ts", "test-suite-exclude", "tse", "subcase", "sc",
+         "subcase-exclude", "sce", "reporters", "r", "out", "o", "order-by", "ob", "rand-seed",
+         "rs", "first", "f", "last", "l", "abort-after", "aa", "subcase-filter-levels", "scfl",
+         "strip-file-prefixes", "sfp"});
+    if (has_value) return sign != std::string_view::npos;
+    return argument.starts_with("dt-") ||
+           is_one_of({"help", "h", "?", "version", "v", "count", "c", "list-test-cases", "ltc",
+                      "list-test-suites", "lts", "list-reporters", "lr", "success", "s",
+                      "case-sensitive", "cs", "exit", "e", "duration", "d", "minimal", "m", "quiet",
+                      "q", "no-throw", "nt", "no-exitcode", "ne", "no-run", "nr", "no-intro", "ni",
+                      "no-version", "nv", "no-colors", "nc", "force-colors", "fc", "no-breaks",
+                      "nb", "no-skip", "ns", "gnu-file-line", "gfl", "no-path-filenames", "npf",
+                      "no-line-numbers", "nln", "no-debug-output", "ndo", "no-skipped-summary",
+                      "nss", "no-time-in-output", "ntio"});
+}
+/// Returns the first unknown argument, "" if there is none.
+inline std::string unknown_argument(int argc, const char* const* argv) {
+    for (int i = 1; i < argc; ++i)
+        if (!is_option_of_doctest(argv[i]))
+            return printed("\"%s\" is no option, or lacks its \"=value\": -tc=\"chat*\" runs the "
+                           "test cases whose names begin with chat, --help lists all options",
+                           printable(argv[i], 60).c_str());
+    return {};
+}
+
+/// Returns the worse of doctest's and the gates' results as the exit code.
+int doctest_main(int argc, char** argv) {
+    for (const int refused_write : {SIGPIPE, SIGXFSZ})
+        std::signal(refused_write, outlive_refused_write);
+    const bool is_first = rank_of_program() == 0;
+    if (const std::string why = unknown_argument(argc, argv); !why.empty()) {
+        if (is_first) std::cerr << "llmbench: " << why << "\n";
+        return 2;
+    }
     // Never destroyed: a gate's thread may outlive main().
     static doctest::Context& context = *new doctest::Context(argc, argv);
-    auto& session = llmbench::detail::session::of_this_program();
+    auto& session = session::of_this_program();
     session.returns_exit_code = true;
-    using namespace llmbench::detail;
     const console_facts& console = surroundings_of_program().console;
     if (!console.no_color.empty()) context.setOption("no-colors", true);
     else if (style_of(console).colour) context.setOption("force-colors", true);
     const int result = context.run();
-    if (!session.is_ours()) return result;  // a forked child that came back from its test case
+    if (!session.is_ours()) return result;  // a forked child that returned from its test case
     session.finish();
     if (session.only_asked) {
         if (asks_for_help(argc, argv)) std::cout << variables_help();
         return result;
     }
     if (session.number_of_gates() == 0) {
-        std::cerr << "llmbench: no gate was run: the filter matches none, or there is none.\n";
-        if (!is_no(environment("LLMBENCH_BISECT"))) return bisect_code_of(gate_outcome::refused);
-        return result != 0 ? result : 2;
+        if (!session.matched_none)
+            std::cerr << "llmbench: no gate was run: the test cases that ran have none.\n";
+        return result != 0 && !session.matched_none ? result : 2;
     }
     const gate_outcome outcome = session.final_outcome();
-    if (!is_first) return 0;  // rank 0 tells
-    const int code = session.code_of(outcome);
+    if (!is_first) return 0;  // rank 0 reports
+    const int code = exit_code_of(outcome);
     const bool is_green = !session.is_rehearsal() && (outcome == gate_outcome::passed ||
                                                       outcome == gate_outcome::skipped);
     return result != 0 && is_green ? 1 : code;
 }
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
 #endif

@@ -10,9 +10,11 @@
 #include "api/traffic.hpp"
 #include "api/verbs.hpp"
 #include "core/base/text.hpp"
+#include "core/wire/http_date.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/described/verdict_text.hpp"
 #include "core/reports/console.hpp"
+#include "core/planning/exceptions.hpp"
 #include "core/bodies/result_data.hpp"
 #include "core/stored/stored.hpp"
 #include "effects/system/clock.hpp"
@@ -20,15 +22,12 @@
 #include "effects/system/files.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/system/signals.hpp"
-#include "effects/simulated/host.hpp"
 #include "effects/gates/doctest_host.hpp"
-#include "effects/gates/judged_files.hpp"
 #include "effects/gates/measure.hpp"
-#include "effects/gates/measure_curve.hpp"
-#include "effects/gates/measure_settings.hpp"
 #include "effects/gates/session.hpp"
 
-#include <iostream>  // cerr
+#include <algorithm>  // find
+#include <optional>
 #include <stdexcept>  // invalid_argument, exception
 #include <string>
 #include <vector>
@@ -38,10 +37,13 @@ inline namespace v0 {
 namespace detail {
 
 #if !defined(LLMBENCH_NO_DOCTEST) && !defined(DOCTEST_CONFIG_DISABLE)
+#ifndef LLMBENCH_NO_BODIES
 void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
                 const char* expression, const result& r, const slo& s) {
     const auto g = result_access::gate_of(r);
-    const auto real = s.is_advisory ? doctest::assertType::DT_WARN : severity;
+    const std::optional<long long> end = days_of_date(str(s.advisory_until));
+    const bool advises = s.is_advisory && (!end || utc_day() < *end);
+    const auto real = advises ? doctest::assertType::DT_WARN : severity;
     if (!g || !g->refusal.empty()) {
         if (g && g->outcome == gate_outcome::skipped) return;
         return assertion(real, file, line, expression, true,
@@ -57,11 +59,14 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
         return assertion(real, file, line, expression, true, e.what());
     }
     v.what.is_advisory = is_advisory;
+    if (const std::string note = end_text(s, utc_day()); !note.empty())
+        say("  note: " + note + "\n");
     all.add_verdict(g->number, v, outcome_of(std::vector{v}, g->undecided_is), g->seen,
                     inside_test_case());
-    say(verdict_block(v, 0, surroundings_of_program().style()));
+    say(verdict_block(v, {}, surroundings_of_program().style()));
     assert_verdict(real, file, line, expression, v, g->undecided_is);
 }
+#endif
 /// Each verdict of a gate is an assertion of its test case.
 inline result asserted(const result& r, const char* file, int line) {
     const auto g = result_access::gate_of(r);
@@ -75,34 +80,40 @@ inline result asserted(const result& r, const char* file, int line) {
 #else
 inline const result& asserted(const result& r, const char*, int) { return r; }
 #endif
+
+// The inline code of both files of a program is with TLS or without it, else a linker names this.
+#ifdef LLMBENCH_WITH_TLS
+#define LLMBENCH_TLS_AGREES_ LLMBENCH_WITH_TLS_is_missing_where_LLMBENCH_MAIN_is
+#else
+#define LLMBENCH_TLS_AGREES_ LLMBENCH_WITH_TLS_is_missing_where_LLMBENCH_IMPLEMENT_EXTENSIONS_is
+#endif
+extern const char LLMBENCH_TLS_AGREES_;
+#ifdef LLMBENCH_NO_BODIES
+[[gnu::used]] const char* const tls_agrees = &LLMBENCH_TLS_AGREES_;
+#else
+const char LLMBENCH_TLS_AGREES_ = 0;
+#endif
 }  // namespace detail
 
+#ifndef LLMBENCH_NO_BODIES
 past_result read_result(const types::text& file) {
     const std::string name = detail::str(file);
     return detail::read_past_result(detail::file_content(name, "read_result"), name);
 }
 
-int serve_simulated(const engine& e, int port) {
-    const detail::interrupt_guard signals;
-    try {
-        const detail::simulated_host host(e, port);
-        detail::say("listening on " + host.url() + "\n");
-        while (!detail::stop_asked.load()) detail::sleep_s(0.05);
-    } catch (const std::exception& error) {
-        std::cerr << "llmbench: cannot serve on port " << std::to_string(port) << ": "
-                  << error.what() << "\n";
-        return 1;
-    }
-    return 0;
+bool on_report(void (*tell)(const report_view&)) {
+    std::vector<detail::user_report>& all = detail::user_reports();
+    if (std::find(all.begin(), all.end(), tell) == all.end()) all.push_back(tell);
+    return true;
 }
 
 int exit_code() {
-    if (!detail::rank_group::of_this_program().is_first()) {
+    if (detail::rank_of_program() > 0) {
         detail::session::of_this_program().final_outcome();
-        return 0;  // rank 0 tells
+        return 0;  // rank 0 reports
     }
     detail::session& all = detail::session::of_this_program();
-    return all.code_of(all.final_outcome());
+    return exit_code_of(all.final_outcome());
 }
 result run(const scenario& s, const char* file, int line) {
     return detail::measured_result(s, file, line, "run");
@@ -111,25 +122,10 @@ capacity_result find_capacity(const scenario& s, const char* file, int line) {
     return detail::result_access::capacity_in(
         detail::measured_result(s, file, line, "find_capacity"));
 }
-comparison_result compare(const scenario& s, const types::list<setting>& settings,
-                          const char* file, int line) {
-    return detail::compared_settings(s, settings, file, line);
-}
-curve_result curve(const scenario& s, const types::list<offered_load>& loads, const char* file,
-                   int line) {
-    return detail::measured_curve(s, loads, file, line);
-}
 result gate(const scenario& s, const char* file, int line) {
     return detail::asserted(detail::measured_result(s, file, line, "gate"), file, line);
 }
-result judge_files(const types::list<types::text>& files, const slo_list& slos,
-                   const types::text& name, const char* file, int line) {
-    return detail::asserted(detail::judged_files(files, slos, name, file, line), file, line);
-}
-result judge_shards(const types::list<types::text>& directories, const slo_list& slos,
-                    const types::text& gate, const char* file, int line) {
-    return detail::asserted(detail::judged_shards(directories, slos, gate, file, line), file, line);
-}
+#endif
 
 }  // inline namespace v0
 }  // namespace llmbench

@@ -120,12 +120,12 @@ tally judged_often(const options& o, const question_set& q, double limit, const 
     const slo s = accuracy >= fraction(limit);
     return often(o, [&](tally& sums, generator& random) {
         const chances c = drawn(q, random);
-        evidence e;
+        measurements e;
         decision v;
         verdict pooled = verdict::inconclusive, shown = verdict::inconclusive;
         std::size_t taken = 0;
         double k = 0, n = 0;
-        const count_levels at = count_levels_of(s, terms{}.rule);
+        const count_levels at = count_levels_of(s, judging_parameters{}.rule);
         for (int i = 0; i < last_analysis; ++i) {
             e.candidate.push_back(repeat_of(c, t, random));
             for (const record& r : e.candidate[e.candidate.size() - 1].records) {
@@ -139,7 +139,7 @@ tally judged_often(const options& o, const question_set& q, double limit, const 
                          : clopper_pearson_lower(k, n, at.fail) > 1 - limit ? verdict::fail
                                                                             : pooled;
             if (taken > 0) continue;
-            v = judged(e, terms{}, grounds{}, {}, s, false);
+            v = judged(e, judging_parameters{}, validity_checks{}, {}, s, false);
             shown = v.outcome;
             if (shown != verdict::inconclusive) taken = e.candidate.size();
         }
@@ -161,16 +161,16 @@ tally judged_pairs(const options& o, const question_set& q, double loss) {
                 c -= std::min(1.0, left);
                 left -= 1;
             }
-        evidence e;
+        measurements e;
         decision v;
         for (int i = 0; i < last_pair_analysis; ++i) {
             e.candidate.push_back(repeat_of(worse, {}, random));
             e.baseline.push_back(repeat_of(base, {}, random));
             if (i + 1 < first_pair_analysis) continue;
-            terms t;
+            judging_parameters t;
             t.slos = {s};
-            t.rule = rule_of({}, replayed, first_pair_analysis, last_pair_analysis, 1);
-            v = judged(e, t, grounds{}, {}, s, false);
+            t.rule = rule_of({}, first_pair_analysis, last_pair_analysis, 1);
+            v = judged(e, t, validity_checks{}, {}, s, false);
             if (v.outcome != verdict::inconclusive) break;
         }
         sums.add(v.outcome, e.candidate.size());

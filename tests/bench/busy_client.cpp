@@ -6,6 +6,7 @@
 //   busy_client [--runs N] [--neighbours N]        default 20 runs, 2 neighbours a core
 #define LLMBENCH_NO_DOCTEST
 #include "llmbench.hpp"
+#include "llmbench_simulated.hpp"
 #include "effects/net/sockets.hpp"
 #include "effects/system/clock.hpp"
 

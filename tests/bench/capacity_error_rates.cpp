@@ -1,16 +1,16 @@
 // How often a capacity's ends are wrong, how wide its interval is and what it costs, on the engine
 // model in virtual time; beside bisection, as other tools do it, on the same model. Then how the
-// gate `capacity >= c` alone is judged, and `capacity >= 0.95 * baseline`.
-//   capacity_error_rates [--quick] [--trials N] [--seed N] [--threads N] [--part search|gate|ratio]
+// gate `capacity >= c` alone is judged.
+//   capacity_error_rates [--quick] [--trials N] [--seed N] [--threads N] [--part search|gate]
 // A trial: another trace, whose true capacity is the load at which the mean log of the worst
 // statistic over the noise of the machine is its limit, within 0.3 %; the first guess of a search
 // lies between half and twice of it, in the rows "from afar" between a sixteenth and twice.
 #define LLMBENCH_NO_DOCTEST
 #include "llmbench.hpp"
 #include "core/base/random.hpp"
-#include "core/capacity/compare.hpp"
 #include "core/capacity/probes.hpp"
 #include "core/capacity/search.hpp"
+#include "core/capacity/trend.hpp"
 
 #include "support/virtual_engine.hpp"
 
@@ -72,16 +72,6 @@ struct subject {
         }
         return low * std::pow(high / low, -at_low / (at_high - at_low));
     }
-    /// The same server, slower by so much that this load is its capacity.
-    subject with_capacity(double load) const {
-        subject slower = *this;
-        double low = 0.5, high = 3;
-        for (int i = 0; i < 10; ++i) {
-            slower.slowness = std::sqrt(low * high);
-            (slower.margin(load) < 0 ? low : high) = slower.slowness;
-        }
-        return slower;
-    }
 };
 subject subject_of(const objective& o, double most, double noise, std::uint64_t seed) {
     generator first(seed, 5);
@@ -105,15 +95,16 @@ struct searched {
     double low = 0, high = infinity, estimate = not_a_number;
     int probes = 0;
     double largest = 0;  // load
+    bool trend = false;  // was told, though there is none
 };
 /// `evidence_too`: else bracket and refine alone.
 searched search(const subject& on, const judging_rule& rule, double start, generator& random,
                 bool evidence_too = true) {
-    search_terms t;
+    search_parameters t;
     t.start = start;
-    const terms judged_by{.slos = on.slos, .rule = rule};
+    const judging_parameters judged_by{.slos = on.slos, .rule = rule};
     std::vector<probe> probes;
-    std::map<double, evidence> at;  // by load
+    std::map<double, measurements> at;  // by load
     searched out;
     for (;;) {
         const search_step next = next_step(t, probes);
@@ -124,13 +115,14 @@ searched search(const subject& on, const judging_rule& rule, double start, gener
             out.high = s.high;
             out.estimate = s.capacity.value_or(t.start);
             out.probes = static_cast<int>(probes.size());
+            out.trend = trend_of(probes, s.elasticity.value_or(steepest)).has_value();
             return out;
         }
         out.largest = std::max(out.largest, next.load);
         repeat_data d = on.noisy_run(next.load, random);
         probe p{next.part, next.load, worst_margin(on.slos, d), is_over(d, 1)};
         if (shows) {
-            evidence& e = at[next.load];
+            measurements& e = at[next.load];
             e.arrival_cv2 = 1;
             e.candidate.push_back(std::move(d));
             p.shown = carried_at(e, judged_by);
@@ -174,13 +166,14 @@ double quantile(std::vector<double> v, double q) {
 }
 
 struct search_totals {
-    long long n = 0, low_wrong = 0, high_wrong = 0, both = 0, one = 0, probes = 0;
+    long long n = 0, low_wrong = 0, high_wrong = 0, both = 0, one = 0, probes = 0, trends = 0;
     std::vector<double> widths{}, largest{};
     void add(const searched& s, double truth) {
         ++n;
         low_wrong += s.low > truth;
         high_wrong += s.high < truth;
         probes += s.probes;
+        trends += s.trend;
         largest.push_back(s.largest / truth);
         one += (s.low > 0) != (s.high < infinity);
         if (s.low == 0 || s.high == infinity) return;
@@ -188,11 +181,11 @@ struct search_totals {
         widths.push_back(s.high / s.low);
     }
     void print(const std::string& name) const {
-        std::printf("| %-34s | %.1f / %.1f %% | %.0f + %.0f %% | %.3f (%.3f) | %.1f | %.2f |\n",
+        std::printf("| %-34s | %.1f / %.1f %% | %.0f + %.0f %% | %.3f (%.3f) | %.1f | %.2f | %.1f %% |\n",
                     name.c_str(), percent(low_wrong, n), percent(high_wrong, n), percent(both, n),
                     percent(one, n), quantile(widths, 0.5), quantile(widths, 0.9),
                     static_cast<double>(probes) / static_cast<double>(std::max(n, 1ll)),
-                    quantile(largest, 0.9));
+                    quantile(largest, 0.9), percent(trends, n));
         std::fflush(stdout);
     }
 };
@@ -220,8 +213,8 @@ struct verdict_totals {
 /// The gate at one load: the conjunction of its objectives by 2 to 5 repeats.
 void judge_gate(const subject& on, const judging_rule& rule, double load, generator& random,
                 verdict_totals& to) {
-    const terms judged_by{.slos = on.slos, .rule = rule};
-    evidence e;
+    const judging_parameters judged_by{.slos = on.slos, .rule = rule};
+    measurements e;
     e.arrival_cv2 = 1;
     carried shown = carried::open;
     while (shown == carried::open && static_cast<int>(e.candidate.size()) < last_analysis) {
@@ -232,23 +225,6 @@ void judge_gate(const subject& on, const judging_rule& rule, double load, genera
            : shown == carried::misses ? verdict::fail
                                       : verdict::inconclusive,
            e.candidate.size());
-}
-void judge_ratio(const subject& baseline, const subject& candidate, double capacity,
-                 generator& random, verdict_totals& to) {
-    const compare_terms t{.capacity = capacity};
-    std::vector<arm_probe> probes;
-    for (;;) {
-        const pair_step next = next_pair(t, probes);
-        if (!next.done.empty()) break;
-        const run_arm second =
-            next.first == run_arm::baseline ? run_arm::candidate : run_arm::baseline;
-        for (const run_arm arm : {next.first, second}) {
-            const subject& on = arm == run_arm::baseline ? baseline : candidate;
-            const repeat_data d = on.noisy_run(next.load, random);
-            probes.push_back({arm, next.load, worst_margin(on.slos, d), is_over(d, 1)});
-        }
-    }
-    to.add(compared(t, probes).outcome, probes.size());
 }
 
 /// Every trial once, by so many threads; a trial's numbers depend on none but its own.
@@ -340,7 +316,8 @@ bool search_row(const bench_terms& b, const row& r) {
     thrice.print("  bisection, mean of three");
     const long long wrong = std::max(ours.low_wrong + afar.low_wrong,
                                      ours.high_wrong + afar.high_wrong);
-    return wrong * 10 <= 2 * b.trials && (ours.both + afar.both) * 10 >= 2 * b.trials * 8;
+    const bool few_trends = (ours.trends + afar.trends) * 10 <= 2 * b.trials;
+    return few_trends && wrong * 10 <= 2 * b.trials && (ours.both + afar.both) * 10 >= 2 * b.trials * 8;
 }
 void gate_row(const bench_terms& b, const row& r) {
     const judging_rule rule = rule_of_a_load({}, r.on.slos);
@@ -353,31 +330,6 @@ void gate_row(const bench_terms& b, const row& r) {
             const auto k = static_cast<std::size_t>(i);
             verdict_totals mine;
             judge_gate(r.of(k), rule, at * r.truths[k], random, mine);
-            const std::lock_guard hold(lock);
-            all.add(mine);
-        });
-        all.print();
-    }
-    std::printf(" |\n");
-    std::fflush(stdout);
-}
-void ratio_row(const bench_terms& b, const row& r) {
-    const judging_rule unused;
-    std::printf("| %-24s", r.name.c_str());
-    std::mutex lock;
-    for (const double ratio : {1.0, 0.95, 0.9}) {
-        verdict_totals all;
-        for_each_trial(b.trials, b.threads, [&](long long i) {
-            generator random = b.random_of(i, 400 + static_cast<std::uint64_t>(100 * ratio));
-            const auto k = static_cast<std::size_t>(i);
-            const subject baseline = r.of(k);
-            const subject candidate =
-                ratio == 1 ? baseline : baseline.with_capacity(ratio * r.truths[k]);
-            const double start =
-                r.truths[k] * std::exp((2 * random.uniform() - 1) * std::log(2.0));
-            const searched found = search(baseline, unused, start, random, false);
-            verdict_totals mine;
-            judge_ratio(baseline, candidate, found.estimate, random, mine);
             const std::lock_guard hold(lock);
             all.add(mine);
         });
@@ -400,7 +352,7 @@ int main(int argc, char** argv) {
         else if (name == "--part" && i + 1 < argc) b.part = argv[++i];
         else {
             std::fprintf(stderr, "capacity_error_rates: there are --quick, --trials N, --seed N, "
-                                 "--threads N and --part search|gate|ratio\n");
+                                 "--threads N and --part search|gate\n");
             return 2;
         }
     }
@@ -415,20 +367,14 @@ int main(int argc, char** argv) {
     bool met = true;
     if (b.does("search")) {
         std::printf("\n| the search | low / high end wrong | both + one end shown | high/low, "
-                    "median (p90) | probes | largest load / capacity, p90 |\n"
-                    "| --- | ---: | ---: | ---: | ---: | ---: |\n");
+                    "median (p90) | probes | largest load / capacity, p90 | a trend told |\n"
+                    "| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n");
         for (const row& r : rows) met = search_row(b, r) && met;
     }
     if (b.does("gate")) {
         std::printf("\n| capacity >= c alone: pass / fail / inconclusive in %% (runs), c over the "
                     "true capacity | 0.95 | 1 | 1.05 |\n| --- | ---: | ---: | ---: |\n");
         for (const row& r : rows) gate_row(b, r);
-    }
-    if (b.does("ratio")) {
-        std::printf("\n| capacity >= 0.95 * baseline: pass / fail / inconclusive in %% (runs after "
-                    "the baseline's search), true ratio | 1 | 0.95 | 0.90 |\n"
-                    "| --- | ---: | ---: | ---: |\n");
-        for (const row& r : rows) ratio_row(b, r);
     }
     return b.quick && !met ? 1 : 0;
 }

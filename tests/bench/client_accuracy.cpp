@@ -2,6 +2,8 @@
 // clock when it saw each request and when it wrote each first and last event. Beside ours in the same
 // run: the raw reader, whose error is the machine's, and an aiohttp client (Debian: python3-aiohttp).
 //   client_accuracy [SECONDS]      of each measurement, default 4
+//   client_accuracy --disturbed    ours alone, left alone, beside a busy process on its core, and stopped for
+//                                  200 ms five times: errors of ttft, tpot and e2e
 //   client_accuracy --quick        whether our stamps are those of the raw reader, in seconds; exits 1
 #define LLMBENCH_NO_DOCTEST
 #include "llmbench.hpp"
@@ -128,13 +130,87 @@ static int quick() {
     return close ? 0 : 1;
 }
 
+/// Our errors where the client is kept from running: of the requests whose times are known, and how many others
+/// there are; and how many repeats the read's time alone would have spoiled.
+struct disturbed_errors {
+    std::vector<double> ttft{}, tpot{}, e2e{};
+    std::size_t unknown = 0;
+    long long unknown_gaps = 0;
+    double stamped = 0, read_max_ms = 0;
+};
+static disturbed_errors disturbed(const bench::flood_server& server, const load& l, double seconds) {
+    const scenario s{
+        .target = endpoint{.url = server.url()},
+        .workload = synthetic{.prompt_tokens = fixed(8), .output_tokens = fixed(l.tokens)},
+        .arrivals = closed_loop(static_cast<long long>(l.streams)),
+        .warmup = 0,
+        .duration = time_span::from_seconds(seconds),
+        .repeats = 1,
+    };
+    const detail::repeat_data d = bench::one_repeat(s);
+    disturbed_errors e;
+    e.unknown_gaps = d.unknown_gaps;
+    e.stamped = static_cast<double>(d.stamped_reads) / static_cast<double>(std::max(d.reads, 1ll));
+    e.read_max_ms = 1e3 * d.stamp_lag.max();
+    for (const record& r : d.records) {
+        const std::string id = detail::str(r.id);
+        const bench::served& log = server.log(std::stoul(id.substr(id.rfind('-') + 1)));
+        if (r.status != request_status::ok || log.first_ns == 0) continue;
+        if (r.first_early_ns > 0) { ++e.unknown; continue; }
+        const auto ms = [](long long ns) { return static_cast<double>(ns) * 1e-6; };
+        const double first = ms(r.first_token_ns - log.first_ns), last = ms(r.last_token_ns - log.last_ns);
+        e.ttft.push_back(first);
+        e.tpot.push_back(std::fabs(last - first) / std::max(l.tokens - 1, 1));
+        e.e2e.push_back(last);
+    }
+    return e;
+}
+static int all_disturbed() {
+    std::printf("Errors in ms, of the requests whose first token has a time of its own\n"
+                "| the client | streams | requests | stamps of the kernel | read late by at most | ttft p99 | max | tpot p99 | max | e2e p99 | max | "
+                "first token unknown | gaps unknown |\n"
+                "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n");
+    for (const std::size_t n : {1u, 8u, 1000u})
+        for (const char* how : {"left alone", "a busy process on its core", "stopped for 200 ms, 5 times"}) {
+            const load l{"closed loop", n, 20, 50, false};
+            const bench::flood_server server({.interval = std::chrono::milliseconds(l.interval_ms)});
+            const bool is_stopped = how[0] == 's', is_busy = how[0] == 'a';
+            const pid_t client = ::getpid();
+            std::fflush(stdout);
+            const pid_t other = is_stopped || is_busy ? ::fork() : -1;
+            if (other == 0) {
+                ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+                for (volatile unsigned turns = 1; is_busy && turns != 0;) turns = turns | 1;
+                for (int i = 0; i < 5; ++i) {
+                    ::usleep(800000);
+                    ::kill(client, SIGSTOP);
+                    ::usleep(200000);
+                    ::kill(client, SIGCONT);
+                }
+                ::_exit(0);
+            }
+            const disturbed_errors e = disturbed(server, l, 6);
+            if (other > 0) {
+                ::kill(other, SIGKILL);
+                ::waitpid(other, nullptr, 0);
+            }
+            std::printf("| %s | %zu | %zu | %.0f %% | %.1f | %.3f | %.3f | %.4f | %.4f | %.3f | %.3f | %zu | %lld |\n", how, n, e.ttft.size(),
+                        100 * e.stamped, e.read_max_ms, at(e.ttft, 0.99), at(e.ttft, 1), at(e.tpot, 0.99), at(e.tpot, 1), at(e.e2e, 0.99), at(e.e2e, 1),
+                        e.unknown, e.unknown_gaps);
+            std::fflush(stdout);
+        }
+    return 0;
+}
+
 int main(int argc, char** argv) {
     const bool is_quick = argc > 1 && std::string_view(argv[1]) == "--quick";
-    const double seconds = argc > 1 && !is_quick ? std::atof(argv[1]) : 4;
+    const bool is_disturbed = argc > 1 && std::string_view(argv[1]) == "--disturbed";
+    const double seconds = argc > 1 && !is_quick && !is_disturbed ? std::atof(argv[1]) : 4;
     bench::allow_many_files();
     bench::pin(0);
     std::cout.rdbuf(nullptr);
     if (is_quick) return quick();
+    if (is_disturbed) return all_disturbed();
     std::vector<load> loads;
     for (const std::size_t n : {1u, 32u, 128u, 512u, 1000u}) loads.push_back({"closed loop", n, 20, 50, false});
     loads.push_back({"closed loop", 2000, 40, 25, false});

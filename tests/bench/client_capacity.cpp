@@ -1,5 +1,6 @@
 // What the client can take, and what it costs: events/s and CPU time for an event and a request, one
-// client thread against a server process on another core. In the same run, on the same answers: the
+// client thread against a server process on another core. It is the time of the whole process, whose
+// records are written as a gate writes them. In the same run, on the same answers: the
 // raw reader, our client on events that only its slow path reads, and an aiohttp client (Debian:
 // python3-aiohttp).
 //   client_capacity [SECONDS [SERVER [STREAMS]]]   of each measurement, default 3; only these rows
@@ -26,7 +27,7 @@ struct figures {
 
 /// One thread's load, without the statistics of the run that would follow.
 static detail::repeat_data repeat_on(const bench::flood_server& server, std::size_t streams, int tokens, double seconds,
-                                     std::uint64_t most_gaps = 0) {
+                                     std::uint64_t max_gaps = 0, double* cpu_s = nullptr) {
     const scenario s{
         .target = endpoint{.url = server.url()},
         .workload = synthetic{.prompt_tokens = fixed(8), .output_tokens = fixed(tokens)},
@@ -35,11 +36,11 @@ static detail::repeat_data repeat_on(const bench::flood_server& server, std::siz
         .duration = time_span::from_seconds(seconds),
         .repeats = 1,
     };
-    return bench::one_repeat(s, most_gaps);
+    return bench::one_repeat(s, max_gaps, cpu_s);
 }
 static figures ours(const bench::flood_server& server, std::size_t streams, int tokens, double seconds) {
-    const detail::repeat_data d = repeat_on(server, streams, tokens, seconds);
     figures f;
+    const detail::repeat_data d = repeat_on(server, streams, tokens, seconds, 0, &f.cpu);
     long long first = 0, last = 0;
     for (const record& r : d.records) {
         if (r.status != request_status::ok) throw std::runtime_error("a request failed: " + detail::str(r.error));
@@ -49,7 +50,6 @@ static figures ours(const bench::flood_server& server, std::size_t streams, int 
         f.events += r.events;
     }
     f.seconds = static_cast<double>(last - first) * 1e-9;
-    f.cpu = d.cpu_utilization * f.seconds;
     return f;
 }
 static figures raw(const bench::flood_server& server, std::size_t streams, int tokens, double seconds) {
@@ -118,11 +118,11 @@ struct footprint {
     double peak = 0, kept = 0, events = 0, requests = 0;
 };
 static footprint footprint_of(const bench::flood_server& server, std::size_t streams, int tokens, double seconds,
-                              std::uint64_t most_gaps = 0) {
+                              std::uint64_t max_gaps = 0) {
     ::malloc_trim(0);
     std::ofstream("/proc/self/clear_refs") << 5;  // VmHWM starts anew
     const double before = resident("VmRSS");
-    const detail::repeat_data d = repeat_on(server, streams, tokens, seconds, most_gaps);
+    const detail::repeat_data d = repeat_on(server, streams, tokens, seconds, max_gaps);
     footprint f{resident("VmHWM") - before, resident("VmRSS") - before, static_cast<double>(d.content_events), static_cast<double>(d.records.size())};
     std::printf("| %4zu | %6d | %9.0f | %11.0f | %8.1f | %8.1f | %6.2f | %9.1f |\n", streams, tokens, f.requests, f.events, f.peak / 1048576, f.kept / 1048576,
                 f.peak / f.events, f.peak / 1024 / static_cast<double>(streams));

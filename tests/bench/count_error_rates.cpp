@@ -97,14 +97,14 @@ struct tally {
 };
 
 /// Judges one objective as a gate that has no other one: until it is decided.
-void add_gate(tally& t, const terms& judged_by, const slo& s, bool is_guard,
+void add_gate(tally& t, const judging_parameters& judged_by, const slo& s, bool is_guard,
               const std::function<repeat_data(int)>& measured) {
-    evidence e;
+    measurements e;
     decision v;
     while (static_cast<int>(e.candidate.size()) < last_analysis) {
         e.candidate.push_back(measured(static_cast<int>(e.candidate.size())));
         if (static_cast<int>(e.candidate.size()) < first_analysis) continue;
-        v = judged(e, judged_by, grounds{}, {}, s, is_guard);
+        v = judged(e, judged_by, validity_checks{}, {}, s, is_guard);
         if (v.outcome != verdict::inconclusive) break;
     }
     t.add(v.outcome, e.candidate.size());
@@ -123,7 +123,7 @@ tally judged_often(const options& o, const slo& s, bool is_guard, const server& 
     const auto half = [&](std::size_t which) {
         for (auto trial = static_cast<long long>(which); trial < o.trials; trial += 2) {
             generator random(mixed(o.seed ^ mixed(static_cast<std::uint64_t>(trial))));
-            add_gate(sums[which], terms{}, s, is_guard, [&](int i) {
+            add_gate(sums[which], judging_parameters{}, s, is_guard, [&](int i) {
                 return repeat_of(fails(i, random), slow_fraction, noise, random);
             });
         }

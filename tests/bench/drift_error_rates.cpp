@@ -8,7 +8,7 @@
 #include "core/base/random.hpp"
 #include "core/judging/judge.hpp"
 
-#include "../support/measurements.hpp"
+#include "../support/sample_measurements.hpp"
 #include "support/bursty_server.hpp"
 #include "support/virtual_engine.hpp"
 
@@ -22,7 +22,7 @@
 
 using namespace llmbench;
 using namespace llmbench::detail;
-using measurements::measurement;
+using sample_measurements::measurement;
 
 namespace {
 
@@ -48,10 +48,10 @@ void print_row(const std::string& name, const tally& one, const tally& all) {
 
 slo_verdict verdict_on(std::vector<repeat_data> runs, std::size_t most, const slo& s) {
     measurement m;
-    m.rule = rule_of({}, replayed, 1, last_analysis);
+    m.rule = rule_of({}, 1, last_analysis);
     if (runs.size() > most) runs.resize(most);
     m.candidate = std::move(runs);
-    return measurements::judge_evidence(m, s);
+    return sample_measurements::judge_measurements(m, s);
 }
 
 /// So many runs of one trace of 300 s, each at a speed of its own.

@@ -1,10 +1,10 @@
 // How long it takes to read a history: 1,000 nights of 20 gates, of which a gate reads its own, and
-// llmbench_history all. Exits with 1 where a gate takes over 0.3 s.
+// llmbench history all. Exits with 1 where a gate takes over 0.3 s.
 #define LLMBENCH_NO_DOCTEST
 #include "core/base/text.hpp"
-#include "core/history/line.hpp"
-#include "core/history/series.hpp"
-#include "effects/history/folder.hpp"
+#include "extensions/history/core/line.hpp"
+#include "extensions/history/core/series.hpp"
+#include "extensions/history/folder.hpp"
 #include "effects/system/files.hpp"
 #include "support/scratch.hpp"
 
@@ -22,7 +22,7 @@ std::string night(int number) {
     std::string lines;
     for (int g = 0; g < 20; ++g) {
         history_run r{.id = printed("%s-%d.%d", at.c_str(), number, g), .at = at,
-                      .gate = printed("gate %d", g), .cohort = printed("%016d", g),
+                      .gate = printed("gate %d", g), .run_series = printed("%016d", g),
                       .commit = printed("%012d", number),
                       .watched = {{"card", "9c2e"}, {"driver", "570.86"}, {"server", "vLLM 0.33"}},
                       .outcome = "passed"};

@@ -9,6 +9,7 @@
 //       -pthread -o BINARY
 #define LLMBENCH_NO_DOCTEST
 #include "llmbench.hpp"
+#include "llmbench_simulated.hpp"
 
 #include "../support/scratch.hpp"
 #include "flood_server.hpp"

@@ -41,11 +41,11 @@ std::vector<unsigned char> parts_of(const mix_of& weights, std::uint64_t seed) {
 }
 
 /// Whether a request fails, and how long its first token takes.
-struct made_up_request {
+struct synthetic_request {
     bool fails = false;
     double ttft_s = 0.1;
 };
-using made_up_requests = std::vector<made_up_request>;
+using made_up_requests = std::vector<synthetic_request>;
 
 repeat_data repeat_of(const made_up_requests& made, const mix_of& weights,
                       const std::vector<unsigned char>& parts) {
@@ -92,16 +92,16 @@ struct options {
 };
 
 /// Judges an evidence that grows, until it is decided.
-using rule_of_gate = std::function<decision(const evidence&, const terms&)>;
+using rule_of_gate = std::function<decision(const measurements&, const judging_parameters&)>;
 tally judged_often(const options& o, const mix_of& weights, bool may_go_on,
                    const rule_of_gate& verdict_on,
                    const std::function<made_up_requests(generator&)>& measured) {
     tally sums[2];
-    terms by;
-    by.rule = rule_of({}, replayed, first_analysis, last_analysis, may_go_on);
+    judging_parameters by;
+    by.rule = rule_of({}, first_analysis, last_analysis, may_go_on);
     const std::vector<unsigned char> parts = parts_of(weights, 1);
     const auto gate = [&](tally& t, generator& random) {
-        evidence e;
+        measurements e;
         decision v;
         const auto measure = [&] { 
             e.candidate.push_back(repeat_of(measured(random), weights, parts));
@@ -211,8 +211,8 @@ void guard_part(const options& o, bounds& must) {
                                           {"2 parts, 1 : 1", {1, 1}},
                                           {"3 parts, 6 : 3 : 1", {6, 3, 1}},
                                           {"10 parts of 10 %", mix_of(10, 1)}};
-    const rule_of_gate guard = [](const evidence& e, const terms& t) {
-        return judged_guard(e, t, grounds{}, {});
+    const rule_of_gate guard = [](const measurements& e, const judging_parameters& t) {
+        return judged_guard(e, t, validity_checks{}, {});
     };
     const auto rates = [&](const named_mix& m, const std::vector<double>& fractions_that_fail,
                            const std::vector<unsigned char>& which, std::size_t burst,
@@ -276,8 +276,8 @@ void ratios_part(const options& o, bounds& must) {
         for (const named_mix& mix : mixes)
             for (const auto& x : statistics) {
                 const slo s = x.of("part1") <= 1.25 * x.of("part0");
-                const rule_of_gate by = [&](const evidence& e, const terms& t) {
-                    return judged(e, t, grounds{}, {}, s);
+                const rule_of_gate by = [&](const measurements& e, const judging_parameters& t) {
+                    return judged(e, t, validity_checks{}, {}, s);
                 };
                 const std::vector<unsigned char> parts = parts_of(mix.weights, 1);
                 const std::string name =

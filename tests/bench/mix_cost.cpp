@@ -71,17 +71,12 @@ int main(int argc, char** argv) {
                 "| ---: | --- | ---: | ---: | ---: | ---: |\n");
     for (const int tokens : {16, 512}) {
         const synthetic words{.prompt_tokens = fixed(tokens)};
-        mix_of_parts shared, own;
-        for (int i = 0; i < 64; ++i) {
+        mix_of_parts shared;
+        for (int i = 0; i < 64; ++i)
             shared.parts.push_back({.name = std::to_string(i), .workload = words});
-            own.parts.push_back({.name = std::to_string(i), .workload = words,
-                                 .arrivals = constant(1_rps)});
-        }
         const std::vector<std::pair<const char*, plan>> plans = {
             {"one", planned({.workload = words, .arrivals = constant(64_rps), .duration = 60_s}, 1)},
-            {"64, of one stream",
-             planned({.workload = shared, .arrivals = constant(64_rps), .duration = 60_s}, 1)},
-            {"64, each with its arrivals", planned({.workload = own, .duration = 60_s}, 1)}};
+            {"64", planned({.workload = shared, .arrivals = constant(64_rps), .duration = 60_s}, 1)}};
         std::vector<cost> costs(plans.size());
         for (std::size_t round = 0; round < rounds; ++round)
             for (std::size_t k = 0; k < plans.size(); ++k)

@@ -10,7 +10,7 @@
 #include "effects/net/exchange.hpp"
 #include "effects/net/machine_network.hpp"
 #include "effects/net/network.hpp"
-#include "effects/simulated/asio.hpp"
+#include "extensions/simulated/asio.hpp"
 
 #include "flood_server.hpp"
 
@@ -190,7 +190,7 @@ protected:
     asio::io_context context_{1};
 
 private:
-    detail::io_timer timer_{context_};
+    detail::tcp_timer timer_{context_};
     std::vector<std::unique_ptr<stream>> streams_{};
 };
 

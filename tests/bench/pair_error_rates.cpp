@@ -12,7 +12,7 @@
 #include "core/judging/judge.hpp"
 #include "core/planning/planning.hpp"
 
-#include "../support/measurements.hpp"
+#include "../support/sample_measurements.hpp"
 
 #include <array>
 #include <cmath>
@@ -24,7 +24,7 @@
 
 using namespace llmbench;
 using namespace llmbench::detail;
-using measurements::measurement;
+using sample_measurements::measurement;
 
 namespace {
 
@@ -147,7 +147,7 @@ struct taken {
 };
 /// As a gate does: up to eight pairs, and up to twelve where it is asked for them.
 taken verdict_of_gate(const std::vector<double>& ratios, const slo& s) {
-    static const auto rule = rule_of({}, replayed, first_pair_analysis, last_pair_analysis, 1);
+    static const auto rule = rule_of({}, first_pair_analysis, last_pair_analysis, 1);
     measurement m;
     m.rule = rule;
     const auto measure_to = [&](int pairs) {
@@ -155,7 +155,7 @@ taken verdict_of_gate(const std::vector<double>& ratios, const slo& s) {
             m.candidate.push_back(run_with_ttft(ratios[i]));
             m.baseline.push_back(run_with_ttft(1));
         }
-        return measurements::judge_values(m, s);
+        return sample_measurements::judge_values(m, s);
     };
     slo_verdict v = measure_to(last_pair_analysis);
     if (asks_for_more(m, m, v)) v = measure_to(last_noisy_pair_analysis);

@@ -4,8 +4,8 @@
 //   session_index [SHARE]      a part of the sessions, 1 of them all
 #define LLMBENCH_NO_DOCTEST
 #include "core/base/text.hpp"
-#include "core/files/session_files.hpp"
-#include "effects/system/limits.hpp"
+#include "extensions/machines/own_part.hpp"
+#include "program/sessions/recordings.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -79,15 +79,15 @@ private:
 int main(int argc, char** argv) {
     const double share = argc > 1 ? std::atof(argv[1]) : 1;
     made_up_corpus corpus(std::max(1, static_cast<int>(all_sessions * share)));
-    const double before = most_memory_so_far();
+    const double before = max_memory_so_far();
     const auto began = std::chrono::steady_clock::now();
     byte_stream in([&](char* room, std::size_t size) { return corpus(room, size); }, "corpus");
-    session_reader reader(0);
+    weka_reader reader;
     reader.read(in);
     const session_corpus read = reader.finished("corpus");
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
     const double index = static_cast<double>(read.bytes()),
-                 more = most_memory_so_far() - before;
+                 more = max_memory_so_far() - before;
     std::printf("%zu sessions, %zu requests, %.0f million blocks, %.2f GB of text: read in %.1f s "
                 "(%.0f MB/s), an index of %.1f MB, %.0f MB more of memory at most\n",
                 read.sessions.size(), read.steps.size(), corpus.ids / 1e6, corpus.bytes / 1e9,

@@ -6,6 +6,7 @@
 //                   it does not
 #define LLMBENCH_NO_DOCTEST
 #include "llmbench.hpp"
+#include "llmbench_simulated.hpp"
 #include "core/base/text.hpp"
 
 #include "support/one_repeat.hpp"

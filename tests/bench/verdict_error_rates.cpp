@@ -2,7 +2,7 @@
 // known, beside what other tools do: one run against the limit, median of three, retries, and an
 // abort on the running statistic. Everything runs in virtual time, without a socket.
 //   verdict_error_rates [--quick] [--trials N] [--seed N] [--only PART]
-// The parts: replayed, noisy, fresh, baselines, saturation.
+// The parts: replayed, noisy, baselines, saturation.
 // Quick: a small part, held against wide bounds, exit code 1 where one is violated.
 //
 // The words: r is true value / limit, so 0.9 is 10 % headroom and 1.1 a miss of 10 %. A replayed
@@ -16,9 +16,9 @@
 #include "core/judging/judge.hpp"
 #include "core/traffic/requests.hpp"
 #include "core/planning/planning.hpp"
-#include "core/simulated/engine_model.hpp"
+#include "extensions/simulated/core/engine_model.hpp"
 
-#include "../support/measurements.hpp"
+#include "../support/sample_measurements.hpp"
 #include "support/bursty_server.hpp"
 #include "support/virtual_engine.hpp"
 
@@ -26,7 +26,7 @@
 
 using namespace llmbench;
 using namespace llmbench::detail;
-using measurements::measurement;
+using sample_measurements::measurement;
 using namespace virtual_engine;
 
 namespace {
@@ -246,7 +246,7 @@ void add_point_estimates(cell& c, const setting& at, std::uint64_t trial, genera
 struct repeats_of_gate {
     measurement five{}, eight{};
     explicit repeats_of_gate(const measurement& empty) : five(empty), eight(empty) {
-        five.rule = eight.rule = rule_of({}, replayed, first_analysis, last_analysis, 1);
+        five.rule = eight.rule = rule_of({}, first_analysis, last_analysis, 1);
     }
     void add(const repeat_data& d) {
         if (five.candidate.size() < last_analysis) five.candidate.push_back(d);
@@ -303,58 +303,11 @@ std::vector<double> long_run_values(const setting& at, long long requests) {
     return sums.of;
 }
 
-/// Integrated autocorrelation time, in requests, of "over the p99 of ttft": so many of them tell as
-/// much as one independent request. Summed over a window of five times itself (Sokal 1997).
-double exceedance_time(const setting& at, long long requests) {
-    const repeat_data d = simulated_run(traffic(at.rate, at.seed, requests), machine(1, at.seed));
-    const double limit = evaluate(p99(ttft).data, d);
-    std::vector<double> over;
-    for (std::size_t i = 0; i < d.records.size(); ++i)
-        if (is_measured(d.records[i]))
-            over.push_back(request_value(metric_id::ttft, d, i) > limit ? 1 : 0);
-    const double mean_over = mean_of(over), variance = sample_variance(over);
-    double time = 1;
-    for (std::size_t lag = 1; static_cast<double>(lag) < 5 * time && lag < over.size(); ++lag) {
-        double sum = 0;
-        for (std::size_t i = lag; i < over.size(); ++i)
-            sum += (over[i] - mean_over) * (over[i - lag] - mean_over);
-        time += 2 * sum / (variance * static_cast<double>(over.size()));
-    }
-    return time;
-}
-
 cell measured_cell(const setting& at, long long trials) {
     return over_trials<cell>(trials, [&](cell& c, std::uint64_t trial) {
         generator random(seed_of(at.seed, trial, 4));
         add_rule(c, at, trial, random);
         add_point_estimates(c, at, trial, random);
-    });
-}
-
-// ---- fresh traffic ------------------------------------------------------------------------------
-
-/// Verdicts of the rule on fresh traffic, by statistic and ratio.
-struct fresh_cell : tallies<tabled * ratios.size()> {
-    tally& at(std::size_t row, std::size_t r) { return of[row * ratios.size() + r]; }
-};
-
-/// Stages of n, n and 2n requests, as a gate sends them.
-fresh_cell measured_fresh_cell(const setting& at, long long n, long long trials) {
-    return over_trials<fresh_cell>(trials, [&](fresh_cell& c, std::uint64_t trial) {
-        generator random(seed_of(at.seed, trial, 8));
-        const plan p = traffic(at.rate, seed_of(at.seed, trial, 9), n);
-        measurement m = measurement_of(p);
-        m.rule = rule_of({}, fresh, 1, last_stage);
-        for (int stage = 0; stage < last_stage; ++stage)
-            m.candidate.push_back(
-                simulated_run(stage_of(p, stage),
-                              machine(drawn_slowness(at.noise, random), random.next())));
-        for (std::size_t k = 0; k < tabled; ++k)
-            for (std::size_t r = 0; r < ratios.size(); ++r) {
-                const slo_verdict v =
-                    judged(m, at_most(statistics()[k], at.long_run[k] / ratios[r]));
-                c.at(k, r).add(v.outcome, v.repeats);
-            }
     });
 }
 
@@ -427,7 +380,7 @@ struct relative_cell : tallies<designs * std::size(relative_cases)> {
 struct pairs_of_gate {
     measurement eight{}, twelve{};
     explicit pairs_of_gate(const plan& p) : eight(measurement_of(p)) {
-        eight.rule = rule_of({}, replayed, first_pair_analysis, last_pair_analysis, 1);
+        eight.rule = rule_of({}, first_pair_analysis, last_pair_analysis, 1);
     }
     void add(const repeat_data& baseline, const repeat_data& candidate) {
         if (twelve.candidate.empty()) twelve = eight;
@@ -546,9 +499,9 @@ saturation_cell measured_saturation(const setting& at, long long trials) {
         for (int i = 0; i < last_analysis; ++i) {
             m.candidate.push_back(
                 simulated_run(p, machine(drawn_slowness(at.noise, random), random.next())));
-            if (i == 0) c.one += static_cast<bool>(over_saturation_of(m, arms_of(m), m.arrival_cv2));
+            if (i == 0) c.one += static_cast<bool>(over_saturation_of(m, variants_of(m), m.arrival_cv2));
         }
-        c.five += static_cast<bool>(over_saturation_of(m, arms_of(m), m.arrival_cv2));
+        c.five += static_cast<bool>(over_saturation_of(m, variants_of(m), m.arrival_cv2));
     });
 }
 
@@ -590,8 +543,10 @@ void print_cell(const setting& at, cell& c) {
     for (const double r : ratios) columns.push_back(printed("r = %.4g", r));
     columns.push_back("runs 0.9 / 1.1");
     print_head("", columns);
+    // What other tools do is beside it once.
+    const bool beside_others = at.load == 0.6 && at.noise == 0.03;
     for (std::size_t row = 0; row < rows; ++row)
-        for (std::size_t how = 0; how < methods; ++how) {
+        for (std::size_t how = beside_others ? naive : rule; how < methods; ++how) {
             if (c.at(row, how, 0).trials() == 0) continue;
             columns.clear();
             for (std::size_t r = 0; r < ratios.size(); ++r)
@@ -810,58 +765,6 @@ bool noisy_part(const study& all) {
     return all_met(targets);
 }
 
-/// Fresh traffic, at loads whose requests depend on each other more and more.
-bool fresh_part(const study& all) {
-    const long long trials = all.fewer_trials();
-    std::printf("\n## Fresh traffic\n\n"
-                "Stages of n, n and 2n requests. Dependence: so many requests tell as much about "
-                "p99 TTFT as one\nindependent request. Pass/fail/inconclusive in %%; %lld trials, "
-                "at n over 300 a quarter of them.\n\n",
-                trials);
-    std::vector<std::string> columns = {"load, noise", "dependence"};
-    for (const double r : ratios) columns.push_back(printed("r = %.4g", r));
-    columns.push_back("stages 0.9/1.1");
-    print_head("", columns);
-    std::vector<target> targets;
-    for (const double noise : {0.0, 0.01, 0.03})
-        for (std::size_t k = 0; k < tabled; ++k) {
-            const std::string name = printed("%s, %.0f %% noise, ", row_names[k], noise * 100);
-            targets.push_back({name + "false fail", all.o.quick ? 0.06 : 0.015});
-            targets.push_back({name + "false pass", all.o.quick ? 0.20 : 0.05});
-        }
-    for (const double load : {0.25, 0.42, 0.6, 0.74}) {
-        if (all.o.quick && load != 0.42) continue;
-        const std::string where = printed("%.0f %% load", load * 100);
-        const double dependence = exceedance_time(all.at(load, 0), all.o.quick ? 20000 : 200000);
-        for (std::size_t i = 0; i < 3; ++i) {
-            const double noise = std::array{0.0, 0.01, 0.03}[i];
-            if (all.o.quick && noise > 0) continue;
-            const setting at = all.with_truth(load, noise);
-            for (const long long n : {300, 2400}) {
-                if (n > 300 && (all.o.quick || load > 0.5 || noise == 0.01)) continue;
-                fresh_cell c = measured_fresh_cell(at, n, n > 300 ? trials / 4 + 1 : trials);
-                for (std::size_t k = 0; k < tabled; ++k) {
-                    columns = {printed("%.0f %%, %.0f %%", load * 100, noise * 100),
-                               printed("%.1f", dependence)};
-                    for (std::size_t r = 0; r < ratios.size(); ++r)
-                        columns.push_back(fractions(c.at(k, r)));
-                    columns.push_back(printed("%.1f / %.1f", c.at(k, at_90).mean_repeats(),
-                                              c.at(k, at_110).mean_repeats()));
-                    print_row(printed("%s, n = %lld", row_names[k], n), columns);
-                    if (n > 300) continue;
-                    const tally& t = c.at(k, at_limit);
-                    targets[2 * (i * tabled + k)].see_fraction(t.fail_fraction(), t.trials(), where);
-                    if (!is_promised(k, load)) continue;
-                    targets[2 * (i * tabled + k) + 1].see_fraction(t.pass_fraction(), t.trials(), where);
-                }
-                std::fflush(stdout);
-            }
-        }
-    }
-    print_targets(", fresh traffic at the limit, n = 300", targets);
-    return all_met(targets);
-}
-
 bool baseline_part(const study& all) {
     std::printf("\n## Against a baseline, mean TPOT, 60 %% load\n\n"
                 "Pass/fail/inconclusive in %%; %lld trials. A stored run differs by %.0f %% "
@@ -917,7 +820,6 @@ struct study_part {
 };
 constexpr study_part parts[] = {{"replayed", replayed_part},
                                 {"noisy", noisy_part},
-                                {"fresh", fresh_part},
                                 {"baselines", baseline_part},
                                 {"saturation", saturation_part}};
 
@@ -939,7 +841,7 @@ std::string read_options(int argc, char** argv, options& o) {
             if (std::none_of(std::begin(parts), std::end(parts),
                              [&](const study_part& p) { return given == p.name; }))
                 return "--only is \"" + printable(given, 40) +
-                       "\": the parts are replayed, noisy, fresh, baselines and saturation";
+                       "\": the parts are replayed, noisy, baselines and saturation";
             o.only = given;
             continue;
         }

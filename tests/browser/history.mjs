@@ -1,6 +1,6 @@
-// Looks at the page of llmbench_history: makes a folder of 60 nights and asks the page what a person
+// Looks at the page of `llmbench history`: makes a folder of 60 nights and asks the page what a person
 // would ask it.
-//   node history.mjs CHROMIUM LLMBENCH_HISTORY
+//   node history.mjs CHROMIUM LLMBENCH
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import fs from "node:fs";
@@ -32,7 +32,7 @@ fs.mkdirSync("history/2026", { recursive: true });
 const nights = Array.from({ length: 60 }, (_, i) => night(i));
 fs.writeFileSync("history/2026/all.jsonl", nights.map(n => JSON.stringify(n) + "\n").join(""));
 const env = { ...process.env, LLMBENCH_HISTORY_DIR: "history", USER: "anna" };
-const tool = (...args) => execFileSync(program, args, { env });
+const tool = (...args) => execFileSync(program, ["history", ...args], { env });
 tool("--leave-out", "run29.1", "--why", "the node was shared");
 tool("--accept", "chat <b>", "--at", date(38), "--why", "vLLM 0.33");
 tool("--page", "history/page.html", "--commits", "https://a.test/commit/");

@@ -144,6 +144,15 @@ async function fitsItsWidth(page) {
     await page.setViewportSize({ width, height: 800 });
     const wide = await page.evaluate(() => document.documentElement.scrollWidth);
     assert.ok(wide <= width, `${wide} pixels wide at ${width}`);
+    const over = await page.evaluate(() => [...document.querySelectorAll(".gates li")].filter(li => {
+      const badge = li.querySelector(".badge").getBoundingClientRect();
+      const name = li.querySelector("a").getBoundingClientRect();
+      return badge.right > name.left && badge.bottom > name.top + 1;
+    }).length);
+    assert.equal(over, 0, `${over} outcomes run over the names of their gates at ${width}`);
+    const cut = await page.evaluate(() => [...document.querySelectorAll(".scroll")].filter(
+      s => s.scrollWidth > s.clientWidth && getComputedStyle(s).backgroundImage === "none").length);
+    assert.equal(cut, 0, `${cut} tables are cut without a sign at ${width}`);
   }
 }
 

@@ -2,7 +2,7 @@
 # The report page in a browser: makes a report of a small real run, and pages of every outcome, and
 # looks at them in headless Chromium, which page.mjs drives.
 #   tests/browser/run.sh GATES UNIT_TESTS BUILD_DIR [HISTORY]
-#                                outcomes_gates, llmbench_tests; llmbench_history for its page too
+#                                outcomes_gates, llmbench_tests; llmbench for the page of a history, too
 # Exits 77 where there is no Chromium or no Node.js ($CHROMIUM names one that is not in PATH).
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)

@@ -48,12 +48,14 @@ compile() {
     local -n code=$1 at=$1_at
     local i
     {
-        printf '#include "llmbench.hpp"\nusing namespace llmbench;\n'
+        printf '#include "llmbench.hpp"\n'
+        for extension in ../../extensions/llmbench_*.hpp; do printf '#include "%s"\n' "$(basename "$extension")"; done
+        printf 'using namespace llmbench;\n'
         for i in "${!code[@]}"; do
             printf '#line %d "cases.txt"\nvoid case_%d() { %s }\n' "${at[i]}" "$i" "${code[i]}"
         done
     } > "$work/$1.cpp"
-    LC_ALL=C "$compiler" -std=c++20 -I../.. "${cppflags[@]}" -Werror -fsyntax-only "${all_errors[@]}" \
+    LC_ALL=C "$compiler" -std=c++20 -I../.. -I../../extensions "${cppflags[@]}" -Werror -fsyntax-only "${all_errors[@]}" \
         "$work/$1.cpp" > "$work/log" 2>&1
 }
 
@@ -81,7 +83,9 @@ under() {
     local file=$1
     printf '#include "llmbench.hpp"\nTEST_CASE("a") { llmbench::gate({}); }\n' > "$work/gates.cpp"
     printf '#define LLMBENCH_MAIN\n#include "llmbench.hpp"\n' > "$work/implementation.cpp"
-    LC_ALL=C "$compiler" -std=c++20 -I../.. "${cppflags[@]}" -Wno-deprecated -fsyntax-only \
+    printf '#include "llmbench_simulated.hpp"\n' | cat "$work/implementation.cpp" - > "$work/simulated.cpp"
+    printf '#include "llmbench_simulated.hpp"\n' > "$work/alone.cpp"
+    LC_ALL=C "$compiler" -std=c++20 -I../.. -I../../extensions "${cppflags[@]}" -Wno-deprecated -fsyntax-only \
         "${@:2}" "$work/$file.cpp" > "$work/log" 2>&1
 }
 # refuses WORDS FILE OPTION...: in one sentence, after which the compiler says nothing of its own
@@ -111,9 +115,51 @@ check_options() {
         refuses "exceptions" "$file" -fno-exceptions
         refuses "inside WSL" "$file" -D_WIN32
     done
-    refuses "RTTI" implementation -fno-rtti
+    refuses "RTTI" simulated -fno-rtti
+    refuses "comes after llmbench.hpp" alone
     takes gates -fno-rtti
+    # With a folder in front whose asio says that it was read.
+    local asked="$work/asked"
+    mkdir -p "$asked/asio"
+    for file in basic_{stream_socket,socket_acceptor,waitable_timer} io_context post; do
+        echo '#error "asio was read"' > "$asked/asio/$file.hpp"
+    done
+    if [[ $(uname) == Linux ]]; then takes implementation -fno-rtti "-I$asked"; fi
+    # Without the system's headers nothing is there but what a folder of ours has.
+    local there="$work/there"
+    rm -rf "$there"
+    mkdir -p "$there/doctest"
+    for file in gates implementation; do refuses "needs doctest .*doctest-dev" "$file" -nostdinc; done
+    : > "$there/doctest/doctest.h"
+    refuses "needs picojson .*picojson-dev" implementation -nostdinc "-I$there"
     takes gates -Ofast -fno-finite-math-only
+}
+
+# names EXTENSION STATEMENT: what stands in an extension names its file where that is not included
+names() {
+    case="without llmbench_$1.hpp"
+    printf '#include "llmbench.hpp"\nusing namespace llmbench;\nvoid f() { %s }\n' "$2" > "$work/without.cpp"
+    if LC_ALL=C "$compiler" -std=c++20 -I../.. "${cppflags[@]}" -fsyntax-only "$work/without.cpp" > "$work/log" 2>&1
+    then complain "compiles, but must not: $2"
+    elif ! grep -q "llmbench_$1_\?[.]\?hpp" "$work/log"; then
+        complain "does not name the file: $2"
+        head -n 5 "$work/log"
+    else passed=$((passed + 1)); fi
+}
+check_extensions() {
+    names answers 'gate({.workload = questions{.path = "q.jsonl"}});'
+    names answers 'scenario s; s.workload = questions{.path = "q.jsonl", .format = gsm8k, .grade = last_number};'
+    names compare 'compare({}, {{"a", endpoint{}}, {"b", endpoint{}}});'
+    names compare 'curve({}, {8_rps, 16_rps});'
+    names history '(void)scenario{.baseline = history("nights")};'
+    names simulated 'any_target t = simulated();'
+    names simulated 'any_target t = simulated({.slots = 4});'
+    names simulated 'any_target t = simulated(engine{.slots = 4});'
+    names simulated 'any_target t = simulated(engine{.slots = 4, .decode_step = 5_ms});'
+    names simulated 'engine e;'
+    names sessions 'gate({.workload = sessions{.path = "traces"}});'
+    names sessions 'gate({.workload = sessions{.path = "traces", .max_wait = 10_s}});'
+    names machines 'judge_shards({"shard-0", "shard-1"}, {p90(ttft) <= 300_ms});'
 }
 
 read_cases
@@ -121,6 +167,7 @@ for compiler in "${compilers[@]}"; do
     all_errors=()
     if [[ $compiler == *clang* ]]; then all_errors=(-ferror-limit=0); fi
     check_options
+    check_extensions
     check_cases
 done
 echo "$passed passed, $failed failed"

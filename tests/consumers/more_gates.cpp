@@ -1,5 +1,6 @@
 // A second gate file, without an implementation of its own.
 #include "llmbench.hpp"
+#include "llmbench_simulated.hpp"
 
 using namespace llmbench;
 

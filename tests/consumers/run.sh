@@ -13,15 +13,37 @@ trap '[[ ! $squatter ]] || kill "$squatter" 2> /dev/null; rm -rf "$work"' EXIT
 unset LLMBENCH_URL
 
 if [[ $kind == bare ]]; then
-    # One file copied beside the gates, one compiler command. Here the header is no system header, so
-    # this is also where a warning in it would reach a user. Those that take an optimiser show where the
-    # benchmarks' one_repeat.cpp is compiled.
+    # The headers copied beside two files: one has the header alone, the other the implementations of all
+    # extensions. (Our tests share one file with all of it; gates.cpp has one extension.) Here the header
+    # is no system header, so this is also where a warning in it would reach a user. Those that take an
+    # optimiser show where the benchmarks' one_repeat.cpp is compiled.
     read -ra cppflags <<< "${CPPFLAGS:-}"
-    cp "$source/llmbench.hpp" gates.cpp "$work"
+    flags=(-std=c++20 "${cppflags[@]}" -O0 -Wall -Wextra -Wshadow -Wconversion -Werror -pthread)
+    cp "$source/llmbench.hpp" "$source"/extensions/llmbench_*.hpp "$work"
+    grep -vE 'LLMBENCH_MAIN|#include' gates.cpp > "$work/gates.inc"
     cd "$work"
-    "$CXX" -std=c++20 "${cppflags[@]}" -O0 -Wall -Wextra -Wshadow -Wconversion -Werror -pthread \
-        gates.cpp -o gates
-    ./gates
+    cat > header.cpp << 'FILE'
+#define LLMBENCH_MAIN
+#include "llmbench.hpp"
+using namespace llmbench;
+TEST_CASE("a server") { gate({.arrivals = closed_loop(4), .requests = 40, .slos = {mean(tpot) <= 10_s}}); }
+FILE
+    {
+        printf '#define LLMBENCH_IMPLEMENT_EXTENSIONS\n#include "llmbench.hpp"\n'
+        printf '#include "%s"\n' llmbench_*.hpp
+        printf '#include "gates.inc"\n'
+    } > extensions.cpp
+    for file in header extensions; do "$CXX" "${flags[@]}" -c "$file.cpp"; done
+    "$CXX" "${flags[@]}" header.o -o header
+    rc=0
+    ./header > said || rc=$?
+    if ((rc != 2)) || ! grep -q "no target: set LLMBENCH_URL" said; then
+        cat said
+        echo "the header alone, without a server: exit code $rc"
+        exit 1
+    fi
+    "$CXX" "${flags[@]}" header.o extensions.o -o both
+    ./both -tc="the simulated server*"
     echo "works: $kind"
     exit
 fi
@@ -30,9 +52,7 @@ fi
 type=(-DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0)
 options=(-DLLMBENCH_SOURCE="$source" "${type[@]}")
 if [[ $kind == package ]]; then
-    "$cmake" -S "$source" -B "$work/llmbench" -DCMAKE_INSTALL_PREFIX="$work/prefix" \
-        -DLLMBENCH_BUILD_TESTS=OFF -DLLMBENCH_BUILD_EXAMPLES=OFF -DLLMBENCH_BUILD_TOOLS=OFF \
-        -DLLMBENCH_BUILD_BENCH=OFF
+    "$cmake" -S "$source" -B "$work/llmbench" -DCMAKE_INSTALL_PREFIX="$work/prefix"
     "$cmake" --install "$work/llmbench"
     options=(-DCMAKE_PREFIX_PATH="$work/prefix" "${type[@]}")
 fi

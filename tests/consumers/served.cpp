@@ -3,6 +3,7 @@
 #define DOCTEST_CONFIG_IMPLEMENT
 #define LLMBENCH_IMPLEMENT
 #include "llmbench.hpp"
+#include "llmbench_simulated.hpp"
 
 #include <cstdlib>
 #include <cstring>

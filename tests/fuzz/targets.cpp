@@ -1,7 +1,7 @@
 #include "fuzz/targets.hpp"
 
 #include "llmbench.hpp"
-#include "core/metric/slo_text.hpp"
+#include "program/slo_text.hpp"
 #include "core/wire/go_float.hpp"
 #include "core/wire/metrics_page.hpp"
 #include "core/wire/series.hpp"
@@ -10,9 +10,14 @@
 #include "core/dialects/table.hpp"
 #include "core/answers/answer_reader.hpp"
 #include "core/files/datasets.hpp"
+#include "extensions/answers/core/question_files.hpp"
+#include "extensions/sessions/core/session_lines.hpp"
 #include "core/files/traces.hpp"
-#include "core/others/result_files.hpp"
-#include "core/others/runs_together.hpp"
+#include "extensions/history/core/line.hpp"
+#include "program/others/result_files.hpp"
+#include "program/others/runs_together.hpp"
+#include "program/sessions/recordings.hpp"
+#include "program/sessions/written_lines.hpp"
 #include "core/stored/calibration.hpp"
 #include "core/stored/record_json.hpp"
 #include "core/stored/stored.hpp"
@@ -23,6 +28,7 @@
 #include <limits>
 #include <string>
 #include <optional>
+#include <stdexcept>
 #include <tuple>
 #include <vector>
 
@@ -85,10 +91,10 @@ struct parsed_stream {
     seen_events events{};
 };
 
-/// The events of a stream as the WHATWG text defines them, step by step.
+/// The events of a stream as the WHATWG text defines them, step by step, and what speaks of an error.
 seen_events events_by_the_letter(std::string_view s) {
     seen_events events;
-    std::string type, data;
+    std::string type, data, comment;
     if (s.substr(0, 3) == "\xEF\xBB\xBF") s.remove_prefix(3);
     for (;;) {
         const std::size_t end = s.find_first_of("\r\n");
@@ -97,8 +103,10 @@ seen_events events_by_the_letter(std::string_view s) {
         s.remove_prefix(end + (s.substr(end, 2) == "\r\n" ? 2 : 1));
         if (line.empty()) {
             if (!data.empty()) events.emplace_back(type, data.substr(0, data.size() - 1));
+            else if (speaks_of_error(type)) events.emplace_back(type, comment);
             type.clear();
             data.clear();
+            comment.clear();
             continue;
         }
         const std::size_t colon = line.find(':');
@@ -106,9 +114,11 @@ seen_events events_by_the_letter(std::string_view s) {
         std::string_view value;
         if (colon != std::string_view::npos) value = line.substr(colon + 1);
         if (value.substr(0, 1) == " ") value.remove_prefix(1);
-        if (colon == 0) continue;
-        if (field == "data") data.append(value).append("\n");
+        if (colon == 0) comment = speaks_of_error(type) ? value : std::string_view();
+        else if (field == "data") data.append(value).append("\n");
         else if (field == "event") type = value;
+        else if (speaks_of_error(field))
+            events.emplace_back("error", field == "error" ? value : line);
     }
 }
 
@@ -282,7 +292,7 @@ void fuzz::dataset(std::string_view input) {
         must_agree(read(65536, as), read(7, as), "whole and in pieces");
     };
     for (const dataset_format format :
-         {sharegpt, dolly, openai_jsonl, coco_captions, vqa, text_lines, csv}) {
+         {sharegpt, dolly, openai_jsonl, coco_captions, text_lines}) {
         llmbench::dataset d;
         d.format = format;
         d.max_turns = 3;
@@ -304,6 +314,49 @@ void fuzz::dataset(std::string_view input) {
             reported += json_number(r.at_s) + "|" + std::to_string(r.prompt_tokens) + "\n";
         }
     });
+    const auto checked = [](const session_corpus& c) {
+        for (const session_step& s : c.steps)
+            if (!(s.wait_s >= 0 && s.at_s >= 0) || s.output_tokens < 1 || s.prompt.tokens < 0)
+                std::abort();
+        return session_lines(c);
+    };
+    const auto corpus_by = [](auto&& reader, byte_stream& in) {
+        reader.read(in);
+        return reader.finished("file");
+    };
+    agree([&](byte_stream& in, std::string& reported) {
+        reported = checked(corpus_by(session_reader(0), in));
+    });
+    // The lines that become of a recording are read, whatever it says.
+    const auto converted = [&](auto&& reader, byte_stream& in, std::string& reported) {
+        const session_corpus c = corpus_by(reader, in);
+        reported = checked(c);
+        byte_stream lines(
+            [left = reported](char* room, std::size_t size) mutable {
+                const std::size_t n = left.copy(room, size);
+                left.erase(0, n);
+                return n;
+            },
+            "lines");
+        try {
+            if (corpus_by(session_reader(0), lines).steps.size() != c.steps.size()) std::abort();
+        } catch (const std::invalid_argument& e) {
+            std::fprintf(stderr, "%s\n", e.what());
+            std::abort();
+        }
+    };
+    agree([&](byte_stream& in, std::string& reported) { converted(weka_reader(), in, reported); });
+    agree([&](byte_stream& in, std::string& reported) {
+        converted(bailian_reader(), in, reported);
+    });
+    agree([&](byte_stream& in, std::string& reported) {
+        converted(mooncake_reader(), in, reported);
+    });
+    agree([&](byte_stream& in, std::string& reported) { converted(span_reader(), in, reported); });
+    agree([&](byte_stream& in, std::string& reported) {
+        for (const dialogue& x : read_questions(in, {}, 1))
+            reported += x.turns.at(0).prompt + "|" + x.wanted->key() + "\n";
+    });
 }
 
 /// What an earlier run left is read or refused with a sentence.
@@ -316,6 +369,14 @@ void fuzz::stored_result(std::string_view input) {
     may_refuse([&] { read_stored_gate(s, "result.json", ""); });
     may_refuse([&] { read_stored_gate(s, "result.json", "chat"); });
     may_refuse([&] { read_calibration(s, "calibration.json", "chat"); });
+    may_refuse([&] {
+        history_lines all;
+        read_history_file(s, "history.jsonl", "2100-01-01T00:00:00Z", all);
+        for (const history_run& r : all.runs)
+            for (const auto& of : r.values)
+                for (const double v : of.repeats)
+                    if (!std::isfinite(v)) std::abort();
+    });
 }
 
 /// A page is whole, or refused with a sentence; what was read of it, written and read again says
@@ -364,13 +425,13 @@ void fuzz::slo_text(std::string_view input) {
 /// A file of another tool is refused with a sentence, or becomes a repeat whose requests are whole.
 void fuzz::result_file(std::string_view input) {
     may_refuse([&] {
-        std::vector<imported_run> runs;
-        runs.push_back(read_imported_run(input, "run.json", [&](const std::string&) {
-            return std::optional<std::string>(input);
-        }));
+        std::vector<imported_run> runs =
+            read_imported_runs(input, "run.json", [&](const std::string&) {
+                return std::optional<std::string>(input);
+            });
         const imported_gate g = gate_of_runs(std::move(runs), {});
-        const repeat_data& d = g.seen.candidate[0];
-        for (std::size_t i = 0; i < d.records.size(); ++i)
-            if (d.gap_offsets[i] + gap_count(d.records[i]) > d.gaps.size()) std::abort();
+        for (const repeat_data& d : g.seen.candidate)
+            for (std::size_t i = 0; i < d.records.size(); ++i)
+                if (d.gap_offsets[i] + gap_count(d.records[i]) > d.gaps.size()) std::abort();
     });
 }

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# llmbench_history: marks, imports, the page and what it refuses.
-#   tests/history/run.sh GATES LLMBENCH_HISTORY      outcomes_gates
+# llmbench history: marks, imports, the page and what it refuses.
+#   tests/history/run.sh GATES LLMBENCH      outcomes_gates
 # shellcheck disable=SC2317  # functions are called through expect
 set -euo pipefail
-gates=$(realpath "${1:?usage: run.sh GATES LLMBENCH_HISTORY}")
-history=$(realpath "$2")
+gates=$(realpath "${1:?usage: run.sh GATES LLMBENCH}")
+history=("$(realpath "$2")" history)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 unset "${!LLMBENCH_@}"
@@ -21,7 +21,7 @@ expect() {
 # tool STATUS ARGUMENTS...: it ends so; what it says is in $log
 tool() {
     local status=0
-    "$history" "${@:2}" > "$log" 2>&1 || status=$?
+    "${history[@]}" "${@:2}" > "$log" 2>&1 || status=$?
     [[ $status == "$1" ]]
 }
 says() { grep -qF -- "$1" "${2:-$log}"; }
@@ -63,7 +63,7 @@ expect "into the cohort of its load" [ "$(find h/cohorts -type f | wc -l)" = 1 ]
 rm -rf h
 expect "without a cohort it needs a machine" tool 2 --import llmbench-report/result.json
 expect "in a sentence" says "set LLMBENCH_MACHINE"
-expect "with one it makes a cohort" env LLMBENCH_MACHINE=bench-7 "$history" --import llmbench-report/result.json
+expect "with one it makes a cohort" env LLMBENCH_MACHINE=bench-7 "${history[@]}" --import llmbench-report/result.json
 expect "of that machine" says '"machine": "bench-7"' h/cohorts/*.json
 expect "which can be drawn" tool 0 --page page.html
 
@@ -88,7 +88,7 @@ done > h/nights.jsonl
 expect "a step to bisect" tool 0 --bisect chat
 expect "is told" says "mean(tpot) +"
 expect "with its night" says "% from 2026-06-24 on"
-expect "and as ci/bisect.sh takes it" says "bash ci/bisect.sh c0ffee23 c0ffee24 BUILD GATES"
+expect "and as git takes it" says "git bisect start c0ffee24 c0ffee23"
 expect "of a gate that there is" tool 2 --bisect chaat
 expect "in a sentence" says 'the history has no night of "chaat"'
 expect "it is accepted" tool 0 --accept chat --at 2026-06-24 --why "longer prompts"

@@ -2,6 +2,7 @@
 #define DOCTEST_CONFIG_DISABLE
 #define LLMBENCH_IMPLEMENT
 #include "llmbench.hpp"
+#include "llmbench_simulated.hpp"
 #include "gates.hpp"
 
 TEST_CASE("never runs") {

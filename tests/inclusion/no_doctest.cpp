@@ -3,3 +3,4 @@
 #define LLMBENCH_NO_DOCTEST
 #define LLMBENCH_IMPLEMENT
 #include "llmbench.hpp"
+#include "llmbench_simulated.hpp"

@@ -11,6 +11,7 @@
 #define REQUIRE_SLO mine
 #define WARN_SLO mine
 #include "llmbench.hpp"
+#include "llmbench_simulated.hpp"
 #include "gates.hpp"
 
 DOCTEST_TEST_CASE("long names") {
@@ -27,3 +28,4 @@ int main(int argc, char** argv) { return doctest::Context(argc, argv).run(); }
 
 #define LLMBENCH_IMPLEMENT
 #include "llmbench.hpp"
+#include "llmbench_simulated.hpp"

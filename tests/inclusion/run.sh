@@ -9,7 +9,7 @@ read -ra cxx <<< "${CXX:-g++} ${CPPFLAGS:-}"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-flags=(-std=c++20 -I../.. -Wall -Wextra -Wshadow -Wconversion -Werror -pthread)
+flags=(-std=c++20 -I../.. -I../../extensions -Wall -Wextra -Wshadow -Wconversion -Werror -pthread)
 if [[ $case == no_doctest ]]; then
     "${cxx[@]}" "${flags[@]}" -M no_doctest.cpp > "$work/headers"
     if grep doctest/ "$work/headers"; then
@@ -37,7 +37,7 @@ fi
 
 sources=("$case.cpp")
 if [[ $case == libcxx ]]; then sources=(no_short_names.cpp); fi
-if [[ $case == two_units ]]; then sources=(two_units_a.cpp two_units_b.cpp); fi
+if [[ $case == two_units ]]; then sources=(two_units_b.cpp two_units_a.cpp); fi
 # Whether names clash shows without generating code, which takes g++ three times as long as clang.
 # Clang links and runs these two as well.
 if [[ $case == disabled || $case == no_short_names ]] && ! "${cxx[0]}" --version | grep -q clang; then

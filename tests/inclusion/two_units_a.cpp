@@ -2,6 +2,7 @@
 // when another header has included ours already, and the user's using-directives are in force. The later
 // request must not silently do nothing.
 #include "llmbench.hpp"
+#include "llmbench_simulated.hpp"
 #include "gates.hpp"
 
 #include <algorithm>
@@ -16,3 +17,4 @@ TEST_CASE("a gate before main, and beside the implementation") { gate(tiny_scena
 
 #define LLMBENCH_MAIN
 #include "llmbench.hpp"
+#include "llmbench_simulated.hpp"

@@ -28,7 +28,7 @@ public:
         for (const char c : said_)
             if (c != '\n' && (c != ' ' || words.empty() || words.back() != ' ')) words += c;
             else if (c == '\n' && !words.empty() && words.back() != ' ') words += ' ';
-        for (const char* reported : {"NOT OK: client", "measured again: client", "client: it was stalled"})
+        for (const char* reported : {"NOT OK: client", "measured again: client", "client: it lost"})
             if (words.find(reported) != std::string::npos) return true;
         return false;
     }

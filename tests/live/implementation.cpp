@@ -2,6 +2,12 @@
 // of its own; and what those tests need of its inside.
 #define LLMBENCH_IMPLEMENT
 #include "llmbench.hpp"
+#include "llmbench_answers.hpp"
+#include "llmbench_compare.hpp"
+#include "llmbench_history.hpp"
+#include "llmbench_machines.hpp"
+#include "llmbench_simulated.hpp"
+#include "llmbench_sessions.hpp"
 
 #include "support/effects.hpp"
 #include "support/texts.hpp"
@@ -16,7 +22,7 @@ struct logging_server::host {
     std::shared_ptr<virtual_server> in_world{};
 
     explicit host(const llmbench::engine& e) {
-        if (current_world) {
+        if (current_environment) {
             made_up::small_world& w = made_up::small_world::around();
             in_world = std::make_shared<virtual_server>(w, e);
             w.keep(in_world);
@@ -103,6 +109,15 @@ std::string path_asked_for(llmbench::api_format api, const std::string& model) {
     const api_traits& a = traits_of(api);
     return request_path(a, a.path, "", model);
 }
+std::vector<spoken_api> spoken_apis() {
+    std::vector<spoken_api> all;
+    for (std::size_t i = 0; i < std::size(apis); ++i)
+        if (const api_traits& a = apis[i]; a.generates)
+            all.push_back({static_cast<llmbench::api_format>(i), a.name, a.forces_lengths,
+                           a.reports_usage, a.tells_prompt_tokens, a.tells_reason,
+                           a.framed == framing::pieces, a.takes_images});
+    return all;
+}
 std::string name_of(llmbench::api_format api) { return std::string(traits_of(api).name); }
 std::string fnv1a_64(const std::string& bytes) {
     fnv1a hash;
@@ -113,18 +128,18 @@ llmbench::endpoint endpoint_of(const llmbench::engine& e) {
     static std::vector<std::unique_ptr<logging_server>> of_the_program;
     auto server = std::make_unique<logging_server>(e);
     const llmbench::endpoint at{.url = server->url()};
-    if (!current_world) of_the_program.push_back(std::move(server));
+    if (!current_environment) of_the_program.push_back(std::move(server));
     return at;
 }
 double budget_spent_s() {
-    const long long ns = current_world ? session::of_this_program().virtual_time_spent()
+    const long long ns = current_environment ? session::of_this_program().virtual_time_spent()
                                        : now_ns() - program_began_ns;
     return static_cast<double>(ns) * 1e-9;
 }
 std::string escaped(const std::string& text) { return xml_escaped(text); }
 
-gaps_used_up::gaps_used_up() { session::of_this_program().note_gaps(most_gaps_kept); }
-gaps_used_up::~gaps_used_up() { session::of_this_program().note_gaps(0 - most_gaps_kept); }
+gaps_used_up::gaps_used_up() { session::of_this_program().note_gaps(max_gaps_kept); }
+gaps_used_up::~gaps_used_up() { session::of_this_program().note_gaps(0 - max_gaps_kept); }
 
 std::vector<llmbench::record> unreported_records_of(const llmbench::scenario& s) {
     live_target t(s.target, llmbench::run_arm::candidate);

@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "llmbench.hpp"
+#include "llmbench_simulated.hpp"
 
 #include "live/client_stall.hpp"
 

@@ -14,6 +14,11 @@ using namespace llmbench;
 using namespace live;
 
 namespace {
+#if defined(__linux__) && !defined(LLMBENCH_WAIT_BY_ASIO)
+constexpr double stamped_here = 1;
+#else
+constexpr double stamped_here = 0;
+#endif
 auto passing_on_to(const scripted::server& s) {
     return [port = s.port()](int fd, int going) { relay::pass_on(fd, going, port); };
 }
@@ -25,7 +30,9 @@ TEST_CASE("a server behind a Unix-domain socket is measured like any other") {
     const std::string file = directory.file("server.sock");
     const relay::acceptor relayed(relay::unix_listener(file), passing_on_to(server));
     for (const std::string slashes : {"", "//"}) {
-        all_ok(run(asking(endpoint{.url = "unix:" + slashes + file}, 3)));
+        const result r = run(asking(endpoint{.url = "unix:" + slashes + file}, 3));
+        all_ok(r);
+        CHECK(r.self_check().stamped_fraction == 0);  // no kernel stamps what comes that way
     }
     REQUIRE(server.log().size() == 6);
     CHECK(server.log()[0].header("Host") == "localhost");
@@ -100,7 +107,9 @@ TEST_CASE("a server with an IPv6 address is measured like any other") {
     const scripted::server server;
     const std::string authority = "[::1]:" + std::to_string(relay::port_of(listener));
     const relay::acceptor relayed(listener, passing_on_to(server));
-    all_ok(run(asking(endpoint{.url = "http://" + authority}, 2)));
+    const result r = run(asking(endpoint{.url = "http://" + authority}, 2));
+    all_ok(r);
+    CHECK(r.self_check().stamped_fraction == stamped_here);
     REQUIRE(server.log().size() == 2);
     CHECK(server.log()[0].header("Host") == authority);
 }

@@ -7,12 +7,18 @@
 #include "support/wire_server.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <ctime>
 #include <map>
 #include <set>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include <pthread.h>
 
 using namespace llmbench;
 using namespace live;
@@ -139,6 +145,56 @@ TEST_CASE("times and token counts are those of the server's own log") {
         CHECK(x.dispatched_ns >= x.scheduled_ns);
     }
 }
+
+#if defined(__linux__) && !defined(LLMBENCH_WAIT_BY_ASIO)
+TEST_CASE("a client that does not run for a while knows when tokens came meanwhile") {
+    engine e = quick_engine();
+    e.decode_step = 20_ms;
+    const logging_server host(e);
+    scenario s = quick_scenario(endpoint{.url = host.url()});
+    s.workload = synthetic{.prompt_tokens = fixed(8), .output_tokens = fixed(40)};
+    s.arrivals = closed_loop(4);
+    s.requests = 24;
+    s.repeats = 1;
+    struct sigaction away{}, before{};
+    away.sa_handler = [](int) {
+        const timespec t{0, 200000000};
+        ::nanosleep(&t, nullptr);
+    };
+    ::sigaction(SIGUSR1, &away, &before);
+    result r;
+    std::atomic<bool> over{false};
+    std::thread client([&] {
+        r = run(s);
+        over = true;
+    });
+    while (!over) {  // a third of the time
+        std::this_thread::sleep_for(std::chrono::milliseconds(600));
+        if (!over) ::pthread_kill(client.native_handle(), SIGUSR1);
+    }
+    client.join();
+    ::sigaction(SIGUSR1, &before, nullptr);
+    std::map<std::string, server_log_entry> log;
+    for (const auto& x : host.log()) log[x.request_id] = x;
+    std::vector<double> late_ms;
+    for (const record& x : r.requests()) {
+        REQUIRE(log.count(x.id) == 1);
+        const auto late = [&](long long stamp, long long written) {
+            late_ms.push_back(static_cast<double>(stamp - written) * 1e-6);
+            CHECK(late_ms.back() >= 0);
+        };
+        if (x.first_early_ns == 0) late(x.first_token_ns, log[x.id].first_write_ns);
+        else CHECK(x.first_token_ns - x.first_early_ns <= log[x.id].first_write_ns);
+        late(x.last_token_ns, log[x.id].last_write_ns);
+    }
+    CHECK(r.self_check().stamped_fraction == 1);
+    CHECK(r.self_check().stamp_lag_max > 0.1);  // so late some were read
+    CHECK(r.self_check().unknown_gaps > 0);
+    std::sort(late_ms.begin(), late_ms.end());
+    CHECK(late_ms[late_ms.size() * 9 / 10] < 20);
+    CHECK(late_ms[late_ms.size() / 2] < 2);
+}
+#endif
 
 TEST_CASE("made-up prompts are new to a prefix cache whenever a gate is run again") {
     engine e = quick;

@@ -5,6 +5,7 @@
 #include "support/relay.hpp"
 #include "support/scripted_server.hpp"
 #include "support/sockets.hpp"
+#include "llmbench_compare.hpp"
 
 #include <cmath>
 #include <csignal>

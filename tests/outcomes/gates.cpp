@@ -2,13 +2,14 @@
 // exit code, the text and the files; run all together they make no sense.
 #define LLMBENCH_MAIN
 #include "scenarios.hpp"
+#include "llmbench_compare.hpp"
+#include "llmbench_history.hpp"
+#include "llmbench_machines.hpp"
 
 #include <algorithm>  // when the first request was sent, and the last one answered
 #include <chrono>     // how long a gate is let run
 #include <cstdlib>    // getenv, strtoul
-#include <fstream>    // what a commit changes
 #include <iostream>   // how children end
-#include <random>     // how a server is started anew
 #include <stdexcept>  // what escapes from a test case
 #include <string>
 #include <thread>  // who ends the program beside it, and gates side by side
@@ -26,7 +27,22 @@ static const bool early = [] {
 
 TEST_CASE("pass") { gate(quick(simulated(fast_engine()), within_reach())); }
 
-TEST_CASE("pass in real time") { gate(quick(served(), within_reach())); }
+// Reports of one's own: each is told, whatever becomes of those before it.
+TEST_CASE("reports of one's own throw") {
+    on_report([](const report_view&) { throw std::runtime_error("no room\nleft"); });
+    on_report([](const report_view&) { throw 42; });
+    on_report([](const report_view&) { gate(quick(simulated(fast_engine()), within_reach())); });
+    on_report([](const report_view&) { exit_code(); });
+    on_report(nullptr);
+    on_report([](const report_view& r) { std::cout << "told of " << r.exit_code << "\n"; });
+    gate(quick(simulated(fast_engine()), within_reach()));
+}
+TEST_CASE("a report of one's own ends the program") {
+    on_report([](const report_view&) { std::exit(0); });
+    gate(quick(simulated(fast_engine()), within_reach()));
+}
+
+TEST_CASE("pass in real time") { gate(quick(served(), answered())); }
 
 TEST_CASE("miss") { gate(quick(simulated(fast_engine()), out_of_reach())); }
 
@@ -58,23 +74,6 @@ TEST_CASE("head against base") {
     gate(s);
 }
 
-// A server whose step takes as long as the file "speed" says: in a repository, what a commit changes.
-// Started anew it is half a percent faster or slower, by $RESTART, which is another one each time.
-TEST_CASE("bisected") {
-    engine e = fast_engine();
-    double milliseconds = 0;
-    std::ifstream("speed") >> milliseconds;
-    const unsigned long restart = std::strtoul(std::getenv("RESTART"), nullptr, 10);
-    std::mt19937_64 dice(restart);
-    e.decode_step = time_span::from_seconds(
-        milliseconds / 1e3 * (1 + std::normal_distribution<double>(0, 0.005)(dice)));
-    e.jitter = 0.02;
-    e.seed = static_cast<long long>(restart) + 1;
-    scenario s = quick(simulated(e), {mean(tpot) <= 1.08 * baseline, p90(ttft) <= 1_s});
-    s.baseline = stored(std::getenv("BASELINE"));
-    gate(s);
-}
-
 // ---- refused
 
 TEST_CASE("refused") {
@@ -101,7 +100,7 @@ TEST_CASE("server gone") {
 
 // Takes more descriptors than a low limit on them leaves.
 TEST_CASE("many threads") {
-    scenario s = quick(served(), within_reach());
+    scenario s = quick(served(), answered());
     s.client.threads = 64;
     gate(s);
 }
@@ -111,7 +110,7 @@ TEST_CASE("the program ends first") {
         std::this_thread::sleep_for(std::chrono::milliseconds(700));
         std::exit(0);
     }).detach();
-    scenario s = quick(served(), within_reach());
+    scenario s = quick(served(), answered());
     s.arrivals = constant(1_rps);
     gate(s);
 }
@@ -178,11 +177,20 @@ TEST_CASE("too few for a percentile") {
 }
 
 TEST_CASE("process ends at once") {
-    gate(quick(process{.command = "echo the model file is broken on {port}; exit 4"}, within_reach()));
+    gate(quick(process{.command = "echo the model file is broken on {port}; exit 4"}, answered()));
 }
 
 TEST_CASE("process never ready") {
-    gate(quick(process{.command = "echo still loading {port}; exec sleep 60", .ready_within = 1_s}, within_reach()));
+    gate(quick(process{.command = "echo still loading {port}; exec sleep 60", .ready_within = 1_s}, answered()));
+}
+
+TEST_CASE("process whose second start hangs") {
+    scenario s = quick(process{.command = "[ ! -e \"$CHILD\" ] || exec sleep 100; : > \"$CHILD\"; "
+                                          "exec \"$SERVER\" serve {port}",
+                               .restart_between_repeats = true},
+                       answered());
+    s.repeats = 2;
+    gate(s);
 }
 
 // Its log is as hostile as a server can be, and repeats what it was told in confidence.
@@ -190,13 +198,13 @@ TEST_CASE("process with hostile words") {
     gate(quick(process{.command = "printf '::error::it said\\n##[error]so\\r\\n\\033[31m::stop-commands::x\\n'; "
                                   "echo key $TOKEN {port}; exit 4",
                        .env = {{"TOKEN", "hf_abcdefghijklmnop"}}},
-               within_reach()));
+               answered()));
 }
 
 TEST_CASE("process that repeats its token") {
     gate(quick(process{.command = "echo key $TOKEN; exec \"$SERVER\" serve {port}",
                        .env = {{"TOKEN", "hf_abcdefghijklmnop"}}},
-               within_reach()));
+               answered()));
 }
 
 // `$SERVER serve PORT` is a simulated server. The shell and the sleeper beside it are what a kill of
@@ -204,16 +212,16 @@ TEST_CASE("process that repeats its token") {
 static const process server_with_child = {
     .command = "sleep 600 & echo $! > \"$CHILD\"; \"$SERVER\" serve {port}"};
 
-TEST_CASE("process with a child") { gate(quick(server_with_child, within_reach())); }
+TEST_CASE("process with a child") { gate(quick(server_with_child, answered())); }
 
 TEST_CASE("process crashes") {
-    scenario s = quick(process{.command = "\"$SERVER\" serve {port} & sleep 0.7; kill -9 $!"}, within_reach());
+    scenario s = quick(process{.command = "\"$SERVER\" serve {port} & sleep 0.7; kill -9 $!"}, answered());
     s.requests = 4000;
     gate(s);
 }
 
 TEST_CASE("a minute to be ready") {
-    gate(quick(process{.command = "echo still loading {port}; exec sleep 60"}, within_reach()));
+    gate(quick(process{.command = "echo still loading {port}; exec sleep 60"}, answered()));
 }
 
 // ---- over capacity: two slots take 50 requests a second. Counted from the send, no lateness of a
@@ -258,7 +266,7 @@ TEST_CASE("held against nights") {
 // ---- long enough to be interrupted
 
 static scenario one_minute(const process& target) {
-    scenario s = quick(target, within_reach());
+    scenario s = quick(target, answered());
     s.requests = 0;
     s.duration = 60_s;
     return s;
@@ -269,7 +277,7 @@ TEST_CASE("long with a child") { gate(one_minute(server_with_child)); }
 // A moment of each part of a gate's life: users who come, are measured and leave, twice, beside a page
 // of metrics; then a load that waits for nobody.
 TEST_CASE("a whole life of users") {
-    scenario s = quick(served(), {mean(tpot) <= 1_s, mean(queue_time) <= 10_s});
+    scenario s = quick(served(), {mean(e2e) <= 1_min, mean(queue_time) <= 10_s});
     s.arrivals = closed_loop(4).ramp(300_ms);
     s.requests = 0;
     s.duration = 700_ms;
@@ -278,7 +286,7 @@ TEST_CASE("a whole life of users") {
 }
 
 TEST_CASE("a whole life of an open loop") {
-    scenario s = quick(served(), within_reach());
+    scenario s = quick(served(), answered());
     s.arrivals = poisson(60_rps);
     s.repeats = 2;
     gate(s);
@@ -437,9 +445,9 @@ static scenario named(const char* name, const slo_list& slos) {
 
 TEST_CASE("three threads") {
     result first, second, third;
-    std::thread a([&] { first = gate(named("first", within_reach())); });
-    std::thread b([&] { second = gate(named("second", within_reach())); });
-    std::thread c([&] { third = gate(named("third", within_reach())); });
+    std::thread a([&] { first = gate(named("first", answered())); });
+    std::thread b([&] { second = gate(named("second", answered())); });
+    std::thread c([&] { third = gate(named("third", answered())); });
     a.join();
     b.join();
     c.join();
@@ -460,9 +468,9 @@ TEST_CASE("three threads") {
 }
 
 TEST_CASE("one of three threads misses") {
-    std::thread a([] { gate(named("first", within_reach())); });
-    std::thread b([] { gate(named("second", out_of_reach())); });
-    std::thread c([] { gate(named("third", within_reach())); });
+    std::thread a([] { gate(named("first", answered())); });
+    std::thread b([] { gate(named("second", {goodput(e2e <= 5_ms) >= 50_pct})); });
+    std::thread c([] { gate(named("third", answered())); });
     a.join();
     b.join();
     c.join();
@@ -472,7 +480,7 @@ TEST_CASE("one of three threads misses") {
 TEST_CASE("nobody waits for them") {
     for (const char* name : {"one", "another"})
         std::thread([name] {
-            scenario s = named(name, within_reach());
+            scenario s = named(name, answered());
             s.arrivals = constant(1_rps);
             gate(s);
         }).detach();

@@ -2,7 +2,10 @@
 """A server whose every word wants to be something else: a command for a CI runner, an escape for a
 terminal, a mention, a link, an image, an end of a file's format.
 
-    hostile_server.py PORT error|stream
+    hostile_server.py PORT error|stream|OFFSET
+
+With an offset its words are long, and each that a line may begin with behind that many characters is
+a command.
 """
 import json
 import sys
@@ -12,6 +15,8 @@ WORDS = ("bad\n::error::from the server\r\n::stop-commands::token\n##[error]azur
          "\n##teamcity[buildProblem]\nsection_start:1:x\r\x1b[0K\x1b[31mred\x9b31m\u202eback\u2028"
          " @octocat me/it#12 #34 [link](https://evil.test) ![i](https://evil.test/i.png)"
          " https://evil.test <img src=x onerror=alert(1)> </script> ]]> &amp; `code` ``two`` | cell | \ud83d")
+if sys.argv[2].isdigit():
+    WORDS = "y" * int(sys.argv[2]) + " ::error::forged , ::stop-commands::x  \u00a0 ::add-mask::e" * 5
 
 
 class Hostile(BaseHTTPRequestHandler):
@@ -32,7 +37,7 @@ class Hostile(BaseHTTPRequestHandler):
         self.rfile.read(int(self.headers["Content-Length"]))
         if self.path != "/v1/chat/completions":
             return self.answer(404, "text/plain", b"no")
-        if sys.argv[2] == "error":
+        if sys.argv[2] != "stream":
             return self.answer(500, "application/json", json.dumps({"error": {"message": WORDS}}).encode())
         choice = {"index": 0, "delta": {"content": WORDS}, "finish_reason": "abort" + WORDS}
         events = "data: " + json.dumps({"choices": [choice]}) + "\n\ndata: [DONE]\n\n"

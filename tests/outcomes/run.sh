@@ -14,57 +14,32 @@ export LC_ALL=C
 export LLMBENCH_REPORT_DIR=$work/report
 export SERVER=$no_doctest CHILD=$work/child BASELINE=$work/baselines/chat.json
 closed=http://127.0.0.1:1  # nothing listens there
-log=$work/log
-passed=0 failed=0 stalled='' what=
-# shellcheck source=tests/support/too_busy.sh
-source "$(dirname "$source")/../support/too_busy.sh"
+# shellcheck source=tests/support/checks.sh
+source "$(dirname "$source")/../support/checks.sh"
 
 # The simulated server in real time, for the cases that are about signals, threads and the clock.
 port=$(python3 "$(dirname "$source")/../support/free_ports.py" 1)
 "$no_doctest" serve "$port" > "$work/served.log" 2>&1 &
 served=$!
-until (: < "/dev/tcp/127.0.0.1/$port") 2> /dev/null; do sleep 0.05; done
+wait_for_port "$port"
 export SERVED=http://127.0.0.1:$port
 
-ok() { passed=$((passed + 1)); }
-wrong() {
-    if was_too_busy "$log"; then
-        [[ $stalled == "$what" ]] || stalled "$what"
-        stalled=$what
-        return
-    fi
-    failed=$((failed + 1))
-    echo "WRONG: $what: $1"
-    sed 's/^/    | /' "$log"
-}
-
-# ends STATUS COMMAND...: it exits so; what it said is in $log
+# ends STATUS COMMAND...: the same, into empty folders
 ends() {
-    local wanted=$1 status=0
-    shift
-    what="${*/#$work/...}"
+    local command=("${@:2}")
+    what="${command[*]/#$work/...}"
     rm -rf "$LLMBENCH_REPORT_DIR" "$CHILD"
-    "$@" > "$log.raw" 2>&1 || status=$?
-    sed -z 's/\n      \+/ /g' "$log.raw" > "$log"  # lines that go on behind an indent are one
-    if ((status == wanted)); then ok; else wrong "exit code $status instead of $wanted"; fi
+    ended "$@"
 }
 # cases STATUS NAMES [VARIABLE=VALUE...]: so does the program with these test cases
 cases() { ends "$1" env "${@:3}" "$gates" --test-case="$2"; }
 
-says() {
-    local text
-    for text in "$@"; do
-        if grep -qF -- "$text" "$log"; then ok; else wrong "it does not say: $text"; fi
-    done
-}
 # says_times N PATTERN: on so many lines
 says_times() {
     local n
     n=$(grep -cE -- "$2" "$log" || true)
     if ((n == $1)); then ok; else wrong "it says $n times, not $1: $2"; fi
 }
-says_not() { if grep -qF -- "$1" "$log"; then wrong "it says: $1"; else ok; fi; }
-says_like() { if grep -qE -- "$1" "$log"; then ok; else wrong "nothing it says matches: $1"; fi; }
 reported() {
     local file
     for file in result.json records.jsonl events.bin junit.xml summary.md report.html; do
@@ -89,12 +64,18 @@ report_says() {
 }
 line_of() { grep -nF "$1" "$source" | cut -d: -f1; }
 
+# listening COMMAND...: in the background as $pid, and not ignoring SIGINT as a script's jobs do
+listening() {
+    set -m
+    "$@" &
+    pid=$!
+    set +m
+}
 # begin NAMES TEXT [LOG]: the program with these test cases, $pid, goes on once its log has that text
 begin() {
     local i words=${3:-$log}
     : > "$words"  # before it starts: what an earlier one said there is not waited for
-    "$gates" --test-case="$1" >> "$words" 2>&1 &
-    pid=$!
+    listening "$gates" --test-case="$1" >> "$words" 2>&1
     for ((i = 0; i < 2400; i++)); do
         if grep -q -- "$2" "$words"; then return; fi
         alive "$pid" || break
@@ -122,8 +103,16 @@ one_gate() {
     reported
     cases 1 "miss"
     says "gates.cpp:$(line_of 'TEST_CASE("miss")'): ERROR: CHECK( mean(tpot) <= 0.5 ms )"
-    says_like 'FAIL +mean\(tpot\) <= 0\.5 ms +measured [0-9.]+ ms(, typical repeat [0-9.]+ ms)? \[[0-9.]+ ms, [0-9.]+ ms\],? [0-9.]+ % outside the limit'
+    says_like 'FAIL +mean\(tpot\) <= 0\.5 ms +measured [0-9.]+ ms +interval [0-9.]+ to [0-9.]+ ms (typical repeat [0-9.]+ ms; )?[0-9.]+ % over the limit; .*; [0-9]+ repeats x 40 requests, moderated t$'
+    says_not "client: "
+    if [[ $(tail -n 1 "$log") == "report: $LLMBENCH_REPORT_DIR/report.html; run again: $gates --test-case=miss" ]]; then ok
+    else wrong "it does not end with the command that runs the gate again"; fi
     reported
+    cases 0 "pass" LLMBENCH_VERBOSE=1
+    says_like 'PASS +mean\(tpot\) <= 1 s +measured [0-9.]+ ms, .* % inside the limit \(interval .*; the smallest miss this run could show: [0-9.]+ %\), [0-9]+ repeats'
+    says "client: in virtual time"
+    cases 2 "pass" LLMBENCH_VERBOSE=loud
+    says 'LLMBENCH_VERBOSE is "loud": it must be 1 or 0'
     cases 0 "advisory miss"
     says "WARNING: WARN( advisory(mean(tpot) <= 0.5 ms) )"
 
@@ -139,7 +128,7 @@ one_gate() {
 # ---- every gate and every run has its guard on errors
 guard_alone() {
     cases 0 "gate without objectives"
-    says_like 'OBSERVED +error_rate <= 1 % .*; 0 of 80 failed, limit 1 %: within it as observed, not shown'
+    says_like 'OBSERVED +error_rate <= 1 % .* 0 of 80 failed, limit 1 %: within it as observed, not shown'
     for half in "gate without objectives: half fails" "run without objectives: half fails"; do
         cases 1 "$half"
         says_like 'FAIL +error_rate <= 1 % .*of [0-9]+ failed, limit 1 %'
@@ -265,6 +254,17 @@ exits() {
     says "SUCCESS!" "a gate is failed and the program ends without having asked for that"
     ends 1 env GATE_BEFORE_MAIN=1 "$own_main" --list-test-cases
 
+    # Reports of one's own.
+    cases 3 "reports of one's own throw"
+    says "SUCCESS!" "told of 0"
+    says_times 2 "^llmbench: a function that on_report was given throws: it runs a gate or asks for the exit code"
+    says "llmbench: a function that on_report was given throws: no room\\nleft: no result of this program is a pass" \
+        "llmbench: a function that on_report was given throws: no result of this program is a pass" \
+        "llmbench: on_report was given a null function: no result of this program is a pass"
+    report_says '"exit_code": 3,'
+    cases 3 "a report of one's own ends the program"
+    says "llmbench: a function that on_report was given ends the program, so no result of it is a pass"
+
     # doctest says green, a gate says red.
     cases 1 "may fail"
     says "SUCCESS!"
@@ -309,10 +309,11 @@ exits() {
 }
 
 # ---- what servers say is printed as words: nothing of it is a command, a mention or a link
-words_of_others() {
+masked_words_of() {
     # only_words: no line is a command, but for those annotations that are our own
+    # (lines as they were printed, for a runner knows no indent)
     only_words() {
-        if grep -nE '^[[:space:]]*::' "$log" | grep -vE '^[0-9]+:::(error|warning) file=[^,]*tests/outcomes/[a-z]+[.][ch]pp,line='; then
+        if grep -nP '^(\s|\xc2\xa0|\xe2\x80[\x80-\x8a])*::' "$log.raw" | grep -vE '^[0-9]+:::(error|warning) file=[^,]*tests/outcomes/[a-z]+[.][ch]pp,line='; then
             wrong "a line is a command"
         else ok; fi
         if grep -nE '##[a-z]*\[' "$log"; then wrong "a runner finds a command"; else ok; fi
@@ -341,7 +342,7 @@ PY
     for how in error stream; do
         python3 "$(dirname "$source")/hostile_server.py" "$port" "$how" &
         pid=$!
-        until (: < "/dev/tcp/127.0.0.1/$port") 2> /dev/null; do sleep 0.05; done
+        wait_for_port "$port"
         cases 3 "default target" LLMBENCH_URL="http://127.0.0.1:$port" GITHUB_ACTIONS=true
         kill "$pid"
         wait "$pid" 2> /dev/null || true
@@ -349,6 +350,16 @@ PY
         only_words
         reported_without_requests
         no_live_words
+    done
+    for how in 0 7 31 45 58 73 84 99; do
+        python3 "$(dirname "$source")/hostile_server.py" "$port" "$how" &
+        pid=$!
+        until (: < "/dev/tcp/127.0.0.1/$port") 2> /dev/null; do sleep 0.05; done
+        cases 3 "default target" LLMBENCH_URL="http://127.0.0.1:$port" GITHUB_ACTIONS=true
+        kill "$pid"
+        wait "$pid" 2> /dev/null || true
+        says "::error file=" "::error::forged"
+        only_words
     done
 
     cases 3 "process with hostile words" GITHUB_ACTIONS=true
@@ -395,6 +406,15 @@ files_of_runs() {
     summary_says "### the rest of the program: invalid"
     report_says '"exit_code": 3,'
     report_says "had not ended" report.html
+
+    # Without standard streams: what is said to nobody is written into no file of the run.
+    what="a program that is started without standard streams"
+    rm -rf "$LLMBENCH_REPORT_DIR"
+    status=0
+    "$gates" --test-case=pass <&- >&- 2>&- || status=$?
+    if ((status == 0)); then ok; else wrong "exit code $status"; fi
+    if grep -qv '^{.*}$' "$LLMBENCH_REPORT_DIR/records.jsonl"; then wrong "what it says is in records.jsonl"; else ok; fi
+    reported
 
     # `./gates | head`: nobody reads any more. Its reports and its exit code are those of any run.
     unread='import os, subprocess, sys; r, w = os.pipe(); os.close(r)
@@ -453,17 +473,20 @@ time_budget() {
     reported
     cases 1 "two seconds a repeat" LLMBENCH_TIME_BUDGET=3.8 LLMBENCH_INCONCLUSIVE=fail
     cases 77 "two seconds a repeat" LLMBENCH_TIME_BUDGET=1s
-    says_like 'INCONCLUSIVE +mean\(tpot\) <= 1 s +measured none;? LLMBENCH_TIME_BUDGET of 1 s is spent after 0 of 5 repeats'
+    says_like 'INCONCLUSIVE +mean\(tpot\) <= 1 s +measured none;? LLMBENCH_TIME_BUDGET of 1 s has [0-9.]+ m?s left, and a repeat takes .* or more: none of 5 was measured'
     says "0 of 0 requests ok"
     reported_without_requests
     cases 1 "two seconds a repeat" LLMBENCH_TIME_BUDGET=1 LLMBENCH_INCONCLUSIVE=fail
     cases 77 "pass" LLMBENCH_TIME_BUDGET=0.1  # cut in the middle of the first repeat
     says "after 0 of 5 repeats"
+    # A server that is started again has what the budget leaves.
+    cases 0 "process whose second start hangs" LLMBENCH_TIME_BUDGET=6s
+    says "LLMBENCH_TIME_BUDGET of 6 s is spent after 1 of"
     cases 77 "pass,two seconds a repeat" LLMBENCH_TIME_BUDGET=1.9  # the budget is the program's
-    says "passed" "after 0 of 5 repeats"
+    says "passed" "none of 5 was measured"
     # Nothing but doctest's own result is there to say so.
     ends 1 env LLMBENCH_TIME_BUDGET=1 "$own_main" --test-case="cannot be measured in time"
-    says "own_main.cpp:" "ERROR: CHECK( mean(tpot) <= 1 s )" "after 0 of 5 repeats"
+    says "own_main.cpp:" "ERROR: CHECK( mean(tpot) <= 1 s )" "none of 5 was measured"
     cases 3 "a minute to be ready" LLMBENCH_TIME_BUDGET=1
     says "was not ready within" "still loading"
     cases 0 "pass" LLMBENCH_TIME_BUDGET=5min
@@ -479,9 +502,9 @@ stored_baselines() {
     says_like "SKIPPED +p50\(tpot\) <= 2 \* baseline .*written to $BASELINE as a baseline, not compared"
     says_like 'PASS +mean\(tpot\) <= 1 s'
     cases 0 "stored baseline"
-    says_like 'PASS +p50\(tpot\) <= 2 \* baseline +measured [0-9.]+ x baseline(, typical repeat [0-9.]+ x baseline)? \['
+    says_like 'PASS +p50\(tpot\) <= 2 \* baseline +measured [0-9.]+ x baseline \([0-9.]+ [mu]?s against [0-9.]+ [mu]?s\) +interval '
     cases 1 "four times slower than stored"
-    says_like 'FAIL +p50\(tpot\) <= 2 \* baseline +measured [0-9.]+ x baseline(, typical repeat [0-9.]+ x baseline)? \['
+    says_like 'FAIL +p50\(tpot\) <= 2 \* baseline +measured [0-9.]+ x baseline \([0-9.]+ [mu]?s against [0-9.]+ [mu]?s\) +interval '
     says_like 'PASS +mean\(tpot\) <= 1 s'
     cases 2 "stored baseline" LLMBENCH_SEED=2
     says "$BASELINE" "does not compare"
@@ -524,7 +547,7 @@ nights_of_main() {
     against 0 LLMBENCH_HISTORY=append
     says "the history begins with this run" "history: 1 gate added"
     made_nights 1
-    against 0
+    against 0 LLMBENCH_VERBOSE=1
     says_like 'PASS +mean\(tpot\) <= 1\.05 \* baseline .*against 12 nights, predictive t'
     says "history: 12 nights on " "nights differ by "
     report_says '"decided_by": "predictive_t"'
@@ -721,8 +744,7 @@ PY
     what="SIGINT during a rehearsal"
     rm -rf "$LLMBENCH_REPORT_DIR"
     : > "$log"
-    LLMBENCH_REHEARSE=1 "$gates" --test-case="an hour of a rehearsal" >> "$log" 2>&1 &
-    pid=$!
+    listening env LLMBENCH_REHEARSE=1 "$gates" --test-case="an hour of a rehearsal" >> "$log" 2>&1
     for ((i = 0; i < 400; i++)); do grep -q "rehearsed on a model" "$log" && break; sleep 0.05; done
     sleep 0.3
     kill -INT "$pid"
@@ -741,7 +763,8 @@ progress() {
     done
     cases 0 "pass in real time" LLMBENCH_PROGRESS=line
     says_like $'\r  repeat [12] of 2-5.*\x1b\\[K'
-    says_like $'\r\x1b\\[K'  # cleared before the block that closes the gate
+    if grep -qP '  repeat [12] of 2-5[^\r\x1b]*\x1b\[K(?!\r)' "$log.raw"; then wrong "it is not cleared before other words"
+    else ok; fi
     cases 0 "pass" LLMBENCH_PROGRESS=line  # what is computed takes no time to tell of
     says "simulated in virtual time"
     says_not $'\r'
@@ -799,10 +822,21 @@ questions() {
         if [[ $option == --help ]]; then says "--test-case" "LLMBENCH_URL" "LLMBENCH_TIME_BUDGET"
         else says_not "LLMBENCH_TIME_BUDGET"; fi
     done
+    # What is no option would run every gate; a filter that matches none is no success.
+    for argument in chat -tc --test-cas=chat --; do
+        ends 2 "$gates" "$argument"
+        says "llmbench: \"$argument\" is no option"
+        says_not "doctest"
+    done
+    ends 2 "$gates" -tc pass
+    ends 0 "$gates" --dt-test-case=pass --no-intro
     cases 2 "a name that no test case has"
-    says "no gate was run"
+    says "no gate was run: no test case matches the filter; there are \"" "\"pass\"" " and more" "Status: FAILURE!"
+    says_not "SUCCESS"
     ends 2 "$gates" --test-suite=typo
     cases 2 "no gate in it"
+    says "the test cases that ran have none"
+    says_not "matches the filter"
 }
 
 # ---- several settings of a server
@@ -836,8 +870,7 @@ signals_at_any_moment() {
         moment=$((life * RANDOM / 32768))
         what="SIGINT after $((moment / 1000)) of $((life / 1000)) ms"
         rm -rf "$LLMBENCH_REPORT_DIR"
-        "$gates" --test-case="a whole life*" > "$log" 2>&1 &
-        pid=$!
+        listening "$gates" --test-case="a whole life*" > "$log" 2>&1
         sleep "$((moment / 1000000)).$(printf %06d $((moment % 1000000)))"
         kill -INT "$pid" || true
         status=0
@@ -869,7 +902,7 @@ signals() {
         done
         wrong "it measures nothing"
     }
-    for signal in INT TERM; do
+    for signal in INT TERM HUP XCPU; do
         what="SIG$signal during a run"
         start "long with a child,run does not assert"
         kill "-$signal" "$pid"
@@ -904,6 +937,39 @@ signals() {
     summary_says "no capacity is shown"
     reported
     child_is_gone
+
+    # GitHub cancels like that, 7.5 s apart, and a terminal that closes says it twice.
+    for second in TERM HUP; do
+        what="SIGINT, then SIG$second while the server takes its time"
+        start "long with a stubborn child"
+        kill -INT "$pid"
+        sleep 0.5
+        if alive "$pid"; then ok; else wrong "it did not wait for its server"; fi
+        kill "-$second" "$pid"
+        status=0
+        wait "$pid" || status=$?
+        if ((status == 3)); then ok; else wrong "exit code $status"; fi
+        summary_says "the run was interrupted"
+        reported
+        child_is_gone
+    done
+
+    what="SIGINT in the background of a script, where it is ignored"
+    rm -rf "$LLMBENCH_REPORT_DIR"
+    "$gates" --test-case="a whole life*" > "$log" 2>&1 &
+    pid=$!
+    for ((i = 0; i < 20; i++)); do
+        sleep 0.05
+        kill -INT "$pid" 2> /dev/null || break
+    done
+    status=0
+    wait "$pid" || status=$?
+    if ((status == 0)); then ok; else wrong "exit code $status"; fi
+
+    what="a file that may not grow"  # with ulimit -f: the program goes on, and says so
+    # shellcheck disable=SC2016  # for the shell that it starts
+    ends 3 bash -c 'ulimit -f 8; exec "$0" --test-case=pass' "$gates"
+    says "not written whole in" "File too large"
 
     what="SIGINT twice"
     start "long with a stubborn child"
@@ -965,7 +1031,7 @@ other_mains() {
 
 parts=("${@:4}")
 if ((${#parts[@]} == 0)); then
-    parts=(one_gate guard_alone refusals no_server nothing_escapes exits threads files_of_runs words_of_others over_capacity time_budget stored_baselines calibration rehearsal histories
+    parts=(one_gate guard_alone refusals no_server nothing_escapes exits threads files_of_runs masked_words_of over_capacity time_budget stored_baselines calibration rehearsal histories
         progress several_gates own_assertions questions settings signals_at_any_moment signals other_mains
         nights_of_main)
 fi

@@ -1,22 +1,24 @@
 """Runs the Conan recipe with stand-ins for what Conan offers to one, from its exported sources alone.
 
-  conan.py PACKAGE_FOLDER yes|no          with TLS or without
+  conan.py RECIPE PACKAGE_FOLDER yes|no VERSION          with TLS or without
 """
 import glob
+import hashlib
 import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import types
+import urllib.request
 
-here = os.path.dirname(os.path.abspath(__file__))
-recipe = os.path.join(here, "..", "..", "ci", "packaging", "conanfile.py")
-package, tls = os.path.abspath(sys.argv[1]), sys.argv[2] == "yes"
+recipe, package, tls = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]), sys.argv[3] == "yes"
 
 
 class ConanFile:
     recipe_folder = os.path.dirname(recipe)
     source_folder = export_sources_folder = package + "-source"
+    conan_data = None
     build_folder = package + "-build"
     package_folder = package
 
@@ -68,6 +70,18 @@ def copy(_, pattern, source, destination):
         shutil.copy2(os.path.join(source, name), os.path.join(destination, name))
 
 
+def get(conanfile, url, sha256, strip_root):
+    with urllib.request.urlopen(url) as f:
+        archive = f.read()
+    assert strip_root and hashlib.sha256(archive).hexdigest() == sha256
+    file = package + ".tar.gz"
+    with open(file, "wb") as f:
+        f.write(archive)
+    with tarfile.open(file) as tar:
+        tar.extractall(package + "-archive")
+    os.rename(*glob.glob(package + "-archive/*"), conanfile.source_folder)
+
+
 def load(_, file):
     with open(file, encoding="utf-8") as f:
         return f.read()
@@ -78,16 +92,20 @@ for name, members in {
         "conan.tools.build": {"check_min_cppstd": lambda _, least: None},
         "conan.tools.cmake": {"CMake": CMake, "CMakeDeps": CMakeDeps,
                               "CMakeToolchain": CMakeToolchain},
-        "conan.tools.files": {"copy": copy, "load": load}}.items():
+        "conan.tools.files": {"copy": copy, "get": get, "load": load}}.items():
     sys.modules[name] = types.ModuleType(name)
     vars(sys.modules[name]).update(members)
 namespace = {"__name__": "recipe"}
 exec(compile(load(None, recipe), recipe, "exec"), namespace)
 it = namespace["LlmbenchConan"]()
-for step in ("set_version", "export_sources", "requirements", "generate", "build", "package",
+data = os.path.join(os.path.dirname(recipe), "conandata.yml")
+if os.path.exists(data):
+    import yaml
+    it.conan_data = yaml.safe_load(load(None, data))
+for step in ("set_version", "export_sources", "source", "requirements", "generate", "build", "package",
              "package_info"):
     getattr(it, step)()
-assert it.version.count(".") == 2, it.version
+assert it.version == sys.argv[4], it.version
 names = sorted(r.partition("/")[0] for r in it.required)
 assert names == ["asio", "doctest"] + ["openssl"] * tls + ["picojson"], names
 assert all(os.path.isdir(os.path.join(package, d)) for d in it.cpp_info.builddirs)

@@ -2,19 +2,24 @@
 # The vcpkg port and the Conan recipe, each with and without TLS: what they install from what they
 # take along can be used, and speaks TLS only where that was asked for. The two tools themselves are
 # stand-ins (vcpkg.cmake, conan.py), so this says nothing about their registries.
-#   tests/packaging/run.sh          uses $CMAKE and $CXX
+#   tests/packaging/run.sh [PORTS]          PORTS: those of a release; uses $CMAKE and $CXX
 set -euo pipefail
+ports=$(realpath "${1:-$(dirname "$0")/../../ci/packaging}")
 here=$(cd "$(dirname "$0")" && pwd)
+cd "$here/../.."
 export CMAKE=${CMAKE:-cmake} CXX=${CXX:-g++}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+# shellcheck source=ci/common.sh
+version=$(source ci/common.sh && version)
 
 # has_tls NAME yes|no: a project that finds the package in $work/NAME
 mkdir "$work/user"
 cat > "$work/user/CMakeLists.txt" << 'PROJECT'
 cmake_minimum_required(VERSION 3.22)
 project(user LANGUAGES CXX)
-find_package(llmbench 0.1 REQUIRED)
+find_package(llmbench 1.0 REQUIRED)
+message(STATUS "numbers: ${llmbench_VERSION}.")
 get_target_property(include llmbench::llmbench INTERFACE_INCLUDE_DIRECTORIES)
 if(NOT EXISTS "${include}/llmbench.hpp" OR NOT EXISTS "${LLMBENCH_PACKAGING_DIR}/llmbench-with-server.sh")
     message(FATAL_ERROR "the package is not whole")
@@ -27,17 +32,27 @@ has_tls() {
     if [[ $2 == yes ]]; then says="TLS: LLMBENCH_WITH_TLS"; fi
     "$CMAKE" -S "$work/user" -B "$work/$1-user" -DCMAKE_PREFIX_PATH="$work/$1" \
         -DCMAKE_CXX_COMPILER_WORKS=ON > "$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+    grep -qxF -- "-- numbers: ${version%%-*}." "$work/log" || { echo "$1 is not $version"; cat "$work/log"; exit 1; }
     grep -qF -- "$says" "$work/log" || { echo "$1 does not say $says"; cat "$work/log"; exit 1; }
     echo "works: $1"
 }
 
+recipe=$ports/conanfile.py
+if [[ -e $ports/conan ]]; then recipe=$ports/conan/conanfile.py; fi
 for tls in no yes; do
     features=core
     if [[ $tls == yes ]]; then features="core;tls"; fi
-    "$CMAKE" -DFEATURES="$features" -DCURRENT_PACKAGES_DIR="$work/vcpkg-$tls" \
+    "$CMAKE" -DPORT="$ports/vcpkg" -DFEATURES="$features" -DCURRENT_PACKAGES_DIR="$work/vcpkg-$tls" \
         -DBUILD="$work/vcpkg-$tls-build" -P "$here/vcpkg.cmake"
-    [[ -s $work/vcpkg-$tls/share/llmbench/copyright && ! -e $work/vcpkg-$tls/lib ]]
+    cmp LICENSE "$work/vcpkg-$tls/share/llmbench/copyright"
+    [[ -s $work/vcpkg-$tls/share/llmbench/usage && ! -e $work/vcpkg-$tls/lib ]]
     has_tls "vcpkg-$tls" "$tls"
-    python3 "$here/conan.py" "$work/conan-$tls" "$tls"
+    python3 "$here/conan.py" "$recipe" "$work/conan-$tls" "$tls" "$version"
     has_tls "conan-$tls" "$tls"
+    cmp LICENSE "$work/conan-$tls/licenses/LICENSE"
+    grep -qx "Version: $version" "$work/conan-$tls/share/pkgconfig/llmbench.pc"
+    if command -v pkg-config > /dev/null; then
+        read -r includes < <(PKG_CONFIG_PATH="$work/conan-$tls/share/pkgconfig" pkg-config --cflags-only-I llmbench)
+        [[ -s ${includes#-I}/llmbench.hpp ]] || { echo "pkg-config says $includes"; exit 1; }
+    fi
 done

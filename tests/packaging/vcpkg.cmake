@@ -1,7 +1,7 @@
 # Runs the vcpkg port with stand-ins for what vcpkg offers to a port.
-#   cmake -DFEATURES=core[;tls] -DCURRENT_PACKAGES_DIR=... -DBUILD=... -P vcpkg.cmake
+#   cmake -DPORT=... -DFEATURES=core[;tls] -DCURRENT_PACKAGES_DIR=... -DBUILD=... -P vcpkg.cmake
 cmake_minimum_required(VERSION 3.22)
-get_filename_component(port "${CMAKE_CURRENT_LIST_DIR}/../../ci/packaging/vcpkg" ABSOLUTE)
+get_filename_component(port "${PORT}" ABSOLUTE)
 
 # A feature that the port knows and its manifest does not could never be asked for.
 file(READ "${port}/vcpkg.json" manifest)
@@ -21,6 +21,17 @@ function(vcpkg_check_features)
 endfunction()
 function(run)
     execute_process(COMMAND ${ARGN} OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+function(vcpkg_download_distfile variable)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "FILENAME;URLS;SHA512" "")
+    file(DOWNLOAD "${arg_URLS}" "${BUILD}-${arg_FILENAME}" EXPECTED_HASH "SHA512=${arg_SHA512}")
+    set(${variable} "${BUILD}-${arg_FILENAME}" PARENT_SCOPE)
+endfunction()
+function(vcpkg_extract_source_archive variable)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "ARCHIVE" "")
+    file(ARCHIVE_EXTRACT INPUT "${arg_ARCHIVE}" DESTINATION "${BUILD}-source")
+    file(GLOB folder "${BUILD}-source/*")
+    set(${variable} "${folder}" PARENT_SCOPE)
 endfunction()
 function(vcpkg_cmake_configure)
     cmake_parse_arguments(PARSE_ARGV 0 arg "" "SOURCE_PATH" "OPTIONS")

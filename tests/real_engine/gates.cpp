@@ -4,6 +4,8 @@
 // $ENGINE starts a server and understands --port, --parallel and --model; $MODELS holds the models.
 #define LLMBENCH_MAIN
 #include "llmbench.hpp"
+#include "llmbench_answers.hpp"
+#include "llmbench_simulated.hpp"
 
 #include <fstream>  // questions
 #include <iostream>  // what was found
@@ -155,7 +157,7 @@ static scenario of_chance(int users) {
     return {
         .name = "answers to " + std::to_string(users),
         .target = engine_with(8),
-        .baseline = same_server(),
+        .baseline = otherwise{.same = true},
         .workload = asked_of_chance(),
         .arrivals = closed_loop(users),
         .warmup = 8,

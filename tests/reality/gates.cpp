@@ -52,6 +52,7 @@ process started() {
 }
 request_options options(request_options o = {}) {
     if (const std::string more = reported("SERVER_EXTRA_BODY"); !more.empty()) o.extra_body = more;
+    o.events_are_tokens = server_api() != openai_embeddings && server_api() != rerank;
     return o;
 }
 /// A few requests, two at a time.
@@ -303,7 +304,7 @@ TEST_CASE("cache: helped turns find what their line said before, and no step com
                                          .user_tokens = fixed(said_part),
                                          .output_tokens = fixed(answer_part),
                                          .system_tokens = fixed(system_part),
-                                         .helped = 100_pct,
+                                         .subagents = 100_pct,
                                          .helpers = 2,
                                          .helper_turns = 2}));
     s.requests = 22;  // two conversations of 3 turns, two of which have 2 helpers of 2 turns

@@ -1,6 +1,8 @@
 // Gates whose load several programs send: shards, and ranks of MPI.
 #define LLMBENCH_MAIN
 #include "llmbench.hpp"
+#include "llmbench_simulated.hpp"
+#include "llmbench_machines.hpp"
 
 #include <cstdlib>
 #include <sstream>

@@ -49,6 +49,7 @@ inline void draw_hardships(generator& g, hardships& h) {
     h.pauses = now_and_then(0.3, 0.01);
     h.pause_s = 0.2 * g.uniform();
     h.pauses_are_reported = g.uniform() < 0.5;
+    h.stamps = g.uniform() < 0.5;
 }
 inline void draw_engine(generator& g, engine& e) {
     const auto now_and_then = [&](double most) {
@@ -108,12 +109,13 @@ inline void report(std::uint64_t seed) {
                 h.refused, h.lost, h.queue_full, h.no_descriptor, h.dead_addresses);
     std::printf("reset %g, half closed %g, closed idle %g, stalls %g, restarts %g\n", h.reset,
                 h.half_closed, h.closed_idle, h.stalls, h.restarts);
-    std::printf("pauses %g of %g s, %s; interrupted after %g s (0: not)\n", h.pauses, h.pause_s,
-                h.pauses_are_reported ? "told" : "not told", d.interrupted_after_s);
+    std::printf("pauses %g of %g s, %s; stamps: %s; interrupted after %g s (0: not)\n", h.pauses,
+                h.pause_s, h.pauses_are_reported ? "told" : "not told",
+                h.stamps ? "kernel" : "read", d.interrupted_after_s);
     for (const repeat& r : repeats_of(d, 2)) {
         std::printf("%sit took %g s\n", r.records().c_str(), r.took_s);
-        for (const client_stall& b : r.seen.stalls)
-            std::printf("blind from %lld to %lld, by %lld\n", b.from_ns, b.to_ns, b.most_delay_ns);
+        std::printf("lost %g of the time, over 20 ms in that of %lld requests\n", r.seen.lost_fraction,
+                    r.seen.disturbed_requests);
     }
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/base/random.hpp"
-#include "effects/net/virtual_world.hpp"
+#include "extensions/simulated/virtual_environment.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -37,6 +37,7 @@ struct hardships {
     // of the client, each time it is woken and each time it reads
     double pauses = 0, pause_s = 0;
     bool pauses_are_reported = true;  // by the kernel's account
+    bool stamps = false;              // the kernel says when bytes come
 };
 /// What came of them.
 struct hardships_met {
@@ -46,7 +47,7 @@ struct hardships_met {
     long long paused_ns = 0;       // in which the client did not run
 };
 
-class hard_world final : public virtual_world {
+class hard_world final : public virtual_environment {
 public:
     /// From now on.
     void suffer(const hardships& h) {
@@ -65,6 +66,7 @@ public:
     hardships_met met{};
 
     long long waited_ns() const override { return in_for_.pauses_are_reported ? met.paused_ns : -1; }
+    bool stamps_arrivals() const override { return in_for_.stamps; }
     void client_runs() override {
         if (in_for_.pauses <= 0 || pauses_.uniform() >= in_for_.pauses) return;
         const long long lost = ns_of(in_for_.pause_s * pauses_.exponential());
@@ -78,13 +80,13 @@ public:
     /// The last of a server's is its own, at which it answers.
     std::vector<address> resolved(const http_url& u) const override {
         std::vector<address> all;
-        for (const address& own : virtual_world::resolved(u))
+        for (const address& own : virtual_environment::resolved(u))
             for (int i = in_for_.dead_addresses; i >= 0; --i) all.push_back(beside(own, i));
         return all;
     }
     virtual_listener* listener_at(const address& a) override {
         if (ip_of(a).sin_addr.s_addr != htonl(INADDR_LOOPBACK)) return nullptr;
-        virtual_listener* const server = virtual_world::listener_at(a);
+        virtual_listener* const server = virtual_environment::listener_at(a);
         return server && comes(in_for_.lost, met.lost) ? nullptr : server;
     }
     int error_of_connecting() override {
@@ -110,7 +112,7 @@ public:
             end_from_server(l, ECONNRESET);
             return -1;
         }
-        const long long sent = virtual_world::send_to_client(l, bytes);
+        const long long sent = virtual_environment::send_to_client(l, bytes);
         if (comes(in_for_.half_closed, met.half_closed)) end_from_server(l, 0);
         return sent;
     }

@@ -118,13 +118,13 @@ inline scenario gate_of_a_life(const virtual_server& at) {
         both.rlim_max = both.rlim_cur;  // nobody raises it
         if (most > 0) ::setrlimit(limit, &both);
     }
-    virtual_world world;
-    const inside_world here(&world);
-    virtual_server server(world, engine{});
-    world.disk = hindered_disk(c, facts);
+    virtual_environment execution_environment;
+    const inside_environment here(&execution_environment);
+    virtual_server server(execution_environment, engine{});
+    execution_environment.disk = hindered_disk(c, facts);
     const long long began = now_ns();
     if (c.at_s >= 0)
-        world.at(began + ns_of(c.at_s), [&] {
+        execution_environment.at(began + ns_of(c.at_s), [&] {
             ::raise(c.signal);
             if (c.comes_twice) ::raise(c.signal);
         });
@@ -228,7 +228,7 @@ inline record_lines lines_of(const past_life& l, checked& c) {
         if (in.eof()) break;  // cut off
         // No two runs send the same words.
         const std::size_t sent = line.find(",\"most_prompt_tokens\":");
-        if (sent != std::string::npos) line.replace(sent, line.find(",\"choices\"") - sent,
+        if (sent != std::string::npos) line.replace(sent, line.find(",\"most_output_tokens\"") - sent,
                                                     ",\"most_prompt_tokens\":0");
         try {
             const record r = read_record(line, gate);

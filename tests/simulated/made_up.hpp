@@ -5,8 +5,8 @@
 #include "core/planning/planning.hpp"
 #include "core/stored/record_json.hpp"
 #include "core/reports/result_json.hpp"
-#include "effects/net/virtual_network.hpp"
-#include "effects/simulated/virtual_server.hpp"
+#include "extensions/simulated/virtual_network.hpp"
+#include "extensions/simulated/virtual_server.hpp"
 #include "effects/targets/live_target.hpp"
 #include "effects/gates/repeat.hpp"
 
@@ -41,7 +41,7 @@ struct repeat {
 
 /// Of a server that is at this address of the world already. It is found and asked before anything
 /// goes wrong.
-inline repeat repeat_at(hard_world& world, virtual_server& server, const endpoint& at,
+inline repeat repeat_at(hard_world& execution_environment, virtual_server& server, const endpoint& at,
                         scenario s, const hardships& h, double interrupted_after_s = 0) {
     s.target = at;
     repeat r;
@@ -49,23 +49,23 @@ inline repeat repeat_at(hard_world& world, virtual_server& server, const endpoin
     live_target target(s.target, run_arm::candidate);
     target.bring_up();
     target.learn_tokens(r.what, 5);
-    world.suffer(h);
+    execution_environment.suffer(h);
     const long long began = now_ns();
     if (interrupted_after_s > 0)
-        world.at(began + ns_of(interrupted_after_s), [] { stop_asked = true; });
+        execution_environment.at(began + ns_of(interrupted_after_s), [] { stop_asked = true; });
     r.seen = run_repeat(r.what, target, run_arm::candidate, 0, 1);
     stop_asked = false;
     r.took_s = static_cast<double>(now_ns() - began) * 1e-9;
-    r.met = world.met;
+    r.met = execution_environment.met;
     r.served = server.log();
     return r;
 }
 inline repeat repeat_of(const scenario& s, const engine& e, const hardships& h = {},
                         double interrupted_after_s = 0) {
-    hard_world world;
-    const inside_world here(&world);
-    virtual_server server(world, e);
-    return repeat_at(world, server, {.url = text(server.url())}, s, h, interrupted_after_s);
+    hard_world execution_environment;
+    const inside_environment here(&execution_environment);
+    virtual_server server(execution_environment, e);
+    return repeat_at(execution_environment, server, {.url = text(server.url())}, s, h, interrupted_after_s);
 }
 
 /// Some requests, streamed, at an even rate.

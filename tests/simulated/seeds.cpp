@@ -56,8 +56,8 @@ void add_repeat(fnv1a& hash, const repeat& r) {
     r.seen.gaps.for_each_block([&](const std::vector<std::uint32_t>& b) {
         for (const std::uint32_t gap : b) hash.add(static_cast<long long>(gap));
     });
-    for (const client_stall& b : r.seen.stalls)
-        for (const long long ns : {b.from_ns, b.to_ns, b.most_delay_ns, b.lost_ns}) hash.add(ns);
+    hash.add(static_cast<long long>(1e9 * r.seen.lost_fraction));
+    hash.add(r.seen.disturbed_requests);
 }
 /// Its outcome, and its words with all the digits that people are shown.
 void add_verdict(fnv1a& hash, const slo_verdict& v) {
@@ -76,7 +76,7 @@ struct digests {
 };
 /// What does not hold of this seed; what it gave goes into the digests.
 std::string fault_of(std::uint64_t seed, digests& all_digests, party_counts& invalid) {
-    const drawn d = draw(seed);
+    const drawn d = made_up::draw(seed);
     checked c;
     try {
         const std::vector<repeat> all = repeats_of(d, 2);
@@ -102,7 +102,7 @@ std::string fault_of(std::uint64_t seed, digests& all_digests, party_counts& inv
 /// The same over TLS. Its bytes are OpenSSL's, and so in no digest.
 #ifdef LLMBENCH_WITH_TLS
 std::string fault_over_tls(std::uint64_t seed) {
-    drawn d = draw(seed);
+    drawn d = made_up::draw(seed);
     d.interrupted_after_s = 0;
     checked c;
     try {

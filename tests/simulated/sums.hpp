@@ -25,7 +25,7 @@ struct sums {
     std::map<std::string, long long> statuses{};
     std::map<std::string, double> seconds{};  // of each metric, and how many values that is of
     std::map<std::string, double> values{};
-    long long measured = 0, ok = 0, events = 0, resends = 0, connections = 0;
+    long long measured = 0, ok = 0, excused = 0, events = 0, resends = 0, connections = 0;
     long long cached = 0, prompts = 0;  // tokens, of those that tell of cached ones
     double window_s = 0, tokens_in_window = 0, requests_in_window = 0;
 
@@ -39,6 +39,7 @@ struct sums {
 inline void add_record(sums& s, const repeat_data& d, std::size_t i) {
     const record& x = d.records[i];
     ++s.measured;
+    s.excused += x.excused;
     ++s.statuses[to_string(x.status)];
     s.events += x.events;
     s.resends += x.resends;
@@ -64,9 +65,9 @@ inline void add_record(sums& s, const repeat_data& d, std::size_t i) {
         if (d.window.holds(t)) s.tokens_in_window += double(x.output_tokens) / x.events;
     s.requests_in_window += d.window.holds(x.end_ns);
 }
-inline sums sums_of(const repeat_list& arm) {
+inline sums sums_of(const repeat_list& variant) {
     sums s;
-    for (const repeat_data& d : arm) {
+    for (const repeat_data& d : variant) {
         for (std::size_t i = 0; i < d.records.size(); ++i) add_record(s, d, i);
         s.window_s += d.window.is_empty() ? 0 : d.window.seconds();
         s.connections += d.connections_opened;
@@ -113,7 +114,7 @@ inline void check_arm(const reported_numbers& reported, const sums& s, checked& 
     for (const char* metric : {"ttft", "tpot", "itl", "e2e", "ttft_from_send"})
         equal(std::string("candidate.") + metric + ".mean", s.mean(metric));
     equal("candidate.error_rate",
-          s.measured > 0 ? 1 - double(s.ok) / double(s.measured) : not_a_number);
+          s.measured > s.excused ? 1 - double(s.ok) / double(s.measured - s.excused) : not_a_number);
     if (s.window_s > 0) {
         equal("candidate.output_throughput", s.tokens_in_window / s.window_s);
         equal("candidate.request_throughput", s.requests_in_window / s.window_s);
@@ -137,15 +138,15 @@ inline void check_arm(const reported_numbers& reported, const sums& s, checked& 
     }
     equal("self_check.connections_opened", static_cast<double>(s.connections));
 }
-inline void check_each(const reported_numbers& reported, const repeat_list& arm,
+inline void check_each(const reported_numbers& reported, const repeat_list& variant,
                        checked& c) {
     const picojson::value& listed = reported.at("candidate.repeats");
     const bool are_all =
-        listed.is<picojson::array>() && listed.get<picojson::array>().size() == arm.size();
+        listed.is<picojson::array>() && listed.get<picojson::array>().size() == variant.size();
     c.must(are_all, "result.json: its repeats are not those that were measured");
-    for (std::size_t i = 0; are_all && i < arm.size(); ++i) {
+    for (std::size_t i = 0; are_all && i < variant.size(); ++i) {
         const reported_numbers one(listed.get<picojson::array>()[i]);
-        const sums s = sums_of({arm[i]});
+        const sums s = sums_of({variant[i]});
         const auto equal = [&](const char* name, double reported_value, double summed) {
             c.must(are_same(reported_value, summed),
                    printed("result.json: %s of repeat %zu is %.17g, its records give %.17g", name,
@@ -208,8 +209,8 @@ inline void check_sums(const drawn& d, const std::vector<repeat>& all, checked& 
     });
     measured_gate m;
     m.seen = evidence_of(all);
-    m.judged_by = terms_of(all[0], p.judged->slos);
-    m.found = assess(m.seen, m.judged_by);
+    m.judged_by = parameters_of(all[0], p.judged->slos);
+    m.found = analyse(m.seen, m.judged_by);
     const std::vector<gate_report> gates{report_of(p, m, settings{})};
     const sums s = sums_of(m.seen.candidate);
     picojson::value json;
@@ -224,8 +225,8 @@ inline void check_sums(const drawn& d, const std::vector<repeat>& all, checked& 
     for (const slo_verdict& v : gates[0].verdicts) {
         long long measured = 0;
         for (int k = 0; k < v.repeats; ++k)
-            measured += static_cast<long long>(
-                m.seen.candidate[static_cast<std::size_t>(k)].records.size());
+            for (const record& x : m.seen.candidate[static_cast<std::size_t>(k)].records)
+                measured += !x.excused;
         c.must(v.requests == measured,
                printed("a verdict tells of %lld requests in %d repeats that have %lld: ",
                        v.requests, v.repeats, measured) + str(v.line()));

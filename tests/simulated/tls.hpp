@@ -35,7 +35,7 @@ inline std::shared_ptr<SSL_CTX> tls_of_server(const tls::identity& who, int vers
 /// One connection: what the network brings is decrypted, what the session says is encrypted.
 class virtual_tls_session final : public virtual_session {
 public:
-    virtual_tls_session(virtual_world& w, const shared_link& l, const request_handler& handler,
+    virtual_tls_session(virtual_environment& w, const shared_link& l, const request_handler& handler,
                         SSL_CTX* context)
         : virtual_session(w, l, handler), ssl_(SSL_new(context), SSL_free) {
         SSL_set_bio(ssl_.get(), BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()));
@@ -91,7 +91,7 @@ private:
 
 class virtual_tls_server final : public virtual_server {
 public:
-    virtual_tls_server(virtual_world& w, const engine& e, std::shared_ptr<SSL_CTX> c)
+    virtual_tls_server(virtual_environment& w, const engine& e, std::shared_ptr<SSL_CTX> c)
         : virtual_server(w, e), at_(w), context_(std::move(c)) {}
 
 private:
@@ -99,7 +99,7 @@ private:
                                                 const request_handler& handler) override {
         return std::make_shared<virtual_tls_session>(at_, l, handler, context_.get());
     }
-    virtual_world& at_;
+    virtual_environment& at_;
     const std::shared_ptr<SSL_CTX> context_;
 };
 
@@ -143,11 +143,11 @@ inline endpoint tls_endpoint(const virtual_server& s) {
 /// The same repeat as repeat_of, with TLS between client and server.
 inline repeat tls_repeat_of(const scenario& s, const engine& e, const hardships& h = {},
                             int version = 0) {
-    hard_world world;
-    const inside_world here(&world);
-    virtual_tls_server server(world, e,
+    hard_world execution_environment;
+    const inside_environment here(&execution_environment);
+    virtual_tls_server server(execution_environment, e,
                               tls_of_server(identities::of_the_tests().server, version));
-    return repeat_at(world, server, tls_endpoint(server), s, h);
+    return repeat_at(execution_environment, server, tls_endpoint(server), s, h);
 }
 
 }  // namespace made_up

@@ -15,8 +15,8 @@
 
 namespace made_up {
 
-inline evidence evidence_of(const std::vector<repeat>& all) {
-    evidence seen;
+inline measurements evidence_of(const std::vector<repeat>& all) {
+    measurements seen;
     static_cast<load_conditions&>(seen) = load_conditions_of(all[0].what);
     for (const repeat& r : all) {
         repeat_data d = r.seen;
@@ -25,8 +25,8 @@ inline evidence evidence_of(const std::vector<repeat>& all) {
     }
     return seen;
 }
-inline terms terms_of(const repeat& r, std::vector<slo> slos) {
-    terms t;
+inline judging_parameters parameters_of(const repeat& r, std::vector<slo> slos) {
+    judging_parameters t;
     t.rule = r.what.judged->rule;
     t.slos = std::move(slos);
     return t;
@@ -66,8 +66,8 @@ inline party to_blame(const decision& d) {
     }
     switch (d.why[0].what) {
     case because::in_one_piece:
-    case because::in_a_lump:
-    case because::comes_in_lumps: return party::way;
+    case because::in_a_burst:
+    case because::comes_in_bursts: return party::way;
     case because::too_few_values:
     case because::small_sample: return party::plan;
     default: return party::none;
@@ -86,7 +86,9 @@ inline happened happened_in(const drawn& d, const std::vector<repeat>& all) {
     h.way = d.of.stalls > 0 || d.of.jitter_s > 0 || d.of.bytes_a_second > 0;
     for (const repeat& r : all) {
         const hardships_met& m = r.met;
-        h.client = h.client || m.pauses + m.no_descriptor > 0;
+        // Where the kernel does not account for it, a client cannot know that it did run.
+        h.client = h.client || m.pauses + m.no_descriptor > 0 ||
+                   (d.of.stamps && !d.of.pauses_are_reported);
         h.server = h.server || m.refused + m.lost + m.queue_full + m.reset + m.half_closed +
                                        m.closed_idle + m.stalls + m.restarts > 0;
     }
@@ -117,7 +119,7 @@ struct judged_seed {
 
 inline void check_verdicts(const drawn& d, const std::vector<repeat>& all, judged_seed& j,
                            checked& c) {
-    const evidence seen = evidence_of(all);
+    const measurements seen = evidence_of(all);
     const happened h = happened_in(d, all);
     double least = infinity, tpot_s = 0, wait_s = 0, way_s = 0;
     for (const repeat& r : all) {
@@ -127,11 +129,11 @@ inline void check_verdicts(const drawn& d, const std::vector<repeat>& all, judge
         wait_s = std::max(wait_s, t.wait_s);
         way_s = std::max(way_s, static_cast<double>(r.met.longest_way_ns) * 1e-9);
     }
-    const grounds g = grounds_of(seen);
+    const validity_checks g = validity_checks_of(seen);
     const auto at = [&](const auto& what, double limit_s) {
-        const terms t = terms_of(all[0], {what <= time_span::from_seconds(limit_s)});
+        const judging_parameters t = parameters_of(all[0], {what <= time_span::from_seconds(limit_s)});
         const slo& s = t.slos[0];
-        const decision one = explained(settled(seen, t, judged(seen, t, g, {}, s)), seen, g.state);
+        const decision one = with_reasons(with_client_error(seen, t, judged(seen, t, g, {}, s)), seen, g.state);
         check_cause(one, h, j.invalid, c);
         j.verdicts.push_back(described(one));
         return j.verdicts.back();

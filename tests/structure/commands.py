@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # Of every Debian (what is essential or required), and git, which brought this here.
 EVERYWHERE = """apt-get awk basename bash cat chmod chroot chrt cmp comm cp cut date diff dirname env find
     git grep head ln mkdir mktemp mount mountpoint mv nproc paste realpath rm sed seq setsid sh sha256sum
-    sleep sort tail tar tee touch tr umount uname unshare wc""".split()
+    sleep sort tail tar tee touch tr umount uname unshare wc xargs""".split()
 # Of the packages that ci/common.sh installs.
 PACKAGES = {
     "g++": "g++ gcc c++ ar nm size strip", "cmake": "cmake ctest", "ninja-build": "ninja",
@@ -39,7 +39,7 @@ ONLY_ALL = {"all", "real", "browser", "examples", "consumer", "rates"}
 NEWCOMERS = "need_compiler need_python"
 # By whom scripts are started; None: by hand, on machines of their own.
 STARTED_BY = {"tests/reality/": None, "tests/bench/": None, "ci/packaging/": None,
-              "ci/shards/": "ci/test.sh", "ci/": ""}
+              "ci/github/": None, "ci/shards/": "ci/test.sh", "ci/": ""}
 
 WRAPPERS = {"env", "exec", "command", "builtin", "nice", "nohup", "timeout", "setsid", "sudo", "xargs", "chrt",
             "stdbuf", "time"}

@@ -1,7 +1,7 @@
 """Verdicts are decided on numbers and enumerators, and said in core/described: no part of judging,
 of the search for a capacity or of comparisons looks into a text, and judging has no sentence.
 
-    decides.py [SRC]    SRC/core/{judging,capacity,comparing}; exits with 1 and says where
+    decides.py [SRC]    SRC/core/{judging,capacity} and what compares settings; exits with 1 and says where
 """
 import re
 import sys
@@ -22,13 +22,13 @@ def told(part, patterns):
 
 
 def main():
-    src = Path(sys.argv[1] if len(sys.argv) > 1 else "src") / "core"
+    src = Path(sys.argv[1] if len(sys.argv) > 1 else "src")
     found = []
-    for folder in ("judging", "capacity", "comparing"):
+    for parts in ("core/judging/*", "core/capacity/*", "extensions/compare/core/setting*"):
         patterns = [("looks into a text", LOOKS)]
-        if folder == "judging":
+        if parts == "core/judging/*":
             patterns.append(("says a sentence", SAYS))
-        for part in sorted((src / folder).glob("*.hpp")):
+        for part in sorted(src.glob(f"{parts}.hpp")):
             found += told(part, patterns)
     print("\n".join(found))
     return bool(found)

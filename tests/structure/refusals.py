@@ -33,6 +33,33 @@ inline const char* scheme =
     "core/wire/scheme.js": "http\n",
     "effects/net/sockets.hpp": "// sockets\n#pragma once\n\n#include <poll.h>\n\nint socket();\n",
     "README.md": "no part of the header\n",
+    "extensions/tail.hpp": """\
+// llmbench_tail.hpp: what few need.
+#include "extensions/tail/api.hpp"
+#if defined(LLMBENCH_IMPLEMENT_EXTENSIONS)
+#include "extensions/tail/tail.hpp"
+#endif
+""",
+    "extensions/tail/api.hpp": """\
+// the tail's declarations
+#pragma once
+
+#include "api/units.hpp"
+
+int tail();
+""",
+    "extensions/tail/tail.hpp": """\
+// the tail
+#pragma once
+
+#include "core/base/text.hpp"
+#include "extensions/tail/api.hpp"
+
+#include <poll.h>
+
+inline int wag() { return text(); }
+""",
+    "program/main.cpp": "no part of the header\n",
 }
 
 
@@ -70,13 +97,29 @@ REFUSED = [
      "its top"),
     ({"core/wire/scheme.js": 'a = ")js";\n'},
      'core/wire/scheme.js holds )js", which ends the literal that it becomes'),
+    ({"effects/net/sockets.hpp": part('#include "extensions/tail/api.hpp"')},
+     "effects/net/sockets.hpp includes extensions/tail/api.hpp: only extensions/tail.hpp may"),
+    ({"extensions/tail/tail.hpp": part('#include "core/base/json.hpp"')},
+     "extensions/tail/tail.hpp includes core/base/json.hpp, which llmbench.hpp does not have: what an "
+     "extension alone needs is below src/extensions/tail/"),
+    ({"extensions/tail/api.hpp": part('#include "core/base/text.hpp"')},
+     "extensions/tail/api.hpp includes core/base/text.hpp, which every file with gates would pay for"),
+    ({"extensions/tail/more.hpp": part("int more();")},
+     "extensions/tail/more.hpp is reached by nothing: no part includes it, nor does "
+     "extensions/tail.hpp"),
+    ({"extensions/head.hpp": "// head\n#include \"extensions/tail/api.hpp\"\n"},
+     "extensions/head.hpp includes extensions/tail/api.hpp: only extensions/tail.hpp may"),
+    ({"extensions/tail.hpp": '// tail\n#include "extensions/tail/core/pure.hpp"\n',
+      "extensions/tail/core/pure.hpp": part("int pure();", "#if 1", "#include <chrono>", "#endif"),
+      "extensions/tail/api.hpp": None, "extensions/tail/tail.hpp": None},
+     "extensions/tail/core/pure.hpp includes <chrono>, which every file with gates would pay for"),
     ({"core/base/text.hpp": part("int text();", title="more words than a line has " * 4)},
      "core/base/text.hpp says too much in its first line for a banner"),
 ]
 
 
 def assembled(changes, *options):
-    """The exit code, what was said, and the header."""
+    """The exit code, what was said, and what was made."""
     with tempfile.TemporaryDirectory() as work:
         src, header = Path(work) / "src", Path(work) / "llmbench.hpp"
         for name, text in {**SOUND, **changes}.items():
@@ -89,8 +132,10 @@ def assembled(changes, *options):
                                    *more], capture_output=True, text=True)
         done = run()
         made = header.read_text() if header.is_file() else ""
+        tail = Path(work) / "extensions" / "llmbench_tail.hpp"
+        made += tail.read_text() if tail.is_file() else ""
         if options:
-            header.write_text(made.replace("int socket();", "int socket(int);"))
+            header.write_text(header.read_text().replace("int socket();", "int socket(int);"))
             done = run(*options)
         return done.returncode, done.stderr, made
 
@@ -112,6 +157,10 @@ def main():
     expect(f"a part stands below what it uses:\n{made}",
            0 < made.find("[C1] text ===") < made.find("[C2] URLs ==="))
     expect(f"files are embedded:\n{made}", 'scheme = R"js(\nhttp\n)js";\n' in made)
+    expect(f"an extension is made of its own parts alone:\n{made}",
+           made.count("inline int wag()") == made.count("int tail();") == 1
+           and 0 < made.find("int tail();") < made.find("#if defined(LLMBENCH_IMPLEMENT_EXTENSIONS)")
+           < made.find("inline int wag()") and made.count("int text();") == 1)
     inside = ["namespace a {", "inline namespace b {", "", "int one();", "",
               "}  // inline namespace b", "}  // namespace a"]
     code, said, made = assembled({"core/base/text.hpp": part(*inside),

@@ -1,6 +1,7 @@
 // What live tests use of parts two and three of the header, which live/implementation.cpp compiles.
 #pragma once
 #include "llmbench.hpp"
+#include "llmbench_simulated.hpp"
 
 #include <memory>
 #include <string>
@@ -52,6 +53,14 @@ inline std::string budget_from_now(double s) { return std::to_string(budget_spen
 /// When an open loop's requests are due, in seconds after its start, for a gate's first repeat.
 std::vector<double> open_loop_times(const llmbench::open_loop& o, long long requests);
 
+/// An API that generates, by its row of the table. `name` is LLMBENCH_API's.
+struct spoken_api {
+    llmbench::api_format api{};
+    std::string name{};
+    bool forces = false, reports_usage = false, tells_prompt_tokens = false, tells_reason = false,
+         only_streams = false, takes_images = false;
+};
+std::vector<spoken_api> spoken_apis();
 /// An API's name in LLMBENCH_API, and the path that it is asked at.
 std::string name_of(llmbench::api_format api);
 std::string path_asked_for(llmbench::api_format api, const std::string& model);

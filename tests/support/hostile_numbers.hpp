@@ -14,8 +14,16 @@ namespace hostile {
 /// In place of a number. The last is no value: the member that has it goes by another name.
 inline constexpr const char* no_number[] = {
     "0", "-1", "0.5", "1e308", "-1e308", "1e300", "9e15", "9007199254740993", "2147483648",
-    "99999999999999999999", "1e-320", "1e999", "NaN", "-Infinity", "\"x\"", "null", "true",
+    "99999999999999999999", "1e-320", "1e999", "1e400", "NaN", "-Infinity", "\"x\"", "\"NaN\"",
+    "\"inf\"", "\"1\"", "-0", "007", "-01", "1.", "1.e5", ".5", "+1", "1e", "0x10", "null", "true",
     "[1e308]", "{\"a\": 1e308}", ""};
+
+/// Of these, what is no JSON, or no number that a double holds: refused wherever it stands.
+inline bool is_no_json(const std::string& by) {
+    for (const char* s : {"1e999", "1e400", "007", "-01", "1.", "1.e5", ".5", "+1", "1e", "0x10"})
+        if (by == s) return true;
+    return false;
+}
 
 /// A number of a text, and the name of the member that has it.
 struct place {

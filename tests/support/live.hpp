@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "llmbench.hpp"
+#include "llmbench_simulated.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -4,11 +4,14 @@
 #include "llmbench.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
+#include "program/others/result_files.hpp"
 
 #include <cstddef>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace result_files {
@@ -18,6 +21,14 @@ namespace lb = llmbench::detail;
 inline std::string fixture(const std::string& name) {
     std::ifstream in("data/files/" + name, std::ios::binary);
     return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+/// The run of a file that has one.
+inline lb::imported_run only_run(std::string_view bytes, const std::string& file,
+                                 const lb::file_beside& beside) {
+    std::vector<lb::imported_run> all = lb::read_imported_runs(bytes, file, beside);
+    REQUIRE(all.size() == 1);
+    return std::move(all[0]);
 }
 
 /// One request, seconds.

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "llmbench.hpp"
-#include "core/comparing/settings.hpp"
-#include "core/comparing/setting_ratios.hpp"
-#include "core/reports/comparison_report.hpp"
+#include "extensions/compare/core/settings.hpp"
+#include "extensions/compare/core/setting_ratios.hpp"
+#include "extensions/compare/core/comparison_report.hpp"
 
 #include <string>
 #include <utility>

@@ -30,8 +30,8 @@ test_gate::operator lb::gate_report() const {
     return g;
 }
 
-std::string status_text(std::initializer_list<lb::repeat_data> arm) {
-    return lb::status_text(lb::arm_figures_of({}, {}, arm));
+std::string status_text(std::initializer_list<lb::repeat_data> variant) {
+    return lb::status_text(lb::variant_figures_of({}, {}, variant));
 }
 std::string prefix_cache_text(const measurement& m) {
     return lb::prefix_cache_text(lb::figures_of({}, m, {}));

@@ -7,7 +7,7 @@
 #include "core/judging/outcome.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/reports/gate_report.hpp"
-#include "support/measurements.hpp"
+#include "support/sample_measurements.hpp"
 #include "support/timelines.hpp"
 
 #include <initializer_list>
@@ -17,7 +17,7 @@
 namespace sample_gates {
 
 namespace lb = llmbench::detail;
-using measurements::measurement;
+using sample_measurements::measurement;
 
 /// A gate whose measurement can still be changed. Reports get it with its figures.
 struct test_gate {
@@ -41,7 +41,7 @@ struct test_gates : std::vector<test_gate> {
 };
 
 /// What reports say of these alone.
-std::string status_text(std::initializer_list<lb::repeat_data> arm);
+std::string status_text(std::initializer_list<lb::repeat_data> variant);
 std::string prefix_cache_text(const measurement& m);
 
 lb::target_facts tiny_model();

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace server_pages {
+namespace sample_pages {
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -40,4 +40,4 @@ inline std::vector<double> rising(double from, double to, std::size_t n) {
     return values;
 }
 
-}  // namespace server_pages
+}  // namespace sample_pages

@@ -10,20 +10,20 @@
 
 namespace synthetic_gates {
 
-lb::repeat_data repeat_of(const lb::plan& p, const server& s, llmbench::run_arm arm, int index) {
+lb::repeat_data repeat_of(const lb::plan& p, const server& s, llmbench::run_arm variant, int index) {
     lb::repeat_data d;
-    d.arm = arm;
+    d.variant = variant;
     d.index = index;
     const bool paced = p.sent->arrivals.rate > 0;
     const double rate = paced ? p.sent->arrivals.rate : 10;
     lb::generator traffic(p.sent->seed, 1),
         machine(p.sent->seed + 77,
-                100 + static_cast<std::uint64_t>(index) * 2 + (arm == llmbench::run_arm::baseline));
+                100 + static_cast<std::uint64_t>(index) * 2 + (variant == llmbench::run_arm::baseline));
     const double pace = std::exp(s.repeat_noise * machine.normal());
     const long long start_ns = 5'000'000'000'000 + index * 100'000'000'000'000;
     const auto ns = [&](double t) { return start_ns + std::llround(t * 1e9); };
     const long long n = p.sent->warmup_requests + p.sent->requests;
-    const auto lengths = std::get<lb::made_up_prompts>(p.sent->source).output_tokens;
+    const auto lengths = p.sent->source.as<lb::synthetic_prompts>()->output_tokens;
     double at = 0, from = 0;
     for (long long i = 0; i < n; ++i) {
         at += traffic.exponential() / rate;
@@ -31,7 +31,7 @@ lb::repeat_data repeat_of(const lb::plan& p, const server& s, llmbench::run_arm 
         const int tokens = std::max(2, lb::drawn_length(lengths, traffic, 1));
         llmbench::record r;
         r.id = lb::printed("synthetic-%d-%lld", index, i);
-        r.arm = arm;
+        r.variant = variant;
         r.repeat = index;
         r.phase =
             i < p.sent->warmup_requests ? llmbench::run_phase::warmup

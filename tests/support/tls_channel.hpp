@@ -94,14 +94,14 @@ struct manner {
 };
 
 /// What the connections of a server share.
-class terms {
+class judging_parameters {
 public:
     /// The n-th connection is handled in the n-th manner, all others in the last.
-    explicit terms(std::vector<manner> manners) : manners_(std::move(manners)) {
+    explicit judging_parameters(std::vector<manner> manners) : manners_(std::move(manners)) {
         for (const manner& m : manners_) contexts_.push_back(context_of(m));
     }
-    terms(const terms&) = delete;
-    terms& operator=(const terms&) = delete;
+    judging_parameters(const judging_parameters&) = delete;
+    judging_parameters& operator=(const judging_parameters&) = delete;
 
     /// Handshakes that were completed, as this side counts them.
     int full() const { return full_; }
@@ -131,7 +131,7 @@ private:
                const unsigned char* offered, unsigned all, void* self) {
                 *size = offered[0];
                 *chosen = offered + 1;
-                auto* const t = static_cast<terms*>(self);
+                auto* const t = static_cast<judging_parameters*>(self);
                 const std::lock_guard lock(t->mutex_);
                 t->protocol_.assign(reinterpret_cast<const char*>(offered), all);
                 return SSL_TLSEXT_ERR_OK;
@@ -156,7 +156,7 @@ private:
 /// One connection.
 class channel {
 public:
-    explicit channel(terms& t) : terms_(t) {
+    explicit channel(judging_parameters& t) : terms_(t) {
         const auto n = static_cast<std::size_t>(t.connections_++);
         const std::size_t i = std::min(n, t.manners_.size() - 1);
         manner_ = t.manners_[i];
@@ -210,7 +210,7 @@ public:
     }
 
 private:
-    terms& terms_;
+    judging_parameters& terms_;
     manner manner_{};
     std::shared_ptr<SSL> ssl_{};
     long sent_ = 0;

@@ -77,7 +77,7 @@ private:
     }
 
     const int port_behind_;
-    terms terms_;
+    judging_parameters terms_;
     const int listener_, port_;
     relay::acceptor acceptor_;
 };

@@ -43,7 +43,7 @@ measurement pairs_with_ratio(const std::vector<double>& ratios) {
     for (const double r : ratios) {
         m.candidate.push_back(steady_repeat(100 * r));
         m.baseline.push_back(steady_repeat(100));
-        m.baseline.back().arm = run_arm::baseline;
+        m.baseline.back().variant = run_arm::baseline;
     }
     return m;
 }
@@ -71,11 +71,6 @@ std::vector<double> spread(int n, int slow, double usual, double other) {
     std::vector<double> values;
     for (int i = 0; i < n; ++i) values.push_back((i + 1) * slow / n > i * slow / n ? other : usual);
     return values;
-}
-measurement fresh_stages(std::vector<repeat_data> stages) {
-    measurement m = measured(std::move(stages));
-    m.rule = rule_of({}, fresh, 1, 3);
-    return m;
 }
 std::vector<double> scattered(double from, double step) {
     std::vector<double> values;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "llmbench.hpp"
-#include "support/measurements.hpp"
+#include "support/sample_measurements.hpp"
 #include "support/timelines.hpp"
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace verdicts {
 using namespace llmbench;
 using namespace llmbench::detail;
 using namespace timelines;
-using measurements::measurement;
+using sample_measurements::measurement;
 
 /// Repeats of 20 requests, each repeat with one ttft.
 std::vector<repeat_data> repeats_with_ttft(const std::vector<double>& ms);
@@ -35,7 +35,6 @@ bool mentions(const text& t, const char* part);
 repeat_data stage_of_ttft(const std::vector<double>& ms);
 /// `n` values, `slow` of them another one, evenly spread.
 std::vector<double> spread(int n, int slow, double usual, double other);
-measurement fresh_stages(std::vector<repeat_data> stages);
 /// 100 values 0 to 99, each once, so that neighbours are far apart.
 std::vector<double> scattered(double from, double step);
 double input(const slo_verdict& v, const char* name, std::size_t i = 0);

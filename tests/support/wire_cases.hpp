@@ -509,7 +509,8 @@ inline void event_stream_cases(table& t) {
                 "foo: bar\nDATA: x\n data: x\ndata : x\ndatas: x\nhello\n" + two + end);
     good_stream("types of events", "event: message\n" + one + "event: completion\n" +
                                        chat_chunk("b") + "event:\n" + end);
-    good_stream("a type does not outlive its event", "event: error\n\n" + two + end);
+    good_stream("a type does not outlive its event", "event: other\n\n" + two + end);
+    good_stream("an error that is an empty object", sse_event(R"({"error":{}})") + two + end);
     good_stream("blanks around [DONE]", two + finish() + "data:   [DONE] \n\n");
     t.ok("a last event without its blank line is none",
          sized_stream(two + finish() + "data: [DONE]\n"), 2, 2);
@@ -723,7 +724,9 @@ inline void semantics_cases(table& t) {
     error("an error of FastAPI", sse_event(R"({"detail":"Internal Server Error"})"),
           "Internal Server Error");
     error("an error without words", sse_event(R"({"error":{"code":503}})"), R"({"code":503})");
-    error("an error that is an empty object", sse_event(R"({"error":{}})"), "{}");
+    error("an error that is a type alone", "event: error\n\n" + done(), "the stream says \"error\"");
+    error("an error in a field of another name", "error: {\"message\":\"no slot\"}\n\n" + done(),
+          "no slot");
     error("an error before a healthy end", message_event("one worker died") + one + end,
           "one worker died");
     fails("server", "an error in the middle (OpenRouter)",

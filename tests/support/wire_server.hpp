@@ -47,7 +47,12 @@ private:
     Server server_;
 };
 
-inline void check(const llmbench::record& r, const expectation& e) {
+inline void check(const llmbench::record& r, expectation e) {
+    // Among others that have a finish reason, one without it broke off.
+    if (e.status == "ok" && e.finish.empty()) {
+        e.status = "truncated";
+        e.error = "the answer ended without a finish reason, which others have";
+    }
     CHECK(std::string(llmbench::to_string(r.status)) == e.status);
     CHECK(r.http_status == e.http);
     const std::string error = r.error;

@@ -49,6 +49,9 @@ echo "x" > "$work/second/2026/11/a.jsonl"
 expect "an edited file is not pushed" refused kept second push
 expect "and is named" says "files of a history are only added, and these are changed: 2026/11/a.jsonl"
 expect "a fetch takes it back" kept second fetch
+expect "the folder knows no remote, whose URL may hold a token" [ -z "$(git -C "$work/second" remote)" ]
+remote=https://user:s3cret@127.0.0.1:1/none expect "what cannot be reached is refused" refused kept none fetch
+expect "and its token is nowhere" refused says s3cret
 rm "$work/second/2026/11/a.jsonl"
 expect "nor is one that is gone" refused kept second push
 expect "all are there" has 3
@@ -121,19 +124,19 @@ job() {
     done
     HISTORY=true MAIN=main BRANCH_NAME=$2 CI_DEFAULT_BRANCH=main CI_COMMIT_BRANCH=$2 \
         CI_JOB_TOKEN=t CI_PROJECT_URL=${hub%.git} SERVER="python3 $work/server.py $port" \
-        LLMBENCH_URL=http://127.0.0.1:$port READY_SECONDS=60 LLMBENCH_REPORT_DIR=report \
+        GATES=./gates LLMBENCH_URL=http://127.0.0.1:$port READY_SECONDS=60 LLMBENCH_REPORT_DIR=report \
         bash "$1" || status=$?
     cd "$work"
     return "$status"
 }
 saw() { [[ $(grep -c jsonl "$work/clone/seen") == "$1" ]]; }
 for of in gitlab Jenkinsfile; do
-    block=$(grep -l 'seen()' "$work/blocks/$of"*)
+    block=$(grep -l 'run_gates\.sh' "$work/blocks/$of"*)
     hub=$work/$of.git remote=$hub
     git init --quiet --bare --initial-branch=main "$hub"
     git clone --quiet "$hub" "$work/$of" 2> /dev/null
     mkdir -p "$work/$of/ci/github" "$work/$of/.perf-history"
-    cp "$script" "$work/$of/ci/github/"
+    cp "$script" "$(dirname "$script")/run_gates.sh" "$work/$of/ci/github/"
     commit() {
         git -C "$work/$of" add -A
         git -C "$work/$of" -c user.name=a -c user.email=a@a.test commit --quiet -m "$1"

@@ -57,12 +57,15 @@ source= out=
 while (($#)); do
     case $1 in
         -o) out=$2; shift ;;
+        -dumpfullversion) echo 12.2.0; exit ;;
         -*) ;;
+        *.o) cat "$1" > /dev/null ;;
         *) source=$1 ;;
     esac
     shift
 done
 git ls-files --error-unmatch "$source" > /dev/null
+echo "compiles $source"
 [[ -e .git ]]
 printf '#!/bin/sh\nexec "%s" --test-case="%s"\n' "$GATES" "$(cat "$source")" > "$out"
 chmod +x "$out"
@@ -102,8 +105,13 @@ taken=$(commit taken "$replaced")
 broken=$(commit broken "echo no such model; echo ::error::it said; exit 4")
 hides=$(
     # shellcheck disable=SC2016  # for the script that it becomes
-    commit hides 'echo "key $LLMBENCH_API_KEY"; ln -sf /etc/passwd "$LLMBENCH_REPORT_DIR/passwd"; '"$serve 2"
+    commit hides 'echo "key $LLMBENCH_API_KEY, token $HF_TOKEN of $HF_TOKEN"
+echo "files of the job: ${GITHUB_ENV:-}${GITHUB_PATH:-}${GITHUB_OUTPUT:-}${GITHUB_STEP_SUMMARY:-} none"
+ln -sf /etc/passwd "$LLMBENCH_REPORT_DIR/passwd"; '"$serve 2"
 )
+export HOSTILE=$here/../outcomes/hostile_server.py
+# shellcheck disable=SC2016  # for the script that it becomes
+hostile=$(commit hostile 'exec python3 "$HOSTILE" "$2" 31')
 
 # ---- GitHub --------------------------------------------------------------------------------------
 read -r port other < <(python3 "$here/../support/free_ports.py" 2)
@@ -216,10 +224,25 @@ echo "head against base" > perf/gates.cpp
 mv "$work/usual.yml" "$work/pull-request.yml"
 
 echo "== its server tells a key and leaves a link"
-LLMBENCH_API_KEY=sk-0123456789 pull_request "$hides" 0
-expect "the key is masked" says "key ***" "$work/job/artifacts/llmbench-report/server.log"
+LLMBENCH_API_KEY=sk-0123456789 HF_TOKEN=sk-01234567890 pull_request "$hides" 0
+expect "the keys are masked" says "key ***, token *** of ***" "$work/job/artifacts/llmbench-report/server.log"
+expect "what steers the job is not its" says "files of the job:  none" \
+    "$work/job/artifacts/llmbench-report/server.log"
 expect "the link is gone" [ ! -e "$work/job/artifacts/llmbench-report/passwd" ]
 expect "the rest is there" [ -s "$work/job/artifacts/llmbench-report/report.html" ]
+
+# only_ours: of all that is printed, no line is a command but those that the templates and the gates write
+# shellcheck disable=SC2317  # called through expect
+only_ours() {
+    ! grep -nP '^(\s|\xc2\xa0)*::' "$log" |
+        grep -vE ':::(error|warning) file=[^,]*[.]cpp,line=|:::error::the (baseline-)?server '
+}
+echo "== its server's words are long, and commands wherever a line may be broken"
+sed -i 's#^          ready-path: .*##; s#^          gates: .*#&\n          ready-path: /v1/models#' "$work/pull-request.yml"
+pull_request "$hostile" 1
+sed -i '/ready-path: /d' "$work/pull-request.yml"
+expect "the gates saw them" says "::error::forged"
+expect "no line of them is a command" only_ours
 
 echo "== from a fork, whose token may not write"
 mv "$GH_COMMENTS" "$GH_COMMENTS.away"
@@ -239,10 +262,44 @@ python3 "$here/workflow.py" "$work/pull-request.yml" "$work/job/workspace" "$rep
 expect "that is not measured" [ "$status" = 1 ]
 expect "the reason" says "something is there already"
 
+kill "$squatter"
+wait "$squatter" || true
+echo "== the workflow of the README, whose main.o is kept"
+export GITHUB_CACHE=$work/cache
+mkdir "$GITHUB_CACHE"
+echo main | tee perf/main.cpp > perf/llmbench.hpp
+mkdir ci
+cp -r "$ci/github" ci/
+ln -s ci/github/action.yml action.yml
+# of_readme STATUS USES: its job, with a server of ours
+of_readme() {
+    local status=0
+    rm -rf "$work/job"
+    mkdir -p "$work/job/workspace"
+    sed "s#server: vllm .*#server: ./server --port $port\n          url: http://127.0.0.1:$port#; s#uses: ./.github/.*#uses: $2#" \
+        "$ci/../README.md" > "$work/README.md"
+    python3 "$here/workflow.py" "$work/README.md" "$work/job/workspace" "$repository" "$readme" "$base" \
+        > "$log" 2>&1 || status=$?
+    expect "exit code $1" [ "$status" = "$1" ]
+    expect "the output" says "status=0" "$work/job/output"
+}
+echo "default target" > perf/gates.cpp
+readme=$(commit "a gate without a baseline" "$serve 2")
+of_readme 0 ./.github/actions/llmbench
+expect "main.o is compiled" says "compiles perf/main.cpp"
+echo "== the same by the action at the top of a repository"
+of_readme 0 ./
+expect "main.o is not compiled again" [ "$(grep -c "compiles perf/main.cpp" "$log")" = 0 ]
+"$SERVER_PROGRAM" serve "$port" > /dev/null &
+squatter=$!
+until ! nothing_listens "$port"; do sleep 0.05; done
+
 # ---- GitLab and Jenkins --------------------------------------------------------------------------
 mkdir "$work/blocks"
 python3 "$here/../formats/check.py" shell "$work/blocks" "$ci/gitlab.yml" "$ci/Jenkinsfile" > /dev/null
 cd "$work"
+mkdir -p ci
+cp -r "$ci/github" ci/
 cat > server << 'STUB'
 #!/bin/sh
 exec "$SERVER_PROGRAM" serve "$2" 2
@@ -264,15 +321,45 @@ job() {
     printf '#!/bin/sh\nexec "%s" --test-case="%s"\n' "$GATES" "$3" > gates
     chmod +x gates
     ended
-    SERVER="${server:-./server --port $port}" LLMBENCH_URL=http://127.0.0.1:$port/ READY_SECONDS=60 \
+    GATES="${gates:-./gates}" SERVER="${server:-./server --port $port}" LLMBENCH_URL=http://127.0.0.1:$port/ READY_SECONDS=60 \
         LLMBENCH_REPORT_DIR=llmbench-report bash "$1" > "$log" 2>&1 || status=$?
     expect "$3: exit code $2" [ "$status" = "$2" ]
 }
-gitlab=$(grep -l 'seen()' blocks/gitlab*)
-jenkins=$(grep -l 'seen()' blocks/Jenkinsfile*)
+# What a server can leave behind: keys in its log, links, and a child that does not hear.
+cat > leaves << 'STUB'
+#!/bin/sh
+echo "key $LLMBENCH_API_KEY $HF_TOKEN"
+ln -s /etc/passwd "$LLMBENCH_REPORT_DIR/passwd"
+(trap '' TERM; echo > deaf; exec sleep 1000) &
+echo $! > deaf.pid
+exec "$SERVER_PROGRAM" serve "$2" 2
+STUB
+chmod +x leaves
+# shellcheck disable=SC2317  # called through expect
+is_gone() {  # or nobody has asked yet how it ended
+    local state
+    state=$(sed 's/.*) //' "/proc/$1/stat" 2> /dev/null) || true
+    [[ -z $state || $state == Z* ]]
+}
+# leaves BLOCK: nothing of that is left
+leaves() {
+    server="./leaves --port $port" LLMBENCH_API_KEY=sk-0123456789 HF_TOKEN=sk-01234567890 \
+        job "$1" 0 "default target"
+    expect "the keys are masked" says "key *** ***" llmbench-report/server.log
+    expect "the link is gone" [ ! -L llmbench-report/passwd ]
+    expect "a child that ignores SIGTERM is gone" is_gone "$(< deaf.pid)"
+}
+# hostile BLOCK: no line is a command
+hostile() {
+    READY_PATH=/v1/models server="python3 '$HOSTILE' $port 31" job "$1" 3 "default target"
+    expect "the gates saw them" says "::error::forged"
+    expect "no line of them is a command" only_ours
+}
+gitlab=$(grep -l run_gates blocks/gitlab*)
+jenkins=$(grep -l run_gates blocks/Jenkinsfile*)
 echo "== GitLab"
 job "$gitlab" 3 "default target"
-expect "the reason" says "something is at"
+expect "the reason" says "something is there already"
 kill "$squatter"
 wait "$squatter" || true
 squatter=
@@ -282,8 +369,9 @@ for file in junit.xml metrics.txt server.log; do
 done
 server="echo no such model; exit 4" job "$gitlab" 3 "default target"
 expect "the server's log" says "no such model"
-sed 's#^\./gates #./gates | tee log #' "$gitlab" > piped
-job piped 1 "default target,miss"
+gates="./gates | tee log" job "$gitlab" 1 "default target,miss"
+leaves "$gitlab"
+hostile "$gitlab"
 # Its server ends in mid-run, and another answers in its place.
 printf '#!/bin/sh\n%s\n' "$replaced" > taken
 chmod +x taken
@@ -297,8 +385,9 @@ echo "== Jenkins"
 taken "$jenkins"
 job "$jenkins" 1 "default target,miss"
 expect "the report" [ -s llmbench-report/junit.xml ]
-sed 's#^\./gates #./gates | tee log #' "$jenkins" > piped
-job piped 1 "default target,miss"
+gates="./gates | tee log" job "$jenkins" 1 "default target,miss"
+leaves "$jenkins"
+hostile "$jenkins"
 expect "the server is gone" ended
 ((failed == 0)) || exit 1
 [[ ! $stalled ]] || exit 77

@@ -1,11 +1,17 @@
-"""Runs the first job of a GitHub workflow here, step by step as GitHub's runner does.
+"""Runs the first job of a GitHub workflow here, step by step as GitHub's runner does, and the job
+`comment` after it where there is one, with the first value of its matrix, in a workspace and with a
+token of its own.
 
   workflow.py WORKFLOW WORKSPACE REPOSITORY HEAD BASE [REF]
 
-WORKSPACE is an empty folder, REPOSITORY a git repository with the commits HEAD and BASE of pull
-request 7, or of what was pushed to REF. Composite actions of the repository run as they stand; of the others, checkout is a clone
-and upload-artifact a copy to WORKSPACE/../artifacts. Exits with 1 where the job fails.
+WORKFLOW is a YAML file, or a page whose block of YAML names itself performance.yml. WORKSPACE is an
+empty folder, REPOSITORY a git repository with the commits HEAD and BASE of pull request 7, or of what
+was pushed to REF. Composite actions of the repository run as they stand; of the others, checkout is a
+clone, upload-artifact a copy to WORKSPACE/../artifacts, and cache keeps a path in the folder
+GITHUB_CACHE names, if all steps went well. Exits with 1 where the job fails.
 """
+import glob
+import hashlib
 import os
 import re
 import shutil
@@ -22,18 +28,26 @@ class Job:
         self.beside = os.path.dirname(self.workspace)
         self.repository, self.head = repository, head
         self.failed = False
+        self.matrix = {}
         self.github = {
             "workspace": self.workspace, "repository": "me/it", "server_url": "https://github.test",
             "run_id": "1234", "ref": ref, "token": "secret",
             "event": {"pull_request": {"number": 7, "base": {"sha": base}, "head": {"sha": head}},
                       "repository": {"default_branch": "main"}},
         }
-        self.runner = {"temp": os.path.join(self.beside, "temp")}
+        self.runner = {"temp": os.path.join(self.beside, "temp"), "arch": "X64"}
         self.action_path = ""
+        self.env = {}
+        self.outputs = {}  # of steps that have an id
+        self.to_keep = []  # what the cache has not, by key
 
     def value(self, expression, inputs):
-        """What stands between ${{ and }}: names, strings, cancelled(), !, &&, || and ==."""
-        known = {"github": self.github, "inputs": inputs, "runner": self.runner}
+        """What stands between ${{ and }}: names, strings, cancelled(), hashFiles(...), !, &&, || and ==."""
+        known = {"github": self.github, "inputs": inputs, "runner": self.runner,
+                 "matrix": self.matrix, "secrets": {},
+                 "steps": {name: {"outputs": said} for name, said in self.outputs.items()}}
+        expression = re.sub(r"hashFiles\(([^)]*)\)", lambda m: repr(self.hash_of(
+            name.strip(" '") for name in m.group(1).split(","))), expression)
 
         def word(match):
             text = match.group(0)
@@ -53,6 +67,18 @@ class Job:
             expression = re.sub(rf"('[^']*')|{re.escape(sign)}",
                                 lambda m, name=name: m.group(1) or name, expression)
         return eval(re.sub(r"'[^']*'|[a-z_][\w.-]*(\(\))?", word, expression))
+
+    def hash_of(self, names):
+        """Of the files together; there must be one for each name, or a key would never change."""
+        digest = hashlib.sha256()
+        for name in names:
+            files = sorted(glob.glob(os.path.join(self.workspace, name)))
+            if not files:
+                raise FileNotFoundError(name)
+            for file in files:
+                with open(file, "rb") as f:
+                    digest.update(f.read())
+        return digest.hexdigest()
 
     def text(self, template, inputs):
         return re.sub(r"\$\{\{(.*?)\}\}",
@@ -86,13 +112,39 @@ class Job:
         environment = dict(os.environ, GITHUB_ACTIONS="true", CI="true",
                            GITHUB_WORKSPACE=self.workspace, GITHUB_SHA=self.head,
                            GITHUB_ACTION_PATH=self.action_path,
+                           GITHUB_ENV=os.path.join(self.beside, "env"),
+                           GITHUB_PATH=os.path.join(self.beside, "path"),
                            GITHUB_STEP_SUMMARY=os.path.join(self.beside, "step_summary.md"),
                            GITHUB_OUTPUT=os.path.join(self.beside, "output"))
-        environment |= {k: self.text(v, inputs) for k, v in step.get("env", {}).items()}
+        environment |= self.env | {k: self.text(v, inputs) for k, v in step.get("env", {}).items()}
         # Without a shell that is named there is no pipefail.
         options = ["-eo", "pipefail"] if step.get("shell", self.default_shell) == "bash" else ["-e"]
-        return subprocess.run(["bash", "--noprofile", "--norc", *options, script],
-                              cwd=self.workspace, env=environment, check=False).returncode == 0
+        before = self.said_so_far()
+        ok = subprocess.run(["bash", "--noprofile", "--norc", *options, script],
+                            cwd=self.workspace, env=environment, check=False).returncode == 0
+        if "id" in step:
+            said = self.said_so_far()[len(before):]
+            self.outputs[step["id"]] = dict(line.split("=", 1) for line in said)
+        return ok
+
+    def said_so_far(self):
+        try:
+            with open(os.path.join(self.beside, "output"), encoding="utf-8") as f:
+                return f.read().splitlines()
+        except FileNotFoundError:
+            return []
+
+    def cache(self, path, key):
+        kept = os.path.join(os.environ["GITHUB_CACHE"], key)
+        if os.path.exists(kept):
+            shutil.copy2(kept, os.path.join(self.workspace, path))
+        else:
+            self.to_keep.append((os.path.join(self.workspace, path), kept))
+
+    def keep(self):
+        for path, kept in self.to_keep:
+            if not self.failed:
+                shutil.copy2(path, kept)
 
     def action(self, name, given):
         if name.startswith("./"):
@@ -106,23 +158,54 @@ class Job:
             self.run(action["runs"]["steps"], inputs)
             return True  # what failed in it has been noted
         if name.startswith("actions/checkout@"):
+            assert given.get("persist-credentials") == "False", "what is built can read the token"
             path = os.path.join(self.workspace, given.get("path", "."))
             subprocess.run(["git", "clone", "-q", self.repository, path], check=True)
             subprocess.run(["git", "-C", path, "checkout", "-q", given.get("ref", self.head)],
                            check=True)
             return True
+        if name.startswith("actions/cache@"):
+            self.cache(given["path"], given["key"])
+            return True
+        artifact = os.path.join(self.beside, "artifacts", given["name"])
+        if name.startswith("actions/download-artifact@"):
+            if not os.path.isdir(artifact):
+                return False
+            shutil.copytree(artifact, os.path.join(self.workspace, given["path"]))
+            return True
         assert name.startswith("actions/upload-artifact@"), name
-        shutil.copytree(given["path"], os.path.join(self.beside, "artifacts", given["name"]))
+        shutil.copytree(given["path"], artifact)
         return True
 
 
-def main(workflow, *arguments):
-    with open(workflow, encoding="utf-8") as f:
-        described = yaml.safe_load(f)
-    steps = next(iter(described["jobs"].values()))["steps"]
-    job = Job(described.get("defaults", {}).get("run", {}).get("shell"), *arguments)
-    job.run(steps, {})
-    return 1 if job.failed else 0
+def workflow_of(path):
+    with open(path, encoding="utf-8") as f:
+        text = f.read()
+    if path.endswith(".md"):
+        text = next(block for block in re.findall(r"^```yaml\n(.*?)^```", text, re.M | re.S)
+                    if "performance.yml" in block)
+    return yaml.safe_load(text)
+
+
+def main(workflow, workspace, *arguments):
+    described = workflow_of(workflow)
+    jobs = described["jobs"]
+    apart = "comment" in jobs
+    if apart:
+        assert described["permissions"] == {"contents": "read"}, "what is built may write"
+    shell = described.get("defaults", {}).get("run", {}).get("shell")
+    job, first = Job(shell, workspace, *arguments), next(iter(jobs.values()))
+    job.env = {k: job.text(v, {}) for k, v in first.get("env", {}).items()}
+    job.run(first["steps"], {})
+    job.keep()
+    if not apart:
+        return 1 if job.failed else 0
+    comments = Job(shell, workspace + "-of-comment", *arguments)
+    shutil.rmtree(comments.workspace, ignore_errors=True)
+    os.mkdir(comments.workspace)
+    comments.matrix = {k: v[0] for k, v in jobs["comment"]["strategy"]["matrix"].items()}
+    comments.run(jobs["comment"]["steps"], {})
+    return 1 if job.failed or comments.failed else 0
 
 
 if __name__ == "__main__":

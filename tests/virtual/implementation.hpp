@@ -1,7 +1,7 @@
-// The inside of virtual/world.hpp, for a file that carries llmbench's implementation.
+// The inside of virtual/execution_environment.hpp, for a file that carries llmbench's implementation.
 #pragma once
 
-#include "virtual/world.hpp"
+#include "virtual/execution_environment.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -19,10 +19,10 @@ namespace made_up {
 using namespace llmbench::detail;
 
 /// Its addresses are ports of 127.0.0.1, and one that nobody has refuses.
-class small_world final : public virtual_world {
+class small_world final : public virtual_environment {
 public:
     std::vector<address> resolved(const http_url& u) const override {
-        if (u.host != "127.0.0.1" && u.host != "localhost") return virtual_world::resolved(u);
+        if (u.host != "127.0.0.1" && u.host != "localhost") return virtual_environment::resolved(u);
         sockaddr_in in{};
         in.sin_family = AF_INET;
         in.sin_port = htons(static_cast<std::uint16_t>(std::stoi(u.port)));
@@ -36,7 +36,7 @@ public:
         sockaddr_in in{};
         std::memcpy(&in, &a.storage, sizeof in);
         virtual_listener* const l =
-            in.sin_port == 0 ? nullptr : virtual_world::listener_at(a);
+            in.sin_port == 0 ? nullptr : virtual_environment::listener_at(a);
         return !l ? &nobody_ : ignoring_.contains(l) ? nullptr : l;
     }
     /// The port at which it listens.
@@ -46,7 +46,7 @@ public:
     /// Stays as long as this world: what happens in it may still speak of it.
     void keep(std::shared_ptr<void> what) { kept_.push_back(std::move(what)); }
 
-    static small_world& around() { return dynamic_cast<small_world&>(*current_world); }
+    static small_world& around() { return dynamic_cast<small_world&>(*current_environment); }
 
 private:
     struct nobody final : virtual_listener {
@@ -54,7 +54,7 @@ private:
         void restart(double) override {}
     };
     long long arrival_ns(long long last_ns, std::size_t) override {
-        return std::max(virtual_world::now_ns() + way_ns, last_ns);
+        return std::max(virtual_environment::now_ns() + way_ns, last_ns);
     }
 
     nobody nobody_{};
@@ -62,12 +62,12 @@ private:
     std::vector<std::shared_ptr<void>> kept_{};
 };
 
-struct world::inside {
+struct execution_environment::inside {
     small_world of{};
-    inside_world here{&of};
+    inside_environment here{&of};
 };
-world::world() : inside_(std::make_unique<inside>()) {}
-world::~world() = default;
+execution_environment::execution_environment() : inside_(std::make_unique<inside>()) {}
+execution_environment::~execution_environment() = default;
 
 long long now_ns() { return llmbench::detail::now_ns(); }
 double unix_s() { return llmbench::detail::unix_s(); }
@@ -148,7 +148,7 @@ public:
         if (!link_->is_let_go) small_world::around().send_to_server(link_, bytes);
     }
     void close() override {
-        if (!link_->is_let_go && current_world) small_world::around().end_from_client(link_);
+        if (!link_->is_let_go && current_environment) small_world::around().end_from_client(link_);
     }
     void reset() override { close(); }
 

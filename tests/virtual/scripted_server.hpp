@@ -4,7 +4,7 @@
 #pragma once
 
 #include "support/script.hpp"
-#include "virtual/world.hpp"
+#include "virtual/execution_environment.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -4,6 +4,8 @@
 #include "support/environment.hpp"
 #include "support/rejudged.hpp"
 
+#include "llmbench_answers.hpp"
+
 #include <cstdio>
 #include <string>
 

@@ -5,7 +5,7 @@
 #include "support/live.hpp"
 #include "support/rejudged.hpp"
 #include "virtual/scripted_server.hpp"
-#include "virtual/world.hpp"
+#include "virtual/execution_environment.hpp"
 
 #include <memory>
 #include <string>
@@ -85,10 +85,10 @@ answer paced_answer(int events, const std::string& usage, int pause_ms = 20, int
                     const std::string& words = " word") {
     answer a{scripted::send(scripted::chunked_head() + scripted::chunk(scripted::role()))};
     for (int i = 0; i < events; i += at_a_time) {
-        std::string lump;
-        for (int k = 0; k < at_a_time; ++k) lump += scripted::chat_chunk(words);
+        std::string one_burst;
+        for (int k = 0; k < at_a_time; ++k) one_burst += scripted::chat_chunk(words);
         a.push_back(scripted::wait(scripted::milliseconds(pause_ms)));
-        a.push_back(scripted::send(scripted::chunk(lump)));
+        a.push_back(scripted::send(scripted::chunk(one_burst)));
     }
     a.push_back(scripted::send(scripted::chunk(scripted::finish("length") + usage +
                                                scripted::done()) + scripted::last_chunk()));
@@ -166,6 +166,59 @@ TEST_CASE("usage of more tokens than the text can be decides nothing, forced or 
     CHECK(outcome_of(r, "p50(e2e) <= 60 s") == verdict::pass);
 }
 
+TEST_CASE("chunks are no tokens where nobody says so") {
+    // Ten tokens a chunk, and four chunks a token, are all alike without usage.
+    const scripted::server server({paced_answer(12, "")});
+    scenario s = decoding_on(server.url(), 12);
+    s.name = "no usage";
+    const result r = run(s);
+    check_invalid(r, "mean(tpot) <= 10 s", "server: 48 of 48 completed requests have no usage");
+    CHECK(outcome_of(r, "p50(itl) <= 10 s") == verdict::pass);
+    CHECK(outcome_of(r, "p50(e2e) <= 60 s") == verdict::pass);
+    check_rejudged(r, s.slos);
+    s.options.events_are_tokens = true;
+    const result known = run(s);
+    CHECK(outcome_of(known, "mean(tpot) <= 10 s") == verdict::pass);
+    CHECK(known.measured(mean(tpot)) == doctest::Approx(0.02));
+    // Whoever says so may be wrong.
+    s.workload = prompts({"hi"});
+    s.options.max_tokens = 3;
+    check_invalid(run(s), "mean(tpot) <= 10 s",
+                  "server: 48 of 48 completed requests have more tokens than were asked for");
+}
+
+TEST_CASE("answers that break off and end in order have failed") {
+    using namespace scripted;
+    for (const char* told : {"error: {\"code\":500,\"message\":\"slot is lost\"}\n\n",
+                             "event: error\n: slot is lost\n\n", ""}) {
+        CAPTURE(told);
+        int asked = 0;
+        const server server([&](const request&) -> answer {
+            if (++asked % 5 != 0) return healthy(8);
+            return {send(sized_stream(role() + chat_chunk("a") + chat_chunk("b") + told + done()))};
+        });
+        scenario s = decoding_on(server.url(), 8);
+        s.name = std::string("broken ") + told;
+        s.warmup = 0;
+        s.requests = 60;
+        s.repeats = 3;
+        s.slos = {error_rate <= 5_pct, p50(e2e) <= 60_s};
+        const result r = run(s);
+        CHECK(outcome_of(r, "error_rate <= 5 %") == verdict::fail);
+        CHECK(outcome_of(r, "p50(e2e) <= 60 s") == verdict::pass);
+        int failed = 0;
+        for (const record& x : r.requests()) {
+            if (x.status == request_status::ok) continue;
+            ++failed;
+            CHECK(status(x) == (*told ? "server" : "truncated"));
+            CHECK(error(x) == (*told ? "slot is lost"
+                                     : "the answer ended without a finish reason, which others have"));
+        }
+        CHECK(failed * 5 == static_cast<int>(r.requests().size()));
+        check_rejudged(r, s.slos);
+    }
+}
+
 TEST_CASE("prompts that a server has seen before are no evidence, and judged again neither") {
     const scripted::server server({paced_answer(6, cached_usage(400, 332, 6))});
     scenario s = decoding_on(server.url(), 6);
@@ -201,6 +254,31 @@ TEST_CASE("kept connections that a server closes unanswered are counted, and ove
         }
         CHECK(sent_again == dropped);
         CHECK(failed == (dropped == 3 ? 3 : 0));
+        check_rejudged(r, s.slos);
+    }
+}
+
+TEST_CASE("a connection that sat idle and is closed as the next request comes is nobody's failure") {
+    for (const bool thinks : {true, false}) {
+        CAPTURE(thinks);
+        const scripted::server server([](const scripted::request& r) -> answer {
+            return r.place % 2 == 1 ? answer{scripted::close()} : scripted::healthy();
+        });
+        scenario s = asking(endpoint{.url = server.url()}, 60);
+        s.name = thinks ? "thinks" : "does not think";
+        s.arrivals = thinks ? closed_loop(3).think(2_s) : closed_loop(3);
+        s.repeats = 2;
+        s.slos = {error_rate <= 90_pct};
+        const result r = run(s);
+        int sent_again = 0, failed = 0;
+        for (const record& x : r.requests()) {
+            sent_again += x.resends;
+            failed += x.status != request_status::ok;
+            if (thinks && x.resends > 0) CHECK(x.idle_ns >= 2'000'000'000);
+        }
+        // Without thinking it has the habit of closing, and connections are used once from then on.
+        CHECK(sent_again > (thinks ? 40 : 2));
+        CHECK((thinks ? failed == 0 : failed == sent_again));
         check_rejudged(r, s.slos);
     }
 }

@@ -2,8 +2,9 @@
 // server that does exactly as told.
 #include "support/environment.hpp"
 #include "support/live.hpp"
+#include "support/texts.hpp"
 #include "virtual/scripted_server.hpp"
-#include "virtual/world.hpp"
+#include "virtual/execution_environment.hpp"
 
 #include <algorithm>
 #include <set>
@@ -136,7 +137,7 @@ TEST_CASE("output tokens are the server's usage, else the events with content") 
     CHECK(reported.events == 4);
 
     const record counted = answered_with(sized_stream(four + finish() + done()));
-    CHECK(counted.token_source == token_origin::events);
+    CHECK(counted.token_source == token_origin::no_usage);
     CHECK(counted.output_tokens == 4);
     CHECK(counted.prompt_tokens == 0);
 
@@ -568,6 +569,31 @@ TEST_CASE("the path of the URL stands before that of the API") {
     const scripted::server server;
     only_record(asking(endpoint{.url = server.url() + "/team/llm"}));
     CHECK(server.log().at(0).path == "/team/llm/v1/chat/completions");
+}
+
+TEST_CASE("an API of another base, a path of its own and a query are asked as they are") {
+    const std::string key = "s3cret-s3cret", query = "?api-version=7&code=" + key;
+    const auto asks = [&](const endpoint& e, const std::string& path, const std::string& models) {
+        CAPTURE(path);
+        const scripted::server server;
+        endpoint at = e;
+        at.url = server.url() + e.url.c_str();
+        const record r = only_record(asking(at));
+        CHECK(status(r) == "ok");
+        CHECK(server.log().at(0).path == path);
+        CHECK(server.model_lists().at(0).path == models);
+        CHECK(report_files_with(key) == "");
+    };
+    asks({.url = "/v3"}, "/v3/chat/completions", "/v3/models");
+    asks({.url = "/v3/chat/completions"}, "/v3/chat/completions", "/v3/models");
+    asks({.url = "", .path = "/v3/chat/completions"}, "/v3/chat/completions", "/v3/models");
+    asks({.url = "/a", .path = "/invocations?x=1"}, "/invocations?x=1", "/a/v1/models");
+    asks({.url = "/a/chat/completions" + query}, "/a/chat/completions" + query,
+         "/a/v1/models" + query);
+    CHECK(texts::holds(refusal_of(asking(endpoint{.url = "http://h", .path = "v3"})),
+                       "endpoint.path is \"v3\": it must begin with a slash"));
+    CHECK(texts::holds(refusal_of(asking(endpoint{.url = "http://h", .path = "/v 3"})),
+                       "endpoint.path is \"/v 3\": a URL holds no spaces"));
 }
 
 TEST_CASE("the body of a chat request is the expected JSON") {

@@ -54,9 +54,9 @@ TEST_CASE("every report has the cost, where a price was given") {
     CHECK(holds(said, words));
     const std::string files = report_files_with(words);
     for (const char* file : {"summary.md", "report.html"}) CHECK(holds(files, file));
-    const picojson::value arm = reported_gate("in every report").get("candidate");
-    CHECK(arm.get("cost_per_million_tokens").get<double>() == doctest::Approx(cost));
-    CHECK(arm.get("repeats").get(0).get("usd_per_hour").get<double>() == 2.5);
+    const picojson::value variant = reported_gate("in every report").get("candidate");
+    CHECK(variant.get("cost_per_million_tokens").get<double>() == doctest::Approx(cost));
+    CHECK(variant.get("repeats").get(0).get("usd_per_hour").get<double>() == 2.5);
 }
 
 TEST_CASE("a result without a price has no cost, and says so where one is asked for") {

@@ -1,5 +1,6 @@
 // One load of a server after the other: each judged, all of them a curve with the capacity on it.
 #include "support/loads.hpp"
+#include "llmbench_compare.hpp"
 
 #include <csignal>
 #include <sstream>

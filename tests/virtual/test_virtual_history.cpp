@@ -3,6 +3,8 @@
 #include "support/golden.hpp"
 #include "support/rejudged.hpp"
 #include "support/scratch.hpp"
+#include "llmbench_compare.hpp"
+#include "llmbench_history.hpp"
 
 #include <cmath>
 #include <cstdio>
@@ -108,6 +110,7 @@ public:
         const variable folder("LLMBENCH_HISTORY_DIR", folder_);
         const variable machine("LLMBENCH_MACHINE", n.is_new_machine() ? "bench-2" : "bench-1");
         const variable summary("GITHUB_STEP_SUMMARY", "");
+        const variable verbose("LLMBENCH_VERBOSE", "1");
         const variable commit("GITHUB_SHA", n.commit());
         const variable step("NIGHT_STEP", std::to_string(seconds));
         const variable seed("NIGHT_SEED", std::to_string(2 * n.number + appends));

@@ -352,7 +352,7 @@ TEST_CASE("every request of a run is a line of records.jsonl") {
         const auto when = [&](const char* field, long long v) {
             return v == 0 ? line.get(field).is<picojson::null>() : is(field, v);
         };
-        CHECK(line.get<picojson::object>().size() == 35);
+        CHECK(line.get<picojson::object>().size() == 36);
         CHECK(same("id", x.id));
         CHECK(same("arm", "candidate"));
         CHECK(is("repeat", x.repeat));
@@ -382,6 +382,8 @@ TEST_CASE("every request of a run is a line of records.jsonl") {
         CHECK(is("text_bytes", x.text_bytes));
         CHECK(is("hidden_tokens", 0));
         CHECK(is("most_prompt_tokens", x.most_prompt_tokens));
+        CHECK(is("most_output_tokens", x.most_output_tokens));
+        CHECK(x.most_output_tokens > 0);
         CHECK(is("choices", 1));
         CHECK(is("resends", 0));
     }

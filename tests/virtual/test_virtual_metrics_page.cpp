@@ -3,7 +3,7 @@
 #include "support/effects.hpp"
 #include "support/environment.hpp"
 #include "support/live.hpp"
-#include "virtual/world.hpp"
+#include "virtual/execution_environment.hpp"
 
 #include <string>
 

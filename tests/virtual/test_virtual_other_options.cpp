@@ -25,7 +25,7 @@ std::string many_words() {
 TEST_CASE("twice the tokens take twice the time, as a ratio of one server to itself") {
     scenario s = asked_two_ways(engine_of(15_ms), "twice the tokens");
     s.options.max_tokens = 16;
-    s.baseline = other_options({.max_tokens = 8});
+    s.baseline = otherwise{.options = request_options{.max_tokens = 8}};
     s.slos = {mean(e2e) <= 3 * baseline, advisory(mean(e2e) <= 1.2 * baseline),
               p50(tpot) <= 1.5 * baseline};
     const heard_run heard = heard_of(s);
@@ -39,7 +39,7 @@ TEST_CASE("twice the tokens take twice the time, as a ratio of one server to its
     CHECK(r.verdicts()[0].estimate.value < 2.7);
     CHECK(r.verdicts()[0].repeats >= 4);
     for (const record& q : r.requests())
-        CHECK(q.output_tokens == (q.arm == run_arm::baseline ? 8 : 16));
+        CHECK(q.output_tokens == (q.variant == run_arm::baseline ? 8 : 16));
     CHECK(holds(said, "options max_tokens 16"));
     CHECK(holds(said, "candidate: options max_tokens 16, model simulated; baseline: the same server"));
     CHECK(holds(said, "baseline the same server with other requests: options max_tokens 8, model "
@@ -60,21 +60,21 @@ TEST_CASE("a longer system prompt costs time to the first token, and made-up pro
     scenario s = brief(simulated(e), "system prompt");
     s.arrivals = closed_loop(1);
     s.options.system_prompt = many_words().c_str();
-    s.baseline = other_options({.system_prompt = "rule"});
+    s.baseline = otherwise{.options = request_options{.system_prompt = "rule"}};
     s.slos = {p50(ttft) <= 50 * baseline, advisory(p50(ttft) <= 2 * baseline)};
     const result r = run(s);
     CHECK(r.verdicts()[0].outcome == verdict::pass);
     CHECK(r.verdicts()[0].estimate.value > 2);
     long long mine = 0, theirs = 0;
     for (const record& q : r.requests())
-        (q.arm == run_arm::baseline ? theirs : mine) += q.prompt_tokens;
+        (q.variant == run_arm::baseline ? theirs : mine) += q.prompt_tokens;
     CHECK(mine > theirs);
 }
 
 TEST_CASE("another model of the server is another arm, whose requests name it") {
     const logging_server host(engine_of(6_ms));
     scenario s = brief(endpoint{.url = host.url(), .model = "tiny"}, "adapter");
-    s.baseline = other_options({}, "tiny-lora");
+    s.baseline = otherwise{.model = "tiny-lora"};
     s.slos = {p50(tpot) <= 1.5 * baseline};
     const result r = run(s);
     check_passes(r);
@@ -92,11 +92,11 @@ TEST_CASE("arms whose requests do not differ are refused before the load") {
         const std::string why = refusal_of(s);
         INFO(why);
         CHECK(holds(why, "its requests are the target's, byte for byte"));
-        CHECK(holds(why, "same_server()"));
+        CHECK(holds(why, "otherwise{.same = true}"));
     };
-    refused(other_options({}));
-    refused(other_options({}, "tiny"));
+    refused(otherwise{.options = request_options{}});
+    refused(otherwise{.model = "tiny"});
     // A field that says nothing new: made-up prompts force their lengths anyway.
-    refused(other_options({.ignore_eos = true}));
+    refused(otherwise{.options = request_options{.ignore_eos = true}});
     CHECK(host.log().empty());
 }

@@ -1,6 +1,7 @@
 // Questions whose answers are known: right, wrong, unreadable, cut off and failed ones, alone and
 // under load, against a baseline, in the reports and judged again from the records.
 #include "virtual/sums.hpp"
+#include "llmbench_history.hpp"
 
 #include <filesystem>
 #include <map>
@@ -192,18 +193,8 @@ TEST_CASE("what a gate with questions cannot be is refused before its load") {
     refused("workload.max_items is 0",
             [&](scenario& s) { s.workload = questions{.path = file.path, .max_items = 0}; });
     refused("has no baseline", [](scenario& s) { s.slos = {accuracy >= 0.98 * baseline}; });
-    refused("these are too few", [&](scenario& s) {
-        s.workload = questions{.path = file.path, .format = gsm8k, .max_items = 12};
-        s.traffic = fresh;
-    });
     const questions asked{.path = file.path, .format = gsm8k};
     const any_workload beside = mix({{.name = "load"}, {.name = "sums", .workload = asked}});
-    refused("part \"sums\" of the mix: traffic is fresh, which asks each question once",
-            [&](scenario& s) {
-                s.workload = beside;
-                s.requests = 40;
-                s.traffic = fresh;
-            });
     refused("part \"sums\" of the mix: workload is questions, and openai_embeddings generates",
             [&](scenario& s) {
                 s.workload = beside;
@@ -216,23 +207,6 @@ TEST_CASE("what a gate with questions cannot be is refused before its load") {
     });
     write(file.path, "{\"question\": \"a\"}\n");
     refused("sums.jsonl:1: answer is missing or empty", [](scenario&) {});
-}
-
-TEST_CASE("fresh traffic asks other questions in each stage") {
-    const sums file(200);
-    scenario s = asking(file, knowing(), "other questions");
-    s.traffic = fresh;
-    s.slos = {accuracy >= 80_pct};
-    const result r = run(s);
-    CHECK(r.verdicts()[0].outcome == verdict::pass);
-    std::set<std::string> graded;
-    std::size_t n = 0;
-    for (const record& q : r.requests())
-        if (q.phase == run_phase::measure) {
-            graded.insert(std::string(q.graded));
-            ++n;
-        }
-    CHECK(graded.size() == n);  // each sum is another number
 }
 
 TEST_CASE("accuracy is held against an earlier run's, which is another day's") {

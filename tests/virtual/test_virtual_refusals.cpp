@@ -38,3 +38,9 @@ TEST_CASE("a first answer from cold is asked of what is cold, and nothing is lef
                 "endpoint.cold is a command, and no objective is on first_answer_time"));
     CHECK(server.log().empty());
 }
+
+TEST_CASE("a simulated server whose steps take no time is refused before the load") {
+    engine e;
+    e.decode_step = 0_s;
+    CHECK(holds(refusal_of(asking(simulated(e))), "engine.decode_step is 0 s: from 1e-06 to 3600 s"));
+}

@@ -103,7 +103,7 @@ TEST_CASE("twice the documents in twice the prompt take longer, as a ratio with 
     const logging_server server(e);
     scenario s = scoring(server.url(), rerank, "fewer documents");
     s.arrivals = closed_loop(1);
-    s.baseline = other_options({.documents = 4});
+    s.baseline = otherwise{.options = request_options{.documents = 4}};
     s.slos = {p50(e2e) <= 3 * baseline};
     const result r = run(s);
     // The same words in other pieces: the simulated reader counts words alone.

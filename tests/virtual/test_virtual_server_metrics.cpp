@@ -4,7 +4,7 @@
 #include "support/environment.hpp"
 #include "support/rejudged.hpp"
 #include "virtual/scripted_server.hpp"
-#include "virtual/world.hpp"
+#include "virtual/execution_environment.hpp"
 
 #include <cstdio>
 #include <memory>
@@ -88,7 +88,7 @@ TEST_CASE("queue and running requests are those of the engine, and judged again 
     check_rejudged(r, s.slos);
     const std::string json = content_of(report_file("result.json"));
     CHECK(json.find("\"cross_check\"") != std::string::npos);
-    CHECK(content_of(report_file("summary.md")).find("the server counts what we do") !=
+    CHECK(content_of(report_file("summary.md")).find("cross-check: the server's counters match our requests") !=
           std::string::npos);
 }
 

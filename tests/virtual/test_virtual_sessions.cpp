@@ -7,6 +7,8 @@
 #include "support/scratch.hpp"
 #include "support/texts.hpp"
 #include "virtual/scripted_server.hpp"
+#include "llmbench_compare.hpp"
+#include "llmbench_sessions.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -54,64 +56,23 @@ const std::map<int, expected_step> graph = {
     {50, {{64}, 1, 0, 0, 1}},       {96, {{64, 33, 50}, 1, 64, 1, 0}},
     {130, {{96}, 0.5, 96, 2, 0}},   {85, {{64, 130}, 1, 16, 3, 0}},
 };
-/// 200 sessions in Weka's format; the number of a session is the length of its answers.
-void write_corpus(const std::string& path, int sessions = 200) {
+/// 200 sessions; the number of a session is the length of its answers. With starts, each begins a
+/// second after the one before, and what it waits for first is a `worker`.
+void write_corpus(const std::string& path, int sessions = 200, bool has_starts = false) {
     std::ofstream file(path);
-    const auto call = [](double t, double lasts, int in, int out, const std::string& blocks) {
-        return R"({"t":)" + std::to_string(t) + R"(,"type":"s","model":"big","in":)" +
-               std::to_string(in) + R"(,"out":)" + std::to_string(out) + R"(,"hash_ids":[)" +
-               blocks + R"(],"api_time":)" + std::to_string(lasts) + "}";
-    };
     for (int s = 1; s <= sessions; ++s)
-        file << R"({"id":"s","block_size":16,"hash_id_scope":"local","requests":[)"
-             << call(0, 1, 64, s, "1,2,3,4") << "," << call(1.5, 1.5, 33, s, "50,51") << ","
-             << call(2, 0.5, 50, s, "60,61,62") << "," << call(4, 1, 96, s, "1,2,3,4,5,6") << ","
-             << call(5.5, 0.5, 130, s, "1,2,3,4,5,6,7,8") << ","
-             << call(7, 1, 85, s, "1,90,91,92,93") << "]}\n";
-}
-/// The same sessions as spans of OTLP, which quote the answers that they go on from; each in a trace
-/// of its own that begins a second after the one before. A message is as long as a hundred letters
-/// for each 16 tokens of the first prompt.
-void write_spans(const std::string& path, int sessions = 200) {
-    std::ofstream file(path);
-    for (int s = 1; s <= sessions; ++s) {
-        const auto text = [&](const std::string& name, std::size_t letters = 100) {
-            const std::string from = name[0] == 'a' ? "assistant" : "user";
-            return name + std::to_string(s) +
-                   std::string(letters - from.size() - name.size() - std::to_string(s).size() -
-                                   std::string(R"({"content":"","role":""})").size(), '.');
-        };
-        const auto message = [&](const std::string& name, std::size_t letters = 100) {
-            return R"({"role":")" + std::string(name[0] == 'a' ? "assistant" : "user") + R"(","content":")" +
-                   text(name, letters) + "\"}";
-        };
-        const auto call = [&](double t, double lasts, int in, const std::string& input, const char* answer,
-                              const char* agent = "main") {
-            std::string quoted_input;
-            for (const char c : "[" + input + "]") quoted_input += c == '"' ? "\\\"" : std::string(1, c);
-            const auto stamp = [&](double at) {
-                return std::to_string(1772359200000000000 + s * 1000000000ll + std::llround(at * 1e9));
-            };
-            file << R"({"traceId":"t)" << s << R"(","spanId":"s)" << in << R"(","startTimeUnixNano":")" << stamp(t)
-                 << R"(","endTimeUnixNano":")" << stamp(t + lasts)
-                 << R"(","attributes":[{"key":"gen_ai.operation.name","value":{"stringValue":"chat"}},)"
-                 << R"({"key":"gen_ai.agent.name","value":{"stringValue":")" << agent
-                 << R"("}},{"key":"gen_ai.usage.input_tokens","value":{"intValue":")" << in
-                 << R"("}},{"key":"gen_ai.usage.output_tokens","value":{"intValue":")" << s
-                 << R"("}},{"key":"gen_ai.input.messages","value":{"stringValue":")" << quoted_input
-                 << R"("}},{"key":"gen_ai.output.messages","value":{"arrayValue":{"values":[{"kvlistValue":{"values":[)"
-                 << R"({"key":"role","value":{"stringValue":"assistant"}},{"key":"finish_reason","value":{"stringValue":"stop"}},)"
-                 << R"({"key":"content","value":{"stringValue":")" << text(answer) << R"("}}]}}]}}}]})" "\n";
-        };
-        const std::string begin = message("u0"), first = begin + "," + message("u1", 300),
-                          second = first + "," + message("a1") + "," + message("u4");
-        call(5.5, 0.5, 130, second + "," + message("a4") + "," + message("u5"), "a5");
-        call(0, 1, 64, first, "a1");
-        call(1.5, 1.5, 33, message("u2"), "a2", "worker");
-        call(2, 0.5, 50, message("u3"), "a3", "worker");
-        call(4, 1, 96, second, "a4");
-        call(7, 1, 85, begin + "," + message("u6"), "a6");
-    }
+        for (const int length : {64, 33, 50, 96, 130, 85}) {
+            const expected_step& is = graph.at(length);
+            file << R"({"session":")" << s << R"(","step":")" << length << R"(","model":"big","prompt_tokens":)"
+                 << length << R"(,"output_tokens":)" << s;
+            if (has_starts && length == 64) file << R"(,"start":)" << 1772359200 + s << R"(,"shared":true)";
+            if (has_starts && is.depth == 1) file << R"(,"label":"worker")";
+            std::string after;
+            for (const int a : is.after) after += (after.empty() ? "\"" : ",\"") + std::to_string(a) + '"';
+            if (!after.empty()) file << R"(,"after":[)" << after << R"(],"wait":)" << is.wait_s;
+            if (is.kept > 0) file << R"(,"keeps":[")" << is.after[0] << R"(",)" << is.kept << "]";
+            file << "}\n";
+        }
 }
 using session_records = std::map<int, record>;  // by the lengths of their prompts
 std::map<long long, session_records> by_session(const result& r, int repeat) {
@@ -120,7 +81,7 @@ std::map<long long, session_records> by_session(const result& r, int repeat) {
         if (x.repeat == repeat) all[x.conversation][x.prompt_tokens] = x;
     return all;
 }
-/// Of both repeats of the corpus, or of its spans.
+/// Of both repeats of the corpus.
 void check_edges(const result& r) {
     for (int repeat = 0; repeat < 2; ++repeat) {
         const auto all = by_session(r, repeat);
@@ -159,27 +120,25 @@ TEST_CASE("a recorded corpus is replayed with every edge of its graphs") {
     check_edges(r);
 }
 
-TEST_CASE("spans of OpenTelemetry are replayed with every edge of their graphs, when they began if asked") {
+TEST_CASE("sessions are replayed with every edge of their graphs, when they began if asked") {
     const files::scratch here;
-    const std::string file = here.file("spans.jsonl");
-    write_spans(file);
+    const std::string file = here.file("sessions.jsonl");
+    write_corpus(file, 200, true);
     scenario s = plays(file);
     s.requests = 1200;
     s.slos = {mean(ttft) <= 60_s, p90(ttft).of("worker") <= 60_s, p90(ttft).of(depth(1)) <= 60_s};
+    s.arrivals = replay(file).speed(4);
     const result r = run(s);
     check_passes(r);
     check_edges(r);
-    s.arrivals = replay(file).speed(4);
-    s.slos = {mean(ttft) <= 60_s};
-    check_edges(run(s));
 }
 
-TEST_CASE("waits are cut to most_wait, and a model is asked in the place of a recorded one") {
+TEST_CASE("waits are cut to max_wait, and a model is asked in the place of a recorded one") {
     const files::scratch here;
     const std::string file = here.file("corpus.jsonl");
     write_corpus(file, 4);
     scenario s = plays(file);
-    s.workload = sessions{.path = here.file(""), .most_wait = 100_ms, .models = {{"big", "small"}}};
+    s.workload = sessions{.path = here.file(""), .max_wait = 100_ms, .models = {{"big", "small"}}};
     s.arrivals = constant(10_rps);
     s.requests = 24;
     const result r = run(s);
@@ -269,7 +228,7 @@ TEST_CASE("sessions that the server has no room for are left out whole, and coun
         check_passes(r);
         for (const record& x : r.requests()) CHECK(x.output_tokens <= 170);
         CHECK(by_session(r, 0).size() == 170);
-        CHECK(holds(texts::unwrapped(console.text()), "170 sessions of corpus.jsonl (Weka), 30 left out by the server's max_model_len of "
+        CHECK(holds(texts::unwrapped(console.text()), "170 sessions of corpus.jsonl, 30 left out by the server's max_model_len of "
                                     "300, 6.0 steps each"));
     }
     e.max_model_len = 230;  // for half of them
@@ -348,7 +307,7 @@ TEST_CASE("sessions that cannot be played are refused") {
         return refusal_of(s);
     };
     CHECK(refused(sessions{}).find("workload.path is empty") != std::string::npos);
-    CHECK(refused(sessions{.path = file, .most_wait = 100000_s}).find("most_wait is 100000 s") != std::string::npos);
+    CHECK(refused(sessions{.path = file, .max_wait = 100000_s}).find("max_wait is 100000 s") != std::string::npos);
     CHECK(refused(sessions{.path = file, .max_context = -1}).find("max_context is -1") != std::string::npos);
     CHECK(refused(sessions{.path = file, .max_context = 100}).find("over half of them") != std::string::npos);
     CHECK(refused(sessions{.path = file, .max_items = 0}).find("max_items is 0") != std::string::npos);
@@ -357,7 +316,7 @@ TEST_CASE("sessions that cannot be played are refused") {
     CHECK(refused(sessions{.path = file}, replay("data/mooncake.jsonl"))
               .find("arrivals is a replay of data/mooncake.jsonl: sessions begin when their own recording says") !=
           std::string::npos);
-    CHECK(refused(sessions{.path = file}, replay(file)).find("corpus.jsonl (Weka): a replay starts sessions when") !=
+    CHECK(refused(sessions{.path = file}, replay(file)).find("corpus.jsonl: a replay starts sessions when") !=
           std::string::npos);
     CHECK(refused(mix({{.name = "agents", .workload = sessions{.path = file}}, {.name = "chat"}}))
               .find("part \"agents\" of the mix: its workload is sessions") != std::string::npos);
@@ -461,6 +420,9 @@ TEST_CASE("a failed step makes its session infinite, and so does what limits.dra
     const result cut = run(s);
     CHECK(std::isfinite(cut.measured(p50(session_time))));
     CHECK(cut.measured(max(session_time)) == std::numeric_limits<double>::infinity());
+    CHECK(cut.verdicts()[1].outcome == verdict::invalid);
+    CHECK(holds(std::string(cut.verdicts()[1].reason.c_str()), "(limits.drain)"));
+    CHECK(cut.verdicts()[2].estimate.value == 0);
     for (const session_records& steps : measured_sessions_of(cut, 0))
         if (steps.size() < 6)  // one in a wait is told of, too
             CHECK(std::any_of(steps.begin(), steps.end(), [](const auto& x) {
@@ -514,7 +476,7 @@ TEST_CASE("turns are helped by lines of their own, and the next turn waits for a
     scenario s = plays(here.file(""));
     s.workload = conversations{.turns = uniform(3, 6), .user_tokens = fixed(32), .output_tokens = fixed(16),
                                .think = uniform(500_ms, 2_s), .system_tokens = fixed(48),
-                               .helped = 50_pct, .helpers = uniform(2, 4), .helper_turns = uniform(1, 3)};
+                               .subagents = 50_pct, .helpers = uniform(2, 4), .helper_turns = uniform(1, 3)};
     s.arrivals = closed_loop(8).think(3_s);
     s.requests = 1500;
     s.slos = {p90(session_time) <= 60_s, p90(ttft).of(depth(1)) <= 60_s};
@@ -522,7 +484,7 @@ TEST_CASE("turns are helped by lines of their own, and the next turn waits for a
     check_passes(r);
     std::map<long long, std::vector<record>> all, again;
     for (const record& x : r.requests()) (x.repeat == 0 ? all : again)[x.conversation].push_back(x);
-    std::size_t followed = 0, helped = 0;
+    std::size_t followed = 0, subagents = 0;
     std::set<long long> pauses;
     for (auto& [number, steps] : all) {
         REQUIRE(again[number].size() == steps.size());  // the same trace in every repeat
@@ -554,7 +516,7 @@ TEST_CASE("turns are helped by lines of their own, and the next turn waits for a
             }
             if (is_last) continue;
             ++followed;
-            helped += started > 0;
+            subagents += started > 0;
             if (started > 0) CHECK((started >= 2 && started <= 4));
             const long long wait = own[i + 1].scheduled_ns - ready;
             CHECK(wait >= 500000000);
@@ -562,7 +524,7 @@ TEST_CASE("turns are helped by lines of their own, and the next turn waits for a
             pauses.insert(wait);
         }
     }
-    const double share = static_cast<double>(helped) / static_cast<double>(followed);
+    const double share = static_cast<double>(subagents) / static_cast<double>(followed);
     CHECK(share > 0.38);
     CHECK(share < 0.62);
     CHECK(pauses.size() > followed / 2);  // drawn for each
@@ -605,7 +567,7 @@ TEST_CASE("an open loop that is measured for a time warms up for the waits of ni
     CHECK(refusal_of(s).find("warmup is a number of requests, and nine in ten") != std::string::npos);
     s.warmup = time_span::from_seconds(3.6);
     check_passes(run(s));
-    s.workload = conversations{.turns = fixed(4), .think = 3_s, .helped = 50_pct, .helpers = 2, .helper_turns = 2};
+    s.workload = conversations{.turns = fixed(4), .think = 3_s, .subagents = 50_pct, .helpers = 2, .helper_turns = 2};
     CHECK(refusal_of(s).find("nine in ten sessions take up to") != std::string::npos);
 }
 
@@ -617,7 +579,7 @@ TEST_CASE("{session} in a header is an id of each line") {
     e.headers = {{"X-Affinity", "a-{session}"}};
     scenario s = asking(e);
     s.workload = conversations{.turns = fixed(3), .user_tokens = fixed(4), .output_tokens = fixed(2),
-                               .helped = 100_pct, .helpers = 2, .helper_turns = 2};
+                               .subagents = 100_pct, .helpers = 2, .helper_turns = 2};
     s.requests = 22;  // two conversations of 3 turns, and two helpers of 2 behind the first two
     run(s);
     std::map<std::string, int> requests;
@@ -640,14 +602,15 @@ TEST_CASE("a replay starts sessions when they were recorded to begin, and its wa
     std::ofstream corpus(file);
     std::vector<double> starts;  // of chats of three turns; the length of its answers tells which it is
     for (int chat = 0; chat < 60; ++chat) starts.push_back(chat * 0.5 + (chat % 7) * 0.03);
-    for (int turn = 0; turn < 3; ++turn)
-        for (int chat = 0; chat < 60; ++chat) {
-            const int id = 3 * chat + turn;
-            corpus << R"({"chat_id":)" << id << R"(,"parent_chat_id":)" << (turn > 0 ? id - 1 : -1) << R"(,"timestamp":)"
-                   << 100 + starts[static_cast<std::size_t>(chat)] + turn << R"(,"input_length":)" << 16 * (turn + 1)
-                   << R"(,"output_length":)" << chat + 1 << R"(,"turn":)" << turn + 1 << R"(,"hash_ids":[)" << 10 * chat;
-            for (int block = 1; block <= turn; ++block) corpus << "," << 10 * chat + block;
-            corpus << "]}\n";
+    for (int chat = 0; chat < 60; ++chat)
+        for (int turn = 0; turn < 3; ++turn) {
+            const double start = 100 + starts[static_cast<std::size_t>(chat)];
+            corpus << R"({"session":")" << chat << R"(","start":)" << start << R"(,"shared":true,"step":")" << turn
+                   << R"(","at":)" << turn << R"(,"prompt_tokens":)" << 16 * (turn + 1) << R"(,"output_tokens":)"
+                   << chat + 1;
+            if (turn > 0)
+                corpus << R"(,"after":[")" << turn - 1 << R"("],"keeps":[")" << turn - 1 << R"(",)" << 16 * turn << "]";
+            corpus << "}\n";
         }
     corpus.close();
     scenario s = plays(file);
@@ -708,7 +671,7 @@ TEST_CASE("sessions are judged again from their records: by depth, by label, by 
     check_rejudged(r, s.slos);
 }
 
-TEST_CASE("sessions are compared with a baseline, searched for a capacity, and come fresh") {
+TEST_CASE("sessions are compared with a baseline, and searched for a capacity") {
     const files::scratch here;
     const std::string file = here.file("corpus.jsonl");
     write_corpus(file, 400);
@@ -740,19 +703,4 @@ TEST_CASE("sessions are compared with a baseline, searched for a capacity, and c
     CAPTURE(std::string(c.line().c_str()));
     CHECK(c.low() >= 2);
     CHECK(c.high() <= 64);
-
-    s = plays(file);
-    s.name = "fresh agents";
-    s.traffic = fresh;
-    s.requests = 600;
-    s.repeats = 0;
-    s.slos = {p90(ttft) <= 60_s};
-    const result f = run(s);
-    check_passes(f);
-    std::set<int> played;  // by the length of its answers: the stages have other sessions
-    for (int stage = 0; stage < 2; ++stage)
-        for (const auto& [number, steps] : by_session(f, stage)) {
-            CHECK(played.insert(steps.at(64).output_tokens).second);
-            for (const auto& [length, x] : steps) CHECK(x.cached_tokens == graph.at(length).kept);
-        }
 }

@@ -29,8 +29,8 @@ scenario beside(const side_task& task, const char* name, const engine& e = engin
     s.beside = {task};
     return s;
 }
-picojson::array repeats_of_arm(const picojson::value& gate, const char* arm) {
-    return gate.get(arm).get("repeats").get<picojson::array>();
+picojson::array repeats_of_arm(const picojson::value& gate, const char* variant) {
+    return gate.get(variant).get("repeats").get<picojson::array>();
 }
 /// Seconds after the window began, of each step of the first task of a repeat.
 std::vector<double> step_times(const picojson::value& repeat) {
@@ -225,7 +225,7 @@ TEST_CASE("a server that leaks what its users leave is slower at the end, and on
         s.name = leaks ? "leaking" : "sound";
         const synthetic answers{.prompt_tokens = fixed(16), .output_tokens = fixed(32)};
         s.workload = mix({{.name = "stay", .weight = 4, .workload = answers},
-                          {.name = "leave", .workload = answers, .options = request_options{.leaves_after = 60_ms}}});
+                          {.name = "leave", .workload = answers, .options = request_options{.cancel_after = 60_ms}}});
         s.arrivals = poisson(10_rps);
         s.warmup = 10;
         s.requests = 400;

@@ -62,10 +62,7 @@ TEST_CASE("every dataset format gates a server, from its file to the verdict") {
         {.path = "data/openai.jsonl", .format = openai_jsonl},
         {.path = "data/captions.json", .format = coco_captions, .images = "data/images"},
         {.path = "data/image_questions.jsonl", .format = coco_captions, .images = "data/images"},
-        {.path = "data/vqa_questions.json", .format = vqa, .images = "data/images",
-         .answers = "data/vqa_annotations.json"},
         {.path = "data/prompts.txt", .format = text_lines},
-        {.path = "data/prompts.csv", .format = csv},
     };
     for (const dataset& file : files) {
         CAPTURE(std::string(file.path));
@@ -350,11 +347,6 @@ TEST_CASE("a file that is not there or wrong is refused before the load, with it
     CHECK_REFUSED(refusal({.path = "data/dolly.jsonl"}), "data/dolly.jsonl:1: ");
     CHECK_REFUSED(refusal({.path = "data/captions.json", .format = coco_captions}),
                   ".png cannot be read");
-    CHECK_REFUSED(refusal({.path = "data/dolly.jsonl", .format = dolly, .answers = "x"}),
-                  "workload.answers is set: format dolly");
-    CHECK_REFUSED(refusal({.path = "data/vqa_questions.json", .format = vqa,
-                           .answers = "data/none.json"}),
-                  "data/none.json");
     CHECK_REFUSED(refusal({.path = "data/sharegpt.json", .max_items = 0}), "max_items is 0");
     CHECK_REFUSED(refusal({.path = "x", .min_prompt_tokens = 9, .max_prompt_tokens = 8}),
                   "min_prompt_tokens is 9 and max_prompt_tokens is 8");

@@ -3,7 +3,7 @@
 #include "support/environment.hpp"
 #include "support/live.hpp"
 #include "virtual/scripted_server.hpp"
-#include "virtual/world.hpp"
+#include "virtual/execution_environment.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -2,7 +2,7 @@
 #include "support/live.hpp"
 #include "support/wire_server.hpp"
 #include "virtual/scripted_server.hpp"
-#include "virtual/world.hpp"
+#include "virtual/execution_environment.hpp"
 
 #include <algorithm>
 #include <string>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "support/tls_channel.hpp"
-#include "virtual/world.hpp"
+#include "virtual/execution_environment.hpp"
 
 #include <deque>
 #include <memory>
@@ -33,7 +33,7 @@ public:
 private:
     class connection final : public made_up::talk, public std::enable_shared_from_this<connection> {
     public:
-        connection(terms& t, const std::shared_ptr<made_up::end>& e, int port_behind)
+        connection(judging_parameters& t, const std::shared_ptr<made_up::end>& e, int port_behind)
             : tls_(t), client_(e), port_behind_(port_behind) {}
         void on_bytes(std::string_view bytes) override {
             if (tls_.stalls() || is_over_) return;
@@ -99,7 +99,7 @@ private:
         bool is_writing_ = false, is_over_ = false;
     };
 
-    terms terms_;
+    judging_parameters terms_;
     made_up::port port_;
 };
 

@@ -6,14 +6,15 @@ set -euo pipefail
 cd "$(dirname "$0")"
 read -ra cxx <<< "${CXX:-g++} ${CPPFLAGS:-}"
 for source in t_*.cpp; do
-    "${cxx[@]}" -std=c++20 -I../.. -Wall -Wextra -Wshadow -Wconversion -Werror \
+    "${cxx[@]}" -std=c++20 -I../.. -I../../extensions -Wall -Wextra -Wshadow -Wconversion -Werror \
         -fsyntax-only "$source"
     echo "compiles: $source"
 done
 
 # Whole test cases stand as they are, fields become a scenario's, all else is the inside of a function.
 cd ../..
-mapfile -t pages < <(find README.md ci examples src tests -name README.md -not -path '*/node_modules/*' |
+# tell_somebody.md has parts of report.cpp, which is compiled as a whole.
+mapfile -t pages < <(find README.md ci examples guides src tests -name '*.md' -not -name tell_somebody.md -not -path '*/node_modules/*' |
     LC_ALL=C sort)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -21,6 +22,7 @@ trap 'rm -rf "$work"' EXIT
     echo '#include <cstdio>'
     echo '#include <cstdlib>'
     echo '#include "llmbench.hpp"'
+    for extension in extensions/llmbench_*.hpp; do echo "#include \"$extension\""; done
     echo 'using namespace llmbench;'
     awk '/^```/ { if (inside) { close_block(); inside = 0 } else if ($0 == "```cpp") { inside = 1; n = 0 }
                   next }
@@ -38,6 +40,6 @@ trap 'rm -rf "$work"' EXIT
          }' "${pages[@]}"
 } > "$work/pages.cpp"
 blocks=$(cat "${pages[@]}" | grep -c '^```cpp')
-"${cxx[@]}" -std=c++20 -I. -Wall -Wextra -Wshadow -Wconversion -Werror -fsyntax-only \
+"${cxx[@]}" -std=c++20 -I. -Iextensions -Wall -Wextra -Wshadow -Wconversion -Werror -fsyntax-only \
     "$work/pages.cpp"
 echo "compiles: the $blocks pieces of C++ in ${#pages[@]} pages"

@@ -1,4 +1,8 @@
 #include "llmbench.hpp"
+#include "llmbench_compare.hpp"
+#include "llmbench_history.hpp"
+#include "llmbench_machines.hpp"
+#include "llmbench_simulated.hpp"
 
 using namespace llmbench;
 
@@ -55,14 +59,7 @@ TEST_CASE("how many users fit") {
     MESSAGE(c.line().c_str(), c.explain().c_str(), c.limiting_objective().c_str());
 }
 
-TEST_CASE("it carries what main carries") {
-    gate({.target = endpoint{.url = "http://127.0.0.1:8001"},
-          .baseline = endpoint{.url = "http://127.0.0.1:8000"},
-          .arrivals = gamma(up_to(64_rps), 0.5),
-          .slos = {p90(ttft) <= 500_ms, capacity >= 0.95 * baseline}});
-    gate({.baseline = stored("capacity.json"),
-          .arrivals = closed_loop(up_to(64_users)),
-          .slos = {p90(ttft) <= 500_ms, capacity >= 95_pct * baseline, advisory(capacity >= baseline)}});
+TEST_CASE("it carries what it has to") {
     gate({.arrivals = constant(up_to(64_rps)), .slos = {error_rate <= 5_pct, capacity >= 2.5_rps}});
 }
 
@@ -91,8 +88,7 @@ TEST_CASE("settings beside each other") {
     MESSAGE(c, c.line().c_str(), c.explain().c_str());
 }
 
-TEST_CASE("other tools' files") {
-    const result r = judge_files({"run1.json", "run2.json", "run3.json"},
-                                 {p90(ttft) <= 300_ms, parse_slo("mean(tpot) <= 25 ms")}, "nightly");
+TEST_CASE("shards of one load") {
+    const result r = judge_shards({"shard-0", "shard-1"}, {p90(ttft) <= 300_ms}, "nightly");
     CHECK_SLO(r, p50(ttft) <= 300_ms);
 }

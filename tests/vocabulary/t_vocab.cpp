@@ -11,6 +11,10 @@
 #include <time.h>
 #define LLMBENCH_MAIN
 #include "llmbench.hpp"
+#include "llmbench_answers.hpp"
+#include "llmbench_compare.hpp"
+#include "llmbench_history.hpp"
+#include "llmbench_simulated.hpp"
 using namespace llmbench;
 using namespace std;
 using namespace std::chrono;
@@ -40,7 +44,6 @@ TEST_CASE("all fields in order") {
         .requests = 300,
         .duration = 30_s,
         .repeats = 3,
-        .traffic = fresh,
         .slos = chat,
         .seed = 42,
         .limits = {.connect = 2_s,
@@ -90,9 +93,9 @@ TEST_CASE("targets") {
     s.on_fail = profile{};
     s.baseline = process{.command = "x"};
     s.baseline = s.target;
-    s.baseline = other_options(request_options{.max_tokens = 16});
-    s.baseline = other_options({.extra_body = "{}"}, "adapter");
-    s.baseline = other_options({});
+    s.baseline = otherwise{.options = request_options{.max_tokens = 16}};
+    s.baseline = otherwise{.options = request_options{.extra_body = "{}"}, .model = "adapter"};
+    s.baseline = otherwise{.options = request_options{}};
     gate({.target = endpoint{.url = "u"},
           .baseline = simulated(engine{.slots = 3}),
           .slos = {mean(tpot) <= 1.05 * baseline, mean(tpot) <= baseline,
@@ -133,9 +136,8 @@ TEST_CASE("lengths and loads") {
     for (auto w : {sharegpt, dolly, openai_jsonl, coco_captions})
         heavy.workload = dataset{.path = "p", .format = w};
     for (auto w : {gsm8k, qa_jsonl}) heavy.workload = questions{.path = "p", .format = w};
-    for (auto w : {exact, last_number, choice, pattern, schema})
+    for (auto w : {exact, last_number, choice})
         heavy.workload = questions{.path = "p", .grade = w, .before = "Q: ", .after = "A:", .max_items = 9};
-    heavy.traffic = replayed;
     vector<string> v{"a", "b"};
     heavy.workload = prompts(v);
     heavy.workload = prompts({"a", string("b")});

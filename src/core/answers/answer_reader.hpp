@@ -20,11 +20,11 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// One answer without I/O: the bytes of a connection go in, in pieces of any size and with the time
-/// of each; what became of the request comes out.
+/// Reads one answer without I/O: it takes the bytes of a connection in pieces of any size with
+/// their times, and gives the result of the request.
 class answer_reader {
 public:
-    /// Takes what one read brought. What follows a complete answer belongs to nobody.
+    /// Takes the bytes of one read. Bytes after a complete answer are ignored.
     void feed(std::string_view bytes, long long now_ns) {
         const std::size_t used =
             http_.feed(bytes, [&](std::string_view body) { on_body(body, now_ns); });
@@ -32,7 +32,7 @@ public:
         if (http_.complete()) on_complete(now_ns);
         else if (http_.broken()) on_cut(http_.error());
     }
-    /// The connection ended; `error` is empty where the server closed it in an orderly way.
+    /// The connection ended; `error` is empty if the server closed it properly.
     void end_of_input(long long now_ns, const std::string& error = "") {
         const bool untouched = http_.untouched();
         http_.end_of_input();
@@ -41,26 +41,26 @@ public:
                                   "the connection was lost before an answer: " +
                                       (error.empty() ? "the server closed it" : error));
         if (http_.complete()) return on_complete(now_ns);
-        // A stream that was cut: what it said so far decides what it was.
+        // A stream that was cut is judged by its events so far.
         if (is_asked_for()) timeline_.on_body_end(now_ns);
         on_cut(error.empty() ? http_.error() : "the connection was lost: " + error);
     }
-    /// Nothing more can come of it: it is whole or broken.
+    /// The answer is complete or broken.
     bool finished() const { return http_.complete() || http_.broken(); }
-    /// No byte of it was seen yet.
+    /// No byte has arrived.
     bool untouched() const { return http_.untouched(); }
-    /// The next request may follow on the same connection.
+    /// Whether the connection can be reused.
     bool keeps_connection() const { return http_.keep_alive() && !more_came_; }
-    /// 0 before the head is there.
+    /// 0 before the head.
     int http_status() const { return http_.head_done() ? http_.status() : 0; }
     stream_timeline& timeline() { return timeline_; }
     const stream_timeline& timeline() const { return timeline_; }
     const generated_text& said() const { return reader_.said(); }
     const std::string& words() const { return said().answer; }
-    /// `keeps_answer`: its words are wanted: graded, compared, or for a conversation's next turn.
+    /// `keeps_answer`: the text is needed for grading, comparison or a conversation's next turn.
     void reset(const api_traits& api = apis[0], bool streamed = true, bool keeps_answer = false,
                const asked_answer& asked = {}) {
-        timeline_.reset();
+        timeline_.reset(asked.tells_usage);
         http_.reset();
         reader_.reset(api, streamed, keeps_answer, asked);
         body_.clear();
@@ -95,12 +95,12 @@ private:
         if (!wrong.empty()) timeline_.fail(request_status::protocol, wrong);
         timeline_.on_body_end(now_ns);
     }
-    /// An error status is what the server said, even where the rest of its answer is not to be had.
+    /// An error status counts even if the rest of its answer is missing.
     void on_cut(const std::string& why) {
         if (http_status() != 0 && http_status() / 100 != 2) return on_other_answer();
         timeline_.fail(request_status::protocol, why);
     }
-    /// Triton tells what is wrong as the one event of a stream, with an error status.
+    /// Triton sends an error as the only event of a stream, with an error status.
     static std::string_view only_event(std::string_view body) {
         constexpr std::string_view field = "data:";
         if (!body.starts_with(field)) return body;

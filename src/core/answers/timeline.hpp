@@ -1,5 +1,5 @@
 // the timeline of one answer
-// The definitions "metrics/1": every number is computed from these timelines and nothing else.
+// The definitions "metrics/1": all numbers derive from these timelines.
 #pragma once
 
 #include "api/result.hpp"
@@ -8,6 +8,7 @@
 
 #include <algorithm>  // min, max
 #include <cstdint>  // uint32_t, uint64_t
+#include <limits>  // numeric_limits
 #include <string>
 #include <utility>  // move
 #include <vector>
@@ -16,8 +17,8 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Gaps between events in microseconds, 4 bytes each. It grows by blocks of 4 KiB, so that growing
-/// copies nothing, and gives them back from the front.
+/// Gaps between events in microseconds, 4 bytes each. It grows by blocks of 4 KiB without copying,
+/// and releases them from the front.
 class gap_list {
 public:
     void push_back(std::uint32_t us) {
@@ -25,7 +26,7 @@ public:
         blocks_.back().push_back(us);
         ++size_;
     }
-    /// Returns where they begin.
+    /// Returns the index of the first one.
     std::uint64_t append(const gap_list& more) {
         const std::uint64_t at = size_;
         more.for_each_block([this](const std::vector<std::uint32_t>& b) {
@@ -39,7 +40,7 @@ public:
         });
         return at;
     }
-    /// The same without a copy: blocks that are not full leave places behind that hold nothing.
+    /// The same without copying: partly filled blocks leave unused indices.
     std::uint64_t take(gap_list&& more) {
         const std::uint64_t at = blocks_.size() * block;
         std::move(more.blocks_.begin(), more.blocks_.end(), std::back_inserter(blocks_));
@@ -48,16 +49,16 @@ public:
         return at;
     }
     std::uint32_t operator[](std::uint64_t at) const { return blocks_[at / block][at % block]; }
-    /// The place of the next one.
+    /// The index of the next gap.
     std::uint64_t size() const { return size_; }
     bool empty() const { return size_ == 0; }
-    /// Keeps the first block, for the next stream.
+    /// Keeps the first block for the next stream.
     void clear() {
         if (blocks_.size() > 1) blocks_.resize(1);
         if (!blocks_.empty()) blocks_[0].clear();
         size_ = released_ = 0;
     }
-    /// Gives back what lies before this place; the places of the others stay.
+    /// Releases gaps before this index; other indices stay valid.
     void release_before(std::uint64_t at) {
         for (; (released_ + 1) * block <= at; ++released_)
             std::vector<std::uint32_t>().swap(blocks_[released_]);
@@ -70,7 +71,7 @@ public:
 private:
     static constexpr std::uint64_t block = 1024;
     void add_block() {
-        // The one that clear() left behind is used again.
+        // Reuses the block that clear() kept.
         if (size_ == 0 && !blocks_.empty()) return;
         blocks_.emplace_back();
         blocks_.back().reserve(block);
@@ -79,11 +80,11 @@ private:
     std::uint64_t size_ = 0, released_ = 0;
 };
 
-/// Several tokens an event are what speculative decoding (up to 16 drafts a step, mostly 3 to 8)
-/// and schedulers of several steps bring. More is a server that gathers them.
-inline constexpr int most_event_tokens = 16;
+/// Speculative decoding (up to 16 drafts a step, mostly 3 to 8) and multi-step scheduling send
+/// several tokens per event. More mean buffering.
+inline constexpr int max_event_tokens = 16;
 
-/// Of bytes as events.bin has them: four a gap, the least first.
+/// From the bytes of events.bin: four per gap, little-endian.
 inline gap_list gaps_in(std::string_view bytes) {
     gap_list gaps;
     for (std::size_t i = 0; i + 4 <= bytes.size(); i += 4) {
@@ -94,7 +95,7 @@ inline gap_list gaps_in(std::string_view bytes) {
     return gaps;
 }
 
-/// Builds one request's record and gaps from what its stream says and when.
+/// Builds a request's record and gaps from the events of its stream and their times.
 class stream_timeline {
 public:
     void on_event(const stream_event& e, long long now_ns) {
@@ -112,12 +113,13 @@ public:
         if (!e.finish_reason.empty()) finished_ += std::max(e.finished, 1);
         if (e.prompt_tokens >= 0) prompt_tokens_ = e.prompt_tokens;
         if (e.completion_tokens >= 0) completion_tokens_ = e.completion_tokens;
+        if (e.total_tokens >= 0) total_tokens_ = e.total_tokens;
         tokenless_ = tokenless_ || e.tokenless;
         if (e.cached_tokens >= 0) cached_tokens_ = e.cached_tokens;
         if (e.reasoning_tokens >= 0) reasoning_tokens_ = e.reasoning_tokens;
         if (e.done) end(now_ns);
     }
-    /// The body is complete, or cut off.
+    /// The body is complete or cut off.
     void on_body_end(long long now_ns) {
         if (ended_) return;
         if (finished_ > 0 && finished_ >= choices_) return end(now_ns);
@@ -134,6 +136,13 @@ public:
         status_ = status;
         error_ = std::move(error);
     }
+    /// The latest events were read together, or with a part of the next one, by a late client: they
+    /// came after `since_ns`. The last one has the time of the read.
+    void note_unknown(int events, long long since_ns) {
+        const bool has_first = events == events_;
+        unknown_gaps_ += has_first ? events - 1 : events;
+        if (has_first) first_early_ns_ = std::max(first_ns_ - since_ns, 0ll);
+    }
     bool ended() const { return ended_; }
     int events() const { return events_; }
     long long last_content_ns() const { return last_ns_; }
@@ -148,46 +157,58 @@ public:
         r.events = events_;
         r.reads = reads_;
         r.first_read_events = first_read_events_;
+        r.unknown_gaps = unknown_gaps_;
+        r.first_early_ns = first_early_ns_;
         r.text_bytes = text_bytes_;
         r.choices = choices_;
         r.hidden_tokens = hidden_tokens();
         r.first_event_tokens =
             events_ ? std::max(first_tokens_ - std::max(r.hidden_tokens, 0), 1) : 0;
         r.prompt_tokens = std::max(prompt_tokens_, 0);
-        // Usage that counts nothing where there was something is none.
+        // Usage of 0 despite output is invalid.
         const bool reported = completion_tokens_ > 0 || tokenless_ ||
                           (completion_tokens_ == 0 && events_ == 0);
         r.cached_tokens = cached_tokens_;
         r.reasoning_tokens = reasoning_tokens_;
-        r.token_source = reported ? token_origin::usage : token_origin::events;
-        r.output_tokens = reported ? completion_tokens_ : events_;
+        r.token_source = reported       ? token_origin::usage
+                         : tells_usage_ ? token_origin::no_usage
+                                        : token_origin::events;
+        r.output_tokens = reported ? completion_tokens() : events_;
         r.status = status_;
         r.finish_reason = printable(finish_reason_, 40);
         r.error = error_;
     }
-    void reset() {
+    /// `tells_usage`: the answer should report usage.
+    void reset(bool tells_usage = false) {
         gap_list room = std::move(gaps_);
         *this = stream_timeline();
+        tells_usage_ = tells_usage;
         room.clear();
         gaps_ = std::move(room);
     }
 
 private:
-    /// Tokens of usage that no event brought: what a model reasons and its server keeps to itself.
-    /// Either usage tells them, or the first event does, which then counts more than its text can
-    /// be. Each event brought a token at least. -1 where a part of them came; or where nothing
-    /// tells, and what came would be several tokens an event of less than two bytes each: no
-    /// language is so short.
+    /// Output tokens by usage. If they omit streamed reasoning, the total includes it.
+    int completion_tokens() const {
+        const bool lacks_some = reasoning_bytes_ > 0 && completion_tokens_ > 0 &&
+                                prompt_tokens_ > 0 &&
+                                total_tokens_ - prompt_tokens_ > completion_tokens_;
+        return lacks_some ? total_tokens_ - prompt_tokens_ : completion_tokens_;
+    }
+    /// Tokens of usage without events: reasoning that the server hides. Usage reports them, or a
+    /// first event that counts more tokens than its text can have. Each event has at least one
+    /// token. -1 if only a part came, or if nothing tells and the rest would be several tokens per
+    /// event of less than two bytes each, shorter than in any language.
     int hidden_tokens() const {
-        if (events_ == 0 || completion_tokens_ <= events_) return 0;
-        const int most = completion_tokens_ - events_;
+        if (events_ == 0 || completion_tokens() <= events_) return 0;
+        const int most = completion_tokens() - events_;
         if (reasoning_tokens_ > 0 && reasoning_bytes_ == 0)
             return std::min(reasoning_tokens_, most);
-        if (reasoning_tokens_ > reasoning_bytes_ + most_event_tokens) return -1;
-        if (events_ > 1 && first_tokens_ > first_bytes_ + most_event_tokens && first_bytes_ > 0)
+        if (reasoning_tokens_ > reasoning_bytes_ + max_event_tokens) return -1;
+        if (events_ > 1 && first_tokens_ > first_bytes_ + max_event_tokens && first_bytes_ > 0)
             return std::min(first_tokens_ - 1, most);
         if (counted_ || reasoning_tokens_ >= 0 || text_bytes_ == 0) return 0;
-        return most * 4 > events_ && text_bytes_ / 2 < completion_tokens_ ? -1 : 0;
+        return most * 4 > events_ && text_bytes_ / 2 < completion_tokens() ? -1 : 0;
     }
     void on_content(const stream_event& e, long long now_ns) {
         if (events_++ == 0) {
@@ -206,7 +227,7 @@ private:
         if (e.answer && answer_ns_ == 0) answer_ns_ = now_ns;
         if (now_ns != last_ns_) ++reads_;
         if (reads_ == 1) ++first_read_events_;
-        text_bytes_ += e.text_bytes;
+        text_bytes_ += std::min(e.text_bytes, std::numeric_limits<int>::max() - text_bytes_);
         reasoning_bytes_ += e.reasoning_bytes;
         last_ns_ = now_ns;
     }
@@ -224,15 +245,16 @@ private:
     gap_list gaps_{};
     std::string finish_reason_{}, error_{};
     long long first_ns_ = 0, last_ns_ = 0, end_ns_ = 0, offset_us_ = 0;
-    long long second_ns_ = 0, answer_ns_ = 0;
+    long long second_ns_ = 0, answer_ns_ = 0, first_early_ns_ = 0;
+    int unknown_gaps_ = 0;
     int events_ = 0, first_tokens_ = 1;
     int reads_ = 0, first_read_events_ = 0, text_bytes_ = 0;
     int first_bytes_ = 0, reasoning_bytes_ = 0;
     int choices_ = 1, finished_ = 0, finish_choice_ = 0;
     int prompt_tokens_ = -1, completion_tokens_ = -1, cached_tokens_ = -1;
-    int reasoning_tokens_ = -1;
+    int reasoning_tokens_ = -1, total_tokens_ = -1;
     request_status status_ = request_status::unsent;
-    bool ended_ = false, tokenless_ = false, counted_ = false;
+    bool ended_ = false, tokenless_ = false, counted_ = false, tells_usage_ = false;
 };
 
 }  // namespace detail

@@ -26,7 +26,7 @@ inline std::string base64(std::string_view bytes) {
     return out;
 }
 
-/// FNV-1a, 64 bit: tells files and traces apart, protects against nothing.
+/// FNV-1a, 64 bit: distinguishes files and traces, without security.
 class fnv1a {
 public:
     void add(const void* data, std::size_t n) {

@@ -1,7 +1,6 @@
-// numbers of files, which are what they may be or are refused
-// Whoever wrote a file may have written anything. Its numbers are cast, added up and given room for
-// only after they went through here; where one is none that is allowed, the sentence names the
-// file, the field, the value and what is.
+// checked numbers of files
+// A file may contain anything. Its numbers pass through here before they are cast, added or used as
+// sizes. An error names the file, the field, the value and what is allowed.
 #pragma once
 
 #include "core/base/fields.hpp"
@@ -22,22 +21,22 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Where a number stands, told where it is none that is allowed: "ttfts[3]".
+/// The name of a list element in errors: "ttfts[3]".
 inline std::string element_name(const std::string& list, std::size_t i) {
     return list + printed("[%zu]", i);
 }
-/// A value as a sentence shows it.
+/// A value in an error.
 inline std::string shown_value(const picojson::value& v) {
     if (v.is<picojson::array>()) return "a list";
     if (v.is<picojson::object>()) return "an object";
     return v.is<double>() ? json_number(v.get<double>()) : printable(v.serialize(), 60);
 }
-/// Says which value of which file is none that is allowed.
+/// Throws an error with the file, the value and what is allowed.
 [[noreturn]] inline void refuse_value(const std::string& file, const std::string& name,
                                       const picojson::value& v, const std::string& allowed) {
     refuse({file, file.empty() ? "" : ": ", name, " is ", shown_value(v), ", ", allowed});
 }
-/// `name` is asked only where something is wrong: there are millions of these.
+/// `name` is called only for errors, as there are millions of numbers.
 template <class Name>
 double number_from(const std::string& file, const picojson::value& v, double least, double most,
                    const char* what, Name&& name) {
@@ -47,7 +46,7 @@ double number_from(const std::string& file, const picojson::value& v, double lea
                      printed("%s from %.9g to %.9g is allowed", what, least, most));
     return d;
 }
-/// A whole number, of a type that holds both ends.
+/// An integer, of a type that holds both bounds.
 template <class Whole, class Name>
 Whole whole_from(const std::string& file, const picojson::value& v, double least, double most,
                  const char* what, Name&& name) {
@@ -64,14 +63,14 @@ int tokens_from(const std::string& file, const picojson::value& v, Name&& name) 
     return whole_from<int>(file, v, 0, most_tokens, "a whole number of tokens", name);
 }
 
-/// An object of a file, and how a sentence names it. What an older version did not write is
-/// missing, and what could not be told is null: both are read as `otherwise`.
+/// An object of a file with its name in errors. Members that are missing (older versions) or null
+/// (unknown) are read as `otherwise`.
 class checked_object {
 public:
     checked_object(const picojson::value& v, std::string file, std::string path)
         : v_(v), file_(std::move(file)), path_(std::move(path)) {}
 
-    /// A member that is there and not null, or nullptr.
+    /// A member that is neither missing nor null, else nullptr.
     const picojson::value* present(const char* name) const {
         const picojson::value* m = member(v_, name);
         return m && !m->is<picojson::null>() ? m : nullptr;
@@ -82,7 +81,6 @@ public:
         const picojson::value* m = present(name);
         return m ? number_of(*m, name, least, most) : otherwise;
     }
-    /// Of a member at hand.
     double number_of(const picojson::value& m, const char* name, double least, double most) const {
         return number_from(file_, m, least, most, "a number", [&] { return name_of(name); });
     }
@@ -99,18 +97,18 @@ public:
         return whole_from<Whole>(file_, m, least, most, "a whole number",
                                  [&] { return name_of(name); });
     }
-    /// One that a double may not hold, from 0, by its digits(), which are whole_numbers' as a rule.
+    /// An integer from 0 that a double may not hold, by digits(), usually whole_numbers'.
     template <class Digits>
     long long exact_of(const picojson::value& m, const char* name, double most,
                        Digits&& digits) const {
         const double about = whole_of<double>(m, name, 0, most);
-        if (about <= most_count) return static_cast<long long>(about);
+        if (about <= max_count) return static_cast<long long>(about);
         const std::optional<long long> exactly = digits();
         if (!exactly || static_cast<double>(*exactly) != about)
             refuse(name, "a whole number in plain digits is allowed");
         return *exactly;
     }
-    /// Each element of a list by `each(place, value)`.
+    /// Calls `each(index, value)` for each element of a list.
     template <class Each>
     void numbers(const char* name, double least, double most, Each&& each) const {
         const picojson::array& all = array_member(v_, name);
@@ -123,13 +121,12 @@ public:
     std::string text(const char* name) const { return string_member(v_, name); }
     bool is_true(const char* name) const { return true_member(v_, name); }
     const picojson::value& value() const { return v_; }
-    /// A member that is an object; one without members where there is none.
+    /// A member that is an object; an empty one if missing.
     checked_object at(const char* name) const {
         static const picojson::value none;
         const picojson::value* m = member(v_, name);
         return {m ? *m : none, file_, name_of(name)};
     }
-    /// The elements of a list.
     std::vector<checked_object> each(const char* name) const {
         std::vector<checked_object> all;
         for (const picojson::value& v : array_member(v_, name))

@@ -23,7 +23,7 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Writes fields into the object that is open.
+/// Writes fields into the open object.
 class field_writer : public field_visitor {
 public:
     explicit field_writer(json_writer& j) : field_visitor(false), j_(j) {}
@@ -104,14 +104,14 @@ private:
     json_writer& j_;
 };
 
-/// Nothing of what is written changes: field_writer assigns nothing.
+/// field_writer assigns nothing, so the const cast is safe.
 template <class T, class... More>
 void write_fields(json_writer& j, const T& of, const More&... more) {
     field_writer w(j);
     fields_of(w, const_cast<T&>(of), const_cast<More&>(more)...);
 }
 
-/// The whole numbers of a document under a key, digit by digit, in its order: picojson has doubles.
+/// The integers under each key of a document, in order: picojson has only doubles.
 class document_digits {
 public:
     explicit document_digits(std::string_view json) : json_(json) {}
@@ -126,11 +126,11 @@ private:
     std::map<std::string, std::vector<std::optional<long long>>> found_{};
 };
 
-/// Reads fields from an object of a file. Throws std::invalid_argument with the field, its value
-/// and what is allowed.
+/// Reads fields of an object. Throws std::invalid_argument with the field, its value and what is
+/// allowed.
 class field_reader : public field_visitor {
 public:
-    /// `place`: of this object's numbers among those of the document under their names.
+    /// `place`: this object's index among the document's numbers of each name.
     field_reader(const checked_object& of, document_digits& digits, std::size_t place = 0,
                  bool insists = false)
         : field_visitor(true), digits_(digits), place_(place), insists_(insists), in_{of} {}
@@ -151,12 +151,12 @@ public:
         });
     }
     void time_after(const field& f, long long& ns, long long from_ns) override {
-        ns = from_ns + at().whole(f.name, -most_count, most_count, 0ll);
+        ns = from_ns + at().whole(f.name, -max_count, max_count, 0ll);
     }
     void times_after(const field& f, std::vector<long long>& ns, long long from_ns,
                      const time_groups& g) override {
         ns.clear();
-        at().numbers(f.name, -most_count, most_count, [&](std::size_t i, double t) {
+        at().numbers(f.name, -max_count, max_count, [&](std::size_t i, double t) {
             ns.push_back((i % g.size < g.times ? from_ns : 0) +
                          (std::isnan(t) ? 0 : static_cast<long long>(t)));
         });
@@ -223,21 +223,21 @@ protected:
         return lists_.back().size();
     }
     void begin_element(std::size_t i) override {
-        if (lists_.size() == 1) element_ = i;  // so many before it have numbers of their names
+        if (lists_.size() == 1) element_ = i;  // one number of each name per element
         in_.push_back(lists_.back()[i]);
     }
     void end_list() override { lists_.pop_back(); }
 
 private:
     const checked_object& at() const { return in_.back(); }
-    /// Null or another value, nullptr where it is not there.
+    /// The value, possibly null, or nullptr if missing.
     const picojson::value* known(const field& f) const {
         const picojson::value* v = member(at().value(), f.name);
         if (!v && insists_ && f.is_there == presence::always)
             refuse({"it has no field ", f.name});
         return v;
     }
-    /// The same of a value that is one.
+    /// The value, or nullptr if missing or null.
     const picojson::value* present(const field& f) const {
         const picojson::value* v = known(f);
         return v && !v->is<picojson::null>() ? v : nullptr;

@@ -1,7 +1,6 @@
-// lists of the fields of what is stored
-// A struct that files hold has one list of its fields: a function fields_of(field_visitor&, it).
-// What writes it, reads it, moves its clock, describes it in ci/result.schema.json or, in tests,
-// draws its values goes through that list, so that none of them forgets what another one knows.
+// field lists of stored structs
+// Each stored struct has one function fields_of(field_visitor&, it). The writer, the reader, the
+// clock mover, ci/result.schema.json and tests all use it, so that none of them omits a field.
 #pragma once
 
 #include "api/text.hpp"
@@ -19,24 +18,23 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-// What numbers of files may be.
-inline constexpr double longest_time_s = 1e7;  // of anything that anybody measured
-inline constexpr double most_tokens = 1e8;     // of one request
-inline constexpr double most_count = 9e15;     // which a double holds to the last one
-/// Nanoseconds of a clock: 31 years since it began, so that times can be moved and added.
+// Limits of numbers in files.
+inline constexpr double longest_time_s = 1e7;  // of any measurement
+inline constexpr double most_tokens = 1e8;     // of a request
+inline constexpr double max_count = 9e15;     // the integers that a double holds exactly
+/// Nanoseconds of a clock: 31 years, so that times can be added.
 inline constexpr double latest_time_ns = 1e18;
-inline constexpr double most_events = 1e7;        // of one answer
-inline constexpr double most_reported_tokens = 1e9;  // which a server may say of one request
-inline constexpr double most_of_few = 1e6;         // and of whatever else there are few
-inline constexpr double most_text_bytes = 2147483647;  // of one answer
-inline constexpr double most_rate = 1e12;      // of requests, per second
-inline constexpr double most_statistic = 1e100;  // a server may say what it likes of itself
+inline constexpr double max_events = 1e7;        // of an answer
+inline constexpr double max_reported_tokens = 1e9;  // that a server may report for a request
+inline constexpr double most_of_few = 1e6;         // of other small numbers
+inline constexpr double max_text_bytes = 2147483647;  // of an answer
+inline constexpr double max_rate = 1e12;      // of requests per second
+inline constexpr double max_statistic = 1e100;  // a server may report anything
 
-/// Whether files have a field: each one since the first version, which readers of records insist
-/// on, or some, as older versions did not write it, or not all have what it says.
+/// Whether files always have a field, as since the first version, or only sometimes.
 enum class presence : unsigned char { always, at_times };
 
-/// A field's name, and in a line what it says; of an object what others of its kind are called.
+/// A field's name and one line of documentation; for an object, what others of its kind are called.
 struct field {
     const char* name = "";
     const char* about = "";
@@ -45,31 +43,30 @@ struct field {
 };
 inline constexpr presence at_times = presence::at_times;
 
-/// Numbers that are allowed, and what null and a field that is not there stand for.
+/// The allowed numbers, and the value of null and missing fields.
 struct number_range {
-    double least = 0, most = most_count, otherwise = not_a_number;
-    bool with_infinity = false;  // which is written as the largest number that there is
+    double least = 0, most = max_count, otherwise = not_a_number;
+    bool with_infinity = false;  // written as the largest double
 };
 inline constexpr number_range seconds_range{0, longest_time_s};
-inline constexpr number_range rate_range{0, most_rate, 0};
-inline constexpr number_range any_number{-most_statistic, most_statistic};
-/// A field that is not there leaves what the struct begins with; null is `null`.
+inline constexpr number_range rate_range{0, max_rate, 0};
+inline constexpr number_range any_number{-max_statistic, max_statistic};
+/// A missing field keeps the initial value; null is `null`.
 struct whole_range {
     static constexpr long long no_null = LLONG_MIN;
-    double least = 0, most = most_count;
+    double least = 0, most = max_count;
     long long null = no_null;
 };
-/// Lists of numbers have a line for each, or one for all where they are for programs.
+/// Lists of numbers have a line for each number, or one in all for programs.
 enum class layout : unsigned char { lines, one_line };
 
-/// Numbers in groups, of which the first ones are times.
+/// Groups of numbers that begin with times.
 struct time_groups {
     std::size_t size = 1, times = 1;
 };
 
-/// One who goes through the fields of a struct. Those who `assign` leave other values behind; what
-/// others go through is as it was, and may be constant. Each function without a body of its own
-/// here is for a kind of field that most have no business with.
+/// Visits the fields of a struct. Those that `assign` change values; others leave them, so they may
+/// be constant. Functions with empty bodies here are for kinds of fields that most visitors ignore.
 class field_visitor {
 public:
     explicit field_visitor(bool assigns) : assigns_(assigns) {}
@@ -83,12 +80,12 @@ public:
         std::string to;
         if (visit_text(f, {t.data(), t.size()}, to)) t = to;
     }
-    /// One that is there where it says something.
+    /// Present if not empty.
     template <class Text>
     void text_if_any(const char* name, const char* about, Text& t) {
         if (has(name, !t.empty())) text({name, about, presence::at_times}, t);
     }
-    /// Somebody else's, read as what is printable of it; null, where that may be, is "".
+    /// Text from outside, made printable. If allowed, null is "".
     template <class Text>
     void quoted(const field& f, Text& t, bool may_be_null) {
         std::string to;
@@ -101,7 +98,7 @@ public:
         visit_whole(f, to, {of.least, std::min(of.most, most), of.null});
         if (assigns_) n = static_cast<Whole>(to);
     }
-    /// `to_string` names it.
+    /// `to_string` names the enumerators.
     template <class Enum>
     void choice(const field& f, Enum& e, Enum last) {
         auto to = static_cast<int>(e);
@@ -109,7 +106,7 @@ public:
                      [](int k) { return to_string(static_cast<Enum>(k)); });
         if (assigns_) e = static_cast<Enum>(to);
     }
-    /// `Name` does.
+    /// `Name` names the enumerators.
     template <auto Name, class Enum>
     void choice_of(const field& f, Enum& e, Enum last) {
         auto to = static_cast<int>(e);
@@ -120,29 +117,28 @@ public:
     virtual void flag(const field&, bool&, bool /* where it is not there */ = false) {}
     virtual void number(const field&, double&, const number_range& = {}) {}
     void seconds(const field& f, double& s) { number(f, s, seconds_range); }
-    /// One up to 1e18, which a double may not hold; null, where that may be, is 0.
+    /// An integer up to 1e18, which a double may not hold. If allowed, null is 0.
     virtual void exact(const field&, long long&, bool /* may be null */) {}
-    /// Nanoseconds of the clock, 0: there is none.
+    /// Nanoseconds of the clock, 0 for none.
     virtual void time(const field& f, long long& ns, bool may_be_null = true) {
         exact(f, ns, may_be_null);
     }
-    /// The same, as files have it after another time.
+    /// A time relative to another one in files.
     virtual void time_after(const field&, long long&, long long /* from_ns */) {}
     virtual void times_after(const field&, std::vector<long long>&, long long /* from_ns */,
                              const time_groups& = {}) {}
     virtual void numbers(const field&, std::vector<double>&, const number_range& = {},
                          layout = layout::lines) {}
     virtual void texts(const field&, std::vector<std::string>&) {}
-    /// From one number to another.
     void interval(const field& f, double low, double high) {
         std::vector<double> both = {low, high};
         numbers(f, both, any_number);
     }
-    /// Where fields must go together: else one of them is refused.
+    /// Refuses a field if fields do not fit together.
     virtual void must(bool /* be so */, const char* /* name */, const char* /* allowed */) {}
-    /// Whether a field is there: `there`, of a file what it says.
+    /// Whether a field is present: `there`, or as in the file.
     virtual bool has(const char*, bool there) { return there; }
-    /// An object, up to end(), unless it says that there is none.
+    /// An object, up to end(), unless it returns false.
     virtual bool begin(const field&, bool there = true) { return there; }
     virtual void end() {}
     template <class T, class... More>
@@ -151,9 +147,8 @@ public:
         fields_of(*this, of, more...);
         end();
     }
-    /// The names of an object's fields that are no fixed ones: `have`, of a file what it has.
+    /// The names of variable fields: `have`, or as in the file.
     virtual std::vector<std::string> names(const std::vector<std::string>& have) { return have; }
-    /// A list of objects.
     template <class List, class Each>
     void list(const field& f, List& all, Each&& each) {
         const std::size_t n = begin_list(f, all.size());
@@ -181,7 +176,7 @@ private:
     const bool assigns_;
 };
 
-/// Moves all times by so much: from their clock to another one.
+/// Moves all times from their clock to another one.
 class clock_mover : public field_visitor {
 public:
     explicit clock_mover(long long by_ns) : field_visitor(true), by_ns_(by_ns) {}

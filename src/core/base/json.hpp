@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>  // which JSON a value becomes
+#include <utility>  // move
 #include <vector>
 
 #include <picojson.h>  // JSON of servers
@@ -21,8 +22,8 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// The shortest decimal text that reads back as the same double; JSON has no other numbers than
-/// finite ones, so those become null.
+/// The shortest decimal text that reads back as the same double. JSON has only finite numbers, so
+/// others become null.
 inline std::string json_number(double v) {
     if (!std::isfinite(v)) return "null";
     char buffer[40];
@@ -30,7 +31,7 @@ inline std::string json_number(double v) {
     return {buffer, end};
 }
 
-/// Adds a JSON string. JSON is UTF-8: bytes that are not become U+FFFD.
+/// Appends a JSON string. Invalid UTF-8 becomes U+FFFD.
 inline void append_quoted(std::string& out, std::string_view s) {
     out += '"';
     for (std::size_t i = 0, length = 0; i < s.size(); i += std::max<std::size_t>(length, 1)) {
@@ -75,28 +76,54 @@ inline int count_member(const picojson::value& v, const char* name) {
     return d >= 0 && d <= 1e9 ? static_cast<int>(d) : -1;
 }
 
-/// picojson recurses without a limit of its own; a hostile answer must not exhaust our stack.
-inline bool nests_deeper_than(std::string_view s, int limit) {
+/// Returns the length of the number at the start of a text (RFC 8259, 6), 0 if none.
+inline std::size_t json_number_length(std::string_view s) {
+    std::size_t i = s.substr(0, 1) == "-";
+    const auto digits = [&] {
+        const std::size_t from = i;
+        while (i < s.size() && s[i] >= '0' && s[i] <= '9') ++i;
+        return i - from;
+    };
+    const auto is_one_of = [&](char a, char b) { return i < s.size() && (s[i] == a || s[i] == b); };
+    const bool begins_with_0 = is_one_of('0', '0');
+    if (const std::size_t n = digits(); n == 0 || (n > 1 && begins_with_0)) return 0;
+    if (is_one_of('.', '.') && (++i, digits() == 0)) return 0;
+    if (!is_one_of('e', 'E')) return i;
+    ++i;
+    if (is_one_of('+', '-')) ++i;
+    return digits() == 0 ? 0 : i;
+}
+/// Why a text is invalid though picojson accepts it, "" otherwise. picojson recurses without a
+/// limit, so a hostile answer could exhaust the stack, and it reads numbers by strtod: 007, 1., +1.
+inline std::string looser_than_json(std::string_view s, int max_depth = 100) {
     int depth = 0;
     bool quoted = false;
     for (std::size_t i = 0; i < s.size(); ++i) {
+        const char c = s[i];
         if (quoted) {
-            if (s[i] == '\\') ++i;
-            else if (s[i] == '"') quoted = false;
-        } else if (s[i] == '"') {
+            if (c == '\\') ++i;
+            else if (c == '"') quoted = false;
+        } else if (c == '"') {
             quoted = true;
-        } else if (s[i] == '{' || s[i] == '[') {
-            if (++depth > limit) return true;
-        } else if (s[i] == '}' || s[i] == ']') {
+        } else if (c == '{' || c == '[') {
+            if (++depth > max_depth)
+                return printed("its JSON nests deeper than %d levels", max_depth);
+        } else if (c == '}' || c == ']') {
             --depth;
+        } else if ((c >= '0' && c <= '9') || c == '-' || c == '+' || c == '.') {
+            const std::size_t end = std::min(s.find_first_of(",:]} \t\r\n\"[{", i), s.size());
+            const std::string_view word = s.substr(i, end - i);
+            if (json_number_length(word) != word.size())
+                return "it is not JSON: " + printable(word, 40) + " is no number there";
+            i = end - 1;
         }
     }
-    return false;
+    return {};
 }
-/// Halves of surrogate pairs become U+FFFD. JSON may hold them (RFC 8259, 8.2) and servers that cut
-/// text in the middle of an emoji send them; picojson refuses them.
+/// Replaces unpaired surrogates by U+FFFD. RFC 8259 (8.2) permits them, servers that cut an emoji
+/// send them, and picojson refuses them.
 inline std::string without_half_pairs(std::string_view s) {
-    const auto unit = [&](std::size_t at) {  // of "\uXXXX", 0 where there is none
+    const auto unit = [&](std::size_t at) {  // of "\uXXXX", else 0
         if (at + 6 > s.size() || s[at] != '\\' || s[at + 1] != 'u') return 0u;
         return parsed_number<unsigned>(s.substr(at + 2, 4), 16).value_or(0);
     };
@@ -110,9 +137,14 @@ inline std::string without_half_pairs(std::string_view s) {
     }
     return out;
 }
-/// False for anything but one JSON value with nothing after it.
-inline bool parse_json(std::string_view s, picojson::value& out) {
-    if (nests_deeper_than(s, 100)) return false;
+/// Returns false unless the text is exactly one JSON value. `why` becomes the reason, "" if
+/// unknown.
+inline bool parse_json(std::string_view s, picojson::value& out, std::string* why = nullptr) {
+    const auto is_none = [&](std::string reason) {
+        if (why) *why = std::move(reason);
+        return false;
+    };
+    if (std::string loose = looser_than_json(s); !loose.empty()) return is_none(std::move(loose));
     std::string whole_pairs;
     if (s.find("\\ud") != std::string_view::npos || s.find("\\uD") != std::string_view::npos)
         s = whole_pairs = without_half_pairs(s);
@@ -121,9 +153,9 @@ inline bool parse_json(std::string_view s, picojson::value& out) {
         const char* const last = s.data() + s.size();
         const char* end = picojson::parse(out, s.data(), last, &error);
         while (end != last && (*end == ' ' || *end == '\t' || *end == '\r' || *end == '\n')) ++end;
-        return error.empty() && end == last;
+        return (error.empty() && end == last) || is_none("");
     } catch (const std::exception&) {
-        return false;  // picojson throws at a number that no double holds, such as 1e999
+        return is_none("it has a number that no double holds");  // such as 1e999
     }
 }
 
@@ -132,7 +164,7 @@ inline bool has_text(const picojson::value& v, const char* name) {
     return m && m->is<std::string>() && !m->get<std::string>().empty();
 }
 
-/// Writes JSON with two-space indentation, or on one line; keys are in the order they come.
+/// Writes JSON with two-space indentation or on one line, with keys in order of calls.
 class json_writer {
 public:
     explicit json_writer(bool on_one_line = false) : on_one_line_(on_one_line) {}
@@ -203,9 +235,8 @@ private:
     bool after_key_ = false;
 };
 
-/// The whole numbers under a key, in the order of the document; none where something else stands
-/// there. picojson has doubles only, and a clock reading may not fit one. Inside a JSON string the
-/// quotes would be escaped.
+/// The integers under a key in document order, none for other values: a clock reading may not fit
+/// picojson's double. Quotes inside strings are escaped, so they do not match.
 inline std::vector<std::optional<long long>> whole_numbers(std::string_view json,
                                                            const std::string& key) {
     std::vector<std::optional<long long>> found;

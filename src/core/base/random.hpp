@@ -1,6 +1,6 @@
 // random numbers
-// Own generators and transformations: the same seed gives the same traffic with every compiler and
-// standard library, which std::*_distribution do not promise.
+// Own generators and distributions: std::*_distribution differ between standard libraries, and the
+// same seed must give the same traffic.
 #pragma once
 
 #include "core/base/statistics.hpp"
@@ -22,8 +22,8 @@ inline std::uint64_t mixed(std::uint64_t x) {
     return x ^ (x >> 31);
 }
 
-/// Where the i-th of n stands in an order of them that the key is for, without a list of them: a
-/// swap-or-not shuffle (Hoang, Morris, Rogaway, CRYPTO 2012).
+/// The position of the i-th of n in a permutation by the key, without a list: a swap-or-not shuffle
+/// (Hoang, Morris, Rogaway, CRYPTO 2012).
 inline std::uint64_t shuffled(std::uint64_t key, std::uint64_t i, std::uint64_t n) {
     for (std::uint64_t round = 0; round < 32; ++round) {
         key = mixed(key + round);

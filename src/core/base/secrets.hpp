@@ -1,4 +1,4 @@
-// words that must not be repeated
+// secrets in texts
 #pragma once
 
 #include "core/base/json.hpp"
@@ -6,27 +6,42 @@
 
 #include <algorithm>  // min
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Too short a word is no secret, and would only garble what it is found in.
+/// Shorter words are not secrets, and masking them would garble texts.
 inline constexpr std::size_t shortest_secret = 4;
 
-/// What must not be repeated of a secret: itself, and how a message may quote it.
+/// Adds a secret, and how messages may quote it.
 inline void add_secret(std::vector<std::string>& secrets, const std::string& s) {
     if (s.size() < shortest_secret) return;
     secrets.push_back(s);
     const std::string json = json_quoted(s);
     for (const std::string& quoted : {printable(s, s.size() * 4), json.substr(1, json.size() - 2)})
         if (quoted != s) secrets.push_back(quoted);
-    // "Bearer abc": the server may repeat the second word alone.
+    // "Bearer abc": the server may repeat only the second word.
     if (const std::size_t space = s.find(' '); space != std::string::npos)
         add_secret(secrets, s.substr(space + 1));
 }
-/// A server's words may repeat a secret, whole or cut off by printable(); ours never do.
+/// Whether the name of a variable marks a secret: HF_TOKEN, DB_PASSWORD.
+inline bool names_secret(std::string_view name) {
+    for (std::size_t at = 0; at < name.size();) {
+        const std::size_t end = std::min(name.find('_', at), name.size());
+        const std::string_view word = name.substr(at, end - at);
+        for (const std::string_view ending :
+             {"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "AUTH"})
+            if (word.size() >= ending.size() &&
+                same_ignoring_case(word.substr(word.size() - ending.size()), ending))
+                return true;
+        at = end + 1;
+    }
+    return false;
+}
+/// Masks secrets in a server's text, whole or cut off by printable().
 inline std::string without_secrets(std::string s, const std::vector<std::string>& secrets) {
     if (s.empty()) return s;
     for (const std::string& secret : secrets) {

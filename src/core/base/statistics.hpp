@@ -47,6 +47,23 @@ inline double normal_quantile(double p) {
     return q < 0 ? -x : x;
 }
 
+/// NaN unless the divisor is positive and finite.
+inline double quotient(double of, double by) {
+    return by > 0 && by < infinity ? of / by : not_a_number;
+}
+
+/// ln of the gamma function of x > 0, by Stirling's series from 10 on (DLMF 5.11.1). std::lgamma is
+/// not thread-safe: it writes a global sign.
+inline double log_gamma(double x) {
+    double below = 1;
+    for (; x < 10; ++x) below *= x;
+    const double r = 1 / (x * x);
+    const double series =
+        (1.0 / 12 - r * (1.0 / 360 - r * (1.0 / 1260 - r * (1.0 / 1680 - r * (1.0 / 1188 -
+         r * (691.0 / 360360 - r / 156)))))) / x;
+    return (x - 0.5) * std::log(x) - x + 0.91893853320467274178 + series - std::log(below);
+}
+
 /// Regularised incomplete beta function I_x(a, b) by its continued fraction (DLMF 8.17.22),
 /// evaluated with the modified Lentz method.
 inline double incomplete_beta(double a, double b, double x) {
@@ -54,7 +71,7 @@ inline double incomplete_beta(double a, double b, double x) {
     if (x >= 1) return 1;
     // The fraction converges fast below the mean; above it the symmetric form does.
     if (x > (a + 1) / (a + b + 2)) return 1 - incomplete_beta(b, a, 1 - x);
-    const double front = std::exp(std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) +
+    const double front = std::exp(log_gamma(a + b) - log_gamma(a) - log_gamma(b) +
                                   a * std::log(x) + b * std::log1p(-x)) / a;
     constexpr double tiny = 1e-300;
     double c = 1, d = 1 - (a + b) * x / (a + 1);
@@ -100,16 +117,16 @@ inline double student_t_quantile(double p, double df) {
     return bisect(0, high, p, [&](double t) { return student_t_cdf(t, df); });
 }
 
-/// The quantile of the chi-square distribution that the normal one has at z, within 3 % from its
-/// median on (Wilson and Hilferty 1931); below it errs to the small side.
+/// The chi-square quantile at the normal score z, within 3 % above the median (Wilson and Hilferty
+/// 1931); too small below it.
 inline double chi_square_quantile(double z, double df) {
     const double spread = 2 / (9 * df);
     return df * std::pow(1 - spread + z * std::sqrt(spread), 3);
 }
 inline double chi_square_95(double df) { return chi_square_quantile(1.6449, df); }
 
-/// One-sided Clopper-Pearson (1934) bounds of a share after k hits in n trials, each at error level
-/// alpha. k and n may be fractional (counts divided by a design effect).
+/// One-sided Clopper-Pearson (1934) bounds of a fraction after k hits in n trials, each at error
+/// level alpha. k and n may be fractional (counts divided by a design effect).
 inline double clopper_pearson_upper(double k, double n, double alpha) {
     if (k >= n) return 1;
     return bisect(0, 1, 1 - alpha, [&](double p) { return incomplete_beta(k + 1, n - k, p); });
@@ -119,18 +136,18 @@ inline double clopper_pearson_lower(double k, double n, double alpha) {
     return bisect(0, 1, alpha, [&](double p) { return incomplete_beta(k, n - k + 1, p); });
 }
 
-/// The whole number that a computed value stands for, or else the next one: 0.07 * 100 is a hair
-/// over 7 in binary, and 1.1 * 100 over 110; neither means one more.
+/// Rounds to an integer but ignores binary errors: 0.07 * 100 is slightly over 7, and 1.1 * 100
+/// over 110.
 inline double rounded_up(double x) { return std::ceil(x - 1e-10 * std::fabs(x)); }
 inline double rounded_down(double x) { return -rounded_up(-x); }
 
-/// Inverse of the empirical CDF: the place of the smallest of `size` values with at least a share q
-/// of them at or below it, counted from 0.
+/// Inverse of the empirical CDF: the index of the smallest of `size` values with at least a
+/// fraction q of them at or below it.
 inline std::size_t nearest_rank_of(std::size_t size, double q) {
     const double n = static_cast<double>(size);
     return static_cast<std::size_t>(std::min(std::max(rounded_up(q * n), 1.0), n) - 1);
 }
-/// The value there. `sorted` must not be empty.
+/// The value at that index. `sorted` must not be empty.
 inline double nearest_rank(const std::vector<double>& sorted, double q) {
     return sorted[nearest_rank_of(sorted.size(), q)];
 }
@@ -140,7 +157,7 @@ inline double mean_of(const std::vector<double>& v) {
     for (const double x : v) sum += x;
     return v.empty() ? not_a_number : sum / static_cast<double>(v.size());
 }
-/// Of pairs of a value and its weight; what has no value or no weight is no part of it.
+/// Of pairs of a value and its weight; pairs without either are skipped.
 template <class Pairs>
 double weighted_mean(const Pairs& pairs) {
     double sum = 0, weights = 0;
@@ -159,11 +176,9 @@ inline double sample_variance(const std::vector<double>& v) {
     return sum / static_cast<double>(v.size() - 1);
 }
 
-/// How much more a share varies than that of independent trials would: the variance of batch sums
-/// in arrival order over the binomial one, at least 1 (Kish's design effect from batch means).
-/// `batches`: of each repeat, or of all of them together.
-inline double design_effect(const std::vector<std::vector<bool>>& repeats, std::size_t batches = 20,
-                            bool together = false) {
+/// How much more a fraction varies than with independent trials: the variance of batch sums in
+/// arrival order over the binomial one, at least 1 (Kish's design effect from batch means).
+inline double design_effect(const std::vector<std::vector<bool>>& repeats) {
     double hits = 0, trials = 0;
     for (const auto& r : repeats)
         for (const bool hit : r) { hits += hit; ++trials; }
@@ -171,10 +186,7 @@ inline double design_effect(const std::vector<std::vector<bool>>& repeats, std::
     const double p = hits / trials;
     double squares = 0, expected = 0;
     for (const auto& r : repeats) {
-        std::size_t count = std::min(batches, r.size() / 5);
-        if (together)
-            count = std::min(count, static_cast<std::size_t>(std::llround(
-                                        static_cast<double>(batches * r.size()) / trials)));
+        const std::size_t count = std::min<std::size_t>(20, r.size() / 5);
         if (count < 2) continue;
         for (std::size_t b = 0; b < count; ++b) {
             const std::size_t from = b * r.size() / count, to = (b + 1) * r.size() / count;
@@ -188,13 +200,13 @@ inline double design_effect(const std::vector<std::vector<bool>>& repeats, std::
     return expected > 0 ? std::max(1.0, squares / expected) : 1;
 }
 
-/// The score that a random walk of normal steps, looked at after each of `looks` equal parts,
-/// exceeds with probability alpha at any look: Pocock (1977), one-sided, by the recursive
-/// integration of Armitage, McPherson and Rowe (1969).
+/// The score that a random walk of normal steps exceeds with probability alpha at any of `analyses`
+/// equal parts: Pocock (1977), one-sided, by the recursive integration of Armitage, McPherson and
+/// Rowe (1969).
 inline double pocock_constant(int analyses, double alpha) {
-    constexpr std::size_t cells = 60;  // of Simpson's rule; the constants come out to four decimals
+    constexpr std::size_t cells = 60;  // of Simpson's rule, for four decimals
     const auto crossed = [&](double c) {
-        // The density of the walk among the paths that stayed below, on a grid up to the boundary.
+        // The density of paths that stayed below the bound, on a grid up to it.
         const auto grid = [&](int n, std::size_t i) {
             return (-7 + (c + 7) * static_cast<double>(i) / cells) * std::sqrt(n);
         };

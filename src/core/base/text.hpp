@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/text.hpp"
+#include "api/version.hpp"
 
 #include <algorithm>  // equal, count_if, min
 #include <charconv>  // from_chars
@@ -13,7 +14,7 @@
 #include <initializer_list>
 #include <limits>  // infinity
 #include <optional>
-#include <stdexcept>  // invalid_argument
+#include <stdexcept>  // exception, invalid_argument, runtime_error
 #include <string>
 #include <string_view>
 #include <system_error>  // errc
@@ -37,7 +38,7 @@ inline locale_t c_locale() {
     static const locale_t c = ::newlocale(LC_ALL_MASK, "C", nullptr);
     return c;
 }
-/// As long as it lives, this thread writes numbers and the system's errors as in the C locale.
+/// Numbers and system errors of this thread are in the C locale while it lives.
 class in_c_locale {
 public:
     in_c_locale() : before_(::uselocale(c_locale())) {}
@@ -63,7 +64,15 @@ private:
     return out;
 }
 
-/// Bytes of the UTF-8 character at s[i], 0 where there is none.
+/// The version: "1.0.0", or "1.0.0-rc.1" before a release.
+inline std::string version_text() {
+    const std::string pre = LLMBENCH_VERSION_PRE;
+    return printed("%d.%d.%d", LLMBENCH_VERSION_MAJOR, LLMBENCH_VERSION_MINOR,
+                   LLMBENCH_VERSION_PATCH) +
+           (pre.empty() ? "" : "-" + pre);
+}
+
+/// Returns the bytes of the UTF-8 character at s[i], 0 if invalid.
 inline std::size_t utf8_length(std::string_view s, std::size_t i) {
     const auto c = static_cast<unsigned char>(s[i]);
     if (c < 0x80) return 1;
@@ -78,8 +87,8 @@ inline std::size_t utf8_length(std::string_view s, std::size_t i) {
     return overlong || outside ? 0 : length;
 }
 
-/// What is shown instead of a character that a terminal obeys: a control character, and those that
-/// end a line or turn the direction of reading. "" for all others.
+/// The replacement of a character that controls a terminal: control characters, line ends and
+/// changes of direction. "" for others.
 inline std::string shown_instead(std::string_view character) {
     const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(character[i]); };
     if (character == "\n") return "\\n";
@@ -94,18 +103,17 @@ inline std::string shown_instead(std::string_view character) {
     const bool turns = (code >= 0x2028 && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);
     return turns ? printed("\\u%04x", code) : std::string();
 }
-/// Whether the '#' at s[i] makes a command of what follows, for runners that look for one anywhere
-/// in a line: "##[error]" (GitHub, Azure), "##vso[" (Azure), "##teamcity[".
+/// Whether the '#' at s[i] starts a runner command, which may be anywhere in a line: "##[error]"
+/// (GitHub, Azure), "##vso[" (Azure), "##teamcity[".
 inline bool begins_command(std::string_view s, std::size_t i) {
     if (s[i] != '#' || i == 0 || s[i - 1] != '#') return false;
     std::size_t end = i + 1;
     while (end < s.size() && ((s[end] | 0x20) >= 'a' && (s[end] | 0x20) <= 'z')) ++end;
     return end < s.size() && s[end] == '[';
 }
-/// Others' words as words: on one line, with nothing in them that a terminal or a CI runner obeys.
-/// Everybody's words but ours come through here where they enter, before any report sees them.
-/// Bytes that are not well-formed UTF-8 become U+FFFD, as do those of U+FFFE and U+FFFF, which no
-/// XML may hold. What was shown once is shown the same again.
+/// Makes text from outside harmless to terminals and CI runners, on one line. All such text passes
+/// through here before any report. Invalid UTF-8 becomes U+FFFD, as do U+FFFE and U+FFFF, which XML
+/// forbids. Applying it twice changes nothing.
 inline std::string printable(std::string_view s, std::size_t at_most = 300) {
     std::string out;
     std::size_t i = 0;
@@ -124,8 +132,8 @@ inline std::string printable(std::string_view s, std::size_t at_most = 300) {
     if (i < s.size()) out += "...";
     return out;
 }
-/// Many lines of others, such as the end of a log, each on a line of its own behind a bar: a runner
-/// takes a line that begins with "::" for a command.
+/// Lines from outside, such as the end of a log, each behind a bar: runners take a line that begins
+/// with "::" for a command.
 inline std::string barred_lines(std::string_view s) {
     std::string out;
     while (!s.empty()) {
@@ -138,7 +146,7 @@ inline std::string barred_lines(std::string_view s) {
     return out;
 }
 
-/// For XML and HTML, text and attributes. XML 1.0 has no control characters, not even escaped.
+/// For XML and HTML. XML 1.0 has no control characters, not even escaped.
 inline std::string xml_escaped(std::string_view s) {
     std::string out;
     for (const char c : printable(s, s.size() * 4 + 4)) {
@@ -164,11 +172,11 @@ inline std::string_view trimmed(std::string_view s) {
     return s;
 }
 
-/// As std::from_chars, which libc++ has for floating point from its version 20 on.
+/// std::from_chars, which libc++ lacks for floating point before version 20.
 inline std::from_chars_result double_from_chars(const char* first, const char* last, double& v) {
 #if defined(_LIBCPP_VERSION) && _LIBCPP_VERSION < 200000
-    const std::string number(first, last);  // strtod needs an end
-    // No blanks, no plus, no hexadecimal, and a decimal point in every locale.
+    const std::string number(first, last);  // strtod needs a final zero
+    // Excludes blanks, plus and hexadecimal, which strtod accepts.
     const std::size_t digits = number.compare(0, 1, "-") == 0;
     const bool begins = digits < number.size() &&
                         std::string_view("0123456789.iInN").find(number[digits]) != number.npos;
@@ -189,8 +197,8 @@ inline std::from_chars_result double_from_chars(const char* first, const char* l
 #endif
 }
 
-/// The number at the start of a text, which is taken off it: 5 of "5min". Nothing is taken where
-/// there is none, or one that its type cannot hold. As std::from_chars has it: no blanks, no plus.
+/// Removes the number at the start of a text: 5 of "5min". Nothing without a number in range. Like
+/// std::from_chars it takes no blanks and no plus, but also no "inf" and "nan".
 template <class Number>
 std::optional<Number> leading_number(std::string_view& s, int base = 10) {
     Number value{};
@@ -199,19 +207,21 @@ std::optional<Number> leading_number(std::string_view& s, int base = 10) {
     if constexpr (std::is_same_v<Number, double>) found = double_from_chars(s.data(), last, value);
     else found = std::from_chars(s.data(), last, value, base);
     if (found.ec != std::errc{}) return std::nullopt;
+    if constexpr (std::is_same_v<Number, double>)
+        if (!std::isfinite(value)) return std::nullopt;
     s.remove_prefix(static_cast<std::size_t>(found.ptr - s.data()));
     return value;
 }
-/// The number that a text is, from its first character to its last.
+/// The number of a whole text.
 template <class Number>
 std::optional<Number> parsed_number(std::string_view s, int base = 10) {
     const auto value = leading_number<Number>(s, base);
     return s.empty() ? value : std::nullopt;
 }
 
-inline constexpr double latest_stamp_s = 1e11;  // of any calendar, the year 5000
-/// Seconds of "2023-11-16 18:15:46.6805900", NaN for anything else. A zone may follow, which is the
-/// same in a whole file.
+inline constexpr double latest_stamp_s = 1e11;  // the year 5000
+/// Seconds of "2023-11-16 18:15:46.6805900", else NaN. A zone may follow, as it is constant in a
+/// file.
 inline double seconds_of_date(std::string_view s) {
     int f[5] = {};
     const char separators[] = "--  ::";
@@ -227,14 +237,19 @@ inline double seconds_of_date(std::string_view s) {
         *second >= 61)
         return not_a_number;
     if (!s.empty() && !std::strchr("+-Z ", s[0])) return not_a_number;
-    // Days by the civil calendar, with years that begin in March.
+    // Days of the civil calendar, with years from March.
     const int year = f[0] - (f[1] <= 2), month = (f[1] + 9) % 12;
     const double days = 365.0 * year + year / 4 - year / 100 + year / 400 +
                         (153 * month + 2) / 5 + f[2];
     return (days - 730000) * 86400 + f[3] * 3600 + f[4] * 60 + *second;
 }
 
-/// A command or a URL with a value for each placeholder, such as {port}.
+/// The text of an exception, never empty.
+inline const char* reason_in(const std::exception& e) {
+    return *e.what() ? e.what() : "an exception that says nothing";
+}
+
+/// Replaces each placeholder, such as {port}, in a command or URL.
 inline std::string filled_in(std::string s, std::string_view placeholder,
                              const std::string& value) {
     for (std::size_t at = 0; (at = s.find(placeholder, at)) != std::string::npos;
@@ -243,13 +258,15 @@ inline std::string filled_in(std::string s, std::string_view placeholder,
     return s;
 }
 
-/// So many significant digits, all of those before the point, and no exponent: "184", "0.0042".
+/// This many significant digits, all before the point, without an exponent: "184", "0.0042". Huge
+/// numbers have one: "2e+30".
 inline std::string digits_text(double v, int digits) {
     if (!std::isfinite(v) || v == 0) return printed("%g", v);
     const std::string scientific = printed("%.*e", digits - 1, v);
     std::string_view exponent = std::string_view(scientific).substr(scientific.find('e') + 1);
     if (exponent.front() == '+') exponent.remove_prefix(1);
-    const int decimals = digits - 1 - parsed_number<int>(exponent).value_or(0);
+    const int power = parsed_number<int>(exponent).value_or(0), decimals = digits - 1 - power;
+    if (power >= 15 || power <= -15) return printed("%.*g", digits, v);
     if (decimals <= 0) return printed("%.0f", v);
     std::string out = printed("%.*f", decimals, v);
     out.erase(out.find_last_not_of('0') + 1);
@@ -268,7 +285,7 @@ inline std::string time_text(double seconds) {
     if (a == 0) return "0 ms";
     if (a < 0.000999) return digits_text(seconds * 1e6, 3) + " us";
     if (a < 0.9995) return printed("%.3g ms", seconds * 1e3);
-    return a < 999.5 ? printed("%.3g s", seconds) : printed("%.0f s", seconds);
+    return digits_text(seconds, 3) + " s";
 }
 
 /// "a", "a and b", "a, b and c".
@@ -278,35 +295,47 @@ inline std::string enumerated(const std::vector<std::string>& words) {
         out += (i == 0 ? "" : i + 1 == words.size() ? " and " : ", ") + words[i];
     return out;
 }
-/// One text of several. Never inlined: a chain of + is compiled again wherever it stands.
+/// Joins texts. Never inlined, as each chain of + would be compiled anew.
 [[gnu::noinline]] inline std::string joined(std::initializer_list<std::string_view> parts) {
     std::string all;
     for (const std::string_view part : parts) all += part;
     return all;
 }
-/// What stands at an enumerator's place in a list, for enumerations that begin with 0.
+/// The name of an enumerator, for enumerations from 0.
 template <class Enum>
 constexpr const char* name_at(std::initializer_list<const char*> names, Enum e) {
     return names.begin()[static_cast<std::size_t>(e)];
 }
-/// Refusals are sentences that name the field, its value and what is allowed.
+/// Errors name the field, its value and what is allowed.
 [[noreturn, gnu::noinline]] inline void refuse(std::initializer_list<std::string_view> sentence) {
     throw std::invalid_argument(joined(sentence));
 }
+/// Calls a user's function. Its exceptions become errors about `whose`.
+template <class Call>
+auto call_of_user(std::initializer_list<std::string_view> whose, const Call& call) {
+    std::string why = " throws";
+    try {
+        return call();
+    } catch (const std::exception& e) {
+        why += std::string(": ") + printable(reason_in(e), 200);
+    } catch (...) {
+    }
+    throw std::runtime_error(joined(whose) + why);
+}
 
-/// Without its directories, which differ from machine to machine.
+/// Without directories, which differ between machines.
 inline std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-/// Characters of well-formed UTF-8, which are columns in all that we write ourselves.
+/// Counts characters of valid UTF-8, which are columns in our texts.
 inline std::size_t columns_of(std::string_view s) {
     return static_cast<std::size_t>(std::count_if(
         s.begin(), s.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
-/// So wide are lines on a console, two columns of indent left out.
+/// The width of a console line without two columns of indent.
 inline constexpr std::size_t console_columns = 96;
-/// Up to and with the next blank that follows a comma or a semicolon outside of brackets, or all of
-/// it.
+/// Returns the text through the blank after the next comma or semicolon outside of brackets, or
+/// all.
 inline std::string_view next_clause(std::string_view s) {
     int depth = 0;
     for (std::size_t i = 0; i < s.size(); ++i) {
@@ -317,14 +346,44 @@ inline std::string_view next_clause(std::string_view s) {
     }
     return s;
 }
-/// Up to and with the blanks behind the next word.
-inline std::string_view next_word(std::string_view s) {
-    const std::size_t word = std::min(s.find_first_not_of(' '), s.size());
-    const std::size_t blank = std::min(s.find(' ', word), s.size());
-    return s.substr(0, std::min(s.find_first_not_of(' ', blank), s.size()));
+/// Returns the index of the blank after the first word; blanks may precede it.
+inline std::size_t end_of_word(std::string_view s) {
+    return std::min(s.find(' ', std::min(s.find_first_not_of(' '), s.size())), s.size());
 }
-/// Lines of at most `width` columns, broken between clauses, or between words where a clause is too
-/// long; those after the first begin with `indent` blanks.
+/// Whether a text begins with a unit of the number before it.
+inline bool begins_with_unit(std::string_view s) {
+    s = s.substr(0, s.find_first_of(" ,;:)]"));
+    for (const std::string_view unit : {"%", "ns", "us", "ms", "s", "min", "h", "x", "tok/s",
+                                        "req/s", "requests/s", "users", "MiB", "GiB", "J", "W"})
+        if (s == unit) return true;
+    return false;
+}
+/// Returns the next word with its blanks. A number and its unit are one word.
+inline std::string_view next_word(std::string_view s) {
+    std::size_t end = end_of_word(s);
+    const bool is_number = end > 0 && s[end - 1] >= '0' && s[end - 1] <= '9';
+    if (is_number && end < s.size() && begins_with_unit(s.substr(end + 1)))
+        end += 1 + end_of_word(s.substr(end + 1));
+    return s.substr(0, std::min(s.find_first_not_of(' ', end), s.size()));
+}
+/// GitHub's runner takes such a line for a command. It skips all white space known to .NET.
+inline bool begins_with_colons(std::string_view s) {
+    const auto is_wide_space = [&] {  // of three bytes
+        const std::string_view c = s.substr(0, 3);
+        return c == "\u1680" || c == "\u202F" || c == "\u205F" || c == "\u3000" ||
+               (c >= "\u2000" && c <= "\u200A");
+    };
+    while (!s.empty()) {
+        const std::size_t blank = s[0] == ' ' || (s[0] >= '\t' && s[0] <= '\r') ? 1
+                                : s.substr(0, 2) == "\u00A0"                   ? 2
+                                : is_wide_space()                              ? 3 : 0;
+        if (blank == 0) break;
+        s.remove_prefix(blank);
+    }
+    return s.substr(0, 2) == "::";
+}
+/// Lines of at most `width` columns, broken between clauses, or words in long clauses. Later lines
+/// have an `indent`. Text from outside may look like a command, so no line is broken before one.
 inline std::string wrapped(std::string_view s, std::size_t width, std::size_t indent) {
     std::string out, line;
     const auto columns = [](std::string_view piece) {
@@ -337,8 +396,13 @@ inline std::string wrapped(std::string_view s, std::size_t width, std::size_t in
         line.assign(indent, ' ');
     };
     const auto is_begun = [&] { return line.find_first_not_of(' ') != std::string::npos; };
+    const char* const end = s.data() + s.size();
+    const auto may_begin_line = [&](std::string_view piece) {
+        return !begins_with_colons({piece.data(), static_cast<std::size_t>(end - piece.data())});
+    };
     const auto add = [&](std::string_view piece) {
-        if (is_begun() && columns_of(line) + columns(piece) > width) end_line();
+        if (is_begun() && columns_of(line) + columns(piece) > width && may_begin_line(piece))
+            end_line();
         line += piece;
     };
     while (!s.empty()) {
@@ -357,7 +421,7 @@ inline std::string wrapped(std::string_view s, std::size_t width, std::size_t in
     return out + line;
 }
 
-/// Every line of a text in that way, as a console shows it.
+/// Wraps each line of a text for a console.
 inline std::string wrapped_lines(std::string_view text) {
     std::string out;
     while (true) {

@@ -1,4 +1,4 @@
-// from one time to another that is not before it
+// time intervals
 #pragma once
 
 #include <algorithm>  // max, min
@@ -7,8 +7,8 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Nanoseconds of one clock, the end not included. None ends before it begins: where two times that
-/// were found apart from each other are in the wrong order, nothing lies between them.
+/// Nanoseconds of one clock without the end. If the times are in the wrong order, the interval is
+/// empty.
 class time_interval {
 public:
     time_interval() = default;
@@ -22,12 +22,12 @@ public:
     long long to_ns() const { return to_ns_; }
     bool is_empty() const { return from_ns_ == to_ns_; }
     double length_ns() const {
-        const auto from = static_cast<unsigned long long>(from_ns_);  // any two times, however far
+        const auto from = static_cast<unsigned long long>(from_ns_);  // avoids overflow
         return static_cast<double>(static_cast<unsigned long long>(to_ns_) - from);
     }
     double seconds() const { return length_ns() * 1e-9; }
     bool holds(long long time_ns) const { return time_ns >= from_ns_ && time_ns < to_ns_; }
-    /// What is in both; it begins where the later one does.
+    /// The intersection. It begins at the later start.
     time_interval shared_with(const time_interval& o) const {
         return between(std::max(from_ns_, o.from_ns_), std::min(to_ns_, o.to_ns_));
     }

@@ -12,13 +12,13 @@
 #include "core/metric/table.hpp"
 #include "core/measured/pooled.hpp"
 #include "core/measured/repeat.hpp"
-#include "core/judging/evidence.hpp"
+#include "core/judging/measurements.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/judging/judge.hpp"
 #include "core/described/described.hpp"
 #include "core/described/verdict_text.hpp"
 #include "core/capacity/found.hpp"
-#include "core/capacity/relative.hpp"
+#include "core/capacity/found.hpp"
 #include "core/capacity/searched.hpp"
 #include "core/planning/check_slo.hpp"
 #include "core/bodies/result_data.hpp"
@@ -26,6 +26,7 @@
 #include <cmath>  // isfinite
 #include <string>
 
+#ifndef LLMBENCH_NO_BODIES
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
@@ -37,24 +38,23 @@ estimate_t estimate(const box& data, const statistic_data& what) {
     slo s;
     s.what = what;
     s.at_most = facts_of(what.metric).side != bound_side::at_least;
-    // Any limit will do: to the end, neither the estimate nor its interval depends on it. Only how
-    // dependent counted misses are is read off at the limit: there it is the estimate.
+    // Any limit will do after the load has ended: estimate and interval do not depend on it. Only
+    // the dependence of counted misses is read at the limit, so it is the estimate there.
     s.bound = 0.5;
-    return with_load_of_tables(g->seen, g->judged_by, [&](const evidence& seen) {
-        const decision v = judge_evidence(seen, g->judged_by, s, true);
+    return with_load_of_tables(g->seen, g->judged_by, [&](const measurements& seen) {
+        const decision v = judge_measurements(seen, g->judged_by, s, true);
         const estimate_t e = v.estimate;
-        const bool counted = g->judged_by.rule.traffic == fresh ||
-                             v.decided_by == verdict_method::counted_misses;
+        const bool counted = v.decided_by == verdict_method::counted_misses;
         if (!counted || what.kind != statistic_kind::percentile || !std::isfinite(e.value))
             return e;
         s.bound = e.value;
-        return judge_evidence(seen, g->judged_by, s, true).estimate;
+        return judge_measurements(seen, g->judged_by, s, true).estimate;
     });
 }
 double measured(const box& data, const statistic_data& what) {
     const auto g = result_access::gate_in(data);
     if (!g || !unsupported_reason(g->seen, what).empty()) return not_a_number;
-    return with_load_of_tables(g->seen, g->judged_by, [&](const evidence& seen) {
+    return with_load_of_tables(g->seen, g->judged_by, [&](const measurements& seen) {
         return pooled_value(what, seen.candidate);
     });
 }
@@ -64,7 +64,9 @@ const char* to_string(request_status s) {
     return detail::name_at({"ok", "connect", "tls", "timeout", "http", "protocol", "server",
                             "truncated", "empty", "cancelled", "unsent", "left"}, s);
 }
-const char* to_string(token_origin o) { return o == token_origin::usage ? "usage" : "events"; }
+const char* to_string(token_origin o) {
+    return detail::name_at({"usage", "events", "no_usage"}, o);
+}
 const char* to_string(run_phase p) { return p == run_phase::warmup ? "warmup" : "measure"; }
 const char* to_string(run_arm a) { return a == run_arm::baseline ? "baseline" : "candidate"; }
 const char* to_string(verdict_method m) {
@@ -75,10 +77,8 @@ const char* to_string(verdict_method m) {
     case verdict_method::moderated_t: return "moderated_t";
     case verdict_method::noisy_t: return "noisy_t";
     case verdict_method::t: return "t";
-    case verdict_method::batch_means: return "batch_means";
     case verdict_method::slices: return "slices";
     case verdict_method::loads: return "loads";
-    case verdict_method::margins: return "margins";
     case verdict_method::predictive_t: return "predictive_t";
     }
     return "";
@@ -88,7 +88,6 @@ const char* to_string(verdict_unit u) {
     case verdict_unit::none: return "none";
     case verdict_unit::repeat: return "repeat";
     case verdict_unit::pair: return "pair";
-    case verdict_unit::stage: return "stage";
     case verdict_unit::probe: return "probe";
     }
     return "";
@@ -120,8 +119,6 @@ slo_verdict judge(const result& r, const slo& of) {
         return detail::said_of(s, verdict::skipped, "a rehearsal judges nothing");
     if (g->is_shard)
         return detail::said_of(s, verdict::skipped, detail::shard_text(g->what.shard));
-    if (s.factor > 0 && detail::is_capacity(s.what.metric))
-        s.what.metric = detail::load_metric(g->what);
     detail::check_slo(s, detail::slo_context_of(g->what));
     return detail::described(detail::judged_also_of_loads(g->seen, g->judged_by, s));
 }
@@ -134,3 +131,4 @@ const types::list<record>& result::requests() const& {
 
 }  // inline namespace v0
 }  // namespace llmbench
+#endif

@@ -2,11 +2,12 @@
 #pragma once
 
 #include "api/metrics.hpp"
+#include "api/own_metrics.hpp"
 #include "api/presets.hpp"
 #include "api/slo.hpp"
 #include "api/text.hpp"
 #include "core/base/text.hpp"
-#include "core/metric/slo_text.hpp"
+#include "core/metric/own_metrics.hpp"
 #include "core/metric/table.hpp"
 #include "core/metric/value_text.hpp"
 
@@ -14,12 +15,33 @@
 #include <cmath>  // fabs, round
 #include <string>
 
+#ifndef LLMBENCH_NO_BODIES
 namespace llmbench {
 inline namespace v0 {
 
+double request_view::prompt_tokens() const {
+    const int n = of_.told(detail::counted::prompt).prompt_tokens;
+    return n > 0 ? n : detail::not_a_number;
+}
+double request_view::cached_tokens() const {
+    const int n = of_.told(detail::counted::cached).cached_tokens;
+    return n >= 0 ? n : detail::not_a_number;
+}
+double request_view::output_tokens() const {
+    return of_.told(detail::counted::output).output_tokens;
+}
+double request_view::events() const { return of_.told(detail::counted::nothing).events; }
+double request_view::content_bytes() const {
+    return of_.told(detail::counted::nothing).text_bytes;
+}
+double request_view::turn() const { return of_.told(detail::counted::nothing).turn + 1; }
+const char* request_view::finish_reason() const {
+    return of_.told(detail::counted::nothing).finish_reason.c_str();
+}
+
 selection label(const types::text& name) { return {name, {}, 1, 0, -1}; }
 selection during(const types::text& side_task) { return {{}, side_task, 1, 0, -1}; }
-/// Two names are none that any request has, and neither are two depths.
+/// No request has two names, or two depths: such a selection is empty.
 selection operator&&(const selection& a, const selection& b) {
     const auto both = [](const types::text& x, const types::text& y) {
         return x.empty() || x == y ? y : y.empty() ? x : x + "\" && \"" + y;
@@ -33,7 +55,7 @@ selection operator&&(const selection& a, const selection& b) {
 
 namespace detail {
 
-/// "p90(ttft)" of "ttft".
+/// Returns "p90(ttft)" for "ttft".
 inline std::string statistic_name(statistic_kind kind, const std::string& of, double q) {
     const double percent = q * 100;
     switch (kind) {
@@ -48,6 +70,14 @@ inline std::string statistic_name(statistic_kind kind, const std::string& of, do
         return printed("percentile(%s, %g)", of.c_str(), q);
     }
     return of;
+}
+metric_id own_metric(const char* name, bool is_time, bool is_number, bool at_most,
+                     double (*value)(const request_view&)) {
+    const metric_unit unit = is_time     ? metric_unit::time
+                             : is_number ? metric_unit::none
+                                         : metric_unit::tokens_per_s;
+    return own_id(own_metrics.add(own_metric_row_of(
+        name, unit, at_most ? bound_side::at_most : bound_side::at_least, value)));
 }
 statistic_data make_statistic(statistic_kind kind, metric_id metric, double q) {
     statistic_data s;
@@ -116,6 +146,12 @@ text comparison_text(metric_id metric, bool at_most, double bound) {
 }
 }  // namespace detail
 
+slo slo::until(const types::text& date) const {
+    slo copy = *this;
+    copy.is_advisory = true;
+    copy.advisory_until = date.empty() ? types::text("no date") : date;
+    return copy;
+}
 types::text slo::text() const {
     const std::string side = at_most ? " <= " : " >= ";
     const bool is_ratio = what.parts.size() == 2;
@@ -127,15 +163,11 @@ types::text slo::text() const {
         detail::str(is_ratio ? what.parts[0].name : what.name) + side + right;
     return is_advisory ? "advisory(" + whole + ")" : whole;
 }
-slo parse_slo(const types::text& text) {
-    const std::string s = detail::str(text);
-    return detail::slo_reader(s).read();
-}
 slo operator>=(capacity_metric, const capacity_limit& l) {
     const auto id = l.in_users ? detail::metric_id::capacity_in_users
                                : detail::metric_id::capacity_in_rate;
-    return {detail::make_statistic(detail::statistic_kind::value, id, 0), false, l.bound, l.factor,
-            false, l.at};
+    return {detail::make_statistic(detail::statistic_kind::value, id, 0), false, l.bound, 0, false,
+            l.at};
 }
 slo advisory(const slo& s) {
     slo copy = s;
@@ -151,3 +183,4 @@ types::text latency_limits::text() const {
 
 }  // inline namespace v0
 }  // namespace llmbench
+#endif

@@ -7,6 +7,7 @@
 #include <cstring>  // strlen, memcpy
 #include <utility>  // swap
 
+#ifndef LLMBENCH_NO_BODIES
 namespace llmbench {
 inline namespace v0 {
 namespace types {
@@ -36,3 +37,4 @@ bool text::same(const text& a, const text& b) { return detail::str(a) == detail:
 }  // namespace types
 }  // inline namespace v0
 }  // namespace llmbench
+#endif

@@ -4,9 +4,14 @@
 #include "api/text.hpp"
 #include "api/traffic.hpp"
 #include "api/units.hpp"
+#include "api/workload.hpp"
+#include "core/base/random.hpp"
+#include "core/base/text.hpp"
+#include "core/traffic/lengths.hpp"
 
 #include <initializer_list>  // .slos = {...}
 
+#ifndef LLMBENCH_NO_BODIES
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
@@ -23,6 +28,19 @@ inline open_loop searched(const open_loop& at_most) {
     return open_loop(d);
 }
 }  // namespace detail
+
+double draw::uniform() { return random_.uniform(); }
+long long draw::below(long long n) {
+    return n > 0 ? static_cast<long long>(random_.below(static_cast<unsigned long long>(n))) : 0;
+}
+types::whole draw::length(const length_distribution& d) {
+    detail::check_length(d, "the length that is drawn", 1);
+    if (!d.file.empty() || d.kind == length_distribution::shape::trace)
+        detail::refuse({"the length that is drawn is ", detail::length_text(d),
+                        ": read files in the function itself"});
+    return detail::drawn_length(d, random_, 1);
+}
+
 open_loop constant(request_rate rate) {
     return detail::open_loop_of(detail::arrival_kind::constant, rate.per_second);
 }
@@ -56,3 +74,4 @@ open_loop steps(std::initializer_list<load_step> stages) {
 
 }  // inline namespace v0
 }  // namespace llmbench
+#endif

@@ -1,5 +1,5 @@
 // the capacity that probes show
-// From the evidence alone, so that a stored search can be judged again.
+// From the measurements alone, so that a stored search can be judged again.
 #pragma once
 
 #include "api/metrics.hpp"
@@ -12,20 +12,21 @@
 #include "core/measured/repeat.hpp"
 #include "core/measured/repeat_list.hpp"
 #include "core/judging/client.hpp"
-#include "core/judging/client_bias.hpp"
-#include "core/judging/evidence.hpp"
+#include "core/judging/client_error.hpp"
+#include "core/judging/measurements.hpp"
 #include "core/judging/judge.hpp"
 #include "core/judging/numbers.hpp"
 #include "core/judging/rule.hpp"
-#include "core/judging/terms.hpp"
+#include "core/judging/judging_parameters.hpp"
 #include "core/judging/validity.hpp"
 #include "core/described/described.hpp"
 #include "core/described/verdict_text.hpp"
 #include "core/capacity/probes.hpp"
 #include "core/capacity/search.hpp"
+#include "core/capacity/trend.hpp"
 
 #include <algorithm>  // any_of, max
-#include <cmath>  // expm1, sqrt
+#include <cmath>  // expm1, fabs, sqrt
 #include <cstddef>  // ptrdiff_t
 #include <map>
 #include <optional>
@@ -38,22 +39,24 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Whether a load was tried to show something of it. What led there was chosen by what it measured,
-/// and is no evidence.
+/// Whether a probe is part of the measurements. Other loads were chosen by earlier results.
 inline bool is_to_show(probe_of part) {
     return part == probe_of::low || part == probe_of::high || part == probe_of::asked;
 }
-/// Whether what a probe says to whom it leads on may be the client's: those that show something
-/// are held against far more than this.
-inline bool is_misled(const terms& t, const repeat_data& d, const probe& p) {
+/// Whether the client may have misled the search at a probe that only leads on. The others have
+/// stricter checks.
+inline bool is_misled(const judging_parameters& t, const repeat_data& d, const probe& p) {
     if (is_to_show(p.part)) return false;
-    if (late_fraction_of(d) > most_late_fraction) return true;
-    if (!client_had_part(d) || p.over) return false;
+    const double late_after = late_after_s(t);
+    constexpr double another_load = 0.20;  // this fraction was sent late
+    if (client_lost_much(d) || late_fraction_of(d, late_after) > another_load) return true;
+    if (!client_had_part(d, late_after) || p.over) return false;
     return (worst_margin(t.objectives_held, d, timing_bound::optimistic) < 0) !=
            (worst_margin(t.objectives_held, d, timing_bound::pessimistic) < 0);
 }
-/// The probe that a repeat was, as far as it speaks for itself.
-inline probe probe_of_repeat(const evidence& e, const terms& t, const repeat_data& d) {
+/// The probe of a repeat, before it is judged.
+inline probe probe_of_repeat(const measurements& e, const judging_parameters& t,
+                             const repeat_data& d) {
     probe p;
     p.part = d.part;
     p.load = d.load;
@@ -63,20 +66,21 @@ inline probe probe_of_repeat(const evidence& e, const terms& t, const repeat_dat
     return p;
 }
 
-/// What is held against the evidence at one load.
-inline terms terms_of_a_load(terms t) {
+/// The judging parameters at one load.
+inline judging_parameters parameters_of_a_load(judging_parameters t) {
     t.slos = std::move(t.objectives_held);
     t.objectives_held.clear();
     t.day_sd = t.stored.day_sd;
     return t;
 }
-/// The evidence at one load, and which repeats it is of.
-struct load_evidence {
-    evidence seen{};
+/// The measurements at one load, and their repeats.
+struct load_measurements {
+    measurements seen{};
     std::vector<std::size_t> places{};
 };
-inline load_evidence evidence_at(const evidence& e, const terms& t, double load) {
-    load_evidence at;
+inline load_measurements measurements_at(const measurements& e, const judging_parameters& t,
+                                         double load) {
+    load_measurements at;
     static_cast<load_conditions&>(at.seen) = e;
     for (std::size_t i = 0; i < e.candidate.size(); ++i) {
         const repeat_data& d = e.candidate[i];
@@ -87,21 +91,22 @@ inline load_evidence evidence_at(const evidence& e, const terms& t, double load)
     return at;
 }
 
-/// All that the probes show.
+/// The result of all probes.
 struct found_capacity {
-    std::vector<probe> probes{};  // in their order
+    std::vector<probe> probes{};  // in order
     search_state state{};
-    std::string limiting_objective{};  // what bounds it, "" where nothing does
+    std::string limiting_objective{};  // "" if none
+    std::optional<double> trend{};     // of margins, if the server changed
 };
 
-inline std::vector<probe> probes_of(const evidence& e, const terms& t) {
-    const terms judged_by = terms_of_a_load(t);
-    std::map<double, evidence> at;
+inline std::vector<probe> probes_of(const measurements& e, const judging_parameters& t) {
+    const judging_parameters judged_by = parameters_of_a_load(t);
+    std::map<double, measurements> at;
     std::vector<probe> probes;
     for (std::size_t i = 0; i < e.candidate.size(); ++i) {
         probe p = probe_of_repeat(e, t, e.candidate[i]);
         if (is_to_show(p.part) && !p.invalid) {
-            evidence& seen = at[p.load];
+            measurements& seen = at[p.load];
             static_cast<load_conditions&>(seen) = e;
             seen.candidate.push_back(e.candidate.shared(i));
             p.shown = carried_at(seen, judged_by);
@@ -111,8 +116,9 @@ inline std::vector<probe> probes_of(const evidence& e, const terms& t) {
     return probes;
 }
 
-/// The objective that is nearest to a miss at this load, or furthest beyond it.
-inline std::string limiting_objective_at(const evidence& e, const terms& t, double load) {
+/// The objective nearest to a miss at this load, or furthest beyond it.
+inline std::string limiting_objective_at(const measurements& e, const judging_parameters& t,
+                                         double load) {
     const repeat_list here =
         e.candidate.those([&](const repeat_data& d) { return d.load == load; });
     const auto sum_of = [&](const auto& value) {
@@ -137,56 +143,60 @@ inline std::string limiting_objective_at(const evidence& e, const terms& t, doub
     return worst <= 0 && n > 0 && failed / n > errors.bound ? str(errors.what.name) : name;
 }
 
-inline found_capacity capacity_of(const evidence& e, const terms& t) {
+inline found_capacity capacity_of(const measurements& e, const judging_parameters& t) {
     found_capacity f;
     f.probes = probes_of(e, t);
     f.state = state_of(f.probes);
+    const bool led = std::any_of(f.probes.begin(), f.probes.end(),
+                                 [](const probe& p) { return !is_to_show(p.part); });
+    if (led) f.trend = trend_of(f.probes, f.state.elasticity.value_or(steepest));
+    if (f.trend) {  // an end that was shown once no longer counts
+        f.state.low = 0;
+        f.state.high = infinity;
+    }
     if (f.state.high < infinity) f.limiting_objective = limiting_objective_at(e, t, f.state.high);
     else if (f.state.low > 0) f.limiting_objective = limiting_objective_at(e, t, f.state.low);
     return f;
 }
 
-/// Whether the numbers at a load decide, whoever made them.
-inline bool is_decided(const evidence& e, const terms& t) {
+/// Whether the numbers at a load decide.
+inline bool is_decided(const measurements& e, const judging_parameters& t) {
     bool open = false;
     for (const slo& s : t.slos) {
         if (s.is_advisory) continue;
-        const verdict v = decide_evidence(e, t, s).outcome;
+        const verdict v = decide_measurements(e, t, s).outcome;
         if (v == verdict::fail) return true;
         open = open || v == verdict::inconclusive;
     }
     return !open;
 }
-/// Why what a load seems to show was the client's, and the place of its probe among the repeats.
-/// While it shows nothing more probes come anyway.
-inline std::optional<client_bias> bias_at(const evidence& e, const terms& t, double load) {
-    const load_evidence at = evidence_at(e, t, load);
+/// Why the client affects the result of a load, and the index of the repeat. An open load has more
+/// probes anyway.
+inline std::optional<client_error> client_error_at(const measurements& e,
+                                                   const judging_parameters& t, double load) {
+    const load_measurements at = measurements_at(e, t, load);
     if (at.places.size() < static_cast<std::size_t>(first_analysis)) return {};
-    const terms judged_by = terms_of_a_load(t);
+    const judging_parameters judged_by = parameters_of_a_load(t);
     if (!is_decided(at.seen, judged_by)) return {};
-    std::optional<client_bias> bias = assess(at.seen, judged_by).bias;
+    std::optional<client_error> bias = analyse(at.seen, judged_by).bias;
     if (bias) bias->repeat = at.places[bias->repeat];
     return bias;
 }
 
-/// Calls `f` with the repeats that tables and pooled numbers are of: those at one load, the highest
-/// that is shown to be carried, or else the first that was tried to show something. Where all are
-/// at one load these are the evidence itself.
+/// Calls `f` with the repeats of tables and pooled numbers: the highest load shown to be carried,
+/// or else the first measured one. For a gate of one load these are all repeats.
 template <class F>
-auto with_load_of_tables(const evidence& e, const terms& t, F&& f) {
+auto with_load_of_tables(const measurements& e, const judging_parameters& t, F&& f) {
     if (t.objectives_held.empty() || e.candidate.empty()) return f(e);
     const search_state s = state_of(probes_of(e, t));
     double load = s.low;
     for (const repeat_data& d : e.candidate)
         if (load == 0 && is_to_show(d.part)) load = d.load;
     if (load == 0) load = e.candidate.front().load;
-    evidence at;
+    measurements at;
     static_cast<load_conditions&>(at) = e;
     at.candidate = e.candidate.those([&](const repeat_data& d) { return d.load == load; });
-    at.baseline = e.baseline.those([&](const repeat_data& d) {
-        return d.load == load && d.part == probe_of::compared;
-    });
-    return f(static_cast<const evidence&>(at));
+    return f(static_cast<const measurements&>(at));
 }
 
 inline const char* to_string(carried c) {
@@ -195,9 +205,9 @@ inline const char* to_string(carried c) {
 
 // ---- verdicts
 
-/// What decides, or keeps from deciding, at one load.
-inline std::string text_at(const evidence& seen, const terms& t) {
-    const findings f = assess(seen, terms_of_a_load(t));
+/// Why a load is decided or open.
+inline std::string text_at(const measurements& seen, const judging_parameters& t) {
+    const analysis f = analyse(seen, parameters_of_a_load(t));
     if (f.on.saturated) return described(f.on.saturated);
     const decision* nearest = nullptr;
     for (const verdict v : {verdict::fail, verdict::invalid, verdict::inconclusive, verdict::pass})
@@ -230,7 +240,7 @@ inline std::string capacity_line(metric_id unit, const found_capacity& f) {
     return capacity_text(unit, f.state, f.limiting_objective) +
            printed(", %zu probes", f.probes.size());
 }
-/// What each probe was, and how far an objective that hardly depends on the load can locate it.
+/// A probe, and how well an objective that hardly depends on the load can locate the capacity.
 inline std::string probe_text(metric_id unit, const probe& p) {
     const std::string shows = p.shown == carried::holds    ? ", shown to be carried"
                               : p.shown == carried::misses ? ", shown to be too much"
@@ -241,7 +251,7 @@ inline std::string probe_text(metric_id unit, const probe& p) {
     return value_text(unit, p.load) + " (" + to_string(p.part) + "): " +
            (p.invalid ? "the client could not keep up" : margin) + shows;
 }
-/// "" where the objectives depend on the load as they should.
+/// "" if the objectives depend on the load enough.
 inline std::string flatness_text(const found_capacity& f) {
     if (!f.state.elasticity || *f.state.elasticity >= 1) return {};
     const double sd = prior_sd / std::max(*f.state.elasticity, 0.01);
@@ -257,16 +267,16 @@ inline std::string capacity_explained(metric_id unit, const found_capacity& f) {
     const std::string flat = flatness_text(f);
     return t + (flat.empty() ? "" : "\n  " + flat);
 }
-/// Why what was measured at a load is none, "" where it is something: answers that are no answers,
-/// a stream that is none. What a load does to a server is no such thing.
-inline std::string invalid_at_a_load(const evidence& e, const terms& t) {
-    const terms judged_by = terms_of_a_load(t);
+/// Why measurements at a load are invalid, "" if valid: unusable answers or a buffered stream.
+/// Overload is not one of these.
+inline std::string invalid_at_a_load(const measurements& e, const judging_parameters& t) {
+    const judging_parameters judged_by = parameters_of_a_load(t);
     std::set<double> seen;
     for (const repeat_data& d : e.candidate) {
         if (!is_to_show(d.part) || !seen.insert(d.load).second) continue;
-        const load_evidence at = evidence_at(e, t, d.load);
+        const load_measurements at = measurements_at(e, t, d.load);
         if (at.places.size() < static_cast<std::size_t>(first_analysis)) continue;
-        const findings f = assess(at.seen, judged_by);
+        const analysis f = analyse(at.seen, judged_by);
         if (f.on.saturated || f.on.invalid || f.bias) continue;
         for (const decision& v : f.verdicts)
             if (v.outcome == verdict::invalid && !v.what.is_advisory)
@@ -274,20 +284,32 @@ inline std::string invalid_at_a_load(const evidence& e, const terms& t) {
     }
     return {};
 }
-/// Why a search says nothing, "" where it says something.
-inline std::string fault_of_search(const evidence& e, const terms& t, const found_capacity& f) {
+/// "the server became slower while it was searched: ...", "" if it did not change.
+inline std::string trend_text(const found_capacity& f) {
+    if (!f.trend) return {};
+    const bool slower = *f.trend > 0;
+    return printed("the server became %s while it was searched: at equal loads what its "
+                   "objectives limit %s by %.0f %% from the first probe to the last, so it has no "
+                   "one capacity",
+                   slower ? "slower" : "faster", slower ? "worsened" : "improved",
+                   100 * std::fabs(std::expm1(*f.trend)));
+}
+/// Why a search is invalid, "" if valid.
+inline std::string fault_of_search(const measurements& e, const judging_parameters& t,
+                                   const found_capacity& f) {
     for (const std::string& why : {described(fault_of_gate(e)), invalid_at_a_load(e, t)})
         if (!why.empty()) return why;
+    if (f.trend) return trend_text(f);
     if (!f.state.monotone()) return "not monotone: a load is shown to be carried above one that is "
                                     "shown to be too much";
     return client_gave_up(f.probes) ? client_gave_up_text : "";
 }
 
-inline decision capacity_verdict(const evidence& e, const terms& t, const grounds& g,
-                                 const found_capacity& f, const slo& s) {
+inline decision capacity_verdict(const measurements& e, const judging_parameters& t,
+                                 const validity_checks& g, const found_capacity& f, const slo& s) {
     decision v = undecided(s);
-    v.limit = s.factor > 0 ? s.factor : s.bound;
-    const double asked = asked_load(s, t.stored.carried);
+    v.limit = s.bound;
+    const double asked = s.bound;
     const bool led = std::any_of(f.probes.begin(), f.probes.end(),
                                  [](const probe& p) { return !is_to_show(p.part); });
     v.estimate = {led ? f.state.capacity.value_or(not_a_number) : not_a_number, f.state.low,
@@ -295,15 +317,14 @@ inline decision capacity_verdict(const evidence& e, const terms& t, const ground
     v.counted_in = verdict_unit::probe;
     v.decided_by = verdict_method::loads;
     for (const probe& p : f.probes) {
-        v.margins.push_back({run_arm::candidate, p.load, p.margin});
+        v.margins.push_back({p.load, p.margin});
         v.repeats += is_to_show(p.part) && p.load == asked && !p.invalid;
     }
-    const load_evidence at = evidence_at(e, t, asked);
+    const load_measurements at = measurements_at(e, t, asked);
     v.requests = measured_requests(at.seen, at.seen.candidate.size());
     const cause stopped = with_text(because::stopped, e.stopped);
     if (f.probes.empty() && stopped) return decided(v, verdict::inconclusive, stopped);
     if (g.invalid) return decided(v, verdict::invalid, g.invalid);
-    if (!(asked > 0)) return decided(v, verdict::inconclusive, {because::baseline_unknown});
     if (!f.state.monotone())
         return decided(v, verdict::invalid, {because::not_monotone, {f.state.low, f.state.high}});
     if (f.state.low >= asked) v.outcome = verdict::pass;
@@ -315,6 +336,48 @@ inline decision capacity_verdict(const evidence& e, const terms& t, const ground
     if (v.outcome == verdict::inconclusive && stopped) v.why.push_back(stopped);
     if (cause here = with_text(because::reported, v.at_the_load)) v.why.push_back(std::move(here));
     return v;
+}
+
+// ---- gates of one load and searches
+
+/// The client's conduct over all probes. A probe that overloaded the client shows nothing, and
+/// matters only if no other probe shows anything.
+inline own_check check_of_search(const measurements& e, const judging_parameters& t, own_check c) {
+    c.asked_rate = c.achieved_rate = 0;  // differs by load
+    bool any = false;
+    cause last;
+    for_each_repeat(e, [&](const repeat_data& d) {
+        any = any || !probe_of_repeat(e, t, d).invalid;
+        if (cause why = self_check_of(e, d).why) last = std::move(why);
+    });
+    c.why = any ? cause{} : std::move(last);
+    c.ok = !c.why;
+    return c;
+}
+
+/// Analyses a gate of one load or a search.
+inline analysis analyse_loads(const measurements& e, const judging_parameters& t) {
+    if (t.objectives_held.empty()) return analyse(e, t);
+    analysis f;
+    f.on = validity_checks_of(e);
+    f.on.saturated = {};  // part of the search
+    f.on.self_check = check_of_search(e, t, f.on.self_check);
+    const found_capacity found = capacity_of(e, t);
+    for (const slo& s : t.slos) f.verdicts.push_back(capacity_verdict(e, t, f.on, found, s));
+    return f;
+}
+
+/// The verdict on one more SLO, as if the gate had it, too. A search judges only capacities, unless
+/// all of it was at one load.
+inline decision judged_also_of_loads(const measurements& e, const judging_parameters& t,
+                                     const slo& s) {
+    if (t.objectives_held.empty()) return judged_also(e, t, s);
+    if (is_capacity(s.what.metric))
+        return capacity_verdict(e, t, validity_checks_of(e), capacity_of(e, t), s);
+    for (const repeat_data& d : e.candidate)
+        if (d.load != e.candidate.front().load)
+            return decided(undecided(s), verdict::invalid, {because::several_loads});
+    return judged_also(e, parameters_of_a_load(t), s);
 }
 
 }  // namespace detail

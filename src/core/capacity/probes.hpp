@@ -1,4 +1,4 @@
-// what probes say of a load
+// the result of single probes
 #pragma once
 
 #include "api/slo.hpp"
@@ -8,12 +8,12 @@
 #include "core/measured/metrics.hpp"
 #include "core/measured/timing_bounds.hpp"
 #include "core/measured/repeat.hpp"
-#include "core/judging/evidence.hpp"
+#include "core/judging/measurements.hpp"
 #include "core/judging/judge.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/judging/rule.hpp"
 #include "core/judging/saturation.hpp"
-#include "core/judging/terms.hpp"
+#include "core/judging/judging_parameters.hpp"
 #include "core/capacity/search.hpp"
 
 #include <algorithm>  // all_of, clamp, max, none_of
@@ -24,8 +24,8 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// How far from its limit a statistic is on the side of a miss: the log of their ratio, of
-/// fractions the difference of their logits. Below 0 it holds the limit.
+/// The log ratio of a statistic to its limit, for fractions the difference of logits. It is
+/// positive on the side of a miss.
 inline double margin_of(const slo& s, const repeat_data& d,
                         timing_bound how = timing_bound::measured) {
     const double value = evaluate(s.what, d, how);
@@ -39,7 +39,7 @@ inline double margin_of(const slo& s, const repeat_data& d,
     };
     return sign * (logit(value) - logit(s.bound));
 }
-/// Of the objective that is nearest to a miss, or furthest beyond it.
+/// The margin of the objective nearest to a miss, or furthest beyond it.
 inline double worst_margin(const std::vector<slo>& slos, const repeat_data& d,
                            timing_bound how = timing_bound::measured) {
     double worst = -infinity;
@@ -50,43 +50,36 @@ inline double worst_margin(const std::vector<slo>& slos, const repeat_data& d,
 inline bool is_all_failed(const repeat_data& d) {
     return std::none_of(d.records.begin(), d.records.end(), is_pooled);
 }
-/// The load outgrew the server, or left nothing of it.
+/// Whether the load exceeded the server, or all requests failed.
 inline bool is_over(const repeat_data& d, double arrival_cv2) {
     return is_all_failed(d) ||
            (!std::isnan(arrival_cv2) && oversaturation_of(d, arrival_cv2));
 }
 
-/// The load that an objective asks for, 0 where the baseline's is not known.
-inline double asked_load(const slo& s, double baseline_carries) {
-    if (s.factor == 0) return s.bound;
-    const double load = s.factor * baseline_carries;
-    return s.what.metric == metric_id::capacity_in_users ? rounded_up(load) : load;
-}
-
-/// How sure either end of an interval must be: 2.5 % that a load which misses is shown to hold its
-/// objectives, and 2.5 % that one which holds them is shown to miss any.
+/// The error levels of either end: 2.5 % for a load that misses and is shown to hold, and 2.5 % for
+/// the reverse.
 inline judging_options options_of_an_end() {
     judging_options o;
     o.false_pass = o.false_fail = fraction(0.025);
     return o;
 }
-/// How sure a load must be shown to hold all of these, or to miss any. It holds them if it holds
-/// each; it misses if it misses one, the guard on errors among them.
+/// The rule for a load. It holds if each objective holds, and misses if one misses, including the
+/// guard on errors.
 inline judging_rule rule_of_a_load(judging_options o, const std::vector<slo>& objectives_held,
                                    int most = last_analysis) {
     double blocking = 1;  // the guard
     for (const slo& s : objectives_held) blocking += !s.is_advisory;
     o.false_fail = fraction(o.false_fail.value / blocking);
     o.holm = false;
-    judging_rule r = rule_of(o, replayed, first_analysis, std::max(most, last_analysis));
-    r.trusts_belief = true;  // a search measures many loads, each of them twice at least
+    judging_rule r = rule_of(o, first_analysis, std::max(most, last_analysis));
+    r.trusts_belief = true;  // a search measures many loads at least twice
     return r;
 }
 
-/// What all the evidence at one load shows of it.
-inline carried carried_at(const evidence& e, const terms& t) {
+/// The result of all measurements at one load.
+inline carried carried_at(const measurements& e, const judging_parameters& t) {
     if (e.candidate.size() < static_cast<std::size_t>(first_analysis)) return carried::open;
-    const findings f = assess(e, t);
+    const analysis f = analyse(e, t);
     const bool all_failed = std::all_of(e.candidate.begin(), e.candidate.end(), is_all_failed);
     if (all_failed || f.on.saturated) return carried::misses;
     bool holds = true;

@@ -1,7 +1,7 @@
 // the search for a capacity
-// Bracket, refine, show. Which load is tried next follows from the probes so far and nothing else,
-// so a stored search can be done again. Only probes of the last part are evidence, each for the
-// load that it was run at: those that led there were chosen by what they measured.
+// Bracket, refine, show. The next load depends only on earlier probes, so a stored search can be
+// repeated. Only probes of the last part are judged, at their own load: the others were chosen by
+// earlier results.
 #pragma once
 
 #include "core/base/statistics.hpp"
@@ -20,63 +20,63 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// What is shown of a load by all the evidence at it.
+/// The result at a load.
 enum class carried : unsigned char { open, holds, misses };
 
 /// One run of the scenario at one load.
 struct probe {
     probe_of part = probe_of::bracket;
     double load = 0;     // requests/s or users
-    double margin = 0;   // the worst log(statistic/limit) of its objectives: below 0 it holds them
-    bool over = false;   // the load outgrew the server: a miss without a size
-    bool invalid = false;  // the client did not keep up: it says nothing
-    carried shown = carried::open;  // of this load, with the probes of the same part before it
+    double margin = 0;   // the worst log(statistic/limit); below 0 all objectives hold
+    bool over = false;   // the load exceeded the server: a miss without a size
+    bool invalid = false;  // the client did not keep up, so it shows nothing
+    carried shown = carried::open;  // with all earlier probes of the same part at this load
 };
 
-/// What is searched, and how far one goes for it.
-struct search_terms {
+/// The limits of a search.
+struct search_parameters {
     double start = 1;      // the first load
     double least = 1e-3, most = 1e6;  // up_to(most)
     bool whole = false;    // users
-    double believed_sd = prior_sd;  // of a margin, from probe to probe
-    int most_probes = 16;
+    double believed_sd = prior_sd;  // prior sd of a margin between probes
+    int max_probes = 16;
 };
 
-/// Where a search stands.
+/// The state of a search.
 struct search_state {
     double low = 0;           // the highest load shown to hold its objectives, 0: none
     double high = infinity;   // the lowest shown to miss one
-    std::optional<double> capacity{};    // the estimate by all the probes; no evidence
+    std::optional<double> capacity{};    // estimate by all probes, not judged
     std::optional<double> elasticity{};  // d margin / d log load there
     bool monotone() const { return low < high; }
 };
 
-/// The next load to try, or why there is none.
+/// The next load, or why there is none.
 struct search_step {
     probe_of part = probe_of::bracket;
     double load = 0;
     std::string done{};
 };
 
-// ---- what probes say without being evidence
+// ---- probes that are not judged
 
 inline bool looks_missed(const probe& p) { return p.over || p.margin >= 0; }
-inline bool is_evidence(const probe& p) {
+inline bool is_measurement(const probe& p) {
     return p.part == probe_of::low || p.part == probe_of::high;
 }
 inline bool has_size(const probe& p) {
     return !p.invalid && !p.over && std::isfinite(p.margin);
 }
-/// The client had too great a part in two probes in a row: there are no more.
+/// Whether the client affected two probes in a row. Then the search stops.
 inline bool client_gave_up(const std::vector<probe>& probes) {
     const std::size_t n = probes.size();
     return n > 1 && probes[n - 1].invalid && probes[n - 2].invalid;
 }
 inline constexpr const char* client_gave_up_text = "the client could not keep up twice in a row";
-inline std::vector<probe> without_evidence(const std::vector<probe>& probes) {
+inline std::vector<probe> without_measurements(const std::vector<probe>& probes) {
     std::vector<probe> out;
     for (const probe& p : probes)
-        if (!is_evidence(p) && !p.invalid) out.push_back(p);
+        if (!is_measurement(p) && !p.invalid) out.push_back(p);
     return out;
 }
 
@@ -97,15 +97,15 @@ inline bracket bracket_of(const std::vector<probe>& probes) {
     return b;
 }
 
-/// What margins look like over the log of the load: means of the probes at a load, pooled with
-/// neighbours that noise has put in the wrong order (Ayer and others 1955), joined by straight
-/// lines. One line through all would be far off: the curve of a knee is flat, then steep.
+/// Margins over the log of the load: means per load, pooled with neighbours in the wrong order
+/// (Ayer and others 1955), joined by lines. One line for all would fit badly: at a knee the curve
+/// is flat, then steep.
 struct margin_curve {
     struct knot {
         double x = 0, y = 0, n = 0;
     };
     std::vector<knot> knots{};
-    /// The log load where it crosses y, not far beyond its ends.
+    /// The log load where the curve crosses y, close to its ends.
     double crosses(double y) const {
         if (knots.size() == 1) return knots[0].x;
         std::size_t i = 1;
@@ -115,14 +115,14 @@ struct margin_curve {
                           knots.back().x + 0.5);
     }
 };
-// What stands for a margin without a size: the statistic at 4.5 times its limit, or far below.
+// Margins without a size: the statistic at 4.5 times its limit, or far below it.
 inline constexpr double margin_of_an_over = 1.5, margin_of_nothing = -3;
 
 inline margin_curve curve_of(const std::vector<probe>& probes) {
     std::vector<probe> sorted;
     for (const probe& p : probes)
         if (!p.invalid) sorted.push_back(p);
-    // Those of one load in any order: their mean is taken.
+    // Any order within a load will do, since their mean is taken.
     std::sort(sorted.begin(), sorted.end(), [](const probe& a, const probe& b) {
         return a.load != b.load ? a.load < b.load : a.margin < b.margin;
     });
@@ -149,14 +149,14 @@ inline margin_curve curve_of(const std::vector<probe>& probes) {
     return {up};
 }
 
-/// What the evidence shows, of whichever part it is, and what all probes make likely.
+/// Results shown by any part, and estimates by all probes.
 inline search_state state_of(const std::vector<probe>& probes) {
     search_state s;
     for (const probe& p : probes) {
         if (p.shown == carried::holds) s.low = std::max(s.low, p.load);
         if (p.shown == carried::misses) s.high = std::min(s.high, p.load);
     }
-    const std::vector<probe> before = without_evidence(probes);
+    const std::vector<probe> before = without_measurements(probes);
     if (!bracket_of(before).is_closed()) return s;
     const margin_curve c = curve_of(probes);
     s.capacity = std::exp(c.crosses(0));
@@ -164,25 +164,24 @@ inline search_state state_of(const std::vector<probe>& probes) {
     return s;
 }
 
-inline double in_range(const search_terms& t, probe_of part, double load) {
+inline double in_range(const search_parameters& t, probe_of part, double load) {
     if (t.whole) load = part == probe_of::high ? rounded_up(load) : rounded_down(load);
     return std::clamp(load, t.whole ? std::max(1.0, t.least) : t.least, t.most);
 }
-/// The same, and another load than the last where users are counted.
-inline double moved_from(double last, const search_terms& t, probe_of part, double load) {
+/// The load within range; a number of users differs from the last one.
+inline double moved_from(double last, const search_parameters& t, probe_of part, double load) {
     const double next = in_range(t, part, load);
     return t.whole && next == last ? in_range(t, part, last + (load < last ? -1 : 1)) : next;
 }
 
 // ---- bracket and refine
 
-// No step up is larger: a load far beyond the capacity takes long to drain, and may leave a server
-// other than it found it.
+// A load far beyond the capacity takes long to drain and may change the server.
 inline constexpr double step_up = 2, largest_step_down = 4;
 
-/// Outwards of what was tried, until a load holds and one misses. A line through the last two
-/// margins lies above a curve that bends upwards, so that its root is a bound of the capacity.
-inline double outwards_of(const search_terms& t, const std::vector<probe>& before,
+/// The next load outwards, until a load holds and one misses. The line through the last two margins
+/// is above a curve that bends upwards, so its root is a bound.
+inline double outwards_of(const search_parameters& t, const std::vector<probe>& before,
                           const bracket& b) {
     if (!b.holds) {
         const double step = 1 + 0.5 * static_cast<double>(before.size());
@@ -196,16 +195,16 @@ inline double outwards_of(const search_terms& t, const std::vector<probe>& befor
     return moved_from(b.holds->load, t, probe_of::bracket, next);
 }
 
-inline constexpr int least_refined = 1, most_refined = 3;
+inline constexpr int least_refined = 1, max_refined = 3;
 inline constexpr double narrow_bracket = 1.25;
 
-/// Whether the ends of a bracket are near enough for evidence.
-inline bool is_refined(const search_terms& t, const bracket& b, int refined) {
+/// Whether a bracket is narrow enough to measure its ends.
+inline bool is_refined(const search_parameters& t, const bracket& b, int refined) {
     if (t.whole && b.misses->load - b.holds->load <= 1) return true;
-    return refined >= most_refined || (refined >= least_refined && b.ratio() <= narrow_bracket);
+    return refined >= max_refined || (refined >= least_refined && b.ratio() <= narrow_bracket);
 }
-/// Inside a bracket: where its margins put the root, but never nearer to the load that holds, for
-/// the root of a curve that bends upwards is above that of its chord.
+/// The load inside a bracket at the root of its margins, at least the middle: the root of a curve
+/// that bends upwards is above that of its chord.
 inline double interpolated(const bracket& b) {
     double fraction = 0.5;
     if (has_size(*b.misses) && has_size(*b.holds))
@@ -215,12 +214,11 @@ inline double interpolated(const bracket& b) {
 
 // ---- show
 
-/// One end of the interval, as its evidence is judged: the scores of rule_of_a_load, the first look
-/// that can show it.
+/// One end of the interval: the scores of rule_of_a_load, and the first analysis that can show it.
 struct end_facts {
     double outwards, z;
     int first;
-    double spare;  // standard errors of a mean that its distance has to spare
+    double spare;  // spare distance in standard errors of a mean
 };
 // Beyond a knee a chord overstates the margin, so the upper end has more to spare.
 inline constexpr end_facts low_end{-1, 2.413, first_analysis, 1};
@@ -229,14 +227,13 @@ inline const end_facts& facts_of(probe_of part) {
     return part == probe_of::low ? low_end : high_end;
 }
 
-// A machine whose speed differs from probe to probe by this much moves the whole curve.
+// Speed differences between probes shift the whole curve.
 inline constexpr double believed_wander = 0.0125;
 inline constexpr double wander_df = 4, steepest = 20;
 
-/// How much a margin is believed to differ from probe to probe where the curve has this slope,
-/// moderated by what the evidence of this end spread by around the means of its loads.
-inline double spread_near(const search_terms& t, const std::vector<probe>& probes, probe_of part,
-                          double slope) {
+/// The prior sd of a margin at this slope, moderated by the spread of this end's probes.
+inline double spread_near(const search_parameters& t, const std::vector<probe>& probes,
+                          probe_of part, double slope) {
     const double moved = believed_wander * std::min(slope, steepest);
     double df = wander_df, squares = df * (t.believed_sd * t.believed_sd + moved * moved);
     std::vector<double> here;
@@ -258,17 +255,17 @@ inline double spread_near(const search_terms& t, const std::vector<probe>& probe
     return std::sqrt(squares / df);
 }
 
-/// How far from 0 the mean of n margins that spread by sd must be for the rule to show it.
-inline double reach_of(const search_terms& t, double n, double sd, double z) {
+/// How far from 0 the mean of n margins must be for the rule to show it.
+inline double reach_of(const search_parameters& t, double n, double sd, double z) {
     const interim_analysis l = moderated_analysis(0, (n - 1) * sd * sd, n - 1, t.believed_sd);
     return student_t_quantile(normal_cdf(z), l.df) * l.sd / std::sqrt(n);
 }
 
-/// Loads that an end was tried at, in order, and what came of the last of them.
+/// Loads that were tried for an end, in order, and the last result.
 struct tried_end {
     std::vector<double> loads{};
-    std::vector<double> margins{};  // those that have a size
-    int times = 0, all = 0;         // at the last of the loads, and at all
+    std::vector<double> margins{};  // of probes with a size
+    int times = 0, all = 0;         // at the last load, at all loads
     carried shown = carried::open;
 };
 inline tried_end tried(const std::vector<probe>& probes, probe_of part) {
@@ -288,17 +285,17 @@ inline tried_end tried(const std::vector<probe>& probes, probe_of part) {
     return e;
 }
 
-/// An end at a distance at which a number of probes will mostly show it.
+/// An end at a distance where some number of probes will mostly show it.
 struct end_place {
     double load = 0, slope = 0, sd = 0, reach = 0;
 };
-inline constexpr double wanted_ratio = 1.094;  // of the ends: no probes are spent on a narrower one
+inline constexpr double wanted_ratio = 1.094;  // of the ends; narrower ones cost no probes
 inline constexpr double least_step = 0.015, largest_step = 0.5;  // of log load
-inline constexpr double spare_of_a_step = 2;  // more standard errors with each load that was tried
+inline constexpr double spare_of_a_step = 2;  // extra standard errors per tried load
 inline constexpr int spare_probes = 3;
 
-/// By the fewest probes that show it as near as is wanted, or else by as many as it can be given.
-inline end_place end_place_of(const search_terms& t, const std::vector<probe>& probes,
+/// The place that the fewest probes show at the wanted distance, else with as many as are left.
+inline end_place end_place_of(const search_parameters& t, const std::vector<probe>& probes,
                               probe_of part, int left, std::size_t steps = 0) {
     const end_facts& f = facts_of(part);
     const margin_curve c = curve_of(probes);
@@ -309,7 +306,7 @@ inline end_place end_place_of(const search_terms& t, const std::vector<probe>& p
     for (int n = f.first;; ++n) {
         e.sd = t.believed_sd;
         double d = 0;
-        for (int i = 0; i < 4; ++i) {  // the spread depends on the slope, the slope on the place
+        for (int i = 0; i < 4; ++i) {  // spread and place depend on each other
             e.reach = reach_of(t, n, e.sd, f.z) + spare * e.sd / std::sqrt(n);
             d = std::clamp(f.outwards * (c.crosses(f.outwards * e.reach) - root), 0.005,
                            largest_step);
@@ -321,14 +318,14 @@ inline end_place end_place_of(const search_terms& t, const std::vector<probe>& p
     }
 }
 
-/// How likely an end is to be shown where it was last tried.
-inline double chance_of(const search_terms& t, const tried_end& mine, const end_place& place,
+/// The chance that an end is shown where it was last tried.
+inline double chance_of(const search_parameters& t, const tried_end& mine, const end_place& place,
                         probe_of part, int left) {
     const end_facts& f = facts_of(part);
     if (mine.shown != carried::open || mine.times >= last_analysis || mine.times + left < f.first)
         return 0;
     if (mine.margins.size() < static_cast<std::size_t>(mine.times))
-        return part == probe_of::high;  // the load outgrew the server
+        return part == probe_of::high;  // the load exceeded the server
     const double n = mine.times, most = std::min<double>(last_analysis, n + left);
     const double short_of = reach_of(t, most, place.sd, f.z) - f.outwards * mean_of(mine.margins);
     return normal_cdf(-short_of / (place.sd * std::sqrt(1 / n - 1 / most)));
@@ -336,9 +333,10 @@ inline double chance_of(const search_terms& t, const tried_end& mine, const end_
 inline constexpr double hopeless_at_first = 0.1, hopeless = 0.35, hopeless_at_last = 0.7;
 inline constexpr double hopeless_inside = 0.5;
 
-/// The load at which an end that is not shown is tried next; nothing where it cannot be.
-inline std::optional<double> next_of_end(const search_terms& t, const std::vector<probe>& probes,
-                                         const search_state& s, probe_of part, int left) {
+/// The next load for an end that is not shown, nothing if there is none.
+inline std::optional<double> next_of_end(const search_parameters& t,
+                                         const std::vector<probe>& probes, const search_state& s,
+                                         probe_of part, int left) {
     const end_facts& f = facts_of(part);
     const bool is_low = part == probe_of::low;
     if (is_low ? s.low > 0 : s.high < infinity) return std::nullopt;
@@ -354,14 +352,14 @@ inline std::optional<double> next_of_end(const search_terms& t, const std::vecto
                               : last_chance           ? hopeless_at_last
                                                       : hopeless;
         if (chance_of(t, mine, place, part, left) > enough) return last;
-        // Further out, and beyond what shows that it was on the wrong side of the capacity.
+        // Further out, and beyond loads on the wrong side of the capacity.
         const double from = is_low ? std::min(last, s.high) : std::max(last, s.low);
         double step = f.outwards * std::log(place.load / from);
         if (from == last && !mine.margins.empty())
             step = std::max(step, (place.reach - f.outwards * mean_of(mine.margins)) / place.slope);
         step = std::clamp(step, least_step, largest_step);
         next = moved_from(last, t, part, from * std::exp(f.outwards * step));
-        if (*next == last) return std::nullopt;  // there is no load beyond it
+        if (*next == last) return std::nullopt;  // no load beyond it
     }
     if (left < f.first) return std::nullopt;
     return next;
@@ -369,11 +367,12 @@ inline std::optional<double> next_of_end(const search_terms& t, const std::vecto
 
 inline constexpr double least_gain = 0.03;  // of log load
 
-/// The load at which an end that is shown is tried further in, while probes are left. What is shown
-/// stays so, and the level is not divided: to be wrong further in takes a false verdict there, to
-/// which one comes only by way of ends that are right.
-inline std::optional<double> further_in(const search_terms& t, const std::vector<probe>& probes,
-                                        const search_state& s, probe_of part, int left) {
+/// The next load further in for an end that is shown, while probes are left. The earlier result
+/// stays, and the level is not divided: an error further in needs a false verdict there, after
+/// correct ones.
+inline std::optional<double> further_in(const search_parameters& t,
+                                        const std::vector<probe>& probes, const search_state& s,
+                                        probe_of part, int left) {
     const end_facts& f = facts_of(part);
     if (!s.monotone() || s.high <= wanted_ratio * s.low) return std::nullopt;
     const double end = part == probe_of::low ? s.low : s.high;
@@ -391,15 +390,15 @@ inline std::optional<double> further_in(const search_terms& t, const std::vector
     return next;
 }
 
-/// Evidence where both ends were found likely.
-inline search_step next_evidence(const search_terms& t, const std::vector<probe>& probes,
+/// Measures the ends where they are likely.
+inline search_step next_measurement(const search_parameters& t, const std::vector<probe>& probes,
                                  const search_state& s, int left) {
     const tried_end low = tried(probes, probe_of::low), high = tried(probes, probe_of::high);
     const auto next_low = next_of_end(t, probes, s, probe_of::low, left);
     const auto next_high = next_of_end(t, probes, s, probe_of::high, left);
     if (next_low && next_high) {
-        // In turns, so that a drift of the server does not look like a load; where probes are left
-        // for one end alone, for the one that needs fewer.
+        // Alternates, so that a server's drift does not look like a load. If probes suffice for one
+        // end only, it is the one that needs fewer.
         const auto needed = [](const tried_end& e, double load, probe_of part) {
             const bool goes_on = !e.loads.empty() && e.loads.back() == load;
             return std::max(1, facts_of(part).first - (goes_on ? e.times : 0));
@@ -414,7 +413,7 @@ inline search_step next_evidence(const search_terms& t, const std::vector<probe>
     if (next_low) return {probe_of::low, *next_low, {}};
     if (next_high) return {probe_of::high, *next_high, {}};
     if (s.low == 0 || s.high == infinity)
-        return {{}, 0, printed("an end could not be shown with %d probes", t.most_probes)};
+        return {{}, 0, printed("an end could not be shown with %d probes", t.max_probes)};
     const bool high_is_wider = s.high / *s.capacity > *s.capacity / s.low;
     for (const bool is_high : {high_is_wider, !high_is_wider}) {
         const probe_of part = is_high ? probe_of::high : probe_of::low;
@@ -423,18 +422,18 @@ inline search_step next_evidence(const search_terms& t, const std::vector<probe>
     return {{}, 0, "both ends are shown"};
 }
 
-/// What to try next.
-inline search_step next_step(const search_terms& t, const std::vector<probe>& probes) {
+/// Returns the next step.
+inline search_step next_step(const search_parameters& t, const std::vector<probe>& probes) {
     const search_state s = state_of(probes);
-    const int left = t.most_probes - static_cast<int>(probes.size());
+    const int left = t.max_probes - static_cast<int>(probes.size());
     if (left <= 0)
         return {{}, 0, s.low > 0 && s.high < infinity
                            ? "both ends are shown"
-                           : printed("%d probes are spent", t.most_probes)};
+                           : printed("%d probes are spent", t.max_probes)};
     if (client_gave_up(probes)) return {{}, 0, client_gave_up_text};
     if (!probes.empty() && probes.back().invalid)
         return {probes.back().part, probes.back().load, {}};
-    const std::vector<probe> before = without_evidence(probes);
+    const std::vector<probe> before = without_measurements(probes);
     if (before.empty()) return {probe_of::bracket, in_range(t, probe_of::bracket, t.start), {}};
     const bracket b = bracket_of(before);
     if (b.is_closed()) {
@@ -443,11 +442,11 @@ inline search_step next_step(const search_terms& t, const std::vector<probe>& pr
         const double next = in_range(t, probe_of::refine, interpolated(b));
         if (!is_refined(t, b, refined) && next > b.holds->load && next < b.misses->load)
             return {probe_of::refine, next, {}};
-        return next_evidence(t, probes, s, left);
+        return next_measurement(t, probes, s, left);
     }
     const double next = outwards_of(t, before, b);
     if (next != (b.holds ? b.holds : b.misses)->load) return {probe_of::bracket, next, {}};
-    // All loads that may be tried look alike: only one end can be shown.
+    // All allowed loads look alike, so only one end can be shown.
     const probe_of part = b.holds ? probe_of::low : probe_of::high;
     const tried_end mine = tried(probes, part);
     if (mine.shown == (b.holds ? carried::holds : carried::misses))

@@ -1,4 +1,4 @@
-// a load that is searched
+// capacity searches as scenarios
 #pragma once
 
 #include "api/metrics.hpp"
@@ -14,7 +14,6 @@
 #include "core/judging/samples.hpp"
 #include "core/capacity/found.hpp"
 #include "core/capacity/probes.hpp"
-#include "core/capacity/relative.hpp"
 #include "core/capacity/search.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
@@ -33,7 +32,7 @@ namespace detail {
 
 inline bool is_of_capacity(const slo& s) { return is_capacity(s.what.metric); }
 
-/// Where no load is searched, nothing can be said of a capacity.
+/// Refuses capacity objectives without a search.
 inline void check_no_search(const scenario& s, const arrival_data& a, scenario_use use) {
     const std::string given = "arrivals is " + arrival_text(a) + ", one load: ";
     const char* cure = is_counted_in_users(a) ? "closed_loop(up_to(256)), for one"
@@ -46,26 +45,23 @@ inline void check_no_search(const scenario& s, const arrival_data& a, scenario_u
                     "a capacity is that of a load of up_to(...): ", cure});
 }
 
-/// What of a scenario does not go with a load that is searched.
+/// Refuses scenarios that cannot be searched.
 inline void check_search(const scenario& s, scenario_use use) {
     const arrival_data& a = s.arrivals.data();
     const std::string given = "arrivals is " + arrival_text(a) + ": ";
     if (use == scenario_use::measure)
         refuse({given, "run() measures one load, use find_capacity() or a gate()"});
-    if (s.traffic != replayed)
-        refuse({given, "a capacity is that of replayed traffic, and traffic is fresh"});
     if (a.max_in_flight != 0)
         refuse({given, "with so many in flight at most, a load above that never reaches the "
                        "server: leave max_in_flight out"});
     int capacities = 0;
-    bool has_other = false, is_relative = false;
+    bool has_other = false;
     for (const slo& x : s.slos) {
         const std::string why = "the SLO " + str(x.text()) + " is refused: ";
         if (!is_of_capacity(x)) {
             has_other = has_other || !x.is_advisory;
             if (x.factor != 0)
-                refuse({why, "what a load must hold has limits of its own, compare capacities: "
-                             "capacity >= 0.95 * baseline"});
+                refuse({why, "what a load must hold has limits of its own"});
             if (is_throughput(x.what.metric))
                 refuse({why,
                         is_cost(x.what.metric) ? "a cost per token falls" : "a throughput rises",
@@ -78,8 +74,6 @@ inline void check_search(const scenario& s, scenario_use use) {
             continue;
         }
         ++capacities;
-        is_relative = is_relative || x.factor != 0;
-        if (x.factor != 0) continue;
         const double most = is_counted_in_users(a) ? static_cast<double>(a.users) : a.rate;
         if (!(x.bound <= most)) refuse({why, given, "more than that is not tried"});
     }
@@ -89,46 +83,37 @@ inline void check_search(const scenario& s, scenario_use use) {
     if (capacities == 0 && use != scenario_use::find_capacity)
         refuse({given, "a gate needs an objective that decides it, capacity >= 12_rps for one; "
                        "find_capacity() only measures"});
-    const bool is_live = s.baseline.is_live();
-    if ((use != scenario_use::gate || is_live) && s.repeats != 0)
+    if (use != scenario_use::gate && s.repeats != 0)
         refuse({given, printed("repeats is %lld: a search takes as many probes as it needs",
                                static_cast<long long>(s.repeats))});
-    if (is_relative && is_live && capacities != 1)
-        refuse({given, "one capacity is compared with a live baseline's at a time: write a gate "
-                       "for each"});
-    if (!is_relative && (is_live || s.baseline.is_stored()))
-        refuse({given,
-                "the scenario has a baseline, and no objective as capacity >= 0.95 * baseline"});
+    if (s.baseline.is_live() || s.baseline.is_stored() || s.baseline.is_of_extension())
+        refuse({given, "the scenario has a baseline, and a capacity is held against none"});
 }
 
-// ---- from a scenario's plan to that of a search
+// ---- from a plan to a search
 
-/// A load is written as a capacity is.
+/// The metric with the unit of the load.
 inline metric_id load_metric(const planned_traffic& p) {
     return is_counted_in_users(p.arrivals) ? metric_id::capacity_in_users
                                            : metric_id::capacity_in_rate;
 }
 
-inline constexpr int most_probes_of_a_search = 16;
-inline constexpr int most_probes_of_a_lead = 8;  // to where the baseline breaks
+inline constexpr int max_probes_of_a_search = 16;
 inline constexpr long long requests_of_a_probe = 100;
 inline constexpr double seconds_of_a_probe = 20, lead_of_a_probe = 5;
 
-/// The loads that objectives ask for, each once.
-inline std::vector<double> asked_loads(const std::vector<slo>& slos, double baseline_carries) {
+/// The loads of objectives, without duplicates.
+inline std::vector<double> asked_loads(const std::vector<slo>& slos) {
     std::vector<double> asked;
-    for (const slo& s : slos) {
-        const double load = asked_load(s, baseline_carries);
-        if (load > 0 && std::find(asked.begin(), asked.end(), load) == asked.end())
-            asked.push_back(load);
-    }
+    for (const slo& s : slos)
+        if (std::find(asked.begin(), asked.end(), s.bound) == asked.end()) asked.push_back(s.bound);
     return asked;
 }
 
-/// Makes a search of what was planned for one load.
+/// Turns a plan for one load into a search.
 inline void become_search(planned_traffic& sent, planned_judging& judged,
                           const judging_options& judging, scenario_use use) {
-    // The loads of objectives that count are decided first.
+    // Loads of counting objectives are decided first.
     std::vector<slo> all;
     for (const bool advisory : {false, true})
         for (const slo& s : judged.slos)
@@ -139,41 +124,40 @@ inline void become_search(planned_traffic& sent, planned_judging& judged,
         sent.requests == 0 && sent.duration_s == 0 ? requests_of_a_probe : sent.requests;
     for (slo& s : all) {
         if (is_of_capacity(s)) {
-            if (s.factor != 0) s.what.metric = load_metric(sent);
             judged.slos.push_back(s);
             continue;
         }
-        least = std::max(least, least_replayed(s.what));
+        least = std::max(least, least_values_of(s.what));
         search.objectives_held.push_back(s);
     }
     sent.requests = least;
     search.to_the_interval = use == scenario_use::find_capacity;
     judged.rule = search.to_the_interval
                       ? rule_of_a_load(options_of_an_end(), search.objectives_held)
-                      : rule_of_a_load(judging, search.objectives_held, judged.most_repeats);
-    judged.most_if_noisy = 0;
-    search.asked = asked_loads(judged.slos, 0);
+                      : rule_of_a_load(judging, search.objectives_held, judged.max_repeats);
+    judged.max_if_noisy = 0;
+    search.asked = asked_loads(judged.slos);
 }
 
-// ---- which load is next
+// ---- the next load
 
-inline double most_load(const planned_traffic& p) {
+inline double max_load(const planned_traffic& p) {
     return is_counted_in_users(p.arrivals) ? static_cast<double>(p.arrivals.users)
                                            : p.arrivals.rate;
 }
 
-inline search_terms search_terms_of(const plan& p) {
-    search_terms t;
+inline search_parameters search_parameters_of(const plan& p) {
+    search_parameters t;
     t.whole = is_counted_in_users(p.sent->arrivals);
-    t.most = most_load(p);
+    t.most = max_load(p);
     t.least = t.whole ? 1 : t.most / 1000;
-    // From below: what a server is given too much of takes long to drain.
+    // Starts low, since overload takes long to drain.
     const planned_judging& j = *p.judged;
     t.start = j.search.asked.empty() ? std::max(t.least, t.most / 16) : j.search.asked[0];
-    t.most_probes = j.has_baseline ? most_probes_of_a_lead : j.most_repeats;
+    t.max_probes = j.max_repeats;
     return t;
 }
-/// Probes at the loads that objectives name, until each is decided.
+/// Probes at the loads of objectives until each is decided.
 inline search_step next_asked(const planned_judging& j, const std::vector<probe>& probes) {
     if (client_gave_up(probes)) return {{}, 0, client_gave_up_text};
     for (const double load : j.search.asked) {
@@ -184,45 +168,19 @@ inline search_step next_asked(const planned_judging& j, const std::vector<probe>
             ++valid;
             shown = x.shown;
         }
-        if (shown == carried::open && valid < j.most_repeats) return {probe_of::asked, load, {}};
+        if (shown == carried::open && valid < j.max_repeats) return {probe_of::asked, load, {}};
     }
     return {{}, 0, "all loads that were asked for are tried"};
 }
 inline search_step next_probe(const plan& p, const std::vector<probe>& probes) {
-    return p.judged->search.to_the_interval ? next_step(search_terms_of(p), probes)
+    return p.judged->search.to_the_interval ? next_step(search_parameters_of(p), probes)
                                     : next_asked(*p.judged, probes);
 }
 
-/// On which servers, the first of them first.
-struct next_on_arms : search_step {
-    std::vector<run_arm> arms{run_arm::candidate};
-};
-/// The baseline alone until it breaks, then both.
-inline next_on_arms next_compared(const plan& p, const evidence& e, const terms& t) {
-    const search_step lead = next_step(search_terms_of(p), baseline_lead(e, t));
-    if (lead.part == probe_of::bracket || lead.part == probe_of::refine)
-        if (lead.done.empty() && compared_pairs(e).empty())
-            return {lead, {run_arm::baseline}};
-    const auto terms_of_pairs = compare_terms_of(e, t, p.judged->slos[0]);
-    if (!terms_of_pairs) return {{{}, 0, "the baseline's capacity was not found"}, {}};
-    const pair_step next =
-        next_pair(*terms_of_pairs, compared_probes(e, t, timing_bound::measured));
-    const run_arm second =
-        next.first == run_arm::baseline ? run_arm::candidate : run_arm::baseline;
-    return {{probe_of::compared, next.load, next.done}, {next.first, second}};
-}
-inline next_on_arms next_probes(const plan& p, const evidence& e, const terms& t) {
-    if (p.judged->has_baseline) return next_compared(p, e, t);
-    return {next_probe(p, probes_of(e, t)), {run_arm::candidate}};
-}
-
-/// How many there are at most, a pair counted as one.
-inline int most_probes(const planned_judging& j) {
-    if (j.has_baseline)
-        return most_probes_of_a_lead +
-               compare_terms{}.most_rounds * static_cast<int>(compared_loads);
-    if (j.search.to_the_interval) return j.most_repeats;
-    return j.most_repeats * static_cast<int>(std::max<std::size_t>(1, j.search.asked.size()));
+/// The most probes of a search.
+inline int max_probes(const planned_judging& j) {
+    if (j.search.to_the_interval) return j.max_repeats;
+    return j.max_repeats * static_cast<int>(std::max<std::size_t>(1, j.search.asked.size()));
 }
 
 // ---- the plan of one probe
@@ -230,14 +188,13 @@ inline int most_probes(const planned_judging& j) {
 inline double between_requests_s(const planned_traffic& p, double load, double answer_s) {
     return (is_counted_in_users(p.arrivals) ? answer_s + mean_seconds(p.arrivals.think) : 1) / load;
 }
-/// How long the measured part of a probe is, where an answer takes so long: four answers at least,
-/// so that it is no start that is measured.
+/// Seconds of a probe's measured part: at least four answers, so that it is not only the start.
 inline double probe_seconds(const planned_traffic& p, double load, double answer_s) {
     return std::max({p.duration_s > 0 ? p.duration_s : seconds_of_a_probe, 4 * answer_s,
                      static_cast<double>(p.requests) * between_requests_s(p, load, answer_s)});
 }
-/// What is sent at one load. Its warm-up is the same load before the measured part, as long as was
-/// asked for and until the server is as full of it as it gets.
+/// The load of a probe. Its warm-up has the same load, for the time asked for and until the server
+/// is full.
 inline planned_traffic traffic_at(planned_traffic t, double load, double answer_s) {
     const double seconds = probe_seconds(t, load, answer_s);
     const double warmup_s =
@@ -265,13 +222,12 @@ inline plan at_load(const plan& p, double load, double answer_s) {
         j.search = {};
     });
 }
-/// Seconds that one repeat takes at least, of a search the first probe; 0 where only the run can
-/// tell.
+/// Least seconds of a repeat, or of a search's first probe; 0 if unknown before the run.
 inline double seconds_of_one(const plan& p) {
     if (!p.searches()) return expected_seconds(p);
-    return expected_seconds(traffic_at(p, search_terms_of(p).start, 0));
+    return expected_seconds(traffic_at(p, search_parameters_of(p).start, 0));
 }
-/// How long an answer takes, 0 where none came.
+/// The typical time of an answer, 0 without answers.
 inline double usual_answer_s(const repeat_data& d) {
     std::vector<double> took;
     for (const record& r : d.records)

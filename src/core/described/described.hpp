@@ -7,10 +7,9 @@
 #include "core/judging/calibrated.hpp"
 #include "core/judging/client.hpp"
 #include "core/judging/decision.hpp"
-#include "core/judging/ratchet.hpp"
 #include "core/judging/rule.hpp"
 #include "core/judging/scale.hpp"
-#include "core/judging/terms.hpp"
+#include "core/judging/judging_parameters.hpp"
 #include "core/judging/cross_check.hpp"
 #include "core/described/sentences.hpp"
 
@@ -22,7 +21,7 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Values as the arithmetic of a verdict lists them.
+/// Returns values as the arithmetic of a verdict lists them.
 inline std::string listed(const std::vector<double>& values) {
     std::string out;
     for (const double v : values) out += (out.empty() ? "" : ", ") + printed("%.6g", v);
@@ -37,11 +36,9 @@ inline const char* to_string(spread_of s) {
     return "as measured";
 }
 
-// ---- the method
-
 inline std::string method_text(const decision& d) {
     const bool is_relative = d.what.factor > 0;
-    const std::string against = d.nights ? printed("against %zu nights, ", (*d.nights).nights)
+    const std::string against = d.past ? "against " + d.past->against(d) + ", "
                                 : d.paired    ? "paired "
                                 : is_relative ? "against a stored run, "
                                               : "";
@@ -61,17 +58,13 @@ inline std::string method_text(const decision& d) {
     case verdict_method::moderated_t: return against + "moderated t" + noise;
     case verdict_method::noisy_t: return against + "t of noisy repeats" + noise;
     case verdict_method::t: return against + "t";
-    case verdict_method::batch_means: return "batch means t" + noise;
     case verdict_method::slices: return "t of slices";
     case verdict_method::loads: return "its objectives, load by load";
-    case verdict_method::margins: return "margins at loads a factor apart";
     }
     return {};
 }
 
-// ---- the numbers that it took
-
-/// Everything that the arithmetic of a verdict is made of, by its names, and in one line.
+/// The values that the arithmetic of a verdict uses, by their names, and the same in one line.
 struct arithmetic {
     list<named_values> inputs{};
     std::string line{};
@@ -108,11 +101,11 @@ struct arithmetic {
                             "with a variance of %.6g a run; whole runs moved with an effect of "
                             "%.3f, by Student's t %.3f for a pass and %.3f for a fail, which takes "
                             "the other's place where it is greater",
-                            c.flipping, c.most_flipping, c.flip_variance, c.run_effect,
+                            c.flipping, c.max_flipping, c.flip_variance, c.run_effect,
                             c.effect_at(l.at.pass), c.effect_at(l.at.fail));
             add("flip_variance", {c.flip_variance});
             add("questions_flipping", {c.flipping});
-            add("questions_flipping_at_most", {c.most_flipping});
+            add("questions_flipping_at_most", {c.max_flipping});
             add("design_effect_of_runs", {c.run_effect});
         }
         add("misses", {c.k});
@@ -135,28 +128,6 @@ inline void add_values(arithmetic& a, const decision& d) {
     a.line = what + " " + listed(d.values);
     a.add(what, d.values);
     a.add("limit", {d.limit});
-}
-inline void add_nights(arithmetic& a, const decision& d) {
-    if (d.repeats < 2) return;
-    const learned_history& h = *d.nights;
-    add_values(a, d);
-    a.line += "; ln distances from the limit " + listed(d.distances) +
-              printed("; %zu nights, sd %.6g (df %.3g); repeats, sd %.6g (df %.0f); level of "
-                      "%.0f nights; bounds: pass %.6g < 0, fail %.6g > 0 (t quantiles of the "
-                      "normal scores %.4f and %.4f)",
-                      h.nights, h.spread.sd, h.spread.df, std::sqrt(h.repeats.variance),
-                      h.repeats.df, h.level.nights, d.last.pass_bound, d.last.fail_bound,
-                      d.last.pass_z, d.last.fail_z);
-    a.add("log_distances", d.distances);
-    a.add("nights_sd", {h.spread.sd});
-    a.add("nights_df", {h.spread.df});
-    a.add("repeats_sd", {std::sqrt(h.repeats.variance)});
-    a.add("level", {h.level.mean});
-    a.add("level_nights", {h.level.nights});
-    if (h.given_sd > 0) a.add("given_sd", {h.given_sd});
-    a.add("standard_error", {d.last.se});
-    a.add("pass_bound", {d.last.pass_bound});
-    a.add("fail_bound", {d.last.fail_bound});
 }
 inline arithmetic arithmetic_of(const decision& d) {
     arithmetic a;
@@ -188,17 +159,7 @@ inline arithmetic arithmetic_of(const decision& d) {
         }
         a.add_analysis(d.last, d.rule);
         break;
-    case verdict_method::predictive_t: add_nights(a, d); break;
-    case verdict_method::batch_means:
-        if (d.repeats == 0) break;
-        a.line = "means of 20 batches " + listed(d.values) +
-                 printed("; run-to-run sd %.6g over %d stages", d.run_sd, d.repeats);
-        a.add("batch_means", d.values);
-        a.add("limit", {d.limit});
-        a.add("run_sd", {d.run_sd});
-        a.add("stages", {static_cast<double>(d.repeats)});
-        a.add_analysis(d.last, d.rule);
-        break;
+    case verdict_method::predictive_t: d.past->explain(a, d); break;
     case verdict_method::slices:
         if (std::isnan(d.dependence)) break;
         a.line = printed("ln of %zu slices a third, mean over the repeats: ",
@@ -209,21 +170,13 @@ inline arithmetic arithmetic_of(const decision& d) {
         a.add_analysis(d.last, d.rule);
         break;
     case verdict_method::loads:
-    case verdict_method::margins:
-        a.line = d.at_the_load;
-        for (const margin_at& m : d.margins)
-            a.add(d.decided_by == verdict_method::loads
-                      ? printed("load %.6g", m.load)
-                      : printed("%s at %.6g", to_string(m.arm), m.load),
-                  {m.margin});
+        for (const margin_at& m : d.margins) a.add(printed("load %.6g", m.load), {m.margin});
         break;
     }
     return a;
 }
 
-// ---- all of it
-
-/// Every sentence of a verdict, for every report alike.
+/// Returns a verdict with its sentences, which are the same in every report.
 inline slo_verdict described(const decision& d) {
     slo_verdict v;
     static_cast<verdict_numbers&>(v) = d;
@@ -249,7 +202,7 @@ inline self_check_t described(const own_check& c) {
     return check;
 }
 
-/// A verdict that says why it cannot say more.
+/// Returns a verdict that has a reason in place of advice.
 inline slo_verdict without_advice(slo_verdict v, verdict outcome, const std::string& reason) {
     v.outcome = outcome;
     v.reason = reason;
@@ -257,40 +210,27 @@ inline slo_verdict without_advice(slo_verdict v, verdict outcome, const std::str
     v.causes = {{sentence_of(because::reported).name, {}, {}}};
     return v;
 }
-/// What is said of an objective without a number.
+/// Returns the verdict on an objective that has no measured value.
 inline slo_verdict said_of(const slo& s, verdict outcome, const std::string& reason) {
     return without_advice(described(undecided(s)), outcome, reason);
 }
 
-// ---- beside verdicts
-
-/// The limit that a calibration suggests, "" where it suggests none.
+/// Returns the limit that a calibration suggests, "" if it suggests none.
 inline std::string suggestion_of(const calibrated& c) {
     return std::isnan(c.to_write) ? "" : limit_to_write(c.what, c.to_write);
 }
 
-/// All limits of a gate that have room, in one line: "mean(tpot) <= 25 ms would pass a regression
-/// of 41 %, and <= 19 ms would seldom be inconclusive"; "" where they are as close as their noise
-/// lets them be.
-template <class Verdicts>
-std::string ratchet_text(const terms& t, const Verdicts& verdicts) {
-    std::string line;
-    for (const verdict_numbers& v : verdicts)
-        if (const auto easy = too_easy(t, v))
-            line += (line.empty() ? "Limits with room: " : "; ") + str(easy->what.text()) +
-                    printed(" would pass a regression of %.0f %%, and ", easy->slips * 100) +
-                    limit_to_write(easy->what, easy->to_write) + " would seldom be inconclusive";
-    return line;
-}
-
-/// What a page and we count differently and nobody is to blame for, "" where nothing.
+/// Returns harmless differences between the metrics page and our counts, "" if there are none.
 inline std::string difference_text(const cross_check& c) {
     std::string t;
     const auto add = [&](const std::string& words) { t += (t.empty() ? "" : "; ") + words; };
     if (const double foreign = foreign_requests(c); foreign > 0)
         add(printed("%.0f request%s of somebody else", foreign, foreign == 1 ? "" : "s"));
-    if (is_multiple(c.requests_reported, c.finished))
+    if (counts_each_again(c))
         add(printed("it counts each request %.0f times", c.requests_reported / c.finished));
+    if (reports_too_many(c))
+        add(printed("it tells of %.0f requests at once, of ours at most %.0f were in flight",
+                    c.at_once_reported, c.at_once));
     const bool all_finished = c.finished >= 0.99 * c.sent;
     if (all_finished && differs(c.tokens_reported, c.tokens))
         add(printed("it counts %.0f generated tokens, the usage in its answers %.0f",

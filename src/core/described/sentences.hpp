@@ -3,7 +3,7 @@
 //   {.3g} printf's, {.3g%} of a fraction in percent, {0} a count, {s} the plural of the last one
 //   {c} "3 of 40 completed requests", {t} a time, {v} a value of the objective's metric, {d} of the
 //   one that drifts, {l} its limit, {b} a better one
-//   {m} a metric by its number, {x} what such a one needs, {o} a verdict
+//   {m} a metric by its number, {x} the needs of that metric, {o} a verdict
 //   {a|b} "a" where it is not 0, else "b"
 // {w} are a cause's words, {n} is the objective's statistic.
 #pragma once
@@ -45,12 +45,17 @@ inline constexpr cause_sentence cause_sentences[] = {
      "repeat {0}: {w}"},
     {because::task_idle, "task_idle", "its load was another one, as the side task \"{w}\" did "
      "nothing in repeat {0}: let it begin earlier, or measure for longer"},
+    {because::undisturbed, "undisturbed", "nothing was disturbed in {0} of {0} repeats, so that "
+     "there was nothing to recover from: does the side task do what it is to do?"},
 
     {because::too_close, "too_close", "too close to call"},
     {because::too_few_to_fail, "too_few_to_fail", "two repeats are too few to fail"},
     {because::all_together, "all_together", nullptr},
     {because::cut_off, "cut_off", "requests were cut off as their run ended: with these as "
      "failures the verdict is {o}, without them {o}; let a run end by a number of requests"},
+    {because::sessions_cut_off, "sessions_cut_off", "{0} request{s} of sessions had not ended when "
+     "the client gave them up ({w}): with these as failures the verdict is {o}, without them {o}; "
+     "give limits.drain the time that a session takes"},
     {because::cached, "cached", "{.3g%} % of the prompt tokens came from the server's prefix "
      "cache"},
     {because::cached_in_both, "cached_in_both", "{.3g%} % of the prompt tokens came from the "
@@ -64,12 +69,12 @@ inline constexpr cause_sentence cause_sentences[] = {
      "observed, not shown"},
     {because::failed_or_beyond, "failed_or_beyond", "{0} of {0} requests failed or lie beyond the "
      "limit, {.3g%} % may"},
-    {because::failed_in_tail, "failed_in_tail", "{0} of {0} failed, up to {.2g%} % may, and {n} "
+    {because::failed_in_tail, "failed_in_tail", "{0} of {0} failed, up to {.2g%} % may, and {w} "
      "leaves {.3g%} % beyond it"},
     {because::wrong_answers, "wrong_answers", nullptr},
     {because::answers_differ, "answers_differ", nullptr},
     {because::no_size, "no_size", "{0} of {0} repeats have {so many failures that the statistic is "
-     "infinite|no good answer in the steady window, so that the statistic is zero}"},
+     "infinite|too few good answers in the steady window, so that the statistic is zero}"},
     {because::no_finite_value, "no_finite_value",
      "in {0} of {0} repeats the server reported no finite "
      "value"},
@@ -83,16 +88,22 @@ inline constexpr cause_sentence cause_sentences[] = {
     {because::nothing_measured, "nothing_measured", "nothing was measured"},
     {because::no_value, "no_value", "no measured request has a value of {n}"},
     {because::no_value_in, "no_value_in", "repeat {0} has no {ratio|value} of {n}"},
+    {because::over_failures, "over_failures", "repeat {0}: {w} is {infinite|zero}, as {0} of {0} "
+     "requests failed, so nothing is compared with it"},
+    {because::over_nothing, "over_nothing", "repeat {0}: {w} is {infinite|zero}, so nothing is "
+     "compared with it"},
     {because::not_played_out, "not_played_out", "sessions that were under way at its end were cut "
      "there: they are played out where the gate itself has an objective on session_time"},
-    {because::stored_lacks, "stored_lacks", "the stored baseline has no value of {n}"},
+    {because::stored_lacks, "stored_lacks", "the stored baseline has no finite value of "
+     "{n} in each of its repeats"},
     {because::start_unknown, "start_unknown", "{n} is only known of a process that the gate "
      "starts"},
     {because::too_few_values, "too_few_values", "fewer than 40 requests have a value"},
     {because::no_finite_part, "no_finite_part", "{n} has no finite value in every part of repeat "
      "{0}"},
     {because::small_sample, "small_sample", "repeat {0}{ of the baseline|} measured {0} "
-     "{w}{s}, {n} needs {0}{ so that three lie beyond it|}: let it run longer"},
+     "{w}{s}, {n} needs {0}{ so that three lie beyond it|}: {most requests failed, which is "
+     "why|let it run longer}"},
     {because::small_for_drift, "small_for_drift", "a repeat measured {0} requests, {n} needs {0}: "
      "let it run longer"},
     {because::window_ends, "window_ends", "{.3g} answers ended in the steady window of a repeat, "
@@ -101,6 +112,10 @@ inline constexpr cause_sentence cause_sentences[] = {
 
     {because::no_nights, "no_nights", "{w}"},
     {because::few_nights, "few_nights", "{0} night{s} of main; 3 make a baseline, 10 a good one"},
+    {because::lone_repeats, "lone_repeats", "{0} night{s} of main with one repeat each do not say "
+     "what repeats differ by: nights of two or more are needed, three are the default"},
+    {because::lone_levels, "lone_levels", "each of {0} night{s} of main is a level of its own, and "
+     "what nights differ by is not known: 3 of one level make a baseline"},
     {because::nights_lack, "nights_lack", "no night of the history has {n}"},
     {because::one_repeat, "one_repeat", "a verdict against nights takes two repeats"},
     {because::main_moved, "main_moved", "main itself was {.1f%} % {slower|faster} in its last "
@@ -115,12 +130,14 @@ inline constexpr cause_sentence cause_sentences[] = {
     {because::client_is_busy, "client_is_busy", "its busiest thread used {.0f%} % of a core; give "
      "it client.threads or a core of its own"},
     {because::client_off_rate, "client_off_rate", "sent {.4g} requests/s instead of {.4g}"},
-    {because::read_together, "read_together", "it was busy and read {.1f%} % of the events "
+    {because::read_together, "read_together", "it was late and read {.1f%} % of the events "
      "together"},
-    {because::sent_late, "sent_late", "{.0f%} % of the requests of a repeat were sent over {t} "
+    {because::sent_late, "sent_late", "{.1f%} % of the requests of a repeat were sent over {t} "
      "late, so its load was not the one asked for"},
-    {because::client_part, "client_part", nullptr},
-    {because::client_in_probes, "client_in_probes", "it was stalled, and without that its probes "
+    {because::client_lost, "client_lost", "it lost {.1f%} % of the time of a repeat, and over 20 "
+     "ms in that of {0} of {0} requests: where the kernel tells no times of arrival, they may be "
+     "that late"},
+    {because::client_in_probes, "client_in_probes", "it was late, and without that its probes "
      "could show otherwise"},
 
     {because::over_saturated, "over_saturated", "{baseline |}{w}over-saturated: requests in flight "
@@ -141,7 +158,7 @@ inline constexpr cause_sentence cause_sentences[] = {
      "least with the finish reason \"length\", and none had more than {0} tokens with its prompt: "
      "its context is full, or it has a limit of its own"},
     {because::stops_early, "stops_early", "{c} brought fewer tokens than forced: it does not heed "
-     "ignore_eos, or stops by itself"},
+     "ignore_eos, or stops by itself{ (no finish reason tells which)|}"},
     {because::stops_by_itself, "stops_by_itself", "{c} brought fewer tokens than forced: it does "
      "not heed ignore_eos, or stops by itself ({0} finish reasons are another than \"length\")"},
     {because::too_long, "too_long", "{c} report more tokens than forced: it does not heed the "
@@ -152,6 +169,15 @@ inline constexpr cause_sentence cause_sentences[] = {
      "their tokens share one stream"},
     {because::known_prompts, "known_prompts", "{.3g%} % of the prompt tokens came from its prefix "
      "cache, the workload shares at most {.3g%} %: the prompts were seen before"},
+    {because::cached_over_prompt, "cached_over_prompt", "its usage has {0} cached tokens of {0} "
+     "prompt tokens, which cannot be: it counts wrongly"},
+    {because::no_usage, "no_usage", "{c} have no usage, and an event may bring several tokens or a "
+     "part of one, so how many there were is not known; if each event is one token, say "
+     "options.events_are_tokens"},
+    {because::usage_over_length, "usage_over_length", "{c} have more tokens than were asked for at "
+     "most: it counts wrongly, or does not heed max_tokens"},
+    {because::usage_under_events, "usage_under_events", "{c} have fewer tokens in usage than their "
+     "reasoning and their answer have events: it leaves some out"},
     {because::usage_over_content, "usage_over_content", "{c} have more tokens in usage than their "
      "text can be: it counts what it did not send, or wrongly"},
     {because::usage_may_hide, "usage_may_hide", "{c} have several tokens in usage for each event, "
@@ -162,9 +188,9 @@ inline constexpr cause_sentence cause_sentences[] = {
      "what was sent can be: it counts wrongly"},
     {because::in_one_piece, "in_one_piece", "the stream does not stream: {0} of {0} answers came "
      "in one piece, 5 % may: the server or a proxy buffers them"},
-    {because::in_a_lump, "in_a_lump", "the stream does not stream: {0} of {0} answers began with "
+    {because::in_a_burst, "in_a_lump", "the stream does not stream: {0} of {0} answers began with "
      "over 5 % of their tokens at once, 5 % may: the server or a proxy buffers them"},
-    {because::comes_in_lumps, "comes_in_lumps", "the stream comes in lumps: {.1f%} % of the "
+    {because::comes_in_bursts, "comes_in_lumps", "the stream comes in lumps: {.1f%} % of the "
      "content events were read together with an earlier one, 5 % may: the server or a proxy "
      "buffers them"},
     {because::baseline_fails, "baseline_fails", "{0} of {0} requests failed ({w}), where {.3g%} % "
@@ -183,6 +209,8 @@ inline constexpr cause_sentence cause_sentences[] = {
      "were {0}: it is another server's, or that of one of several (repeat {0})"},
     {because::others_tokens, "others_tokens", "its page counts {0} generated tokens, ours were "
      "{0}: it is another server's, or that of one of several (repeat {0})"},
+    {because::more_at_once, "more_at_once", "its page tells of {0} requests at once, of ours at "
+     "most {0} were in flight: it counts some several times, or serves others (repeat {0})"},
     {because::queue_stood, "queue_stood", "the queue was never empty from {.0f} s on, with up to "
      "{0} waiting"},
     {because::cache_full, "cache_full", "KV cache at {.0f%} %"},
@@ -194,14 +222,7 @@ inline constexpr cause_sentence cause_sentences[] = {
     {because::carries, "carries", nullptr},
     {because::not_monotone, "not_monotone", "not monotone: {v} is shown to be carried, and {v} to "
      "be too much"},
-    {because::baseline_unknown, "baseline_unknown", "the baseline's capacity is not known"},
-    {because::no_edge, "no_edge", "no load that may be tried is too much for the baseline, or each "
-     "is"},
-    {because::nothing_compared, "nothing_compared", "nothing was compared"},
     {because::gave_up, "gave_up", "the client could not keep up twice in a row"},
-    {because::baseline_breaks, "baseline_breaks", "the baseline breaks at about {v}"},
-    {because::candidate_carries, "candidate_carries", "the baseline breaks at about {v}, the "
-     "candidate carries {.3f} x that [{.3f}, {.3f}]"},
     {because::several_loads, "several_loads", "the result is of several loads: only their capacity "
      "is judged"},
     {because::first_probe_failed, "first_probe_failed", "no request of the first probe succeeded"},
@@ -210,6 +231,8 @@ inline constexpr cause_sentence cause_sentences[] = {
 
     {because::headroom_in_noise, "headroom_in_noise", "headroom of {.1f%} % under noise of {.1f%} "
      "% will often be inconclusive; {b} would seldom be"},
+    {because::longer_run, "longer_run", "a run {.2g} times as long would mostly decide, and {b} "
+     "would mostly pass as it is"},
     {because::limit_that_passes, "limit_that_passes", "{b} would pass"},
 };
 constexpr bool is_in_order(const cause_sentence* all, std::size_t n) {
@@ -223,12 +246,12 @@ inline const cause_sentence& sentence_of(because b) {
     return cause_sentences[static_cast<std::size_t>(b)];
 }
 
-/// A limit that a verdict would find met in most runs.
+/// Returns a limit that the objective would meet in most runs.
 inline std::string limit_to_write(const slo& s, double value) {
     const std::string side = s.at_most ? "<= " : ">= ";
     if (facts_of(s.what.metric).is_whole && s.factor == 0)
         return side + limit_text(s.what.metric, s.at_most ? std::ceil(value) : std::floor(value));
-    // Two digits, three from 10 to 20, rounded to the easy side.
+    // Two digits, three from 10 to 20, rounded to the side that is easier to meet.
     const double power = std::pow(10, std::floor(std::log10(value)));
     const double step = power / (value < 2 * power ? 100 : 10);
     const auto rounded = [&](double unit) {
@@ -238,7 +261,7 @@ inline std::string limit_to_write(const slo& s, double value) {
                                 : limit_text(s.what.metric, rounded(step)));
 }
 
-/// The numbers of a cause in the places of its sentence.
+/// Fills the numbers of a cause into its sentence.
 class sentence_places {
 public:
     sentence_places(const cause& c, const verdict_numbers& of) : cause_(c), of_(of) {}
@@ -297,7 +320,7 @@ inline std::string prefix_of(whose w) {
 inline std::string name_of(verdict_unit u) {
     return u == verdict_unit::none ? "repeat" : to_string(u);
 }
-/// A value in an objective's unit: as a ratio where it is held against a baseline.
+/// Returns a value in an objective's unit, a ratio if the limit is relative to a baseline.
 inline std::string verdict_value_text(const verdict_numbers& v, double x) {
     return v.what.factor > 0 && std::isfinite(x) ? printed("%.3f x", x)
                                                  : value_text(v.what.what.metric, x);
@@ -315,25 +338,6 @@ inline std::string all_together_text(const cause& c, const verdict_numbers& of) 
     return "all repeats together: " + verdict_value_text(of, all) + ", " +
            (is_met ? "within" : is_over ? "over" : "under") + " the limit; the " + which + ": " +
            verdict_value_text(of, other);
-}
-/// "it was stalled 20 times, for up to 98 ms, and p95(itl) could be anything from 2 ms to 90 ms;
-/// the limit is 40 ms".
-inline std::string client_part_text(const cause& c) {
-    const double times = c.numbers[0], factor = c.numbers[5], bound = c.numbers[6];
-    const auto metric = static_cast<metric_id>(c.numbers[4]);
-    const auto shown = [&](double x) {
-        const bool ratio = factor > 0 && std::isfinite(x);
-        return ratio ? printed("%.3g x baseline", x) : value_text(metric, x);
-    };
-    const std::string limit = std::isnan(bound) ? ""
-                              : factor > 0      ? printed("; the limit is %.6g x", factor)
-                                           : "; the limit is " + limit_text(metric, bound);
-    const std::string did = times == 0
-                                ? "it sent late"
-                                : printed("it was stalled %.0f time%s, for up to ", times,
-                                          times == 1 ? "" : "s") + time_text(c.numbers[1]);
-    return did + ", and " + c.text + " could be anything from " + shown(c.numbers[2]) + " to " +
-           shown(c.numbers[3]) + limit;
 }
 
 /// "41 wrong: 9 cut off, 6 unreadable, 2 failed".
@@ -376,11 +380,10 @@ inline std::string carries_text(const cause& c, const verdict_numbers& of) {
                            : "no load is shown to be carried, and none to be too much";
 }
 
-/// In a sentence without its full stop, "" where there is no cause. `of`: what it is a cause of.
+/// Returns a sentence without its full stop, "" without a cause. `of` is the verdict it explains.
 inline std::string described(const cause& c, const verdict_numbers& of = {}) {
     std::string out = prefix_of(c.of);
     if (c.what == because::all_together) return out + all_together_text(c, of);
-    if (c.what == because::client_part) return out + client_part_text(c);
     if (c.what == because::wrong_answers) return out + wrong_answers_text(c);
     if (c.what == because::answers_differ) return out + answers_differ_text(c, of);
     if (c.what == because::carries) return out + carries_text(c, of);
@@ -402,7 +405,7 @@ inline std::string described(const std::vector<cause>& why, const verdict_number
     for (const cause& c : why) out += (out.empty() ? "" : "; ") + described(c, of);
     return out;
 }
-/// Of an objective that may have no verdict yet.
+/// The same for an objective that may have no verdict yet.
 inline std::string described(const cause& c, const slo& s) {
     verdict_numbers of;
     of.what = s;

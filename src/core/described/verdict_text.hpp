@@ -11,14 +11,16 @@
 
 #include <algorithm>  // unique
 #include <cmath>  // isfinite, isnan, fabs
+#include <initializer_list>
 #include <string>
+#include <string_view>
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// What a verdict rests on beside what was measured: "typical repeat"; where requests are counted
-/// those of the first repeats, if more came after the decision; "" where it is the same.
+/// Returns the name of the value that is judged, "" if it is the measured one: "typical repeat", or
+/// of counted requests "first 3 repeats" if more came after the decision.
 inline std::string basis_name(const verdict_numbers& v) {
     if (std::isnan(v.estimate.value)) return {};
     const std::string unit = name_of(v.counted_in);
@@ -31,94 +33,123 @@ inline bool has_interval(const verdict_numbers& v) {
     return !std::isnan(e.low) && !std::isnan(e.high) && e.low != e.high;
 }
 
-/// The guard on errors also passes where that is only what was observed: it need not be shown.
+/// The guard on errors also passes if it is only observed: nobody has to show it.
 inline bool is_only_observed(const verdict_numbers& v) {
     return v.outcome == verdict::pass && v.what.what.metric == metric_id::error_rate &&
            v.estimate.high > v.limit;
 }
-/// What a verdict is called: no pass where nothing is shown.
+/// Returns "observed" for a pass that nothing shows.
 inline const char* verdict_text(const verdict_numbers& v) {
     return is_only_observed(v) ? "observed" : to_string(v.outcome);
 }
-/// The verdict in whose colour it is shown.
+/// Returns the verdict whose colour this one has.
 inline verdict verdict_like(const verdict_numbers& v) {
     return is_only_observed(v) ? verdict::skipped : v.outcome;
 }
 
-/// A verdict's line in its parts: which objective, what was found, and what that rests on.
+/// The parts of a verdict's line: the objective, the measured value, and the value that is judged.
 struct verdict_parts {
-    std::string name{}, found{}, room{}, joint{}, basis{};
+    std::string name{}, measured{}, typical{}, room{}, interval{}, smallest_miss{}, basis{};
+    std::string reason{};
 };
-inline std::string found_text(const verdict_numbers& v) {
-    const metric_id metric = v.what.what.metric;
-    const auto shown = [&](double x) {
-        const bool ratio = v.what.factor > 0 && std::isfinite(x);
-        return ratio ? printed("%.3f x baseline", x) : value_text(metric, x);
-    };
-    std::string t = "measured " + shown(v.measured);
-    const std::string basis = basis_name(v);
-    if (!basis.empty() && shown(v.estimate.value) != shown(v.measured))
-        t += ", " + basis + " " + shown(v.estimate.value);
-    if (has_interval(v)) t += " [" + shown(v.estimate.low) + ", " + shown(v.estimate.high) + "]";
-    return t;
+/// Returns both values of a ratio, "28.7 ms against 25 ms"; "" if it is none.
+inline std::string ratio_of_text(const verdict_numbers& v) {
+    const statistic_data& what = v.what.what;
+    if (!(v.denominator > 0) || !std::isfinite(v.numerator)) return {};
+    const metric_id m = what.parts.empty() ? what.metric : what.parts[0].metric;
+    return value_text(m, v.numerator) + " against " + value_text(m, v.denominator);
 }
-/// `width`: to what the SLO's text is padded, so that the lines of a gate align.
+/// As `verdict_value_text`; a ratio also names the baseline.
+inline std::string full_value_text(const verdict_numbers& v, double x) {
+    const bool ratio = v.what.factor > 0 && std::isfinite(x);
+    return ratio ? printed("%.3f x baseline", x) : value_text(v.what.what.metric, x);
+}
+/// "50.7 to 56.1 ms": the unit once where both ends have the same.
+inline std::string interval_text(const verdict_numbers& v) {
+    std::string low = full_value_text(v, v.estimate.low);
+    const std::string high = full_value_text(v, v.estimate.high);
+    const std::size_t unit = low.find(' '), other = high.find(' ');
+    const bool is_same = unit != std::string::npos && other != std::string::npos &&
+                         low.compare(unit, std::string::npos, high, other) == 0;
+    if (is_same) low.erase(unit);
+    return low + " to " + high;
+}
+/// Returns "56.6 % over the limit", "" if that means nothing.
+inline std::string room_text(const verdict_numbers& v) {
+    const double room = headroom(v);
+    if (std::isnan(room) || is_request_fraction(v.what.what.metric)) return {};
+    const char* side = room >= 0 ? "inside" : v.what.at_most ? "over" : "under";
+    return digits_text(std::fabs(room) * 100, 3) + " % " + side + " the limit";
+}
+/// Returns the miss that this run would show in four cases of five, "" if that is not known.
+inline std::string smallest_miss_text(const verdict_numbers& v) {
+    if (!(v.detectable > 0)) return {};
+    if (is_counted(v))
+        return "the smallest fraction of misses this run could show: " +
+               digits_text(v.detectable * 100, 2) + " %";
+    if (v.detectable > 1) return "this run cannot show a miss of any useful size";
+    return "the smallest miss this run could show: " + digits_text(v.detectable * 100, 2) + " %";
+}
+/// The objective is padded to `width`, so that the lines of a gate align.
 inline verdict_parts parts_of(const slo_verdict& v, std::size_t width) {
     std::string word = verdict_text(v);
     for (char& c : word) c = static_cast<char>(c - 'a' + 'A');
     verdict_parts p;
     p.name = printed("%-12s  %-*s", word.c_str(), static_cast<int>(width), v.what.text().c_str());
-    const std::string unit = str(v.unit), reason = str(v.reason);
-    const std::string counted =
-        printed("%d %s%s", v.repeats, unit.c_str(), v.repeats == 1 ? "" : "s");
-    if (is_capacity(v.what.what.metric)) {  // its numbers are loads, and its reason tells them
-        if (v.repeats > 0)
-            p.found = counted + (v.counted_in == verdict_unit::pair ? "" : " at the limit") +
-                      printed(" x %lld requests", v.requests / v.repeats);
-        p.joint = p.found.empty() || reason.empty() ? "" : "; ";
-        p.basis = reason;
-        return p;
+    p.reason = str(v.reason);
+    const bool is_of_loads = is_capacity(v.what.what.metric);
+    if (v.repeats > 0) {
+        const std::string unit = str(v.unit);
+        const bool at_limit = is_of_loads && v.counted_in != verdict_unit::pair;
+        p.basis = printed("%d %s%s%s x %lld requests", v.repeats, unit.c_str(),
+                          v.repeats == 1 ? "" : "s", at_limit ? " at the limit" : "",
+                          v.requests / v.repeats);
     }
-    p.found = found_text(v);
-    if (const double room = headroom(v);
-        !std::isnan(room) && !is_request_fraction(v.what.what.metric))
-        p.room = printed(", %.1f %% %s the limit", std::fabs(room) * 100,
-                         room >= 0 ? "inside" : "outside");
-    const bool stages = v.counted_in == verdict_unit::stage;
-    if (v.repeats > 0)
-        p.basis = counted + (stages ? printed(" of fresh traffic, %lld requests", v.requests)
-                                    : printed(" x %lld requests", v.requests / v.repeats));
-    const auto add = [&](const std::string& more) {
-        p.basis += (p.basis.empty() ? "" : ", ") + more;
-    };
-    if (!v.method.empty()) add(str(v.method));
-    if (v.detectable > 0)
-        add((is_counted(v) ? "shows misses from " : "shows a miss from ") +
-            (v.detectable > 10 ? "over 1000" : digits_text(v.detectable * 100, 2)) + " %");
-    p.joint = p.basis.empty() ? reason.empty() ? "" : "; " : ", ";
-    if (!reason.empty()) p.basis += (p.basis.empty() ? "" : "; ") + reason;
+    if (is_of_loads) return p;  // its reason names the loads
+    p.measured = "measured " + full_value_text(v, v.measured);
+    if (const std::string of = ratio_of_text(v); !of.empty()) p.measured += " (" + of + ")";
+    const std::string basis = basis_name(v), typical = full_value_text(v, v.estimate.value);
+    if (!basis.empty() && typical != full_value_text(v, v.measured))
+        p.typical = basis + " " + typical;
+    p.room = room_text(v);
+    if (has_interval(v)) p.interval = "interval " + interval_text(v);
+    p.smallest_miss = smallest_miss_text(v);
+    if (!v.method.empty()) p.basis += (p.basis.empty() ? "" : ", ") + str(v.method);
     return p;
+}
+/// Joins the texts that are not empty.
+inline std::string joined_texts(std::initializer_list<std::string_view> texts,
+                                const char* between) {
+    std::string out;
+    for (const std::string_view t : texts)
+        if (!t.empty()) out.append(out.empty() ? "" : between).append(t);
+    return out;
 }
 inline std::string verdict_line(const slo_verdict& v, std::size_t width = 0) {
     const verdict_parts p = parts_of(v, width);
-    return p.name + (p.found.empty() && p.basis.empty() ? "" : "  ") + p.found + p.room +
-           p.joint + p.basis;
+    std::string found = joined_texts({p.measured, p.typical, p.room}, ", ");
+    const std::string bounds = joined_texts({p.interval, p.smallest_miss}, "; ");
+    if (!bounds.empty()) found += " (" + bounds + ")";
+    const std::string rest = joined_texts({joined_texts({found, p.basis}, ", "), p.reason}, "; ");
+    return p.name + (rest.empty() ? "" : "  " + rest);
 }
 
-/// The same on lines that fit a console.
+/// The same, wrapped for a console.
 inline std::string verdict_lines(const slo_verdict& v, std::size_t width = 0) {
     return wrapped(verdict_line(v, width), console_columns, 6);
 }
-/// In a few words, where its line stands elsewhere: "FAIL, measured 39.2 ms".
+/// Returns "FAIL, measured 39.2 ms, 57 % over the limit", for a place that has the line already.
 inline std::string verdict_in_short(const slo_verdict& v) {
     const verdict_parts p = parts_of(v, 0);
     const std::string word = p.name.substr(0, p.name.find(' '));
-    const bool is_measured = !p.found.empty() && !std::isnan(v.measured);
-    const std::string what = is_measured ? p.found + p.room : str(v.reason);
-    return word + (what.empty() ? "" : (is_measured ? ", " : ": ") + what);
+    const bool is_measured =
+        !p.measured.empty() && !std::isnan(v.measured) && v.outcome != verdict::invalid;
+    if (!is_measured) return word + (p.reason.empty() ? "" : ": " + p.reason);
+    return word + ", " + joined_texts({p.measured, p.typical, p.room}, ", ") +
+           (p.interval.empty() ? "" : " (" + p.interval + ")");
 }
 
-/// A verdict's line without the spaces that align it.
+/// Returns a verdict's line without the spaces that align it.
 inline std::string flat_line(const slo_verdict& v) {
     std::string line = verdict_line(v);
     line.erase(std::unique(line.begin(), line.end(),
@@ -137,13 +168,6 @@ inline std::string measured_text(const verdict_numbers& v) {
 inline std::string verdict_limit_text(const verdict_numbers& v) {
     return v.what.factor > 0 ? digits_text(v.limit, 6) + " x"
                              : limit_text(v.what.what.metric, v.limit);
-}
-/// "56.6 % outside the limit", "" where that says nothing.
-inline std::string room_text(const verdict_numbers& v) {
-    const double room = headroom(v);
-    if (std::isnan(room) || is_request_fraction(v.what.what.metric)) return {};
-    return digits_text(std::fabs(room) * 100, 3) + " % " + (room >= 0 ? "inside" : "outside") +
-           " the limit";
 }
 
 }  // namespace detail

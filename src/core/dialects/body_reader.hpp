@@ -15,12 +15,12 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Takes the body of an answer apart into events, as its API frames it.
+/// Splits the body of an answer into events, by the framing of its API.
 class body_reader {
 public:
     static constexpr std::size_t most = event_stream_parser::max_event;
 
-    /// `keeps_answer`: its words are wanted.
+    /// `keeps_answer`: texts are kept.
     void reset(const api_traits& a, bool streamed, bool keeps_answer = false,
                const asked_answer& asked = {}) {
         *this = body_reader();
@@ -31,14 +31,14 @@ public:
         is_fast_ = a.read == read_openai && !keeps_answer;
     }
     const generated_text& said() const { return memory_.said; }
-    /// Whether an answer of this type is what was asked for; any other one tells an error.
+    /// Whether this content type is the one asked for; others are errors.
     bool takes(std::string_view content_type) const {
         switch (framed_) {
         case framing::events:
             return same_ignoring_case(trimmed(content_type.substr(0, content_type.find(';'))),
                                       "text/event-stream");
         case framing::pieces: return true;
-        default: return content_type.find("json") != std::string_view::npos;
+        default: return api_->is_own || content_type.find("json") != std::string_view::npos;
         }
     }
     const char* wanted() const {
@@ -46,7 +46,7 @@ public:
                : framed_ == framing::lines ? "a stream of JSON lines"
                                            : "a JSON document";
     }
-    /// Calls `on_event(event)` for each one. False where one is too long.
+    /// Calls `on_event(event)` for each event. False if one is too long.
     template <class OnEvent>
     bool feed(std::string_view bytes, OnEvent&& on_event) {
         switch (framed_) {
@@ -54,7 +54,7 @@ public:
             return events_.feed(bytes, [&](std::string_view type, std::string_view data) {
                 if (over_) return;
                 if (is_fast_) on_event(openai_.read(type, data));
-                else on_event(read_json_event(type, data, api_->read, memory_));
+                else on_event(event_of(type, data, api_->read));
             });
         case framing::lines:
             for (std::size_t at; (at = bytes.find('\n')) != std::string_view::npos;) {
@@ -65,35 +65,42 @@ public:
             }
             break;
         case framing::pieces:
+            if (bytes.empty() || over_) return true;
+            if (api_->own_read) on_event(event_of("", bytes, nullptr));
+            if (api_->own_read) return true;
             if (memory_.keeps_answer) memory_.said.answer += bytes;
-            if (!bytes.empty())
-                on_event(stream_event{.content = true, .answer = true,
-                                      .text_bytes = static_cast<int>(bytes.size())});
+            on_event(stream_event{.content = true, .answer = true,
+                                  .text_bytes = static_cast<int>(bytes.size())});
             return true;
         case framing::document: break;
         }
         held_.append(bytes);
         return held_.size() <= most;
     }
-    /// The answer has ended, and what follows says nothing, in the same read or in a later one.
+    /// Ignores the rest of the answer, in this read and later ones.
     void stop() { over_ = true; }
-    /// The body is complete. What is wrong with it, "" where nothing is.
+    /// Ends the body. Returns what is wrong with it, "" if nothing.
     template <class OnEvent>
     std::string end(OnEvent&& on_event) {
         if (framed_ == framing::document) return on_document(on_event);
-        if (framed_ == framing::lines) on_line(on_event);  // the last one may lack its line end
+        if (framed_ == framing::lines) on_line(on_event);  // the last line may lack its end
         if (api_->ends_with_body) on_event(stream_event{.done = true});
         return {};
     }
 
 private:
+    using read_t = decltype(api_traits::read);
+    stream_event event_of(std::string_view type, std::string_view data, read_t read) {
+        return api_->is_own ? read_own(api_->own_read, type, data, memory_)
+                            : read_json_event(type, data, read, memory_);
+    }
     template <class OnEvent>
     void on_line(OnEvent&& on_event) {
         if (!over_ && !trimmed(held_).empty())
-            on_event(read_json_event("", trimmed(held_), api_->read, memory_));
+            on_event(event_of("", trimmed(held_), api_->read));
         held_.clear();
     }
-    /// Python's json writes what JSON has no word for.
+    /// Python's json writes numbers that JSON lacks.
     std::string unknown_number() const {
         if (api_->generates) return {};
         for (const char* word : {"NaN", "Infinity"})
@@ -101,13 +108,13 @@ private:
                 return std::string(": it has ") + word + " among its numbers";
         return {};
     }
-    /// One event that brings everything. Nothing else tells its tokens, so usage must.
+    /// One event with everything. Only usage tells its tokens.
     template <class OnEvent>
     std::string on_document(OnEvent&& on_event) {
-        stream_event e = read_json_event("", held_, api_->read_whole, memory_);
-        if (e.malformed && e.tokenless) return e.error;
+        stream_event e = event_of("", held_, api_->read_whole);
+        if (e.malformed && (e.tokenless || api_->is_own)) return e.error;
         if (e.malformed) return "the answer is not a JSON object" + unknown_number();
-        if (e.error.empty() && e.content && e.completion_tokens < 0)
+        if (e.error.empty() && e.content && e.completion_tokens < 0 && !api_->is_own)
             return "the answer does not tell its number of tokens, and is not streamed";
         e.count(std::max(e.completion_tokens, 1));
         e.done = true;
@@ -117,7 +124,7 @@ private:
 
     const api_traits* api_ = &apis[0];
     framing framed_ = framing::events;
-    bool is_fast_ = true;  // OpenAI's events, which are many
+    bool is_fast_ = true;  // for OpenAI's events, which are many
     bool over_ = false;
     event_stream_parser events_{};
     event_reader openai_{};

@@ -20,7 +20,7 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Where the words of a text begin, or the numbers of a list.
+/// Where the words of a text, or the numbers of a list, begin.
 inline constexpr std::string_view blanks = " \t\n\r";
 inline std::vector<std::size_t> word_starts(std::string_view text,
                                             std::string_view between = blanks) {
@@ -30,7 +30,7 @@ inline std::vector<std::size_t> word_starts(std::string_view text,
         if (!is_blank(i) && (i == 0 || is_blank(i - 1))) words.push_back(i);
     return words;
 }
-/// A text in parts of about as many words each, in their order; no more parts than words.
+/// Splits a text into parts with about equally many words, at most one part per word.
 inline std::vector<std::string> parts_of(std::string_view text, std::size_t n,
                                          std::string_view between = blanks) {
     const std::vector<std::size_t> words = word_starts(text, between);
@@ -84,14 +84,14 @@ inline void write_sglang_score(body_writer& b, const std::string& model, const r
     write_texts(b, model, r, "query", "items");
 }
 
-/// As many as the prompt has words for, of which one is the query's.
+/// As many texts as asked for, at most one per word besides the query.
 inline int texts_in(const request_spec& r, std::size_t queries) {
     const std::size_t words = r.token_ids.empty() ? word_starts(r.prompt).size()
                                                   : word_starts(r.token_ids, "[, ]").size();
     const std::size_t most = words > queries ? words - queries : 1;
     return static_cast<int>(std::min(most, static_cast<std::size_t>(std::max(r.documents, 1))));
 }
-/// Of these texts, of which the first is read as often as there are others; 0 of token ids.
+/// Characters of these texts, where the first is read with each other one; 0 for token ids.
 inline int characters_in(const request_spec& r, int n, bool has_query) {
     if (!r.token_ids.empty()) return 0;
     const std::vector<std::string> texts = parts_of(r.prompt, static_cast<std::size_t>(n));
@@ -112,7 +112,7 @@ inline asked_answer asked_score(const request_spec& r) {
     const int n = texts_in(r, 1);
     return {.results = n, .documents = n, .characters = characters_in(r, n + 1, true)};
 }
-/// A reranker may be asked for the best few alone.
+/// A reranker may return only the best few.
 inline asked_answer asked_rerank(const request_spec& r) {
     asked_answer a = asked_score(r);
     picojson::value own;
@@ -122,8 +122,8 @@ inline asked_answer asked_rerank(const request_spec& r) {
     return a;
 }
 
-/// Whether base64 tells numbers of four bytes that are finite: in one that is none, all bits of the
-/// exponent are set. Those of two bytes have theirs at the same place.
+/// Whether base64 of four-byte numbers is finite: otherwise all bits of an exponent are set. The
+/// exponent of two-byte numbers is at the same place.
 inline bool is_finite_base64(std::string_view text) {
     constexpr std::string_view digits =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -137,13 +137,13 @@ inline bool is_finite_base64(std::string_view text) {
         bits = bits << 6 | digit;
         if ((held += 6) < 8) continue;
         held -= 8;
-        ++bytes;  // the lowest byte comes first
+        ++bytes;  // little-endian
         if (bytes % 4 == 0 && (bits >> held & 0x7f) == 0x7f && (bits >> (held + 8) & 0x80) != 0)
             return false;
     }
     return bytes > 0;
 }
-/// A vector, or one for each token. JSON has no number that is not finite.
+/// A vector, or one per token. JSON has only finite numbers.
 inline bool is_vector(const picojson::value& v, int depth = 3) {
     if (v.is<std::string>()) return is_finite_base64(v.get<std::string>());
     if (depth == 0 || !v.is<picojson::array>()) return false;
@@ -153,14 +153,12 @@ inline bool is_vector(const picojson::value& v, int depth = 3) {
     });
 }
 
-/// What is not as asked for is no answer.
 inline void note_wrong_result(stream_event& e, std::string why) {
     e.malformed = true;
     e.error = std::move(why);
 }
-/// What came is an answer where the list of this name has a sound result for all that was asked.
-/// Tokens of the input are the prompt's or all there are; Cohere tells them apart from what it
-/// bills.
+/// The answer is valid if the named list has a sound result for each item asked. Input tokens are
+/// the prompt's, or all. Cohere reports them apart from billed ones.
 template <class IsSound>
 void read_scored(const picojson::value& v, stream_event& e, const asked_answer& asked,
                  const char* list, const char* result, IsSound&& is_sound) {
@@ -184,7 +182,7 @@ void read_scored(const picojson::value& v, stream_event& e, const asked_answer& 
     const picojson::value* meta = member(v, "meta");
     const picojson::value* tokens = meta ? member(*meta, "tokens") : nullptr;
     if (tokens && e.prompt_tokens < 0) e.prompt_tokens = count_member(*tokens, "input_tokens");
-    // Infinity counts characters where it was not told otherwise. Of a word they may be tokens.
+    // By default Infinity counts characters. For one word they may be tokens.
     if (asked.characters >= 8 && e.prompt_tokens == asked.characters) e.prompt_tokens = -1;
 }
 inline void read_embeddings(const picojson::value& v, stream_event& e, stream_memory& memory) {
@@ -193,7 +191,7 @@ inline void read_embeddings(const picojson::value& v, stream_event& e, stream_me
         return vector && is_vector(*vector);
     });
 }
-/// A document that is scored twice leaves another one out.
+/// A document that is scored twice leaves out another one.
 inline void read_ranks(const picojson::value& v, stream_event& e, stream_memory& memory,
                        const char* list) {
     std::set<int> seen;
@@ -210,7 +208,7 @@ inline void read_rerank(const picojson::value& v, stream_event& e, stream_memory
 inline void read_score(const picojson::value& v, stream_event& e, stream_memory& memory) {
     read_ranks(v, e, memory, "data");
 }
-/// A probability of each label's token, for each item.
+/// A probability of each label's token for each item.
 inline void read_sglang_score(const picojson::value& v, stream_event& e, stream_memory& memory) {
     read_scored(v, e, memory.asked, "scores", "score", [](const picojson::value& x) {
         return x.is<picojson::array>() && is_vector(x, 1);

@@ -4,7 +4,7 @@
 #include "core/base/json.hpp"
 #include "core/dialects/stream_event.hpp"
 
-#include <algorithm>  // max
+#include <algorithm>  // all_of, max
 #include <bit>  // endian, countr_zero
 #include <charconv>  // from_chars
 #include <cstdint>  // uint64_t
@@ -19,35 +19,77 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Takes the generated output of one choice of an OpenAI event, chat or completions. False where
-/// there is none.
-inline bool take_output(const picojson::value& choice, const char* output, stream_event& e) {
-    bool some = e.take_text(choice, "text");
+/// Calls `take(text, reasons)` for each text of an output field: a text, or a list of parts, where
+/// a reasoning part may have its own list (Mistral's API, some gateways). Output without text
+/// (null) is of another kind, such as a reference. False for an unknown form.
+template <class Take>
+bool each_text(const picojson::value& v, bool reasons, Take&& take) {
+    if (!says_something(v)) return true;
+    if (v.is<std::string>()) return take(&v.get<std::string>(), reasons), true;
+    if (v.is<picojson::array>()) {
+        const picojson::array& parts = v.get<picojson::array>();
+        return std::all_of(parts.begin(), parts.end(), [&](const picojson::value& part) {
+            return each_text(part, reasons, take);
+        });
+    }
+    const std::string type = string_member(v, "type");
+    reasons = reasons || type.starts_with("think") || type.starts_with("reason");
+    for (const char* name : {"text", "thinking", "reasoning", "summary", "refusal", "content"})
+        if (const picojson::value* m = member(v, name)) return each_text(*m, reasons, take);
+    if (!type.empty()) take(nullptr, reasons);
+    return !type.empty();
+}
+
+/// Gateways' names for reasoning: "thinking", "reasoning_text", "reasoning_details".
+inline bool names_thoughts(std::string_view name) {
+    return (name.find("think") != name.npos || name.find("reason") != name.npos) &&
+           !name.ends_with("_reason");
+}
+
+/// Takes the output of one choice of an OpenAI event, chat or completions, with its text in
+/// `memory` unless null. False without output.
+inline bool take_output(const picojson::value& choice, const char* output, stream_event& e,
+                        stream_memory* memory) {
+    bool some = false, thought = false;
+    const auto take_text = [&](const picojson::value& said, bool reasons, bool keeps) {
+        return each_text(said, reasons, [&](const std::string* text, bool thinks) {
+            some = true;
+            thought = thought || thinks;
+            if (!text) return e.take_call(thinks);
+            e.take(*text, thinks);
+            if (memory && keeps) memory->keep(*text, thinks);
+        });
+    };
+    const auto take = [&](const picojson::value& from, const char* name, bool reasons, bool keeps) {
+        const picojson::value* said = member(from, name);
+        if (!said || take_text(*said, reasons, keeps)) return;
+        e.malformed = true;
+        e.error = printed("\"%s\" is in a form that is not known: ", name) +
+                  printable(said->serialize(), 60);
+    };
+    take(choice, "text", false, true);
     const picojson::value* delta = member(choice, output);
     if (!delta) return some;
-    for (const char* name : {"content", "refusal"}) some = e.take_text(*delta, name) || some;
-    for (const char* name : {"reasoning_content", "reasoning"})  // one of them, or the same twice
-        some = e.take_reasoning(*delta, name) || some;
-    const picojson::value* tools = member(*delta, "tool_calls");
+    for (const char* name : {"content", "refusal"}) take(*delta, name, false, true);
+    // Only one of them, or both with the same text.
+    take(*delta, "reasoning_content", true, true);
+    take(*delta, "reasoning", true, !has_text(*delta, "reasoning_content"));
+    if (delta->is<picojson::object>())
+        for (const auto& [name, said] : delta->get<picojson::object>())
+            if (!thought && names_thoughts(name)) take_text(said, true, true);
+    const picojson::array& tools = array_member(*delta, "tool_calls");
     const picojson::value* function = member(*delta, "function_call");
-    const bool calls =
-        (tools && tools->is<picojson::array>() && !tools->get<picojson::array>().empty()) ||
-        (function && function->is<picojson::object>() &&
-         !function->get<picojson::object>().empty());
-    if (calls) e.take_call();
-    return some || calls;
+    const bool calls_one = function && function->is<picojson::object>() &&
+                           !function->get<picojson::object>().empty();
+    if (!tools.empty() || calls_one) e.take_call();
+    if (memory)
+        for (const picojson::value& tool : tools)
+            if (const picojson::value* called = member(tool, "function")) memory->call(*called);
+    if (memory && calls_one) memory->call(*function);
+    return some || !tools.empty() || calls_one;
 }
 
-/// The words of it, where they are kept.
-inline void keep_output(const picojson::value& said, stream_memory& memory) {
-    for (const char* name : {"content", "refusal"}) memory.say(said, name);
-    memory.think(said, has_text(said, "reasoning_content") ? "reasoning_content" : "reasoning");
-    for (const picojson::value& tool : array_member(said, "tool_calls"))
-        if (const picojson::value* function = member(tool, "function")) memory.call(*function);
-    if (const picojson::value* function = member(said, "function_call")) memory.call(*function);
-}
-
-/// Tokens that a choice lists one by one (logprobs, token ids), 0 where it lists none.
+/// Returns the tokens that a choice lists (logprobs, token ids), 0 without a list.
 inline int listed_tokens(const picojson::value& choice) {
     const picojson::value* logprobs = member(choice, "logprobs");
     const picojson::value* listed = logprobs ? member(*logprobs, "content") : nullptr;
@@ -57,15 +99,16 @@ inline int listed_tokens(const picojson::value& choice) {
                : 0;
 }
 
-/// Usage and choices of an OpenAI answer; the output is in `delta`, of a whole answer in `message`.
+/// Usage and choices of an OpenAI answer. Output is in `delta`, for a whole answer in `message`.
 inline void read_openai_choices(const picojson::value& v, stream_event& e, stream_memory& memory,
                                 const char* output) {
     if (const picojson::value* usage = member(v, "usage"); usage && usage->is<picojson::object>()) {
         e.prompt_tokens = count_member(*usage, "prompt_tokens");
         e.completion_tokens = count_member(*usage, "completion_tokens");
+        e.total_tokens = count_member(*usage, "total_tokens");
         if (const picojson::value* details = member(*usage, "prompt_tokens_details"))
             e.cached_tokens = count_member(*details, "cached_tokens");
-        e.reasoning_tokens = count_member(*usage, "reasoning_tokens");  // as SGLang tells them
+        e.reasoning_tokens = count_member(*usage, "reasoning_tokens");  // of SGLang
         if (const picojson::value* details = member(*usage, "completion_tokens_details"))
             e.reasoning_tokens = count_member(*details, "reasoning_tokens");
     }
@@ -75,11 +118,8 @@ inline void read_openai_choices(const picojson::value& v, stream_event& e, strea
         const int index = std::max(0, count_member(choice, "index"));
         e.choices = std::max(e.choices, 1 + index);
         e.finish(string_member(choice, "finish_reason"), index);
-        if (!take_output(choice, output, e)) continue;
-        if (index == 0) {  // the conversation goes on from the first one
-            memory.say(choice, "text");
-            if (const picojson::value* said = member(choice, output)) keep_output(*said, memory);
-        }
+        // The first choice continues the conversation.
+        if (!take_output(choice, output, e, index == 0 ? &memory : nullptr)) continue;
         if (e.completion_tokens > 0) e.count(e.completion_tokens);  // running usage
         else if (const int n = listed_tokens(choice); n > 0) e.count(n);
     }
@@ -91,20 +131,19 @@ inline void read_openai_whole(const picojson::value& v, stream_event& e, stream_
     read_openai_choices(v, e, memory, "message");
 }
 
-/// One `data:` of an OpenAI stream.
 inline stream_event read_openai_event(std::string_view type, std::string_view data) {
     stream_memory none;
     return read_json_event(type, data, read_openai, none);
 }
 
-// The fast path. A server sends thousands of events of one shape, and a tree of each costs more
-// than all else that is done with it. This cursor reads that shape in one pass. Its functions
-// return false for whatever is unusual: malformed, rare, or with an escape where one matters. Then
-// read_openai_event, which is the definition, reads the event again. So nothing here has to be
-// complete, but what is accepted must be right: what is skipped is checked as picojson would, and
-// where a field that counts is given twice (the last one would win) nothing is accepted.
+// The fast path. A server sends thousands of events of one shape, and a JSON tree of each costs
+// more than everything else. This cursor reads that shape in one pass. It returns false for
+// anything unusual: malformed, rare, or with an escape where it matters. Then read_openai_event,
+// the definition, reads the event again. So it need not be complete, but must be right: skipped
+// values are checked as picojson would, and duplicates of fields that count are refused, since the
+// last one would win.
 
-/// The next byte that no string holds as it is: a quote, a backslash or a control character.
+/// Finds the next byte that a string must escape: a quote, a backslash or a control character.
 inline const char* after_plain_bytes(const char* at, const char* end) {
     constexpr std::uint64_t ones = ~0ull / 255, high = ones * 128;
     const auto zero_in = [](std::uint64_t v) { return (v - ones) & ~v & high; };
@@ -115,7 +154,7 @@ inline const char* after_plain_bytes(const char* at, const char* end) {
         const std::uint64_t stops =
             zero_in(v ^ (ones * '"')) | zero_in(v ^ (ones * '\\')) | control;
         if (stops == 0) continue;
-        // The lowest bit found is right; those above may be what it borrowed.
+        // The lowest bit found is right; higher ones may come from a borrow.
         if constexpr (std::endian::native != std::endian::little) break;
         return at + std::countr_zero(stops) / 8;
     }
@@ -138,7 +177,7 @@ public:
         space();
         return read && at_ == end_;
     }
-    /// The one generated text of the event, as it stands there; empty where there are more.
+    /// The only generated text of the event, with escapes; empty for several texts.
     std::string_view sole_output() const { return outputs_ == 1 ? output_ : std::string_view(); }
 
 private:
@@ -148,7 +187,7 @@ private:
     };
     bool once(field f) { return (std::exchange(seen_, seen_ | f) & f) == 0; }
 
-    /// None, or exactly one, the first.
+    /// At most one choice, with index 0.
     bool choices() {
         if (!take('[')) return false;
         if (take(']')) return true;
@@ -168,10 +207,10 @@ private:
             if (key == "reasoning") return output(seen_reasoning);
             if (key == "refusal") return output(seen_refusal);
             if (key == "tool_calls") return once(seen_tool_calls) && (null() || tool_calls());
-            return key != "function_call" ? skip(8) : null();
+            return key != "function_call" && !names_thoughts(key) ? skip(8) : null();
         });
     }
-    /// Generated text. An escape stands for one character or more, so empty text looks empty.
+    /// Generated text. An escape is at least one character, so only empty text is empty.
     bool output(field f) {
         if (!once(f)) return false;
         if (null()) return true;
@@ -236,7 +275,7 @@ private:
         at_ += 6;
         if (std::from_chars(digits, at_, code, 16).ptr != at_) return false;
         escaped_by_ += 6 - (code < 0x80 ? 1 : code < 0x800 ? 2 : 3);
-        return code < 0xD800 || code > 0xDFFF;  // pairs are left to the slow path
+        return code < 0xD800 || code > 0xDFFF;  // the slow path handles pairs
     }
     bool string() {
         if (!take('"')) return false;
@@ -252,7 +291,7 @@ private:
         return true;
     }
     bool plain_string() { return string() && !escaped_; }
-    /// Digits that any double holds; what else strtod would take is left to the slow path.
+    /// Digits that any double holds; the slow path handles other forms.
     bool number() {
         const char* const from = at_;
         const auto digits = [this] {
@@ -261,9 +300,10 @@ private:
             return at_ != first;
         };
         if (*at_ == '-') ++at_;
-        if (!digits()) return false;
+        const char* const whole = at_;
+        if (!digits() || (*whole == '0' && at_ - whole > 1)) return false;
         if (at_ != end_ && *at_ == '.' && (++at_, !digits())) return false;
-        // Behind it must come a comma or a bracket: not one more piece of a number.
+        // A comma or a bracket must follow, not another part of a number.
         return at_ != end_ && (*at_ > '9' || *at_ == ',' || *at_ <= ' ') && *at_ != 'e' &&
                *at_ != 'E' && at_ - from < 100;
     }
@@ -299,20 +339,21 @@ private:
     const char* at_;
     const char* end_;
     stream_event& event_;
-    std::string_view text_{};  // of the last string, escapes and all
+    std::string_view text_{};  // the last string, with escapes
     std::string_view output_{};
     int outputs_ = 0;
     unsigned seen_ = 0;
     bool escaped_ = false;
-    int escaped_by_ = 0;  // bytes that it is longer than what it stands for
+    int escaped_by_ = 0;  // bytes added by escapes
 };
 
-/// Reads the events of one stream. Most differ from the one before in the text of one string alone:
-/// all else being the same, byte for byte, it says the same, and is not read again.
+/// Reads the events of a stream. Most differ from the previous one only in one string. If all other
+/// bytes are equal, they are not parsed again.
 class event_reader {
 public:
     const stream_event& read(std::string_view type, std::string_view data) {
-        if (type != "error" && repeats(data)) {
+        const bool is_error = speaks_of_error(type);
+        if (!is_error && repeats(data)) {
             last_.text_bytes = static_cast<int>(data.size() - before_ - after_);
             if (last_.reasoning_bytes > 0) last_.reasoning_bytes = last_.text_bytes;
             return last_;
@@ -320,7 +361,7 @@ public:
         last_ = stream_event();
         like_.clear();
         event_scanner scanner(data, last_);
-        if (type == "error" || !scanner.scan()) {
+        if (is_error || !scanner.scan()) {
             last_ = read_openai_event(type, data);
         } else if (const std::string_view text = scanner.sole_output(); !text.empty()) {
             like_ = data;
@@ -341,7 +382,7 @@ private:
     }
 
     stream_event last_{};
-    std::string like_{};  // the last event with one generated text, empty: none
+    std::string like_{};  // the last event with one generated text, or empty
     std::size_t before_ = 0, after_ = 0;  // bytes around that text
 };
 

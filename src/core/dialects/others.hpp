@@ -1,4 +1,4 @@
-// what each API writes and reads
+// request and response formats of each API
 #pragma once
 
 #include "core/base/json.hpp"
@@ -22,7 +22,7 @@ inline std::pair<std::string, std::string> parts_of_data_url(const std::string& 
     return {url.substr(type, end - type), url.substr(std::min(url.find(',') + 1, url.size()))};
 }
 
-// The user's turn as the APIs that know images write it, as the value of a message's "content".
+// A user's message in APIs with images, as the value of "content".
 
 inline std::string openai_content(const request_spec& r) {
     if (r.image.empty()) return json_quoted(r.prompt);
@@ -39,13 +39,13 @@ inline std::string anthropic_content(const request_spec& r) {
 inline std::string ollama_images(const request_spec& r) {
     return "[" + json_quoted(parts_of_data_url(r.image).second) + "]";
 }
-/// With images in a field of their own beside it.
+/// Images have a field of their own.
 inline std::string ollama_content(const request_spec& r) {
     return json_quoted(r.prompt) + (r.image.empty() ? "" : ",\"images\":" + ollama_images(r));
 }
 
-// Each API: its request, its events, and where these differ, its whole answer. The table below them
-// says the rest.
+// Each API: its request, its events and, if different, its whole answer. The table below has the
+// rest.
 
 inline void write_openai(body_writer& b, const request_spec& r) {
     b.flag("stream", r.stream);
@@ -63,7 +63,7 @@ inline void write_openai_completions(body_writer& b, const std::string& model,
     write_openai(b, r);
 }
 
-/// An image stands in the text as Markdown has it. It samples at a temperature above 0 only.
+/// Images are Markdown in the text. TGI samples only at temperatures above 0.
 inline void write_tgi(body_writer& b, const std::string&, const request_spec& r) {
     const std::string image = r.image.empty() ? "" : "![](" + r.image + ")";
     b.string("inputs", image + joined_prompt(r)).object("parameters", [&](body_writer& p) {
@@ -79,7 +79,7 @@ inline void read_tgi_details(const picojson::value& v, stream_event& e) {
     e.completion_tokens = count_member(*details, "generated_tokens");
     e.prompt_tokens = count_member(*details, "input_length");
 }
-/// A token an event; special ones, such as the end of the text, are no output.
+/// One token per event. Special tokens, such as the end of the text, are not output.
 inline void read_tgi(const picojson::value& v, stream_event& e, stream_memory& memory) {
     if (const picojson::value* token = member(v, "token")) {
         const picojson::value* special = member(*token, "special");
@@ -96,13 +96,13 @@ inline void read_tgi_whole(const picojson::value& v, stream_event& e, stream_mem
     read_tgi_details(v, e);
 }
 
-/// Fields that are no input of the model become parameters, so one form serves both backends:
-/// vLLM's takes ignore_eos, TensorRT-LLM's wants {"end_id": -1} or a min_length in extra_body.
+/// Fields that are not inputs become parameters, so one form serves both backends: vLLM's has
+/// ignore_eos, TensorRT-LLM's needs {"end_id": -1} or min_length in extra_body.
 inline void write_triton(body_writer& b, const std::string&, const request_spec& r) {
     b.string("text_input", joined_prompt(r)).flag("stream", r.stream);
     b.max_tokens("max_tokens").ignore_eos().temperature();
 }
-/// Token counts come where they were asked for (return_num_output_tokens), each event its own.
+/// Each event has its own token count, if return_num_output_tokens is set.
 inline void read_triton(const picojson::value& v, stream_event& e, stream_memory& memory) {
     e.take_text(v, "text_output");
     memory.say(v, "text_output");
@@ -165,7 +165,7 @@ inline void read_llama_cpp(const picojson::value& v, stream_event& e, stream_mem
         const picojson::value* m = member(v, name);
         return m && m->is<bool>() && m->get<bool>();
     };
-    if (said("stopped_limit")) e.finish_reason = "length";  // as older versions say it
+    if (said("stopped_limit")) e.finish_reason = "length";  // in older versions
     if (said("stopped_eos") || said("stopped_word")) e.finish_reason = "stop";
     e.done = said("stop");
 }
@@ -176,9 +176,9 @@ inline void write_sglang(body_writer& b, const std::string&, const request_spec&
         p.max_tokens("max_new_tokens").ignore_eos().temperature();
     });
 }
-/// Every event repeats all text so far, unless the server was started with incremental output.
-/// Then a text will not begin with the one before; where it is the same, so are its tokens. Of all
-/// so far there would be more, and a token without text is another one.
+/// Every event repeats all text so far, unless the server streams increments. Then a text does not
+/// begin with the previous one. If both are equal, so are their tokens: repeated text would have
+/// more of them, and a token without text is a different one.
 inline void read_sglang(const picojson::value& v, stream_event& e, stream_memory& memory) {
     const std::string text = string_member(v, "text");
     const picojson::value* listed = member(v, "output_ids");
@@ -211,7 +211,7 @@ inline void write_plain_text(body_writer& b, const std::string&, const request_s
     b.string("prompt", joined_prompt(r)).max_tokens("max_tokens").temperature();
 }
 
-/// The only one that must be told how many tokens at most.
+/// Anthropic requires max_tokens.
 inline void write_anthropic(body_writer& b, const std::string& model, const request_spec& r) {
     b.string("model", model).messages(anthropic_content, false).system("system");
     b.flag("stream", r.stream);
@@ -219,7 +219,7 @@ inline void write_anthropic(body_writer& b, const std::string& model, const requ
     else b.raw("max_tokens", "1024");
     b.temperature();
 }
-/// Cached prompt tokens stand apart from the others.
+/// Cached prompt tokens are separate.
 inline void read_anthropic_usage(const picojson::value& v, stream_event& e) {
     const picojson::value* usage = member(v, "usage");
     if (!usage) return;

@@ -10,6 +10,8 @@
 #include <utility>  // move
 #include <vector>
 
+#include <picojson.h>  // JSON of servers
+
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
@@ -18,48 +20,75 @@ namespace detail {
 struct chat_message {
     std::string role{};
     std::string content{};
+    std::string fields{};  // ",\"name\":value" pairs such as tool_calls
 };
 
-/// An object of options.extra_body that an API may keep its own fields in.
+/// An object of options.extra_body for an API's own fields.
 struct extra_object {
     std::string name{};
     std::string fields{};  // ",\"name\":value" pairs
 };
 
-/// What a request asks for.
 struct request_spec {
-    std::string model{};  // another one than the target's
+    std::string model{};  // instead of the target's
     std::string prompt{};
     std::string token_ids{};  // instead of the prompt, as a JSON array
-    std::string image{};      // that the prompt is about, as a data: URL
+    std::string image{};      // as a data: URL
     std::string system_prompt{};
-    std::vector<chat_message> history{};  // messages before the prompt, after the system prompt
-    int max_tokens = 0;  // 0: not said
-    int documents = 1;   // of a prompt that is a query and those, or inputs of one that is these
+    std::vector<chat_message> history{};  // between system prompt and prompt
+    int max_tokens = 0;  // 0: no limit
+    int documents = 1;   // into which the prompt is split, besides a query
     bool force_length = false;
+    bool events_are_tokens = false;  // without usage
     bool stream = true;
-    double leaves_after_s = 0;  // the client closes the connection then; 0: it stays
+    double cancel_after_s = 0;  // when the client closes the connection; 0: never
     double temperature = not_a_number;
     std::string extra_fields{};  // ",\"name\":value" pairs, checked when planned
     std::vector<extra_object> extra_objects{};
 };
 
-/// What can come of a request, as far as what was sent bounds it.
+/// Why a field may not be set in a request's body, "" if it may: it would be duplicate, or change
+/// the measurement. `who` sets it.
+inline std::string fault_of_field(const std::string& who, const std::string& name,
+                                  const picojson::value& value) {
+    const std::string given = who + " sets \"" + name + "\"";
+    const std::string_view n = name;
+    for (const std::string_view ours :
+         {"model", "messages", "prompt", "stream", "stream_options", "inputs", "text", "text_input",
+          "system", "input", "query", "documents", "text_1", "text_2", "items", "instructions",
+          "store"})
+        if (n == ours) return given + ": that field belongs to llmbench";
+    for (const std::string_view option : {"max_tokens", "temperature", "ignore_eos"})
+        if (n == option) return given + ": use options." + name + ", a field must not stand twice";
+    for (const std::string_view option : {"max_new_tokens", "max_output_tokens", "num_predict",
+                                          "n_predict", "max_completion_tokens"})
+        if (n == option) return given + ": use options.max_tokens, a field must not stand twice";
+    for (const std::string_view choices : {"n", "best_of", "num_return_sequences"})
+        if (n == choices && value.is<double>() && !(value.get<double>() <= 1))
+            return given + " to " + value.serialize() +
+                   ": several choices share one stream and one usage, which do not separate their "
+                   "tokens; ask for one";
+    return {};
+}
+
+/// Bounds on the answer to a request.
 struct asked_answer {
-    int results = 0;             // vectors or scores; 0: it generates, or nobody knows
-    int documents = 0;           // that are read with a query
-    int characters = 0;          // of what it is about: usage that tells these counts no tokens
-    int most_prompt_tokens = 0;  // that usage can tell; 0: nobody knows
+    int results = 0;             // vectors or scores; 0: generated text, or unknown
+    int documents = 0;           // read with a query
+    int characters = 0;          // of the input: usage with this number counts characters
+    int most_prompt_tokens = 0;  // in usage; 0: unknown
+    int most_output_tokens = 0;  // asked for; 0: no limit
+    bool tells_usage = false;    // expected, since tokens are unknown without it
 };
 
-/// The one prompt of an API that knows no roles.
+/// The prompt for an API without roles.
 inline std::string joined_prompt(const request_spec& r, bool with_system = true) {
     std::string all = !with_system || r.system_prompt.empty() ? "" : r.system_prompt + "\n";
     for (const chat_message& m : r.history) all += m.content + "\n";
     return all + r.prompt;
 }
 
-/// The body of a request. A field that was not asked for is not written.
+/// The body of a request, with only the fields asked for.
 class body_writer {
 public:
     explicit body_writer(const request_spec& r) : asked_(r) {}
@@ -81,10 +110,10 @@ public:
         const double t = asked_.temperature;
         return std::isnan(t) ? *this : raw("temperature", json_number(t));
     }
-    /// No min_tokens beside it: it would add nothing but work for the sampler (in SGLang a penalty
-    /// over the whole vocabulary in every step), and the tpot measured would be another one.
+    /// Without min_tokens: it adds only sampler work (in SGLang a penalty over the whole vocabulary
+    /// in each step), and so changes tpot.
     body_writer& ignore_eos() { return asked_.force_length ? raw("ignore_eos", "true") : *this; }
-    /// The system prompt, where there is one, what was said before, and the user's turn.
+    /// The system prompt, if any, the history and the user's message.
     body_writer& messages(std::string content(const request_spec&), bool with_system = true,
                           const char* name = "messages") {
         std::string turns = "[";
@@ -92,13 +121,13 @@ public:
             turns += "{\"role\":\"system\",\"content\":" + json_quoted(asked_.system_prompt) + "},";
         for (const chat_message& m : asked_.history)
             turns += "{\"role\":" + json_quoted(m.role) + ",\"content\":" +
-                     json_quoted(m.content) + "},";
+                     json_quoted(m.content) + m.fields + "},";
         return raw(name, turns + "{\"role\":\"user\",\"content\":" + content(asked_) + "}]");
     }
     body_writer& system(const char* name) {
         return asked_.system_prompt.empty() ? *this : string(name, asked_.system_prompt);
     }
-    /// What `write` adds stands in an object of this name, with the user's own fields for it.
+    /// Adds an object of this name with the fields of `write` and the user's own.
     template <class Write>
     body_writer& object(const char* name, Write&& write) {
         raw(name, "{");

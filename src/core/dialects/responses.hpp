@@ -19,15 +19,15 @@ inline std::string responses_content(const request_spec& r) {
     return "[{\"type\":\"input_text\",\"text\":" + json_quoted(r.prompt) +
            "},{\"type\":\"input_image\",\"image_url\":" + json_quoted(r.image) + "}]";
 }
-/// The server keeps nothing: a conversation sends what was said before.
+/// The server stores nothing: each request sends the history.
 inline void write_responses(body_writer& b, const std::string& model, const request_spec& r) {
     b.string("model", model).messages(responses_content, false, "input").system("instructions");
     b.flag("stream", r.stream).flag("store", false);
     b.max_tokens("max_output_tokens").ignore_eos().temperature();
 }
 
-/// What is known at the end. vLLM calls an answer completed that its length has cut off, so that
-/// its status decides, and not the name of the event that brings it.
+/// The final event. vLLM calls an answer completed that was cut off at its length, so the status
+/// decides, not the event name.
 inline void read_response_end(const picojson::value& v, stream_event& e) {
     if (const picojson::value* usage = member(v, "usage")) {
         e.prompt_tokens = count_member(*usage, "input_tokens");
@@ -47,7 +47,7 @@ inline void read_response_end(const picojson::value& v, stream_event& e) {
     if (e.error.empty()) e.error = error_message(v);
     if (e.error.empty() && status == "failed") e.error = "the response failed";
 }
-/// Generated text comes in events that end in "delta", and again in full in those that follow.
+/// Text comes in events that end in "delta", and again in full in later ones.
 inline void read_responses(const picojson::value& v, stream_event& e, stream_memory& memory) {
     const std::string type = string_member(v, "type");
     if (type.ends_with(".delta") && has_text(v, "delta")) {

@@ -1,10 +1,12 @@
-// what a server says, whichever API it has
+// stream events of any API
 #pragma once
 
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
+#include "core/wire/event_stream.hpp"
 #include "core/dialects/request_body.hpp"
 
+#include <algorithm>  // any_of
 #include <string>
 #include <string_view>
 #include <utility>  // pair
@@ -15,53 +17,56 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// What one stream event says.
+/// One event of a stream.
 struct stream_event {
-    bool content = false;           // carries generated output, in any choice
-    bool answer = false;            // some of it is no reasoning
-    bool tokenless = false;         // it is what no tokens were generated for
-    bool done = false;              // the API's terminal event
-    int first_tokens = 1;           // tokens in this event, as far as it says so
-    bool counted = false;           // it does
+    bool content = false;           // has output in any choice
+    bool answer = false;            // has output other than reasoning
+    bool tokenless = false;         // has output without tokens
+    bool done = false;              // the API's last event
+    int first_tokens = 1;           // its tokens, if reported
+    bool counted = false;           // tokens were reported
     int prompt_tokens = -1;         // usage, -1 where absent
     int completion_tokens = -1;
     int cached_tokens = -1;
-    int reasoning_tokens = -1;      // of the completion's
+    int total_tokens = -1;
+    int reasoning_tokens = -1;      // part of completion_tokens
     int text_bytes = 0;             // of the content, decoded
-    int reasoning_bytes = 0;        // of these
-    int choices = 1;                // of the stream, as far as it says so
-    int finished = 0;               // of them, with a finish reason
+    int reasoning_bytes = 0;        // part of text_bytes
+    int choices = 1;                // of the stream, as far as known
+    int finished = 0;               // choices with a finish reason
     std::string finish_reason{};
-    int finish_choice = 0;          // whose reason that is
-    std::string error{};            // told by the server inside the stream, or why malformed
+    int finish_choice = 0;          // the choice of the finish reason
+    std::string error{};            // from the server, or why malformed
     bool malformed = false;
 
-    /// It tells how many tokens it brings.
+    /// Sets the reported number of tokens.
     void count(int tokens) {
         first_tokens = tokens;
         counted = true;
     }
-    /// Generated text of this member, where there is some.
-    bool take_text(const picojson::value& v, const char* name) {
-        const int reasoned = reasoning_bytes;
-        if (!take_reasoning(v, name)) return false;
-        reasoning_bytes = reasoned;
-        answer = true;
-        return true;
-    }
-    /// The same of text that the model thinks and does not answer.
-    bool take_reasoning(const picojson::value& v, const char* name) {
-        if (!has_text(v, name)) return false;
+    /// Takes generated text, if any; `reasons`: it is reasoning.
+    bool take(std::string_view text, bool reasons) {
+        if (text.empty()) return false;
+        const auto bytes = static_cast<int>(text.size());
         content = true;
-        const auto bytes = static_cast<int>(string_member(v, name).size());
+        answer = answer || !reasons;
         text_bytes += bytes;
-        reasoning_bytes += bytes;
+        reasoning_bytes += reasons ? bytes : 0;
         return true;
     }
-    /// A fragment of a call: nothing tells of how many tokens, so it passes for many.
-    void take_call() {
-        content = answer = true;
+    /// Takes the text of a member.
+    bool take_text(const picojson::value& v, const char* name) {
+        return take(string_member(v, name), false);
+    }
+    bool take_reasoning(const picojson::value& v, const char* name) {
+        return take(string_member(v, name), true);
+    }
+    /// A fragment of a call. Its tokens are unknown, so it counts as many.
+    void take_call(bool thinks = false) {
+        content = true;
+        answer = answer || !thinks;
         text_bytes += call_bytes;
+        reasoning_bytes += thinks ? call_bytes : 0;
     }
     static constexpr int call_bytes = 256;
 
@@ -70,8 +75,7 @@ struct stream_event {
         ++finished;
         note_finish(finish_reason, finish_choice, reason, choice);
     }
-    /// Of several choices the reason of the first one counts, unless another one's tells of a
-    /// failure.
+    /// With several choices the first one's reason counts, unless another one failed.
     static void note_finish(std::string& reason, int& of_choice, const std::string& reported,
                             int choice) {
         const bool is_first = reason.empty() || choice <= of_choice;
@@ -79,15 +83,15 @@ struct stream_event {
         reason = reported;
         of_choice = choice;
     }
-    /// "abort" (vLLM, SGLang), "error" (OpenRouter), "cancelled" and "timeout" (TensorRT-LLM),
-    /// "insufficient_system_resource" (DeepSeek), "preempt" (MLC-LLM): the server gave up.
+    /// The server gave up: "abort" (vLLM, SGLang), "error" (OpenRouter), "cancelled" and "timeout"
+    /// (TensorRT-LLM), "insufficient_system_resource" (DeepSeek), "preempt" (MLC-LLM).
     static bool is_failure(std::string_view reason) {
         for (const char* part : {"abort", "error", "cancel", "timeout", "insufficient", "preempt"})
             if (reason.find(part) != std::string_view::npos) return true;
         return false;
     }
-    /// "content_filter" (OpenAI), "refusal" (Anthropic), "sensitive" (Zhipu), "SAFETY" and
-    /// "RECITATION" (Gemini), "guardrail_intervened" (Bedrock): the server cut the answer off.
+    /// The server cut off the answer: "content_filter" (OpenAI), "refusal" (Anthropic), "sensitive"
+    /// (Zhipu), "SAFETY" and "RECITATION" (Gemini), "guardrail_intervened" (Bedrock).
     static bool is_at_length(std::string_view reason) { return reason == "length"; }
     static bool is_filtered(std::string_view reason) {
         std::string low(reason);
@@ -99,24 +103,34 @@ struct stream_event {
     }
 };
 
-/// The message of an error answer in any of the shapes in use.
+/// False for null, false, 0, "", and objects or lists of only these.
+inline bool says_something(const picojson::value& v) {
+    if (v.is<picojson::object>())
+        return std::any_of(v.get<picojson::object>().begin(), v.get<picojson::object>().end(),
+                           [](const auto& m) { return says_something(m.second); });
+    if (v.is<picojson::array>())
+        return std::any_of(v.get<picojson::array>().begin(), v.get<picojson::array>().end(),
+                           says_something);
+    return v.evaluate_as_boolean();
+}
+
+/// The message of an error in any known shape.
 inline std::string error_message(const picojson::value& v) {
-    // Not null, false, 0 or "".
-    if (const picojson::value* e = member(v, "error"); e && e->evaluate_as_boolean()) {
+    if (const picojson::value* e = member(v, "error"); e && says_something(*e)) {
         if (e->is<std::string>()) return e->get<std::string>();
         const std::string message = string_member(*e, "message");
         return message.empty() ? e->serialize() : message;
     }
     const picojson::value* detail = member(v, "detail");
-    if (string_member(v, "object") != "error" && !(detail && detail->evaluate_as_boolean()))
+    if (string_member(v, "object") != "error" && !(detail && says_something(*detail)))
         return {};
     const std::string message = string_member(v, "message");
     if (message.empty() && detail && detail->is<std::string>()) return detail->get<std::string>();
     return message.empty() ? v.serialize() : message;
 }
 
-/// The same of a body with an error status, where a "message" may stand alone (mistral.rs), and all
-/// of it may be a string that has the object in it (MLC-LLM).
+/// The message of a body with an error status. A "message" may be the only member (mistral.rs), and
+/// a string may contain the object (MLC-LLM).
 inline std::string refusal_message(const picojson::value& v) {
     picojson::value inner;
     if (v.is<std::string>())
@@ -127,29 +141,32 @@ inline std::string refusal_message(const picojson::value& v) {
     return reported.empty() ? string_member(v, "message") : reported;
 }
 
-/// All that was generated.
+/// All generated text.
 struct generated_text {
     std::string reasoning{}, answer{}, calls{};
-    /// As one text, in which none of them passes for another.
+    /// One text that keeps the parts distinct.
     std::string joined() const {
         return (reasoning.empty() ? "" : reasoning + '\x1e') + answer +
                (calls.empty() ? "" : '\x1f' + calls);
     }
 };
 
-/// What the reader of one stream remembers from event to event.
+/// The state of a stream's reader between events.
 struct stream_memory {
-    std::string text{};      // the last event's, where a server repeats all text so far
-    std::string ids{};       // and its tokens, where it lists them
-    bool cumulative = true;  // until an event shows that it is not
-    int tokens = 0;          // so far, where each event tells its own
+    std::string text{};      // of the last event, if events repeat all text
+    std::string ids{};       // likewise, if tokens are listed
+    bool cumulative = true;  // until an event disproves it
+    int tokens = 0;          // so far, if each event reports its own
     asked_answer asked{};
     bool keeps_answer = false;
-    generated_text said{};   // where it is kept
+    generated_text said{};   // if kept
 
-    void say(const picojson::value& v, const char* name) { keep(said.answer, v, name); }
-    void think(const picojson::value& v, const char* name) { keep(said.reasoning, v, name); }
-    /// A call, or the next piece of one: its id is another one each time.
+    void say(const picojson::value& v, const char* name) { keep(string_member(v, name), false); }
+    void think(const picojson::value& v, const char* name) { keep(string_member(v, name), true); }
+    void keep(std::string_view piece, bool reasons) {
+        if (keeps_answer) (reasons ? said.reasoning : said.answer) += piece;
+    }
+    /// A call or a part of one, without its id, which varies.
     void call(const picojson::value& v, const char* name = "name",
               const char* input = "arguments") {
         if (!keeps_answer) return;
@@ -158,14 +175,9 @@ struct stream_memory {
             if (const picojson::value* m = member(v, field); m && m->evaluate_as_boolean())
                 said.calls += m->is<std::string>() ? m->get<std::string>() : m->serialize();
     }
-
-private:
-    void keep(std::string& to, const picojson::value& v, const char* name) {
-        if (keeps_answer) to += string_member(v, name);
-    }
 };
 
-/// The word that OpenAI has for why an answer ended, where it has one.
+/// Returns OpenAI's name of a finish reason, if there is one.
 inline std::string finish_reason_of(const std::string& said) {
     constexpr std::pair<std::string_view, const char*> words[] = {
         {"eos_token", "stop"},  {"stop_sequence", "stop"}, {"eos", "stop"},
@@ -177,28 +189,34 @@ inline std::string finish_reason_of(const std::string& said) {
 }
 inline void note_output_tokens(stream_event& e, int n) {
     e.completion_tokens = n;
-    if (n > 0) e.count(n);  // so far: it holds for the first event
+    if (n > 0) e.count(n);  // running total, so only valid for the first event
 }
 
-/// One event of a stream. `read` takes what is particular to the API.
+/// Reads one event of a stream. `read` handles the API's own fields.
 template <class Read>
 stream_event read_json_event(std::string_view type, std::string_view data, Read read,
                              stream_memory& memory) {
     stream_event e;
-    e.done = trimmed(data) == "[DONE]";
+    const bool is_error = speaks_of_error(type);
+    e.done = !is_error && trimmed(data) == "[DONE]";
     const bool empty = data.find_first_not_of(" \t\r\n") == std::string_view::npos;
-    if (e.done || empty) return e;  // an empty one keeps the connection alive
+    if (empty && is_error) e.error = "the stream says \"" + printable(type, 40) + "\", and no more";
+    if (e.done || empty) return e;  // an empty event is a keep-alive
     picojson::value v;
     const bool is_json = parse_json(data, v);
-    if (is_json && v.is<picojson::null>() && type != "error") return e;  // the same
+    if (is_json && v.is<picojson::null>() && !is_error) return e;  // likewise
+    if (is_error && !(is_json && v.is<picojson::object>())) {
+        e.error = printable(data);
+        return e;
+    }
     if (!is_json || !v.is<picojson::object>()) {
         e.malformed = true;
         e.error = "an event is not a JSON object: \"" + printable(data, 60) + "\"";
         return e;
     }
-    e.error = error_message(v);
-    if (e.error.empty() && type == "error") e.error = printable(data);
+    e.error = is_error ? refusal_message(v) : error_message(v);
     read(v, e, memory);
+    if (e.error.empty() && is_error) e.error = printable(data);
     return e;
 }
 

@@ -1,17 +1,21 @@
 // the table of APIs
 #pragma once
 
+#include "api/own_api.hpp"
 #include "api/target.hpp"
 #include "core/base/text.hpp"
 #include "core/dialects/openai.hpp"
 #include "core/dialects/inputs.hpp"
 #include "core/dialects/others.hpp"
+#include "core/dialects/own_api.hpp"
 #include "core/dialects/request_body.hpp"
 #include "core/dialects/responses.hpp"
 #include "core/dialects/stream_event.hpp"
 
-#include <algorithm>  // max, min
+#include <algorithm>  // all_of, max, min, none_of
 #include <cctype>  // isalnum
+#include <exception>
+#include <iterator>  // begin, end
 #include <string>
 #include <string_view>
 
@@ -21,41 +25,37 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// How an answer is cut into events.
-enum class framing : unsigned char {
-    events,   // server-sent events
-    lines,    // a JSON object a line
-    pieces,   // bare text: every piece of body is one
-    document  // one JSON object, the whole answer
-};
-
-/// What an API needs, at one glance.
+/// The properties of an API.
 struct api_traits {
     const char* name = "";
-    const char* path = "";          // "{model}" in it becomes the model's name
-    const char* whole_path = path;  // of answers that are not streamed
-    const char* other_end = "";     // of a URL that names the whole path itself, "" for none
+    const char* path = "";          // with "{model}" for the model's name
+    const char* whole_path = path;  // for answers without a stream
     framing framed = framing::events;
-    bool ends_with_body = false;    // a stream has no event that ends it
-    bool forces_lengths = false;    // else an answer ends where the model ends it
+    bool ends_with_body = false;    // the stream has no final event
+    bool forces_lengths = false;    // else the model decides the length
     bool generates = true;          // else an answer in one piece has no tokens
     bool reports_usage = true;      // else each event counts as one token
+    bool tells_prompt_tokens = true;  // in usage, with the finish reason
+    bool tells_reason = true;
     bool takes_images = false;
     bool takes_token_ids = false;   // as a prompt
-    int documents = 1;              // that a prompt is cut into, where nothing else is said
+    int documents = 1;              // default number of parts of a prompt
     const char* needs_field = "";   // of options.extra_body, "" for none
-    asked_answer (*asks)(const request_spec&) = nullptr;  // where it does not generate
+    asked_answer (*asks)(const request_spec&) = nullptr;  // if it does not generate
     void (*write)(body_writer&, const std::string& model, const request_spec&) = nullptr;
     void (*read)(const picojson::value&, stream_event&, stream_memory&) = nullptr;
     void (*read_whole)(const picojson::value&, stream_event&, stream_memory&) = read;
-    const char* models = "/v1/models";  // path of the list of models, "" where there is none
-    const char* models_in = "data";     // that answer's list, "" where it is of one model itself
-    const char* model_as = "id";        // the name's field there
+    const char* models = "/v1/models";  // of the list of models, "" if none
+    const char* models_in = "data";     // its list, "" for an object of one model
+    const char* model_as = "id";        // the field of its name
     bool needs_model = true;
     const char* ready = "/health";
-    const char* metrics = "/metrics";   // the server's page of them, ":8002" a port; "" for none
+    const char* metrics = "/metrics";   // the metrics page, ":8002" for a port, "" if none
     const char* key_before = "Authorization: Bearer ";
-    const char* fields = "";            // header lines of every request
+    const char* fields = "";            // headers of every request
+    void (*own_write)(api_request&) = nullptr;  // user-defined, instead of the above
+    void (*own_read)(api_event&) = nullptr;
+    bool is_own = false;
 };
 
 /// In the order of the enumerators.
@@ -72,8 +72,8 @@ inline constexpr api_traits apis[] = {
     {.name = "triton", .path = "/v2/models/{model}/generate_stream",
      .whole_path = "/v2/models/{model}/generate",
      .ends_with_body = true, .forces_lengths = true, .reports_usage = false,
-     .write = write_triton, .read = read_triton, .models = "", .ready = "/v2/health/ready",
-     .metrics = ":8002"},
+     .tells_reason = false, .write = write_triton, .read = read_triton, .models = "",
+     .ready = "/v2/health/ready", .metrics = ":8002"},
     {.name = "ollama", .path = "/api/chat", .framed = framing::lines, .takes_images = true,
      .write = write_ollama, .read = read_ollama,
      .models = "/api/tags", .models_in = "models", .model_as = "name", .ready = "/api/version",
@@ -88,7 +88,7 @@ inline constexpr api_traits apis[] = {
     {.name = "sglang", .path = "/generate", .forces_lengths = true,
      .write = write_sglang, .read = read_sglang, .needs_model = false},
     {.name = "plain_text", .path = "/generate", .framed = framing::pieces,
-     .ends_with_body = true, .reports_usage = false,
+     .ends_with_body = true, .reports_usage = false, .tells_reason = false,
      .write = write_plain_text, .models = "", .needs_model = false, .ready = "/readyz"},
     {.name = "anthropic", .path = "/v1/messages", .takes_images = true,
      .write = write_anthropic, .read = read_anthropic, .read_whole = read_anthropic_whole,
@@ -96,7 +96,7 @@ inline constexpr api_traits apis[] = {
     {.name = "openai_embeddings", .path = "/v1/embeddings", .framed = framing::document,
      .generates = false, .takes_token_ids = true, .asks = asked_embeddings,
      .write = write_embeddings, .read = read_embeddings},
-    {.name = "rerank", .path = "/v1/rerank", .other_end = "/rerank", .framed = framing::document,
+    {.name = "rerank", .path = "/v1/rerank", .framed = framing::document,
      .generates = false, .documents = 8, .asks = asked_rerank, .write = write_rerank,
      .read = read_rerank},
     {.name = "score", .path = "/v1/score", .framed = framing::document, .generates = false,
@@ -109,28 +109,73 @@ inline constexpr api_traits apis[] = {
      .read_whole = read_responses_whole},
 };
 inline const api_traits& traits_of(api_format api) { return apis[static_cast<std::size_t>(api)]; }
+/// The reference lives as long as `api`.
+inline const api_traits& traits_of(const any_api& api) {
+    const auto* own = api.own().get<api_traits>();
+    return own ? *own : traits_of(api.ours());
+}
 inline std::string api_names() {
     std::string names;
     for (const api_traits& a : apis) names += (names.empty() ? "" : ", ") + std::string(a.name);
     return names;
 }
-/// Null where no API has this name.
+/// Null for an unknown name.
 inline const api_traits* api_named(std::string_view name) {
     for (const api_traits& a : apis)
         if (name == a.name) return &a;
     return nullptr;
 }
 
-/// Below the URL's own path, which may name the version already; of plain text that path says all.
+/// The path without its version.
+inline std::string_view unversioned(std::string_view path) {
+    return path.starts_with("/v1/") ? path.substr(3) : path;
+}
+/// Whether a URL ends with the path of this API's requests and no other's, such as
+/// "/v3/chat/completions" or "/my/rerank".
+inline bool names_whole_path(const api_traits& a, std::string_view path) {
+    const auto longest_of = [&](const api_traits& x) {
+        std::size_t longest = 0;
+        for (const std::string_view end : {unversioned(x.path), unversioned(x.whole_path)})
+            if (path.ends_with(end)) longest = std::max(longest, end.size());
+        return longest;
+    };
+    const std::size_t own = longest_of(a);
+    return own > 0 && std::none_of(std::begin(apis), std::end(apis), [&](const api_traits& x) {
+               return longest_of(x) > own;
+           });
+}
+/// The version at the end of a path, such as "/v3", else "".
+inline std::string_view ending_version(std::string_view path) {
+    const std::size_t at = std::min(path.rfind("/v"), path.size());
+    const std::string_view digits = path.substr(std::min(at + 2, path.size()));
+    const bool is_version = !digits.empty() && digits.size() < 3 &&
+                            digits.find_first_not_of("0123456789") == std::string_view::npos;
+    return is_version ? path.substr(at) : std::string_view();
+}
+
+/// Plain text has no path of its own.
+inline bool is_at_whole_url(const api_traits& a) {
+    return a.framed == framing::pieces && !a.is_own;
+}
+/// Appends the API's path to the URL's, which may already be the whole path, or end in a version
+/// that replaces the API's. For plain text the URL's path is all.
 inline std::string request_path(const api_traits& a, const char* path, std::string base,
                                 std::string_view model) {
-    if (a.framed == framing::pieces && !base.empty()) return base;
-    if (const std::string_view end = a.other_end; !end.empty() && base.ends_with(end)) {
-        if (path == std::string_view(a.path) || path == std::string_view(a.whole_path)) return base;
-        base.resize(base.size() - end.size());
-        if (base.ends_with("/v2")) base.resize(base.size() - 3);
+    if (is_at_whole_url(a) && !base.empty()) return base;
+    if (names_whole_path(a, base)) {
+        for (const std::string_view own : {unversioned(a.path), unversioned(a.whole_path)}) {
+            if (!base.ends_with(own)) continue;
+            if (unversioned(path) == own) return base;
+            base.resize(base.size() - own.size());
+            break;
+        }
+        // Cohere's API has version 2 only for its reranker.
+        if (unversioned(a.path) == "/rerank" && base.ends_with("/v2")) base.resize(base.size() - 3);
     }
-    if (base.ends_with("/v1")) base.resize(base.size() - 3);
+    if (const std::string_view version = ending_version(base); !version.empty()) {
+        if (path != unversioned(path)) path += 3;
+        else base.resize(base.size() - version.size());
+    }
     std::string whole = base + path;
     const std::size_t at = whole.find("{model}");
     if (at == std::string::npos) return whole;
@@ -142,25 +187,65 @@ inline std::string request_path(const api_traits& a, const char* path, std::stri
     }
     return whole.replace(at, 7, encoded);
 }
-/// Tokens that a prompt has beside its own text, at most: of a template, and of what a gateway puts
-/// before it; and of an image, whose bytes say nothing of them.
+/// The most prompt tokens beyond the text: of a template and a gateway's additions, and of an
+/// image.
 inline constexpr std::size_t template_tokens = 1024, image_tokens = 32768;
 
-/// What can come of a request whose body is as long as this: a token is a byte of it at least. A
-/// reranker reads the query with each document.
+/// Bounds on the answer to a body of this length: a token has at least a byte. A reranker reads the
+/// query with each document.
 inline asked_answer asked_by(const api_traits& a, const request_spec& r, std::size_t body_bytes) {
     asked_answer asked = a.asks ? a.asks(r) : asked_answer{};
     const auto texts = static_cast<std::size_t>(std::max({asked.documents, asked.results, 1}));
     const std::size_t most = body_bytes * (asked.documents > 0 ? 2 : 1) + texts * template_tokens +
                              (r.image.empty() ? 0 : image_tokens);
     asked.most_prompt_tokens = static_cast<int>(std::min<std::size_t>(most, 2000000000));
+    asked.most_output_tokens = r.max_tokens;
+    asked.tells_usage = a.reports_usage && !r.events_are_tokens;
     return asked;
 }
 inline std::string request_body(const api_traits& a, const std::string& model,
                                 const request_spec& r) {
     body_writer b(r);
-    a.write(b, r.model.empty() ? model : r.model, r);
+    const std::string& asked = r.model.empty() ? model : r.model;
+    if (a.is_own) write_own(a.name, a.own_write, b, asked, r);
+    else a.write(b, asked, r);
     return b.finished();
+}
+/// Whether a text is a valid path in a request line.
+inline bool is_path(std::string_view s) {
+    return s.starts_with('/') &&
+           std::all_of(s.begin(), s.end(), [](char c) { return c > ' ' && c < 127; });
+}
+/// Why a user-defined API is invalid, "" if valid.
+inline std::string own_api_problem(const api_traits& a) {
+    const std::string name = a.name, given = "the API \"" + printable(name, 40) + "\" ";
+    if (name.empty() || name.size() > 40 || printable(name) != name)
+        return "an API has a name of up to 40 printable characters, .name = \"acme\"";
+    if (api_named(name)) return given + "has the name of one of llmbench's";
+    const struct { const char* name; std::string_view value; bool may_be_empty; } paths[] = {
+        {"path", a.path, false}, {"models", a.models, true},
+        {"ready", a.ready, true}, {"metrics", a.metrics, true}};
+    for (const auto& p : paths)
+        if (!(p.may_be_empty && p.value.empty()) && !is_path(p.value))
+            return joined({given, "has .", p.name, " = \"", printable(p.value, 80),
+                           "\": a path begins with a slash, and has no blanks"});
+    if (printable(a.key_before) != a.key_before)
+        return given + "has a .key_before of more than one line";
+    if (!a.own_write) return given + "has no .write: nothing says what a request is";
+    if (!a.own_read && a.framed != framing::pieces)
+        return given + "has no .read: nothing says what an answer brings";
+    request_spec one;
+    one.prompt = "Hello";
+    one.max_tokens = 1;
+    picojson::value body;
+    try {
+        if (!parse_json(request_body(a, "model", one), body))
+            return given + "writes a request that is not JSON: " +
+                   printable(request_body(a, "model", one), 200);
+    } catch (const std::exception& e) {
+        return e.what();
+    }
+    return {};
 }
 
 }  // namespace detail

@@ -1,4 +1,4 @@
-// distributions: quantiles as lines, of each repeat and of all
+// quantiles as lines, of each repeat and of all repeats
 #pragma once
 
 #include "api/metrics.hpp"
@@ -20,9 +20,8 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// A metric of one arm: its row of numbers and its quantiles as a line, of all repeats together,
-/// and the line of each repeat.
-struct arm_distribution {
+/// The distribution of a metric over a variant: its table row and its quantiles as lines.
+struct variant_distribution {
     metric_row row{};
     std::vector<curve_point> pooled{};             // value, quantile
     std::vector<std::vector<curve_point>> lines{};
@@ -30,7 +29,7 @@ struct arm_distribution {
     std::size_t values = 0;                        // of all repeats
 };
 inline constexpr int line_points = 96;
-/// How far into the tail a sample of n can tell, as -log10(1 - q).
+/// Returns how far into the tail n values reach, as -log10(1 - q).
 inline double nines_of(std::size_t n) {
     return std::clamp(std::log10(static_cast<double>(std::max<std::size_t>(n, 1))), 1.0, 5.0);
 }
@@ -42,15 +41,15 @@ inline std::vector<curve_point> quantile_line(metric_id id, const sorted_values&
         const double q = is_speed(id) ? fraction : 1 - std::pow(10, -deepest * fraction);
         line.push_back({sorted.at(nearest_rank_of(sorted.size(), q)), q});
     }
-    // No share below all of them is at most the largest value: it is the end of the last step.
+    // The largest value ends the last step.
     if (!line.empty() && !is_speed(id))
         line.push_back({sorted.at(sorted.size() - 1), line.back().y});
     return line;
 }
-inline arm_distribution distribution_of(metric_id id, const repeat_list& arm) {
-    arm_distribution out;
+inline variant_distribution distribution_of(metric_id id, const repeat_list& variant) {
+    variant_distribution out;
     sorted_values all;
-    for (const repeat_data& d : arm) {
+    for (const repeat_data& d : variant) {
         const sorted_values sorted =
             sorted_values_of(make_statistic(statistic_kind::mean, id, 0), d);
         out.lines.push_back(quantile_line(id, sorted));

@@ -1,4 +1,4 @@
-// all that reports tell of a gate's numbers, computed once
+// the numbers of a gate that reports show, computed once
 #pragma once
 
 #include "api/metrics.hpp"
@@ -11,13 +11,12 @@
 #include "core/measured/repeat.hpp"
 #include "core/measured/repeat_list.hpp"
 #include "core/measured/request_tokens.hpp"
-#include "core/judging/evidence.hpp"
+#include "core/judging/measurements.hpp"
 #include "core/judging/server.hpp"
-#include "core/judging/terms.hpp"
+#include "core/judging/judging_parameters.hpp"
 #include "core/judging/cross_check.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/capacity/found.hpp"
-#include "core/figures/definitions.hpp"
 #include "core/figures/distributions.hpp"
 #include "core/figures/labels.hpp"
 #include "core/figures/load_curve.hpp"
@@ -25,7 +24,7 @@
 #include "core/figures/prompt_lengths.hpp"
 #include "core/figures/rank_figures.hpp"
 #include "core/figures/rows.hpp"
-#include "core/figures/server_account.hpp"
+#include "core/figures/server_usage.hpp"
 #include "core/figures/side_tasks.hpp"
 #include "core/figures/timelines.hpp"
 
@@ -40,18 +39,18 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// One repeat as reports tell it.
+/// One repeat as reports show it.
 struct repeat_figures : repeat_facts {
     std::size_t requests = 0, failed = 0;  // measured ones
     double output_throughput = 0, request_throughput = 0;
-    cross_check checked{};             // against the server's own counts
-    double window_s = 0;               // how long the measured part was
-    std::vector<double> statistics{};  // gate_figures::kept of it
+    cross_check checked{};  // against the server's counters
+    double window_s = 0;  // length of the measured part
+    std::vector<double> statistics{};  // in the order of gate_figures::kept
 };
 
-/// One arm over its repeats.
-struct arm_figures {
-    std::vector<arm_distribution> distributions{};  // of gate_figures::metrics
+/// One variant over its repeats.
+struct variant_figures {
+    std::vector<variant_distribution> distributions{};  // in the order of gate_figures::metrics
     std::vector<std::pair<metric_id, double>> run_values{};
     std::vector<status_count> statuses{};
     std::vector<failure_kind> failures{};
@@ -62,11 +61,11 @@ struct arm_figures {
     reasoning_counts reasoning{};
     prompt_lengths prompts{};
     std::vector<label_figures> labels{};
-    request_tokens tokens{};  // where the arms' workloads are two
-    server_account server{};
+    request_tokens tokens{};  // where the variants have different workloads
+    server_usage server{};
     std::vector<rank_part> ranks{};  // where several programs sent the load
-    std::vector<task_figures> beside{};  // the load
-    std::size_t excused = 0;  // requests that failed while a side task hurt
+    std::vector<task_figures> beside{};
+    std::size_t excused = 0;  // failed requests that are exempt because of a side task
     std::vector<repeat_figures> repeats{};
     std::vector<repeat_timeline> timelines{};
     bool empty() const { return repeats.empty(); }
@@ -77,20 +76,19 @@ struct arm_figures {
     }
 };
 
-/// What reports show and never compute.
+/// The numbers that reports show and never compute.
 struct gate_figures {
-    std::vector<metric_id> metrics{};  // of the table of latencies, then what objectives add
-    std::size_t table_rows = 0;        // of the metrics
+    std::vector<metric_id> metrics{};  // those of the latency table, then those of objectives
+    std::size_t table_rows = 0;  // how many of the metrics are in the latency table
     std::vector<statistic_data> kept{};
     timeline_grid grid{};
     bool has_goodput = false;
-    std::uint64_t counted_gaps = 0;  // in classes, because they were too many
-    arm_figures candidate{}, baseline{};
+    std::uint64_t counted_gaps = 0;  // gaps kept as histograms because there were too many
+    variant_figures candidate{}, baseline{};
     load_curve search{};
-    std::vector<other_view> others{};  // the candidate's requests in other tools' definitions
 };
 
-/// What result.json tells of each repeat, so that a later run can be compared with it.
+/// The statistics of each repeat that result.json keeps for comparisons with later runs.
 inline std::vector<statistic_data> kept_statistics(const plan& p, const std::vector<slo>& slos,
                                                    const std::vector<statistic_data>& more = {}) {
     std::vector<statistic_data> kept;
@@ -114,10 +112,10 @@ inline std::vector<statistic_data> kept_statistics(const plan& p, const std::vec
     return kept;
 }
 
-/// An arm's row of a metric, without values where there is none.
-inline metric_row latency_row(const gate_figures& g, const arm_figures& arm, metric_id id) {
-    for (std::size_t i = 0; i < std::min(g.metrics.size(), arm.distributions.size()); ++i)
-        if (g.metrics[i] == id) return arm.distributions[i].row;
+/// Returns a variant's row of a metric, without values where the variant has none.
+inline metric_row latency_row(const gate_figures& g, const variant_figures& variant, metric_id id) {
+    for (std::size_t i = 0; i < std::min(g.metrics.size(), variant.distributions.size()); ++i)
+        if (g.metrics[i] == id) return variant.distributions[i].row;
     return {id, not_a_number, not_a_number, not_a_number, not_a_number, not_a_number};
 }
 
@@ -139,49 +137,52 @@ inline repeat_figures repeat_figures_of(const repeat_data& d,
     return r;
 }
 
-inline arm_figures arm_figures_of(const plan& p, const gate_figures& g,
-                                  const repeat_list& arm) {
-    arm_figures a;
-    for (const metric_id id : g.metrics) a.distributions.push_back(distribution_of(id, arm));
-    const auto over_run = [&](metric_id id) { a.run_values.emplace_back(id, run_value(id, arm)); };
+inline variant_figures variant_figures_of(const plan& p, const gate_figures& g,
+                                  const repeat_list& variant) {
+    variant_figures a;
+    for (const metric_id id : g.metrics) a.distributions.push_back(distribution_of(id, variant));
+    const auto over_run = [&](metric_id id) {
+        a.run_values.emplace_back(id, run_value(id, variant));
+    };
     for (const metric_facts& m : metric_table)
-        if (is_throughput(m.id) && !(is_cost(m.id) && std::isnan(run_value(m.id, arm))))
+        if (is_throughput(m.id) && !(is_cost(m.id) && std::isnan(run_value(m.id, variant))))
             over_run(m.id);
     over_run(metric_id::error_rate);
     for (const metric_id id : {metric_id::accuracy, metric_id::same_answers})
-        if (!std::isnan(run_value(id, arm))) over_run(id);
+        if (!std::isnan(run_value(id, variant))) over_run(id);
     over_run(metric_id::startup_time);
-    if (!std::isnan(run_value(metric_id::first_answer_time, arm)))
+    if (!std::isnan(run_value(metric_id::first_answer_time, variant)))
         over_run(metric_id::first_answer_time);
-    a.statuses = status_counts(arm);
-    a.failures = failure_kinds(arm);
-    if (p.sent->scores.empty()) a.finish_reasons = finish_reasons(arm);
-    a.usage_below_events = usage_below_events(arm);
-    a.answers = answer_counts_of(arm);
-    a.prefix_cache = prefix_hits_of(arm);
-    a.reasoning = reasoning_counts_of(arm);
-    a.prompts = prompt_lengths_of(p, arm);
-    a.labels = label_figures_of(table_metrics(p), arm);
-    if (p.sent->otherwise) a.tokens = request_tokens_of(arm);
-    a.server = server_account_of(arm);
-    a.ranks = rank_figures_of(arm);
-    a.beside = task_figures_of(arm);
-    for (const repeat_data& d : arm) a.excused += excused_requests(d);
-    for (const repeat_data& d : arm) a.repeats.push_back(repeat_figures_of(d, g.kept));
+    a.statuses = status_counts(variant);
+    a.failures = failure_kinds(variant);
+    if (p.sent->scores.empty()) a.finish_reasons = finish_reasons(variant);
+    a.usage_below_events = usage_below_events(variant);
+    a.answers = answer_counts_of(variant);
+    a.prefix_cache = prefix_hits_of(variant);
+    a.reasoning = reasoning_counts_of(variant);
+    a.prompts = prompt_lengths_of(p, variant);
+    a.labels = label_figures_of(table_metrics(p), variant);
+    if (p.sent->otherwise) a.tokens = request_tokens_of(variant);
+    a.server = server_usage_of(variant);
+    a.ranks = rank_figures_of(variant);
+    a.beside = task_figures_of(variant);
+    for (const repeat_data& d : variant) a.excused += exempt_requests(d);
+    for (const repeat_data& d : variant) a.repeats.push_back(repeat_figures_of(d, g.kept));
     return a;
 }
 
-inline void add_timelines(gate_figures& g, const evidence& e, const list<predicate_step>& good) {
+inline void add_timelines(gate_figures& g, const measurements& e,
+                          const list<predicate_step>& good) {
     if (g.grid.windows == 0) return;
-    for (auto* arm : {&g.candidate, &g.baseline}) {
-        arm->timelines.clear();
-        for (const repeat_data& d : arm == &g.candidate ? e.candidate : e.baseline)
-            arm->timelines.push_back(timeline_of(d, g.grid, good));
+    for (auto* variant : {&g.candidate, &g.baseline}) {
+        variant->timelines.clear();
+        for (const repeat_data& d : variant == &g.candidate ? e.candidate : e.baseline)
+            variant->timelines.push_back(timeline_of(d, g.grid, good));
     }
 }
 
-/// The figures with what one more objective needs.
-inline gate_figures with_objective(gate_figures g, const evidence& e, const slo& s) {
+/// Returns the figures with those that one more objective needs.
+inline gate_figures with_objective(gate_figures g, const measurements& e, const slo& s) {
     const metric_id id = s.what.metric;
     const bool known = std::count(g.metrics.begin(), g.metrics.end(), id) > 0;
     if (is_of_requests(id) && !known && !is_unsupported(e, id)) {
@@ -196,8 +197,8 @@ inline gate_figures with_objective(gate_figures g, const evidence& e, const slo&
     return g;
 }
 
-/// Figures of files have none of what these do not tell.
-inline gate_figures without_unsupported(gate_figures g, const evidence& e) {
+/// Removes the figures that the files of a stored run do not support.
+inline gate_figures without_unsupported(gate_figures g, const measurements& e) {
     std::erase_if(g.metrics, [&](metric_id m) { return is_unsupported(e, m); });
     g.table_rows = g.metrics.size();
     std::erase_if(g.kept,
@@ -207,18 +208,18 @@ inline gate_figures without_unsupported(gate_figures g, const evidence& e) {
     if (!knows_times) g.grid = {};
     return g;
 }
-inline gate_figures figures_of(const plan& p, const evidence& e, const std::vector<slo>& slos) {
+inline gate_figures figures_of(const plan& p, const measurements& e, const std::vector<slo>& slos) {
     gate_figures g;
     g.metrics = table_metrics(p);
-    // Elsewhere it is ttft.
+    // Without reasoning the time to the first answer equals ttft.
     if (reasoning_counts_of(e.candidate).requests + reasoning_counts_of(e.baseline).requests > 0)
         g.metrics.insert(g.metrics.begin() + 1, metric_id::time_to_first_answer);
     g.table_rows = g.metrics.size();
     g.kept = kept_statistics(p, slos, reported_statistics(e));
     g.grid = grid_of(e);
     g = without_unsupported(std::move(g), e);
-    g.candidate = arm_figures_of(p, g, e.candidate);
-    g.baseline = arm_figures_of(p, g, e.baseline);
+    g.candidate = variant_figures_of(p, g, e.candidate);
+    g.baseline = variant_figures_of(p, g, e.baseline);
     for (auto& [metric, value] : g.candidate.run_values)
         if (is_unsupported(e, metric)) value = not_a_number;
     for (repeat_figures& r : g.candidate.repeats) {
@@ -231,17 +232,18 @@ inline gate_figures figures_of(const plan& p, const evidence& e, const std::vect
     return g;
 }
 
-/// Tables are of one load, its repeats are all probes.
-inline gate_figures figures_of_search(const plan& p, const evidence& e, const terms& t) {
+/// The figures of a search are those of one load: its repeats are all probes.
+inline gate_figures figures_of_search(const plan& p, const measurements& e,
+                                      const judging_parameters& t) {
     double load = 0;
-    gate_figures g = with_load_of_tables(e, t, [&](const evidence& at) {
+    gate_figures g = with_load_of_tables(e, t, [&](const measurements& at) {
         if (!at.candidate.empty()) load = at.candidate.front().load;
         return figures_of(p, at, t.objectives_held);
     });
-    for (auto* arm : {&g.candidate, &g.baseline}) {
-        arm->repeats.clear();
-        for (const repeat_data& d : arm == &g.candidate ? e.candidate : e.baseline)
-            arm->repeats.push_back(repeat_figures_of(d, g.kept));
+    for (auto* variant : {&g.candidate, &g.baseline}) {
+        variant->repeats.clear();
+        for (const repeat_data& d : variant == &g.candidate ? e.candidate : e.baseline)
+            variant->repeats.push_back(repeat_figures_of(d, g.kept));
     }
     g.search = load_curve_of(p, e, t);
     g.search.of_tables = load;

@@ -1,4 +1,4 @@
-// what each label's requests did
+// the requests of each label
 #pragma once
 
 #include "api/metrics.hpp"
@@ -21,12 +21,12 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// One label of an arm, over all repeats together.
+/// One label of a variant, over all repeats.
 struct label_figures {
     std::string label{};
     std::size_t requests = 0, failed = 0;  // measured ones
     request_tokens tokens{};
-    std::vector<metric_row> rows{};  // of the table of latencies
+    std::vector<metric_row> rows{};  // of the latency table
     double output_throughput = not_a_number, request_throughput = not_a_number;
     const metric_row* row_of(metric_id id) const {
         for (const metric_row& r : rows)
@@ -34,19 +34,19 @@ struct label_figures {
         return nullptr;
     }
 };
-/// Gaps that were too many to keep are not known by label.
+/// Gaps kept as histograms have no label.
 inline std::vector<label_figures> label_figures_of(const std::vector<metric_id>& metrics,
-                                                   const repeat_list& arm) {
+                                                   const repeat_list& variant) {
     std::vector<label_figures> all;
-    if (arm.empty()) return all;
-    const bool counted = std::any_of(arm.begin(), arm.end(),
+    if (variant.empty()) return all;
+    const bool counted = std::any_of(variant.begin(), variant.end(),
                                      [](const repeat_data& d) { return d.gaps_counted; });
-    for (const std::string& name : arm.front().labels) {
+    for (const std::string& name : variant.front().labels) {
         label_figures f;
         f.label = name;
         const selection own = label(text(name));
-        f.tokens = request_tokens_of(arm, own);
-        for (const repeat_data& d : arm) {
+        f.tokens = request_tokens_of(variant, own);
+        for (const repeat_data& d : variant) {
             const selects selected(own, d);
             for (const record& r : d.records) {
                 f.requests += is_measured(r) && selected.has(r);
@@ -54,15 +54,16 @@ inline std::vector<label_figures> label_figures_of(const std::vector<metric_id>&
             }
         }
         for (const metric_id id : metrics) {
-            if (is_of_turns(id) || (counted && facts_of(id).is_of_gaps)) continue;
+            if (is_of_turns(id) || (counted && pools_gaps(id))) continue;
             const statistic_data what =
                 of_some(make_statistic(statistic_kind::mean, id, 0), own);
             sorted_values values;
-            for (const repeat_data& d : arm) values.add(sorted_values_of(what, d));
+            for (const repeat_data& d : variant) values.add(sorted_values_of(what, d));
             f.rows.push_back(row_of(id, values));
         }
         const auto rate = [&](metric_id id) {
-            return pooled_value(of_some(make_statistic(statistic_kind::value, id, 0), own), arm);
+            return pooled_value(of_some(make_statistic(statistic_kind::value, id, 0), own),
+                                variant);
         };
         f.output_throughput = rate(metric_id::output_throughput);
         f.request_throughput = rate(metric_id::request_throughput);

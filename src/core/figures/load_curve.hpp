@@ -7,8 +7,8 @@
 #include "core/metric/value_text.hpp"
 #include "core/measured/metrics.hpp"
 #include "core/measured/repeat.hpp"
-#include "core/judging/evidence.hpp"
-#include "core/judging/terms.hpp"
+#include "core/judging/measurements.hpp"
+#include "core/judging/judging_parameters.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/capacity/found.hpp"
 #include "core/capacity/search.hpp"
@@ -22,31 +22,31 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// One probe as reports tell it.
+/// One probe as reports show it.
 struct load_point {
-    run_arm arm = run_arm::candidate;
+    run_arm variant = run_arm::candidate;
     probe what{};
     long long requests = 0;        // measured ones
-    std::vector<double> values{};  // of what the load must keep
-    std::string disturbed{};       // why it shows nothing
+    std::vector<double> values{};  // of the objectives that the load must hold
+    std::string disturbed{};  // why the probe shows nothing
 };
-/// What a search found, empty where no load was searched.
+/// The result of a search, empty where the gate has one load.
 struct load_curve {
     metric_id unit = metric_id::capacity_in_rate;
     std::vector<slo> objectives_held{};
     std::vector<load_point> points{};
     search_state state{};
     std::string limiting_objective{}, line{};
-    std::string flat{};   // why it cannot be located better
-    std::string fault{};  // why it says nothing
-    double of_tables = 0;  // the load that tables are of
+    std::string flat{};  // why the capacity cannot be located better
+    std::string fault{};  // why the search is invalid
+    double of_tables = 0;  // the load that the tables are about
     bool empty() const { return objectives_held.empty(); }
-    /// "at 12 req/s", "" where all of a gate was at one load.
+    /// "at 12 req/s", "" where the gate has one load.
     std::string tables_at() const {
         return of_tables > 0 ? "at " + value_text(unit, of_tables) : "";
     }
 };
-inline load_curve load_curve_of(const plan& p, const evidence& e, const terms& t) {
+inline load_curve load_curve_of(const plan& p, const measurements& e, const judging_parameters& t) {
     load_curve c;
     if (!p.searches()) return c;
     const found_capacity found = capacity_of(e, t);
@@ -57,10 +57,9 @@ inline load_curve load_curve_of(const plan& p, const evidence& e, const terms& t
     c.line = capacity_line(c.unit, found);
     c.flat = flatness_text(found);
     c.fault = fault_of_search(e, t, found);
-    if (e.has_live_baseline()) c.line.clear();  // verdicts tell of both
     for_each_repeat(e, [&](const repeat_data& d) {
         const std::size_t i = c.points.size();
-        load_point at{d.arm,
+        load_point at{d.variant,
                       i < found.probes.size() ? found.probes[i] : probe_of_repeat(e, t, d),
                       std::count_if(d.records.begin(), d.records.end(), is_measured),
                       {},

@@ -1,8 +1,9 @@
-// how requests ended, and what their answers say of tokens
+// how requests ended, and the tokens that their answers report
 #pragma once
 
 #include "api/result.hpp"
 #include "core/base/text.hpp"
+#include "core/measured/credible.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/repeat_list.hpp"
 
@@ -21,10 +22,10 @@ struct status_count {
     std::size_t count;
     std::string example;
 };
-/// Measured requests by outcome, most frequent failures first, ok in front.
-inline std::vector<status_count> status_counts(const repeat_list& arm) {
+/// Measured requests by outcome: ok first, then failures by frequency.
+inline std::vector<status_count> status_counts(const repeat_list& variant) {
     std::vector<status_count> counts{{request_status::ok, 0, ""}};
-    for (const repeat_data& d : arm)
+    for (const repeat_data& d : variant)
         for (const record& r : d.records) {
             if (!is_measured(r)) continue;
             auto at = std::find_if(counts.begin(), counts.end(),
@@ -37,10 +38,10 @@ inline std::vector<status_count> status_counts(const repeat_list& arm) {
     });
     return counts;
 }
-/// How the completed requests say that their answers ended, most frequent first; "" of those that
-/// do not say. Servers that invent a reason for each are counted as one.
+/// The finish reasons of completed requests by frequency, "" where none is given. Servers that
+/// invent a reason for each answer are counted as one.
 inline std::vector<std::pair<std::string, std::size_t>> finish_reasons(
-    const repeat_list& arm) {
+    const repeat_list& variant) {
     constexpr std::size_t most = 20;
     std::vector<std::pair<std::string, std::size_t>> counts;
     const auto add = [&](std::string_view reason) {
@@ -53,7 +54,7 @@ inline std::vector<std::pair<std::string, std::size_t>> finish_reasons(
         if (at == counts.end()) at = counts.insert(counts.end(), {std::string(reason), 0});
         ++at->second;
     };
-    for (const repeat_data& d : arm)
+    for (const repeat_data& d : variant)
         for (const record& r : d.records)
             if (is_pooled(r)) add({r.finish_reason.c_str(), r.finish_reason.size()});
     std::sort(counts.begin(), counts.end(), [](const auto& a, const auto& b) {
@@ -61,30 +62,25 @@ inline std::vector<std::pair<std::string, std::size_t>> finish_reasons(
     });
     return counts;
 }
-/// Completed requests for which the server's usage cannot be right: an event with content brings a
-/// token at least, and may bring several.
-inline std::size_t usage_below_events(const repeat_list& arm) {
+/// Counts completed requests whose usage is below their content events. Each event brings at least
+/// one token, so that usage is wrong.
+inline std::size_t usage_below_events(const repeat_list& variant) {
     std::size_t n = 0;
-    for (const repeat_data& d : arm)
+    for (const repeat_data& d : variant)
         for (const record& r : d.records)
             n += is_pooled(r) && r.output_tokens > 0 && r.output_tokens < r.events;
     return n;
 }
 
-/// Measured requests that reasoned before their answer, or without one, and what of their output
-/// tokens that was, of those that tell it.
+/// Measured requests with reasoning, and the tokens of those that report them.
 struct reasoning_counts {
     std::size_t requests = 0, unreported = 0;
     long long tokens = 0, output = 0;
     long long hidden = 0;  // never streamed
 };
-inline bool has_reasoned(const record& r) {
-    return r.reasoning_tokens > 0 || r.hidden_tokens > 0 ||
-           (r.first_answer_ns != r.first_token_ns && r.second_token_ns + r.first_answer_ns > 0);
-}
-inline reasoning_counts reasoning_counts_of(const repeat_list& arm) {
+inline reasoning_counts reasoning_counts_of(const repeat_list& variant) {
     reasoning_counts c;
-    for (const repeat_data& d : arm)
+    for (const repeat_data& d : variant)
         for (const record& r : d.records) {
             if (!is_pooled(r) || !has_reasoned(r)) continue;
             ++c.requests;
@@ -96,16 +92,16 @@ inline reasoning_counts reasoning_counts_of(const repeat_list& arm) {
     return c;
 }
 
-/// Failures of one kind with what they said, most frequent first.
+/// Failures of one kind with their messages by frequency.
 struct failure_kind {
     request_status status = request_status::ok;
     int http_status = 0;
     std::size_t count = 0;
-    std::vector<std::pair<std::string, std::size_t>> examples{};  // at most some, with their counts
+    std::vector<std::pair<std::string, std::size_t>> examples{};  // the first ones, with counts
 };
-inline std::vector<failure_kind> failure_kinds(const repeat_list& arm) {
+inline std::vector<failure_kind> failure_kinds(const repeat_list& variant) {
     std::vector<failure_kind> kinds;
-    for (const repeat_data& d : arm)
+    for (const repeat_data& d : variant)
         for (const record& r : d.records) {
             if (!is_measured(r) || !has_failed(r)) continue;
             auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const failure_kind& k) {

@@ -1,4 +1,4 @@
-// how long made-up prompts were to be, and were
+// lengths of synthetic prompts, asked for and counted
 #pragma once
 
 #include "api/result.hpp"
@@ -27,27 +27,26 @@ inline length_figures length_figures_of(std::vector<double> lengths) {
     return {mean_of(lengths), nearest_rank(lengths, 0.5), nearest_rank(lengths, 0.9)};
 }
 
-/// Lengths of made-up prompts, as asked and as the server counted; not known where the workload
-/// asks for no length of a whole prompt, or nothing was counted.
+/// Prompt lengths as asked for and as the server counted them. Not known where the workload sets no
+/// total length, or the server counted nothing.
 struct prompt_lengths {
     bool known = false;
     length_figures asked{}, counted{};
-    /// On the average, to 2 %.
+    /// The means differ by at most 2 %.
     bool are_as_asked() const {
         return !known || std::fabs(counted.mean / asked.mean - 1) <= 0.02;
     }
 };
-inline prompt_lengths prompt_lengths_of(const plan& p, const repeat_list& arm) {
+inline prompt_lengths prompt_lengths_of(const plan& p, const repeat_list& variant) {
     if (!makes_up_prompts(p) || p.sent->stride > 1 || p.sent->is_read || p.sent->described.is_there)
         return {};
     std::vector<double> asked, counted;
-    for (std::size_t i = 0; i < arm.size(); ++i) {  // its index counts those set aside, too
-        const repeat_data& d = arm[i];
-        const plan of_repeat = plan_of_repeat(p, static_cast<int>(i));
+    for (std::size_t i = 0; i < variant.size(); ++i) {  // counts those set aside, too
+        const repeat_data& d = variant[i];
         for (const record& r : d.records) {
             if (!is_measured(r) || r.status != request_status::ok || r.prompt_tokens <= 0) continue;
             const auto place = static_cast<std::size_t>(r.conversation);
-            asked.push_back(item_of(of_repeat, place).prompt_tokens);
+            asked.push_back(item_of(p, place).prompt_tokens);
             counted.push_back(r.prompt_tokens);
         }
     }

@@ -1,4 +1,4 @@
-// what each of several programs did, over all repeats
+// the requests of each of several programs, over all repeats
 #pragma once
 
 #include "core/base/text.hpp"
@@ -16,11 +16,10 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Of each program the worst of its repeats, and all of its requests; in the order of their
-/// numbers.
-inline std::vector<rank_part> rank_figures_of(const repeat_list& arm) {
+/// Of each program the worst repeat and all requests, in order of rank.
+inline std::vector<rank_part> rank_figures_of(const repeat_list& variant) {
     std::vector<rank_part> all;
-    for (const repeat_data& d : arm)
+    for (const repeat_data& d : variant)
         for (const rank_part& r : d.ranks) {
             const auto at = std::find_if(all.begin(), all.end(),
                                          [&](const rank_part& x) { return x.index == r.index; });
@@ -42,7 +41,7 @@ inline std::vector<rank_part> rank_figures_of(const repeat_list& arm) {
 
 inline std::string memory_text(double bytes) { return printed("%.0f MiB", bytes / 1048576); }
 
-/// From the least to the most of them.
+/// From the smallest to the largest value.
 template <class F, class Text>
 std::string range_text(const std::vector<rank_part>& all, const F& of, const Text& text) {
     double least = infinity, most = -infinity;
@@ -54,7 +53,7 @@ std::string range_text(const std::vector<rank_part>& all, const F& of, const Tex
     return a == b ? a : a + " to " + b;
 }
 
-/// "4 programs on 2 machines sent the load: ...", "" where it was one.
+/// "4 programs on 2 machines sent the load: ...", "" for one program.
 inline std::string ranks_text(const std::vector<rank_part>& all) {
     if (all.size() < 2) return {};
     std::vector<std::string> hosts;

@@ -1,4 +1,4 @@
-// the rows of a table: each metric over the repeats of an arm
+// the rows of a table: each metric over the repeats of a variant
 #pragma once
 
 #include "api/metrics.hpp"
@@ -15,12 +15,12 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Over all repeats of an arm together.
+/// Over all repeats of a variant.
 struct metric_row {
     metric_id metric;
     double mean, p50, p90, p99, max;
 };
-/// The rows of a gate's table of latencies. An answer in one piece has no first token.
+/// The rows of the latency table. Without a stream there is no first token.
 inline std::vector<metric_id> table_metrics(const plan& p) {
     if (!p.sent->common.stream || !p.sent->scores.empty()) return {metric_id::e2e};
     std::vector<metric_id> rows = {metric_id::ttft, metric_id::tpot, metric_id::itl,
@@ -41,8 +41,8 @@ inline metric_row row_of(metric_id id, const sorted_values& all) {
             value(statistic_kind::percentile, 0.99),
             value(statistic_kind::max, 0)};
 }
-inline double run_value(metric_id id, const repeat_list& arm) {
-    return pooled_value(make_statistic(statistic_kind::value, id, 0), arm);
+inline double run_value(metric_id id, const repeat_list& variant) {
+    return pooled_value(make_statistic(statistic_kind::value, id, 0), variant);
 }
 
 }  // namespace detail

@@ -26,13 +26,13 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// What was asked, what would have been right or the baseline's, and what was said instead.
+/// A question, the expected answer (or the baseline's) and the answers given.
 struct shown_answer {
-    std::string id{};  // of the first request whose answer it was
+    std::string id{};  // of the first request that got the answer
     std::string is{};  // right, wrong, cut off, unreadable or different
     std::string question{}, wanted{}, read{}, answer{}, baseline_answer{};
     double same_characters = not_a_number;  // before the first difference
-    long long times = 0, asked = 0;         // in how many repeats it was so, of how many
+    long long times = 0, asked = 0;  // repeats with this result, and repeats that asked
 };
 
 inline std::string what_is_wrong(const record& r) {
@@ -41,8 +41,8 @@ inline std::string what_is_wrong(const record& r) {
     return r.graded.empty() ? "unreadable" : "wrong";
 }
 
-/// Each question once: those that keep an objective from passing, or all whose texts were kept.
-inline std::vector<shown_answer> shown_answers_of(const plan& p, const repeat_list& arm,
+/// Each question once: those that keep an objective from passing, or all with kept texts.
+inline std::vector<shown_answer> shown_answers_of(const plan& p, const repeat_list& variant,
                                                   const std::vector<slo_verdict>& verdicts,
                                                   answers_shown show) {
     const auto is_open = [&](metric_id m) {
@@ -55,36 +55,33 @@ inline std::vector<shown_answer> shown_answers_of(const plan& p, const repeat_li
     std::vector<shown_answer> rows;
     for (const metric_id m : {metric_id::accuracy, metric_id::same_answers}) {
         if (p.sent->is_read || none || !(all || is_open(m))) continue;
-        std::map<std::pair<std::size_t, long long>, std::size_t> row_of;  // of a question
-        for (std::size_t i = 0; i < arm.size(); ++i) {
-            const plan sent = plan_of_repeat(p, static_cast<int>(i));
-            const std::size_t stage = p.judged->rule.traffic == fresh ? i : 0;
+        std::map<long long, std::size_t> row_of;  // by question
+        for (std::size_t i = 0; i < variant.size(); ++i) {
             std::map<std::size_t, const record*> records;
-            for (const record& r : arm[i].records)
+            for (const record& r : variant[i].records)
                 if (is_measured(r) && is_good_answer(m, r))
                     if (const auto at = place_of(r.id.c_str())) records[*at] = &r;
-            for (const kept_text& t : arm[i].shown) {
+            for (const kept_text& t : variant[i].shown) {
                 const auto at = records.find(t.index);
                 const bool differs = !std::isnan(t.same_characters);
                 if (at == records.end() || differs != (m == metric_id::same_answers)) continue;
                 const record& r = *at->second;
-                if (!all && rows.size() >= most_answers_shown) break;
-                if (!row_of.emplace(std::pair(stage, r.conversation), rows.size()).second)
+                if (!all && rows.size() >= max_answers_shown) break;
+                if (!row_of.emplace(r.conversation, rows.size()).second)
                     continue;
-                const wanted_answer* wanted = wanted_at(*sent.sent, t.index);
-                const auto prompt = request_of(sent, run_arm::candidate, arm[i].index, t.index);
+                const wanted_answer* wanted = wanted_at(*p.sent, t.index);
+                const auto prompt = request_of(p, run_arm::candidate, variant[i].index, t.index);
                 rows.push_back({str(r.id), differs ? "different" : what_is_wrong(r),
-                                excerpt(prompt.prompt, most_shown_bytes),
-                                wanted ? excerpt(wanted->key, most_shown_bytes) : "",
+                                excerpt(prompt.prompt, max_shown_bytes),
+                                wanted ? excerpt(wanted->key(), max_shown_bytes) : "",
                                 differs ? "" : str(r.graded), t.said, t.expected,
                                 t.same_characters, 0, 0});
             }
         }
-        for (std::size_t i = 0; i < arm.size(); ++i)
-            for (const record& r : arm[i].records) {
+        for (std::size_t i = 0; i < variant.size(); ++i)
+            for (const record& r : variant[i].records) {
                 if (!is_measured(r) || !is_good_answer(m, r)) continue;
-                const std::size_t stage = p.judged->rule.traffic == fresh ? i : 0;
-                const auto at = row_of.find({stage, r.conversation});
+                const auto at = row_of.find(r.conversation);
                 if (at == row_of.end()) continue;
                 ++rows[at->second].asked;
                 rows[at->second].times +=

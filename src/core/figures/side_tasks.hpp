@@ -1,4 +1,4 @@
-// what was done beside the load of an arm
+// side tasks of a variant
 #pragma once
 
 #include "core/base/text.hpp"
@@ -20,7 +20,7 @@ struct task_figures {
     std::size_t repeats = 0, steps = 0, failed = 0, late = 0;
     double mean_s = 0, max_s = 0, latest_s = 0;
     std::string example{};  // of a step that failed
-    std::string recovered{};  // after what time, in each repeat
+    std::string recovered{};  // recovery time of each repeat
     void add(const side_step& s) {
         constexpr double unnoticed_s = 0.1;
         const double took_s = static_cast<double>(s.to_ns - s.from_ns) * 1e-9;
@@ -33,15 +33,17 @@ struct task_figures {
     }
 };
 template <class Repeats>
-std::vector<task_figures> task_figures_of(const Repeats& arm) {
+std::vector<task_figures> task_figures_of(const Repeats& variant) {
     std::vector<task_figures> all;
-    for (const repeat_facts& d : arm)
+    for (const repeat_facts& d : variant)
         for (std::size_t i = 0; i < d.beside.size(); ++i) {
             if (all.size() <= i) all.push_back({.name = d.beside[i].name});
             ++all[i].repeats;
             if (const double s = d.beside[i].recovery_s; !std::isnan(s))
                 all[i].recovered += (all[i].recovered.empty() ? "" : ", ") +
-                                    (std::isinf(s) ? std::string("never") : time_text(s));
+                                    (std::isinf(s) ? std::string("never")
+                                     : s == 0      ? std::string("nothing (none was disturbed)")
+                                                   : time_text(s));
             for (const side_step& s : d.beside[i].steps) all[i].add(s);
         }
     return all;

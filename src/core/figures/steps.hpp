@@ -7,7 +7,6 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// A point of a curve, in the units of its axes.
 struct curve_point {
     double x = 0, y = 0;
 };
@@ -19,7 +18,7 @@ inline double round_step(double least) {
         if (digit * power >= least * (1 - 1e-9)) return digit * power;
     return 10 * power;
 }
-/// Seconds that a person counts in.
+/// The smallest step of at least `least` seconds that reads well on a time axis.
 inline double elapsed_step(double least) {
     for (const double step : {0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0,
                               600.0, 1200.0, 1800.0, 3600.0, 7200.0, 14400.0})

@@ -10,7 +10,7 @@
 #include "core/measured/metrics.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/server_metrics.hpp"
-#include "core/judging/evidence.hpp"
+#include "core/judging/measurements.hpp"
 #include "core/figures/steps.hpp"
 
 #include <algorithm>  // min, max, sort
@@ -22,18 +22,18 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// What a server's pages said when they were read, NaN where they did not.
+/// The values of a server's page at each reading, NaN where the page has none.
 struct server_timeline {
     std::vector<double> at{};  // seconds, as those of a repeat_timeline
     std::vector<double> running{}, waiting{}, kv_usage{}, power{}, utilisation{}, temperature{};
     std::vector<double> clock_ghz{};
-    std::vector<double> queue_time{};  // the mean since the reading before
+    std::vector<double> queue_time{};  // the mean since the previous reading
 };
-/// One repeat in windows of equal length; seconds count from the start of its measured part.
+/// One repeat in windows of equal length. Seconds count from the start of its measured part.
 struct repeat_timeline {
-    std::vector<double> asked{}, sent{}, failed{}, in_flight{}, tokens{};  // per second, in flight
-    std::vector<double> ttft_p50{}, ttft_p90{};  // of the requests planned in a window
-    std::vector<double> good{};                  // share of them
+    std::vector<double> asked{}, sent{}, failed{}, in_flight{}, tokens{};  // rates a second
+    std::vector<double> ttft_p50{}, ttft_p90{};  // of requests planned in the window
+    std::vector<double> good{};  // fraction of those requests
     server_timeline server{};
 };
 struct timeline_grid {
@@ -41,15 +41,15 @@ struct timeline_grid {
     std::size_t windows = 0;
     double middle(std::size_t i) const { return from + (static_cast<double>(i) + 0.5) * step; }
 };
-/// Where a repeat's time starts; its first planned send where the measured part never began.
+/// Seconds since the measured part began, or since the first planned send if it never began.
 inline double seconds_into(const repeat_data& d, long long ns) {
     const bool began = d.window.from_ns() > 0 || d.records.empty();
     const long long origin = began ? d.window.from_ns() : d.records[0].scheduled_ns;
     return static_cast<double>(ns - origin) * 1e-9;
 }
 
-/// Windows that cover every repeat: 5 s, finer where a run is short, coarser where it is long.
-inline timeline_grid grid_of(const evidence& e) {
+/// Windows that cover every repeat: 5 s, shorter for short runs, longer for long ones.
+inline timeline_grid grid_of(const measurements& e) {
     double from = infinity, to = -infinity;
     for_each_repeat(e, [&](const repeat_data& d) {
         for (const record& r : d.records) {

@@ -1,11 +1,13 @@
-// files of others' making, value by value
-// Files of others' making, read value by value: at one time no more is held than one value and what
-// was kept. The bytes come through a function, so that this section knows no files.
+// files of other tools, read value by value
+// At any time one value is held, and the values that were kept. The bytes come through a function,
+// so that this section does no I/O.
 #pragma once
 
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 
+#include <algorithm>  // min
+#include <cstddef>  // size_t
 #include <cstring>  // memcmp
 #include <functional>  // where bytes come from
 #include <stdexcept>  // invalid_argument
@@ -19,19 +21,20 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Bytes in order, with the line that the next one stands on. A byte order mark is passed over.
+/// Bytes in order, with their line numbers. Skips a byte order mark.
 class byte_stream {
 public:
-    /// Fills the room with the next bytes and says how many; 0 at the end.
+    /// Fills the room with the next bytes and returns how many; 0 at the end.
     using fill_function = std::function<std::size_t(char*, std::size_t)>;
 
     byte_stream(fill_function fill, std::string name)
         : fill_(std::move(fill)), name_(std::move(name)), room_(65536) {
-        for (std::size_t n = 1; n > 0 && end_ < 3; end_ += n)
+        for (std::size_t n = 1; n > 0 && end_ < start_bytes; end_ += n)
             n = fill_(room_.data() + end_, room_.size() - end_);
+        start_.assign(room_.data(), std::min(end_, start_bytes));
         if (end_ >= 3 && std::memcmp(room_.data(), "\xEF\xBB\xBF", 3) == 0) at_ = 3;
     }
-    /// -1 at the end.
+    /// Returns -1 at the end.
     int peek() {
         if (at_ == end_ && !refill()) return -1;
         return static_cast<unsigned char>(room_[at_]);
@@ -48,7 +51,8 @@ public:
     }
     long long line() const { return line_; }
     const std::string& name() const { return name_; }
-    /// Refuses the file for what stands in `line`.
+    /// Returns the first bytes, however far it was read.
+    const std::string& start() const { return start_; }
     [[noreturn]] void refuse(long long line, const std::string& why) const {
         throw std::invalid_argument(printed("%s:%lld: ", name_.c_str(), line) + why);
     }
@@ -59,29 +63,30 @@ private:
         end_ = fill_(room_.data(), room_.size());
         return end_ > 0;
     }
+    static constexpr std::size_t start_bytes = 4096;
     fill_function fill_;
-    std::string name_;
+    std::string name_, start_{};
     std::vector<char> room_;
     std::size_t at_ = 0, end_ = 0;
     long long line_ = 1;
 };
 
-inline constexpr std::size_t most_value_bytes = 64 * 1024 * 1024;
+inline constexpr std::size_t max_value_bytes = 64 * 1024 * 1024;
 
-/// The next line without its end; false at the end of the file.
+/// Reads the next line without its end; false at the end of the file.
 inline bool read_line(byte_stream& in, std::string& out) {
     out.clear();
     if (in.peek() < 0) return false;
     const long long line = in.line();
     for (int c = in.get(); c >= 0 && c != '\n'; c = in.get()) {
-        if (out.size() == most_value_bytes) in.refuse(line, "the line is over 64 MiB");
+        if (out.size() == max_value_bytes) in.refuse(line, "the line is over 64 MiB");
         out += static_cast<char>(c);
     }
     if (!out.empty() && out.back() == '\r') out.pop_back();
     return true;
 }
 
-/// The text of the next JSON value: strings and brackets are followed, the rest is for the parser.
+/// Returns the text of the next JSON value, up to its last bracket; the parser checks the rest.
 inline std::string read_json_text(byte_stream& in) {
     in.skip_space();
     const long long line = in.line();
@@ -91,7 +96,7 @@ inline std::string read_json_text(byte_stream& in) {
     for (int c = in.peek(); c >= 0; c = in.peek()) {
         const bool is_space = c == ' ' || c == '\t' || c == '\r' || c == '\n';
         if (!quoted && depth == 0 && (c == ',' || c == ']' || c == '}' || is_space)) return out;
-        if (out.size() >= most_value_bytes) in.refuse(line, "the value is over 64 MiB");
+        if (out.size() >= max_value_bytes) in.refuse(line, "the value is over 64 MiB");
         out += static_cast<char>(in.get());
         if (quoted) {
             if (c == '\\' && in.peek() >= 0) out += static_cast<char>(in.get());
@@ -111,23 +116,25 @@ inline std::string read_json_text(byte_stream& in) {
 
 inline picojson::value parsed_json(const byte_stream& in, const std::string& text, long long line) {
     picojson::value v;
-    if (!parse_json(text, v)) in.refuse(line, "it is not JSON: " + printable(text, 60));
+    std::string why;
+    if (!parse_json(text, v, &why))
+        in.refuse(line, why.empty() ? "it is not JSON: " + printable(text, 60) : why);
     return v;
 }
-/// The next value, refused by the line that it begins on.
+/// Returns the next value; a refusal names the line on which it begins.
 inline picojson::value next_json(byte_stream& in) {
     in.skip_space();
     const long long line = in.line();
     return parsed_json(in, read_json_text(in), line);
 }
 
-/// Passes over the character that must stand here.
+/// Skips the character that must be here.
 inline void expect(byte_stream& in, char wanted) {
     in.skip_space();
     if (in.peek() != wanted) in.refuse(in.line(), printed("'%c' is expected here", wanted));
     in.get();
 }
-/// `on_element(key, value, line)` for each element of the list that begins here.
+/// Calls `on_element(key, value, line)` for each element of the list that begins here.
 template <class OnElement>
 void each_list_element(byte_stream& in, const std::string& key, OnElement&& on_element) {
     expect(in, '[');
@@ -142,8 +149,8 @@ void each_list_element(byte_stream& in, const std::string& key, OnElement&& on_e
         return expect(in, ']');
     }
 }
-/// The same for each list that is a member of the object that begins here, `on_member(key, value)`
-/// for each other one.
+/// Does the same for each list in the object that begins here, and calls `on_member(key, value)`
+/// for its other members.
 template <class OnElement, class OnMember>
 void each_json_member(byte_stream& in, OnElement&& on_element, OnMember&& on_member) {
     expect(in, '{');
@@ -164,17 +171,13 @@ void each_json_member(byte_stream& in, OnElement&& on_element, OnMember&& on_mem
 
 /// `on_element(key, value, line)` for each element of the array that a JSON file is, or of each
 /// array that is a member of the object that it is.
-template <class OnElement, class OnMember>
-void each_json_element(byte_stream& in, OnElement&& on_element, OnMember&& on_member) {
-    in.skip_space();
-    if (in.peek() == '[') each_list_element(in, "", on_element);
-    else each_json_member(in, on_element, on_member);
-    in.skip_space();
-    if (in.peek() >= 0) in.refuse(in.line(), "something stands behind the end of the JSON value");
-}
 template <class OnElement>
 void each_json_element(byte_stream& in, OnElement&& on_element) {
-    each_json_element(in, on_element, [](const std::string&, const picojson::value&) {});
+    in.skip_space();
+    if (in.peek() == '[') each_list_element(in, "", on_element);
+    else each_json_member(in, on_element, [](const std::string&, const picojson::value&) {});
+    in.skip_space();
+    if (in.peek() >= 0) in.refuse(in.line(), "something stands behind the end of the JSON value");
 }
 /// The same for JSONL: one value a line, empty lines are passed over.
 template <class OnElement>
@@ -195,7 +198,7 @@ void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
         bool quoted = false;
         std::size_t size = 0;
         for (int c = in.get(); c >= 0 && (quoted || c != '\n'); c = in.get()) {
-            if (++size > most_value_bytes) in.refuse(line, "the row is over 64 MiB");
+            if (++size > max_value_bytes) in.refuse(line, "the row is over 64 MiB");
             std::string& field = fields.back();
             if (quoted && c == '"' && in.peek() == '"') field += static_cast<char>(in.get());
             else if (c == '"' && (quoted || field.empty())) quoted = !quoted;

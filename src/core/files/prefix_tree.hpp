@@ -1,6 +1,6 @@
-// what recorded prompts have in common
-// A recording names the blocks of each prompt, thousands of numbers for each of a hundred thousand
-// prompts. Kept is one node a prompt: behind which of the earlier ones its own text begins.
+// common prefixes of recorded prompts
+// A recording names thousands of blocks for each of a hundred thousand prompts. The tree has one
+// node a prompt: the earlier prompt that it continues, and where.
 #pragma once
 
 #include "core/base/random.hpp"
@@ -17,15 +17,15 @@ inline namespace v0 {
 namespace detail {
 
 inline constexpr std::uint32_t nowhere = std::numeric_limits<std::uint32_t>::max();
-inline constexpr std::size_t most_prompt_blocks = 20000000;  // of one scope, which differ
+inline constexpr std::size_t max_prompt_blocks = 20000000;  // of one scope, which differ
 
-/// Text that a prompt has of its own: its tokens from here to there. Those before are the parent's,
-/// of which it may have but the first ones.
+/// The tokens of a prompt, from `from` to `to`, that no earlier prompt has. Those before are the
+/// parent's, of which it may have only the first.
 struct prefix_node {
     std::uint32_t parent = nowhere;
     int from = 0, to = 0;
 };
-/// A prompt is the way to a node from the root, cut after so many tokens.
+/// A prompt is the path from the root to a node, cut after `tokens`.
 struct tree_prompt {
     std::uint32_t node = nowhere;
     int tokens = 0;
@@ -35,7 +35,7 @@ struct tree_prompt {
 struct prefix_tree {
     std::vector<prefix_node> nodes{};
 
-    /// A prompt of so many tokens, the first `kept` of which are those of the prompt that ends in
+    /// Returns a prompt of `tokens`, the first `kept` of which are those of the prompt that ends in
     /// `parent`.
     tree_prompt branch(std::uint32_t parent, int kept, int tokens) {
         while (parent != nowhere && kept <= nodes[parent].from) parent = nodes[parent].parent;
@@ -43,7 +43,7 @@ struct prefix_tree {
         nodes.push_back({parent, kept, tokens});
         return {static_cast<std::uint32_t>(nodes.size() - 1), tokens, kept};
     }
-    /// `each(node, from, to)` for each piece of a prompt, the last first.
+    /// Calls `each(node, from, to)` for each piece of a prompt, the last first.
     template <class Each>
     void each_piece(const tree_prompt& p, Each&& each) const {
         int end = p.tokens;
@@ -52,9 +52,9 @@ struct prefix_tree {
             end = std::min(end, nodes[n].from);
         }
     }
-    /// Tokens with which both begin.
+    /// Returns the number of tokens with which both begin.
     int common(tree_prompt a, tree_prompt b) const {
-        // A node comes behind its parent, so the later one is where two ways have not met yet.
+        // Nodes come after their parents, so the later node is not on the other prompt's path.
         while (a.node != b.node) {
             const bool is_a = b.node == nowhere || (a.node != nowhere && a.node > b.node);
             tree_prompt& later = is_a ? a : b;
@@ -65,10 +65,10 @@ struct prefix_tree {
     }
 };
 
-/// Finds with which earlier prompt of its scope one begins. A block counts with all before it.
+/// Finds the earlier prompt with which a prompt begins. A block includes all before it.
 class block_index {
 public:
-    /// False where there are too many to be told apart.
+    /// Returns false if there are too many blocks.
     bool add(prefix_tree& tree, const std::vector<std::uint64_t>& ids, int block_tokens, int tokens,
              tree_prompt& added) {
         std::uint64_t prefix = 0;
@@ -76,18 +76,18 @@ public:
         std::size_t known = 0;
         std::vector<std::uint64_t> fresh;
         for (std::size_t i = 0; i < ids.size(); ++i) {
-            if (static_cast<double>(i) * block_tokens >= tokens) break;  // blocks behind its end
+            if (static_cast<double>(i) * block_tokens >= tokens) break;  // blocks after its end
             prefix = mixed(prefix ^ mixed(ids[i] + 1));
             const auto at = fresh.empty() ? nodes_.find(prefix) : nodes_.end();
             if (at == nodes_.end()) { fresh.push_back(prefix); continue; }
             last = at->second;
             ++known;
         }
-        // A last block may be known that was not full where it came first.
+        // A known last block may have been only partly full in the earlier prompt.
         const double shared = std::min(static_cast<double>(known) * block_tokens,
                                        last == nowhere ? 0.0 : tree.nodes[last].to);
         added = tree.branch(last, static_cast<int>(std::min<double>(shared, tokens)), tokens);
-        if (nodes_.size() + fresh.size() > most_prompt_blocks) return false;
+        if (nodes_.size() + fresh.size() > max_prompt_blocks) return false;
         for (const std::uint64_t p : fresh) nodes_.emplace(p, added.node);
         return true;
     }

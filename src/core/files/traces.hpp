@@ -7,10 +7,9 @@
 #include "core/files/byte_stream.hpp"
 #include "core/files/datasets.hpp"
 #include "core/files/prefix_tree.hpp"
-#include "core/files/session_graph.hpp"
 
 #include <algorithm>  // max, min, sort
-#include <cmath>  // fabs, isnan
+#include <cmath>  // fabs, floor, isnan
 #include <cstdint>  // uint32_t, uint64_t
 #include <string>
 #include <string_view>
@@ -31,17 +30,17 @@ struct trace_row {
 struct recorded_trace {
     std::string format{};
     std::vector<trace_row> rows{};  // in order of time
-    /// Of Mooncake: what of each prompt stands in blocks of 512 tokens, where the same number means
-    /// the same content. Empty where the trace does not say.
+    /// Mooncake's content of prompts in blocks of 512 tokens: equal numbers for equal content.
+    /// Empty if the trace does not have it.
     prefix_tree tree{};
     std::vector<tree_prompt> prompts{};
     long long left_out = 0;  // failed requests of the recording
 };
 inline constexpr int trace_block_tokens = 512;
-inline constexpr std::size_t most_trace_rows = 10000000;
+inline constexpr std::size_t max_trace_rows = 10000000;
 inline constexpr double longest_trace_s = 1e8;   // three years
 
-/// Adds a request, or counts it among those that are left out. Whether it was added.
+/// Adds a request, or counts it among those left out. Returns whether it was added.
 inline bool add_trace_row(recorded_trace& t, byte_stream& in, long long line, double at,
                           double prompt, double output) {
     if (!(std::fabs(at) <= latest_stamp_s))
@@ -53,14 +52,19 @@ inline bool add_trace_row(recorded_trace& t, byte_stream& in, long long line, do
             in.refuse(line,
                       printed("the %s length is no number of tokens from 0 to 10000000", name));
     if (output < 1) { ++t.left_out; return false; }
-    if (t.rows.size() == most_trace_rows)
+    if (t.rows.size() == max_trace_rows)
         in.refuse(line, "the trace is longer than 10000000 requests: cut it first");
     t.rows.push_back({at, std::max(1, static_cast<int>(prompt)), static_cast<int>(output)});
     return true;
 }
 
-/// Mooncake's: an object a line.
-inline recorded_trace read_json_trace(byte_stream& in) {
+/// The hint for a Mooncake file whose times look like seconds.
+inline constexpr const char* ask_for_unit =
+    "its time stamps are read as milliseconds; is it in seconds? say replay(...).unit(1_s), and "
+    ".unit(1_ms) if it is not";
+
+/// Mooncake's format: an object a line. `unit_s`: the unit of its time stamps, 0 if not given.
+inline recorded_trace read_json_trace(byte_stream& in, double unit_s) {
     recorded_trace t;
     t.format = "Mooncake";
     block_index index;
@@ -73,7 +77,11 @@ inline recorded_trace read_json_trace(byte_stream& in) {
                                                     "output_length");
             return number_in(*m);
         };
-        if (!add_trace_row(t, in, line, number("timestamp") / 1e3, number("input_length"),
+        const double at = number("timestamp");
+        if (unit_s == 0 && at != std::floor(at))
+            in.refuse(line, "timestamp is " + json_number(at) +
+                                ", a fraction of a millisecond: " + ask_for_unit);
+        if (!add_trace_row(t, in, line, at * (unit_s > 0 ? unit_s : 1e-3), number("input_length"),
                            number("output_length")))
             return;
         t.prompts.emplace_back();
@@ -83,7 +91,7 @@ inline recorded_trace read_json_trace(byte_stream& in) {
         std::vector<std::uint64_t> blocks;
         for (const picojson::value& id : ids->template get<picojson::array>()) {
             const auto whole =
-                whole_from<long long>("", id, -most_count, most_count, "a whole number", [&] {
+                whole_from<long long>("", id, -max_count, max_count, "a whole number", [&] {
                     return printed("%s:%lld: one of hash_ids", in.name().c_str(), line);
                 });
             blocks.push_back(static_cast<std::uint64_t>(whole));
@@ -97,8 +105,8 @@ inline recorded_trace read_json_trace(byte_stream& in) {
     return t;
 }
 
-/// Azure's and BurstGPT's: a row a request, told apart by their headers.
-inline recorded_trace read_csv_trace(byte_stream& in) {
+/// Azure's and BurstGPT's formats, told apart by their headers: a row a request.
+inline recorded_trace read_csv_trace(byte_stream& in, double unit_s) {
     recorded_trace t;
     std::size_t at = 0, prompt = 0, output = 0;
     const auto on_header = [&](const std::vector<std::string>& names, long long line) {
@@ -122,7 +130,7 @@ inline recorded_trace read_csv_trace(byte_stream& in) {
         const auto number = [&](std::size_t i) {
             return parsed_number<double>(trimmed(fields[i])).value_or(not_a_number);
         };
-        const double plain = number(at);
+        const double plain = number(at) * (unit_s > 0 ? unit_s : 1);
         add_trace_row(t, in, line,
                       std::isnan(plain) ? seconds_of_date(trimmed(fields[at])) : plain,
                       number(prompt), number(output));
@@ -130,10 +138,11 @@ inline recorded_trace read_csv_trace(byte_stream& in) {
     return t;
 }
 
-/// A trace in any of the formats of `replay`, in the order of time, which begins with it.
-inline recorded_trace read_trace(byte_stream& in) {
+/// Returns a trace in any format of `replay`, in the order of time, from 0 on.
+inline recorded_trace read_trace(byte_stream& in, double unit_s = 0) {
     in.skip_space();
-    recorded_trace t = in.peek() == '{' ? read_json_trace(in) : read_csv_trace(in);
+    recorded_trace t =
+        in.peek() == '{' ? read_json_trace(in, unit_s) : read_csv_trace(in, unit_s);
     if (t.rows.empty()) refuse({in.name(), ": the trace holds no requests"});
     std::vector<std::size_t> order(t.rows.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -144,6 +153,10 @@ inline recorded_trace read_trace(byte_stream& in) {
     if (!(lasts_s <= longest_trace_s))
         refuse({in.name(), printed(": from its first time stamp to its last it takes %g s, up to "
                                    "%g s is allowed", lasts_s, longest_trace_s)});
+    const auto n = static_cast<double>(t.rows.size());
+    if (unit_s == 0 && t.format == "Mooncake" && lasts_s > 0 && n > 1000 * lasts_s)
+        refuse({in.name(), printed(": %.0f requests in %.3g s, over 1000 a second: ", n, lasts_s),
+                ask_for_unit});
     recorded_trace sorted{t.format, {}, std::move(t.tree), {}, t.left_out};
     for (const std::size_t i : order) {
         sorted.rows.push_back(t.rows[i]);
@@ -153,41 +166,17 @@ inline recorded_trace read_trace(byte_stream& in) {
     return sorted;
 }
 
-/// What was read from files for one scenario.
+class read_workload;
+/// The files of one scenario.
 struct workload_files {
     std::vector<double> prompt_values{}, output_values{};  // of empirical distributions
     std::vector<dialogue> dialogues{};                     // a dataset's sample
     recorded_trace trace{};                                // of replay
     std::vector<workload_files> of_parts{};                // of a mix
     std::vector<workload_files> of_baseline{};  // one, where it has another workload
-    session_corpus sessions{};
+    std::shared_ptr<const read_workload> of_extension{};
+    row_fields fields{};  // of a dataset's rows
 };
-
-/// The sessions of a corpus in the order in which they began.
-inline std::vector<std::uint32_t> order_of_starts(const session_corpus& c) {
-    std::vector<std::uint32_t> order(c.sessions.size());
-    for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::uint32_t>(i);
-    std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-        const double at = c.sessions[a].start_s, other = c.sessions[b].start_s;
-        return at != other ? at < other : a < b;
-    });
-    return order;
-}
-/// When the first `most` of them began, as a trace whose rows start sessions.
-inline recorded_trace trace_of_starts(const session_corpus& c, std::size_t most,
-                                      const std::string& name) {
-    recorded_trace t{.format = c.format};
-    for (const std::uint32_t i : order_of_starts(c)) {
-        const double start_s = c.sessions[i].start_s;
-        if (start_s < 0)
-            refuse({name, " (", c.format, "): a replay starts sessions when they were recorded to "
-                    "begin, which Bailian's, Mooncake's and OpenTelemetry's files say and these "
-                    "do not"});
-        if (t.rows.size() < most) t.rows.push_back({.at_s = start_s});
-    }
-    for (std::size_t i = t.rows.size(); i-- > 0;) t.rows[i].at_s -= t.rows[0].at_s;
-    return t;
-}
 
 }  // namespace detail
 }  // inline namespace v0

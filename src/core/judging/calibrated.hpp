@@ -1,4 +1,4 @@
-// what a calibration finds
+// the result of a calibration
 #pragma once
 
 #include "api/slo.hpp"
@@ -8,12 +8,12 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// What a calibration says of one limit.
+/// The calibration of one limit.
 struct calibrated {
     slo what{};
     double estimate = not_a_number, sd = not_a_number;  // sd of the log statistic between repeats
-    double headroom_sd = not_a_number;                  // distance to the limit in such sd
-    double to_write = not_a_number;  // a limit that would seldom be inconclusive
+    double headroom_sd = not_a_number;                  // distance to the limit in units of sd
+    double to_write = not_a_number;  // a limit that is seldom inconclusive
 };
 
 }  // namespace detail

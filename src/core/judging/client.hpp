@@ -1,16 +1,19 @@
-// what the client can say against its own numbers
+// validity checks of the client
 #pragma once
 
+#include "api/metrics.hpp"
 #include "api/result.hpp"
+#include "api/slo.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
-#include "core/measured/client_stalls.hpp"
+#include "core/metric/table.hpp"
 #include "core/measured/timing_bounds.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/judging/decision.hpp"
-#include "core/judging/evidence.hpp"
+#include "core/judging/measurements.hpp"
+#include "core/judging/judging_parameters.hpp"
 
-#include <algorithm>  // count_if, sort, upper_bound, max
+#include <algorithm>  // any_of, max, min, sort, upper_bound
 #include <cmath>  // fabs
 #include <vector>
 
@@ -18,39 +21,36 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// From when on a send has missed its time: 10 ms, or a tenth of the time between two sends.
-inline double missed_after_s(const repeat_data& d) {
-    const double between = d.asked_rate > 0 ? 1 / d.asked_rate : 0;
-    return std::max(static_cast<double>(late_send_ns) * 1e-9, 0.1 * between);
+/// Seconds after which a send is late: 1 % of the limit on ttft, if there is one.
+inline double late_after_s(const judging_parameters& t) {
+    double least = infinity;
+    const auto see = [&](metric_id m, bool at_most, double limit) {
+        const bool is_ttft = m == metric_id::ttft || is_of_turns(m);
+        if (is_ttft && at_most && limit > 0) least = std::min(least, limit / 100);
+    };
+    for (const auto* slos : {&t.slos, &t.objectives_held})
+        for (const slo& s : *slos) {
+            if (s.factor == 0) see(s.what.metric, s.at_most, s.bound);
+            for (const predicate_step& step : s.what.where)
+                if (step.op == predicate_step::op_kind::compare)
+                    see(step.metric, step.at_most, step.bound);
+        }
+    return least < infinity ? least : late_send_ns * 1e-9;
 }
-/// The fraction of measured sends that missed their time, 0 where no rate was asked for.
-inline double late_fraction_of(const repeat_data& d) {
-    if (!(d.asked_rate > 0)) return 0;
-    const double most = missed_after_s(d) * 1e9;
-    double sends = 0, late = 0;
-    for (const record& r : d.records) {
-        if (!is_measured(r) || r.dispatched_ns == 0) continue;
-        ++sends;
-        late += static_cast<double>(r.late_ns) > most;
-    }
-    return sends > 0 ? late / sends : 0;
+/// Without kernel stamps the client's lost time is part of all times. The limit is 1 % of a repeat,
+/// or a loss of over 20 ms for 1 % of the requests.
+inline bool client_lost_much(const repeat_data& d) {
+    return d.lost_fraction > 0.01 ||
+           d.disturbed_requests * 100 > static_cast<long long>(d.records.size());
 }
-
-/// Over this the load was another one than planned.
-inline constexpr double most_late_fraction = 0.20;
-
-/// Stretches in which it did not run; one in which it was only busy is none of those.
-inline std::size_t stall_count(const client_stalls& stalls) {
-    return static_cast<std::size_t>(std::count_if(
-        stalls.begin(), stalls.end(), [](const client_stall& s) { return s.lost_ns > 0; }));
-}
-inline double longest_stall_s(const client_stalls& stalls) {
-    long long longest = 0;
-    for (const client_stall& s : stalls) longest = std::max(longest, s.most_delay_ns);
-    return static_cast<double>(longest) * 1e-9;
+/// Whether the client may have affected a repeat.
+inline bool client_had_part(const repeat_data& d, double late_after) {
+    return late_fraction_of(d, late_after) > most_late_fraction ||
+           std::any_of(d.records.begin(), d.records.end(),
+                       [](const record& r) { return is_measured(r) && r.first_early_ns > 0; });
 }
 
-/// `repeats`: arms, evidence, or one repeat.
+/// `repeats`: variants, measurements or one repeat.
 template <class Repeats>
 std::vector<double> pooled_lateness(const Repeats& repeats) {
     std::vector<double> late;
@@ -67,7 +67,7 @@ inline bool client_was_saturated(const load_conditions& under, double cpu_utiliz
     return cpu_utilization > 0.9 && !under.spins;
 }
 
-/// What the client did, over all of these repeats. `late`: pooled_lateness.
+/// The client's conduct over all these repeats. `late`: pooled_lateness.
 template <class Repeats>
 self_check_t client_conduct(const Repeats& repeats, const std::vector<double>& late) {
     self_check_t c;
@@ -79,7 +79,7 @@ self_check_t client_conduct(const Repeats& repeats, const std::vector<double>& l
             static_cast<double>(late.end() - std::upper_bound(late.begin(), late.end(), 0.010)) /
             static_cast<double>(late.size());
     }
-    double count = 0, content = 0, coalesced = 0;
+    double count = 0, content = 0, coalesced = 0, reads = 0, stamped = 0;
     for_each_repeat(repeats, [&](const repeat_data& d) {
         ++count;
         c.connections_opened += d.connections_opened;
@@ -87,13 +87,15 @@ self_check_t client_conduct(const Repeats& repeats, const std::vector<double>& l
         add_handshakes(c.handshakes_resumed, d.handshakes_resumed);
         content += static_cast<double>(d.content_events);
         coalesced += static_cast<double>(d.coalesced_events);
+        reads += static_cast<double>(d.reads);
+        stamped += static_cast<double>(d.stamped_reads);
+        c.unknown_gaps += d.unknown_gaps;
         c.cpu_utilization = std::max(c.cpu_utilization, d.cpu_utilization);
         c.loop_lag_p99 = std::max(c.loop_lag_p99, d.loop_lag_p99);
         c.loop_lag_max = std::max(c.loop_lag_max, d.loop_lag_max);
         c.stamp_lag_p99 = std::max(c.stamp_lag_p99, d.stamp_lag_p99);
         c.stamp_lag_max = std::max(c.stamp_lag_max, d.stamp_lag_max);
-        c.stalls += static_cast<long long>(stall_count(d.stalls));
-        c.stall_max = std::max(c.stall_max, longest_stall_s(d.stalls));
+        c.lost_fraction = std::max(c.lost_fraction, d.lost_fraction);
         c.asked_rate += d.asked_rate;
         c.achieved_rate += d.achieved_rate;
     });
@@ -102,14 +104,16 @@ self_check_t client_conduct(const Repeats& repeats, const std::vector<double>& l
         c.achieved_rate /= count;
     }
     if (content > 0) c.coalesced_fraction = coalesced / content;
+    if (reads > 0) c.stamped_fraction = stamped / reads;
     return c;
 }
 
-/// Why the client could not ask: what it lacked itself is no failure of a server.
-inline cause client_lack(const arm_list& arms) {
+/// Why the client could not send, where it lacked a resource for more than one request and over 1 %
+/// of them. Fewer are exempt.
+inline cause missing_on_client(const variant_list& variants) {
     std::size_t lacking = 0, measured = 0;
     const record* example = nullptr;
-    for_each_repeat(arms, [&](const repeat_data& d) {
+    for_each_repeat(variants, [&](const repeat_data& d) {
         for (const record& r : d.records) {
             if (!is_measured(r)) continue;
             ++measured;
@@ -118,19 +122,33 @@ inline cause client_lack(const arm_list& arms) {
             example = &r;
         }
     });
-    if (!example) return {};
+    const bool few = lacking <= std::max<std::size_t>(1, measured / 100) && lacking < measured;
+    if (!example || few) return {};
     return {because::client_without, {as_number(lacking), as_number(measured)}, whose::client,
             str(example->error).substr(client_lacks.size())};
 }
 
-/// The client's own conduct, and why it could not have been a client of any server.
+/// The client's conduct, and why it is unfit to measure any server.
 struct own_check : self_check_t {
     cause why{};
+    double unread_fraction = 0;  // of the gaps, those whose events were read together
 };
+/// Kernel stamps are lost only where the client read late. Without stamps a busy client loses them.
+template <class Repeats>
+double unread_fraction_of(const self_check_t& c, const Repeats& repeats) {
+    if (!(c.stamped_fraction > 0.5)) return c.cpu_utilization > 0.8 ? c.coalesced_fraction : 0;
+    if (c.unknown_gaps == 0) return 0;
+    double gaps = 0;
+    for_each_repeat(repeats, [&](const repeat_data& d) {
+        gaps += static_cast<double>(pooled_gap_count(d));
+    });
+    return gaps > 0 ? static_cast<double>(c.unknown_gaps) / gaps : 0;
+}
 template <class Repeats>
 own_check self_check_of(const load_conditions& under, const Repeats& repeats) {
     const std::vector<double> late = pooled_lateness(repeats);
-    own_check c{client_conduct(repeats, late)};
+    own_check c{client_conduct(repeats, late), {}};
+    c.unread_fraction = unread_fraction_of(c, repeats);
     if (client_was_saturated(under, c.cpu_utilization))
         c.why = {because::client_is_busy, {c.cpu_utilization}, whose::client};
     else if (c.asked_rate > 0 && late.size() >= 50 &&
@@ -139,7 +157,7 @@ own_check self_check_of(const load_conditions& under, const Repeats& repeats) {
     c.ok = !c.why;
     return c;
 }
-inline own_check self_check_of(const evidence& e) { return self_check_of(e, e); }
+inline own_check self_check_of(const measurements& e) { return self_check_of(e, e); }
 
 }  // namespace detail
 }  // inline namespace v0

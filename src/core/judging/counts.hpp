@@ -1,4 +1,4 @@
-// counts: fractions, and quantiles of fresh traffic
+// counts of misses: fractions, and percentiles that failures reach
 #pragma once
 
 #include "api/metrics.hpp"
@@ -11,9 +11,9 @@
 #include "core/measured/timing_bounds.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/judging/decision.hpp"
-#include "core/judging/evidence.hpp"
+#include "core/judging/measurements.hpp"
 #include "core/judging/rule.hpp"
-#include "core/judging/terms.hpp"
+#include "core/judging/judging_parameters.hpp"
 
 #include <algorithm>  // sort, min, reverse, max, count
 #include <cmath>  // exp, floor, isfinite, sqrt
@@ -41,11 +41,11 @@ inline std::vector<bool> misses_of(const slo& s, const repeat_data& d,
     return misses;
 }
 
-/// Where misses are to be rare, those with one success between them at most are taken for one
-/// burst: its size, as the one that a miss finds itself in. A burst that hits many a batch, or half
-/// of two, looks smaller to a design effect from batches.
+/// Where misses are rare, those with at most one success between them are one burst. Returns the
+/// size of the burst of an average miss. A design effect from batches is too small for a burst that
+/// fills many batches or half of two.
 inline double burst_size(const std::vector<std::vector<bool>>& repeats, double allowed) {
-    if (allowed > 0.05) return 1;  // neighbours by chance would be many
+    if (allowed > 0.05) return 1;  // neighbours by chance would be frequent
     double misses = 0, squares = 0, trials = 0;
     for (const auto& r : repeats) {
         trials += static_cast<double>(r.size());
@@ -66,70 +66,27 @@ inline double burst_size(const std::vector<std::vector<bool>>& repeats, double a
     return misses > 0 && misses < trials ? squares / misses : 1;
 }
 
-/// The repeats as clusters, whatever the misses do inside them: at a true fraction within the limit
-/// each repeat's own is expected to be the allowed one at most, so that the product of their ratios
-/// to it exceeds 1 / alpha in a fraction alpha of all gates at most, at whichever analysis (Ville
-/// 1939).
+/// The repeats as clusters, whatever the misses do inside them. If the true fraction is within the
+/// limit, each repeat's is expected to be at most `allowed`, so that the product of the ratios
+/// exceeds 1 / alpha in at most a fraction alpha of gates, at any analysis (Ville 1939).
 inline double product_of_fractions(const std::vector<double>& fractions, double allowed) {
     double product = 1;
     for (const double fraction : fractions) product *= fraction / allowed;
     return product;
 }
 
-/// Whether repeats are clusters of misses: of everything but the quantiles of fresh traffic, and
-/// answers, whose questions are the same in each.
-inline bool fails_by_repeats(const slo& s, const judging_rule& r) {
-    if (is_of_answers(s.what.metric)) return false;
-    return is_request_fraction(s.what.metric) || r.traffic != fresh;
+/// Whether misses cluster by repeat. Answers do not: their questions are the same in each repeat.
+inline bool fails_by_repeats(const slo& s) { return !is_of_answers(s.what.metric); }
+
+/// Returns the larger of design effect and burst size.
+inline double effect_of(const slo& s, const std::vector<std::vector<bool>>& misses) {
+    return std::max(design_effect(misses), burst_size(misses, allowed_misses(s)));
 }
 
-/// What the requests of a stage share, as they had one run of the server: by how much its believed
-/// noise moves their fraction beyond the limit, as a variance, over that of independent requests.
-inline double effect_of_runs(const slo& s, double run_sd,
-                             const std::vector<std::vector<double>>& values) {
-    double n = 0, nearer = 0, farther = 0;
-    const double sd = run_sd / std::sqrt(static_cast<double>(values.size()));
-    for (const auto& stage : values)
-        for (const double v : stage) {
-            ++n;
-            nearer += is_worse(s.at_most, v, s.bound * std::exp(s.at_most ? -sd : sd));
-            farther += is_worse(s.at_most, v, s.bound * std::exp(s.at_most ? sd : -sd));
-        }
-    if (n == 0) return 0;
-    const double moved = (nearer - farther) / (2 * n), p = allowed_misses(s);
-    return moved * moved * n / (p * (1 - p));
-}
-
-/// How dependent the misses are. Of fresh traffic so few lie beyond a high quantile that their own
-/// batches say little: the misses of a lower one, five times as many, are the floor.
-inline double effect_of(const evidence& e, const terms& t, const slo& s,
-                        const std::vector<std::vector<bool>>& misses) {
-    const bool is_fresh = t.rule.traffic == fresh;
-    const double own = design_effect(misses, 20, is_fresh);
-    if (is_request_fraction(s.what.metric) || fails_by_repeats(s, t.rule))
-        return std::max(own, burst_size(misses, allowed_misses(s)));
-    std::vector<std::vector<double>> values;
-    std::vector<double> pooled;
-    for (std::size_t i = 0; i < misses.size(); ++i) {
-        values.push_back(values_in_order(s.what, e.candidate[i], t.read));
-        pooled.insert(pooled.end(), values[i].begin(), values[i].end());
-    }
-    std::sort(pooled.begin(), pooled.end());
-    const double more = std::min(0.5, 5 * allowed_misses(s));
-    if (!s.at_most) std::reverse(pooled.begin(), pooled.end());  // the worst come last
-    const double lower = nearest_rank(pooled, 1 - more);
-    std::vector<std::vector<bool>> beyond(values.size());
-    for (std::size_t i = 0; i < values.size(); ++i)
-        for (const double v : values[i]) beyond[i].push_back(is_worse(s.at_most, v, lower));
-    return std::max(own, design_effect(beyond, 20, is_fresh)) +
-           effect_of_runs(s, prior_sd_of(e, t, s), values);
-}
-
-/// Trials that are the same in each repeat, such as questions, of which most are always right or
-/// always wrong. Given these, repeats differ by what flips, so pooled counts vary by less than
-/// independent trials would (Hoeffding 1956): by an effect below 1, unless flips come in bursts or
-/// whole runs move.
-inline void add_flips(miss_counts& c, const evidence& e, const statistic_data& what,
+/// Trials that are the same in each repeat, such as questions, are mostly always right or always
+/// wrong. Only the others vary, so pooled counts vary by less than independent trials (Hoeffding
+/// 1956): an effect below 1, unless flips come in bursts or whole runs move.
+inline void add_flips(miss_counts& c, const measurements& e, const statistic_data& what,
                       std::size_t repeats) {
     struct trial {
         double misses = 0, times = 0;
@@ -162,9 +119,9 @@ inline void add_flips(miss_counts& c, const evidence& e, const statistic_data& w
         c.flip_variance += t.variance() * t.times / runs;
         ++c.flipping;
     }
-    c.most_flipping = chi_square_quantile(2.3263, 2 * c.flipping + 2) / 2;  // Poisson, 99 %
+    c.max_flipping = chi_square_quantile(2.3263, 2 * c.flipping + 2) / 2;  // Poisson, 99 %
     const double one = c.flipping > 0 ? c.flip_variance / c.flipping : runs / (4 * (runs - 1));
-    // Batches of neighbours, by what differs from the same trials of other repeats.
+    // Batches of neighbours, compared with the same trials of other repeats.
     double squares = 0, expected = 0;
     for (std::size_t i = 0; i < repeats; ++i) {
         std::vector<double> off;
@@ -184,12 +141,12 @@ inline void add_flips(miss_counts& c, const evidence& e, const statistic_data& w
     const double bursts = expected > 0 ? std::max(1.0, squares / expected) : 1;
     c.runs = runs;
     c.run_effect = sample_variance(fractions) * n * n / binomial;
-    c.effect = std::max(std::min(1.0, c.most_flipping * one / binomial),
+    c.effect = std::max(std::min(1.0, c.max_flipping * one / binomial),
                         c.flip_variance * bursts / binomial);
 }
 
-/// The quantile, and the limits that would just pass at this level and just fail.
-inline estimate_t quantile_estimate(const evidence& e, const slo& s, std::size_t stages,
+/// The quantile, and the limits that would just pass and just fail at this level.
+inline estimate_t quantile_estimate(const measurements& e, const slo& s, std::size_t stages,
                                     const miss_counts& c, double pass_alpha) {
     std::vector<double> pooled;
     for (std::size_t i = 0; i < stages; ++i) {
@@ -200,7 +157,7 @@ inline estimate_t quantile_estimate(const evidence& e, const slo& s, std::size_t
     std::sort(pooled.begin(), pooled.end());
     const double value = nearest_rank(pooled, s.what.q);
     if (!s.at_most) std::reverse(pooled.begin(), pooled.end());
-    // Worst values come last: with j of them beyond, the limit is the one before those.
+    // Sorted with the worst last: with j values beyond the limit, it is the one before those.
     const auto with_beyond = [&](double j) {
         const double i = static_cast<double>(pooled.size()) - 1 - j;
         return i < 0 ? (s.at_most ? 0 : infinity) : pooled[static_cast<std::size_t>(i)];
@@ -213,8 +170,8 @@ inline estimate_t quantile_estimate(const evidence& e, const slo& s, std::size_t
                      : estimate_t{value, would_pass, would_fail};
 }
 
-/// The misses of all repeats so far, and how dependent they are.
-inline miss_counts counted_misses(const evidence& e, const terms& t, const slo& s,
+/// The misses of all repeats so far and their dependence.
+inline miss_counts counted_misses(const measurements& e, const slo& s,
                                   const std::vector<std::vector<bool>>& misses, double allowed) {
     miss_counts c;
     c.allowed = allowed;
@@ -226,26 +183,26 @@ inline miss_counts counted_misses(const evidence& e, const terms& t, const slo& 
         c.n += n;
         if (n > 0) fractions.push_back(k / n);
     }
-    if (c.n > 0) c.effect = effect_of(e, t, s, misses);
-    if (is_of_answers(s.what.metric) && t.rule.traffic != fresh && allowed > 0)
+    if (c.n > 0) c.effect = effect_of(s, misses);
+    if (is_of_answers(s.what.metric) && allowed > 0)
         add_flips(c, e, s.what, misses.size());
-    if (fails_by_repeats(s, t.rule)) c.product = product_of_fractions(fractions, c.allowed);
+    if (fails_by_repeats(s)) c.product = product_of_fractions(fractions, c.allowed);
     return c;
 }
 
-inline miss_counts counted_misses(const evidence& e, const terms& t, const slo& s,
+inline miss_counts counted_misses(const measurements& e, const slo& s,
                                   const std::vector<std::vector<bool>>& misses) {
-    return counted_misses(e, t, s, misses, allowed_misses(s));
+    return counted_misses(e, s, misses, allowed_misses(s));
 }
 
 inline count_levels count_levels_of(const slo& s, const judging_rule& r) {
     const double pass = 1 - normal_cdf(r.pass_z);
-    if (!fails_by_repeats(s, r)) return {pass, 1 - normal_cdf(r.fail_z), infinity};
+    if (!fails_by_repeats(s)) return {pass, 1 - normal_cdf(r.fail_z), infinity};
     return {pass, 1 - normal_cdf(r.half_fail_z), 2 / r.fail_level};
 }
 
-/// The reader's numbers of an analysis of counts.
-inline void estimate_counts(decision& d, const evidence& e) {
+/// Sets the estimate, interval and limits of a decision on counts.
+inline void estimate_counts(decision& d, const measurements& e) {
     const slo& s = d.what;
     const auto& [c, at, scale] = *d.counted;
     const double upper = c.upper(at.pass), lower = c.lower(at.pass);
@@ -265,10 +222,10 @@ inline void estimate_counts(decision& d, const evidence& e) {
     });
 }
 
-/// The failed requests of a repeat that shows by itself more of them than the limit allows, as far
-/// as chance goes: a burst, or a server that fails from time to time.
+/// The failed requests of the repeat with the most, if it alone shows more than the limit allows: a
+/// burst, or a server that fails intermittently.
 struct worst_repeat {
-    std::size_t number = 0;  // from 1; 0: there is none
+    std::size_t number = 0;  // from 1; 0: none
     double k = 0, n = 0;
 };
 inline worst_repeat repeat_over_limit(const std::vector<std::vector<bool>>& misses, double allowed,
@@ -284,8 +241,8 @@ inline worst_repeat repeat_over_limit(const std::vector<std::vector<bool>>& miss
     return worst;
 }
 
-/// What an error rate says beside its numbers. Its guard, which nobody wrote, also passes where it
-/// is not shown: at or under the limit as observed, in all repeats together and by no burst in one.
+/// Adds the reasons of an error rate. The implicit guard passes unproven if the observed rate is at
+/// or under the limit, and no repeat has a burst.
 inline void judge_errors(decision& d, bool is_guard, const std::vector<std::vector<bool>>& misses,
                          const judging_rule& rule) {
     if (d.outcome == verdict::pass) return;
@@ -303,39 +260,38 @@ inline void judge_errors(decision& d, bool is_guard, const std::vector<std::vect
             return;
         }
         d.outcome = verdict::pass;
-        d.why = {{because::failed_within, {c.k, c.n}}};
+        if (c.upper(d.counted->at.pass) > c.allowed)
+            d.why = {{because::failed_within, {c.k, c.n}}};
     }
 }
 
-/// Shares, and quantiles of fresh traffic, are judged on pooled counts of misses by one-sided
-/// Clopper-Pearson bounds; fractions also by their repeats. Errors are judged on all there is: a
-/// pass of the first repeats says nothing of failures in later ones.
-inline decision judge_counts(const evidence& e, const terms& t, const slo& s,
+/// Judges fractions by one-sided Clopper-Pearson bounds of pooled misses, and by repeats. Errors
+/// need all repeats: a pass of the first ones says nothing of failures in later ones.
+inline decision judge_counts(const measurements& e, const judging_parameters& t, const slo& s,
                              bool to_the_end = false, bool is_guard = false) {
     decision d = undecided(s);
     d.limit = s.bound;
     d.decided_by = verdict_method::counts;
     const count_levels levels = count_levels_of(s, t.rule);
     const bool of_errors = s.what.metric == metric_id::error_rate;
-    // The analyses of the gate's other verdicts.
-    const auto first = static_cast<std::size_t>(t.rule.traffic == fresh     ? 1
-                                                : e.has_live_baseline() ? first_pair_analysis
-                                                                        : first_analysis);
+    // At the same analyses as the gate's other verdicts.
+    const auto first = static_cast<std::size_t>(e.has_live_baseline() ? first_pair_analysis
+                                                                      : first_analysis);
     std::vector<std::vector<bool>> misses;
     int analyses = 0;
     for (std::size_t i = 0; i < e.candidate.size(); ++i) {
         misses.push_back(misses_of(s, e.candidate[i], t.read));
         const bool at_the_end = i + 1 == e.candidate.size();
-        if (!at_the_end && (i + 1 < first || analyses + 1 >= t.rule.analyses)) continue;
+        if ((i + 1 < first && !at_the_end) || !t.rule.looks(analyses, at_the_end)) continue;
         ++analyses;
-        const miss_counts c = counted_misses(e, t, s, misses);
+        const miss_counts c = counted_misses(e, s, misses);
         if (c.n == 0) continue;
         d.repeats = static_cast<int>(i + 1);
         d.counted = analysis_of_misses{c, levels};
         verdict outcome = d.counted->outcome();
         if (i + 1 < first) break;
         d.why.clear();
-        const bool is_early = t.rule.traffic != fresh && is_of_answers(s.what.metric) &&
+        const bool is_early = is_of_answers(s.what.metric) &&
                               d.repeats < std::min(first_fail, t.rule.most);
         if (outcome == verdict::fail && is_early) {
             outcome = verdict::inconclusive;

@@ -1,5 +1,5 @@
-// the cross-check of our numbers with the server's
-// What its page counts in the time of a repeat is compared with what we sent and received.
+// the cross-check of our numbers with the server's counters
+// Compares the counts of its page during a repeat with our requests and tokens.
 #pragma once
 
 #include "api/metrics.hpp"
@@ -13,12 +13,12 @@
 #include "core/measured/server_values.hpp"
 #include "core/measured/server_metrics.hpp"
 #include "core/judging/decision.hpp"
-#include "core/judging/evidence.hpp"
+#include "core/judging/measurements.hpp"
 
-#include <algorithm>  // max
+#include <algorithm>  // max, sort
 #include <cmath>  // fabs, isnan, round
 #include <string>
-#include <utility>  // move
+#include <utility>  // move, pair
 #include <vector>
 
 namespace llmbench {
@@ -35,18 +35,45 @@ inline double sent_requests(const repeat_data& d) {
         if (r.sent_ns > 0) n += 1 + r.resends;
     return n;
 }
-/// Others have sent the rest of the load: only all together can be compared with a page.
+/// A rank's part alone cannot be compared with a page.
 inline bool is_a_part(const repeat_data& d) {
     return d.ranks.size() == 1 && d.ranks.front().count > 1;
+}
+/// The most requests of ours in flight at once. The server may continue those that failed.
+inline double most_in_flight(const repeat_data& d) {
+    std::vector<std::pair<long long, int>> changes;
+    for (const record& r : d.records) {
+        if (!(r.sent_ns > 0)) continue;
+        changes.emplace_back(r.sent_ns, 1);
+        if (r.status == request_status::ok) changes.emplace_back(r.end_ns, -1);
+    }
+    std::sort(changes.begin(), changes.end());
+    double now = 0, most = 0;
+    for (const auto& [at_ns, by] : changes) most = std::max(most, now += by);
+    return most;
+}
+/// Returns the requests in flight by the server's page, the median over the steady window.
+inline double typically_in_flight(const repeat_facts& d) {
+    std::vector<double> read = read_in_window(d, [](const page_reading& r) {
+        const double waiting = r.value(server_quantity::waiting);
+        return r.value(server_quantity::running) + (waiting > 0 ? waiting : 0);
+    }).values;
+    std::sort(read.begin(), read.end());
+    return read.size() < least_readings ? not_a_number : nearest_rank(read, 0.5);
+}
+/// A server that reports more requests than ours counts some twice, or serves others. An answered
+/// request may still be reported.
+inline bool reports_too_many(const cross_check& c) {
+    return c.at_once > 0 && c.at_once_reported > 1.2 * (c.at_once + c.unfinished_before) + 1;
 }
 inline cross_check cross_check_of(const repeat_data& d, double unfinished_before = 0) {
     cross_check c;
     c.unfinished_before = unfinished_before;
-    for (const side_task_seen& t : d.beside)  // which may be requests to its model, too
+    for (const side_task_seen& t : d.beside)  // which may send requests, too
         c.unfinished_before += as_number(t.steps.size());
     c.sent = sent_requests(d);
     for (const record& r : d.records) {
-        if (has_left(r)) c.prompt_tokens = c.tokens = not_a_number;  // the server's share of it
+        if (has_left(r)) c.prompt_tokens = c.tokens = not_a_number;  // it finishes a part
         if (r.status != request_status::ok) continue;
         ++c.finished;
         c.prompt_tokens += r.prompt_tokens > 0 ? r.prompt_tokens : not_a_number;
@@ -54,6 +81,10 @@ inline cross_check cross_check_of(const repeat_data& d, double unfinished_before
         c.tokens += r.token_source == token_origin::usage ? r.output_tokens : not_a_number;
     }
     if (!is_comparable(d) || is_a_part(d)) return c;
+    if (c.tokens != 0) {  // without tokens each text may be a request
+        c.at_once = most_in_flight(d);
+        c.at_once_reported = typically_in_flight(d);
+    }
     const reading_span s = *whole_span(d.server);
     c.requests_reported = s.change(server_quantity::requests_done);
     c.prompt_tokens_reported = s.change(server_quantity::prompt_tokens);
@@ -62,29 +93,36 @@ inline cross_check cross_check_of(const repeat_data& d, double unfinished_before
     return c;
 }
 
-/// Some servers count each request once for each of several processes: so often exactly, which
-/// somebody else's requests would not be.
 inline bool is_multiple(double reported, double ours) {
     const double times = ours > 0 ? reported / ours : 0;
     return ours >= 10 && times >= 2 && times == std::round(times);
 }
+/// Some servers count each request once per process, so by an exact multiple. Another client with
+/// the same load would also add tokens.
+inline bool counts_each_again(const cross_check& c) {
+    const double output = c.tokens_reported / c.tokens,
+                 prompt = c.prompt_tokens_reported / c.prompt_tokens;
+    const bool is_known = !std::isnan(output) || !std::isnan(prompt);
+    return is_multiple(c.requests_reported, c.finished) && is_known && !(output > 1.02) &&
+           !(prompt > 1.02);
+}
 inline bool differs(double reported, double ours) {
     return !std::isnan(reported) && ours > 0 && std::fabs(reported / ours - 1) > 0.02;
 }
-/// Embeddings and scores are requests for each of their texts to some servers, vLLM's among them.
-/// Somebody else's would have had a server read more tokens, or write some.
+/// Some servers, such as vLLM, count each text of embeddings and scores as a request. Requests of
+/// another client would add prompt or output tokens.
 inline bool counts_texts(const cross_check& c) {
     return c.tokens == 0 && !(c.tokens_reported > 0) &&
            c.prompt_tokens_reported <= 1.02 * c.prompt_tokens_known;
 }
-/// Requests that were somebody else's. Our own are counted on the safe side: what failed may have
-/// been finished by the server all the same, and what an earlier repeat gave up as well.
+/// Requests of other clients. Ours are counted generously: the server may have finished failed
+/// ones, and those that an earlier repeat gave up.
 inline double foreign_requests(const cross_check& c) {
     if (!(c.requests_reported > c.sent + c.unfinished_before)) return 0;
-    if (is_multiple(c.requests_reported, c.finished) || counts_texts(c)) return 0;
+    if (counts_each_again(c) || counts_texts(c)) return 0;
     return c.requests_reported - c.sent - c.unfinished_before;
 }
-/// One or two short ones, as a probe of somebody's liveness, do not make it another load.
+/// One or two short requests, such as health probes, do not change the load.
 inline bool is_another_load(const cross_check& c) {
     const double foreign = foreign_requests(c);
     const bool some = foreign > 0;
@@ -93,8 +131,8 @@ inline bool is_another_load(const cross_check& c) {
                      c.prompt_tokens_reported > 1.02 * c.prompt_tokens));
 }
 
-/// Requests of ours that ended badly in repeats before this one, on the same server or another.
-inline double unfinished_before(const evidence& e, const repeat_data& d) {
+/// Our requests that failed in earlier repeats, on any server.
+inline double unfinished_before(const measurements& e, const repeat_data& d) {
     double n = 0;
     for_each_repeat(e, [&](const repeat_data& other) {
         if (other.index > d.index || &other == &d) return;
@@ -103,11 +141,11 @@ inline double unfinished_before(const evidence& e, const repeat_data& d) {
     return n;
 }
 
-/// Whether a server began anew since the repeat before, and was not asked to.
-inline bool began_anew(const evidence& e, const repeat_data& d) {
-    const auto& arm = d.arm == run_arm::baseline ? e.baseline : e.candidate;
+/// Whether a server restarted unasked since the previous repeat.
+inline bool began_anew(const measurements& e, const repeat_data& d) {
+    const auto& variant = d.variant == run_arm::baseline ? e.baseline : e.candidate;
     const repeat_data* before = nullptr;
-    for (const repeat_data& other : arm)
+    for (const repeat_data& other : variant)
         if (other.index < d.index && (!before || other.index > before->index)) before = &other;
     const bool was_started = !std::isnan(d.startup_s) || !std::isnan(d.first_answer_s);
     if (!before || was_started || before->server.readings.empty() || d.server.readings.empty())
@@ -120,10 +158,10 @@ inline bool began_anew(const evidence& e, const repeat_data& d) {
            may_have_begun_in(before->server, is);
 }
 
-/// Why a repeat is no evidence by the cross-check, nothing where it is.
-inline cause cross_check_fault(const evidence& e, const repeat_data& d) {
+/// Why the cross-check makes a repeat invalid.
+inline cause cross_check_fault(const measurements& e, const repeat_data& d) {
     const double number = d.index + 1;
-    if (is_hurt(d)) return {};  // it may begin anew, and others may have been asked for it
+    if (is_affected(d)) return {};  // side tasks may restart the server or send requests
     if (began_anew(e, d)) return {because::restarted_before, {number}};
     if (history_of(d.server) == page_history::restarted) return {because::restarted_in, {number}};
     if (!is_comparable(d) || is_a_part(d)) return {};
@@ -132,7 +170,7 @@ inline cause cross_check_fault(const evidence& e, const repeat_data& d) {
     return {because::served_others, {number, c.requests_reported, c.sent}};
 }
 
-/// A page on which most of what we sent is not is another server's, or one of several.
+/// A page that lacks most of our requests is another server's, or one of several.
 inline cause fault_of_page(const repeat_data& d) {
     const cross_check c = cross_check_of(d);
     const double number = d.index + 1;
@@ -142,10 +180,17 @@ inline cause fault_of_page(const repeat_data& d) {
         return {because::others_tokens, {c.tokens_reported, c.tokens, number}};
     return {};
 }
-/// Why the server metrics do not support an objective, nothing where they do.
-inline cause server_metrics_fault(const evidence& e, const verdict_numbers& v) {
+/// The same check for the requests in flight, for metrics of those.
+inline cause fault_of_requests_at_once(const measurements& e, const repeat_data& d, metric_id m) {
+    if (m != metric_id::running_requests && m != metric_id::queued_requests) return {};
+    const cross_check c = cross_check_of(d, unfinished_before(e, d));
+    if (!reports_too_many(c)) return {};
+    return {because::more_at_once, {c.at_once_reported, c.at_once, d.index + 1.0}};
+}
+/// Why the server metrics do not support an objective.
+inline cause server_metrics_fault(const measurements& e, const verdict_numbers& v) {
     const slo& s = v.what;
-    // What was read of a largest value is its least: what is beyond the limit is so for certain.
+    // The largest value read is a lower bound: if it is over the limit, the true one is too.
     const verdict certain = s.at_most ? verdict::fail : verdict::pass;
     const bool needs_all = s.what.kind == statistic_kind::max &&
                            !(s.factor == 0 && v.outcome == certain);
@@ -154,12 +199,13 @@ inline cause server_metrics_fault(const evidence& e, const verdict_numbers& v) {
         c.numbers = {static_cast<double>(d.index + 1)};
         return c;
     };
-    for (const auto* arm : arms_of(e, s))
-        for (const repeat_data& d : *arm) {
+    for (const auto* variant : variants_of(e, s))
+        for (const repeat_data& d : *variant) {
             cause why = reported(why_no_server_value(s.what, d), d);
             if (!why) why = fault_of_page(d);
+            if (!why) why = fault_of_requests_at_once(e, d, s.what.metric);
             if (!why && needs_all) why = reported(what_is_unknown(s.what, d), d);
-            if (why) return of_server(std::move(why), arm == &e.baseline);
+            if (why) return of_server(std::move(why), variant == &e.baseline);
         }
     return {};
 }

@@ -11,9 +11,9 @@
 #include "core/measured/repeat.hpp"
 #include "core/measured/repeat_list.hpp"
 #include "core/judging/decision.hpp"
-#include "core/judging/evidence.hpp"
+#include "core/judging/measurements.hpp"
 #include "core/judging/rule.hpp"
-#include "core/judging/terms.hpp"
+#include "core/judging/judging_parameters.hpp"
 
 #include <algorithm>  // clamp, count_if, max, min
 #include <cmath>  // exp, isfinite, log, sqrt
@@ -24,7 +24,9 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// What slices differ by from a line through all of them: an even drift is no noise.
+inline constexpr double most_longer = 100;  // no longer run is advised
+
+/// Returns the residuals of slices from a line: an even drift is not noise.
 inline std::vector<double> around_their_line(const std::vector<double>& logs) {
     const auto n = static_cast<double>(logs.size());
     const double mean = mean_of(logs), middle = (n - 1) / 2;
@@ -41,8 +43,8 @@ inline double sum_of_products(const std::vector<double>& x, std::size_t lag) {
     for (std::size_t i = lag; i < x.size(); ++i) sum += x[i] * x[i - lag];
     return sum;
 }
-/// How alike neighbouring slices are: those that depend on each other say less than as many that
-/// do not. Around a line of their own they seem less alike than they are, by about 2 / n.
+/// How dependent neighbouring slices are, and so how little they add. Residuals from a line are
+/// less alike than the slices, by about 2 / n.
 inline double dependence_of_slices(const std::vector<double>& logs) {
     const std::vector<double> rest = around_their_line(logs);
     const double squares = sum_of_products(rest, 0);
@@ -52,7 +54,7 @@ inline double dependence_of_slices(const std::vector<double>& logs) {
     return std::clamp(correlation, 0.0, 0.8);
 }
 
-/// An analysis of the slices, which are means of their logarithms over the repeats so far.
+/// An analysis of slices. `logs`: means of their logarithms over the repeats so far.
 inline interim_analysis analysis_of_drift(const slo& s, const std::vector<double>& logs,
                                           const judging_rule& rule) {
     const auto k = static_cast<long>(logs.size() / 3);
@@ -70,21 +72,37 @@ inline interim_analysis analysis_of_drift(const slo& s, const std::vector<double
     return l;
 }
 
-/// What the first and the last third show, the typical repeat's, and how long a repeat is.
-inline cause thirds_of(const statistic_data& drift, const repeat_list& arm,
+/// The first and last third of the typical repeat, and its length.
+inline cause thirds_of(const statistic_data& drift, const repeat_list& variant,
                        std::size_t repeats, timing_bound how) {
     double first = 0, last = 0;
     for (std::size_t i = 0; i < repeats; ++i) {
-        first += std::log(value_of_part(drift, arm[i], 0, 3, how)) / static_cast<double>(repeats);
-        last += std::log(value_of_part(drift, arm[i], 2, 3, how)) / static_cast<double>(repeats);
+        first +=
+            std::log(value_of_part(drift, variant[i], 0, 3, how)) / static_cast<double>(repeats);
+        last +=
+            std::log(value_of_part(drift, variant[i], 2, 3, how)) / static_cast<double>(repeats);
     }
     return {because::thirds, {std::exp(first), std::exp(last), as_number(repeats),
-                              arm[0].window.seconds()}};
+                              variant[0].window.seconds()}};
 }
 
-/// A drift is judged within each run: between its slices lies what traffic makes of them, which is
-/// the same in all repeats of a trace and would look like a drift if they were compared.
-inline decision judge_drift(const evidence& e, const terms& t, const slo& s,
+/// How much longer a run would mostly decide, and which limit this run would decide. The noise of
+/// slices is averaged over as many.
+inline cause advice_on_drift(const decision& d) {
+    const interim_analysis& l = d.last;
+    if (d.outcome != verdict::inconclusive || !(l.se > 0)) return {};
+    const double sign = d.what.at_most ? 1 : -1;
+    const double to_pass = (l.pass_t + 1.645) * l.se;
+    const double needed = l.mean < 0 ? to_pass : (l.fail_t + 1.645) * l.se;
+    const double longer = needed * needed / (l.mean * l.mean);
+    const double limit = d.limit * std::exp(sign * (l.mean + to_pass));
+    if (!(longer < most_longer)) return {because::limit_that_passes, {limit}};
+    return {because::longer_run, {std::max(longer, 1.1), limit}};
+}
+
+/// A drift is judged within each run. Differences between slices from the traffic are the same in
+/// all repeats of a trace, and would look like a drift if repeats were compared.
+inline decision judge_drift(const measurements& e, const judging_parameters& t, const slo& s,
                             bool to_the_end = false) {
     decision d = undecided(s);
     d.limit = s.bound;
@@ -109,8 +127,7 @@ inline decision judge_drift(const evidence& e, const terms& t, const slo& s,
                 return decided(d, verdict::invalid,
                                {because::no_finite_part, {as_number(i + 1)}});
         }
-        const bool at_the_end = i + 1 == e.candidate.size();
-        if (!at_the_end && analyses + 1 >= t.rule.analyses) continue;
+        if (!t.rule.looks(analyses, i + 1 == e.candidate.size())) continue;
         ++analyses;
         d.last = analysis_of_drift(s, d.values, t.rule);
         d.outcome = d.last.outcome;

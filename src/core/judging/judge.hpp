@@ -11,18 +11,19 @@
 #include "core/measured/metrics.hpp"
 #include "core/judging/baseline_errors.hpp"
 #include "core/judging/decision.hpp"
-#include "core/judging/client_bias.hpp"
-#include "core/judging/evidence.hpp"
+#include "core/judging/client_error.hpp"
+#include "core/judging/measurements.hpp"
 #include "core/judging/numbers.hpp"
 #include "core/judging/rule.hpp"
 #include "core/judging/samples.hpp"
-#include "core/judging/terms.hpp"
+#include "core/judging/judging_parameters.hpp"
 #include "core/judging/validity.hpp"
 #include "core/judging/values.hpp"
 
-#include <algorithm>  // any_of, count_if, find_if, max, min, none_of, sort
+#include <algorithm>  // any_of, count, count_if, find_if, max, min, none_of, sort
 #include <cmath>  // isfinite
 #include <optional>
+#include <string>
 #include <utility>  // move
 #include <vector>
 
@@ -30,8 +31,8 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// What a prefix cache did for what passes, nothing where it did nothing to speak of.
-inline cause part_of_cache(const evidence& e, const grounds& g, const slo& s) {
+/// How a prefix cache affects a pass, nothing where it is negligible.
+inline cause part_of_cache(const measurements& e, const validity_checks& g, const slo& s) {
     if (!concerns(s.what, &metric_facts::is_of_prefill)) return {};
     const bool compares = s.factor > 0 && g.baseline_cache.prompt > 0, all = is_of_all(s.what);
     const double mine = (all ? g.cache : prefix_hits_of(e.candidate, s.what.which)).fraction();
@@ -52,14 +53,14 @@ inline slo error_guard() {
 inline bool states_error_rate(const std::vector<slo>& slos) {
     return std::any_of(slos.begin(), slos.end(), is_of_all_errors);
 }
-/// What errors are held against: what the gate states, or else the guard.
+/// Returns the gate's own limit on errors, else the guard.
 inline slo error_limit(const std::vector<slo>& slos) {
     const auto stated = std::find_if(slos.begin(), slos.end(), is_of_all_errors);
     return stated == slos.end() ? error_guard() : *stated;
 }
 
-/// What was wrong with the answers that were: some were cut off, unreadable, or never came.
-inline cause wrong_answers(const evidence& e, const statistic_data& what, std::size_t repeats) {
+/// The answers that were wrong: cut off, unreadable or never received.
+inline cause wrong_answers(const measurements& e, const statistic_data& what, std::size_t repeats) {
     double wrong = 0, cut = 0, unreadable = 0, failed = 0;
     for (std::size_t i = 0; i < std::min(repeats, e.candidate.size()); ++i) {
         const selects selected(what, e.candidate[i]);
@@ -74,8 +75,9 @@ inline cause wrong_answers(const evidence& e, const statistic_data& what, std::s
     return {because::wrong_answers, {wrong, cut, unreadable, failed}};
 }
 
-/// How many answers are not the baseline's, since where, and how often the server repeats its own.
-inline cause answers_differ(const evidence& e, const statistic_data& what, std::size_t repeats) {
+/// How many answers differ from the baseline's, where, and how often the server's own differ.
+inline cause answers_differ(const measurements& e, const statistic_data& what,
+                            std::size_t repeats) {
     double differ = 0, all = 0, failed = 0;
     for (std::size_t i = 0; i < std::min<std::size_t>(repeats, e.candidate.size()); ++i) {
         const selects selected(what, e.candidate[i]);
@@ -96,8 +98,8 @@ inline cause answers_differ(const evidence& e, const statistic_data& what, std::
              static_cast<double>(d.without_place)}};
 }
 
-/// What does not pass, with what the server's own state says to that; of answers, what they lack.
-inline decision explained(decision v, const evidence& e, const std::vector<cause>& state) {
+/// Adds to a verdict that does not pass the server's state, or details of the answers.
+inline decision with_reasons(decision v, const measurements& e, const std::vector<cause>& state) {
     if (v.what.what.metric == metric_id::same_answers && v.repeats > 0)
         v.why.push_back(answers_differ(e, v.what.what, static_cast<std::size_t>(v.repeats)));
     if (v.what.what.metric == metric_id::accuracy && v.repeats > 0)
@@ -107,7 +109,7 @@ inline decision explained(decision v, const evidence& e, const std::vector<cause
         v.why.insert(v.why.end(), state.begin(), state.end());
     return v;
 }
-/// What is undecided, with a limit that would be decided where that is near.
+/// Adds to an open verdict the limit that would decide it, where that is near.
 inline decision with_a_way_out(decision v, bool is_guard) {
     const slo& s = v.what;
     if (v.why.empty()) v.why = {{because::too_close}};
@@ -120,9 +122,9 @@ inline decision with_a_way_out(decision v, bool is_guard) {
     return v;
 }
 
-/// Why nothing can be said of what is of a label, nothing where one of its requests succeeded: a
-/// model that the server does not have fails all of them, and says nothing of its speed.
-inline cause fault_of_label(const evidence& e, const slo& s) {
+/// Why an objective on a label is invalid, nothing where one request succeeded. A model that the
+/// server lacks fails all of them without being slow.
+inline cause fault_of_label(const measurements& e, const slo& s) {
     for (const statistic_data& part : s.what.parts) {
         slo own = s;
         own.what = part;
@@ -130,9 +132,9 @@ inline cause fault_of_label(const evidence& e, const slo& s) {
     }
     if (s.what.which.label.empty()) return {};
     const selection own = label(s.what.which.label);
-    for (const auto* arm : arms_of(e, s)) {
+    for (const auto* variant : variants_of(e, s)) {
         std::size_t requests = 0, completed = 0;
-        for (const repeat_data& d : *arm) {
+        for (const repeat_data& d : *variant) {
             const selects selected(own, d);
             for (const record& r : d.records) {
                 requests += selected(r);
@@ -142,32 +144,41 @@ inline cause fault_of_label(const evidence& e, const slo& s) {
         if (requests > 0 && completed == 0)
             return of_server({because::label_failed, {as_number(requests)}, whose::nobody,
                               selection_text(own)},
-                             arm == &e.baseline);
+                             variant == &e.baseline);
     }
     return {};
 }
 
-/// The verdict of one SLO on all requests as they are reported.
-inline decision judged_as_reported(const evidence& e, const terms& t, const grounds& g,
-                                   const slo& s, bool is_guard) {
+/// The number of repeats without a disturbance to recover from.
+inline cause without_a_disturbance(const decision& v) {
+    if (!is_of_recovery(v.what.what.metric)) return {};
+    const auto undisturbed = std::count(v.values.begin(), v.values.end(), 0.0);
+    if (undisturbed == 0) return {};
+    return {because::undisturbed,
+            {static_cast<double>(undisturbed), as_number(v.values.size())}};
+}
+
+/// The verdict on one SLO over all requests as reported.
+inline decision with_validity_checks(const measurements& e, const judging_parameters& t,
+                                     const validity_checks& g, const slo& s, bool is_guard) {
     if (e.candidate.empty() && !e.stopped.empty())
         return decided(undecided(s), verdict::inconclusive, with_text(because::stopped, e.stopped));
-    const arms_grounds& on = g.of(s);
+    const variant_checks& on = g.of(s);
     if (cause why = with_text(because::unsupported, unsupported_reason(e, s.what));
         !on.invalid && why)
         return decided(undecided(s), verdict::invalid, std::move(why));
     if (cause why = fault_of_label(e, s); !on.invalid && why)
         return decided(undecided(s), verdict::invalid, std::move(why));
-    decision v = judge_evidence(e, t, s, false, is_guard);
+    decision v = judge_measurements(e, t, s, false, is_guard);
     if (on.invalid) return decided(std::move(v), verdict::invalid, on.invalid);
     if (cause why = fault_of_verdict(e, t, g, v))
         return decided(std::move(v), verdict::invalid, std::move(why));
-    // What has no value at all says so itself.
-    if (cause small = sample_fault(e, t.rule, s); small && v.outcome != verdict::invalid)
+    // A statistic without any value has its own reason.
+    if (cause small = sample_fault(e, s); small && v.outcome != verdict::invalid)
         return decided(std::move(v), verdict::invalid, std::move(small));
     if (cause ends = window_fault(e, v))
         return decided(std::move(v), verdict::invalid, std::move(ends));
-    if (cause over = over_saturation_for(e, on, s.what); over && is_of_service(s.what.metric)) {
+    if (cause over = on.saturated; over && is_of_service(s.what.metric)) {
         const verdict outcome = v.outcome == verdict::fail ? verdict::fail : verdict::invalid;
         return decided(std::move(v), outcome, std::move(over));
     }
@@ -181,59 +192,96 @@ inline decision judged_as_reported(const evidence& e, const terms& t, const grou
         v.why.insert(v.why.begin(), with_text(because::stopped, e.stopped));
         return v;
     }
+    if (cause none = without_a_disturbance(v); none && v.outcome != verdict::fail) {
+        v = decided(std::move(v), verdict::inconclusive, std::move(none));
+        v.is_at_its_end = true;
+        return v;
+    }
     if (v.outcome == verdict::inconclusive) return with_a_way_out(std::move(v), is_guard);
     if (cause cached = part_of_cache(e, g, s); v.outcome == verdict::pass && cached)
         v.why.push_back(std::move(cached));
     return v;
 }
 
-/// The evidence without the requests that had not ended when their run did.
-inline evidence without_cut_off(evidence e) {
-    for (std::size_t i = 0; i < e.candidate.size(); ++i)
-        e.candidate.change(i, [](repeat_data& d) {
-            for (record& r : d.records)
-                if (r.status == request_status::cancelled) r.phase = run_phase::warmup;
-        });
+/// Requests that were unfinished at the end of their run: of files, or of sessions when
+/// limits.drain passed. They include steps that were not sent yet.
+inline bool is_cut_off(const measurements& e, const repeat_facts& d, const record& r) {
+    if (!is_measured(r)) return false;
+    const bool is_of_session = d.plays_out && !d.interrupted;
+    return (r.status == request_status::cancelled && (e.has_cut_off || is_of_session)) ||
+           (r.status == request_status::unsent && is_of_session);
+}
+struct cut_off_requests {
+    std::size_t of_sessions = 0;
+    std::string why{};
+};
+inline cut_off_requests cut_off_sessions(const measurements& e) {
+    cut_off_requests all;
+    for_each_repeat(e, [&](const repeat_data& d) {
+        if (!d.plays_out) return;
+        for (const record& r : d.records)
+            if (is_cut_off(e, d, r) && all.of_sessions++ == 0) all.why = str(r.error);
+    });
+    return all;
+}
+/// Returns the measurements without cut-off requests.
+inline measurements without_cut_off(measurements e) {
+    for (repeat_list* variant : {&e.candidate, &e.baseline})
+        for (std::size_t i = 0; i < variant->size(); ++i)
+            variant->change(i, [&](repeat_data& d) {
+                for (record& r : d.records)
+                    if (is_cut_off(e, d, r)) r.phase = run_phase::warmup;
+            });
     e.has_cut_off = false;
     return e;
 }
-/// The same with what it gives grounds for; made once for all objectives.
-struct evidence_that_ended {
-    evidence seen{};
-    grounds on{};
+/// These measurements and their validity checks, computed once for all objectives.
+struct ended_measurements {
+    measurements seen{};
+    validity_checks on{};
+    cut_off_requests left_out{};
 };
-using maybe_ended = std::optional<evidence_that_ended>;
-/// None where all requests had ended, or nothing is judged.
-inline maybe_ended ended_part_of(const evidence& e, const grounds& g) {
-    if (!e.has_cut_off || g.own.invalid) return {};
-    evidence rest = without_cut_off(e);
-    grounds on = grounds_of(rest);
-    return evidence_that_ended{std::move(rest), std::move(on)};
+using maybe_ended = std::optional<ended_measurements>;
+/// Nothing where all requests had ended, or the gate is invalid.
+inline maybe_ended ended_part_of(const measurements& e, const validity_checks& g) {
+    cut_off_requests sessions = cut_off_sessions(e);
+    if ((!e.has_cut_off && sessions.of_sessions == 0) || g.own.invalid) return {};
+    measurements rest = without_cut_off(e);
+    validity_checks on = validity_checks_of(rest);
+    return ended_measurements{std::move(rest), std::move(on), std::move(sessions)};
 }
-/// The verdict of one SLO. How a request would have ended that was cut off with its run is not
-/// known: what it decides is decided by nobody. The guard speaks of those that are.
-inline decision judged(const evidence& e, const terms& t, const grounds& g,
+/// The verdict on one SLO. The outcome of a request that was cut off is unknown, so a verdict that
+/// depends on it is open. The guard covers only ended requests, and so does every limit on errors
+/// if the client stopped sessions by its own limit.
+inline decision judged(const measurements& e, const judging_parameters& t, const validity_checks& g,
                           const maybe_ended& ended, const slo& s, bool is_guard = false) {
-    const decision v = judged_as_reported(e, t, g, s, is_guard);
+    const decision v = with_validity_checks(e, t, g, s, is_guard);
     if (!ended || g.of(s).invalid) return v;
-    const decision other = judged_as_reported(ended->seen, t, ended->on, s, is_guard);
-    if (is_guard || v.outcome == other.outcome) return is_guard ? other : v;
+    const decision other = with_validity_checks(ended->seen, t, ended->on, s, is_guard);
+    const cut_off_requests& left = ended->left_out;
+    if (is_guard || (left.of_sessions > 0 && s.what.metric == metric_id::error_rate)) return other;
+    if (v.outcome == other.outcome) return v;
+    const double with = static_cast<double>(v.outcome);
+    const double without = static_cast<double>(other.outcome);
+    if (left.of_sessions == 0)
+        return decided(v, verdict::invalid, {because::cut_off, {with, without}});
     return decided(v, verdict::invalid,
-                   {because::cut_off, {static_cast<double>(v.outcome),
-                                       static_cast<double>(other.outcome)}});
+                   {because::sessions_cut_off, {as_number(left.of_sessions), with, without},
+                    whose::client, left.why});
 }
 
-/// The guard on errors speaks of all requests. Where it does not fail on those, it speaks of the
-/// label that does by itself, if one does: at the level divided by their number, which is Holm's
-/// first step; the others would name no more than a second label.
-inline decision judged_guard(const evidence& e, const terms& t, const grounds& g,
-                             const maybe_ended& ended) {
+/// Judges the guard on all requests. If it does not fail on those, it is judged on each label at
+/// the level divided by their number (Holm's first step); later steps would only add a second
+/// label.
+inline decision judged_guard(const measurements& e, const judging_parameters& t,
+                             const validity_checks& g, const maybe_ended& ended) {
     decision of_all = judged(e, t, g, ended, error_guard(), true);
     const bool has_labels = !e.candidate.empty() && !e.candidate.front().labels.empty();
     if (!has_labels || of_all.outcome == verdict::fail || of_all.outcome == verdict::invalid)
         return of_all;
     const std::vector<std::string>& labels = e.candidate.front().labels;
-    std::optional<terms> each;  // its levels take a while, and most labels are within the limit
+    // Computed late, since most labels are within the limit.
+    std::optional<judging_parameters> each;
     for (const std::string& name : labels) {
         slo own = error_guard();
         own.what = of_some(own.what, label(name));
@@ -254,25 +302,25 @@ inline decision judged_guard(const evidence& e, const terms& t, const grounds& g
     return of_all;
 }
 
-/// One verdict per SLO in order, then the guard on errors unless the gate states its own limit.
-/// `bias`: why the first of them that is none through the client's fault is none.
-inline std::vector<decision> judge_each(const evidence& e, const terms& t, const grounds& g,
-                                           const maybe_ended& ended,
-                                           std::optional<client_bias>& bias) {
+/// One verdict per SLO in order, then the guard on errors unless the gate has its own limit.
+/// `bias`: receives the first client error that makes one invalid.
+inline std::vector<decision> judge_each(const measurements& e, const judging_parameters& t,
+                                        const validity_checks& g, const maybe_ended& ended,
+                                        std::optional<client_error>& bias) {
     std::vector<decision> out;
     bias.reset();
     for (const slo& s : t.slos)
-        out.push_back(explained(settled(e, t, judged(e, t, g, ended, s), &bias), e, g.state));
+        out.push_back(
+            with_reasons(with_client_error(e, t, judged(e, t, g, ended, s), &bias), e, g.state));
     if (!states_error_rate(t.slos)) out.push_back(judged_guard(e, t, g, ended));
     return out;
 }
 
-/// The same under Holm (1979): the level is divided by the number of SLOs that are not shown to be
-/// missed.
-inline std::vector<decision> judge_stepwise(const evidence& e, const terms& t, const grounds& g,
-                                               const maybe_ended& ended,
-                                               std::optional<client_bias>& bias) {
-    terms stricter = t;
+/// The same by Holm (1979): the level is divided by the number of SLOs not shown to be missed.
+inline std::vector<decision> judge_stepwise(const measurements& e, const judging_parameters& t,
+                                            const validity_checks& g, const maybe_ended& ended,
+                                            std::optional<client_error>& bias) {
+    judging_parameters stricter = t;
     auto left = std::count_if(t.slos.begin(), t.slos.end(),
                               [](const slo& s) { return !s.is_advisory; });
     const auto blocking = left;
@@ -280,7 +328,7 @@ inline std::vector<decision> judge_stepwise(const evidence& e, const terms& t, c
         stricter.rule = t.rule.failing_at(t.rule.fail_level /
                                           static_cast<double>(std::max(1l, left)));
         std::vector<decision> out = judge_each(e, stricter, g, ended, bias);
-        long failed = 0;  // the guard is none of them
+        long failed = 0;  // without the guard
         for (std::size_t i = 0; i < t.slos.size(); ++i)
             failed += !out[i].what.is_advisory && out[i].outcome == verdict::fail;
         if (blocking - failed >= left) return out;
@@ -288,16 +336,15 @@ inline std::vector<decision> judge_stepwise(const evidence& e, const terms& t, c
     }
 }
 
-/// What an analysis of the evidence finds. Made once each; whoever reports reads it and computes
-/// nothing.
-struct findings {
-    grounds on{};
+/// The analysis of a gate, computed once. Reports only read it.
+struct analysis {
+    validity_checks on{};
     std::vector<decision> verdicts{};
-    std::optional<client_bias> bias{};    // why one that counts is invalid through the client
+    std::optional<client_error> bias{};    // a client error that makes a counting verdict invalid
 };
-inline findings assess(const evidence& e, const terms& t) {
-    findings f;
-    f.on = grounds_of(e);
+inline analysis analyse(const measurements& e, const judging_parameters& t) {
+    analysis f;
+    f.on = validity_checks_of(e);
     const maybe_ended ended = ended_part_of(e, f.on);
     f.verdicts = t.rule.holm ? judge_stepwise(e, t, f.on, ended, f.bias)
                              : judge_each(e, t, f.on, ended, f.bias);
@@ -307,19 +354,19 @@ inline findings assess(const evidence& e, const terms& t) {
     }
     return f;
 }
-/// The verdict on one more SLO, as if the gate had stated it too.
-inline decision judged_also(const evidence& e, terms t, const slo& s) {
+/// The verdict on one more SLO, as if the gate had it, too.
+inline decision judged_also(const measurements& e, judging_parameters t, const slo& s) {
     t.slos.push_back(s);
-    const grounds g = grounds_of(e);
-    return explained(settled(e, t, judged(e, t, g, ended_part_of(e, g), s)), e, g.state);
+    const validity_checks g = validity_checks_of(e);
+    return with_reasons(with_client_error(e, t, judged(e, t, g, ended_part_of(e, g), s)), e,
+                        g.state);
 }
 
-/// Whether more repeats are measured for a verdict: one that is only advised costs none, unless the
-/// gate asks for a number of them.
+/// Whether a verdict needs more repeats. Advisory ones add none unless the gate asks for repeats.
 inline bool is_waited_for(const verdict_numbers& v, bool repeats_are_asked) {
     return v.outcome == verdict::inconclusive && (!v.what.is_advisory || repeats_are_asked);
 }
-/// The same, of a verdict whose repeats may be all that count.
+/// Likewise, unless more repeats cannot change the decision.
 inline bool is_waited_for(const decision& d, bool repeats_are_asked) {
     const verdict_numbers& v = d;
     return !d.is_at_its_end && is_waited_for(v, repeats_are_asked);

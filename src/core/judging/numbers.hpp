@@ -1,4 +1,4 @@
-// what the numbers alone say of an objective
+// decisions by the numbers alone
 #pragma once
 
 #include "api/result.hpp"
@@ -10,10 +10,9 @@
 #include "core/judging/counts.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/drift.hpp"
-#include "core/judging/evidence.hpp"
-#include "core/judging/nights.hpp"
+#include "core/judging/measurements.hpp"
 #include "core/judging/rule.hpp"
-#include "core/judging/terms.hpp"
+#include "core/judging/judging_parameters.hpp"
 #include "core/judging/values.hpp"
 
 #include <cmath>  // isnan
@@ -23,22 +22,17 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// What the repeats alone decide of one SLO: at the first analysis that decides, or at the last
-/// one.
-inline decision judge_repeats(const evidence& e, const terms& t, const slo& s, bool to_the_end,
-                              bool is_guard = false) {
-    const bool is_fresh = t.rule.traffic == fresh && !is_of_start(s.what.metric);
-    const bool counts = (is_request_fraction(s.what.metric) && s.factor <= 0) ||
-                        (is_fresh && s.what.kind == statistic_kind::percentile);
-    const bool mean = is_fresh && s.what.kind == statistic_kind::mean;
-    const bool by_nights = s.factor > 0 && t.history.is_there();
+/// Decides one SLO by its repeats, at the first analysis that decides or at the last one.
+inline decision judge_repeats(const measurements& e, const judging_parameters& t, const slo& s,
+                              bool to_the_end, bool is_guard = false) {
+    const bool counts = is_request_fraction(s.what.metric) && s.factor <= 0;
+    const bool by_past = s.factor > 0 && t.past;
     decision d = is_drift(s.what.metric) ? judge_drift(e, t, s, to_the_end)
                  : counts                ? judge_counts(e, t, s, to_the_end, is_guard)
-                 : mean                  ? judge_fresh_mean(e, t, s, to_the_end)
-                 : by_nights             ? judge_by_nights(e, t, s, to_the_end)
+                 : by_past               ? t.past->judged(e, t, s, to_the_end)
                                          : judge_values(e, t, s, to_the_end);
-    if (counts || mean) d.measured = pooled_value(s.what, e.candidate, t.read);
-    d.counted_in = counting_unit(t.rule, needs_baseline(s) && e.has_live_baseline());
+    if (counts) d.measured = pooled_value(s.what, e.candidate, t.read);
+    d.counted_in = counting_unit(needs_baseline(s) && e.has_live_baseline());
     d.rule = t.rule;
     if (const auto at = t.noise.find(noise_name(s)); at != t.noise.end()) {
         d.calibrated_sd = at->second;
@@ -47,8 +41,8 @@ inline decision judge_repeats(const evidence& e, const terms& t, const slo& s, b
     return d;
 }
 
-/// A decision with the reader's numbers: the estimate, what would have been shown, a better limit.
-inline decision estimated(decision d, const evidence& e) {
+/// Adds the estimate, the smallest miss that could be shown and a better limit.
+inline decision estimated(decision d, const measurements& e) {
     const double worst = d.what.at_most ? infinity : 0;
     switch (d.outcome == verdict::invalid ? verdict_method::none : d.decided_by) {
     case verdict_method::counts: estimate_counts(d, e); break;
@@ -61,27 +55,24 @@ inline decision estimated(decision d, const evidence& e) {
     case verdict_method::t:
         estimate_analysis(d, d.rule.most, static_cast<double>(d.distances.size()), d.stored);
         break;
-    case verdict_method::batch_means:
-        estimate_analysis(d, batches_of_fresh, batches_of_fresh, d.stored);
-        break;
-    case verdict_method::predictive_t: estimate_by_nights(d); break;
+    case verdict_method::predictive_t: d.past->estimate(d); break;
     case verdict_method::slices:
         estimate_analysis(d, d.rule.most, d.rule.most);
-        d.advice = {};  // on limits, which would be of repeats
+        d.advice = advice_on_drift(d);
         break;
     default: break;
     }
     return d;
 }
 
-/// Whether the data as a whole lie on the other side of the limit than a verdict says.
+/// Whether the pooled data are on the other side of the limit than the verdict.
 inline bool is_contradicted(const verdict_numbers& v) {
     const bool is_met =
-        v.what.at_most ? v.measured <= v.limit : v.measured >= v.limit;  // not by what is NaN
+        v.what.at_most ? v.measured <= v.limit : v.measured >= v.limit;  // false for NaN
     return (v.outcome == verdict::pass && !is_met) || (v.outcome == verdict::fail && is_met);
 }
-/// What all repeats together show, and what an early decision rests on or the typical repeat shows;
-/// of how many repeats the first is, 0 where it is the second, NaN where it is all the same.
+/// Both sides of a contradiction: all repeats, and an early decision or the typical repeat. The
+/// third number: repeats of the early decision, 0 for the typical repeat, NaN if equal.
 inline cause contradiction(const decision& early, const decision& late) {
     const double typical = late.estimate.value, first = early.estimate.value;
     if (!is_counted(late)) return {because::all_together, {late.measured, typical, 0}};
@@ -90,12 +81,11 @@ inline cause contradiction(const decision& early, const decision& late) {
     return {because::all_together, {late.measured, first, repeats}};
 }
 
-/// What the numbers alone decide of one SLO. A verdict and the data never contradict each other:
-/// where they do, as when one repeat has nearly all that is slow, or those after a decision are
-/// unlike those before it, all of them are looked at, and what is contradictory still is
-/// inconclusive.
-inline decision decide_evidence(const evidence& e, const terms& t, const slo& s,
-                                bool to_the_end = false, bool is_guard = false) {
+/// Decides one SLO by the numbers alone. A verdict never contradicts the pooled data: where it
+/// does, for example because one repeat has nearly all slow requests, all repeats are analysed, and
+/// a remaining contradiction is inconclusive.
+inline decision decide_measurements(const measurements& e, const judging_parameters& t,
+                                    const slo& s, bool to_the_end = false, bool is_guard = false) {
     decision early = judge_repeats(e, t, s, to_the_end, is_guard);
     if (to_the_end || !is_contradicted(early)) return early;
     decision d = judge_repeats(e, t, s, true);
@@ -104,10 +94,10 @@ inline decision decide_evidence(const evidence& e, const terms& t, const slo& s,
         d.why.insert(d.why.begin(), contradiction(estimated(std::move(early), e), estimated(d, e)));
     return d;
 }
-/// The same with the reader's numbers.
-inline decision judge_evidence(const evidence& e, const terms& t, const slo& s,
+/// The same with the estimate.
+inline decision judge_measurements(const measurements& e, const judging_parameters& t, const slo& s,
                                bool to_the_end = false, bool is_guard = false) {
-    return estimated(decide_evidence(e, t, s, to_the_end, is_guard), e);
+    return estimated(decide_measurements(e, t, s, to_the_end, is_guard), e);
 }
 
 }  // namespace detail

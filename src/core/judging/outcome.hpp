@@ -10,18 +10,10 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// How a gate ended. The first value is what it is until then: whatever escapes from a run leaves
-/// it behind, and it is never green.
+/// How a gate ended. The first value is the initial one, so that an escaped exception is not a
+/// pass.
 enum class gate_outcome : unsigned char { unfinished, passed, failed, refused, invalid, skipped };
 
-/// What a program exits with in `git bisect run`: good, bad, to be skipped, or the end of it all.
-inline int bisect_code_of(gate_outcome o) {
-    return o == gate_outcome::passed    ? 0
-           : o == gate_outcome::failed  ? 1
-           : o == gate_outcome::refused ? 128
-                                        : 125;
-}
-/// What of these a program exits with.
 inline int exit_code_of(gate_outcome o) {
     switch (o) {
     case gate_outcome::passed: return 0;
@@ -44,7 +36,7 @@ inline const char* to_string(gate_outcome o) {
     }
     return "invalid";
 }
-/// In the order in which a reader should hear of them.
+/// In order of importance to a reader.
 inline constexpr gate_outcome worst_first[] = {
     gate_outcome::failed,  gate_outcome::refused, gate_outcome::unfinished,
     gate_outcome::invalid, gate_outcome::skipped, gate_outcome::passed};
@@ -56,7 +48,7 @@ inline gate_outcome worse_of(gate_outcome a, gate_outcome b) {
 
 enum class inconclusive_means : unsigned char { warn, fail, skip };
 
-/// The verdict in whose colour a gate of this outcome is shown.
+/// The verdict whose colour reports use for an outcome.
 inline verdict verdict_like(gate_outcome o) {
     switch (o) {
     case gate_outcome::passed: return verdict::pass;
@@ -66,7 +58,7 @@ inline verdict verdict_like(gate_outcome o) {
     }
 }
 
-/// Whether an objective that counts is shown to be missed. `Verdicts`: decisions, or verdicts.
+/// Whether a counting objective is missed. `Verdicts`: decisions or verdicts.
 template <class Verdicts>
 bool shows_a_miss(const Verdicts& verdicts) {
     return std::any_of(verdicts.begin(), verdicts.end(), [](const verdict_numbers& v) {
@@ -74,7 +66,7 @@ bool shows_a_miss(const Verdicts& verdicts) {
     });
 }
 
-/// The worst of a gate's verdicts, advisory ones left out.
+/// The worst verdict, without advisory ones.
 template <class Verdicts>
 gate_outcome outcome_of(const Verdicts& verdicts, inconclusive_means policy) {
     bool fail = false, invalid = false, skip = false;

@@ -1,4 +1,4 @@
-// pairs: repeats in turns with those of a baseline
+// pairs: repeats that alternate with a baseline's
 #pragma once
 
 #include "core/base/statistics.hpp"
@@ -10,9 +10,8 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// An analysis of the log ratios of pairs. What is believed of a machine's noise may widen what
-/// they leave open and never narrows it: four pairs know their own spread well enough to be asked,
-/// and a machine whose level shifts within them spreads them far beyond any belief.
+/// An analysis of the log ratios of pairs. The prior noise only widens the interval: four pairs
+/// estimate their own spread well, and a machine whose speed shifts spreads far beyond any prior.
 inline interim_analysis analysis_of_pairs(const std::vector<double>& distances, double s0,
                                           const judging_rule& rule) {
     const interim_analysis believed = analysis_of(distances, s0, rule);

@@ -1,5 +1,5 @@
 // the rule: interim analyses, bounds, prior noise
-// No clock and no randomness: the same records give the same verdicts, bit for bit.
+// Without clock and randomness: the same records give the same verdicts, bit for bit.
 #pragma once
 
 #include "api/result.hpp"
@@ -14,35 +14,38 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-// Run-to-run noise that a handful of repeats cannot measure is believed to be at least this much:
-// moderated variance as in Smyth (2004), with 8 prior degrees of freedom.
+// A few repeats cannot measure their noise, so it is at least this: moderated variance as in Smyth
+// (2004), with 8 prior degrees of freedom.
 inline constexpr double prior_sd = 0.04;
 inline constexpr double prior_startup_sd = 0.10;
 inline constexpr double prior_accuracy_sd = 0.01;  // of the log ratio of a pair
 inline constexpr double prior_df = 8;
-inline constexpr double noisy_sd = 0.05, noisy_df = 3;  // what is believed of a noisy machine
+inline constexpr double noisy_sd = 0.05, noisy_df = 3;  // prior of a noisy machine
 inline constexpr int first_analysis = 2, last_analysis = 5;
-inline constexpr int first_fail = 3;  // two repeats hardly know their own spread: red takes a third
+inline constexpr int first_fail = 3;  // two repeats hardly know their spread
 inline constexpr int first_pair_analysis = 4, last_pair_analysis = 8;
-inline constexpr int last_noisy_pair_analysis = 12;  // where eight spread by more than is believed
-inline constexpr int last_noisy_analysis = 8;  // where their own spread left five repeats open
-inline constexpr int last_stage = 3;  // of fresh traffic: n, 2n and 4n requests
+inline constexpr int last_noisy_pair_analysis = 12;  // where eight spread by more than the prior
+inline constexpr int last_noisy_analysis = 8;  // where five are open by their own spread
 inline constexpr double four_in_five = 0.8416;  // normal quantile of 80 %
 
-/// How sure a gate's verdicts must be. A verdict may come at any look, the levels hold for all of
-/// them: its bounds lie z standard errors away, z from pocock_constant.
+/// The error levels of a gate. They hold over all analyses: bounds are z standard errors away, with
+/// z from pocock_constant.
 struct judging_rule {
-    traffic_mode traffic = replayed;
-    int analyses = 5;  // at least as many as there will be; five is the least, for heavy tails
-    int most = last_analysis;  // repeats, pairs or stages at the last look
+    int analyses = 5;  // upper bound of their number; at least five, for heavy tails
+    int most = last_analysis;  // repeats or pairs at the last analysis
     double pass_level = 0.05, fail_level = 0.01;
-    double pass_z = 2.12, fail_z = 2.80;  // Pocock's 2.122 for 5 %; a little over his 2.754 for 1 %
-    double half_fail_z = 2.99;            // for half of 1 %: a fraction can fail in two ways
+    double pass_z = 2.12, fail_z = 2.80;  // Pocock: 2.122 for 5 %, 2.754 for 1 %
+    double half_fail_z = 2.99;            // for half of 1 %: a fraction has two tests
     double alone_z = 2.17;  // to pass by the repeats' own spread, whose analyses are less alike
     bool holm = false;
-    bool trusts_belief = false;  // in what is believed of the noise, where repeats spread by less
-    bool knows_noise = false;    // a calibration is believed below what all machines are
-    /// The same at another level of false fails.
+    bool trusts_belief = false;  // uses a prior larger than the repeats' spread
+    bool looks_once = false;     // one analysis of all repeats
+    /// Whether another analysis takes place: not more than the constants allow, and one of all
+    /// repeats at the end.
+    bool looks(int analyses_before, bool at_the_end) const {
+        return at_the_end || (!looks_once && analyses_before + 1 < analyses);
+    }
+    /// Returns the rule at another level of false fails.
     judging_rule failing_at(double level) const {
         judging_rule r = *this;
         r.fail_level = level;
@@ -58,10 +61,8 @@ inline double half_fail_z_of(int analyses, double fail_level) {
                : pocock_constant(analyses, fail_level / 2);
 }
 /// `more_analyses`: those after `most` repeats.
-inline judging_rule rule_of(const judging_options& o, traffic_mode traffic, int first, int most,
-                            int more_analyses = 0) {
+inline judging_rule rule_of(const judging_options& o, int first, int most, int more_analyses = 0) {
     judging_rule r;
-    r.traffic = traffic;
     r.analyses = std::max(5, most - first + 1 + more_analyses);
     r.most = most;
     r.pass_level = o.false_pass.value;
@@ -76,25 +77,22 @@ inline judging_rule rule_of(const judging_options& o, traffic_mode traffic, int 
     r.fail_z = pocock_constant(r.analyses, r.fail_level);
     return r;
 }
-/// What a rule counts its evidence in.
-inline verdict_unit counting_unit(const judging_rule& r, bool in_pairs) {
-    return r.traffic == fresh ? verdict_unit::stage
-           : in_pairs         ? verdict_unit::pair
-                              : verdict_unit::repeat;
+inline verdict_unit counting_unit(bool in_pairs) {
+    return in_pairs ? verdict_unit::pair : verdict_unit::repeat;
 }
 
-/// What an interim analysis takes for the noise: what is believed, moderated by what was measured;
-/// what is believed of a noisy machine, in the same way; or what was measured alone.
+/// The noise of an interim analysis: a prior moderated by the measured spread, the same with the
+/// prior of a noisy machine, or the measured spread alone.
 enum class spread_of : unsigned char { moderated, noisy, measured };
 
-/// One interim analysis: distances of ln(statistic) from ln(limit), negative where the SLO is met.
+/// One interim analysis: distances ln(statistic) - ln(limit), negative where the SLO is met.
 struct interim_analysis {
     verdict outcome = verdict::inconclusive;
     double mean = 0, sd = 0, df = 0, se = 0, pass_z = 0, fail_z = 0, pass_t = 0, fail_t = 0;
     double prior_df = 0, prior_sd = 0, pass_bound = 0, fail_bound = 0, detectable = 0;
     spread_of spread = spread_of::moderated;
 };
-/// The verdict that mean, standard error and degrees of freedom allow.
+/// Sets bounds and verdict from mean, standard error and degrees of freedom.
 inline void decide(interim_analysis& l, const judging_rule& rule) {
     l.pass_z = rule.pass_z;
     l.fail_z = rule.fail_z;
@@ -102,20 +100,20 @@ inline void decide(interim_analysis& l, const judging_rule& rule) {
     l.fail_t = student_t_quantile(normal_cdf(l.fail_z), l.df);
     l.pass_bound = l.mean + l.pass_t * l.se;
     l.fail_bound = l.mean - l.fail_t * l.se;
-    // A true distance this far over the limit is shown in four runs of five.
+    // A true distance this far over the limit is shown in four of five runs.
     l.detectable = std::expm1((l.fail_t + four_in_five) * l.se);
     if (l.pass_bound < 0) l.outcome = verdict::pass;
     else if (l.fail_bound > 0) l.outcome = verdict::fail;
 }
 
-/// An analysis before its standard error is known: what is believed of the noise, moderated by
-/// these squares with so many degrees of freedom.
+/// An analysis without its standard error: the prior noise moderated by these squares and degrees
+/// of freedom.
 inline interim_analysis moderated_analysis(double mean, double squares, double own_df, double s0,
                                            double believed_df = prior_df) {
     interim_analysis l;
     const double measured_variance = own_df > 0 ? squares / own_df : 0;
     l.mean = mean;
-    // Noisy is what a machine of that noise would show in one run of twenty at most.
+    // A spread is noisy if a machine of quiet_sd exceeds it in at most one of 20 runs.
     const double quiet_sd = s0 * (noisy_sd / prior_sd);
     const bool is_quiet = own_df <= 0 || measured_variance * own_df <=
                                              quiet_sd * quiet_sd * chi_square_95(own_df);
@@ -126,8 +124,7 @@ inline interim_analysis moderated_analysis(double mean, double squares, double o
     l.sd = std::sqrt((l.prior_df * l.prior_sd * l.prior_sd + squares) / l.df);
     return l;
 }
-/// An analysis by this variance alone, with so many degrees of freedom. `shares`: 1 / n for n
-/// values.
+/// An analysis by this variance alone. `shares`: 1 / n for n values.
 inline interim_analysis measured_analysis(double mean, double variance, double df, double shares,
                                           double day_sd, double s0, const judging_rule& rule) {
     interim_analysis l;
@@ -136,13 +133,13 @@ inline interim_analysis measured_analysis(double mean, double variance, double d
     l.prior_sd = s0;
     l.sd = std::sqrt(variance);
     l.se = std::sqrt(variance * shares + day_sd * day_sd);
-    // What days differ by is given, not measured (Satterthwaite 1946).
+    // The spread between days is given, not measured (Satterthwaite 1946).
     const double known = day_sd > 0 ? l.se * l.se / std::max(variance * shares, 1e-12) : 1;
     l.df = std::min(df * known * known, 1e4);
     decide(l, rule);
     return l;
 }
-/// The same analysis of n values by their own variance alone, where that leaves more open.
+/// Returns an analysis by the measured variance alone, if that one is wider.
 inline interim_analysis unless_wider(const interim_analysis& believed, double variance, double df,
                                      double n, double s0, const judging_rule& rule) {
     const interim_analysis measured =
@@ -150,12 +147,12 @@ inline interim_analysis unless_wider(const interim_analysis& believed, double va
     return measured.pass_t * measured.se > believed.pass_t * believed.se ? measured : believed;
 }
 
-/// The stored side of a comparison: its repeats, their variance, and what days differ by.
+/// The stored baseline of a comparison: repeats, variance and spread between days.
 struct stored_side {
     double repeats = 0, variance = 0, day_sd = 0;
 };
 
-/// What repeats, and those of a stored run, know of their own spread.
+/// The pooled spread of repeats and those of a stored baseline.
 struct own_spread {
     double squares = 0, df = 0, shares = 0;
 };
@@ -175,10 +172,9 @@ inline interim_analysis analysis_of(const std::vector<double>& distances, double
     return l;
 }
 
-/// An analysis of the repeats of a machine of which nothing is known: what is believed of all
-/// machines may widen what repeats leave open, as a few of them may look quieter than they are, and
-/// never narrows it. No test could: two repeats of a machine of 12 % look quiet in every third
-/// gate.
+/// An analysis of the repeats of an uncalibrated machine. The prior only widens the interval, as a
+/// few repeats may look quieter than they are. No test would detect that: two repeats of a machine
+/// with 12 % noise look quiet in every third gate.
 inline interim_analysis analysis_of_repeats(const std::vector<double>& distances, double s0,
                                             const judging_rule& rule,
                                             const stored_side& other = {}) {

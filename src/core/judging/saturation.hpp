@@ -5,7 +5,7 @@
 #include "core/base/statistics.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/judging/decision.hpp"
-#include "core/judging/evidence.hpp"
+#include "core/judging/measurements.hpp"
 
 #include <algorithm>  // any_of, max, min, sort, upper_bound
 #include <cmath>  // sqrt, pow, isnan
@@ -18,7 +18,7 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Slope of the means of ten batches in order, and its t value (8 degrees of freedom).
+/// Slope of the means of ten batches, and its t value (8 degrees of freedom).
 struct trend {
     double per_batch = 0, t = 0;
 };
@@ -46,22 +46,22 @@ inline trend trend_of(const std::vector<double>& values) {
     return r;
 }
 
-/// What a load starts: requests, or sessions of several steps.
+/// A request, or a session of several steps.
 struct load_unit {
     long long scheduled_ns = 0, end_ns = 0;
     std::size_t number = 0;
-    double waited_ns = 0;  // by its steps for their first tokens, beyond what is usual
+    double waited_ns = 0;  // for first tokens of its steps, beyond the usual wait
     double tokens = 0;
     bool is_measured = true, all_ok = true;
 };
-/// Whether its requests are steps of sessions. A search sends what is over the server's capacity on
-/// purpose, in probes of few sessions: there each request counts.
+/// Whether a load consists of sessions. The probes of a search have few sessions, so that its
+/// requests count.
 inline bool starts_sessions(const repeat_data& d) {
     return d.load == 0 && std::any_of(d.records.begin(), d.records.end(), [](const record& r) {
         return r.conversation >= 0 && (r.turn > 0 || r.depth > 0);
     });
 }
-/// The longest that nine in ten of the first tenth of the requests waited for their first token.
+/// The 90th percentile of the wait for first tokens among the first tenth of the requests.
 inline double usual_wait_ns(const repeat_data& d) {
     std::vector<std::pair<long long, double>> waits;
     for (const record& r : d.records)
@@ -100,12 +100,11 @@ inline std::vector<load_unit> started_by(const repeat_data& d, bool sessions) {
     return units;
 }
 
-/// How the load outgrew the server in one repeat, nothing where that is not shown. Requests in
-/// flight, or sessions, must have grown by a tenth of the arrivals, and by more than the random
-/// walk does that a server at exactly its capacity makes of this traffic (level 0.1 %); ttft must
-/// have grown with them. The time that the first answers took is left out: until then every load
-/// fills up. Of sessions, which differ more, it is that of nine in ten, without what their steps
-/// waited longer for first tokens than those of the beginning did: that is the server's.
+/// How the load exceeded the server in one repeat, nothing where that is not shown. Requests or
+/// sessions in flight must grow by a tenth of the arrivals, and by more than the random walk of
+/// this traffic at exactly the server's capacity (level 0.1 %), and ttft with them. The time of the
+/// first answers is left out, since every load fills up first. Sessions differ more: theirs is the
+/// 90th percentile, without the growth of waits for first tokens, which is the server's.
 inline cause oversaturation_of(const repeat_data& d, double arrival_cv2) {
     const bool sessions = starts_sessions(d);
     const std::vector<load_unit> units = started_by(d, sessions);
@@ -130,7 +129,7 @@ inline cause oversaturation_of(const repeat_data& d, double arrival_cv2) {
                             static_cast<double>(ended - ends.begin()));
         if (u.all_ok) tokens.push_back(u.tokens);
     }
-    std::vector<std::pair<long long, double>> first_tokens;  // while any were started
+    std::vector<std::pair<long long, double>> first_tokens;  // of requests sent while units started
     for (const record& r : d.records)
         if (is_pooled(r) && r.scheduled_ns >= filled &&
             r.scheduled_ns <= units.back().scheduled_ns)
@@ -141,8 +140,7 @@ inline cause oversaturation_of(const repeat_data& d, double arrival_cv2) {
     const double n = static_cast<double>(in_flight.size());
     if (n < (sessions ? 100 : 40) || ttft_s.size() < 20 || tokens.size() < 20) return {};
     const double work_cv2 = sample_variance(tokens) / std::pow(std::max(1.0, mean_of(tokens)), 2);
-    // The slope over a random walk has a variance of 6/5 n; arrivals that start and end on time, as
-    // planned ones do, 1/5 n.
+    // The slope over a random walk has a variance of 6/5 n, over planned arrivals and ends 1/5 n.
     const double wandering = std::sqrt(n * (0.2 * arrival_cv2 + 1.2 * work_cv2));
     const trend grown = trend_of(in_flight), slower = trend_of(ttft_s);
     const double growth = 10 * grown.per_batch;
@@ -153,43 +151,23 @@ inline cause oversaturation_of(const repeat_data& d, double arrival_cv2) {
             {0, growth, n, 10 * slower.per_batch}};
 }
 
-/// The same of some of its requests.
-inline cause oversaturation_of(const repeat_data& d, double arrival_cv2, const selection& which) {
-    if (is_all(which)) return oversaturation_of(d, arrival_cv2);
-    const selects selected(which, d);
-    repeat_data some;
-    some.load = d.load;
-    for (const record& r : d.records)
-        if (selected.has(r)) some.records.push_back(r);
-    return oversaturation_of(some, arrival_cv2);
-}
-
-/// Why the load was more than the server can take, or that of one part, nothing where that is not
-/// shown in most repeats.
-inline cause over_saturation_of(const evidence& e, const arm_list& arms, double arrival_cv2,
-                                const selection& which = {}) {
+/// Why the load exceeds the server, nothing unless most repeats show it.
+inline cause over_saturation_of(const measurements& e, const variant_list& variants,
+                                double arrival_cv2) {
     if (std::isnan(arrival_cv2)) return {};
-    for (const auto* arm : arms) {
+    for (const auto* variant : variants) {
         std::size_t shown = 0;
         cause example;
-        for (const repeat_data& d : *arm)
-            if (cause why = oversaturation_of(d, arrival_cv2, which)) {
+        for (const repeat_data& d : *variant)
+            if (cause why = oversaturation_of(d, arrival_cv2)) {
                 ++shown;
                 example = std::move(why);
             }
-        if (2 * shown <= arm->size()) continue;
-        example.numbers[0] = arm == &e.baseline;
-        if (!is_all(which)) example.text = selection_text(which) + " is ";
+        if (2 * shown <= variant->size()) continue;
+        example.numbers[0] = variant == &e.baseline;
         return example;
     }
     return {};
-}
-/// The same of each part with arrivals of its own.
-inline std::vector<cause> over_saturated_parts(const evidence& e, const arm_list& arms) {
-    std::vector<cause> all;
-    for (const part_conditions& part : e.parts)
-        all.push_back(over_saturation_of(e, arms, part.arrival_cv2, label(text(part.label))));
-    return all;
 }
 
 }  // namespace detail

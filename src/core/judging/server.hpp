@@ -1,93 +1,95 @@
-// what a server's answers can say against its numbers
+// validity checks of the server's answers
 #pragma once
 
 #include "api/metrics.hpp"
 #include "api/result.hpp"
 #include "api/slo.hpp"
 #include "core/base/text.hpp"
-#include "core/base/time_interval.hpp"
 #include "core/metric/table.hpp"
-#include "core/measured/client_stalls.hpp"
 #include "core/measured/credible.hpp"
 #include "core/measured/metrics.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/repeat_list.hpp"
+#include "core/measured/timing_bounds.hpp"
 #include "core/judging/decision.hpp"
 
-#include <algorithm>  // max, min, nth_element
+#include <algorithm>  // max, nth_element
 #include <array>
 #include <cstddef>  // size_t, ptrdiff_t
 #include <iterator>  // size
+#include <set>
+#include <utility>  // pair
 #include <vector>
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// So much of anything spoils nothing: over 5 % of the completed requests does.
+/// Over 5 % of the completed requests is too much.
 inline bool is_too_much(std::size_t some, std::size_t completed) { return some * 20 > completed; }
 
-/// The requests that a metric speaks of, and the completed ones that it has no value of.
+/// The requests of a metric, and completed ones without a value.
 struct value_count {
     std::size_t of = 0, completed = 0, missing = 0;
 };
-/// Tokens of prompts that requests say were in the server's prefix cache, of how many, and how many
-/// of these the workload lets others have sent before; -1 where that is not known.
+/// Prompt tokens in the server's prefix cache, of how many, and how many the workload repeats; -1:
+/// unknown.
 struct cache_counts {
     long long requests = 0, prompt = 0, cached = 0, shared = 0;
 };
-/// The completed requests of one arm, counted by what makes them no evidence.
+/// The completed requests of one variant by what makes them invalid.
 struct answer_counts {
-    std::size_t requests = 0;  // with those that did not
+    std::size_t requests = 0;  // all, with failed ones
     std::size_t completed = 0;
-    std::size_t too_short = 0, too_long = 0;  // fewer tokens than forced, and more
-    // How answers say that they ended: of their own accord, or at a length; and the most tokens
-    // that one had together with its prompt.
-    std::size_t ended_by_themselves = 0, ended_at_length = 0;
+    std::size_t too_short = 0, too_long = 0;  // fewer or more tokens than forced
+    // Finish reasons, and the most tokens of a prompt and its answer together.
+    std::size_t ended_by_themselves = 0, ended_at_length = 0, ended_without_reason = 0;
     long long most_tokens = 0;
-    std::size_t of_choices = 0;               // several answers in one
+    std::size_t of_choices = 0;               // with several choices
     std::size_t over_content = 0;             // more tokens in usage than in the text
-    std::size_t may_hide = 0;                 // how many of them were streamed nothing tells
-    std::size_t over_prompt = 0;              // more prompt tokens than what was sent can be
+    std::size_t without_usage = 0;            // though the API reports it, and events are no tokens
+    std::size_t over_length = 0;              // more tokens than the maximum asked for
+    std::size_t under_events = 0;             // fewer tokens in usage than events
+    std::size_t may_hide = 0;                 // the number of streamed tokens is unknown
+    std::size_t over_prompt = 0;              // more prompt tokens than possible
     std::size_t filtered = 0;                 // cut off by a content filter
-    // Of those whose pieces the client read as they came, with tokens after the first event:
+    // Of answers that the client read without delay, with tokens after the first event:
     std::size_t paced = 0;
-    std::size_t in_one_piece = 0, in_a_lump = 0;
+    std::size_t in_one_piece = 0, in_a_burst = 0;
+    std::set<long long> moments{},
+        coalesced_at{};  // starts of all answers, and of coalesced ones
     double events = 0, read_together = 0;
     cache_counts cache{};
-    std::array<value_count, std::size(metric_table)> values{};
+    std::array<value_count, max_metrics> values{};
     const value_count& of(metric_id m) const { return values[static_cast<std::size_t>(m)]; }
     cause of_completed(because what, std::size_t n) const {
         return {what, {as_number(n), as_number(completed)}};
     }
 };
-/// What of an answer's pieces the client may itself have read together, as it did not run. A delay
-/// explains no more than it could have hidden.
+/// Answers coalesce by a proxy if over 5 % do, at over 5 % of the start times and at three or more.
+/// Those at one moment may have one cause.
+inline bool is_coalesced_by_proxy(const answer_counts& c) {
+    const std::size_t coalesced = c.coalesced_at.size();
+    return is_too_much(c.in_a_burst, c.paced) &&
+           (c.in_one_piece > 0 || (coalesced > 2 && is_too_much(coalesced, c.moments.size())));
+}
+/// Events of an answer that a delayed client may have merged, up to the length of its delay.
 struct gathered_by_client {
-    bool piece = false, lump = false;
+    bool piece = false, one_burst = false;
     double events = 0;
 };
-inline gathered_by_client gathered_by(const client_stalls& stalls, const record& r) {
-    gathered_by_client g;
-    const double late = static_cast<double>(possible_delay(stalls, r.first_token_ns)) * 1e-9;
-    g.piece = late > 0 && late * 10 >= wait_s(r);
-    const double lost =
-        static_cast<double>(lost_in(
-            stalls, time_interval::between(r.first_token_ns, r.last_token_ns))) * 1e-9;
-    const double lost_fraction = lost > 0 ? std::min(lost / spread_s(r), 1.0) : 0;
-    // The pace that tells what was hidden is of the time in which the client ran.
-    g.lump = late > 0 && late * 2 >= hidden_s(r) * (1 - lost_fraction);
-    if (lost > 0) g.events = lost / spread_s(r) * (r.events - 1);
-    return g;
+inline gathered_by_client gathered_by(const record& r) {
+    const double early = static_cast<double>(r.first_early_ns) * 1e-9;
+    return {early > 0 && early * 10 >= wait_s(r), early > 0 && early * 2 >= hidden_s(r),
+            static_cast<double>(r.unknown_gaps)};
 }
-/// Seconds from event to event of a server that is as fast as a client's turns: at most 1 ms in the
-/// typical answer that was read in more than one piece, and those are three quarters of all. 0 of
-/// any other server. Where a busy machine lets such a client read several events together, nothing
-/// is hidden but that little.
-inline double fast_gap_of(const repeat_list& arm) {
+/// Seconds between events of a server as fast as the client's event loop: at most 1 ms in the
+/// typical answer of several reads, and three quarters have several. 0 otherwise. Events that the
+/// client merges then hide next to nothing.
+inline double fast_gap_of(const repeat_list& variant) {
     std::vector<double> gaps;
     std::size_t several = 0;
-    for (const repeat_data& d : arm)
+    for (const repeat_data& d : variant)
         for (const record& r : d.records) {
             if (!is_pooled(r) || r.events < 2) continue;
             ++several;
@@ -98,40 +100,49 @@ inline double fast_gap_of(const repeat_list& arm) {
     std::nth_element(gaps.begin(), middle, gaps.end());
     return *middle <= 0.001 ? *middle : 0;
 }
-inline void add_stream(answer_counts& c, const repeat_data& d, const record& r, double fast_gap) {
-    const bool hides = fast_gap == 0 || fast_gap * paced_tokens(r) > 0.010;
-    const bool in_one_piece = is_in_one_piece(r) && hides;
-    const gathered_by_client client = gathered_by(d.stalls, r);
-    if ((in_one_piece && client.piece) || (begins_in_a_lump(r) && client.lump)) return;
+inline void add_stream(answer_counts& c, const record& r, double fast_gap) {
+    const bool masks = fast_gap == 0 || fast_gap * paced_tokens(r) > 0.010;
+    const bool in_one_piece = is_in_one_piece(r) && masks;
+    const gathered_by_client client = gathered_by(r);
+    if ((in_one_piece && client.piece) || (begins_in_a_burst(r) && client.one_burst)) return;
     c.paced += paced_tokens(r) > 0;
     c.in_one_piece += in_one_piece;
-    c.in_a_lump += in_one_piece || begins_in_a_lump(r);
+    c.in_a_burst += in_one_piece || begins_in_a_burst(r);
+    if (paced_tokens(r) > 0) c.moments.insert(r.first_token_ns / moment_ns);
+    if (begins_in_a_burst(r)) c.coalesced_at.insert(r.first_token_ns / moment_ns);
     c.events += r.events;
     if (fast_gap == 0 || in_one_piece)
         c.read_together += std::max(events_read_together(r) - client.events, 0.0);
 }
-inline void add_completed(answer_counts& c, const repeat_data& d, const record& r,
-                          double fast_gap) {
+inline void add_completed(answer_counts& c, const record& r, double fast_gap) {
     ++c.completed;
     const bool at_length = stream_event::is_at_length(str(r.finish_reason));
     c.ended_at_length += at_length;
+    c.ended_without_reason += r.finish_reason.empty();
     c.ended_by_themselves += !at_length && !r.finish_reason.empty();
     c.most_tokens = std::max(c.most_tokens, 0ll + r.prompt_tokens + r.output_tokens);
     c.of_choices += r.choices > 1;
     c.over_content += usage_is_over_content(r);
+    c.without_usage += r.token_source == token_origin::no_usage;
+    c.over_length += is_over_length(r);
+    c.under_events += usage_is_under_events(r);
     c.may_hide += r.hidden_tokens < 0;
     c.over_prompt += usage_is_over_prompt(r);
     c.filtered += stream_event::is_filtered(str(r.finish_reason));
-    add_stream(c, d, r, fast_gap);
+    add_stream(c, r, fast_gap);
     if (r.cached_tokens < 0 || r.prompt_tokens <= 0) return;
     ++c.cache.requests;
     c.cache.prompt += r.prompt_tokens;
     c.cache.cached += r.cached_tokens;
 }
-inline answer_counts answer_counts_of(const repeat_list& arm, const selection& which = {}) {
+inline answer_counts answer_counts_of(const repeat_list& variant, const selection& which = {}) {
     answer_counts c;
-    const double fast_gap = fast_gap_of(arm);
-    for (const repeat_data& d : arm) {
+    const double fast_gap = fast_gap_of(variant);
+    std::vector<metric_id> may_miss = all_metrics();
+    std::erase_if(may_miss, [](metric_id m) {
+        return facts_of(m).needs == value_needs::nothing && !is_of_turns(m);
+    });
+    for (const repeat_data& d : variant) {
         c.too_short += static_cast<std::size_t>(d.short_outputs);
         c.too_long += static_cast<std::size_t>(d.long_outputs);
         const long long reported = c.cache.requests;
@@ -141,14 +152,13 @@ inline answer_counts answer_counts_of(const repeat_list& arm, const selection& w
             const bool ok = r.status == request_status::ok;
             if (!selected(r)) continue;
             ++c.requests;
-            if (ok) add_completed(c, d, r, fast_gap);
-            for (const metric_facts& f : metric_table) {
-                const bool may_miss = f.needs != value_needs::nothing || is_of_turns(f.id);
-                if (!may_miss || !is_in_turns_of(f.id, r.turn)) continue;
-                value_count& n = c.values[static_cast<std::size_t>(f.id)];
+            if (ok) add_completed(c, r, fast_gap);
+            for (const metric_id m : may_miss) {
+                if (!is_in_turns_of(m, r.turn)) continue;
+                value_count& n = c.values[static_cast<std::size_t>(m)];
                 ++n.of;
                 n.completed += ok;
-                n.missing += ok && !has_value(f.id, d, i);
+                n.missing += ok && !has_value(m, d, i);
             }
         }
         if (c.cache.requests > reported && d.shared_tokens < 0) c.cache.shared = -1;
@@ -157,9 +167,8 @@ inline answer_counts answer_counts_of(const repeat_list& arm, const selection& w
     return c;
 }
 
-/// Why a metric is none of the requests that completed, nothing where it is. Of answers of one
-/// token, where those were asked for, there is no pace: what is judged is the others', if there are
-/// any.
+/// Why a metric lacks values of completed requests. Answers of one token have no pace; if those
+/// were requested, the others are judged, if any.
 inline cause missing_values(const answer_counts& c, metric_id m, bool short_ones_expected) {
     const metric_facts& f = facts_of(m);
     const value_count& n = c.of(m);
@@ -174,16 +183,18 @@ inline cause missing_values(const answer_counts& c, metric_id m, bool short_ones
     return {because::lacks_values, {as_number(n.missing), as_number(n.completed), id, id}};
 }
 
-/// What keeps answers short, as far as their finish reasons tell.
+/// Why answers are short, by their finish reasons.
 inline cause why_too_short(const answer_counts& c) {
     const double n = as_number(c.too_short), of = as_number(c.completed);
-    if (c.ended_at_length > 0 && c.too_short > c.ended_by_themselves)
-        return {because::context_full, {n, of, as_number(c.too_short - c.ended_by_themselves),
+    const std::size_t otherwise = c.ended_by_themselves + c.ended_without_reason;
+    if (c.ended_at_length > 0 && c.too_short > otherwise)
+        return {because::context_full, {n, of, as_number(c.too_short - otherwise),
                                         static_cast<double>(c.most_tokens)}};
-    if (c.ended_by_themselves == 0) return {because::stops_early, {n, of}};
+    if (c.ended_by_themselves == 0)
+        return {because::stops_early, {n, of, as_number(c.ended_without_reason)}};
     return {because::stops_by_itself, {n, of, as_number(c.ended_by_themselves)}};
 }
-/// Why the answers were to another load than the one asked for, nothing where they were not.
+/// Why the answers are of another length than asked for.
 inline cause other_load(const answer_counts& c) {
     if (is_too_much(c.too_short, c.completed)) return why_too_short(c);
     if (is_too_much(c.too_long, c.completed)) return c.of_completed(because::too_long, c.too_long);
@@ -193,23 +204,27 @@ inline cause other_load(const answer_counts& c) {
     return {};
 }
 
-/// Why the prompts were not new to the server, nothing where they may have been. Allowed beyond
-/// what the workload shares are 5 % of the tokens, and a block of 16 a request: caches that compare
-/// token by token also find first words that are the same by chance, and templates differ.
+/// Why prompts were known to the server. Beyond what the workload shares, 5 % of the tokens and a
+/// block of 16 per request are allowed: caches also find equal first words, and templates differ.
 inline cause known_prompts(const cache_counts& c) {
     if (c.shared < 0 || c.cached <= c.shared + c.prompt / 20 + 16 * c.requests) return {};
-    const auto prompt = static_cast<double>(c.prompt);
-    return {because::known_prompts,
-            {static_cast<double>(c.cached) / prompt, static_cast<double>(c.shared) / prompt}};
+    const auto prompt = static_cast<double>(c.prompt), cached = static_cast<double>(c.cached);
+    if (cached > prompt) return {because::cached_over_prompt, {cached, prompt}};
+    return {because::known_prompts, {cached / prompt, static_cast<double>(c.shared) / prompt}};
 }
 
-/// Why the tokens that a server counts are no measure, nothing where they may be one.
+/// Why the server's token counts are unusable.
 inline cause usage_fault(const answer_counts& c, const statistic_data& what) {
     const bool counts_output = concerns(what, &metric_facts::counts_output);
-    if (counts_output && is_too_much(c.over_content, c.completed))
-        return c.of_completed(because::usage_over_content, c.over_content);
-    if (counts_output && is_too_much(c.may_hide, c.completed))
-        return c.of_completed(because::usage_may_hide, c.may_hide);
+    for (const auto& [why, n] : {std::pair{because::no_usage, c.without_usage},
+                                 {because::usage_over_length, c.over_length},
+                                 {because::usage_under_events, c.under_events},
+                                 {because::usage_over_content, c.over_content},
+                                 {because::usage_may_hide, c.may_hide}})
+        if (counts_output && is_too_much(n, c.completed)) return c.of_completed(why, n);
+    if (is_of_prompts(what.metric) && c.cache.cached > c.cache.prompt)
+        return {because::cached_over_prompt,
+                {static_cast<double>(c.cache.cached), static_cast<double>(c.cache.prompt)}};
     const bool counts_input = concerns_a_metric(
         what, [](metric_id m) { return facts_of(m).needs == value_needs::prompt_tokens; });
     if (counts_input && is_too_much(c.over_prompt, c.completed))
@@ -217,7 +232,7 @@ inline cause usage_fault(const answer_counts& c, const statistic_data& what) {
     return {};
 }
 
-/// What the answers of one arm say against an objective.
+/// Why the answers of one variant invalidate an objective.
 inline cause fault_of_answers(const answer_counts& c, const statistic_data& what,
                               bool short_ones_expected) {
     if (c.requests == 0 && !is_of_all(what))
@@ -233,16 +248,16 @@ inline cause fault_of_answers(const answer_counts& c, const statistic_data& what
     return why;
 }
 
-/// What the stream of one arm says against an objective. Whether a server holds its tokens back or
-/// a proxy on the way does cannot be told from here, and makes no difference.
+/// Why the stream of one variant invalidates an objective. Buffering by a server or by a proxy
+/// looks the same here.
 inline cause fault_of_stream(const answer_counts& c, const statistic_data& what) {
     if (!concerns(what, &metric_facts::is_of_decoding)) return {};
     if (is_too_much(c.in_one_piece, c.paced))
         return {because::in_one_piece, {as_number(c.in_one_piece), as_number(c.paced)}};
-    if (is_too_much(c.in_a_lump, c.paced))
-        return {because::in_a_lump, {as_number(c.in_a_lump), as_number(c.paced)}};
+    if (is_coalesced_by_proxy(c))
+        return {because::in_a_burst, {as_number(c.in_a_burst), as_number(c.paced)}};
     if (concerns(what, &metric_facts::is_of_gaps) && c.read_together * 20 > c.events)
-        return {because::comes_in_lumps, {c.read_together / c.events}};
+        return {because::comes_in_bursts, {c.read_together / c.events}};
     return {};
 }
 

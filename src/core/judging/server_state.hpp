@@ -1,4 +1,4 @@
-// what a server's state explains
+// explanations from the server's state
 #pragma once
 
 #include "core/base/statistics.hpp"
@@ -8,7 +8,7 @@
 #include "core/measured/repeat_list.hpp"
 #include "core/measured/server_values.hpp"
 #include "core/judging/decision.hpp"
-#include "core/judging/evidence.hpp"
+#include "core/judging/measurements.hpp"
 
 #include <algorithm>  // max, max_element, min
 #include <cmath>  // isnan
@@ -20,7 +20,7 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// From when on a queue was never empty again, in the half of a window at least; with its most.
+/// The time from which a queue was never empty, for at least half of a window; its largest length.
 struct standing_queue {
     double from_s = 0, most = 0;
 };
@@ -37,26 +37,26 @@ inline std::optional<standing_queue> standing_queue_of(const repeat_facts& d) {
     if (!q || q->from_s > window_s / 2) return {};
     return q;
 }
-inline cause state_of_queue(const repeat_list& arm) {
+inline cause state_of_queue(const repeat_list& variant) {
     std::optional<standing_queue> first;
     double most = 0;
     std::size_t n = 0;
-    for (const repeat_data& d : arm)
+    for (const repeat_data& d : variant)
         if (const auto q = standing_queue_of(d)) {
             ++n;
             most = std::max(most, q->most);
             if (!first) first = q;
         }
-    if (!first || 2 * n < arm.size()) return {};
+    if (!first || 2 * n < variant.size()) return {};
     return {because::queue_stood, {first->from_s, most}};
 }
-inline cause state_of_cache(const repeat_list& arm) {
+inline cause state_of_cache(const repeat_list& variant) {
     double fullest = 0, preempted = 0;
-    for (const repeat_data& d : arm) {
+    for (const repeat_data& d : variant) {
         for (const double v : read_in_window(
                  d, [](const page_reading& r) { return r.value(server_quantity::kv_usage); })
                  .values)
-            fullest = std::max(fullest, v);
+            if (v <= 1) fullest = std::max(fullest, v);
         if (const auto s = span_of(d))
             if (const double n = s->change(server_quantity::preemptions); n > 0) preempted += n;
     }
@@ -65,10 +65,10 @@ inline cause state_of_cache(const repeat_list& arm) {
     if (preempted == 0) return {because::cache_full, {fullest}};
     return {because::cache_preempts, {fullest, preempted}};
 }
-/// Which repeat's mean of something is by over a tenth below the highest of the others.
-inline cause state_of_clocks(const repeat_list& arm) {
+/// The repeat whose mean clock is over a tenth below the highest.
+inline cause state_of_clocks(const repeat_list& variant) {
     std::vector<double> means;
-    for (const repeat_data& d : arm) {
+    for (const repeat_data& d : variant) {
         const auto read = read_in_window(
             d, [](const page_reading& r) { return r.value(server_quantity::clock); }).values;
         means.push_back(read.empty() ? not_a_number : mean_of(read));
@@ -80,8 +80,8 @@ inline cause state_of_clocks(const repeat_list& arm) {
             return {because::clocks_lower, {1 - means[i] / highest, as_number(i + 1)}};
     return {};
 }
-/// What of its state explains a server's speed.
-inline std::vector<cause> server_state_of(const evidence& e) {
+/// How the server's state explains its speed.
+inline std::vector<cause> server_state_of(const measurements& e) {
     std::vector<cause> all;
     for (cause (*state)(const repeat_list&) :
          {state_of_queue, state_of_cache, state_of_clocks})

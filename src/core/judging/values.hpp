@@ -13,11 +13,11 @@
 #include "core/judging/by_history.hpp"
 #include "core/judging/counts.hpp"
 #include "core/judging/decision.hpp"
-#include "core/judging/evidence.hpp"
+#include "core/judging/measurements.hpp"
 #include "core/judging/pairs.hpp"
 #include "core/judging/rule.hpp"
 #include "core/judging/scale.hpp"
-#include "core/judging/terms.hpp"
+#include "core/judging/judging_parameters.hpp"
 
 #include <algorithm>  // max, min, sort
 #include <cmath>  // exp, fabs, isfinite, isnan, log, log1p, sqrt
@@ -28,7 +28,7 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// The reader's numbers of an analysis with a standard error. `repeats` of `most` are known.
+/// Sets the estimate of an analysis with a standard error. `repeats` of `most` are known.
 inline void estimate_analysis(decision& d, double most, double repeats,
                               const stored_side& other = {}) {
     const interim_analysis& l = d.last;
@@ -39,7 +39,7 @@ inline void estimate_analysis(decision& d, double most, double repeats,
     d.detectable = d.limit == 0 ? 0 : fraction_of_limit(d.what, std::log1p(l.detectable));
     most = std::max(most, repeats);
     const double more = l.df + most - repeats;
-    if (!(more > 2) || !(l.mean < 0)) return;  // two repeats alone say little of what five would
+    if (!(more > 2) || !(l.mean < 0)) return;  // two repeats cannot predict five
     const double shares = 1 / most + (other.repeats > 0 ? 1 / other.repeats : 0);
     const double sd = l.spread == spread_of::measured ? std::max(l.sd, l.prior_sd) : l.sd;
     const double last_se = std::sqrt(sd * sd * shares + other.day_sd * other.day_sd);
@@ -50,28 +50,28 @@ inline void estimate_analysis(decision& d, double most, double repeats,
                     {-fraction_of_limit(d.what, l.mean), l.sd, to_write}};
 }
 
-/// What the repeats of a gate are held against where an objective speaks of a baseline.
+/// The values of a gate's repeats, and their baseline if the objective is relative.
 struct comparison {
     metric_id of_metric = metric_id::ttft;
     bool relative = false, paired = false;  // to a live baseline in pairs, else to a stored one
     double base_log = 0;
     stored_side stored{};
-    bool is_missing = false;  // there is nothing to compare with
-    arm_values mine{}, other{};  // the statistic of the candidate, and of a live baseline
-    /// What is held against the limit, of a value of the candidate and one of the baseline.
+    bool is_missing = false;  // no baseline
+    variant_values mine{}, other{};  // of the candidate and of a live baseline
+    /// The compared value: the candidate's, or its ratio to the baseline's.
     double of(double value, double base) const {
         if (!relative) return value;
         value = with_offset(of_metric, value);
         base = with_offset(of_metric, base);
         if (!paired) return value / std::exp(base_log);
-        return std::isfinite(base) && base > 0 ? value / base : not_a_number;
+        return quotient(value, base);
     }
     double of_repeat(std::size_t i) const {
         return of(mine.each[i], paired ? other.each[i] : not_a_number);
     }
     double of_all() const { return of(mine.together, other.together); }
 };
-inline comparison comparison_of(const evidence& e, const terms& t, const slo& s) {
+inline comparison comparison_of(const measurements& e, const judging_parameters& t, const slo& s) {
     comparison c;
     c.of_metric = s.what.metric;
     c.relative = s.factor > 0;
@@ -80,9 +80,9 @@ inline comparison comparison_of(const evidence& e, const terms& t, const slo& s)
     if (c.paired) c.other = values_of(s.what, e.baseline, opposite(t.read));
     if (!c.relative) c.stored.day_sd = t.day_sd;
     if (!c.relative || c.paired) return c;
-    if (const objective_history* const h = t.history.of(s)) {
-        c.base_log = (s.at_most ? 1 : -1) * h->learned.level.mean;
-        c.stored.day_sd = h->learned.spread.sd;
+    if (const auto level = t.past ? t.past->level_of(s) : std::nullopt) {
+        c.base_log = level->log;
+        c.stored.day_sd = level->day_sd;
         return c;
     }
     const auto at = t.stored.values.find(str(s.what.name));
@@ -98,8 +98,27 @@ inline comparison comparison_of(const evidence& e, const terms& t, const slo& s)
     return c;
 }
 
-/// The repeats looked at so far. A miss without a size has no logarithm; it is counted instead.
-struct looked_at {
+/// Sets the pooled value of all repeats, and the baseline's for a ratio.
+inline void set_measured(decision& d, const measurements& e, const judging_parameters& t,
+                         const comparison& c) {
+    d.measured = c.of_all();
+    const slo& s = d.what;
+    double of = c.mine.together, to = c.other.together;
+    if (is_ratio(s.what.metric)) {
+        of = pooled_value(s.what.parts[0], e.candidate, t.read);
+        to = pooled_value(s.what.parts[1], e.candidate, opposite(t.read));
+    } else if (!c.relative) {
+        return;
+    } else if (!c.paired) {
+        to = std::exp(c.base_log) - facts_of(s.what.metric).offset;
+    }
+    if (std::isnan(quotient(of, to))) return;
+    d.numerator = of;
+    d.denominator = to;
+}
+
+/// The repeats so far. A miss without a size has no logarithm, so it is counted.
+struct observed_repeats {
     std::vector<double> values{}, distances{};
     std::size_t unbounded = 0;
     void add(double value, const slo& s, double limit) {
@@ -111,18 +130,17 @@ struct looked_at {
     }
 };
 
-/// What of a percentile's verdict speaks of failures: the fraction of requests beyond the limit,
-/// where failed ones are, against the fraction that the percentile allows. The limit as a value,
-/// and what shows a miss where that limit is itself an estimate.
+/// The limit of a percentile for failures: allowed fraction of requests beyond it, failed ones
+/// included. `bound` is the limit as a value; a stored or live baseline's is itself an estimate.
 struct limit_of_values {
     double bound = 0, allowed = 0;
-    bool may_pass = true;  // counts of this sample do not show what is compared with another
+    bool may_pass = true;  // counts cannot show a pass of a comparison
 };
-inline limit_of_values limit_of_values_of(const evidence& e, const terms& t, const slo& s,
-                                          const comparison& c, std::size_t repeats) {
+inline limit_of_values limit_of_values_of(const measurements& e, const judging_parameters& t,
+                                          const slo& s, const comparison& c, std::size_t repeats) {
     limit_of_values l{s.bound, allowed_misses(s), !c.relative};
     if (!c.relative) return l;
-    if (!c.paired) {  // what two days differ by is no regression
+    if (!c.paired) {  // differences between days are no regression
         const double days = 1 + 2 * c.stored.day_sd;
         const double factor = s.at_most ? std::max(s.factor, days) : std::min(s.factor, 1 / days);
         l.bound = factor * std::exp(c.base_log);
@@ -137,15 +155,15 @@ inline limit_of_values limit_of_values_of(const evidence& e, const terms& t, con
     if (pooled.empty()) return {not_a_number, l.allowed, false};
     std::sort(pooled.begin(), pooled.end());
     l.bound = s.factor * nearest_rank(pooled, s.what.q);
-    // As much of the baseline itself may lie beyond its own estimate.
+    // As much of the baseline may be beyond its own estimate.
     const auto n = static_cast<double>(pooled.size());
     l.allowed = clopper_pearson_upper(n * l.allowed, n, count_levels_of(s, t.rule).fail);
     return l;
 }
 
-/// A percentile that failures reach in some repeats, judged on the pooled count of the requests
-/// beyond its limit: by the rule of fractions.
-inline verdict decide_by_counts(decision& d, const evidence& e, const terms& t,
+/// Decides a percentile that failures reach in some repeats by the pooled requests beyond its
+/// limit.
+inline verdict decide_by_counts(decision& d, const measurements& e, const judging_parameters& t,
                                 const comparison& c) {
     const auto repeats = static_cast<std::size_t>(d.repeats);
     const limit_of_values l = limit_of_values_of(e, t, d.what, c, repeats);
@@ -155,15 +173,15 @@ inline verdict decide_by_counts(decision& d, const evidence& e, const terms& t,
     std::vector<std::vector<bool>> misses;
     for (std::size_t i = 0; is_known && i < repeats; ++i)
         misses.push_back(misses_of(s, e.candidate[i], t.read));
-    const miss_counts counts = counted_misses(e, t, s, misses, l.allowed);
+    const miss_counts counts = counted_misses(e, s, misses, l.allowed);
     if (counts.n == 0) return verdict::inconclusive;
     d.counted = analysis_of_misses{counts, count_levels_of(s, t.rule), d.limit / l.bound};
     d.why = {{because::failed_or_beyond, {counts.k, counts.n, counts.allowed}}};
     const verdict outcome = d.counted->outcome();
     return outcome == verdict::pass && !l.may_pass ? verdict::inconclusive : outcome;
 }
-/// The same for gaps between events, of which one request has many: by the repeats alone.
-inline verdict decide_by_gaps(const decision& d, const evidence& e, const terms& t,
+/// The same for gaps, by repeats only, since one request has many.
+inline verdict decide_by_gaps(const decision& d, const measurements& e, const judging_parameters& t,
                               const comparison& c) {
     const auto repeats = static_cast<std::size_t>(d.repeats);
     if (c.relative) return verdict::inconclusive;
@@ -176,9 +194,10 @@ inline verdict decide_by_gaps(const decision& d, const evidence& e, const terms&
                                                               : verdict::inconclusive;
 }
 
-/// Repeats in which failures reach the statistic, so that it has no size.
-inline void decide_by_misses(decision& d, const looked_at& seen, const evidence& e,
-                             const terms& t, const comparison& c, std::size_t fails_from) {
+/// Decides where failures reach the statistic in some repeats, so that it has no size.
+inline void decide_by_misses(decision& d, const observed_repeats& seen, const measurements& e,
+                             const judging_parameters& t, const comparison& c,
+                             std::size_t fails_from) {
     const std::size_t n = seen.values.size();
     const statistic_data& what = d.what.what;
     d.counted.reset();
@@ -187,7 +206,7 @@ inline void decide_by_misses(decision& d, const looked_at& seen, const evidence&
     const bool is_percentile =
         what.kind == statistic_kind::percentile && !is_of_server(what.metric);
     const bool half = seen.unbounded >= 2 && 2 * seen.unbounded >= n;
-    d.outcome = is_percentile && facts_of(what.metric).is_of_gaps ? decide_by_gaps(d, e, t, c)
+    d.outcome = is_percentile && pools_gaps(what.metric) ? decide_by_gaps(d, e, t, c)
                 : is_percentile ? decide_by_counts(d, e, t, c)
                 : half          ? verdict::fail
                                 : verdict::inconclusive;
@@ -195,42 +214,80 @@ inline void decide_by_misses(decision& d, const looked_at& seen, const evidence&
         d = decided(std::move(d), verdict::inconclusive, {because::too_few_to_fail});
 }
 
-/// A percentile is as small as its repeats say only if failures are fewer than it leaves beyond it,
-/// which their count must show where there are any.
-inline void withdraw_over_failures(decision& d, const evidence& e, const terms& t) {
-    const slo& s = d.what;
-    if (s.what.kind != statistic_kind::percentile || facts_of(s.what.metric).is_of_gaps ||
-        is_of_server(s.what.metric))
-        return;
+/// Why failures invalidate a percentile, of a variant or a part of a ratio.
+inline cause failures_in_tail(const measurements& e, const judging_parameters& t, const slo& s,
+                              const repeat_list& variant, std::size_t repeats) {
+    const statistic_data& what = s.what;
+    if (what.kind != statistic_kind::percentile || pools_gaps(what.metric) ||
+        is_of_server(what.metric))
+        return {};
     std::vector<std::vector<bool>> misses;
-    for (std::size_t i = 0; i < static_cast<std::size_t>(d.repeats); ++i) {
+    for (std::size_t i = 0; i < std::min(repeats, variant.size()); ++i) {
         misses.emplace_back();
-        if (is_of_sessions(s.what.metric)) {
-            for (const double v : session_times(s.what, e.candidate[i]))
+        if (is_of_sessions(what.metric)) {
+            for (const double v : session_times(what, variant[i]))
                 misses.back().push_back(v == infinity);
             continue;
         }
-        const selects selected(s.what, e.candidate[i]);
-        for (const record& r : e.candidate[i].records)
-            if (selected(r))
-                misses.back().push_back(r.status != request_status::ok);
+        const selects selected(what, variant[i]);
+        for (const record& r : variant[i].records)
+            if (selected(r)) misses.back().push_back(r.status != request_status::ok);
     }
-    const miss_counts failed = counted_misses(e, t, s, misses);
+    const miss_counts failed = counted_misses(e, s, misses);
     const double upper = failed.upper(count_levels_of(s, t.rule).pass);
-    if (failed.k == 0 || upper <= failed.allowed) return;
+    if (failed.k == 0 || upper <= failed.allowed) return {};
+    return {because::failed_in_tail, {failed.k, failed.n, upper, failed.allowed},
+            &variant == &e.baseline ? whose::baseline : whose::nobody, str(what.name)};
+}
+/// Withdraws a percentile's pass unless failures are shown to be fewer than its tail. The same
+/// holds for the baseline it is compared with.
+inline void withdraw_over_failures(decision& d, const measurements& e,
+                                   const judging_parameters& t) {
+    const auto repeats = static_cast<std::size_t>(d.repeats);
+    cause why = failures_in_tail(e, t, d.what, e.candidate, repeats);
+    if (!why && d.what.factor > 0) why = failures_in_tail(e, t, d.what, e.baseline, repeats);
+    for (const statistic_data& part : d.what.what.parts) {
+        slo own = d.what;
+        own.what = part;
+        if (!why) why = failures_in_tail(e, t, own, e.candidate, repeats);
+    }
+    if (!why) return;
     d.outcome = verdict::inconclusive;
-    d.why = {{because::failed_in_tail, {failed.k, failed.n, upper, failed.allowed}}};
+    d.why = {std::move(why)};
 }
 
-/// What a history knows of the noise of repeats, unless a calibration was named.
-inline history_noise known_noise_of(const terms& t, const slo& s) {
+/// Why a repeat has no value or baseline value: failures reach the statistic, or a speed has no
+/// time.
+inline cause why_no_value(const measurements& e, const judging_parameters& t, const slo& s,
+                          bool is_paired, std::size_t repeat) {
+    const cause none{because::no_value_in, {as_number(repeat + 1), s.factor > 0 ? 1.0 : 0.0}};
+    if (!is_paired && !is_ratio(s.what.metric)) return none;
+    const statistic_data& by = is_paired ? s.what : s.what.parts[1];
+    const repeat_data& d = is_paired ? e.baseline[repeat] : e.candidate[repeat];
+    const double value = with_offset(by.metric, evaluate(by, d, opposite(t.read)));
+    if (std::isnan(value) || (value > 0 && value < infinity)) return none;
+    const selects selected(by, d);
+    double failed = 0, all = 0;
+    for (const record& r : d.records)
+        if (selected(r)) ++all, failed += has_failed(r);
+    cause why{because::over_nothing, {as_number(repeat + 1), value > 0 ? 1.0 : 0.0},
+              whose::nobody, str(by.name)};
+    if (failed > 0) {
+        why.what = because::over_failures;
+        why.numbers.insert(why.numbers.end(), {failed, all});
+    }
+    return of_server(std::move(why), is_paired);
+}
+
+/// The noise of repeats by their history, unless a calibration was named.
+inline history_noise known_noise_of(const judging_parameters& t, const slo& s) {
     if (t.day_sd > 0 || is_of_start(s.what.metric) || t.noise.contains(noise_name(s))) return {};
-    return noise_by(t.history, s);
+    return t.past ? t.past->noise_of(s) : history_noise();
 }
 
-/// One interim analysis of the values: what it decides by itself, and what it is too early for.
-inline void decide_by_values(decision& d, const looked_at& seen, const comparison& c, double s0,
-                             const judging_rule& rule, const history_noise& known,
+/// One interim analysis of the values, without decisions that come too early.
+inline void decide_by_values(decision& d, const observed_repeats& seen, const comparison& c,
+                             double s0, const judging_rule& rule, const history_noise& known,
                              std::size_t first, std::size_t fails_from) {
     d.last = c.paired       ? analysis_of_pairs(seen.distances, s0, rule)
              : known.sd > 0 ? analysis_believing(seen.distances, known, rule)
@@ -239,7 +296,7 @@ inline void decide_by_values(decision& d, const looked_at& seen, const compariso
     d.why.clear();
     if (d.outcome == verdict::fail && seen.values.size() < fails_from)
         d = decided(std::move(d), verdict::inconclusive, {because::too_few_to_fail});
-    // What two days differ by is no regression.
+    // Differences between days are no regression.
     const double sign = d.what.at_most ? 1 : -1;
     if (d.outcome == verdict::fail && c.stored.repeats > 0 &&
         std::fabs(std::exp(sign * d.last.mean) * d.limit - 1) < 2 * c.stored.day_sd)
@@ -251,8 +308,8 @@ inline verdict_method method_of(spread_of spread) {
            : spread == spread_of::noisy   ? verdict_method::noisy_t
                                           : verdict_method::t;
 }
-/// What repeats that spread by more than is believed of them add to a verdict.
-inline void explain_spread(decision& d, const evidence& e, const terms& t) {
+/// Adds reasons if the repeats spread by more than the prior.
+inline void explain_spread(decision& d, const measurements& e, const judging_parameters& t) {
     const double spread = std::sqrt(sample_variance(d.distances)), s0 = prior_sd_of(e, t, d.what);
     const own_spread own = own_spread_of(d.distances, d.stored);
     if (d.paired && spread > s0)
@@ -261,15 +318,15 @@ inline void explain_spread(decision& d, const evidence& e, const terms& t) {
         d.why.insert(d.why.begin(), {because::repeats_spread, {spread, noisy_sd}});
 }
 
-/// Times, speeds and rates are judged on the logarithm of the statistic of each repeat, on the log
-/// ratio of each pair, or on the logs of the repeats against those of a stored run.
-inline decision judge_values(const evidence& e, const terms& t, const slo& s,
+/// Judges times, speeds and rates on logarithms: of the statistic of each repeat, of the ratio of
+/// each pair, or of repeats against a stored run.
+inline decision judge_values(const measurements& e, const judging_parameters& t, const slo& s,
                              bool to_the_end = false) {
     decision d = undecided(s);
     d.limit = s.factor > 0 ? s.factor : s.bound;
     const comparison c = comparison_of(e, t, s);
     if (c.is_missing) return decided(d, verdict::invalid, {because::stored_lacks});
-    d.measured = c.of_all();
+    set_measured(d, e, t, c);
     const bool startup = is_of_start(s.what.metric);
     const double s0 = prior_sd_of(e, t, s);
     const judging_rule rule = rule_for(e, t, s);
@@ -279,7 +336,7 @@ inline decision judge_values(const evidence& e, const terms& t, const slo& s,
     const auto fails_from =
         static_cast<std::size_t>(startup ? 1 : std::min(first_fail, t.rule.most));
 
-    looked_at seen;
+    observed_repeats seen;
     int analyses = 0;
     const std::size_t n =
         c.paired ? std::min(e.candidate.size(), e.baseline.size()) : e.candidate.size();
@@ -287,14 +344,12 @@ inline decision judge_values(const evidence& e, const terms& t, const slo& s,
         const double value = c.of_repeat(i);
         if (startup && std::isnan(value)) continue;
         if (std::isnan(value))
-            return decided(d, verdict::invalid,
-                           {because::no_value_in, {as_number(i + 1), c.relative ? 1.0 : 0.0}});
+            return decided(d, verdict::invalid, why_no_value(e, t, s, c.paired, i));
         seen.add(value, s, d.limit);
         d.repeats = static_cast<int>(seen.values.size());
         d.requests = measured_requests(e, seen.values.size(), s.what);
-        // No more analyses than the constants allow for, however many repeats there are.
         const bool at_the_end = i + 1 == n;
-        if (!at_the_end && (seen.values.size() < first || analyses + 1 >= t.rule.analyses))
+        if ((seen.values.size() < first && !at_the_end) || !t.rule.looks(analyses, at_the_end))
             continue;
         ++analyses;
         if (seen.unbounded > 0) decide_by_misses(d, seen, e, t, c, fails_from);
@@ -318,62 +373,25 @@ inline decision judge_values(const evidence& e, const terms& t, const slo& s,
     return d;
 }
 
-/// Whether a verdict is open because its repeats, or pairs, spread by more than was believed.
-inline bool asks_for_more(const evidence& e, const terms& t, const verdict_numbers& v) {
+/// Whether a verdict is open because repeats or pairs spread by more than the prior.
+inline bool asks_for_more(const measurements& e, const judging_parameters& t,
+                          const verdict_numbers& v) {
     const slo& s = v.what;
-    const bool is_open = v.outcome == verdict::inconclusive && t.rule.traffic != fresh &&
+    const bool is_open = v.outcome == verdict::inconclusive &&
                          is_judged_by_spread(s.what.metric);
     if (!is_open || (e.has_live_baseline() && s.factor <= 0)) return false;
     const comparison c = comparison_of(e, t, s);
     const double limit = s.factor > 0 ? s.factor : s.bound, s0 = prior_sd_of(e, t, s);
-    looked_at seen;
+    observed_repeats seen;
     for (std::size_t i = 0; i < e.candidate.size(); ++i) seen.add(c.of_repeat(i), s, limit);
     if (seen.unbounded > 0 || seen.distances.size() < 2) return false;
     if (c.paired) return std::sqrt(sample_variance(seen.distances)) > s0;
-    if (s.factor > 0 && t.history.is_there()) return false;
+    if (s.factor > 0 && t.past) return false;
     if (const history_noise known = known_noise_of(t, s); known.sd > 0)
         return analysis_believing(seen.distances, known, rule_for(e, t, s)).spread ==
                spread_of::measured;
     return analysis_of_repeats(seen.distances, s0, rule_for(e, t, s), c.stored).spread ==
            spread_of::measured;
-}
-
-/// Means of fresh traffic, by the means of 20 batches in arrival order.
-inline constexpr std::size_t batches_of_fresh = 20;
-inline decision judge_fresh_mean(const evidence& e, const terms& t, const slo& s,
-                                 bool to_the_end = false) {
-    constexpr std::size_t batches = batches_of_fresh;
-    decision d = undecided(s);
-    d.limit = s.bound;
-    d.decided_by = verdict_method::batch_means;
-    std::vector<double> values;
-    for (std::size_t i = 0; i < e.candidate.size(); ++i) {
-        for (const double x : values_in_order(s.what, e.candidate[i], t.read))
-            if (std::isfinite(x) && x > 0) values.push_back(x);
-        if (values.size() < 2 * batches) continue;
-        d.values.clear();
-        for (std::size_t b = 0; b < batches; ++b)
-            d.values.push_back(
-                mean_of({values.begin() + static_cast<long>(b * values.size() / batches),
-                         values.begin() + static_cast<long>((b + 1) * values.size() / batches)}));
-        const double mean = mean_of(values);
-        interim_analysis l;
-        l.spread = spread_of::measured;
-        l.df = batches - 1;
-        l.mean = (s.at_most ? 1 : -1) * std::log(mean / s.bound);
-        l.sd = std::sqrt(sample_variance(d.values)) / mean;  // of the logarithm, to first order
-        // The batches of a stage share what differs from run to run: it is believed, not measured.
-        d.run_sd = prior_sd_of(e, t, s);
-        d.stored.day_sd = d.run_sd / std::sqrt(static_cast<double>(i + 1));
-        l.se = std::sqrt(l.sd * l.sd / batches + d.stored.day_sd * d.stored.day_sd);
-        decide(l, t.rule);
-        d.last = l;
-        d.outcome = l.outcome;
-        d.repeats = static_cast<int>(i + 1);
-        if (d.outcome != verdict::inconclusive && !to_the_end) break;
-    }
-    d.requests = measured_requests(e, static_cast<std::size_t>(d.repeats), s.what);
-    return d.repeats > 0 ? d : decided(d, verdict::invalid, {because::too_few_values});
 }
 
 }  // namespace detail

@@ -1,4 +1,4 @@
-// answers held against each other
+// comparison of answers
 #pragma once
 
 #include "api/metrics.hpp"
@@ -21,21 +21,21 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// LLMBENCH_ANSWERS: of which answers reports have the texts: those that keep an objective from
-/// passing, all, or none.
+/// LLMBENCH_ANSWERS: which answers reports show: those that keep an objective from passing, all, or
+/// none.
 enum class answers_shown : unsigned char { open, all, none };
-inline constexpr std::size_t most_answers_shown = 50;
+inline constexpr std::size_t max_answers_shown = 50;
 
-/// Of all that an answer said; 0 means that there is none.
+/// A hash of a whole answer; 0 means none.
 inline unsigned long long answer_hash(std::string_view said) {
     fnv1a h;
     h.add(said.data(), said.size());
     return std::max<unsigned long long>(h.value(), 1);
 }
 
-/// Whether a byte is not the first one of a character.
+/// Whether a byte continues a UTF-8 character.
 inline bool goes_on(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
-/// Up to so many bytes of a text around a place in it, whole characters of UTF-8, to be read.
+/// Returns at most so many bytes of a text around a position, in whole UTF-8 characters.
 inline std::string excerpt(std::string_view s, std::size_t most, std::size_t around = 0) {
     std::size_t from = std::min(around > most / 2 ? around - most / 2 : 0,
                                 s.size() > most ? s.size() - most : 0);
@@ -50,8 +50,8 @@ inline std::string excerpt(std::string_view s, std::size_t most, std::size_t aro
     return out + (to < s.size() ? "..." : "");
 }
 
-/// Where two texts first differ: characters that both have before it, and what fraction of the
-/// first one's bytes those are.
+/// Where two texts first differ: the characters before, and their fraction of the first text's
+/// bytes.
 struct parting {
     double characters = 0, fraction = 0;
     std::size_t byte = 0;
@@ -70,7 +70,7 @@ inline parting parting_of(std::string_view a, std::string_view b) {
             a.empty() ? 0 : static_cast<double>(byte) / static_cast<double>(a.size()), byte};
 }
 
-/// `f(record of the candidate, of the baseline)` for each request that both arms of a pair sent.
+/// Calls `f(candidate's record, baseline's)` for each request that both variants of a pair sent.
 template <class Records, class F>
 void for_each_pair(Records& mine, const std::vector<record>& theirs, F&& f) {
     std::size_t i = 0;
@@ -81,13 +81,13 @@ void for_each_pair(Records& mine, const std::vector<record>& theirs, F&& f) {
     }
 }
 
-/// Whether answers of a repeat may be held against another's.
+/// Whether the answers of a repeat can be compared.
 inline bool has_hashes(const repeat_data& d) {
     return std::any_of(d.records.begin(), d.records.end(),
                        [](const record& r) { return r.answer_hash != 0; });
 }
-/// Marks the candidate's answers that are the baseline's. Of a part of the workload whose answers
-/// are compared one that failed in either arm is none; who left says nothing.
+/// Marks the candidate's answers that equal the baseline's. An answer that failed in either variant
+/// differs; a cancelled request is not compared.
 inline void mark_same_answers(repeat_data& mine, const repeat_data& theirs) {
     std::vector<bool> compared(256);
     for (const repeat_data* d : {static_cast<const repeat_data*>(&mine), &theirs})
@@ -98,11 +98,11 @@ inline void mark_same_answers(repeat_data& mine, const repeat_data& theirs) {
         a.same = a.answer_hash != 0 && a.answer_hash == b.answer_hash;
     });
 }
-/// The same, with where they differ; `masked` makes an excerpt one that may be shown.
+/// The same with differences. `masked` makes an excerpt fit to be shown.
 template <class Masked>
 void compare_answers(repeat_data& mine, const repeat_data& theirs,
                      const std::vector<kept_text>& said, const std::vector<kept_text>& expected,
-                     std::size_t most_shown, Masked&& masked) {
+                     std::size_t max_shown, Masked&& masked) {
     mark_same_answers(mine, theirs);
     std::map<std::size_t, const std::string*> mine_at, theirs_at;
     for (const kept_text& t : said) mine_at[t.index] = &t.said;
@@ -121,24 +121,24 @@ void compare_answers(repeat_data& mine, const repeat_data& theirs,
         const parting at = parting_of(x, y);
         mine.differences.places.push_back(at.characters);
         mine.differences.tokens += a.output_tokens * at.fraction;
-        if (mine.differences.places.size() > most_shown) return;
-        mine.shown.push_back({index, masked(excerpt(x, most_shown_bytes, at.byte)),
-                              masked(excerpt(y, most_shown_bytes, at.byte)), at.characters});
+        if (mine.differences.places.size() > max_shown) return;
+        mine.shown.push_back({index, masked(excerpt(x, max_shown_bytes, at.byte)),
+                              masked(excerpt(y, max_shown_bytes, at.byte)), at.characters});
     });
 }
 
-/// How often a server agrees with itself: of all pairs of repeats and all answers that are
-/// compared, the fraction in which it said the same; NaN of one repeat.
+/// How often a server agrees with itself: the fraction of equal answers over all pairs of repeats.
+/// NaN for one repeat.
 template <class Repeats>
-double own_agreement(const Repeats& arm, std::size_t repeats, const statistic_data& what) {
+double own_agreement(const Repeats& variant, std::size_t repeats, const statistic_data& what) {
     struct answers {
         std::map<unsigned long long, double> of_hash{};
         double all = 0;
     };
     std::map<long long, answers> questions;
-    for (std::size_t i = 0; i < std::min<std::size_t>(repeats, arm.size()); ++i) {
-        const selects selected(what, arm[i]);
-        for (const record& r : arm[i].records) {
+    for (std::size_t i = 0; i < std::min<std::size_t>(repeats, variant.size()); ++i) {
+        const selects selected(what, variant[i]);
+        for (const record& r : variant[i].records) {
             if (!selected(r) || !r.same) continue;
             answers& a = questions[r.conversation];
             ++a.all;
@@ -153,11 +153,11 @@ double own_agreement(const Repeats& arm, std::size_t repeats, const statistic_da
     return pairs > 0 ? alike / pairs : not_a_number;
 }
 
-/// What was found of the answers that differ, over all repeats.
-inline answer_differences all_differences(const auto& arm, std::size_t repeats) {
+/// Collects the differences of all repeats.
+inline answer_differences all_differences(const auto& variant, std::size_t repeats) {
     answer_differences all;
-    for (std::size_t i = 0; i < std::min<std::size_t>(repeats, arm.size()); ++i)
-        all.add(arm[i].differences);
+    for (std::size_t i = 0; i < std::min<std::size_t>(repeats, variant.size()); ++i)
+        all.add(variant[i].differences);
     return all;
 }
 

@@ -1,4 +1,4 @@
-// whether an answer can have come as its numbers say
+// whether the times of an answer are plausible
 #pragma once
 
 #include "api/result.hpp"
@@ -7,6 +7,7 @@
 #include "core/measured/repeat.hpp"
 
 #include <algorithm>  // max, min
+#include <array>
 #include <cstddef>  // size_t
 #include <span>
 
@@ -14,15 +15,14 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Output tokens that events brought: what users waited for, one after the other. Others have no
-/// part in any time or speed.
+/// Output tokens that events brought. Hidden tokens have no times.
 inline int streamed_tokens(const record& r) {
     return r.output_tokens - std::max(r.hidden_tokens, 0);
 }
-/// Those whose time lies between the first event's stamp and the last one's.
+/// Tokens between the first event's stamp and the last one's.
 inline int paced_tokens(const record& r) { return streamed_tokens(r) - r.first_event_tokens; }
 
-/// Seconds from the send to the first content, and from there to the last.
+/// Seconds from the send to the first content, then to the last.
 inline double wait_s(const record& r) {
     return static_cast<double>(r.first_token_ns - r.sent_ns) * 1e-9;
 }
@@ -30,10 +30,9 @@ inline double spread_s(const record& r) {
     return static_cast<double>(r.last_token_ns - r.first_token_ns) * 1e-9;
 }
 
-/// Whether all tokens came at once: one read brought them, or after a wait a few reads of several
-/// events each, within a tenth of that wait, as a proxy's whole answer comes. A server that decodes
-/// within the client's own turns has few events a read, or lets nobody wait ten times as long; in
-/// under 10 ms no more can be told.
+/// Whether all tokens came at once: in one read, or after a wait in a few reads of several events
+/// each within a tenth of that wait, as from a proxy. A server that decodes within the client's
+/// turns has few events per read, or shorter waits. Under 10 ms they cannot be told apart.
 inline bool is_in_one_piece(const record& r) {
     if (paced_tokens(r) <= 0) return false;
     if (r.last_token_ns == r.first_token_ns) return true;
@@ -41,62 +40,105 @@ inline bool is_in_one_piece(const record& r) {
            spread_s(r) * 10 <= wait_s(r);
 }
 
-/// Seconds that the first read's tokens took before its stamp, as the pace of those after it tells,
-/// where they are over 5 % of what came: a tpot knows nothing of that time. Infinite where events
-/// bring so many tokens that nothing tells.
+/// Seconds that the first read's tokens took before its stamp, by the pace of later tokens, if over
+/// 5 % of the tokens. Tpot omits that time. Infinite where events have too many tokens to tell.
 inline double hidden_s(const record& r) {
     if (paced_tokens(r) <= 0 || r.events < 2) return 0;
-    if (paced_tokens(r) > most_event_tokens * (r.events - 1)) return infinity;
+    if (paced_tokens(r) > max_event_tokens * (r.events - 1)) return infinity;
     const int early = r.first_read_events - 1, later = r.events - r.first_read_events;
     if (early <= 0 || later <= 0 || early * 20 <= r.events - 1) return 0;
     return spread_s(r) / later * early;
 }
-/// Up to 10 ms it was the client that came a little late to a fast server.
-inline bool begins_in_a_lump(const record& r) { return hidden_s(r) > 0.010; }
+/// Up to 10 ms the client may have read a fast server late.
+inline bool begins_in_a_burst(const record& r) { return hidden_s(r) > 0.010; }
 
-/// How long before its first stamp an answer's tokens may have been generated: never before it was
-/// asked for.
+/// On a shared machine the client pauses now and then, and sends due meanwhile leave together.
+inline constexpr long long moment_ns = 50'000'000;
+/// How long before its first stamp an answer's tokens may have been generated, at most since its
+/// send.
 inline long long buffered_ns(const record& r) {
     const double waited = wait_s(r);
     const double hidden = is_in_one_piece(r) ? waited : std::min(hidden_s(r), waited);
     return static_cast<long long>(hidden * 1e9);
 }
 
-/// Content events that say nothing of when they were generated, as they came in one read with an
-/// earlier one. Where reads follow each other within 2 ms, events do come that fast.
+/// Counts content events read together with an earlier one, so without times of their own. Events
+/// may come that fast where reads are within 2 ms.
 inline int events_read_together(const record& r) {
     if (r.reads == 0 || r.events < 2) return 0;
     const bool fast = r.reads > 1 && spread_s(r) < 0.002 * (r.reads - 1);
     return fast && !is_in_one_piece(r) ? 0 : r.events - r.reads;
 }
 
-/// Whether usage reports more tokens than the text can be: each has a byte at least, but for a few
-/// special ones. Where nothing is known of the text, the number of events says how many it can be.
+/// Whether usage has more tokens than the text can have: each has at least a byte, but for a few
+/// special ones. Without text the number of events is the bound.
 inline bool usage_is_over_content(const record& r) {
     if (r.token_source != token_origin::usage) return false;
-    if (r.text_bytes > 0) return streamed_tokens(r) > r.text_bytes + most_event_tokens;
-    return paced_tokens(r) > most_event_tokens * std::max(r.events - 1, 0);
+    if (r.text_bytes > 0) return streamed_tokens(r) > r.text_bytes + max_event_tokens;
+    return paced_tokens(r) > max_event_tokens * std::max(r.events - 1, 0);
 }
-/// The same of the prompt.
+/// Likewise for the prompt.
 inline bool usage_is_over_prompt(const record& r) {
     return r.most_prompt_tokens > 0 && r.prompt_tokens > r.most_prompt_tokens;
 }
 
-/// Requests of a repeat that were sent again, where those are over 1 % of the measured ones, failed
-/// each: what a server does to one in a hundred of its users is no accident of the moment. One is
-/// nobody's failure, however few requests there are. `parts`: the whole repeat, which several
-/// programs may have sent. Requests of the warm-up are left as they are.
+/// Whether some of the output was reasoning.
+inline bool has_reasoned(const record& r) {
+    return r.reasoning_tokens > 0 || r.hidden_tokens > 0 ||
+           (r.first_answer_ns != r.first_token_ns && r.second_token_ns + r.first_answer_ns > 0);
+}
+/// Whether usage omits reasoning: there are more events than tokens, by over 5 % and one. Without
+/// reasoning a router has split the text again.
+inline bool usage_is_under_events(const record& r) {
+    if (r.token_source != token_origin::usage || !has_reasoned(r)) return false;
+    return r.reasoning_tokens > r.output_tokens || (r.events - 1) * 20 > r.output_tokens * 21;
+}
+/// Whether an answer has more tokens than the maximum asked for. A server that splits a few events
+/// that count as tokens is tolerated.
+inline bool is_over_length(const record& r) {
+    const bool by_usage = r.token_source == token_origin::usage;
+    return r.most_output_tokens > 0 &&
+           r.output_tokens > r.most_output_tokens * (by_usage ? 1 : 1.05);
+}
+
+/// Fails answers without a finish reason where others to the same part of the workload have one: a
+/// server that ends a stream after an error sends nothing else. `for_each(f)` calls f(record) for
+/// each request.
+template <class ForEach>
+void fail_unfinished(ForEach&& for_each) {
+    std::array<bool, 256> tells{};
+    for_each([&](const record& r) {
+        if (r.status == request_status::ok && !r.finish_reason.empty()) tells[r.part] = true;
+    });
+    for_each([&](record& r) {
+        if (r.status != request_status::ok || !r.finish_reason.empty() || !tells[r.part]) return;
+        r.status = request_status::truncated;
+        r.error = "the answer ended without a finish reason, which others have";
+        if (r.right) r.right = false;
+        r.answer_hash = 0;
+    });
+}
+
+/// A server may close a connection that was idle this long at any moment, even during a send.
+/// Servers keep connections for a few seconds, and users think as long.
+inline constexpr long long tires_after_ns = 1'000'000'000;
+/// Fails the resent requests of a repeat if they are over 1 % of the measured ones and more than
+/// one. A server that does this regularly is at fault. Idle connections and the warm-up are exempt.
+/// `parts`: the whole repeat, sent by several programs.
 inline void fail_frequent_resends(std::span<repeat_data> parts) {
+    const auto is_lost = [](const record& r) {
+        return is_measured(r) && r.resends > 0 && r.idle_ns < tires_after_ns;
+    };
     std::size_t measured = 0, resent = 0;
     for (const repeat_data& d : parts)
         for (const record& r : d.records) {
             measured += is_measured(r);
-            resent += is_measured(r) && r.resends > 0;
+            resent += is_lost(r);
         }
     if (resent <= std::max<std::size_t>(1, measured / 100)) return;
     for (repeat_data& d : parts)
         for (record& r : d.records) {
-            if (!is_measured(r) || r.resends == 0 || r.status != request_status::ok) continue;
+            if (!is_lost(r) || r.status != request_status::ok) continue;
             r.status = request_status::connect;
             r.error = "the server closed the kept connection without an answer";
             if (d.ranks.size() == 1) ++d.ranks[0].failed;

@@ -1,6 +1,6 @@
 // how a run changes from its first third to its last
-// Each third of the steady window is cut into slices of equal length; what the slices of one third
-// differ by says how well a third is known, whatever the traffic of it happens to be.
+// Each third of the steady window has slices of equal length. The spread of the slices within a
+// third shows how well it is known, whatever its traffic.
 #pragma once
 
 #include "api/slo.hpp"
@@ -22,24 +22,24 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-inline constexpr std::size_t least_slices = 5, most_slices = 20;  // of a third
+inline constexpr std::size_t least_slices = 5, max_slices = 20;  // of a third
 
-/// Requests without which a slice has no value to speak of: one beyond a percentile at least.
+/// The fewest requests of a slice: one beyond a percentile.
 inline double least_of_slice(const statistic_data& drift) {
     if (drift.kind != statistic_kind::percentile) return 10;
     const double tail = is_speed(drift.of) ? drift.q : 1 - drift.q;
     return std::max(10.0, rounded_up(1 / tail));
 }
-/// Measured requests of a run from which a drift can be told.
+/// The fewest measured requests of a run with a drift.
 inline long long least_of_drift(const statistic_data& drift) {
     return static_cast<long long>(3 * least_slices * least_of_slice(drift));
 }
 inline std::size_t slices_of_third(const statistic_data& drift, double measured_requests) {
     const double fit = measured_requests / (3 * least_of_slice(drift));
-    return std::clamp(static_cast<std::size_t>(fit), least_slices, most_slices);
+    return std::clamp(static_cast<std::size_t>(fit), least_slices, max_slices);
 }
 
-/// The statistic that drifts, in some time: of the requests planned in it.
+/// The statistic over the requests planned in a time interval.
 inline double value_in(const statistic_data& drift, const repeat_data& d,
                        const time_interval& when, timing_bound how = timing_bound::measured) {
     if (is_throughput(drift.of)) return rate_in(drift.of, d, when, how, drift.which);
@@ -56,7 +56,7 @@ inline double value_in(const statistic_data& drift, const repeat_data& d,
     }
     return value_among(what, s);
 }
-/// One part of so many equal ones of the steady window.
+/// One of the equal parts of the steady window.
 inline double value_of_part(const statistic_data& drift, const repeat_data& d, std::size_t part,
                             std::size_t parts, timing_bound how = timing_bound::measured) {
     const auto at = [&](std::size_t i) {
@@ -67,15 +67,13 @@ inline double value_of_part(const statistic_data& drift, const repeat_data& d, s
     return value_in(drift, d, time_interval::between(at(part), at(part + 1)), how);
 }
 
-/// The last third over the first one, NaN where either has no value.
+/// The last third divided by the first, NaN where either has no value.
 inline double drift_of(const statistic_data& drift, const repeat_data& d,
                        timing_bound how = timing_bound::measured) {
     if (d.window.is_empty()) return not_a_number;
-    const double first = value_of_part(drift, d, 0, 3, how);
-    return first > 0 ? value_of_part(drift, d, 2, 3, how) / first : not_a_number;
+    return quotient(value_of_part(drift, d, 2, 3, how), value_of_part(drift, d, 0, 3, how));
 }
 
-/// All slices of a run, in order.
 inline std::vector<double> slices_of(const statistic_data& drift, const repeat_data& d,
                                      std::size_t of_third,
                                      timing_bound how = timing_bound::measured) {

@@ -12,8 +12,7 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Classes of a value, `bits` of its digits: values below 2^(bits + 1) have one of their own, above
-/// there are 2^bits an octave.
+/// Classes of values: exact below 2^(bits + 1), then 2^bits per octave.
 template <unsigned bits>
 struct octave_classes {
     static constexpr std::size_t an_octave = std::size_t{1} << bits;
@@ -22,7 +21,7 @@ struct octave_classes {
         const auto shift = static_cast<std::size_t>(std::bit_width(v)) - bits - 1;
         return shift * an_octave + static_cast<std::size_t>(v >> shift);
     }
-    /// The first value of a class, and how many values it has.
+    /// The first value of a class, and its number of values.
     static double first(std::size_t c) {
         const std::size_t s = shift(c);
         return std::ldexp(static_cast<double>(c - s * an_octave), static_cast<int>(s));
@@ -33,7 +32,7 @@ private:
     static std::size_t shift(std::size_t c) { return c < 2 * an_octave ? 0 : c / an_octave - 1; }
 };
 
-/// How often a delay was how long. Sixteen classes an octave: a quantile is at most 1/16 too high.
+/// A histogram of delays. With 16 classes per octave a quantile is at most 1/16 too high.
 class lag_counts {
 public:
     void add(long long ns) {
@@ -49,7 +48,7 @@ public:
     }
     std::uint64_t count() const { return n_; }
     double max() const { return static_cast<double>(max_ns_) * 1e-9; }
-    /// Nearest rank, seconds; 0 where there is none.
+    /// By nearest rank, in seconds; 0 if empty.
     double quantile(double q) const {
         const double rank = q * static_cast<double>(n_);
         double seen = 0;
@@ -69,11 +68,9 @@ private:
     long long max_ns_ = 0;
 };
 
-/// How many gaps were how long, in the memory of 13,000 of them. Up to 511 us every value has a
-/// class of its own; above there are 256 classes an octave, and a value is told as the middle of
-/// its class. A class from v on is at most v / 256 wide, so that is at most 1/512 = 0.2 % off, and
-/// so is every quantile: the value of its rank lies in the class that is told. Mean and extremes
-/// are exact.
+/// A histogram of gaps with the memory of 13,000 gaps. It is exact up to 511 us, then has 256
+/// classes per octave, each with the value of its middle. A class at v is at most v / 256 wide, so
+/// values and quantiles are at most 1/512 = 0.2 % off. Mean and extremes are exact.
 class gap_counts {
 public:
     void add(std::uint32_t us, std::uint64_t times = 1) {
@@ -94,7 +91,7 @@ public:
     }
     std::uint64_t size() const { return n_; }
     std::uint64_t sum_us() const { return sum_us_; }
-    /// The value of this rank, counted from 0, in microseconds.
+    /// The value of this rank from 0, in microseconds.
     double at(std::uint64_t rank) const {
         if (rank == 0) return min_us_;
         std::uint64_t seen = 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/metrics.hpp"
+#include "api/own_metrics.hpp"
 #include "api/result.hpp"
 #include "api/slo.hpp"
 #include "api/text.hpp"
@@ -9,7 +10,6 @@
 #include "core/base/text.hpp"
 #include "core/base/time_interval.hpp"
 #include "core/metric/table.hpp"
-#include "core/measured/client_stalls.hpp"
 #include "core/measured/credible.hpp"
 #include "core/measured/histograms.hpp"
 #include "core/measured/prefix_hits.hpp"
@@ -31,47 +31,41 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// The longest gap of one request, 0 where it has none.
+/// The longest gap of one request, 0 without gaps.
 inline double longest_gap(const repeat_data& d, std::size_t i,
                           timing_bound how = timing_bound::measured) {
     const record& r = d.records[i];
     if (d.gaps_counted) {
-        const double delay = static_cast<double>(most_delay_in(
-            d.stalls, time_interval::between(r.first_token_ns - 1, r.last_token_ns))) / 1e9;
-        const double measured = d.longest_gaps[i] / 1e6;
-        switch (how) {
-        case timing_bound::pessimistic: return measured + (gap_count(r) > 0 ? delay : 0);
-        case timing_bound::optimistic: return std::max(0.0, measured - delay);
-        case timing_bound::buffered:
-            return std::max(measured, static_cast<double>(buffered_ns(r)) / 1e9);
-        default: return measured;
-        }
+        const double hidden =
+            how == timing_bound::buffered ? static_cast<double>(buffered_ns(r)) / 1e9 : 0;
+        return std::max(d.longest_gaps[i] / 1e6, hidden);
     }
     std::uint32_t longest = 0;
     for_each_gap(d, i, how, [&](std::uint32_t us) { longest = std::max(longest, us); });
     return longest / 1e6;
 }
 
-/// A metric of one completed request in SI units, NaN where it has none.
+inline double value_by_user(metric_id m, const repeat_data& d, std::size_t i, timing_bound how);
+/// A metric of one completed request in SI units, NaN without a value.
 inline double request_value(metric_id m, const repeat_data& d, std::size_t i,
                             timing_bound how = timing_bound::measured) {
     const record& r = d.records[i];
     const request_times t = times_of(d, r, how);
-    // Divided, as the limits are written: a time on its limit is equal to it.
+    // Division matches how limits are written: a time on its limit equals it.
     const auto seconds = [](long long ns) { return static_cast<double>(ns) / 1e9; };
     const double ttft_s = seconds(t.to_first);
     const double e2e_s = seconds(t.to_end);
     const int after_first = paced_tokens(r);
     const double tpot_s =
         after_first > 0 ? seconds(t.first_to_last) / after_first : not_a_number;
-    // What took no time has no speed, but where the time is what the client may have taken away.
+    // Without time there is no speed, unless the client may have caused that.
     const auto speed = [&](double n, double s) {
         return s > 0 ? n / s : s == 0 && how == timing_bound::optimistic ? infinity : not_a_number;
     };
     switch (m) {
     case metric_id::ttft: return ttft_s;
     case metric_id::tpot: return tpot_s;
-    case metric_id::itl: return longest_gap(d, i, how);  // of one request: in predicates
+    case metric_id::itl: return longest_gap(d, i, how);  // of one request: for predicates
     case metric_id::e2e: return e2e_s;
     case metric_id::normalized_latency:
         return streamed_tokens(r) > 0 ? e2e_s / streamed_tokens(r) : not_a_number;
@@ -82,7 +76,7 @@ inline double request_value(metric_id m, const repeat_data& d, std::size_t i,
     case metric_id::later_turn_ttft: return is_in_turns_of(m, r.turn) ? ttft_s : not_a_number;
     case metric_id::time_to_first_answer:
         return r.first_answer_ns > 0 ? seconds(t.to_answer) : not_a_number;
-    case metric_id::second_token_gap:  // of what came in one read the time is unknown
+    case metric_id::second_token_gap:  // unknown for events of one read
         return r.second_token_ns > r.first_token_ns ? seconds(t.first_to_second) : not_a_number;
     case metric_id::prefill_speed:
         return r.prompt_tokens > 0 ? speed(r.prompt_tokens, ttft_s) : not_a_number;
@@ -91,21 +85,60 @@ inline double request_value(metric_id m, const repeat_data& d, std::size_t i,
         return r.events > 0 && r.token_source == token_origin::usage
                    ? static_cast<double>(streamed_tokens(r)) / r.events
                    : not_a_number;
-    default: return not_a_number;
+    default: return is_own(m) ? value_by_user(m, d, i, how) : not_a_number;
     }
 }
 
-/// Whether a completed request brought what the metric needs of it.
+/// A request as a user's function sees it.
+struct measured_request final : request_source {
+    const repeat_data& d;
+    std::size_t i;
+    timing_bound how;
+    std::vector<double> gaps_s{};
+    bool is_known = true;
+    measured_request(const repeat_data& of, std::size_t at, timing_bound b)
+        : d(of), i(at), how(b) {}
+    double value(metric_id m) override { return request_value(m, d, i, how); }
+    /// Histograms do not know which gaps are this request's; neither does a repeat that kept none.
+    long long gaps() override {
+        is_known = is_known && !d.gaps_counted && i < d.gap_offsets.size() &&
+                   d.gap_offsets[i] + gap_count(d.records[i]) <= d.gaps.size();
+        if (gaps_s.empty() && is_known)
+            for_each_gap(d, i, how, [&](std::uint32_t us) { gaps_s.push_back(us / 1e6); });
+        return static_cast<long long>(gaps_s.size());
+    }
+    double gap(long long k) override {
+        return k >= 0 && k < gaps() ? gaps_s[static_cast<std::size_t>(k)] : not_a_number;
+    }
+    const record& told(counted) override { return d.records[i]; }
+    const char* label() override {
+        const std::size_t part = d.records[i].part;
+        return part < d.labels.size() ? d.labels[part].c_str() : "";
+    }
+};
+/// A function that throws gives no value.
+inline double value_by_user(metric_id m, const repeat_data& d, std::size_t i, timing_bound how) {
+    measured_request seen(d, i, how);
+    if (!own_row(m).value) return not_a_number;
+    try {
+        const double v = own_row(m).value(request_view(seen));
+        return seen.is_known && is_value_of_user(v) ? v : not_a_number;
+    } catch (...) {
+        return not_a_number;
+    }
+}
+
+/// Whether a completed request has what the metric needs.
 inline bool has_value(metric_id m, const repeat_data& d, std::size_t i) {
     const metric_facts& f = facts_of(m);
-    if (f.needs == value_needs::prompt_tokens) return d.records[i].prompt_tokens > 0;
+    if (f.needs == value_needs::prompt_tokens && !is_own(m)) return d.records[i].prompt_tokens > 0;
     if (f.needs == value_needs::second_event) return gap_count(d.records[i]) > 0;
     if (f.needs == value_needs::cached_tokens) return tells_cached_tokens(d.records[i]);
     return f.needs == value_needs::nothing || !std::isnan(request_value(m, d, i));
 }
 
-/// Values of a per-request metric in one repeat. Failed requests have no value but are counted: in
-/// quantiles they are the worst one.
+/// Values of a per-request metric in one repeat. Quantiles count failed requests as the worst
+/// value.
 struct metric_sample {
     std::vector<double> values{};
     std::size_t failed = 0;
@@ -126,7 +159,7 @@ inline metric_sample sample_of(const statistic_data& what, const repeat_data& d,
         if (!selected(r)) continue;
         if (r.status != request_status::ok) {
             ++s.failed;
-        } else if (!facts_of(m).is_of_gaps) {  // whose values are pooled, see ranked_gaps
+        } else if (!pools_gaps(m)) {  // those are pooled, see ranked_gaps
             const double v = request_value(m, d, i, how);
             if (std::isnan(v)) ++s.without_value;
             else s.values.push_back(v);
@@ -135,8 +168,8 @@ inline metric_sample sample_of(const statistic_data& what, const repeat_data& d,
     return s;
 }
 
-/// Values of a metric in the order of the planned sends; failed requests, and sessions, have the
-/// worst one.
+/// Values of a metric in the order of planned sends. Failed requests and sessions have the worst
+/// value.
 inline std::vector<double> values_in_order(const statistic_data& what, const repeat_data& d,
                                            timing_bound how = timing_bound::measured) {
     const metric_id id = what.metric;
@@ -152,8 +185,8 @@ inline std::vector<double> values_in_order(const statistic_data& what, const rep
     return values;
 }
 
-/// Whether one measured request satisfies a predicate. Failed ones never do; a metric that the
-/// request has no value for is satisfied.
+/// Whether one measured request satisfies a predicate. Failed requests never do; a missing value
+/// always does.
 inline bool satisfies(const list<predicate_step>& steps, const repeat_data& d, std::size_t i,
                       timing_bound how = timing_bound::measured) {
     if (d.records[i].status != request_status::ok) return false;
@@ -172,17 +205,17 @@ inline bool satisfies(const list<predicate_step>& steps, const repeat_data& d, s
     return stack.back();
 }
 
-/// What is known of the answer to a request, where a metric is of that.
+/// Whether an answer is right, or the same as the baseline's, if known.
 inline const maybe<bool>& is_good_answer(metric_id m, const record& r) {
     return m == metric_id::same_answers ? r.same : r.right;
 }
-/// Whether a measured request counts in a fraction: all do, but where answers are graded or
-/// compared.
+/// Whether a measured request counts in a fraction. Fractions of answers have only those that were
+/// graded or compared.
 inline bool counts_in(metric_id m, const record& r) {
     return is_measured(r) && (!is_of_answers(m) || is_good_answer(m, r));
 }
-/// Misses of a fraction, one per request that counts, in order. Throws std::invalid_argument of a
-/// goodput without a condition: whoever asks a result for one was refused by no plan.
+/// Misses of a fraction, one per counted request, in order. Throws std::invalid_argument for
+/// goodput without a condition, which no plan has checked if a user asks a result for it.
 inline std::vector<bool> misses_of(const statistic_data& what, const repeat_data& d,
                                    timing_bound how = timing_bound::measured) {
     if (what.metric == metric_id::goodput && !is_condition(what.where))
@@ -199,16 +232,14 @@ inline std::vector<bool> misses_of(const statistic_data& what, const repeat_data
     return misses;
 }
 
-/// The pooled gaps of repeats by rank; where they were counted, of all requests. There may be too
-/// many for a sorted copy: how often each value below a second occurs is counted, a longer one or
-/// one of few is sorted in.
+/// The pooled gaps of repeats by rank. There may be too many to sort: values below a second are
+/// counted, others and small samples are sorted.
 class ranked_gaps {
 public:
     ranked_gaps() = default;
     explicit ranked_gaps(const repeat_data& d, timing_bound how = timing_bound::measured,
                          const selection& which = {})
-        : counts_(d.pooled_gaps), how_(how) {
-        if (d.gaps_counted && how != timing_bound::measured) moved_ = moved_gaps_of(d);
+        : counts_(d.pooled_gaps) {
         if (d.gaps_counted) return;
         const selects selected(which, d);
         std::uint32_t longest = 0;
@@ -225,17 +256,13 @@ public:
         });
         std::sort(long_.begin(), long_.end());
     }
-    /// Those of another repeat. Where either has them in classes alone, both do from then on.
+    /// Adds another repeat. If either has a histogram, both become one.
     void add(const ranked_gaps& o) {
         if (counts_.size() + o.counts_.size() > 0) {
             gap_counts all = in_classes();
             all.add(o.in_classes());
-            const moved_gaps moved{moved_.count + o.moved_.count,
-                                   std::max(moved_.most_us, o.moved_.most_us)};
             *this = ranked_gaps();
             counts_ = std::move(all);
-            how_ = o.how_;
-            moved_ = moved;
             return;
         }
         n_ += o.n_;
@@ -251,9 +278,9 @@ public:
         long_ = std::move(longer);
     }
     std::uint64_t size() const { return n_ + counts_.size(); }
-    /// Seconds.
+    /// In seconds.
     double at(std::uint64_t rank) const {
-        if (counts_.size() > 0) return counted_at(rank) / 1e6;
+        if (counts_.size() > 0) return counts_.at(rank) / 1e6;
         for (std::size_t us = 0; us < short_.size(); ++us) {
             if (rank < short_[us]) return static_cast<double>(us) / 1e6;
             rank -= short_[us];
@@ -274,29 +301,19 @@ private:
         for (const std::uint32_t us : long_) all.add(us);
         return all;
     }
-    /// Which of the counted ones were moved is not known: at best the longest, at worst any.
-    double counted_at(std::uint64_t rank) const {
-        const std::uint64_t moved = std::min(moved_.count, counts_.size());
-        if (how_ == timing_bound::optimistic) return rank < moved ? 0 : counts_.at(rank - moved);
-        return rank + moved < counts_.size() ? counts_.at(rank + moved)
-                                             : counts_.at(counts_.size() - 1) + moved_.most_us;
-    }
-
     gap_counts counts_{};
-    timing_bound how_ = timing_bound::measured;
-    moved_gaps moved_{};
     std::vector<std::uint64_t> short_{};
     std::vector<std::uint32_t> long_{};
     std::uint64_t n_ = 0, sum_us_ = 0;
 };
 
-/// The values of a metric in order of size, the failed requests' infinite or zero ones among them.
+/// The sorted values of a metric. Failed requests are infinite or zero.
 struct sorted_values {
     std::vector<double> all{};
-    ranked_gaps gaps{};  // of itl; then `all` has the failed ones alone, which come after them
+    ranked_gaps gaps{};  // of itl; `all` then has only failed requests, which follow
     double mean_of_completed = not_a_number;
-    std::size_t completed = 0;  // values that the mean is of, but for those of gaps
-    /// Those of another repeat.
+    std::size_t completed = 0;  // values behind the mean, except gaps
+    /// Adds another repeat.
     void add(const sorted_values& o) {
         std::vector<double> both(all.size() + o.all.size());
         std::merge(all.begin(), all.end(), o.all.begin(), o.all.end(), both.begin());
@@ -312,8 +329,7 @@ struct sorted_values {
         return rank < gaps.size() ? gaps.at(rank) : all[rank - gaps.size()];
     }
 };
-/// The mean gap where the client may have moved the first and the last event of some requests; what
-/// lies between those leaves it as it is.
+/// The mean gap where first events may have come earlier. Later events do not change it.
 inline double moved_mean_gap(const repeat_data& d, timing_bound how, const selection& which) {
     const selects selected(which, d);
     double seconds = 0, n = 0;
@@ -329,13 +345,13 @@ inline sorted_values sorted_values_of(const statistic_data& what, const repeat_d
     const metric_id m = what.metric;
     metric_sample s = sample_of(what, d, how);
     sorted_values v;
-    if (facts_of(m).is_of_gaps) {
+    if (pools_gaps(m)) {
         v.gaps = ranked_gaps(d, how, what.which);
         v.mean_of_completed =
             how == timing_bound::measured ? v.gaps.mean() : moved_mean_gap(d, how, what.which);
     } else {
         std::sort(s.values.begin(), s.values.end());
-        v.mean_of_completed = mean_of(s.values);  // in this order, whatever that of the records is
+        v.mean_of_completed = mean_of(s.values);  // in this order, as that of the records varies
         v.completed = s.values.size();
     }
     s.values.insert(is_speed(m) ? s.values.begin() : s.values.end(), s.failed,
@@ -343,7 +359,7 @@ inline sorted_values sorted_values_of(const statistic_data& what, const repeat_d
     v.all = std::move(s.values);
     return v;
 }
-/// The fraction of the gaps that are over a bound, in seconds. One of each failed request is.
+/// The fraction of gaps over a bound in seconds. A failed request has one.
 inline double fraction_of_gaps_beyond(double bound, const statistic_data& what,
                                       const repeat_data& d,
                                       timing_bound how = timing_bound::measured) {
@@ -370,7 +386,7 @@ inline double fraction_of_gaps_beyond(double bound, const statistic_data& what,
     }
     return n == 0 ? 0 : static_cast<double>(over) / static_cast<double>(n);
 }
-/// Where a percentile or an extreme stands among so many values in order of size.
+/// The index of a percentile or an extreme among sorted values.
 inline std::size_t rank_of(const statistic_data& what, std::size_t size) {
     if (what.kind == statistic_kind::max) return size - 1;
     return what.kind == statistic_kind::min ? 0 : nearest_rank_of(size, what.q);
@@ -379,12 +395,12 @@ inline double value_among(const statistic_data& what, const sorted_values& v) {
     if (what.kind == statistic_kind::mean) return v.mean_of_completed;
     return v.size() == 0 ? not_a_number : v.at(rank_of(what, v.size()));
 }
-/// The same of values in any order, which are ordered no further than this takes.
+/// The same for unsorted values, which are sorted only as far as needed.
 inline double value_among(const statistic_data& what, metric_sample& s) {
     std::vector<double>& v = s.values;
     if (what.kind == statistic_kind::mean) {
         std::sort(v.begin(), v.end());
-        return mean_of(v);  // in this order, whatever that of the records is
+        return mean_of(v);  // in this order, as that of the records varies
     }
     if (v.size() + s.failed == 0) return not_a_number;
     const std::size_t rank = rank_of(what, v.size() + s.failed);
@@ -396,7 +412,7 @@ inline double value_among(const statistic_data& what, metric_sample& s) {
     return *at;
 }
 
-/// Requests that a fraction is of, and those of them that missed.
+/// The misses of a fraction, and all its requests.
 struct fraction_counts {
     double misses = 0, all = 0;
     void add(const std::vector<bool>& more) {
@@ -410,14 +426,13 @@ struct fraction_counts {
 };
 
 inline double evaluate(const statistic_data& what, const repeat_data& d, timing_bound how);
-/// One statistic over another: infinite where failures reach what is divided, and none where they
-/// reach both.
+/// One statistic over another: infinite if failures reach the numerator, NaN for the denominator.
 inline double ratio_of(const statistic_data& what, const repeat_data& d, timing_bound how) {
     const double of = evaluate(what.parts[0], d, how);
     const double to = evaluate(what.parts[1], d, opposite(how));
-    return to > 0 ? of / to : not_a_number;
+    return quotient(of, to);
 }
-/// The value of a statistic in one repeat, SI units; NaN where it has none.
+/// The value of a statistic in one repeat in SI units, NaN without a value.
 inline double evaluate(const statistic_data& what, const repeat_data& d,
                        timing_bound how = timing_bound::measured) {
     if (is_request_fraction(what.metric)) {
@@ -432,13 +447,13 @@ inline double evaluate(const statistic_data& what, const repeat_data& d,
     if (is_of_start(what.metric)) return d.startup_s;
     if (is_of_recovery(what.metric)) return recovery_value(str(what.which.during), d);
     if (is_of_server(what.metric)) return value_by_server(what, d).value;
-    if (facts_of(what.metric).is_of_gaps)
+    if (pools_gaps(what.metric))
         return value_among(what, sorted_values_of(what, d, how));
     metric_sample sample = sample_of(what, d, how);
     return value_among(what, sample);
 }
 
-/// Several at once: neighbours of one metric share the sorting, which takes most of the time.
+/// Several at once: neighbours of one metric share the expensive sorting.
 inline std::vector<double> evaluate(const std::vector<statistic_data>& whats,
                                     const repeat_data& d) {
     std::vector<double> values;

@@ -1,7 +1,6 @@
-// statistics of several repeats together
-// The data as a whole, as tables and files show them: the largest value of all repeats, a
-// percentile of all their requests, a mean over all of them. It is never outside of what the single
-// repeats have.
+// statistics over several repeats
+// As tables and files show them: the maximum of all repeats, a percentile or mean of all requests.
+// Never outside the range of the single repeats.
 #pragma once
 
 #include "api/slo.hpp"
@@ -26,20 +25,19 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// A statistic in each repeat of an arm, NaN where it has none, and in all of them together.
-struct arm_values {
+/// A statistic in each repeat of a variant, NaN without a value, and over all of them.
+struct variant_values {
     std::vector<double> each{};
     double together = not_a_number;
 };
 
-/// Of times and speeds of requests, and times of sessions: a percentile is selected among the
-/// values of all repeats.
-inline arm_values values_of_requests(const statistic_data& what,
-                                     const repeat_list& arm, timing_bound how) {
-    arm_values v;
+/// For requests and sessions: a percentile is selected among the values of all repeats.
+inline variant_values values_of_requests(const statistic_data& what,
+                                     const repeat_list& variant, timing_bound how) {
+    variant_values v;
     metric_sample all;
-    std::vector<std::pair<double, double>> means;  // and how many values each is of
-    for (const repeat_data& d : arm) {
+    std::vector<std::pair<double, double>> means;  // with their numbers of values
+    for (const repeat_data& d : variant) {
         metric_sample s = sample_of(what, d, how);
         v.each.push_back(value_among(what, s));
         means.emplace_back(v.each.back(), static_cast<double>(s.values.size()));
@@ -50,13 +48,13 @@ inline arm_values values_of_requests(const statistic_data& what,
     v.together = what.kind == statistic_kind::mean ? weighted_mean(means) : value_among(what, all);
     return v;
 }
-/// Of gaps, which are not copied.
-inline arm_values values_of_gaps(const statistic_data& what, const repeat_list& arm,
+/// For gaps, without copying them.
+inline variant_values values_of_gaps(const statistic_data& what, const repeat_list& variant,
                                  timing_bound how) {
-    arm_values v;
+    variant_values v;
     sorted_values all;
-    std::vector<std::pair<double, double>> means;  // and how many gaps each is of
-    for (const repeat_data& d : arm) {
+    std::vector<std::pair<double, double>> means;  // with their numbers of gaps
+    for (const repeat_data& d : variant) {
         const sorted_values one = sorted_values_of(what, d, how);
         v.each.push_back(value_among(what, one));
         means.emplace_back(one.mean_of_completed, static_cast<double>(one.gaps.size()));
@@ -66,12 +64,12 @@ inline arm_values values_of_gaps(const statistic_data& what, const repeat_list& 
     v.together = is_moved ? weighted_mean(means) : value_among(what, all);
     return v;
 }
-/// Of server metrics.
-inline arm_values values_of_server(const statistic_data& what,
-                                   const repeat_list& arm) {
-    arm_values v;
+/// For server metrics.
+inline variant_values values_of_server(const statistic_data& what,
+                                   const repeat_list& variant) {
+    variant_values v;
     std::vector<std::pair<double, double>> weighted;
-    for (const repeat_data& d : arm) {
+    for (const repeat_data& d : variant) {
         const weighed_value one = value_by_server(what, d);
         v.each.push_back(one.value);
         weighted.emplace_back(one.value, one.weight);
@@ -81,35 +79,35 @@ inline arm_values values_of_server(const statistic_data& what,
     v.together = is_largest ? *largest : weighted_mean(weighted);
     return v;
 }
-/// A throughput is over the windows of all repeats, a fraction of all their requests or of the
-/// tokens of their prompts, a time to start the mean of the starts.
-inline arm_values values_of(const statistic_data& what, const repeat_list& arm,
+/// Throughput is over all windows, a fraction over all requests or prompt tokens, a time to start
+/// the mean of the starts.
+inline variant_values values_of(const statistic_data& what, const repeat_list& variant,
                             timing_bound how = timing_bound::measured) {
     if (is_ratio(what.metric)) {
-        arm_values of = values_of(what.parts[0], arm, how);
-        const arm_values to = values_of(what.parts[1], arm, opposite(how));
+        variant_values of = values_of(what.parts[0], variant, how);
+        const variant_values to = values_of(what.parts[1], variant, opposite(how));
         for (std::size_t i = 0; i < of.each.size(); ++i)
-            of.each[i] = to.each[i] > 0 ? of.each[i] / to.each[i] : not_a_number;
-        of.together = to.together > 0 ? of.together / to.together : not_a_number;
+            of.each[i] = quotient(of.each[i], to.each[i]);
+        of.together = quotient(of.together, to.together);
         return of;
     }
     if (is_cost(what.metric)) {
         statistic_data tokens = what;
         tokens.metric = metric_id::output_throughput;
-        arm_values v = values_of(tokens, arm, how);
-        const double price = arm.empty() ? 0 : arm[0].usd_per_hour;
+        variant_values v = values_of(tokens, variant, how);
+        const double price = variant.empty() ? 0 : variant[0].usd_per_hour;
         v.together = cost_of_tokens(price, v.together);
         for (double& value : v.each) value = cost_of_tokens(price, value);
         return v;
     }
-    if (facts_of(what.metric).is_of_gaps) return values_of_gaps(what, arm, how);
+    if (pools_gaps(what.metric)) return values_of_gaps(what, variant, how);
     if (is_of_requests(what.metric) || is_of_sessions(what.metric))
-        return values_of_requests(what, arm, how);
-    if (is_of_server(what.metric)) return values_of_server(what, arm);
-    arm_values v;
+        return values_of_requests(what, variant, how);
+    if (is_of_server(what.metric)) return values_of_server(what, variant);
+    variant_values v;
     fraction_counts counts;
     std::vector<std::pair<double, double>> weighted;
-    for (const repeat_data& d : arm) {
+    for (const repeat_data& d : variant) {
         if (is_request_fraction(what.metric)) {
             fraction_counts own;
             own.add(misses_of(what, d, how));
@@ -128,9 +126,9 @@ inline arm_values values_of(const statistic_data& what, const repeat_list& arm,
         is_request_fraction(what.metric) ? counts.value(what.metric) : weighted_mean(weighted);
     return v;
 }
-inline double pooled_value(const statistic_data& what, const repeat_list& arm,
+inline double pooled_value(const statistic_data& what, const repeat_list& variant,
                            timing_bound how = timing_bound::measured) {
-    return values_of(what, arm, how).together;
+    return values_of(what, variant, how).together;
 }
 
 }  // namespace detail

@@ -1,4 +1,4 @@
-// what a server's prefix cache had of the prompts
+// prefix cache hits
 #pragma once
 
 #include "api/result.hpp"
@@ -11,12 +11,14 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Prompt tokens of the requests for which the server says what its prefix cache had of them.
+/// Prompt tokens, and cached ones, of requests for which the server reports them.
 struct prefix_hits {
     double cached = 0, prompt = 0;
-    /// 0 where the server does not say.
-    double fraction() const { return prompt > 0 ? cached / prompt : 0; }
-    double share() const { return prompt > 0 ? cached / prompt : not_a_number; }
+    /// More than all of them is impossible.
+    bool is_over_all() const { return cached > prompt; }
+    /// 0 where the server reports none.
+    double fraction() const { return prompt > 0 && !is_over_all() ? cached / prompt : 0; }
+    double share() const { return prompt > 0 && !is_over_all() ? cached / prompt : not_a_number; }
 };
 inline bool tells_cached_tokens(const record& r) {
     return r.cached_tokens >= 0 && r.prompt_tokens > 0;
@@ -31,9 +33,9 @@ inline prefix_hits prefix_hits_of(const repeat_data& d, const selection& which) 
     }
     return sum;
 }
-inline prefix_hits prefix_hits_of(const repeat_list& arm, const selection& which = {}) {
+inline prefix_hits prefix_hits_of(const repeat_list& variant, const selection& which = {}) {
     prefix_hits sum;
-    for (const repeat_data& d : arm) {
+    for (const repeat_data& d : variant) {
         const prefix_hits one = prefix_hits_of(d, which);
         sum.cached += one.cached;
         sum.prompt += one.prompt;

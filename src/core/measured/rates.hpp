@@ -7,7 +7,6 @@
 #include "core/base/text.hpp"
 #include "core/base/time_interval.hpp"
 #include "core/metric/table.hpp"
-#include "core/measured/client_stalls.hpp"
 #include "core/measured/credible.hpp"
 #include "core/measured/timing_bounds.hpp"
 #include "core/measured/repeat.hpp"
@@ -19,17 +18,15 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// USD for a million of them.
+/// USD per million tokens.
 inline double cost_of_tokens(double usd_per_hour, double tokens_per_s) {
     return usd_per_hour > 0 ? usd_per_hour / 3600 / tokens_per_s * 1e6 : not_a_number;
 }
-/// Tokens or requests per second in some time. An event weighs its request's streamed tokens over
-/// its events; failed requests bring nothing; warm-up requests count when their tokens
-/// arrive inside. Of decoding, an event after the first one weighs those tokens over those events.
-/// Prompt tokens arrive with the first token, those of the input throughput with the end; where no
-/// request tells them there is no value.
-/// At worst, nothing counts that may have come before the window; at best, all that may have come
-/// before its end, in as much of it as the client surely ran.
+/// Tokens or requests per second in a time interval. An event counts its request's streamed tokens
+/// divided by its events. Failed requests count nothing. Warm-up requests count where their tokens
+/// arrive inside. For decoding, only tokens and events after the first count. Prompt tokens arrive
+/// with the first token, or with the end for input throughput, and NaN if none is reported.
+/// Optimistically, the client's late sends delayed no user.
 inline double rate_in(metric_id m, const repeat_data& d, const time_interval& when,
                       timing_bound how = timing_bound::measured, const selection& which = {}) {
     if (when.is_empty()) return not_a_number;
@@ -37,22 +34,16 @@ inline double rate_in(metric_id m, const repeat_data& d, const time_interval& wh
         return cost_of_tokens(d.usd_per_hour,
                               rate_in(metric_id::output_throughput, d, when, how, which));
     const long long from = when.from_ns(), to = when.to_ns();
-    const long long lost = how == timing_bound::optimistic ? lost_in(d.stalls, when) : 0;
-    if (lost >= to - from) return infinity;
-    const double seconds = static_cast<double>(to - from - lost) * 1e-9;
-    const auto inside = [&](long long t) {
-        const auto delay = [&] { return possible_delay_by_gaps(d.stalls, t); };
-        if (how == timing_bound::pessimistic) return t < to && t - delay() >= from;
-        if (how == timing_bound::optimistic && t >= to) return t - delay() < to;
-        return when.holds(t);
-    };
+    const double punctual = how == timing_bound::optimistic ? 1 - d.late_part : 1;
+    const double seconds = static_cast<double>(to - from) * 1e-9 * punctual;
+    const auto inside = [&](long long t) { return when.holds(t); };
     const bool of_input = m == metric_id::input_throughput;
     const selects selected(which, d);
     bool prompts_reported = m != metric_id::prefill_throughput && !of_input;
-    std::vector<double> parts;  // added up in order of size, whatever that of the records is
+    std::vector<double> parts;  // summed in order of size, as that of the records varies
     for (std::size_t i = 0; i < d.records.size(); ++i) {
         const record& r = d.records[i];
-        // Who left had tokens, and no whole answer.
+        // A cancelled request has tokens but no whole answer.
         const bool is_of_answers =
             m == metric_id::request_throughput || m == metric_id::input_throughput;
         if (has_failed(r) || !selected.has(r)) continue;
@@ -68,19 +59,22 @@ inline double rate_in(metric_id m, const repeat_data& d, const time_interval& wh
             parts.push_back(r.prompt_tokens);
         if (of_input && inside(r.end_ns)) parts.push_back(r.prompt_tokens);
         if (of_input || m == metric_id::prefill_throughput || (decodes && r.events < 2)) continue;
-        if (how == timing_bound::measured && (r.last_token_ns < from || r.first_token_ns >= to))
-            continue;  // a long run is asked for in many slices
+        if (r.last_token_ns < from || r.first_token_ns >= to)
+            continue;  // saves time, as a long run has many slices
         const double weight =
             decodes ? std::max(paced_tokens(r), 0) / (r.events - 1.0)
                     : static_cast<double>(streamed_tokens(r)) / r.events;
-        long long offset_us = 0;
+        const bool listed = d.gap_offsets[i] != not_listed;
+        long long offset_ns = 0;
         long long arrived = !decodes && inside(r.first_token_ns);
-        if (d.gap_offsets[i] == not_listed)  // all of them, or none
+        if (!listed && !spans(r, from) && !spans(r, to))  // all or none
             arrived = inside(r.first_token_ns) ? r.events - decodes : 0;
-        else
-            for (std::size_t k = 0; k < gap_count(r); ++k) {
-                offset_us += d.gaps[d.gap_offsets[i] + k];
-                arrived += inside(r.first_token_ns + offset_us * 1000);
+        else  // unlisted events are evenly spread
+            for (std::size_t k = 0, n = gap_count(r); k < n; ++k) {
+                if (listed) offset_ns += d.gaps[d.gap_offsets[i] + k] * 1000ll;
+                else offset_ns = (r.last_token_ns - r.first_token_ns) /
+                                 static_cast<long long>(n) * static_cast<long long>(k + 1);
+                arrived += inside(r.first_token_ns + offset_ns);
             }
         parts.push_back(weight * static_cast<double>(arrived));
     }
@@ -90,7 +84,7 @@ inline double rate_in(metric_id m, const repeat_data& d, const time_interval& wh
     for (const double part : parts) sum += part;
     return sum / seconds;
 }
-/// The same inside the steady window.
+/// The rate inside the steady window.
 inline double window_rate(metric_id m, const repeat_data& d,
                           timing_bound how = timing_bound::measured, const selection& which = {}) {
     return rate_in(m, d, d.window, how, which);

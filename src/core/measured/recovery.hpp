@@ -1,4 +1,4 @@
-// what became of a load while something hurt its server
+// requests during a side task
 #pragma once
 
 #include "api/result.hpp"
@@ -14,12 +14,12 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-inline bool is_hurt(const repeat_facts& d) {
+inline bool is_affected(const repeat_facts& d) {
     return std::any_of(d.beside.begin(), d.beside.end(),
                        [](const side_task_seen& t) { return t.excuses_s > 0; });
 }
-/// Marks the requests that failed while they were excused.
-inline void note_excused(repeat_data& d) {
+/// Marks requests that failed while exempt, or because the client lacked a resource.
+inline void note_exempt(repeat_data& d) {
     const auto is_within = [](const record& r, const side_task_seen& t) {
         const auto ns = static_cast<long long>(t.excuses_s * 1e9);
         return ns > 0 && std::any_of(t.steps.begin(), t.steps.end(), [&](const side_step& s) {
@@ -27,24 +27,26 @@ inline void note_excused(repeat_data& d) {
         });
     };
     for (record& r : d.records)
-        r.excused = has_failed(r) && std::any_of(d.beside.begin(), d.beside.end(),
-                                                 [&](const auto& t) { return is_within(r, t); });
+        r.excused = failed_for_want(r) ||
+                    (has_failed(r) &&
+                     std::any_of(d.beside.begin(), d.beside.end(),
+                                 [&](const auto& t) { return is_within(r, t); }));
 }
 
-/// The objective that is to be kept again, and by what load.
-struct recovery_terms {
+/// The objective that must hold again, and the kind of load.
+struct recovery_parameters {
     double ttft_s = 0, quantile = 0;
     bool is_open_loop = false;
 };
 inline constexpr double recovered_for_s = 5;
-/// Seconds from an event until the requests of 5 s on end, as many as before, kept the objective on
-/// ttft: the first of them did, and of all at least the objective's fraction. Infinite where there
-/// are no such 5 s before the end. An open loop is always as large.
-inline double recovery_of(const repeat_data& d, long long event_ns, const recovery_terms& t) {
+/// Seconds from an event until requests of 5 s, as many as before, meet the objective on ttft: the
+/// first one does, and of all at least its fraction. Infinite without such 5 s before the end. An
+/// open loop always sends as many.
+inline double recovery_of(const repeat_data& d, long long event_ns, const recovery_parameters& t) {
     const auto span_ns = static_cast<long long>(recovered_for_s * 1e9);
-    constexpr double as_many = 0.8;  // of a closed loop
+    constexpr double as_many = 0.8;  // for a closed loop
     std::vector<long long> at;
-    std::vector<std::size_t> bad = {0};  // before each of them
+    std::vector<std::size_t> bad = {0};  // before each request
     double before = 0;
     for (const record& r : d.records) {
         if (!is_measured(r) || has_left(r)) continue;
@@ -70,13 +72,13 @@ inline double recovery_of(const repeat_data& d, long long event_ns, const recove
     }
     return infinity;
 }
-/// That of the task which a statistic names, or of the only one.
+/// The recovery of the named task, or of the only one.
 inline double recovery_value(const std::string& task, const repeat_facts& d) {
     for (const side_task_seen& t : d.beside)
         if (task.empty() || t.name == task) return t.recovery_s;
     return not_a_number;
 }
-inline std::size_t excused_requests(const repeat_data& d) {
+inline std::size_t exempt_requests(const repeat_data& d) {
     std::size_t n = 0;
     for (const record& r : d.records) n += is_measured(r) && r.excused;
     return n;

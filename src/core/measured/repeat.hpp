@@ -1,4 +1,4 @@
-// what one repeat measured
+// the measurements of one repeat
 #pragma once
 
 #include "api/result.hpp"
@@ -6,7 +6,6 @@
 #include "core/base/text.hpp"
 #include "core/base/time_interval.hpp"
 #include "core/answers/timeline.hpp"
-#include "core/measured/client_stalls.hpp"
 #include "core/measured/histograms.hpp"
 #include "core/measured/ranks.hpp"
 #include "core/measured/server_metrics.hpp"
@@ -31,108 +30,125 @@ inline void add_handshakes(handshakes_t& to, const handshakes_t& more) {
     to.max = std::max(to.max, more.max);
 }
 
+/// Whether at most one read in a hundred lacks a kernel stamp.
+inline bool is_mostly_stamped(long long stamped_reads, long long reads) {
+    return stamped_reads > 0 && (reads - stamped_reads) * 100 <= reads;
+}
+
+/// The source of arrival times.
+enum class arrival_stamps : unsigned char { read, kernel };
+inline const char* to_string(arrival_stamps s) {
+    return s == arrival_stamps::kernel ? "kernel" : "read";
+}
+
 inline constexpr std::uint64_t not_listed = ~0ull;
 
-/// Why a load was tried: what led to a capacity, what is to show one of its ends, what an objective
-/// asks for, what is held against a baseline.
-enum class probe_of : unsigned char { bracket, refine, low, high, asked, compared };
+/// Why a load was tried: on the way to a capacity, to show one of its ends, for an objective, or
+/// for a baseline.
+enum class probe_of : unsigned char { bracket, refine, low, high, asked };
 inline const char* to_string(probe_of p) {
     switch (p) {
     case probe_of::bracket: return "bracket";
     case probe_of::refine: return "refine";
     case probe_of::low: return "low end";
     case probe_of::high: return "high end";
-    case probe_of::compared: return "compared";
     case probe_of::asked: break;
     }
     return "asked";
 }
 
-/// One time that something else was done to the server under the load.
+/// One step of a side task.
 struct side_step {
     std::string what{};
     long long due_ns = 0, from_ns = 0, to_ns = 0;
-    std::string failed{};  // why, "" where it did not
+    std::string failed{};  // why, "" if it did not fail
 };
-/// All that one task did in a repeat, one after the other.
+/// All steps of one task in a repeat, in order.
 struct side_task_seen {
     std::string name{};
     bool may_fail = false;
-    double excuses_s = 0;  // who fails within so long of a step
-    double recovery_s = not_a_number;  // from its first step, where that was asked for
+    double excuses_s = 0;  // failures so long after a step are exempt
+    double recovery_s = not_a_number;  // from its first step, if asked for
     std::vector<side_step> steps{};
 };
 
 /// Where the candidate's answers differ from the baseline's in a pair.
 struct answer_differences {
     std::vector<double> places{};  // characters before each first difference
-    double tokens = 0;             // before those, and of the answers that do not differ
-    long long without_place = 0;   // answers that differ, whose texts were too many to keep
+    double tokens = 0;             // before differences, and of equal answers
+    long long without_place = 0;   // differing answers whose texts were not kept
     void add(const answer_differences& o) {
         places.insert(places.end(), o.places.begin(), o.places.end());
         tokens += o.tokens;
         without_place += o.without_place;
     }
 };
-inline constexpr std::size_t most_shown_bytes = 2000;
-/// What the answer to a request said; where it differs from the baseline's, also what that said,
-/// and how many characters are the same before.
+inline constexpr std::size_t max_shown_bytes = 2000;
+/// An answer's text; if it differs from the baseline's, also that text and the characters before.
 struct kept_text {
     std::size_t index = 0;
     std::string said{}, expected{};
     double same_characters = not_a_number;
 };
 
-/// One repeat of one arm as a whole: all that was seen beside its requests.
+/// One repeat of one variant, without its requests.
 struct repeat_facts {
-    run_arm arm = run_arm::candidate;
+    run_arm variant = run_arm::candidate;
     int index = 0;
-    double load = 0;  // of a probe: requests/s, or users; 0: there is one load for all repeats
+    double load = 0;  // of a probe: requests/s or users; 0: not a search
     probe_of part = probe_of::asked;  // of a probe
-    std::string disturbed{};  // why a probe is no evidence: the client had too great a part in it
+    std::string disturbed{};  // why a probe does not count: the client affected it
     std::vector<std::string> labels{};  // of the parts of the workload
-    std::vector<side_task_seen> beside{};  // the load
-    time_interval window{};  // the steady part; nothing has a rate where it is empty
+    std::vector<side_task_seen> beside{};
+    time_interval window{};  // the steady part; without it there are no rates
     double startup_s = not_a_number, first_answer_s = not_a_number;
     long long short_outputs = 0;  // completed requests with fewer tokens than forced
-    long long long_outputs = 0;   // and with more
-    long long resends = 0;        // of requests whose kept connection was closed without an answer
-    long long hang_ups = 0;  // connections that the server closed right after their first answer
-    bool used_once = false;  // it did so again and again: none was used twice from then on
-    // Prompt tokens of the completed requests that tell how many were cached, as far as the
-    // workload lets others have sent them before; -1 where no request tells.
+    long long long_outputs = 0;   // with more
+    long long resends = 0;        // of requests whose kept connection closed without an answer
+    long long idle_resends = 0;   // of these, on connections idle for over a second
+    long long connection_resets =
+        0;                   // connections closed by the server after one answer
+    bool used_once = false;  // so no connection was reused any more
+    // Prompt tokens of completed requests with reported cache hits, as far as the workload repeats
+    // them; -1: none reported.
     long long shared_tokens = -1;
     double asked_rate = 0, achieved_rate = 0;
     long long connections_opened = 0, content_events = 0, coalesced_events = 0;
     double cpu_utilization = 0;
-    std::string target_gone{};  // why, where the server went away
+    std::string target_gone{};  // why the server went away
     bool interrupted = false;
-    bool cut_short = false;     // by the time budget; then it is no evidence
-    bool gaps_counted = false;  // there were too many gaps to keep each one
+    bool cut_short = false;     // by the time budget, so it does not count
+    bool gaps_counted = false;  // as histograms, because there were too many
     std::vector<double> thread_cpu_utilization{};
     double loop_lag_p99 = 0, loop_lag_max = 0, stamp_lag_p99 = 0, stamp_lag_max = 0;  // seconds
     handshakes_t handshakes_full{}, handshakes_resumed{};
-    client_stalls stalls{};   // of all threads
-    server_metrics server{};  // what the server reported meanwhile
-    std::vector<rank_part> ranks{};  // of a load that several programs sent
-    double usd_per_hour = 0;  // of its server, 0: nobody says
-    bool plays_out = false;   // sessions that were under way at its end were played to theirs
-    warmup_seen warmup{};     // where it was to end when the server is stable
-    answer_differences differences{};  // of a candidate's answers, where they are compared
+    long long reads = 0, stamped_reads = 0;  // of client sockets; those with kernel stamps
+    long long unknown_gaps = 0;  // of completed measured requests read late
+    // Without kernel stamps: the fraction of time that the worst thread lost, and the requests
+    // during losses of over 20 ms.
+    double lost_fraction = 0;
+    long long disturbed_requests = 0;
+    server_metrics server{};  // during the repeat
+    std::vector<rank_part> ranks{};  // where several programs sent the load
+    double usd_per_hour = 0;  // of the server, 0: unknown
+    bool plays_out = false;   // unfinished sessions were played to their ends
+    warmup_seen warmup{};     // if it ends when the server is stable
+    answer_differences differences{};  // of compared answers of a candidate
 };
 
-/// The same with its requests. Nothing is judged yet.
+/// A repeat with its requests, before any verdict.
 struct repeat_data : repeat_facts {
-    std::vector<record> records{};              // in the order of their planned sends
+    std::vector<record> records{};              // in order of planned sends
     gap_list gaps{};                            // of all records, unless counted
     std::vector<std::uint64_t> gap_offsets{};   // of each record into gaps, or `not_listed`
-    gap_counts pooled_gaps{};                   // if counted: of the completed measured requests
-    std::vector<std::uint32_t> longest_gaps{};  // if counted: of each record, microseconds
-    client_stalls bunched{};    // when the server had what the client had missed to send
-    lag_counts loop_lag{};   // how late a client thread came to what it does every 20 ms
-    lag_counts stamp_lag{};  // of each read: from the wake-up that told of its bytes to its stamp
-    std::vector<kept_text> texts{};  // whole, until they are held against the other arm's
-    std::vector<kept_text> shown{};  // excerpts, masked, of those that reports may show
+    gap_counts pooled_gaps{};                   // if counted: completed measured requests
+    std::vector<std::uint32_t> longest_gaps{};  // if counted: per record, microseconds
+    long long latest_send_ns = 0;  // its delay, if many were late
+    double late_part = 0;          // the client's delay, as a fraction of request times
+    lag_counts loop_lag{};   // delay of the client's threads, sampled every 20 ms
+    lag_counts stamp_lag{};  // of each read: from wake-up to stamp
+    std::vector<kept_text> texts{};  // whole, until compared with the other variant
+    std::vector<kept_text> shown{};  // masked excerpts that reports may show
 };
 
 inline std::size_t gap_count(const record& r) {
@@ -140,13 +156,13 @@ inline std::size_t gap_count(const record& r) {
 }
 
 inline bool is_measured(const record& r) { return r.phase == run_phase::measure; }
-/// Who left is nobody whom the server failed, and nobody whose answer says how fast it is.
+/// A cancelled request neither failed nor measures the server.
 inline bool has_left(const record& r) { return r.status == request_status::left; }
 inline bool has_failed(const record& r) {
     return r.status != request_status::ok && !has_left(r);
 }
 
-/// Which requests of a repeat a statistic is of.
+/// Selects the requests of a statistic.
 class selects {
 public:
     selects(const selection& s, const repeat_facts& d)
@@ -160,7 +176,7 @@ public:
     selects(const statistic_data& what, const repeat_facts& d) : selects(what.which, d) {
         with_left_ = what.metric == metric_id::error_rate;
     }
-    /// Warming up too.
+    /// Includes the warm-up.
     bool has(const record& r) const {
         return r.turn >= first_turn_ && (last_turn_ == 0 || r.turn < last_turn_) &&
                (depth_ == -1 || r.depth == depth_) && (!by_label_ || r.part == part_) &&
@@ -174,7 +190,7 @@ public:
     }
 
 private:
-    /// A task's steps follow each other: if any, the last one begun before the end is in it.
+    /// Steps of a task follow each other, so only the last one begun before the end can match.
     bool is_during(const record& r) const {
         const auto after = std::partition_point(
             steps_.begin(), steps_.end(),
@@ -189,11 +205,17 @@ private:
 
 inline bool is_pooled(const record& r) { return is_measured(r) && r.status == request_status::ok; }
 
+inline void note_unknown_gaps(repeat_data& d) {
+    d.unknown_gaps = 0;
+    for (const record& r : d.records)
+        if (is_pooled(r)) d.unknown_gaps += r.unknown_gaps;
+}
+
 inline long long selected_requests(const statistic_data& what, const repeat_data& d) {
     return std::count_if(d.records.begin(), d.records.end(), selects(what, d));
 }
 
-/// How many gaps there are of completed measured requests.
+/// The number of gaps of completed measured requests.
 inline std::uint64_t pooled_gap_count(const repeat_data& d, const selection& which = {}) {
     if (d.gaps_counted) return d.pooled_gaps.size();
     const selects selected(which, d);
@@ -203,14 +225,14 @@ inline std::uint64_t pooled_gap_count(const repeat_data& d, const selection& whi
     return n;
 }
 
-/// How the error of a request begins that the client itself had no means for.
+/// The prefix of errors where the client lacked a resource.
 inline constexpr std::string_view client_lacks = "client: ";
 inline bool failed_for_want(const record& r) {
     return r.status == request_status::connect &&
            std::string_view(r.error.c_str()).substr(0, client_lacks.size()) == client_lacks;
 }
 
-/// A request with content before this time and from then on.
+/// Whether a request has content before this time and from then on.
 inline bool spans(const record& r, long long time_ns) {
     return r.first_token_ns < time_ns && time_ns <= r.last_token_ns;
 }

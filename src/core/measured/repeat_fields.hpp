@@ -7,7 +7,6 @@
 #include "core/base/time_interval.hpp"
 #include "core/server_metrics/page_readings.hpp"
 #include "core/server_metrics/server_names.hpp"
-#include "core/measured/client_stalls.hpp"
 #include "core/measured/histograms.hpp"
 #include "core/measured/ranks.hpp"
 #include "core/measured/repeat.hpp"
@@ -17,6 +16,7 @@
 #include <cfloat>  // DBL_MAX
 #include <cmath>  // isnan
 #include <cstddef>  // size_t
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,11 +24,11 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-inline constexpr double most_ranks = 100000;
-inline constexpr double most_cost = 1e6;  // USD an hour
-inline constexpr double most_missed = 1e6;  // readings of a repeat
+inline constexpr double max_ranks = 100000;
+inline constexpr double max_cost = 1e6;  // USD an hour
+inline constexpr double max_missed = 1e6;  // readings of a repeat
 
-/// Nothing without TLS.
+/// Absent without TLS.
 inline void handshake_fields(field_visitor& v, handshakes_t& full, handshakes_t& resumed) {
     const bool has_any = full.count + resumed.count != 0;
     const auto fields_of_kind = [&](const field& f, handshakes_t& h) {
@@ -43,7 +43,7 @@ inline void handshake_fields(field_visitor& v, handshakes_t& full, handshakes_t&
                    resumed);
 }
 
-/// Of a repeat, or of the client over all of them.
+/// For a repeat, or for the client over all of them.
 template <class Conduct>
 void lag_fields(field_visitor& v, Conduct& c, presence is_there = presence::always) {
     v.seconds({"loop_lag_p99", "", is_there}, c.loop_lag_p99);
@@ -52,25 +52,22 @@ void lag_fields(field_visitor& v, Conduct& c, presence is_there = presence::alwa
     v.seconds({"stamp_lag_max", "", is_there}, c.stamp_lag_max);
 }
 
-/// On one line: they are for programs.
-inline void stall_fields(field_visitor& v, client_stalls& all, long long window_from_ns) {
-    std::vector<long long> numbers;
-    for (const client_stall& s : all)
-        for (const long long n : {s.from_ns, s.to_ns, s.most_delay_ns, s.lost_ns})
-            numbers.push_back(n);
-    v.times_after({"stalls", "when the client did not run, four numbers each: from and to, in ns "
-                            "after window_from_ns, by how much a stamp in it is late at most, how "
-                            "much of it was lost at most"},
-                  numbers, window_from_ns, {4, 2});
-    if (!v.assigns()) return;
-    all.clear();
-    for (std::size_t i = 0; i + 3 < numbers.size(); i += 4)
-        all.push_back({numbers[i], numbers[i + 1], numbers[i + 2], numbers[i + 3]});
+inline void stamp_fields(field_visitor& v, repeat_facts& d) {
+    v.whole({"reads", "of the client's sockets", at_times}, d.reads);
+    v.whole({"stamped_reads", "of them, those whose time of arrival the kernel told", at_times},
+            d.stamped_reads);
+    arrival_stamps stamps =
+        is_mostly_stamped(d.stamped_reads, d.reads) ? arrival_stamps::kernel : arrival_stamps::read;
+    v.choice({"stamps", "whose times of arrival records have: the kernel's, or those of reads",
+              at_times},
+             stamps, arrival_stamps::kernel);
+    v.whole({"unknown_gaps", "of completed measured requests, between events that a late client "
+                             "read together", at_times}, d.unknown_gaps);
 }
 
 inline void fields_of(field_visitor& v, rank_part& r, long long window_from_ns) {
-    v.whole({"index"}, r.index, {0, most_ranks});
-    v.whole({"count"}, r.count, {1, most_ranks});
+    v.whole({"index"}, r.index, {0, max_ranks});
+    v.whole({"count"}, r.count, {1, max_ranks});
     v.quoted({"host"}, r.host, false);
     v.time_after({"start_ns", "after window_from_ns"}, r.start_ns, window_from_ns);
     v.number({"off_s", "how much later than the common start it began"}, r.off_s,
@@ -80,10 +77,10 @@ inline void fields_of(field_visitor& v, rank_part& r, long long window_from_ns) 
     v.number({"server_clock_low_s", "its machine's clock is ahead of the server's by this at "
                                     "least, by the Date of answers before and after the load; "
                                     "null: unknown", at_times},
-             r.lead.low_s, {-most_count, most_count, -infinity});
+             r.lead.low_s, {-max_count, max_count, -infinity});
     v.number({"server_clock_high_s", "and by this at most", at_times}, r.lead.high_s,
-             {-most_count, most_count, infinity});
-    v.number({"cpu_utilization", "of its busiest thread"}, r.cpu_utilization, {0, most_ranks});
+             {-max_count, max_count, infinity});
+    v.number({"cpu_utilization", "of its busiest thread"}, r.cpu_utilization, {0, max_ranks});
     v.number({"memory_bytes", "the most that its process has had"}, r.memory_bytes);
     v.seconds({"lateness_p99"}, r.lateness_p99);
     v.whole({"requests"}, r.requests);
@@ -110,7 +107,7 @@ inline void fields_of(field_visitor& v, side_task_seen& t, long long window_from
     });
 }
 
-/// A number of each reading, on one line. What is not as long as they are is not of them.
+/// One number per reading, on one line. A list of another length is ignored.
 template <class Of>
 void reading_fields(field_visitor& v, const field& f, std::vector<page_reading>& readings,
                     Of&& of) {
@@ -120,7 +117,7 @@ void reading_fields(field_visitor& v, const field& f, std::vector<page_reading>&
     if (!v.assigns() || numbers.size() != readings.size()) return;
     for (std::size_t i = 0; i < numbers.size(); ++i) of(readings[i]) = numbers[i];
 }
-/// Those quantities alone that a reading has.
+/// Only quantities with values.
 inline void quantity_fields(field_visitor& v, const field& f, std::vector<page_reading>& readings,
                             quantity_values page_reading::*values) {
     if (!v.begin(f)) return;
@@ -131,6 +128,27 @@ inline void quantity_fields(field_visitor& v, const field& f, std::vector<page_r
                            [&](page_reading& r) -> double& { return (r.*values)[q]; });
     }
     v.end();
+}
+
+inline void joules_fields(field_visitor& v, std::vector<page_reading>& readings) {
+    std::set<std::string> cards;
+    for (const page_reading& r : readings)
+        for (const auto& [name, joules] : r.joules) cards.insert(name);
+    if (v.begin({"joules", "of each accelerator's counter of energy, in the same way", at_times},
+                !cards.empty())) {
+        for (const std::string& name : v.names({cards.begin(), cards.end()})) {
+            std::vector<double> joules;
+            for (page_reading& r : readings) {
+                const auto at = r.joules.find(name);
+                joules.push_back(at == r.joules.end() ? not_a_number : at->second);
+            }
+            v.numbers({name.c_str(), "", at_times}, joules,
+                      {-DBL_MAX, DBL_MAX, not_a_number, true}, layout::one_line);
+            for (std::size_t i = 0; v.assigns() && i < joules.size() && i < readings.size(); ++i)
+                if (!std::isnan(joules[i])) readings[i].joules[name] = joules[i];
+        }
+        v.end();
+    }
 }
 
 inline void fields_of(field_visitor& v, cross_check& c) {
@@ -146,12 +164,12 @@ inline void fields_of(field_visitor& v, server_metrics& w, cross_check& checked,
                       long long window_from_ns) {
     v.text({"of", "whose page it is, empty where nobody knows that"}, w.of);
     std::size_t missed = w.missed_ns.size();
-    v.whole({"missed", "readings that failed"}, missed, {0, most_missed});
+    v.whole({"missed", "readings that failed"}, missed, {0, max_missed});
     v.text({"problem", "why the last one of these did"}, w.problem);
     v.flag({"has_both_ends", "read before all requests and after them"}, w.has_both_ends);
     v.number({"from_unix_s", "when it was read first, in seconds since 1970 by the server's clock",
               at_times},
-             w.from_s, {-most_count, most_count});
+             w.from_s, {-max_count, max_count});
     v.flag({"several_processes", "several processes answer at its address, in turns", at_times},
            w.is_of_several);
     if (v.begin({"cross_check", "what we did in the repeat, and what the server says that it did",
@@ -162,7 +180,7 @@ inline void fields_of(field_visitor& v, server_metrics& w, cross_check& checked,
     }
     v.times_after({"missed_at_ns", "when they did, in ns after window_from_ns", at_times},
                   w.missed_ns, window_from_ns);
-    // Older files tell how many there were: they may all have been in the window.
+    // Older files have only the number, so all may be in the window.
     if (!v.has("missed_at_ns", true)) w.missed_ns.assign(missed, window_from_ns);
 
     std::vector<long long> at_ns;
@@ -177,6 +195,7 @@ inline void fields_of(field_visitor& v, server_metrics& w, cross_check& checked,
                     w.readings, &page_reading::values);
     quantity_fields(v, {"counts", "of a histogram, how often something was observed"}, w.readings,
                     &page_reading::counts);
+    joules_fields(v, w.readings);
     if (!v.begin({"named", "of each series that an objective names, in the same way"})) return;
     const std::vector<std::string> names = v.names(w.selectors);
     if (v.assigns()) w.selectors = names;
@@ -189,7 +208,7 @@ inline void fields_of(field_visitor& v, server_metrics& w, cross_check& checked,
     v.end();
 }
 
-/// A number under its name, such as a statistic of a repeat.
+/// A number with a name, such as a statistic of a repeat.
 struct named_number {
     std::string name{};
     double value = not_a_number;
@@ -214,24 +233,39 @@ inline void fields_of(field_visitor& v, answer_differences& differ) {
                   at_times}, any))
         return;
     v.numbers({"places", "characters before each first difference"}, differ.places,
-              {0, most_text_bytes}, layout::one_line);
+              {0, max_text_bytes}, layout::one_line);
     v.number({"tokens", "before those, and of the answers that do not differ"}, differ.tokens);
     v.whole({"without_place", "answers that differ, whose texts were too many to keep"},
             differ.without_place);
     v.end();
 }
 
-/// A repeat of one arm as result.json has it, without its requests: what was seen of it, how its
-/// counts compare with the server's, and its statistics. Its times are those of the clock.
+/// The connections of a repeat.
+inline void way_fields(field_visitor& v, repeat_facts& d) {
+    v.whole({"resends", "of requests whose kept connection was closed without an answer"},
+            d.resends);
+    if (v.has("idle_resends", d.idle_resends != 0))
+        v.whole({"idle_resends", "of these, on connections that had been idle for a second",
+                 at_times},
+                d.idle_resends);
+    v.whole({"hang_ups", "connections that the server closed right after their first answer "
+                         "without saying so"},
+            d.connection_resets);
+    v.flag({"used_once", "whether it did so again and again, so that connections were used once "
+                         "from then on"},
+           d.used_once);
+}
+/// A repeat of one variant in result.json, without its requests: facts, the cross-check and
+/// statistics. Times are of the clock.
 inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
                       std::vector<named_number>& statistics) {
     v.whole({"index"}, d.index, {0, most_of_few});
     if (v.has("load", d.load > 0)) {
         v.number({"load", "of a probe: requests/s, or users of a closed loop", at_times}, d.load,
-                 {1e-9, most_rate});
+                 {1e-9, max_rate});
         v.choice({"part", "of a probe: why this load was tried; the first two only led to the "
                           "others", at_times},
-                 d.part, probe_of::compared);
+                 d.part, probe_of::asked);
         v.text({"disturbed", "of a probe: why it shows nothing, through the client", at_times},
                d.disturbed);
     }
@@ -255,7 +289,11 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
     v.whole({"content_events"}, d.content_events);
     v.whole({"coalesced_events", "read together with an earlier one"}, d.coalesced_events);
     v.number({"cpu_utilization"}, d.cpu_utilization, {0, most_of_few});
-    stall_fields(v, d.stalls, from_ns);
+    stamp_fields(v, d);
+    v.number({"lost_fraction", "of its time, what the client lost where it stamps what it reads "
+                               "itself", at_times}, d.lost_fraction, {0, most_of_few, 0});
+    v.whole({"disturbed_requests", "in whose time it lost over 20 ms", at_times},
+            d.disturbed_requests);
     v.seconds({"startup_s"}, d.startup_s);
     if (v.has("first_answer_s", !std::isnan(d.first_answer_s)))
         v.seconds({"first_answer_s", "of the cold server", at_times}, d.first_answer_s);
@@ -264,26 +302,19 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
     v.whole({"short_outputs", "completed requests with fewer tokens than forced"},
             d.short_outputs);
     v.whole({"long_outputs", "and with more"}, d.long_outputs);
-    v.whole({"resends", "of requests whose kept connection was closed without an answer"},
-            d.resends);
-    v.whole({"hang_ups", "connections that the server closed right after their first answer "
-                         "without saying so"},
-            d.hang_ups);
-    v.flag({"used_once", "whether it did so again and again, so that connections were used once "
-                         "from then on"},
-           d.used_once);
+    way_fields(v, d);
     v.whole({"shared_tokens", "prompt tokens that the workload lets a prefix cache have, of "
                               "requests that report how many were cached; -1 where none does"},
-            d.shared_tokens, {-1, most_count});
+            d.shared_tokens, {-1, max_count});
     if (v.has("usd_per_hour", d.usd_per_hour > 0))
-        v.number({"usd_per_hour", "of its server", at_times}, d.usd_per_hour, {0, most_cost, 0});
+        v.number({"usd_per_hour", "of its server", at_times}, d.usd_per_hour, {0, max_cost, 0});
     if (v.has("plays_out", d.plays_out))
         v.flag({"plays_out", "whether sessions under way at its end were played to theirs, as an "
                              "objective on session_time asks for", at_times},
                d.plays_out);
     v.flag({"gaps_counted", "there were too many gaps between events to keep each one"},
            d.gaps_counted);
-    double error = d.gaps_counted ? gap_counts::relative_error : 0;  // which nobody reads
+    double error = d.gaps_counted ? gap_counts::relative_error : 0;  // not read back
     v.number({"itl_relative_error", "of itl percentiles at most, 0 where every gap was kept"},
              error, {0, 1, 0});
     if (v.begin({"server", "what the server reported in a repeat, on its page of metrics and "
@@ -304,7 +335,7 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
                  any_number);
 }
 
-/// Moves all times of a repeat by so much: from its own clock to that of another.
+/// Moves all times of a repeat to another clock.
 inline void move_clock(repeat_facts& d, long long by_ns) {
     clock_mover mover(by_ns);
     cross_check checked;

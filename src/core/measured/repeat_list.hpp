@@ -1,4 +1,4 @@
-// repeats that are shared
+// shared repeats
 #pragma once
 
 #include "core/measured/repeat.hpp"
@@ -14,8 +14,8 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Repeats in their order. None changes once it is in a list, so that copies and parts of a list
-/// share them, in other threads too.
+/// Repeats in order. They are constant once listed, so that copies and parts of a list share them
+/// across threads.
 class repeat_list {
 public:
     using shared_repeat = std::shared_ptr<const repeat_data>;
@@ -54,9 +54,8 @@ public:
     iterator begin() const { return iterator(all_.data()); }
     iterator end() const { return iterator(all_.data() + all_.size()); }
 
-    /// For another list that has it, too.
     const shared_repeat& shared(std::size_t i) const { return all_[i]; }
-    /// Those that `f` is true of.
+    /// Returns the repeats that satisfy `f`.
     template <class F>
     repeat_list those(F&& f) const {
         repeat_list part;
@@ -76,7 +75,7 @@ public:
         all_.pop_back();
         all_.insert(all_.begin() + static_cast<std::ptrdiff_t>(i), std::move(last));
     }
-    /// Another in the place of one: the same, as `f` changes it.
+    /// Replaces a repeat by a copy that `f` has changed.
     template <class F>
     void change(std::size_t i, F&& f) {
         repeat_data d = *all_[i];

@@ -19,7 +19,7 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Counts the gaps of one request where they belong to the pool. Returns the longest one.
+/// Adds a request's gaps to the pool if they belong there. Returns the longest one.
 inline std::uint32_t count_gaps(const record& r, const gap_list& gaps, std::uint64_t at,
                                 gap_counts& pool) {
     std::uint32_t longest = 0;
@@ -30,7 +30,7 @@ inline std::uint32_t count_gaps(const record& r, const gap_list& gaps, std::uint
     return longest;
 }
 
-/// The place of a request in its trace.
+/// Returns the index of a request in its trace.
 inline std::size_t index_of(const record& r, std::size_t otherwise) {
     return place_of(r.id.c_str()).value_or(otherwise);
 }
@@ -40,26 +40,25 @@ struct finished_request {
     record what{};
     std::uint64_t gaps_at = not_listed;
     bool counted = false;
-    std::uint32_t longest_gap_us = 0;  // once counted
+    std::uint32_t longest_gap_us = 0;  // set by counting
 };
 
-/// The finished requests of a load and their gaps. Where those become too many, they are counted
-/// instead, oldest first: of a request there remains how many of its events came inside the window,
-/// which its first and last one tell, unless the window begins or ends between them. The gaps of
-/// those few stay listed.
+/// The finished requests of a load and their gaps. Too many gaps become a histogram, oldest first.
+/// The first and last event of a request then tell how many are inside the window, unless an edge
+/// of the window lies between them: those gaps stay listed.
 class request_log {
 public:
     void add(std::size_t index, record&& r, const gap_list& gaps) {
         requests_.push_back({index, std::move(r), gaps_.append(gaps)});
     }
-    /// Counts at most so many gaps, of requests that ended before a time; returns how many it were.
-    /// `edges`: where the window begins or ends or may do so, as far as known; one that is yet to
-    /// come lies after that time.
+    /// Counts at most so many gaps, of requests that ended before a time. Returns how many.
+    /// `edges`: where the window begins or ends or may do so, as far as known; future ones are
+    /// after that time.
     std::uint64_t count(std::uint64_t most, long long ended_before_ns,
                         const std::array<long long, 3>& edges) {
         std::uint64_t done = 0;
-        for (; looked_at_ < requests_.size(); ++looked_at_) {
-            finished_request& f = requests_[looked_at_];
+        for (; observed_repeats_ < requests_.size(); ++observed_repeats_) {
+            finished_request& f = requests_[observed_repeats_];
             if (f.counted) continue;
             const std::uint64_t n = gap_count(f.what), at = f.gaps_at;
             if (f.what.end_ns >= ended_before_ns || done + n > most) break;
@@ -74,11 +73,11 @@ public:
         }
         return done;
     }
-    /// All there are, the window being known.
+    /// Counts all gaps; the window is known.
     void count_all(const time_interval& window) {
         count(~0ull, 9223372036854775807ll, {window.from_ns(), window.to_ns(), 0});
     }
-    /// All that another one has.
+    /// Takes all requests of another log.
     void take(request_log&& o) {
         const std::uint64_t listed_from = gaps_.take(std::move(o.gaps_));
         const std::uint64_t spanning_from = spanning_.take(std::move(o.spanning_));
@@ -88,11 +87,11 @@ public:
             if (f.gaps_at != not_listed) f.gaps_at += f.counted ? spanning_from : listed_from;
         }
         pooled_.add(o.pooled_);
-        looked_at_ = 0;
+        observed_repeats_ = 0;
     }
     std::deque<finished_request>& requests() { return requests_; }
     const std::deque<finished_request>& requests() const { return requests_; }
-    /// What became these records, which are gone from there: the way back from move_into().
+    /// Rebuilds the log from records and removes them: the reverse of move_into().
     static request_log again(repeat_data& d) {
         request_log log;
         for (std::size_t i = 0; i < d.records.size(); ++i) {
@@ -100,7 +99,7 @@ public:
             log.requests_.push_back({index, std::move(d.records[i]), d.gap_offsets[i],
                                      d.gaps_counted, d.gaps_counted ? d.longest_gaps[i] : 0});
         }
-        // Gaps are given back from the front, so they are counted in the order in which they lie.
+        // Gaps are released from the front, so they are counted in that order.
         std::sort(log.requests_.begin(), log.requests_.end(),
                   [](const auto& a, const auto& b) { return a.gaps_at < b.gaps_at; });
         (d.gaps_counted ? log.spanning_ : log.gaps_) = std::move(d.gaps);
@@ -112,7 +111,7 @@ public:
         d.pooled_gaps = {};
         return log;
     }
-    /// Becomes the records of a repeat, in the order of their planned sends. `counted`: all are.
+    /// Becomes the records of a repeat in order of planned sends. `counted`: all are.
     void move_into(repeat_data& d, bool counted) {
         std::sort(requests_.begin(), requests_.end(),
                   [](const auto& a, const auto& b) { return a.index < b.index; });
@@ -133,7 +132,7 @@ private:
     std::deque<finished_request> requests_{};
     gap_list gaps_{}, spanning_{};
     gap_counts pooled_{};
-    std::size_t looked_at_ = 0;  // requests, from the front
+    std::size_t observed_repeats_ = 0;  // requests, from the front
 };
 
 }  // namespace detail

@@ -1,4 +1,4 @@
-// tokens of an arm's requests
+// tokens of a variant's requests
 #pragma once
 
 #include "api/result.hpp"
@@ -11,13 +11,13 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// On the average of the completed requests; of prompts, of those that tell it.
+/// Means over the completed requests; for prompts, over those that report them.
 struct request_tokens {
     double prompt = not_a_number, output = not_a_number;
 };
-inline request_tokens request_tokens_of(const repeat_list& arm, const selection& which = {}) {
+inline request_tokens request_tokens_of(const repeat_list& variant, const selection& which = {}) {
     double prompts = 0, prompt = 0, outputs = 0, output = 0;
-    for (const repeat_data& d : arm) {
+    for (const repeat_data& d : variant) {
         const selects selected(which, d);
         for (const record& r : d.records) {
             if (!selected.completed(r)) continue;

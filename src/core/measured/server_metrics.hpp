@@ -21,33 +21,33 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// The readings of a server's pages around one repeat: one before its load, one after it, and one a
+/// The readings of a server's pages for one repeat: one before its load, one after it and one per
 /// second in between.
 struct server_metrics {
-    std::string of{};       // whose page it is, "" where nobody knows that
-    bool is_read = false;   // there are pages, be they the server's or an exporter's
+    std::string of{};       // the server's name, "" if unknown
+    bool is_read = false;   // there are pages of the server or an exporter
     std::vector<std::string> selectors{};  // of page_reading::named
     std::vector<page_reading> readings{};
-    std::vector<long long> missed_ns{};  // when readings failed
-    std::string problem{};  // of the last one of these, or why there are no pages
-    bool has_both_ends = false;  // the first reading is before all requests, the last after them
-    double from_s = not_a_number;  // when the first one was, in seconds since 1970, by its server
-    bool is_of_several = false;  // processes: they answered in turns when nothing was asked of them
+    std::vector<long long> missed_ns{};  // times of failed readings
+    std::string problem{};  // of the last failure, or why there are no pages
+    bool has_both_ends = false;  // readings before the first and after the last request
+    double from_s = not_a_number;  // time of the first reading by the server, seconds since 1970
+    bool is_of_several = false;  // several processes answer in turns
 };
 
-/// What we did in a repeat, and what the server says that it did meanwhile; NaN: it does not say.
+/// Our requests and tokens in a repeat, and the server's counts; NaN: not reported.
 struct cross_check {
-    double sent = 0, finished = 0;         // our requests: all, and those that came to their end
-    double prompt_tokens = 0, tokens = 0;  // of these, where all of them tell
-    double prompt_tokens_known = 0;        // of those that tell
+    double sent = 0, finished = 0;         // our requests: all, and finished ones
+    double prompt_tokens = 0, tokens = 0;  // of finished ones, if all report them
+    double prompt_tokens_known = 0;        // of those that report it
     double requests_reported = not_a_number, prompt_tokens_reported = not_a_number,
            tokens_reported = not_a_number;
-    double unfinished_before = 0;  // ours of earlier repeats, which it may have finished since
+    double unfinished_before = 0;  // ours of earlier repeats that it may have finished since
+    double at_once = 0, at_once_reported = not_a_number;  // in flight: maximum, typical value
     bool is_made = false;
 };
 
-/// What a gauge of several series says once one of these has vanished is dropped: it would be of
-/// the others.
+/// Drops values of gauges that lost one of their series, as they cover only the others.
 inline void drop_partial_gauges(std::vector<page_reading>& readings) {
     for (std::size_t q = 0; q < quantity_count; ++q) {
         std::size_t most = 0;
@@ -58,11 +58,15 @@ inline void drop_partial_gauges(std::vector<page_reading>& readings) {
     }
 }
 
-/// From one reading to another that is none before it.
+/// From one reading to a later one.
 struct reading_span {
     const page_reading* from;
     const page_reading* to;
-    double change(server_quantity q) const { return to->value(q) - from->value(q); }
+    /// Of a counter; NaN where it fell.
+    double change(server_quantity q) const {
+        const double by = to->value(q) - from->value(q);
+        return by >= 0 ? by : not_a_number;
+    }
     double change_of_count(server_quantity q) const { return to->count(q) - from->count(q); }
     double seconds() const { return static_cast<double>(to->at_ns - from->at_ns) * 1e-9; }
 };
@@ -70,7 +74,7 @@ inline std::optional<reading_span> whole_span(const server_metrics& w) {
     if (w.readings.size() < 2) return {};
     return reading_span{&w.readings.front(), &w.readings.back()};
 }
-/// The readings nearest to the ends of a window; all of them where those are one and the same.
+/// Returns the readings nearest to the ends of a window, or all if those coincide.
 inline std::optional<reading_span> span_over(const server_metrics& w, const time_interval& when) {
     if (w.readings.size() < 2) return {};
     const auto nearest = [&](long long t) {
@@ -83,7 +87,7 @@ inline std::optional<reading_span> span_over(const server_metrics& w, const time
     return a == b ? *whole_span(w) : reading_span{std::min(a, b), std::max(a, b)};
 }
 
-/// Whether counters of requests are fewer than they were.
+/// Whether counters of requests fell.
 inline bool have_fallen(const page_reading& before, const page_reading& now) {
     const auto fell = [&](server_quantity q) { return now.value(q) < before.value(q); };
     return fell(server_quantity::requests_done) || fell(server_quantity::prompt_tokens) ||
@@ -94,8 +98,8 @@ inline bool may_have_begun_in(const server_metrics& w, double began_s) {
     return !(began_s < w.from_s - 2);
 }
 
-/// What became of the process behind a page, by when its counters began, or by counters that fell.
-/// A restart begins a process; one that was there before is another server behind the address.
+/// The process behind a page, by the start of its counters or by counters that fell. A restart
+/// begins a new process; an older one is another server at the address.
 enum class page_history : unsigned char { one_process, restarted, several_servers };
 inline page_history history_of(const server_metrics& w) {
     std::vector<double> beginnings;
@@ -117,12 +121,12 @@ inline page_history history_of(const server_metrics& w) {
     if (beginnings.size() > 1)
         return is_new ? page_history::restarted : page_history::several_servers;
     if (falls == 0) return page_history::one_process;
-    // One that says when it began and did not begin anew has counters that fall for other reasons.
+    // A process with one start time has counters that fall for other reasons.
     if (beginnings.size() == 1) return page_history::one_process;
     return falls == 1 ? page_history::restarted : page_history::several_servers;
 }
 
-/// The quantity that a metric is of, none where it is of several or of any series.
+/// The quantity of a metric, none for several or for any series.
 inline std::optional<server_quantity> quantity_of(metric_id m) {
     switch (m) {
     case metric_id::queue_time: return server_quantity::queue_time;
@@ -137,7 +141,6 @@ inline std::optional<server_quantity> quantity_of(metric_id m) {
     default: return {};
     }
 }
-/// The series that objectives name, each once.
 inline std::vector<std::string> named_series(const std::vector<slo>& slos) {
     std::vector<std::string> names;
     for (const slo& s : slos) {

@@ -1,4 +1,4 @@
-// metrics that a server reports of itself
+// metrics that a server reports
 #pragma once
 
 #include "api/metrics.hpp"
@@ -16,6 +16,7 @@
 #include <algorithm>  // count_if, find, max_element, min, sort
 #include <cmath>  // isnan
 #include <cstddef>  // size_t
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,7 +25,7 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// A value of one repeat, and how much of it there is in a mean over several.
+/// A value of one repeat and its weight in a mean.
 struct weighed_value {
     double value = not_a_number;
     double weight = 1;
@@ -34,22 +35,21 @@ inline std::optional<reading_span> span_of(const repeat_facts& d) {
     return span_over(d.server, d.window);
 }
 
-/// The part of all readings that lies beyond a percentile of them, on its narrower side.
+/// The fraction of readings beyond a percentile, on its narrower side.
 inline double beyond_of(const statistic_data& what) {
     return what.kind == statistic_kind::percentile ? std::min(what.q, 1 - what.q) : 1;
 }
-/// Gauges are judged on what was read in the steady window, as many times as this at least; of a
-/// percentile three readings lie beyond it.
+/// The least readings of a gauge in the steady window; a percentile needs as many beyond it.
 inline constexpr std::size_t least_readings = 3;
 inline std::size_t least_readings_of(const statistic_data& what) {
     return static_cast<std::size_t>(rounded_up(least_readings / beyond_of(what)));
 }
 
-/// What a gauge said in the steady window, and how often that is not known.
+/// A gauge's values in the steady window, and missing ones.
 struct gauge_readings {
     std::vector<double> values{};
-    std::size_t unreported = 0;  // the page was read, and does not say it
-    std::size_t failed = 0;  // the page was not read
+    std::size_t unreported = 0;  // missing on a page
+    std::size_t failed = 0;  // pages that were not read
     std::size_t unknown() const { return unreported + failed; }
     std::size_t tried() const { return values.size() + unknown(); }
 };
@@ -79,8 +79,8 @@ inline gauge_readings read_in_window(const repeat_facts& d, const statistic_data
     });
 }
 
-/// The mean time of what was finished between two readings: by the count that a histogram has, of
-/// counters by the requests that the server finished, or else by ours.
+/// The mean time of requests finished between two readings. The divisor is a histogram's count,
+/// else the server's finished requests, else ours.
 inline weighed_value mean_time(const repeat_data& d, const reading_span& s, server_quantity q) {
     double n = s.change_of_count(q);
     if (std::isnan(n)) n = s.change(server_quantity::requests_done);
@@ -94,8 +94,7 @@ inline weighed_value mean_time(const repeat_data& d, const reading_span& s, serv
     return {s.change(q) / n, n};
 }
 
-/// Joules between two readings. Where there is no counter of them, the power that was read, between
-/// readings as if it had changed evenly (the trapezoid rule).
+/// Joules between two readings. Without a counter, the power is integrated by the trapezoid rule.
 inline double energy_between(const repeat_facts& d, const reading_span& s) {
     if (const double j = s.change(server_quantity::energy); !std::isnan(j)) return j;
     double sum = 0;
@@ -104,26 +103,57 @@ inline double energy_between(const repeat_facts& d, const reading_span& s) {
                static_cast<double>(r[1].at_ns - r[0].at_ns) * 1e-9;
     return d.server.readings.empty() ? not_a_number : sum;
 }
+/// Counts new values of an exporter in a span; some measure only every half minute.
+template <class Of>
+std::size_t new_values(const reading_span& s, const Of& of) {
+    std::size_t n = 0;
+    for (const page_reading* r = s.from; r != s.to; ++r) n += of(r[1]) != of(r[0]);
+    return n;
+}
+/// Why the energy of a span is unknown, "" where it is known. Each accelerator is checked, since a
+/// counter that stops, restarts or vanishes still leaves a sum.
+inline std::string why_no_energy(const repeat_facts& d, const reading_span& s) {
+    std::map<std::string, std::size_t> reported;  // number of readings
+    for (const page_reading* r = s.from; r <= s.to; ++r)
+        for (const auto& [name, joules] : r->joules) ++reported[name];
+    const auto readings = static_cast<std::size_t>(s.to - s.from) + 1;
+    const auto too_few = [&](const std::string& of, std::size_t n) {
+        return n >= least_readings
+                   ? ""
+                   : "the exporter reported " + printed("%zu new values of ", n) + of +
+                         printed(" in %.0f s, %zu are needed: have it measure every second "
+                                 "(dcgm-exporter -c 1000)", s.seconds(), least_readings);
+    };
+    for (const auto& [name, n] : reported) {
+        const std::string counter = "the energy counter of " + name;
+        if (n < readings)
+            return counter + printed(" is in %zu of %zu readings: ", n, readings) +
+                   "what it was without it nobody knows";
+        const auto of = [&, &card = name](const page_reading& r) { return r.joules.at(card); };
+        for (const page_reading* r = s.from; r != s.to; ++r)
+            if (of(r[1]) < of(r[0]))
+                return counter + printed(" fell from %.6g J to %.6g J: it began anew", of(r[0]),
+                                         of(r[1]));
+        const std::string of_one = reported.size() > 1 ? "the energy of " + name : "its energy";
+        if (std::string why = too_few(of_one, new_values(s, of)); !why.empty()) return why;
+    }
+    if (!reported.empty()) return {};
+    if (std::isnan(energy_between(d, s)))
+        return "no metrics page reports the energy or the power of its accelerators";
+    const auto q = std::isnan(s.change(server_quantity::energy)) ? server_quantity::power
+                                                                  : server_quantity::energy;
+    return too_few("its energy", new_values(s, [&](const page_reading& r) { return r.value(q); }));
+}
 inline weighed_value energy_per_token_of(const repeat_data& d, const reading_span& s) {
+    if (!why_no_energy(d, s).empty()) return {};  // cheaper than every gap
     const double joules = energy_between(d, s);
-    if (std::isnan(joules)) return {};  // before every gap is looked at
     const double tokens =
         rate_in(metric_id::output_throughput, d,
                 time_interval::between(s.from->at_ns, s.to->at_ns)) * s.seconds();
     return tokens > 0 ? weighed_value{joules / tokens, tokens} : weighed_value{};
 }
-/// How often an exporter reported something new of energy or power in a span: some measure every
-/// half minute only.
-inline std::size_t new_values(const reading_span& s) {
-    const auto q = !std::isnan(s.change(server_quantity::energy))
-                       ? server_quantity::energy
-                       : server_quantity::power;
-    std::size_t n = 0;
-    for (const page_reading* r = s.from; r != s.to; ++r) n += r[1].value(q) != r[0].value(q);
-    return n;
-}
 
-/// The value of a metric of the server in one repeat, SI; NaN where its pages do not say.
+/// A server metric in one repeat in SI units, NaN if not on its pages.
 inline weighed_value value_by_server(const statistic_data& what, const repeat_data& d) {
     if (is_of_gauge(what.metric)) {
         std::vector<double> read = read_in_window(d, what).values;
@@ -143,8 +173,8 @@ inline weighed_value value_by_server(const statistic_data& what, const repeat_da
     case metric_id::preemptions: return {s->change(server_quantity::preemptions), 1};
     case metric_id::prefix_cache_hits: {
         const double asked = s->change(server_quantity::prefix_queries);
-        return asked > 0 ? weighed_value{s->change(server_quantity::prefix_hits) / asked, asked}
-                         : weighed_value{};
+        const double hits = s->change(server_quantity::prefix_hits);
+        return asked > 0 && !(hits > asked) ? weighed_value{hits / asked, asked} : weighed_value{};
     }
     case metric_id::acceptance_length: {
         const double drafts = s->change(server_quantity::drafts);
@@ -159,15 +189,13 @@ inline weighed_value value_by_server(const statistic_data& what, const repeat_da
     return q ? mean_time(d, *s, *q) : weighed_value{};
 }
 
-/// Of all repeats together: the largest of what is a largest value or a count, which no repeat may
-/// hide, and the mean of the others.
+/// Over all repeats: the maximum for maxima and counts, which no repeat may hide, else the mean.
 inline bool is_largest_of_repeats(const statistic_data& what) {
     return what.kind == statistic_kind::max || what.metric == metric_id::preemptions;
 }
 
-/// That a gauge was not always read in the steady window, "" where it was. What it was then decides
-/// whether its largest value is within a limit: a server that is too busy to answer is busiest when
-/// it does not.
+/// Tells that a gauge was not always read in the steady window, "" where it was. Missing readings
+/// matter for its maximum: a server is busiest when it is too busy to answer.
 inline std::string what_is_unknown(const statistic_data& what, const repeat_data& d) {
     if (!is_of_gauge(what.metric)) return {};
     const gauge_readings g = read_in_window(d, what);
@@ -183,7 +211,7 @@ inline std::string what_is_unknown(const statistic_data& what, const repeat_data
            ", and what it was then nobody knows";
 }
 
-/// Why there is no such value of a repeat, or none that can be judged; "" where there is.
+/// Why a repeat has no such value, or none to judge; "" where it has one.
 inline std::string why_no_server_value(const statistic_data& what, const repeat_data& d) {
     const server_metrics& w = d.server;
     const std::string said = w.problem.empty() ? "" : " (" + w.problem + ")";
@@ -194,7 +222,7 @@ inline std::string why_no_server_value(const statistic_data& what, const repeat_
         const gauge_readings g = read_in_window(d, what);
         const std::size_t n = g.values.size();
         const std::size_t needed = least_readings_of(what);
-        // Of a percentile a tenth of what lies beyond it, of a mean a tenth of all may be unknown.
+        // Up to a tenth of a percentile's tail, or of all for a mean, may be unknown.
         const bool is_too_much = static_cast<double>(10 * g.unknown()) >
                                  beyond_of(what) * static_cast<double>(g.tried());
         if (g.unknown() > 0 &&
@@ -208,20 +236,24 @@ inline std::string why_no_server_value(const statistic_data& what, const repeat_
     }
     const auto s = span_of(d);
     if (!s) return "its page was read once, which makes no span" + said;
-    if (what.metric == metric_id::energy_per_token) {
-        const double joules = energy_between(d, *s);
-        if (std::isnan(joules))
-            return "no metrics page reports the energy or the power of its accelerators";
-        if (new_values(*s) < least_readings)
-            return printed("the exporter reported %zu new values of its energy in %.0f s, %zu are "
-                           "needed: have it measure every second (dcgm-exporter -c 1000)",
-                           new_values(*s), s->seconds(), least_readings);
-    }
-    if (const auto q = quantity_of(what.metric))
-        if (const double change = s->change(*q); std::isnan(change))
+    if (what.metric == metric_id::energy_per_token)
+        if (std::string why = why_no_energy(d, *s); !why.empty()) return why;
+    if (const auto q = quantity_of(what.metric)) {
+        if (std::isnan(s->from->value(*q)) || std::isnan(s->to->value(*q)))
             return "its page does not report " + std::string(metric_name(what.metric));
+        if (std::isnan(s->change(*q)))
+            return "its counter of " + std::string(metric_name(what.metric)) +
+                   printed(" fell from %.6g to %.6g: it began anew, or a part of it is gone",
+                           s->from->value(*q), s->to->value(*q));
+    }
     const double v = value_by_server(what, d).value;
     if (!std::isnan(v)) return {};
+    if (what.metric == metric_id::prefix_cache_hits)
+        if (const double asked = s->change(server_quantity::prefix_queries),
+            hits = s->change(server_quantity::prefix_hits);
+            asked > 0 && hits > asked)
+            return printed("its page counts %.0f tokens found in its prefix cache and %.0f looked "
+                           "for, which cannot be", hits, asked);
     return printed("nothing that %s is of happened between the readings", what.name.c_str());
 }
 

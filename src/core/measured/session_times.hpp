@@ -18,11 +18,11 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// What was sent for one session, in the order of the planned sends: places among the records.
+/// Indices of a session's records in order of planned sends.
 using session_steps = std::vector<std::size_t>;
 
-/// The measured sessions of a repeat that played them to their ends, in the order of their starts:
-/// one that had a step in the warm-up began before anything was measured.
+/// The measured sessions of a repeat that were played to their ends, in order of their starts.
+/// Sessions that began in the warm-up are not measured.
 inline std::vector<session_steps> measured_sessions(const selection& which, const repeat_data& d) {
     if (!d.plays_out) return {};
     const selects selected(which, d);
@@ -48,8 +48,8 @@ inline std::vector<session_steps> measured_sessions(const selection& which, cons
     return all;
 }
 
-/// Seconds in which a step of each session was due or under way: the union of the times from when a
-/// step was to be sent to its end. Infinite where one failed.
+/// Seconds in which steps of each session were due or in flight: the union of their times from
+/// planned send to end. Infinite if one failed.
 inline std::vector<double> session_times(const statistic_data& what, const repeat_data& d,
                                          timing_bound how = timing_bound::measured) {
     std::vector<double> seconds;

@@ -7,6 +7,7 @@
 #include <algorithm>  // max, min
 #include <cmath>  // fabs, log, sqrt
 #include <cstddef>  // size_t
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,35 +15,34 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// A request of a warm-up, as far as it has come.
+/// A request of a warm-up, finished or not.
 struct warming_request {
     bool has_ended = false, ok = false;
     double end_s = 0, ttft_s = 0, tokens = 0;
 };
 
-/// What a warm-up saw that was to end when the server is stable.
+/// A warm-up that ends when the server is stable.
 struct warmup_seen {
     bool asked = false, stable = false;
-    double seconds = 0;                        // until the measured part began
-    std::size_t requests = 0;                  // that were sent in it
-    double first_ttft_s = 0, last_ttft_s = 0;  // geometric means of the first ten and the last ten
+    double seconds = 0;                        // until the measured part
+    std::size_t requests = 0;                  // sent in it
+    double first_ttft_s = 0, last_ttft_s = 0;  // geometric means of the first and last ten
 };
 
 inline constexpr std::size_t least_of_settling = 30;
 inline constexpr double settled_within = 0.10;
 
-/// Two samples of logarithms that differ by no more than 10 %, or two standard errors beside it.
+/// Whether two samples of logarithms differ by at most 10 % plus two standard errors.
 inline bool is_alike(const std::vector<double>& a, const std::vector<double>& b) {
     const double se = std::sqrt(sample_variance(a) / static_cast<double>(a.size()) +
                                 sample_variance(b) / static_cast<double>(b.size()));
     return std::fabs(mean_of(a) - mean_of(b)) <= std::log(1 + settled_within) + 2 * se;
 }
 
-/// The test of until_stable. Of the requests in the order of their sends, those count before which
-/// none is under way: a cold first wave holds up all of it. Of the later half of them, 30 at least,
-/// the first third and the last one must be alike in ttft, and in tokens over the time in which
-/// they came, up to 10 % and two standard errors.
-inline bool is_settled(const std::vector<warming_request>& sent) {
+/// The test of until_stable. It uses requests in order of sends up to the first unfinished one, as
+/// a cold first wave delays everything. In the later half, at least 30, the first and last third
+/// must agree in ttft and in token rate, up to 10 % and two standard errors.
+inline bool is_settled(std::span<const warming_request> sent) {
     std::size_t known = 0;
     while (known < sent.size() && sent[known].has_ended) ++known;
     if (known < least_of_settling) return false;
@@ -69,8 +69,8 @@ inline bool is_settled(const std::vector<warming_request>& sent) {
     if (!is_alike(first.ttft, last.ttft)) return false;
     if (first.to <= first.from || last.to <= last.from || first.tokens <= 0 || last.tokens <= 0)
         return false;
-    // Requests come as they like: of a rate of n of them the square of the error is the sum of the
-    // squares of their tokens over that of all.
+    // Arrivals are random: the squared error of a rate is the sum of squared tokens divided by the
+    // squared sum.
     const double se = std::sqrt(first.squares / (first.tokens * first.tokens) +
                                 last.squares / (last.tokens * last.tokens));
     const double change = std::log(last.tokens / (last.to - last.from)) -
@@ -78,8 +78,8 @@ inline bool is_settled(const std::vector<warming_request>& sent) {
     return std::fabs(change) <= std::log(1 + settled_within) + 2 * se;
 }
 
-/// The typical ttft of the first or the last ten that were answered; NaN where there is none.
-inline double ttft_at(const std::vector<warming_request>& sent, bool at_the_end) {
+/// The geometric mean of ttft over the first or last ten answers; NaN if none.
+inline double ttft_at(std::span<const warming_request> sent, bool at_the_end) {
     std::vector<double> logs;
     for (std::size_t i = 0; i < sent.size() && logs.size() < 10; ++i) {
         const warming_request& r = sent[at_the_end ? sent.size() - 1 - i : i];
@@ -88,7 +88,7 @@ inline double ttft_at(const std::vector<warming_request>& sent, bool at_the_end)
     return logs.empty() ? not_a_number : std::exp(mean_of(logs));
 }
 
-/// What one repeat's warm-up came to, in a sentence.
+/// One repeat's warm-up in a sentence.
 inline std::string warmup_sentence(const warmup_seen& w, const std::string& whose) {
     const std::string ttft = "ttft " + time_text(w.first_ttft_s) + " of its first ten requests, " +
                              time_text(w.last_ttft_s) + " of the last";

@@ -1,18 +1,21 @@
 // the table of metrics
-// All that sets one metric apart, but for how its value is computed (core/measured): whoever asks
-// whether one is a fraction or needs a stream looks it up here.
+// All properties of a metric except how its value is computed (core/measured).
 #pragma once
 
 #include "api/metrics.hpp"
+#include "api/own_metrics.hpp"
 #include "api/slo.hpp"
 #include "api/units.hpp"
 #include "core/base/text.hpp"
 
+#include <algorithm>  // find
+#include <cmath>  // isfinite
 #include <cstddef>  // size_t
 #include <iterator>  // size
 #include <string>
 #include <string_view>
 #include <type_traits>  // is_same_v
+#include <vector>
 
 namespace llmbench {
 inline namespace v0 {
@@ -28,8 +31,7 @@ enum class metric_unit : unsigned char {
     money,
     none
 };
-/// The units of a dimension, each with what it is in SI and its literal in a gate file. Limits are
-/// printed in the first.
+/// The units of a dimension, with their SI factor and literal. Limits are printed in the first.
 struct written_unit {
     metric_unit of;
     std::string_view name;
@@ -45,74 +47,74 @@ inline constexpr written_unit written_units[] = {
     {metric_unit::users, "users", 1, "_users"}, {metric_unit::fraction, "%", 100, "_pct"},
     {metric_unit::fraction, "pct", 100, "_pct"}, {metric_unit::energy, "J", 1, "_J"},
     {metric_unit::money, "USD", 1, "_usd"}, {metric_unit::money, "usd", 1, "_usd"}};
-/// nullptr of plain numbers.
+/// nullptr for plain numbers.
 constexpr const written_unit* first_unit_of(metric_unit unit) {
     for (const written_unit& u : written_units)
         if (u.of == unit) return &u;
     return nullptr;
 }
 
-/// What has a value: each completed request, each session that was played whole, each repeat by its
-/// steady window or by how many of its requests missed, the start of a server, the server itself,
-/// its repeats at several loads, a repeat by the thirds of its window, a repeat by the prompts of
-/// its requests.
+/// What has a value of a metric: a completed request, a session played to its end, the steady
+/// window or the misses of a repeat, the server's start or recovery, its metrics page, a search,
+/// the thirds of a repeat, the prompts of a repeat, or a ratio of two statistics.
 enum class metric_of : unsigned char {
     request, session, window, requests, start, recovery, server, loads, thirds, prompts, ratio
 };
-/// What a completed request must have brought to have a value of a metric, or to count in one.
+/// What a completed request needs to have a value of a metric, or to count in it.
 enum class value_needs : unsigned char {
     nothing, prompt_tokens, second_token, second_event, second_read, answer, reported_tokens,
-    cached_tokens
+    cached_tokens, own_value
 };
 
 struct metric_facts {
     metric_id id;
     const char* name;
     metric_unit unit = metric_unit::time;
-    bound_side side = bound_side::at_most;  // the one from which a limit makes sense
+    bound_side side = bound_side::at_most;  // the side from which a limit makes sense
     metric_of of = metric_of::request;
-    bool is_of_gaps = false;           // pooled over a repeat's requests; of one, its longest gap
+    bool is_of_gaps = false;  // pooled over all requests; of one, its longest gap
     value_needs needs = value_needs::nothing;
-    bool is_of_decoding = false;       // of when tokens came, from the first to the last
-    bool counts_output = false;        // or divides by them: output tokens, by usage
-    bool needs_stream = false;         // a first token apart from the last
-    bool is_of_prefill = false;        // faster where a prefix cache has some of the prompt
-    bool needs_event_times = false;    // of every content event, not of the first and last alone
-    bool is_hurt_by_lateness = false;  // the client's: counted from when a request was to be sent
-    // Of what can be zero: compared on log(x + offset), SI; below it ratios mean nothing. 0: none.
+    bool is_of_decoding = false;  // depends on the times of tokens after the first
+    bool counts_output = false;  // counts output tokens by usage, or divides by them
+    bool needs_stream = false;  // needs a first token apart from the last
+    bool is_of_prefill = false;  // improves where a prefix cache has part of the prompt
+    bool needs_event_times = false;  // of every content event, not only of the first and last
+    bool is_affected_by_lateness =
+        false;  // counted from the planned send, a time of the client
+    // A metric that can be zero is compared on log(x + offset), in SI units. 0: no offset.
     double offset = 0;
-    bool is_whole = false;  // a count of something, which has no half
+    bool is_whole = false;  // an integer count
 };
 
 inline constexpr metric_facts metric_table[] = {
     {.id = metric_id::ttft, .name = "ttft", .needs_stream = true, .is_of_prefill = true,
-     .is_hurt_by_lateness = true},
+     .is_affected_by_lateness = true},
     {.id = metric_id::tpot, .name = "tpot", .needs = value_needs::second_token,
      .is_of_decoding = true, .counts_output = true, .needs_stream = true},
     {.id = metric_id::itl, .name = "itl", .is_of_gaps = true, .needs = value_needs::second_event,
      .is_of_decoding = true, .needs_stream = true, .needs_event_times = true},
-    {.id = metric_id::e2e, .name = "e2e", .is_hurt_by_lateness = true},
+    {.id = metric_id::e2e, .name = "e2e", .is_affected_by_lateness = true},
     {.id = metric_id::normalized_latency, .name = "normalized_latency",
-     .counts_output = true, .is_hurt_by_lateness = true},
+     .counts_output = true, .is_affected_by_lateness = true},
     {.id = metric_id::ttft_per_prompt_token, .name = "ttft_per_prompt_token",
      .needs = value_needs::prompt_tokens, .needs_stream = true, .is_of_prefill = true,
-     .is_hurt_by_lateness = true},
+     .is_affected_by_lateness = true},
     {.id = metric_id::ttft_from_send, .name = "ttft_from_send", .needs_stream = true,
      .is_of_prefill = true},
     {.id = metric_id::first_turn_ttft, .name = "first_turn_ttft",
-     .needs_stream = true, .is_of_prefill = true, .is_hurt_by_lateness = true},
+     .needs_stream = true, .is_of_prefill = true, .is_affected_by_lateness = true},
     {.id = metric_id::later_turn_ttft, .name = "later_turn_ttft",
-     .needs_stream = true, .is_of_prefill = true, .is_hurt_by_lateness = true},
+     .needs_stream = true, .is_of_prefill = true, .is_affected_by_lateness = true},
     {.id = metric_id::time_to_first_answer, .name = "time_to_first_answer",
      .needs = value_needs::answer, .needs_stream = true, .is_of_prefill = true,
-     .is_hurt_by_lateness = true},
+     .is_affected_by_lateness = true},
     {.id = metric_id::second_token_gap, .name = "second_token_gap",
      .needs = value_needs::second_read, .is_of_decoding = true, .needs_stream = true},
     {.id = metric_id::session_time, .name = "session_time", .of = metric_of::session,
-     .is_hurt_by_lateness = true},
+     .is_affected_by_lateness = true},
     {.id = metric_id::prefill_speed, .name = "prefill_speed", .unit = metric_unit::tokens_per_s,
      .side = bound_side::at_least, .needs = value_needs::prompt_tokens, .needs_stream = true,
-     .is_of_prefill = true, .is_hurt_by_lateness = true},
+     .is_of_prefill = true, .is_affected_by_lateness = true},
     {.id = metric_id::decode_speed, .name = "decode_speed", .unit = metric_unit::tokens_per_s,
      .side = bound_side::at_least, .needs = value_needs::second_token, .is_of_decoding = true,
      .counts_output = true, .needs_stream = true},
@@ -121,25 +123,25 @@ inline constexpr metric_facts metric_table[] = {
      .counts_output = true, .needs_stream = true},
     {.id = metric_id::output_throughput, .name = "output_throughput",
      .unit = metric_unit::tokens_per_s, .side = bound_side::at_least, .of = metric_of::window,
-     .counts_output = true, .needs_event_times = true, .is_hurt_by_lateness = true},
+     .counts_output = true, .needs_event_times = true, .is_affected_by_lateness = true},
     {.id = metric_id::total_throughput, .name = "total_throughput",
      .unit = metric_unit::tokens_per_s, .side = bound_side::at_least, .of = metric_of::window,
      .needs = value_needs::prompt_tokens, .counts_output = true, .needs_event_times = true,
-     .is_hurt_by_lateness = true},
+     .is_affected_by_lateness = true},
     {.id = metric_id::prefill_throughput, .name = "prefill_throughput",
      .unit = metric_unit::tokens_per_s, .side = bound_side::at_least, .of = metric_of::window,
      .needs = value_needs::prompt_tokens, .needs_stream = true, .is_of_prefill = true,
-     .is_hurt_by_lateness = true},
+     .is_affected_by_lateness = true},
     {.id = metric_id::decode_throughput, .name = "decode_throughput",
      .unit = metric_unit::tokens_per_s, .side = bound_side::at_least, .of = metric_of::window,
      .is_of_decoding = true, .counts_output = true, .needs_stream = true,
-     .needs_event_times = true, .is_hurt_by_lateness = true},
+     .needs_event_times = true, .is_affected_by_lateness = true},
     {.id = metric_id::input_throughput, .name = "input_throughput",
      .unit = metric_unit::tokens_per_s, .side = bound_side::at_least, .of = metric_of::window,
-     .needs = value_needs::prompt_tokens, .is_of_prefill = true, .is_hurt_by_lateness = true},
+     .needs = value_needs::prompt_tokens, .is_of_prefill = true, .is_affected_by_lateness = true},
     {.id = metric_id::request_throughput, .name = "request_throughput",
      .unit = metric_unit::requests_per_s, .side = bound_side::at_least, .of = metric_of::window,
-     .is_hurt_by_lateness = true},
+     .is_affected_by_lateness = true},
     {.id = metric_id::error_rate, .name = "error_rate", .unit = metric_unit::fraction,
      .of = metric_of::requests},
     {.id = metric_id::accuracy, .name = "accuracy", .unit = metric_unit::fraction,
@@ -179,7 +181,7 @@ inline constexpr metric_facts metric_table[] = {
      .of = metric_of::server, .needs_event_times = true},
     {.id = metric_id::cost_per_million_tokens, .name = "cost_per_million_tokens",
      .unit = metric_unit::money, .of = metric_of::window, .counts_output = true,
-     .needs_event_times = true, .is_hurt_by_lateness = true},
+     .needs_event_times = true, .is_affected_by_lateness = true},
     {.id = metric_id::cached_share, .name = "cached_share", .unit = metric_unit::fraction,
      .side = bound_side::at_least, .of = metric_of::prompts, .needs = value_needs::cached_tokens,
      .offset = 0.01},
@@ -189,8 +191,80 @@ inline constexpr metric_facts metric_table[] = {
      .side = bound_side::at_least, .of = metric_of::loads},
 };
 
+// ---- user-defined metrics: their ids follow the built-in ones in order of creation
+
+constexpr std::size_t max_metrics = static_cast<std::size_t>(no_own_metric) + 1;
+struct own_metric_row {
+    std::string name;
+    double (*value)(const request_view&);
+    metric_facts facts{};
+    std::vector<metric_id> reads{};  // built-in metrics
+    std::string problem{};  // why it is invalid, "" where it is valid
+};
+/// Verdicts need logarithms and finite sums.
+inline bool is_value_of_user(double v) { return v >= 0 && std::isfinite(v); }
+
+/// The user-defined metrics of the program. Any thread may make them before gates run. They are
+/// never freed. A metric that is made twice has one row.
+class own_metric_rows {
+public:
+    const own_metric_row* at(std::size_t i) const {
+        return i < std::size(rows_) ? __atomic_load_n(&rows_[i], __ATOMIC_ACQUIRE) : nullptr;
+    }
+    /// Returns the index of the row, 0 if there is no room.
+    std::size_t add(const own_metric_row& row) {
+        auto* const made = new own_metric_row(row);
+        made->facts.name = made->name.c_str();
+        for (std::size_t i = 0; i < std::size(rows_); ++i) {
+            const own_metric_row* there = nullptr;
+            if (__atomic_compare_exchange_n(&rows_[i], &there, made, false, __ATOMIC_ACQ_REL,
+                                            __ATOMIC_ACQUIRE))
+                return i;
+            if (there->name != row.name || there->value != row.value) continue;
+            delete made;
+            return i;
+        }
+        delete made;
+        return std::size(rows_);
+    }
+
+private:
+    const own_metric_row* rows_[max_own_metrics]{};
+};
+inline own_metric_rows own_metrics;
+
+constexpr bool is_own(metric_id m) { return m >= first_own_metric; }
+inline metric_id own_id(std::size_t place) {
+    return static_cast<metric_id>(std::size(metric_table) + place);
+}
+inline const own_metric_row& own_row(metric_id m) {
+    static const own_metric_row none{
+        .name = "metric", .value = nullptr, .facts = {.id = metric_id::ttft, .name = "metric"},
+        .problem = printed("a metric of your own is not made yet, as it is in another file: say "
+                           "`inline const` in a header; or there are more than %d",
+                           max_own_metrics)};
+    const own_metric_row* r = own_metrics.at(static_cast<std::size_t>(m) - std::size(metric_table));
+    return r ? *r : none;
+}
+
 constexpr const metric_facts& facts_of(metric_id m) {
-    return metric_table[static_cast<std::size_t>(m)];
+    return is_own(m) ? own_row(m).facts : metric_table[static_cast<std::size_t>(m)];
+}
+/// The built-in metrics, then the user-defined ones.
+inline std::vector<metric_id> all_metrics() {
+    std::vector<metric_id> all;
+    for (const metric_facts& f : metric_table) all.push_back(f.id);
+    for (std::size_t i = 0; own_metrics.at(i); ++i) all.push_back(own_id(i));
+    return all;
+}
+/// Returns why a metric cannot be judged, "" where it can. Files know metrics by their names.
+inline std::string metric_problem(metric_id m) {
+    if (!is_own(m) || !own_row(m).problem.empty()) return is_own(m) ? own_row(m).problem : "";
+    for (const metric_id other : all_metrics())
+        if (other != m && own_row(m).name == facts_of(other).name)
+            return is_own(other) ? "two metrics have this name; one in a header is `inline const`"
+                                 : "a metric of llmbench has this name";
+    return {};
 }
 
 constexpr bool has_a_row_for_each_metric() {
@@ -200,8 +274,7 @@ constexpr bool has_a_row_for_each_metric() {
 }
 static_assert(has_a_row_for_each_metric(), "one row for each metric, in the order of metric_id");
 
-/// Whether the table and the types with which a limit is written agree on all metrics of a kind,
-/// which end before `end`.
+/// Whether the table and metric_traits agree on all metrics of a kind that end before `end`.
 template <class M>
 constexpr bool is_as_typed(metric_id end) {
     using traits = metric_traits<M>;
@@ -244,48 +317,46 @@ static_assert(is_as_typed<latency_metric>(metric_id::session_time) &&
 constexpr const char* metric_name(metric_id m) { return facts_of(m).name; }
 constexpr bool is_request_fraction(metric_id m) { return facts_of(m).of == metric_of::requests; }
 constexpr bool is_throughput(metric_id m) { return facts_of(m).of == metric_of::window; }
-/// A throughput too, at a price.
+/// A cost is a throughput at a price.
 constexpr bool is_cost(metric_id m) { return m == metric_id::cost_per_million_tokens; }
 constexpr bool is_of_prompts(metric_id m) { return facts_of(m).of == metric_of::prompts; }
 constexpr bool is_of_start(metric_id m) { return facts_of(m).of == metric_of::start; }
 constexpr bool is_of_recovery(metric_id m) { return facts_of(m).of == metric_of::recovery; }
-/// How the load was served, and not whether it was, or when the server was there.
+/// Metrics of how requests were served, without their failures and without the server's start.
 constexpr bool is_of_service(metric_id m) {
     return m != metric_id::error_rate && !is_of_start(m) && !is_of_recovery(m);
 }
-/// Server metrics.
 constexpr bool is_of_server(metric_id m) { return facts_of(m).of == metric_of::server; }
 constexpr bool is_capacity(metric_id m) { return facts_of(m).of == metric_of::loads; }
-/// Of a statistic within a run.
+/// A drift compares a statistic within a run.
 constexpr bool is_drift(metric_id m) { return facts_of(m).of == metric_of::thirds; }
-/// Of two statistics of a repeat.
+/// A ratio has two statistics of a repeat.
 constexpr bool is_ratio(metric_id m) { return facts_of(m).of == metric_of::ratio; }
-/// Of what was answered: questions, which are the same in each repeat.
+/// Metrics of answers to questions that are the same in each repeat.
 constexpr bool is_of_answers(metric_id m) {
     return m == metric_id::accuracy || m == metric_id::same_answers;
 }
-/// Of the same questions in both arms, so that their difficulty cancels.
+/// Both variants answer the same questions, so that their difficulty cancels.
 constexpr bool may_be_relative(metric_id m) {
     return !is_request_fraction(m) || m == metric_id::accuracy;
 }
-/// Judged by what repeats spread by: not by counts, and not within one of them.
+/// Judged by the spread between repeats. Counts and drifts have their own methods.
 constexpr bool is_judged_by_spread(metric_id m) {
     return !is_request_fraction(m) && !is_of_start(m) && !is_drift(m);
 }
-/// The statistic that drifts; any other one is itself.
+/// Returns the statistic whose drift is measured, or the statistic itself.
 inline statistic_data drifting(const statistic_data& s) {
     statistic_data inner = s;
     if (is_drift(s.metric)) inner.metric = s.of;
     return inner;
 }
-/// Of each request, and then of a repeat as a percentile, a mean or an extreme.
 constexpr bool is_of_requests(metric_id m) { return facts_of(m).of == metric_of::request; }
 constexpr bool is_of_sessions(metric_id m) { return facts_of(m).of == metric_of::session; }
-/// Of each request, and more is better.
+/// Metrics of a request of which more is better.
 constexpr bool is_speed(metric_id m) {
     return is_of_requests(m) && facts_of(m).side == bound_side::at_least;
 }
-/// The names of ttft of some turns.
+/// ttft of the first turn or of later turns.
 constexpr bool is_of_turns(metric_id m) {
     return m == metric_id::first_turn_ttft || m == metric_id::later_turn_ttft;
 }
@@ -298,7 +369,7 @@ inline selection own_turns(metric_id m) {
                                              : selection{};
 }
 
-/// Which requests a selection has, as slo::text() has it: `"sql" && turns(2)`.
+/// The requests of a selection, written as slo::text() does: `"sql" && turns(2)`.
 inline std::string selection_text(const selection& s) {
     std::string t;
     const auto add = [&](const std::string& term) { t += (t.empty() ? "" : " && ") + term; };
@@ -311,20 +382,20 @@ inline std::string selection_text(const selection& s) {
     return t;
 }
 inline bool is_all(const selection& s) { return selection_text(s).empty(); }
-/// Whether a statistic is of all requests that its metric is of.
+/// Whether a statistic covers all requests of its metric.
 inline bool is_of_all(const statistic_data& w) {
     return selection_text(w.which) == selection_text(own_turns(w.metric));
 }
 inline bool is_of_all_errors(const slo& s) {
     return s.what.metric == metric_id::error_rate && !s.is_advisory && is_all(s.what.which);
 }
-/// Whether an objective says nothing without a baseline.
+/// Whether an objective is meaningless without a baseline.
 inline bool needs_baseline(const slo& s) {
     return s.factor > 0 || s.what.metric == metric_id::same_answers;
 }
 
-/// Whether a program of comparisons leaves one condition: every `&&` and `||` finds its two sides.
-/// That of `predicate{}` does not.
+/// Whether the steps of a predicate leave one condition: each `&&` and `||` has two sides.
+/// Those of `predicate{}` do not.
 inline bool is_condition(const list<predicate_step>& steps) {
     int conditions = 0;
     for (const predicate_step& s : steps)
@@ -336,7 +407,7 @@ inline constexpr const char* no_condition_text =
     "a predicate is empty: goodput, && and || need conditions, as in "
     "goodput(ttft <= 300_ms && tpot <= 30_ms)";
 
-/// Whether something is said of a statistic's metric, or of one that its predicate compares.
+/// Whether `says` holds for the metric of a statistic or for one that its predicate compares.
 template <class Says>
 bool concerns_a_metric(const statistic_data& s, Says&& says) {
     for (const predicate_step& step : s.where)
@@ -344,6 +415,14 @@ bool concerns_a_metric(const statistic_data& s, Says&& says) {
     for (const statistic_data& part : s.parts)
         if (concerns_a_metric(part, says)) return true;
     return says(is_drift(s.metric) ? s.of : s.metric);
+}
+/// Whether gaps are pooled over the requests.
+constexpr bool pools_gaps(metric_id m) { return facts_of(m).is_of_gaps && !is_own(m); }
+/// Whether a metric is `other` or is computed from it.
+inline bool is_or_reads(metric_id m, metric_id other) {
+    if (m == other || !is_own(m)) return m == other;
+    const std::vector<metric_id>& reads = own_row(m).reads;
+    return std::find(reads.begin(), reads.end(), other) != reads.end();
 }
 inline bool concerns(const statistic_data& s, bool metric_facts::*fact) {
     return concerns_a_metric(s, [&](metric_id m) { return facts_of(m).*fact; });

@@ -1,4 +1,4 @@
-// values of metrics in words
+// values of metrics as text
 #pragma once
 
 #include "api/metrics.hpp"
@@ -13,13 +13,12 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// In the first unit of its dimension.
+/// In the first unit of the dimension.
 inline std::string unit_text(metric_unit unit, double v, int digits) {
     if (const written_unit* u = first_unit_of(unit))
         return digits_text(v * u->si, digits) + " " + std::string(u->name);
     return digits_text(v, digits);
 }
-/// A value of a metric with its unit.
 inline std::string value_text(metric_id m, double v) {
     const metric_unit unit = facts_of(m).unit;
     if (std::isnan(v)) return "none";
@@ -40,15 +39,15 @@ inline std::string load_interval_text(metric_id m, double low, double high) {
            to.substr(unit);
 }
 
-/// What requests lack that brought less than a metric needs.
+/// Names what a request lacks that has too little for a metric.
 inline const char* needs_text(value_needs n) {
     return name_at({"value", "prompt_tokens in their usage", "tokens after their first event",
                     "second content event", "second content event in a read of its own",
                     "content but reasoning", "output tokens in their usage",
-                    "cached_tokens in their usage"}, n);
+                    "cached_tokens in their usage", "value of the function"}, n);
 }
 
-/// A limit as its author wrote it, more or less: up to six digits, no trailing zeros.
+/// A limit as its author wrote it: up to six digits, no trailing zeros.
 inline std::string limit_text(metric_id m, double v) {
     const metric_unit unit = facts_of(m).unit;
     if (unit == metric_unit::time && !(v < 1)) return digits_text(v, 6) + " s";

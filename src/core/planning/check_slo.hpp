@@ -9,13 +9,14 @@
 #include "core/metric/table.hpp"
 #include "core/server_metrics/page_readings.hpp"
 #include "core/measured/server_values.hpp"
-#include "core/judging/evidence.hpp"
+#include "core/judging/measurements.hpp"
 #include "core/judging/rule.hpp"
 #include "core/judging/samples.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/expected.hpp"
 #include "core/traffic/load_conditions.hpp"
 #include "core/traffic/plan.hpp"
+#include "core/planning/exceptions.hpp"
 
 #include <algorithm>  // find, max
 #include <cmath>  // ceil, floor, isfinite
@@ -26,33 +27,34 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// What a scenario says of the objectives that it can have.
+/// The facts of a scenario that decide which objectives it can have.
 struct slo_context {
     bool streams = true;
-    std::string scores{};  // the API, where it generates nothing
+    std::string scores{};  // the API, if it generates nothing
     bool has_baseline = false;  // a live one or a stored one
-    bool is_held_against_the_past = false;  // that baseline is no live one
+    bool is_held_against_the_past = false;  // the baseline is not a live one
     bool has_turns = false, plays_sessions = false;
     bool has_cost = false;
     bool has_questions = true;
-    std::string unlike{};  // why no answer can be held against a baseline's
+    std::string unlike{};  // why no answer can be compared with a baseline's
     bool saturates = true;
-    std::vector<std::string> saturating{};  // labels, where parts have their own arrivals
-    bool in_users = false;  // the load is a number of them
-    std::string arrivals{};  // as they are told
-    long long requests = 0;  // measured ones of a repeat, 0 where only the run can tell
+    bool in_users = false;  // the load is a number of users
+    std::string arrivals{};  // as reports write them
+    long long requests = 0;  // measured ones of a repeat, 0 if only the run can tell
     std::vector<request_kind> kinds{};  // of these
     std::vector<std::string> labels{}, side_tasks{};
-    int deepest = 0;  // of sessions
-    double duration_s = 0;  // of the measured part, 0 where requests end it
-    int most_repeats = last_analysis;
+    int deepest = 0;  // depth of sessions
+    double duration_s = 0;  // of the measured part, 0 if requests end it
+    int max_repeats = last_analysis;
     judging_rule rule{};
     std::vector<slo> slos{};
 };
-/// Of made-up conversations.
+/// Returns the depth of synthetic conversations.
 inline int deepest_of(const planned_traffic& t) {
     int deepest = 0;
-    for_each_part(t, [&](const plan_part& part) { deepest |= has_helpers(part); });
+    for_each_part(t, [&](const plan_part& part) {
+        deepest = std::max(deepest, part.source->facts().deepest);
+    });
     return deepest;
 }
 inline std::vector<std::string> names_of(const std::vector<planned_task>& tasks) {
@@ -60,11 +62,11 @@ inline std::vector<std::string> names_of(const std::vector<planned_task>& tasks)
     for (const planned_task& t : tasks) all.push_back(t.name);
     return all;
 }
-/// Why an answer cannot be held against the baseline's to the same prompt, "" where it can.
+/// Returns why answers to the same prompt cannot be compared with the baseline's, "" if they can.
 inline std::string why_not_compared(const planned_traffic& t, bool has_live_baseline) {
     if (!has_live_baseline)
         return "it needs a live baseline, whose answers are there to be compared: a server, "
-               "same_server() or otherwise{...}";
+               "or otherwise{...}";
     if (!t.scores.empty()) return t.scores + " generates nothing";
     if (t.searches()) return "a search compares no answers: ask for them at one load";
     if (t.otherwise && (*t.otherwise).has_other_prompts)
@@ -88,47 +90,46 @@ inline std::string why_not_compared(const planned_traffic& t, bool has_live_base
                : "prompts differ from repeat to repeat: it needs questions{...}, prompts({...}) or "
                  "a dataset that is not salted, of one turn each";
 }
-inline std::vector<std::string> saturating_labels(const load_conditions& under) {
-    std::vector<std::string> labels;
-    for (const part_conditions& part : under.parts)
-        if (part.saturates) labels.push_back(part.label);
-    return labels;
-}
 inline slo_context slo_context_of(const plan& p) {
     const planned_traffic& t = *p.sent;
     const planned_judging& j = *p.judged;
     return {.streams = t.common.stream,
             .scores = t.scores,
-            .has_baseline = j.has_baseline || j.has_stored_baseline || j.has_history,
-            .is_held_against_the_past = j.has_stored_baseline || j.has_history,
+            .has_baseline = j.has_baseline || j.has_stored_baseline || j.past.by,
+            .is_held_against_the_past = j.has_stored_baseline || j.past.by,
             .has_turns = has_turns(p),
             .plays_sessions = plays_sessions(*p.sent),
             .has_cost = j.usd_per_hour > 0,
             .has_questions = t.described.is_there || asks_questions(t),
             .unlike = t.described.is_there ? "" : why_not_compared(t, j.has_baseline),
             .saturates = saturates(t.arrivals),
-            .saturating = saturating_labels(load_conditions_of(p)),
             .in_users = is_counted_in_users(t.arrivals),
             .arrivals = arrival_text(t.arrivals),
             .requests = expected_requests(p),
             .kinds = expected_kinds(p),
             .labels = t.labels,
             .side_tasks = names_of(t.beside),
-            .deepest = std::max({t.described.deepest, t.files->sessions.deepest, deepest_of(t)}),
+            .deepest = std::max(t.described.deepest, deepest_of(t)),
             .duration_s = t.duration_s,
-            .most_repeats = j.most_repeats,
+            .max_repeats = j.max_repeats,
             .rule = j.rule,
             .slos = j.slos};
 }
 
-// What follows refuses an objective for one reason after the other, in a sentence that starts with
-// `given`.
+// The functions below each refuse an objective for one reason; the sentence starts with `given`.
 
 inline void check_metric(const statistic_data& w, const slo_context& c, const std::string& given) {
     if (w.metric == metric_id::goodput && !is_condition(w.where))
         refuse({given, no_condition_text});
+    concerns_a_metric(w, [&](metric_id m) {
+        const std::string why = metric_problem(m);
+        if (!why.empty()) refuse({given, metric_name(m), ": ", why});
+        return false;
+    });
     for (const predicate_step& step : w.where) {
         if (step.op != predicate_step::op_kind::compare) continue;
+        if (!is_of_requests(step.metric))
+            refuse({given, metric_name(step.metric), " is no metric of one request"});
         if (!(step.bound > 0 && std::isfinite(step.bound)))
             refuse({given, "the limit of ", metric_name(step.metric), " must be above zero"});
     }
@@ -182,7 +183,7 @@ inline void check_slo_limit(const slo& s, const slo_context& c, const std::strin
     }
 }
 
-/// Refuses a name that is none of these: labels, side tasks.
+/// Refuses a label or a side task that does not exist.
 inline void check_named(const text& name, const std::vector<std::string>& all, const char* what,
                         const std::string& given) {
     if (name.empty() || std::find(all.begin(), all.end(), str(name)) != all.end()) return;
@@ -193,7 +194,7 @@ inline selection without_label(selection s) {
     s.label = "";
     return s;
 }
-/// From what a server recovers is one side task.
+/// A recovery is from one side task.
 inline void check_recovery(const statistic_data& w, const slo_context& c,
                            const std::string& given) {
     selection none = w.which;
@@ -205,7 +206,7 @@ inline void check_recovery(const statistic_data& w, const slo_context& c,
         refuse({given, "there are several side tasks: say from which, as in of(recovery_time, "
                        "during(\"", c.side_tasks[0], "\"))"});
 }
-/// Requests that an objective selects and the scenario does not have.
+/// Refuses a selection of requests that the scenario does not have.
 inline void check_selection(const statistic_data& w, const slo_context& c,
                             const std::string& given) {
     const selection& s = w.which;
@@ -230,16 +231,13 @@ inline void check_selection(const statistic_data& w, const slo_context& c,
                                c.deepest)});
 }
 
-/// Some metrics say nothing of a load that does not saturate, or of one without conversations.
+/// Some metrics need a load that saturates, or conversations.
 inline void check_metric_of_load(const statistic_data& w, const slo_context& c,
                                  const std::string& given) {
-    const bool of_users = std::find(c.saturating.begin(), c.saturating.end(), str(w.which.label)) !=
-                          c.saturating.end();
-    if (is_throughput(w.metric) && !c.saturates && !of_users)
+    if (is_throughput(w.metric) && !c.saturates)
         refuse({given, "below saturation ", is_cost(w.metric) ? "a cost per token" : "a throughput",
-                " only measures the arrival rate of ",
-                c.arrivals, ", use closed_loop(n) or all_at_once()",
-                c.saturating.empty() ? "" : ", or the throughput of " + enumerated(c.saturating)});
+                " only measures the arrival rate of ", c.arrivals,
+                ", use closed_loop(n) or all_at_once()"});
     const auto check_turns = [&](metric_id id) {
         if (is_of_turns(id) && !c.has_turns)
             refuse({given, metric_name(id), " needs a workload of conversations"});
@@ -250,34 +248,20 @@ inline void check_metric_of_load(const statistic_data& w, const slo_context& c,
         refuse({given, metric_name(w.metric), " needs a workload of sessions or conversations"});
 }
 
-/// Requests of one repeat that a statistic is of, or sessions, of which each has one first step on
-/// its main line; 0 where only the run can tell.
+/// Returns the requests of one repeat that a statistic is of, 0 if only the run can tell. A session
+/// counts once: it has one first step on its main line.
 inline long long requests_behind(const statistic_data& w, const slo_context& c) {
     if (is_of_sessions(w.metric)) {
-        if (!c.saturating.empty() && w.which.label.empty()) return c.requests;
         selection first = w.which;
         first.first_turn = first.last_turn = 1;
         first.depth = 0;
         return selected_of(c.kinds, c.labels, first);
     }
-    const bool has_users = !c.saturating.empty();  // who send as many as they come to
-    if (is_all(w.which) || (has_users && w.which.label.empty())) return c.requests;
+    if (is_all(w.which)) return c.requests;
     return w.which.during.empty() ? selected_of(c.kinds, c.labels, w.which) : 0;
 }
 inline const char* what_of(const statistic_data& w) {
     return is_of_sessions(w.metric) ? "sessions" : "requests";
-}
-inline void check_fresh(const slo& s, const slo_context& c, const std::string& given) {
-    const statistic_data& w = s.what;
-    const std::string why = given + "traffic is fresh: ";
-    if (s.factor != 0) refuse({why, "a baseline is compared on replayed traffic"});
-    if (is_throughput(w.metric) || facts_of(w.metric).is_of_gaps || is_of_server(w.metric) ||
-        (w.kind != statistic_kind::percentile && w.kind != statistic_kind::mean))
-        refuse({why, str(w.name), " is judged on replayed traffic only"});
-    const long long n = requests_behind(w, c), needed = least_fresh(w, c.rule);
-    if (n != 0 && n < needed)
-        refuse({why, printed("%s needs at least %lld measured %s, and the scenario has %lld",
-                             w.name.c_str(), needed, what_of(w), n)});
 }
 inline void check_sample(const statistic_data& w, const slo_context& c, const std::string& given) {
     const std::size_t readings = least_readings_of(w);
@@ -286,8 +270,8 @@ inline void check_sample(const statistic_data& w, const slo_context& c, const st
         refuse({given, printed("%s needs at least %zu readings of the server's page, one a second, "
                                "so that three lie beyond it, and the duration is %g s",
                                w.name.c_str(), readings, c.duration_s)});
-    const long long n = requests_behind(w, c), needed = least_replayed(w);
-    if (facts_of(w.metric).is_of_gaps || n <= 0) return;
+    const long long n = requests_behind(w, c), needed = least_values_of(w);
+    if (pools_gaps(w.metric) || n <= 0) return;
     const bool is_percentile = w.kind == statistic_kind::percentile && !is_drift(w.metric);
     if (n < needed)
         refuse({given, printed("%s needs at least %lld measured %s a repeat%s, and the "
@@ -302,12 +286,12 @@ inline void check_sample(const statistic_data& w, const slo_context& c, const st
                     : ""});
 }
 
-/// Planning has refused what does not go with the arrivals.
+/// Planning has already refused capacities that do not suit the arrivals.
 inline void check_capacity(const slo& s, const slo_context& c, const std::string& given) {
-    const double limit = s.factor != 0 ? s.factor : s.bound;
-    if (!(limit > 0 && std::isfinite(limit))) refuse({given, "the limit must be above zero"});
-    if (s.factor != 0 && !c.has_baseline) refuse({given, "the scenario has no baseline"});
-    if (s.factor != 0) return;
+    if (s.factor != 0)
+        refuse({given, "a capacity is held against a load, as in capacity >= 12_rps: write the one "
+                       "that find_capacity() finds of the baseline"});
+    if (!(s.bound > 0 && std::isfinite(s.bound))) refuse({given, "the limit must be above zero"});
     const bool in_users = s.what.metric == metric_id::capacity_in_users;
     if (in_users != c.in_users)
         refuse({given, "arrivals is ", c.arrivals, ", whose capacity is a ",
@@ -315,10 +299,10 @@ inline void check_capacity(const slo& s, const slo_context& c, const std::string
     if (in_users && std::floor(s.bound) != s.bound) refuse({given, "users are whole"});
 }
 
-/// What is told of a run's thirds is told of requests and of tokens, and within this run.
-inline void check_drift(const slo& s, const slo_context& c, const std::string& given) {
+/// The thirds of a run can be compared for requests and for tokens, and only within one run.
+inline void check_drift(const slo& s, const std::string& given) {
     const metric_id of = s.what.of;
-    if ((!is_of_requests(of) || facts_of(of).is_of_gaps) && !is_throughput(of))
+    if ((!is_of_requests(of) || pools_gaps(of)) && !is_throughput(of))
         refuse({given, "a drift is of times and speeds of requests, or of a throughput; itl drifts "
                        "as tpot does"});
     if (s.factor != 0) refuse({given, "a drift is compared with a fraction, as in 110_pct"});
@@ -326,18 +310,17 @@ inline void check_drift(const slo& s, const slo_context& c, const std::string& g
     if (!(s.at_most ? s.bound >= 1 : s.bound <= 1))
         refuse({given, "a run that stays as it is has a drift of 100 %: the limit lies on the side "
                        "that it may drift to"});
-    if (c.rule.traffic == fresh) refuse({given, "a drift is judged on replayed traffic only"});
 }
 
-/// Throws std::invalid_argument with one sentence where the scenario cannot have this objective.
+/// Throws std::invalid_argument if the scenario cannot have this objective.
 inline void check_slo(const slo& s, const slo_context& c) {
     const statistic_data& w = s.what;
     const std::string given = "the SLO " + str(s.text()) + " is refused: ";
+    day_of_end(s);
     if (is_capacity(w.metric)) return check_capacity(s, c, given);
     for (const statistic_data& part : w.parts) {
         if (!is_of_requests(part.metric) && !is_throughput(part.metric))
             refuse({given, "a ratio is of times and speeds of requests, or of throughputs"});
-        if (c.rule.traffic == fresh) refuse({given, "a ratio is judged on replayed traffic only"});
         check_metric(part, c, given);
         check_metric_of_load(part, c, given);
         check_selection(part, c, given);
@@ -346,13 +329,11 @@ inline void check_slo(const slo& s, const slo_context& c) {
     if (is_ratio(w.metric) && str(w.parts[0].name) == str(w.parts[1].name))
         refuse({given, "both sides are the same statistic of the same requests"});
     check_metric(w, c, given);
-    if (is_drift(w.metric)) check_drift(s, c, given);
+    if (is_drift(w.metric)) check_drift(s, given);
     else check_slo_limit(s, c, given);
     check_metric_of_load(drifting(w), c, given);
     check_selection(w, c, given);
-    const bool is_of_latencies = !is_of_start(w.metric) && !is_request_fraction(w.metric);
-    if (c.rule.traffic == fresh && is_of_latencies) check_fresh(s, c, given);
-    else check_sample(w, c, given);
+    check_sample(w, c, given);
     if (w.kind != statistic_kind::mean || is_of_server(w.metric)) return;
     for (const slo& other : c.slos)
         if (is_of_all_errors(other) && !(other.bound <= 0.05))

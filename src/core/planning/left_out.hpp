@@ -2,52 +2,32 @@
 #pragma once
 
 #include "core/base/text.hpp"
-#include "core/files/session_graph.hpp"
 #include "core/traffic/plan.hpp"
-#include "core/traffic/session_source.hpp"
 #include "core/traffic/trace_hash.hpp"
-#include "core/traffic/workload.hpp"
 #include "core/planning/check_slo.hpp"
 #include "core/planning/planning.hpp"
 
-#include <algorithm>  // max
 #include <string>
 #include <utility>  // move
-#include <variant>
-#include <vector>
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Leaves out of a part the sessions with a step that the models asked have no room for. How many.
-/// `room`: of a model by its name in requests, "" where they name the target's.
+/// Leaves out sessions with a step that is too long for the models, and returns how many.
 template <class Room>
 long long leave_out_long(plan_part& part, const Room& room) {
-    auto* source = std::get_if<recorded_sessions>(&part.source);
-    if (!source) return 0;
-    const session_corpus& corpus = part.files->sessions;
-    std::vector<int> of_models;
-    int largest = 0;
-    for (const std::string& asked : source->models) {
-        of_models.push_back(room(asked.empty() ? part.common.model : asked));
-        largest = std::max(largest, of_models.back());
-    }
-    const auto all = static_cast<long long>(source->order->size()) + corpus.left_out;
-    source->leave_out(corpus, of_models);
-    if (source->left_out == 0) return 0;
-    source->left_out_by = printed("the server's max_model_len of %d", largest);
-    if (2 * (source->left_out + corpus.left_out) > all)
-        refuse({"workload.path, ", source->name,
-                printed(": %lld of %lld sessions have a step for which the server has no room (its "
-                        "max_model_len is %d tokens, prompt and answer), and over half of them are "
-                        "too many to leave out", source->left_out, all, largest)});
-    part.workload_text = source->text(corpus) + rest_of_sessions(part.forces_length);
-    return source->left_out;
+    const auto shorter = part.source->without_long(
+        [&](const std::string& asked) { return room(asked.empty() ? part.common.model : asked); },
+        part.forces_length);
+    if (!shorter) return 0;
+    part.source = shorter->source;
+    part.workload_text = shorter->text;
+    return shorter->left_out;
 }
 
-/// The plan without the sessions that have a step for which its servers have no room: those that
-/// /v1/models gives a max_model_len. What the plan was found sound by is asked again.
+/// Returns the plan without the sessions that are too long for the servers whose /v1/models gives a
+/// max_model_len, and checks again that it is sound.
 template <class Room>
 plan without_long_sessions(const plan& p, const Room& room) {
     long long left_out = 0;

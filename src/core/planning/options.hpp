@@ -20,7 +20,7 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Where APIs keep their own fields: TGI, Ollama, SGLang.
+/// The objects in which TGI, Ollama and SGLang keep their own fields.
 inline bool holds_options(std::string_view name, const picojson::value& value) {
     return value.is<picojson::object>() &&
            (name == "parameters" || name == "options" || name == "sampling_params");
@@ -28,26 +28,8 @@ inline bool holds_options(std::string_view name, const picojson::value& value) {
 inline std::string checked_fields(const picojson::object& fields, bool with_objects) {
     std::string out;
     for (const auto& [name, value] : fields) {
-        for (const char* ours : {"model", "messages", "prompt", "stream", "stream_options",
-                                 "inputs", "text", "text_input", "system", "input", "query",
-                                 "documents", "text_1", "text_2", "items", "instructions",
-                                 "store"})
-            if (name == ours)
-                refuse({"options.extra_body sets \"", name, "\": that field belongs to llmbench"});
-        for (const char* option : {"max_tokens", "temperature", "ignore_eos"})
-            if (name == option)
-                refuse({"options.extra_body sets \"", name, "\": use options.", name,
-                        ", a field must not stand twice"});
-        for (const char* option : {"max_new_tokens", "max_output_tokens", "num_predict",
-                                   "n_predict"})
-            if (name == option)
-                refuse({"options.extra_body sets \"", name,
-                        "\": use options.max_tokens, a field must not stand twice"});
-        for (const char* choices : {"n", "best_of", "num_return_sequences"})
-            if (name == choices && value.is<double>() && !(value.get<double>() <= 1))
-                refuse({"options.extra_body sets \"", name, "\" to ", value.serialize(),
-                        ": several choices share one stream and one usage, which do not separate "
-                        "their tokens; ask for one"});
+        if (const std::string why = fault_of_field("options.extra_body", name, value); !why.empty())
+            refuse({why});
         if (with_objects || !holds_options(name, value))
             out += "," + json_quoted(name) + ":" + value.serialize();
     }
@@ -77,44 +59,46 @@ inline void check_options(const request_options& o) {
         refuse({printed("options.max_tokens is %d: it must be at least 1", *o.max_tokens)});
     if (o.temperature && !(*o.temperature >= 0 && *o.temperature <= 10))
         refuse({printed("options.temperature is %g: it runs from 0 to 10", *o.temperature)});
-    if (const double s = o.leaves_after.seconds(); s != 0 && !(s >= 0.001 && s <= 86400))
-        refuse({"options.leaves_after is ", time_text(s), ": it runs from 1 ms to a day"});
+    if (const double s = o.cancel_after.seconds(); s != 0 && !(s >= 0.001 && s <= 86400))
+        refuse({"options.cancel_after is ", time_text(s), ": it runs from 1 ms to a day"});
     const long long documents = o.documents;
     if (!(documents >= 0 && documents <= 10000))
         refuse({printed("options.documents is %lld: it runs from 1 to 10000, and 0 is the "
                         "API's own",
                         documents)});
 }
-/// What says how tokens are generated says nothing to an API that generates none.
+/// Options of generation mean nothing to an API that generates nothing.
 inline void check_options_of(const api_traits& api, const request_options& o) {
     if (*api.needs_field && !extra_body_of(o).count(api.needs_field))
         refuse({"options.extra_body has no \"", api.needs_field, "\": ", api.name,
                 " answers no request without it"});
     if (api.generates) return;
-    const auto unheard = [&](bool given, const char* option) {
+    const auto unused_option = [&](bool given, const char* option) {
         if (given)
             refuse({"options.", option, " is set, and ", api.name,
                     " generates nothing that it could be of"});
     };
-    unheard(static_cast<bool>(o.max_tokens), "max_tokens");
-    unheard(static_cast<bool>(o.temperature), "temperature");
-    unheard(!o.system_prompt.empty(), "system_prompt");
-    unheard(o.ignore_eos, "ignore_eos");
+    unused_option(static_cast<bool>(o.max_tokens), "max_tokens");
+    unused_option(static_cast<bool>(o.temperature), "temperature");
+    unused_option(!o.system_prompt.empty(), "system_prompt");
+    unused_option(o.ignore_eos, "ignore_eos");
+    unused_option(o.events_are_tokens, "events_are_tokens");
 }
-/// Those who leave are load, and somebody must stay whose answers can be judged.
+/// Cancelled requests are load only: some must stay, so that answers can be judged.
 inline void check_somebody_stays(const request_options& o) {
-    if (o.leaves_after.seconds() > 0)
-        refuse({"options.leaves_after is ", time_text(o.leaves_after.seconds()),
+    if (o.cancel_after.seconds() > 0)
+        refuse({"options.cancel_after is ", time_text(o.cancel_after.seconds()),
                 " for all requests, and nobody is left whose answers could be judged: give it to a "
                 "part of a mix"});
 }
-/// What all requests share, but for the fields of their prompts and lengths.
+/// Returns the fields that all requests share.
 inline request_spec common_request(const request_options& o, const api_traits& api) {
     request_spec r;
     r.temperature = o.temperature ? *o.temperature : not_a_number;
     r.system_prompt = str(o.system_prompt);
     r.stream = o.stream && api.generates;
-    r.leaves_after_s = o.leaves_after.seconds();
+    r.events_are_tokens = o.events_are_tokens;
+    r.cancel_after_s = o.cancel_after.seconds();
     r.extra_fields = shared_fields(o);
     r.extra_objects = shared_objects(o);
     r.max_tokens = o.max_tokens ? *o.max_tokens : 0;
@@ -123,13 +107,13 @@ inline request_spec common_request(const request_options& o, const api_traits& a
     return r;
 }
 
-/// USD an hour, 0 where nobody says.
+/// Returns USD an hour, 0 if not given.
 inline double planned_cost(const scenario& s, const api_traits& api) {
     if (!s.cost) return 0;
     const double usd = (*s.cost).usd;
-    if (!(usd > 0 && usd <= most_cost))
+    if (!(usd > 0 && usd <= max_cost))
         refuse({printed("cost is %g USD an hour: it must be above 0 and at most %g", usd,
-                        most_cost)});
+                        max_cost)});
     if (!api.generates)
         refuse({"cost is told for a million output tokens, and ", api.name, " generates none"});
     return usd;

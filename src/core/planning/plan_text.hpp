@@ -1,4 +1,4 @@
-// a plan in words
+// plans as text
 #pragma once
 
 #include "api/result.hpp"
@@ -19,14 +19,13 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-inline const char* traffic_name(traffic_mode m) { return m == fresh ? "fresh" : "replayed"; }
 inline std::string warmup_text(const planned_traffic& p) {
     if (p.warmup_until_stable)
         return printed(" after up to %g s of warm-up, until stable", p.warmup_s);
     return p.warmup_s > 0 ? printed(" after %g s of warm-up", p.warmup_s)
                           : printed(" after %lld to warm up", p.warmup_requests);
 }
-/// How long one repeat is; of a search, one probe at least.
+/// Returns the length of one repeat; of a search, the least length of one probe.
 inline std::string extent_text(const planned_traffic& p) {
     if (p.described.is_there) return p.described.extent;
     if (p.searches())
@@ -44,7 +43,7 @@ inline std::string limits_text(const planned_traffic& p) {
            ", between events " + of(l.between_events) + ", total " + of(l.total) + ", drain " +
            time_text(drain_s(p));
 }
-/// What every request of a part says beside its prompt.
+/// Returns the options that all requests of a part have.
 inline std::string options_text(const plan_part& p, const std::string& scores) {
     std::string t = p.forces_length ? "ignore_eos" : "";
     const auto add = [&](const std::string& more) { t += (t.empty() ? "" : ", ") + more; };
@@ -55,14 +54,14 @@ inline std::string options_text(const plan_part& p, const std::string& scores) {
     if (!p.common.extra_fields.empty()) add(printable(p.common.extra_fields.substr(1), 200));
     for (const extra_object& o : p.common.extra_objects)
         if (!o.fields.empty()) add(o.name + " {" + printable(o.fields.substr(1), 200) + "}");
-    if (p.common.leaves_after_s > 0)
-        add("leaves after " + time_text(p.common.leaves_after_s));
+    if (p.common.cancel_after_s > 0)
+        add("leaves after " + time_text(p.common.cancel_after_s));
     if (const int n = p.common.documents; n > 1 || scores == "rerank")
         add(printed(scores == "openai_embeddings" ? "%d inputs" : "%d documents", n));
     if (!p.common.stream && scores.empty()) add("not streamed");
     return t;
 }
-/// Of a mix, part by part.
+/// Lists the options of a mix part by part.
 inline std::string options_text(const planned_traffic& p) {
     if (p.described.is_there) return p.described.options;
     if (p.parts.empty()) return options_text(p, p.scores);
@@ -73,13 +72,13 @@ inline std::string options_text(const planned_traffic& p) {
     return t;
 }
 
-/// The same of the baseline's, where they are others.
-inline std::string options_text(const plan& p, run_arm arm) {
-    const std::string t = options_text(plan_of_arm(p, arm));
+/// Returns the options of a variant.
+inline std::string options_text(const plan& p, run_arm variant) {
+    const std::string t = options_text(plan_of_variant(p, variant));
     return t.empty() ? "none" : t;
 }
 
-/// All that one repeat sends.
+/// Returns the load of one repeat.
 inline std::string plan_text(const plan& p) {
     const planned_traffic& sent = *p.sent;
     std::string t = arrival_text(sent.arrivals);
@@ -94,46 +93,51 @@ inline std::string plan_text(const plan& p) {
            printed(", seed %llu", static_cast<unsigned long long>(sent.seed));
 }
 
-/// Whether the number of repeats is known before they are measured.
 inline bool has_fixed_repeats(const planned_judging& j) {
-    return j.first_repeats == j.most_repeats;
+    return j.first_repeats == j.max_repeats;
 }
-/// What one calls a gate's repeats.
+/// Returns the unit in which a gate counts its repeats.
 inline const char* counted_text(const plan& p) {
     const planned_judging& j = *p.judged;
-    return p.searches() ? "probe" : to_string(counting_unit(j.rule, j.has_baseline));
+    return p.searches() ? "probe" : to_string(counting_unit(j.has_baseline));
 }
-/// Which probe this is, of how many.
+/// Returns the number of a probe, and the limit.
 inline std::string probe_name(const plan& p, std::size_t before) {
-    return printed("probe %zu of at most %d", before + 1, most_probes(*p.judged));
+    return printed("probe %zu of at most %d", before + 1, max_probes(*p.judged));
 }
 inline std::string repeats_text(const plan& p) {
     const planned_judging& j = *p.judged;
-    if (p.searches() && j.has_baseline)
-        return printed("at most %d probes of both servers", most_probes(j));
-    if (j.search.to_the_interval) return printed("at most %d probes", j.most_repeats);
+    if (j.search.to_the_interval) return printed("at most %d probes", j.max_repeats);
     if (p.searches()) {
         std::string loads;
         for (const double load : j.search.asked)
             loads += (loads.empty() ? "" : " and at ") + value_text(load_metric(p), load);
-        return printed("%d to %d probes at ", j.first_repeats, j.most_repeats) + loads;
+        return printed("%d to %d probes at ", j.first_repeats, j.max_repeats) + loads;
     }
     const bool exactly = has_fixed_repeats(j);
     return (exactly ? "" : printed("%d to ", j.first_repeats)) +
-           printed("%d %s%s%s", j.most_repeats,
-                   to_string(counting_unit(j.rule, j.has_baseline)),
-                   exactly && j.most_repeats == 1 ? "" : "s",
-                   j.rule.traffic == fresh ? " of fresh traffic" : "") +
-           (j.most_if_noisy > 0 ? printed(" (%d on a noisy machine)", j.most_if_noisy) : "");
+           printed("%d %s%s", j.max_repeats,
+                   to_string(counting_unit(j.has_baseline)),
+                   exactly && j.max_repeats == 1 ? "" : "s") +
+           (j.max_if_noisy > 0 ? printed(" (%d on a noisy machine)", j.max_if_noisy) : "");
 }
-/// Which repeat this is, of how many.
-inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
+/// Returns why no repeat or round follows. A budget that is too short for one stays unspent.
+inline std::string budget_text(double budget_s, double left_s, double needed_s, int done, int of,
+                               const char* unit) {
+    const std::string budget = printed("LLMBENCH_TIME_BUDGET of %g s ", budget_s);
+    if (done > 0 || !(left_s > 0) || !(needed_s > left_s))
+        return budget + printed("is spent after %d of %d %ss", done, of, unit);
+    return budget + "has " + time_text(left_s) + " left, and a " + unit + " takes " +
+           time_text(needed_s) + printed(" or more: none of %d was measured", of);
+}
+/// Returns the number of a repeat, and the limit.
+inline std::string stage_text(const plan& p, int repeat, run_arm variant) {
     const planned_judging& j = *p.judged;
     const std::string t =
-        printed("%s %d of ", to_string(counting_unit(j.rule, j.has_baseline)), repeat + 1) +
+        printed("%s %d of ", to_string(counting_unit(j.has_baseline)), repeat + 1) +
         (has_fixed_repeats(j) ? "" : printed("%d-", j.first_repeats)) +
-        std::to_string(repeat < j.most_repeats ? j.most_repeats : j.most_if_noisy);
-    return j.has_baseline ? t + ", " + to_string(arm) : t;
+        std::to_string(repeat < j.max_repeats ? j.max_repeats : j.max_if_noisy);
+    return j.has_baseline ? t + ", " + to_string(variant) : t;
 }
 
 }  // namespace detail

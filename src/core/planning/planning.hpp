@@ -20,6 +20,7 @@
 #include "core/planning/profiled.hpp"
 #include "core/planning/side_tasks.hpp"
 #include "core/planning/workloads.hpp"
+#include "core/planning/past_extension.hpp"
 
 #include <algorithm>  // all_of, any_of, max, sort
 #include <cstdint>  // uint32_t, uint64_t
@@ -32,7 +33,7 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// How much is sent, before the measured part and in it.
+/// Checks the number of requests and the times, of the warm-up and of the measured part.
 inline void check_extent(const scenario& s, const arrival_data& a, const recorded_trace& trace) {
     const long long warmup_requests = s.warmup.requests(), requests = s.requests;
     const double warmup_s = s.warmup.seconds(), duration_s = s.duration.seconds();
@@ -83,29 +84,17 @@ inline void check_counts(const scenario& s) {
                         threads)});
 }
 
-/// What a baseline can be, and what fresh traffic can be compared with.
 inline void check_baseline(const scenario& s) {
-    const bool is_fresh = s.traffic == fresh, is_stored = s.baseline.is_stored();
-    if (is_fresh && (s.baseline.is_live() || is_stored || s.baseline.is_history()))
-        refuse({"traffic is fresh: a baseline is compared on replayed traffic"});
-    const arrival_data& a = s.arrivals.data();
-    if (is_fresh && a.kind == arrival_kind::replay)
-        refuse({"traffic is fresh: ", arrival_text(a),
-                " is one recording, and there is no other traffic to be drawn from it"});
+    const otherwise& asked = s.baseline.asked();
+    if (asked.same && (asked.options || !asked.model.empty() || asked.alone ||
+                       !asked.workload.what().empty()))
+        refuse({"baseline is otherwise{.same = true}, and names something else as well: an A/A run "
+                "has nothing but .same"});
+    const bool is_stored = s.baseline.is_stored();
     const double day_sd = s.baseline.stored().day_to_day.value;
     if (is_stored && s.baseline.stored().file.empty())
         refuse({"baseline is stored(\"\"): it must name a file"});
-    if (s.baseline.is_history() && s.baseline.nights().folder.empty())
-        refuse({"baseline is history(\"\"): it must name a folder"});
-    const double reported = s.baseline.nights().night_to_night.value;
-    if (!(reported >= 0 && reported <= 0.5))
-        refuse({printed("baseline is history(...): the standard deviation between nights is %g %%: "
-                        "it runs from above 0 to 50 %%, or is left out and learned",
-                            reported * 100)});
-    if (s.baseline.is_history() && a.is_searched)
-        refuse({"arrivals is ", arrival_text(a),
-                ": another load in each run makes no history; compare a capacity with a server or "
-                "with stored(\"result.json\")"});
+    if (s.baseline.is_of_extension()) s.baseline.of_extension().by->check(s);
     if (!(day_sd > 0 && day_sd <= 0.5))
         refuse({printed("baseline: the day-to-day standard deviation is %g %%: two days' runs of a "
                         "server do differ, and it runs from above 0 to 50 %%", day_sd * 100)});
@@ -131,27 +120,24 @@ inline void check_limits(const limits& l) {
                             t.seconds())});
 }
 
-/// Repeats, pairs or stages: before the first number of them nothing is decided.
+/// Repeats, or pairs. Nothing is decided before the first analysis.
 struct repeat_counts {
-    int first = first_analysis, most = last_analysis, most_if_noisy = 0;
+    int first = first_analysis, most = last_analysis, max_if_noisy = 0;
 };
 inline bool has_values(const slo_list& slos) {
     return std::any_of(slos.begin(), slos.end(),
                        [](const slo& x) { return is_judged_by_spread(x.what.metric); });
 }
 inline repeat_counts planned_repeats(const scenario& s, scenario_use use) {
-    const bool is_fresh = s.traffic == fresh, is_paired = s.baseline.is_live();
-    constexpr int probes = most_probes_of_a_search;
+    const bool is_paired = s.baseline.is_live();
+    constexpr int probes = max_probes_of_a_search;
     if (use == scenario_use::find_capacity) return {probes, probes};
     const bool judges = use == scenario_use::gate || s.slos.size() > 0;
     const long long asked = s.repeats;
-    repeat_counts n{is_fresh ? 1 : is_paired ? first_pair_analysis : first_analysis,
-                    is_fresh ? last_stage : is_paired ? last_pair_analysis : last_analysis};
-    if (is_fresh && !(asked <= last_stage))
-        refuse({printed("repeats is %lld: fresh traffic comes in at most 3 stages, of n, n and 2n "
-                        "requests", asked)});
-    // One long run shows how it changed; others are for what it leaves open.
-    if (s.slos.size() > 0 && !is_fresh && !is_paired &&
+    repeat_counts n{is_paired ? first_pair_analysis : first_analysis,
+                    is_paired ? last_pair_analysis : last_analysis};
+    // One long run shows a drift; more runs are only for cases that it leaves open.
+    if (s.slos.size() > 0 && !is_paired &&
         std::all_of(s.slos.begin(), s.slos.end(),
                     [](const slo& x) { return is_drift(x.what.metric); }))
         n.first = 1;
@@ -161,19 +147,19 @@ inline repeat_counts planned_repeats(const scenario& s, scenario_use use) {
                                                    [](const slo& x) { return x.factor > 0; });
     if (asked > 0) n.most = static_cast<int>(asked);
     else if (!judges) n.most = 3;
-    else if (compares) n.most_if_noisy = last_noisy_pair_analysis;
-    else if (!is_fresh && !is_paired && has_values(s.slos)) n.most_if_noisy = last_noisy_analysis;
-    if (!judges) n.first = n.most;  // all are measured, whatever the guard on errors says
+    else if (compares) n.max_if_noisy = last_noisy_pair_analysis;
+    else if (!is_paired && has_values(s.slos)) n.max_if_noisy = last_noisy_analysis;
+    if (!judges) n.first = n.most;  // all are measured, whatever the guard on errors finds
     return n;
 }
 
-/// Whether sessions are to be played to their ends: what an objective is on.
+/// Whether an objective needs sessions that are played to their ends.
 inline bool asks_session_time(const slo_list& slos) {
     return std::any_of(slos.begin(), slos.end(),
                        [](const slo& x) { return is_of_sessions(x.what.metric); });
 }
 
-/// Seconds that a session waits for tools, and thinks, on its longest way.
+/// Returns the seconds of tools and thinking on the longest path of a session.
 inline double planned_waits(const planned_traffic& p, std::size_t conversation) {
     std::vector<double> ends;
     double longest = 0;
@@ -186,13 +172,11 @@ inline double planned_waits(const planned_traffic& p, std::size_t conversation) 
     }
     return longest;
 }
-/// An open loop begins with young sessions alone: measured for a time, it has to be warm for as
-/// long as nine in ten of them wait.
+/// An open loop begins with young sessions only. A run limited by time therefore has to warm up for
+/// as long as nine in ten of its sessions wait.
 inline void check_young_sessions(const planned_traffic& p) {
-    bool are_graphs = plays_sessions(p);
-    for_each_part(p, [&](const plan_part& part) { are_graphs = are_graphs || has_helpers(part); });
     const bool at_once = p.arrivals.kind == arrival_kind::all_at_once;
-    if (!are_graphs || !p.is_open_loop() || at_once || p.searches() || p.requests > 0) return;
+    if (!has_graphs(p) || !p.is_open_loop() || at_once || p.searches() || p.requests > 0) return;
     std::vector<double> waits;
     for (std::size_t c = 0; c < 200; ++c) waits.push_back(planned_waits(p, c));
     std::sort(waits.begin(), waits.end());
@@ -205,15 +189,15 @@ inline void check_young_sessions(const planned_traffic& p) {
                                               : printed("%.9g s", p.warmup_s).c_str(), needed)});
 }
 
-/// Throws std::invalid_argument with one sentence for the first thing that is unsound.
-/// `files` holds what was read for it, `api` is the target's. A gate without objectives has its
-/// guard on errors to decide, a run without them only measures.
+/// Throws std::invalid_argument for the first thing that is unsound. `files` are those of the
+/// workload, `api` is the target's. A gate without objectives decides its guard on errors; a run
+/// without objectives only measures.
 inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_files files = {},
                     scenario_use use = scenario_use::measure,
                     const api_traits& api = apis[0]) {
     const auto read = std::make_shared<const workload_files>(std::move(files));
-    const scenario s = with_questions(asked, read->dialogues.size(), api);
-    const arrival_data arrivals = planned_arrivals(s, *read);
+    const scenario s = completed(asked, *read, api);
+    const arrival_data arrivals = planned_arrivals(s.arrivals.data(), read->trace);
     check_extent(s, arrivals, read->trace);
     check_counts(s);
     check_baseline(s);
@@ -227,21 +211,17 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
     planned_traffic sent;
     static_cast<planned_workloads&>(sent) =
         planned_workloads_of(s, arrivals, read, api, default_seed);
+    add_preparation(sent, s);
     add_tasks(sent, planned_tasks(s));
     sent.arrivals = arrivals;
     sent.warmup_requests = s.warmup.requests();
     sent.warmup_s = s.warmup.seconds();
     sent.warmup_until_stable = s.warmup.until_stable();
-    if (sent.own_arrivals && sent.is_open_loop() && sent.warmup_s <= 0) {
-        // A time, which all parts have in common: that of so many requests of the open ones.
-        sent.warmup_s = static_cast<double>(sent.warmup_requests) / arrivals.rate;
-        sent.warmup_requests = 0;
-    }
     sent.requests = s.requests;
     sent.duration_s = s.duration.seconds();
     sent.seed = seed > 0 ? static_cast<std::uint64_t>(seed) : default_seed;
     sent.scores = api.generates ? "" : api.name;
-    sent.otherwise = planned_otherwise(s, sent, arrivals, read, api, default_seed);
+    sent.otherwise = planned_otherwise(s, arrivals, read, api, default_seed);
     sent.limits = s.limits;
     sent.compares_answers = std::any_of(s.slos.begin(), s.slos.end(), [](const slo& x) {
         return x.what.metric == metric_id::same_answers;
@@ -249,16 +229,15 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
     sent.plays_out = asks_session_time(s.slos);
     sent.client = s.client;
     planned_judging judged{.first_repeats = repeats.first,
-                           .most_repeats = repeats.most,
+                           .max_repeats = repeats.most,
                            .repeats_are_asked = s.repeats > 0,
-                           .most_if_noisy = repeats.most_if_noisy,
+                           .max_if_noisy = repeats.max_if_noisy,
                            .has_baseline = s.baseline.is_live(),
                            .has_stored_baseline = s.baseline.is_stored(),
                            .stored = s.baseline.stored(),
-                           .has_history = s.baseline.is_history(),
-                           .history = s.baseline.nights(),
-                           .rule = rule_of(s.judging, s.traffic, repeats.first, repeats.most,
-                                           repeats.most_if_noisy > 0),
+                           .past = s.baseline.of_extension(),
+                           .rule = rule_of(s.judging, repeats.first, repeats.most,
+                                           repeats.max_if_noisy > 0),
                            .slos = {s.slos.begin(), s.slos.end()},
                            .on_fail = s.on_fail,
                            .usd_per_hour = planned_cost(s, api)};

@@ -1,4 +1,4 @@
-// the load that is profiled
+// the load during a profile
 #pragma once
 
 #include "api/profile.hpp"
@@ -9,21 +9,15 @@
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
 
-#include <algorithm>  // any_of
-#include <iterator>  // begin, end
 #include <string>
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// The variables that tell vLLM and SGLang where profiles go.
+/// The variables for the directory of profiles, of vLLM and SGLang.
 inline constexpr const char* profile_variables[] = {"VLLM_TORCH_PROFILER_DIR",
                                                     "SGLANG_TORCH_PROFILER_DIR"};
-inline bool names_profiles(const std::string& variable) {
-    return std::any_of(std::begin(profile_variables), std::end(profile_variables),
-                       [&](const char* name) { return variable == name; });
-}
 
 inline void check_profile(const scenario& s) {
     if (!s.on_fail) return;
@@ -43,15 +37,14 @@ inline void check_profile(const scenario& s) {
                         seconds)});
 }
 
-/// The same load for as long as the profile lasts; what is sent at once is cut off then.
+/// Returns the same load for the length of the profile; its end cuts off the requests in flight.
 inline plan profiled(const plan& p) {
-    return with_traffic(plan_of_repeat(p, 0), [&](planned_traffic& t) {
+    return with_traffic(p, [&](planned_traffic& t) {
         t.beside.clear();
         t.warmup_requests = 0;
         t.warmup_s = 0;
         t.warmup_until_stable = false;
-        t.arrivals.users_ramp_s = 0;  // the load that failed had all of its users
-        for (plan_part& part : t.parts) part.arrivals.users_ramp_s = 0;
+        t.arrivals.users_ramp_s = 0;  // the failed load had all of its users
         if (t.arrivals.kind == arrival_kind::all_at_once) return;
         t.requests = 0;
         t.duration_s = (*p.judged->on_fail).duration.seconds();

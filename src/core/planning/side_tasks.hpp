@@ -1,4 +1,4 @@
-// what a scenario does beside its load
+// side tasks of a scenario
 #pragma once
 
 #include "api/scenario.hpp"
@@ -19,7 +19,7 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Whether it can stand in quotes as it is, and in a line.
+/// Whether it can stand in quotes without escapes, on one line.
 inline bool is_plain_name(const std::string& name) {
     return !name.empty() && name.size() <= 60 && std::none_of(name.begin(), name.end(), [](char c) {
         return c == '"' || c == '\\' || static_cast<unsigned char>(c) < ' ';
@@ -28,7 +28,7 @@ inline bool is_plain_name(const std::string& name) {
 inline constexpr const char* plain_name_text =
     "a name has 1 to 60 characters, and no quote or backslash";
 
-/// Of commands, which may have secrets in them, no more than that they are some.
+/// A command is not shown: it may have secrets in it.
 inline std::string step_name(const task_step& s) {
     return s.path.empty() ? "a command" : "POST " + printable(str(s.path), 80);
 }
@@ -81,7 +81,7 @@ inline planned_task planned_task_of(const side_task& t, const std::string& given
     }
     return p;
 }
-/// Throws std::invalid_argument where they make no sense.
+/// Throws std::invalid_argument.
 inline std::vector<planned_task> planned_tasks(const scenario& s) {
     std::vector<planned_task> all;
     if (s.beside.size() > 16)
@@ -100,14 +100,29 @@ inline std::vector<planned_task> planned_tasks(const scenario& s) {
                 ", a load that is searched, and side tasks are done beside one load"});
     return all;
 }
-/// Seconds of the measured part of what is done something beside, 0 where only the run can tell.
+/// Throws std::invalid_argument.
+inline std::vector<task_step> planned_preparation(const scenario& s) {
+    std::vector<task_step> all;
+    if (s.prepare.size() > 16)
+        refuse({printed("prepare has %zu requests: up to 16 are allowed",
+                        static_cast<std::size_t>(s.prepare.size()))});
+    for (const task_step& step : s.prepare) {
+        if (!step.line.empty())
+            refuse({"prepare has a command(...): it takes post(\"/path\", body) alone; "
+                    "endpoint{.cold} and side tasks (beside) take commands"});
+        check_step(step, "prepare: ");
+        all.push_back(step);
+    }
+    return all;
+}
+/// Returns the seconds of a measured part with side tasks, 0 if only the run can tell.
 inline double measured_seconds(const planned_traffic& p) {
     const bool is_timed = p.is_open_loop() && p.arrivals.kind != arrival_kind::all_at_once;
     if (p.beside.empty() || p.duration_s > 0 || !is_timed) return p.duration_s;
     const schedule s = schedule_of(p);
     return s.measured_to - s.measured_from;
 }
-/// Refuses what would never be done, as far as the plan knows.
+/// Refuses tasks that begin after the measured part, as far as the plan knows its length.
 inline void check_tasks_begin(const planned_traffic& p) {
     const double lasts_s = measured_seconds(p);
     for (const planned_task& t : p.beside)
@@ -116,8 +131,8 @@ inline void check_tasks_begin(const planned_traffic& p) {
                     " after the measured part, which takes ", time_text(lasts_s),
                     ": let it begin earlier, or measure for longer"});
 }
-/// What a recovery is held against: the first objective on a percentile of ttft.
-inline recovery_terms recovery_terms_of(const planned_traffic& p, const slo_list& slos,
+/// A recovery is measured against the first objective on a percentile of ttft.
+inline recovery_parameters recovery_parameters_of(const planned_traffic& p, const slo_list& slos,
                                         const slo& of) {
     const std::string given = "the SLO " + str(of.text()) + " is refused: ";
     const auto is_of_ttft = [](const slo& s) {
@@ -143,12 +158,19 @@ inline recovery_terms recovery_terms_of(const planned_traffic& p, const slo_list
     }
     return {ttft->bound, ttft->what.q, p.is_open_loop()};
 }
-inline maybe<recovery_terms> planned_recovery(const planned_traffic& p, const slo_list& slos) {
+inline maybe<recovery_parameters> planned_recovery(const planned_traffic& p, const slo_list& slos) {
     for (const slo& s : slos)
-        if (is_of_recovery(s.what.metric)) return recovery_terms_of(p, slos, s);
+        if (is_of_recovery(s.what.metric)) return recovery_parameters_of(p, slos, s);
     return {};
 }
-/// What an arm sends, with what is done beside it.
+/// Adds the preparation to a variant's traffic.
+inline void add_preparation(planned_workloads& w, const scenario& s) {
+    w.prepare = planned_preparation(s);
+    for (const task_step& step : w.prepare)
+        w.workload_text += (&step == w.prepare.data() ? "; before each repeat " : ", ") +
+                           step_name(step);
+}
+/// Adds the side tasks to a variant's traffic.
 inline void add_tasks(planned_workloads& w, const std::vector<planned_task>& tasks) {
     w.beside = tasks;
     for (const planned_task& t : tasks)

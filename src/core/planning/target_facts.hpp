@@ -1,4 +1,4 @@
-// where a gate's server stood
+// facts about a gate's server
 #pragma once
 
 #include "core/base/text.hpp"
@@ -11,7 +11,7 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// What a gate was measured on, or compared with.
+/// The kind of a target, or of a baseline.
 enum class target_kind : unsigned char {
     none, endpoint, process, simulated, stored, same, otherwise, files
 };
@@ -20,25 +20,24 @@ inline const char* to_string(target_kind k) {
                     "other options", "files"}, k);
 }
 
-/// What is known of the server at the other end of a connection.
+/// The security of a connection to a server.
 enum class tls_trust : unsigned char { no_tls, verified, not_verified };
 inline const char* to_string(tls_trust t) {
     return name_at({"", "verified", "not verified"}, t);
 }
 
-/// Where a gate's server stood and what it was.
 struct target_facts {
     target_kind kind = target_kind::none;
-    std::string url{};  // of what is stored, its file; of files, their names
+    std::string url{};  // a file for stored results, several for other tools' files
     std::string model{};
     std::string api{};
     tls_trust tls = tls_trust::no_tls;
-    token_fit tokens{};  // of made-up prompts
-    std::string options{};      // where the arms differ in them: what this one's requests say
-    std::vector<std::string> notes{};  // what is to be said of it before the load
-    std::string measured_by{};  // the tool whose files these are, "" where it was this program
+    token_fit tokens{};  // of synthetic prompts
+    std::string options{};      // of this variant's requests, if the variants differ in them
+    std::vector<std::string> notes{};  // notes that are known before the load
+    std::string measured_by{};  // the tool that wrote the files, "" if it was this program
     bool is_virtual = false;  // simulated, in virtual time
-    bool is_rehearsal = false;  // and instead of another server
+    bool is_rehearsal = false;  // simulated in place of another server
 };
 
 }  // namespace detail

@@ -1,4 +1,4 @@
-// what each arm of a gate sends
+// the traffic of each variant of a gate
 #pragma once
 
 #include "api/scenario.hpp"
@@ -29,8 +29,7 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// What can be refused of the way requests are sent; the rate of a replay is that of its trace on
-/// the average, which the warm-up has.
+/// Checks the arrivals. The warm-up of a replay has the average rate of its trace.
 inline arrival_data planned_arrivals(arrival_data a, const recorded_trace& trace) {
     check_arrivals(a);
     if (a.kind != arrival_kind::replay) return a;
@@ -44,33 +43,17 @@ inline arrival_data planned_arrivals(arrival_data a, const recorded_trace& trace
     return a;
 }
 
-/// A scenario whose answers are graded: they are as likely as they get.
-inline scenario with_questions(scenario s, const api_traits& api) {
-    if (!s.workload.what().get<questions>()) return s;
-    if (!api.generates)
-        refuse({"workload is questions, and ", api.name, " generates nothing to answer them"});
-    if (!s.options.temperature) s.options.temperature = 0.0;
-    return s;
+inline scenario completed(const scenario& s, const workload_files& files, const api_traits& api,
+                          bool in_a_mix = false) {
+    const bool knows = s.workload.what().get<extension_workload>() && files.of_extension;
+    return knows ? files.of_extension->completed(s, api, in_a_mix) : s;
 }
-/// One that only asks questions, with what it leaves out: each of them once a repeat, of fresh
-/// traffic in one of its stages.
-inline scenario with_questions(scenario s, std::size_t n, const api_traits& api) {
-    if (!s.workload.what().get<questions>() || n == 0) return s;
-    const auto all = static_cast<long long>(n);
-    const bool is_fresh = s.traffic == fresh;
-    const long long most = is_fresh ? all / 4 - s.warmup.requests() : all;
-    if (most < 1)
-        refuse({printed("traffic is fresh: its stages ask other questions, a quarter, a quarter "
-                        "and a half of the file, which has %lld: these are too few", all)});
-    if (s.requests > most)
-        refuse({printed("requests is %lld and there are %lld questions%s: each is asked once",
-                        static_cast<long long>(s.requests), most,
-                        is_fresh ? " for the first of three stages" : "")});
-    if (s.requests == 0 && s.duration.seconds() == 0) s.requests = most;
-    return with_questions(std::move(s), api);
+inline bool plays_sessions(const any_workload& w) {
+    const auto* e = w.what().get<extension_workload>();
+    return e && e->by->plays_sessions();
 }
 
-/// What a workload and its options become.
+/// Returns the plan for a workload and its options.
 inline plan_part planned_part(const scenario& s, const arrival_data& arrivals,
                               const std::shared_ptr<const workload_files>& files,
                               const api_traits& api, std::uint64_t default_seed) {
@@ -80,7 +63,7 @@ inline plan_part planned_part(const scenario& s, const arrival_data& arrivals,
     const plan_part part{.workload_text = w.text,
                          .sent_as_given = w.sent_as_given,
                          .source = w.source,
-                         .stride = most_turns_of(w.source),
+                         .stride = w.source->facts().most_turns,
                          .think = w.think,
                          .files = files,
                          .forces_length = w.forces_length && api.generates,
@@ -91,7 +74,7 @@ inline plan_part planned_part(const scenario& s, const arrival_data& arrivals,
     return part;
 }
 
-/// A sentence that says of what it speaks, whatever is refused of that.
+/// Puts `what` in front of the sentence that `f` throws.
 template <class F>
 auto told_of(const std::string& what, F&& f) {
     try {
@@ -106,23 +89,19 @@ inline std::shared_ptr<const workload_files> files_of_part(const workload_files&
     return std::make_shared<const workload_files>(
         i < files.of_parts.size() ? files.of_parts[i] : workload_files());
 }
-/// The scenario of one part alone.
+/// Returns the scenario of one part alone.
 inline scenario scenario_of(const scenario& s, const part& of) {
     scenario own = s;
     own.workload = of.workload;
     own.baseline = {};
     if (of.options) own.options = *of.options;
-    if (of.arrivals.is_given()) own.arrivals = of.arrivals;
     return own;
 }
-inline bool has_own_arrivals(const mix_of_parts& m) {
-    return m.parts.size() > 0 && m.parts[0].arrivals.is_given();
-}
-/// Refuses what makes no mix, before anything of it is read.
+/// Refuses an unsound mix before its files are read.
 inline void check_mix(const mix_of_parts& m) {
     const std::size_t n = m.parts.size();
-    if (!(n >= 1 && n <= most_parts))
-        refuse({printed("workload is a mix of %zu parts: 1 to %zu are allowed", n, most_parts)});
+    if (!(n >= 1 && n <= max_parts))
+        refuse({printed("workload is a mix of %zu parts: 1 to %zu are allowed", n, max_parts)});
     for (std::size_t i = 0; i < n; ++i) {
         const std::string name = str(m.parts[i].name);
         const std::string given = "part \"" + printable(name) + "\" of the mix: ";
@@ -133,20 +112,14 @@ inline void check_mix(const mix_of_parts& m) {
         const long long weight = m.parts[i].weight;
         if (!(weight >= 1 && weight <= 1000))
             refuse({given, printed("weight is %lld: it runs from 1 to 1000", weight)});
-        if (m.parts[i].arrivals.is_given() != has_own_arrivals(m))
-            refuse({given, "it has arrivals of its own and the first part has none, or the other "
-                           "way round: give them to all parts, or to the scenario"});
-        if (has_own_arrivals(m) && weight != 1)
-            refuse({given, printed("weight is %lld, and it has arrivals of its own: weights divide "
-                                   "arrivals that parts share", weight)});
         if (m.parts[i].workload.what().get<mix_of_parts>())
             refuse({given, "its workload is a mix: name all parts in one"});
-        if (m.parts[i].workload.what().get<sessions>())
+        if (plays_sessions(m.parts[i].workload))
             refuse({given, "its workload is sessions, whose steps have labels of their own: give "
                     "them a gate of their own"});
     }
 }
-/// A recorded trace says how long its requests were, one after the other, whatever a mix does.
+/// A recorded trace gives the lengths of its requests in order, so the parts of a mix cannot.
 inline void check_no_recorded_lengths(const part& of, const arrival_data& a) {
     const auto* made = of.workload.what().get<synthetic>();
     const auto is_recorded = [](const length_distribution& d) {
@@ -164,81 +137,24 @@ inline std::string mix_text(const planned_workloads& w) {
     std::string t = "mix of ";
     for (const plan_part& part : w.parts)
         t += (&part == w.parts.data() ? "\"" : "; \"") + part.label + "\" (" +
-             (w.own_arrivals ? arrival_text(part.arrivals)
-                             : printed("%zu in %zu", part.weight, all)) +
+             printed("%zu in %zu", part.weight, all) +
              (part.common.model.empty() ? "" : ", model " + printable(part.common.model)) +
              "): " + part.workload_text;
     return t;
-}
-/// A part's own arrivals, which go beside those of others.
-inline arrival_data planned_arrivals_of(const part& of, const recorded_trace& trace) {
-    arrival_data a = planned_arrivals(of.arrivals.data(), trace);
-    const std::string given = "arrivals is " + arrival_text(a) + ": ";
-    if (a.is_searched)
-        refuse({given, "a load is searched as a whole, give it to the scenario"});
-    if (a.kind == arrival_kind::all_at_once)
-        refuse({given, "a duration ends all parts together, and a batch is a number of requests"});
-    if (a.max_in_flight > 0)
-        refuse({given, "max_in_flight is of a load as a whole, give it to the scenario"});
-    return a;
-}
-/// Those of all parts together: the rate of the open ones as it starts, and all users.
-inline arrival_data planned_arrivals(const scenario& s, const workload_files& files) {
-    const auto* m = s.workload.what().get<mix_of_parts>();
-    if (!m || !has_own_arrivals(*m)) return planned_arrivals(s.arrivals.data(), files.trace);
-    check_mix(*m);
-    if (s.arrivals.is_given())
-        refuse({"arrivals is ", arrival_text(s.arrivals.data()), ", and the parts of the mix have "
-                "their own: leave one of both out"});
-    if (!(s.duration.seconds() > 0) || s.requests != 0)
-        refuse({"the parts of the mix have arrivals of their own, which a duration ends together: "
-                "set .duration, and no .requests"});
-    if (s.warmup.until_stable())
-        refuse({"warmup is until_stable, and the parts of the mix have arrivals of their own: give "
-                "it a time"});
-    arrival_data all;
-    all.users = 0;
-    std::string each = "of each part";
-    for (std::size_t i = 0; i < m->parts.size(); ++i) {
-        const part& of = m->parts[i];
-        const arrival_data a = told_of("part \"" + str(of.name) + "\" of the mix", [&] {
-            return planned_arrivals_of(of, files_of_part(files, i)->trace);
-        });
-        each += (i == 0 ? ": " : ", ") + arrival_text(a);
-        all.users_ramp_s = std::max(all.users_ramp_s, a.users_ramp_s);
-        if (a.kind == arrival_kind::closed_loop) {
-            all.users += a.users;
-        } else {
-            all.kind = arrival_kind::poisson;
-            all.rate += starting_rate(a);
-        }
-    }
-    if (all.users > 100000)
-        refuse({printed("the parts of the mix have %lld users together: 100000 are allowed",
-                        all.users)});
-    all.described = each;
-    return all;
 }
 inline planned_workloads planned_mix(const mix_of_parts& m, const scenario& s,
                                      const arrival_data& arrivals, const workload_files& files,
                                      const api_traits& api, std::uint64_t default_seed) {
     check_mix(m);
     planned_workloads all;
-    all.own_arrivals = has_own_arrivals(m);
     std::size_t common = 0;
     for (std::size_t i = 0; i < m.parts.size(); ++i) {
         const part& of = m.parts[i];
         all.parts.push_back(told_of("part \"" + str(of.name) + "\" of the mix", [&] {
             const auto own = files_of_part(files, i);
-            const arrival_data a =
-                all.own_arrivals ? planned_arrivals_of(of, own->trace) : arrivals;
-            check_no_recorded_lengths(of, a);
-            if (s.traffic == fresh && of.workload.what().get<questions>())
-                refuse({"traffic is fresh, which asks each question once, and in a mix they go "
-                        "round; let traffic be replayed"});
-            const scenario alone = with_questions(scenario_of(s, of), api);
-            plan_part part = planned_part(alone, a, own, api, default_seed);
-            if (all.own_arrivals) part.arrivals = a;
+            check_no_recorded_lengths(of, arrivals);
+            const scenario alone = completed(scenario_of(s, of), *own, api, true);
+            plan_part part = planned_part(alone, arrivals, own, api, default_seed);
             if (part.common.stream != (i == 0 ? part : all.parts[0]).common.stream)
                 refuse({"it is streamed and the first part is not, or the other way round; give "
                         "all parts the same options.stream"});
@@ -256,36 +172,27 @@ inline planned_workloads planned_mix(const mix_of_parts& m, const scenario& s,
     }
     for (plan_part& part : all.parts) part.weight /= common;
     if (std::all_of(all.parts.begin(), all.parts.end(),
-                    [](const plan_part& part) { return part.common.leaves_after_s > 0; }))
+                    [](const plan_part& part) { return part.common.cancel_after_s > 0; }))
         check_somebody_stays(scenario_of(s, m.parts[0]).options);
     all.common = all.parts[0].common;
     all.workload_text = mix_text(all);
     return all;
 }
-/// All that one arm sends.
+/// Returns the traffic of one variant.
 inline planned_workloads planned_workloads_of(const scenario& s, const arrival_data& arrivals,
                                               const std::shared_ptr<const workload_files>& files,
                                               const api_traits& api, std::uint64_t default_seed) {
     if (const auto* m = s.workload.what().get<mix_of_parts>())
         return planned_mix(*m, s, arrivals, *files, api, default_seed);
     planned_workloads one = {planned_part(s, arrivals, files, api, default_seed), {}, {}, {}};
-    if (plays_sessions(one) && files->sessions.labels.size() > 1)
-        one.labels = files->sessions.labels;
+    if (const auto* labels = one.source->facts().labels) one.labels = *labels;
     check_somebody_stays(s.options);
     return one;
 }
 
-/// When parts with arrivals of their own send.
-inline std::string arrivals_of_parts(const planned_workloads& w) {
-    std::string t;
-    for (const plan_part& part : w.parts)
-        if (w.own_arrivals) t += arrival_text(part.arrivals) + "\n";
-    return t;
-}
-
-/// What the baseline's load is instead, where it is the target asked otherwise.
+/// Returns the baseline's traffic, if it is the target under other options.
 inline maybe<planned_workloads> planned_otherwise(
-    const scenario& s, const planned_workloads& sent, const arrival_data& arrivals,
+    const scenario& s, const arrival_data& arrivals,
     const std::shared_ptr<const workload_files>& files, const api_traits& api,
     std::uint64_t default_seed) {
     if (!s.baseline.is_asked_otherwise()) return {};
@@ -293,7 +200,7 @@ inline maybe<planned_workloads> planned_otherwise(
     scenario other = s;
     if (asked.options) other.options = *asked.options;
     const bool is_other = !asked.workload.what().empty();
-    if (is_other && (asked.workload.what().get<sessions>() || s.workload.what().get<sessions>()))
+    if (is_other && (plays_sessions(asked.workload) || plays_sessions(s.workload)))
         refuse({"baseline is otherwise{...}: its workload is another, and of sessions both arms "
                 "play the same: leave the baseline's workload out"});
     if (is_other) other.workload = asked.workload;
@@ -304,16 +211,14 @@ inline maybe<planned_workloads> planned_otherwise(
         const auto own = is_other && !files->of_baseline.empty()
                              ? std::make_shared<const workload_files>(files->of_baseline[0])
                              : files;
-        other = with_questions(other, own->dialogues.size(), api);
+        other = completed(other, *own, api);
         planned_workloads w = planned_workloads_of(other, arrivals, own, api, default_seed);
-        if (arrivals_of_parts(w) != arrivals_of_parts(sent))
-            refuse({"parts have arrivals of their own, and both arms are sent at the same times: "
-                    "give their parts the same arrivals, in the same order"});
         w.has_other_prompts = is_other;
         if (!asked.model.empty())
             for_each_part(w, [&](plan_part& part) { part.common.model = str(asked.model); });
         if (asked.alone && s.beside.empty())
             refuse({"it is alone, and the scenario does nothing beside its load"});
+        add_preparation(w, s);
         if (!asked.alone) add_tasks(w, planned_tasks(s));
         return w;
     });

@@ -10,16 +10,13 @@
 #include "core/described/described.hpp"
 #include "core/described/verdict_text.hpp"
 #include "core/figures/gate_figures.hpp"
-#include "core/reports/comparison_md.hpp"
-#include "core/reports/comparison_report.hpp"
-#include "core/reports/curve_report.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/reports/headlines.hpp"
 #include "core/reports/markdown.hpp"
-#include "core/reports/nights.hpp"
 #include "core/reports/profile.hpp"
 #include "core/reports/rehearsal.hpp"
 #include "core/reports/text.hpp"
+#include "core/reports/program_section.hpp"
 
 #include <algorithm>  // sort, min
 #include <cmath>  // isnan, isinf
@@ -32,26 +29,28 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Where an objective was written; the guard on errors stands at its gate.
+/// Returns the place of an objective; that of the error guard, which nobody wrote, is its gate's.
 inline std::string place_of(const slo_verdict& v, const std::string& gate_place) {
     const bool written = v.what.at.line > 0;
     return written ? v.what.at.file + (":" + std::to_string(v.what.at.line)) : gate_place;
+}
+/// Returns "" if no file has the gate.
+inline std::string place_of(const gate_identity& g) {
+    return g.line > 0 ? g.file + ":" + std::to_string(g.line) : "";
 }
 inline std::string search_message(const load_curve& c) {
     return c.line + (c.fault.empty() ? "" : "; " + c.fault);
 }
 
-/// Every test case of a gate has an equal part of its time: what adds them up has the gate's.
+/// Divides the gate's time among its test cases: tools add them up.
 inline double seconds_of_each(const gate_report& g) {
     const std::size_t cases = g.verdicts.size() + !g.refusal.empty() + !g.beside.empty() +
                               g.what.judged->search.to_the_interval;
     return cases > 0 ? g.took_s / static_cast<double>(cases) : 0;
 }
 
-/// One test case per SLO: a miss is a failure, an inconclusive one is skipped, an invalid one an
-/// error. Where inconclusive fails the build it is a failure: no red build without a red case.
-/// A gate's name as the class of its cases, which Jenkins splits into packages at its dots ("1.5
-/// rps" would be a package that ends in 1): U+2024 looks the same and is none.
+/// Returns a gate's name as a class name. Jenkins splits class names into packages at dots, so
+/// U+2024, which looks the same, replaces each dot.
 inline std::string junit_class(const std::string& name) {
     std::string out;
     for (const char c : name) out += c == '.' ? std::string("\u2024") : std::string(1, c);
@@ -61,7 +60,7 @@ inline std::string junit_case(const gate_report& g, const std::string& name) {
     return "    <testcase classname=\"" + xml_escaped(junit_class(g.what.name)) + "\" name=\"" +
            xml_escaped(name) + printed("\" time=\"%.3f\">\n", seconds_of_each(g));
 }
-/// How many of the cases of a suite ended how.
+/// The cases of a suite, counted by outcome.
 struct junit_counts {
     int tests = 0, failures = 0, errors = 0, skipped = 0;
     void add(const junit_counts& c) {
@@ -73,8 +72,9 @@ struct junit_counts {
         return printed(" tests=\"%d\" failures=\"%d\" errors=\"%d\"", tests, failures, errors);
     }
 };
-/// Written so that Jenkins' own schema (junit-10.xsd of its xUnit plugin) accepts it: there
-/// properties belong to a suite, and a case names its place in its text.
+/// Returns JUnit XML that Jenkins accepts (junit-10.xsd of its xUnit plugin): properties belong to
+/// a suite, a case names its place in its text. Each SLO is a test case: an inconclusive one is
+/// skipped, or a failure if it fails the build, and an invalid one is an error.
 inline std::string junit_xml(const std::vector<gate_report>& gates) {
     junit_counts all;
     double took_s = 0;
@@ -91,7 +91,7 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
                               const std::string& place) {
             ++of.tests;
             cases += junit_case(g, name);
-            const std::string text = xml_escaped(place + ": " + words);
+            const std::string text = xml_escaped(place.empty() ? words : place + ": " + words);
             const std::string start = std::string("      <") + tag;
             const std::string end = std::string("</") + tag + ">\n";
             const bool plain = std::string_view(tag) == "skipped";
@@ -100,7 +100,7 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
                                                     "\">") + text + end;
             cases += "      <system-out>" + text + "</system-out>\n    </testcase>\n";
         };
-        const std::string gate_place = g.what.file + ":" + std::to_string(g.what.line);
+        const std::string gate_place = place_of(g.what);
         if (!g.refusal.empty()) {
             const bool skip = g.outcome == gate_outcome::skipped;
             ++(skip ? of.skipped : of.errors);
@@ -151,7 +151,7 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
            all.text() + printed(" time=\"%.3f\">\n", took_s) + suites + "</testsuites>\n";
 }
 
-/// GitHub takes 65,536 characters in a comment, of which whoever posts it may add some.
+/// GitHub takes 65,536 characters in a comment; the program that posts it may add some.
 inline constexpr std::size_t summary_limit = 64000;
 
 /// One gate of the summary: a table of verdicts and a line on its requests.
@@ -179,50 +179,118 @@ inline std::string summary_of(const gate_report& g) {
                            : v.outcome == verdict::fail && !noted   ? "\u274C"
                            : v.outcome == verdict::skipped || noted ? "\u2796"
                                                                     : "\u26A0\uFE0F";
+        const std::string of = ratio_of_text(v);
         out += std::string("| ") + mark + " " + verdict_text(v) + " | " +
                markdown_escaped(str(v.what.text())) + " | " + verdict_value_text(v, v.measured) +
-               " | " + verdict_value_text(v, e.value) + " | " + verdict_value_text(v, e.low) +
-               " to " + verdict_value_text(v, e.high) + " | " +
+               (of.empty() ? "" : " (" + of + ")") + " | " + verdict_value_text(v, e.value) +
+               " | " + verdict_value_text(v, e.low) + " to " + verdict_value_text(v, e.high) +
+               " | " +
                (has_room ? printed("%+.1f %%", room * 100) : std::string()) + " | " +
-               markdown_code(str(v.reason)) + " |\n";
+               markdown_code(str(v.reason)) +
+               (v.advice.empty() ? "" : "; " + markdown_escaped(str(v.advice))) + " |\n";
     }
-    if (const arm_figures& arm = g.figures.candidate; !arm.empty())
-        out += (g.what.sent->scores.empty() ? "\n" : "\ninput ") + throughput_text(g, arm) + ", " +
-               markdown_code(status_text(arm)) +
+    if (const variant_figures& variant = g.figures.candidate; !variant.empty())
+        out += (g.what.sent->scores.empty() ? "\n" : "\ninput ") + throughput_text(g, variant) +
+               ", " + markdown_code(status_text(variant)) +
                (g.self_check.ok ? "" : "; " + markdown_code(str(g.self_check.reason))) + "\n";
     for (const std::string& note : notes_on(g)) out += "\n" + markdown_escaped(note) + "\n";
-    if (const std::string t = ratchet_text(g.judged_by, g.verdicts); !t.empty())
-        out += "\n" + markdown_escaped(t) + "\n";
-    for (const std::string& line : nights_lines(g)) out += "\n" + markdown_escaped(line) + "\n";
+    if (g.judged_by.past)
+        for (const std::string& line : g.judged_by.past->lines(g))
+            out += "\n" + markdown_escaped(line) + "\n";
     if (g.profile.wanted) out += "\n" + markdown_code(profile_text(g.profile)) + "\n";
-    if (const std::string t = others_text(g); !t.empty()) out += "\n```" + t + "```\n";
     return out + "\n";
 }
 
-/// What objectives are that the repeats do not decide.
-inline const char* undecided_text(const gate_report& g) {
-    return g.undecided_fails ? "inconclusive, which fails this build"
-                             : "inconclusive: green does not mean shown";
+/// In Markdown: "mean(tpot) is 28.7 ms, the limit is 27.5 ms, 1.1 times the baseline's 25 ms".
+inline std::string against_limit_text(const slo_verdict& v) {
+    const statistic_data& what = v.what.what;
+    const double is = v.denominator > 0 ? v.numerator : v.measured;
+    if (std::isnan(is))
+        return markdown_escaped(str(v.what.text())) + ": " + markdown_code(str(v.reason));
+    const bool has_parts = !what.parts.empty();
+    const metric_id m = has_parts ? what.parts[0].metric : what.metric;
+    const std::string name = str(has_parts ? what.parts[0].name : what.name);
+    if (!(v.denominator > 0))
+        return markdown_escaped(name + " is " + verdict_value_text(v, is) + ", the limit is " +
+                                verdict_limit_text(v));
+    const std::string to = value_text(m, v.denominator);
+    return markdown_escaped(
+        name + " is " + value_text(m, is) + ", the limit is " +
+        value_text(m, v.limit * v.denominator) + ", " + digits_text(v.limit, 6) + " times the " +
+        (has_parts ? to + " of " + str(what.parts[1].name) : "baseline's " + to));
+}
+/// Returns the opening of the summary: the first failure or problem, and its size.
+inline std::string opening_of(const std::vector<gate_report>& gates) {
+    std::string first;
+    std::size_t more = 0;
+    const auto add = [&](const gate_report& g, const std::string& words) {
+        if (first.empty()) first = markdown_escaped(g.what.name) + ": " + words;
+        else ++more;
+    };
+    const auto opened = [&](const char* how) {
+        return "**" + (how + first) + (more > 0 ? printed("; and %zu more", more) : "") + "**\n\n";
+    };
+    for (const gate_report& g : gates)
+        for (const slo_verdict& v : g.verdicts)
+            if (v.outcome == verdict::fail && !v.what.is_advisory) add(g, against_limit_text(v));
+    for (const gate_report& g : gates)
+        if (!g.beside.empty()) add(g, markdown_code(g.beside));
+    if (!first.empty()) return opened("Failed: ");
+    for (const gate_report& g : gates)
+        if (!g.refusal.empty() && g.outcome != gate_outcome::skipped)
+            add(g, markdown_code(g.refusal.substr(0, g.refusal.find('\n'))));
+    if (!first.empty()) return opened("Nothing is judged: ");
+    for (const gate_report& g : gates)
+        for (const slo_verdict& v : g.verdicts)
+            if (v.outcome == verdict::invalid && !v.what.is_advisory)
+                add(g, markdown_escaped(str(v.what.text())) + ": " + markdown_code(str(v.reason)));
+    if (!first.empty()) return opened("Invalid: ");
+    for (const gate_report& g : gates)
+        for (const slo_verdict& v : g.verdicts)
+            if (v.outcome == verdict::inconclusive && !v.what.is_advisory)
+                add(g, against_limit_text(v));
+    return first.empty() ? std::string() : opened("Inconclusive: ");
+}
+/// Returns "All 3 gates passed, with 7 objectives", or "" if one did not.
+inline std::string all_passed(const std::vector<gate_report>& gates) {
+    std::size_t objectives = 0;
+    for (const gate_report& g : gates) {
+        if (headline_of(g) != headline::passed) return {};
+        for (const slo_verdict& v : g.verdicts) objectives += is_own_objective(v);
+    }
+    if (gates.empty()) return {};
+    const std::string n = gates.size() == 1 ? "The gate" : printed("All %zu gates", gates.size());
+    return "**" + n + " passed, with " + plural(objectives, "objective") + "**\n\n";
 }
 
-/// For a CI step summary or a comment: settings beside each other, then the gates that did not pass
-/// first, and whole ones of either only.
+/// Returns the text for objectives that the repeats do not decide.
+inline const char* undecided_text(const gate_report& g) {
+    return g.undecided_fails                       ? "inconclusive, which fails this build"
+           : g.outcome == gate_outcome::skipped ? "inconclusive, and the gate counts as skipped"
+                                                : "inconclusive: green does not mean shown";
+}
+
+/// Returns summary.md, for a CI step summary or a comment: the program's sections, then the gates,
+/// first those that did not pass. A section or gate without room is left out as a whole.
 inline std::string summary_md(const std::vector<gate_report>& gates,
-                              const std::vector<comparison_report>& comparisons = {},
-                              const std::vector<curve_report>& curves = {},
+                              const all_sections& beside = {},
                               std::size_t at_most = summary_limit) {
     std::string out = rehearsal_of_all(gates);
     if (!out.empty()) out = "**" + markdown_escaped(out) + "**\n\n";
+    std::string open;
     for (const gate_report& g : gates)
         for (const slo_verdict& v : g.verdicts)
             if (v.outcome == verdict::inconclusive && !v.what.is_advisory && out.empty())
-                out = std::string("**Some objectives are ") + undecided_text(g) + ".**\n\n";
-    std::size_t left = 0;
-    const std::size_t room = at_most > 300 ? at_most - 300 : 0;  // for the sentence at the end
-    for (const comparison_report& r : comparisons)
-        if (const std::string one = comparison_md(r); out.size() + one.size() <= room) out += one;
-    for (const curve_report& c : curves)
-        if (const std::string one = curve_md(c, gates); out.size() + one.size() <= room) out += one;
+                open = std::string("**Some objectives are ") + undecided_text(g) + ".**\n\n";
+    out += opening_of(gates) + open + all_passed(gates);
+    std::size_t left = 0, tables = 0, tables_left = 0;
+    const std::size_t room = at_most > 400 ? at_most - 400 : 0;  // for the last sentences
+    for (const program_section* b : beside)
+        for (const std::string& one : b->tables(gates)) {
+            ++tables;
+            if (out.size() + one.size() <= room) out += one;
+            else ++tables_left;
+        }
     for (const headline c : headlines)
         for (const gate_report& g : gates) {
             if (headline_of(g) != c) continue;
@@ -230,13 +298,17 @@ inline std::string summary_md(const std::vector<gate_report>& gates,
             if (left > 0 || out.size() + one.size() > room) ++left;
             else out += one;
         }
+    if (tables_left > 0)
+        out += printed("**%zu of %zu comparisons and curves are left out here, because GitHub "
+                       "shows no more: report.html has them all.**\n\n",
+                       tables_left, tables);
     if (left > 0)
         out += printed("**%zu of %zu gates are left out here, because GitHub shows no more: "
                        "report.html and junit.xml have them all.**\n", left, gates.size());
     return out;
 }
 
-/// GitHub's workflow commands: %, line ends and in properties ":" and "," are told in hexadecimal.
+/// Escapes text for GitHub's workflow commands: %, line ends, and in properties ":" and ",".
 inline std::string workflow_escaped(std::string_view s, bool property) {
     std::string out;
     for (const char c : s) {
@@ -248,8 +320,8 @@ inline std::string workflow_escaped(std::string_view s, bool property) {
     return out;
 }
 
-/// Annotations at the lines of the gates, worst first. GitHub shows ten of a kind for a step, so
-/// nine are told and the rest is counted. `workspace` is cut off the names of the files.
+/// Returns annotations at the lines of the gates, worst first: GitHub shows ten of a kind in a
+/// step, so nine are listed and one counts the rest. `workspace` is cut off the file names.
 inline std::string github_annotations(const std::vector<gate_report>& gates,
                                       const std::string& workspace) {
     struct note { int rank; std::size_t order; std::string text; };
@@ -258,8 +330,9 @@ inline std::string github_annotations(const std::vector<gate_report>& gates,
                          const std::string& title, const std::string& message) {
         if (!workspace.empty() && file.rfind(workspace + "/", 0) == 0)
             file.erase(0, workspace.size() + 1);
-        notes.push_back({rank, notes.size(), printed("::%s file=%s,line=%d,title=%s::%s\n", level,
-                                       workflow_escaped(file, true).c_str(), line,
+        const std::string place =
+            line > 0 ? printed("file=%s,line=%d,", workflow_escaped(file, true).c_str(), line) : "";
+        notes.push_back({rank, notes.size(), printed("::%s %stitle=%s::%s\n", level, place.c_str(),
                                        workflow_escaped(title, true).c_str(),
                                        workflow_escaped(message, false).c_str())});
     };
@@ -274,7 +347,7 @@ inline std::string github_annotations(const std::vector<gate_report>& gates,
             const bool red = !v.what.is_advisory &&
                              (v.outcome != verdict::inconclusive || g.undecided_fails);
             const int rank = !red ? 3 : v.outcome == verdict::fail ? 0 : 2;
-            // The guard on errors was not written by anybody: it stands at its gate.
+            // Nobody wrote the error guard, so its annotation is at the gate.
             const bool written = v.what.at.line > 0;
             add(rank, red ? "error" : "warning", written ? v.what.at.file : g.what.file,
                 written ? v.what.at.line : g.what.line, g.what.name, flat_line(v));
@@ -291,8 +364,8 @@ inline std::string github_annotations(const std::vector<gate_report>& gates,
     return out;
 }
 
-/// OpenMetrics text (version 1.0), for GitLab's metrics report among others. SI units. No '#' in a
-/// label: GitLab takes it for the start of a comment and refuses the whole file.
+/// Returns OpenMetrics text (version 1.0, SI units), for GitLab's metrics report among others. No
+/// label has a '#': GitLab takes it for a comment and refuses the whole file.
 inline std::string open_metrics(const std::vector<gate_report>& gates) {
     const auto label = [](const std::string& s) {
         std::string out;

@@ -19,7 +19,6 @@
 #include "core/reports/gate_report.hpp"
 #include "core/reports/headlines.hpp"
 #include "core/reports/labels.hpp"
-#include "core/reports/nights.hpp"
 #include "core/reports/profile.hpp"
 #include "core/reports/rehearsal.hpp"
 #include "core/reports/text.hpp"
@@ -35,7 +34,7 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// An objective as a gate file has it: "mean(tpot) <= 25_ms" of "mean(tpot) <= 25 ms".
+/// Returns "mean(tpot) <= 25_ms" for "mean(tpot) <= 25 ms".
 inline std::string written_in_code(const std::string& words) {
     std::string out;
     for (std::size_t i = 0; i < words.size(); ++i) {
@@ -55,7 +54,7 @@ inline std::string written_in_code(const std::string& words) {
     }
     return out;
 }
-/// A calibrated gate's objectives with the limits that it suggests, as a line to paste.
+/// Returns a calibrated gate's objectives with the suggested limits, as a line to paste.
 inline std::string line_to_paste(const std::vector<calibrated>& rows) {
     std::string all;
     for (const calibrated& c : rows) {
@@ -70,7 +69,7 @@ inline std::string line_to_paste(const std::vector<calibrated>& rows) {
     return ".slos = {" + all + "},";
 }
 
-/// The table of a calibration run.
+/// Returns the table of a calibration run.
 inline std::string calibration_text(const gate_report& g) {
     std::size_t width = 0;
     for (const calibrated& c : g.calibration) width = std::max(width, c.what.text().size());
@@ -93,7 +92,7 @@ inline std::string calibration_text(const gate_report& g) {
     return out + wrapped("  to paste: " + line_to_paste(g.calibration), console_columns, 6) + "\n";
 }
 
-/// What a search found: its line, and each probe where there was an interval to be found.
+/// Returns the result and the probes of a search for an interval, "" without one.
 inline std::string search_text(const gate_report& g) {
     const load_curve& c = g.figures.search;
     if (c.empty() || !g.what.judged->search.to_the_interval) return {};
@@ -105,7 +104,7 @@ inline std::string search_text(const gate_report& g) {
     return out;
 }
 
-/// A verdict's words in its colour, behind its mark where those can be shown.
+/// Returns text in a verdict's colour, after its symbol, if the console can show them.
 inline std::string styled(verdict v, const std::string& words, const console_style& style) {
     struct dress { const char *mark, *colour; };
     const auto [mark, colour] = [&]() -> dress {
@@ -122,16 +121,56 @@ inline std::string styled(verdict v, const std::string& words, const console_sty
     return style.colour ? colour + marked + "\x1b[0m" : marked;
 }
 
-/// A verdict's lines, with its first word in its colour, and what would be easier to decide.
-inline std::string verdict_block(const slo_verdict& v, std::size_t width,
+/// Widths of the columns of a gate's verdicts.
+struct verdict_columns {
+    std::size_t objective = 0, measured = 0;
+};
+inline verdict_columns columns_of(const std::vector<slo_verdict>& verdicts) {
+    verdict_columns c;
+    for (const slo_verdict& v : verdicts) {  // longer texts are not aligned
+        if (const std::size_t n = v.what.text().size(); n <= 32)
+            c.objective = std::max(c.objective, n);
+        if (const std::size_t n = parts_of(v, 0).measured.size(); n <= 32)
+            c.measured = std::max(c.measured, n);
+    }
+    return c;
+}
+/// Returns a verdict's line: verdict, objective, measured value, interval. Under it stands its
+/// basis unless it is a plain pass.
+inline std::string verdict_lines_in_short(const slo_verdict& v, const verdict_columns& c) {
+    const std::size_t indent = 14;
+    const verdict_parts p = parts_of(v, c.objective);
+    const auto without_end = [](std::string text) {
+        return text.erase(text.find_last_not_of(' ') + 1);
+    };
+    const std::size_t padding = c.measured - std::min(c.measured, p.measured.size());
+    const std::string found =
+        without_end(p.measured + std::string(padding + 2, ' ') + p.interval);
+    const std::string name = without_end(p.name), start(indent, ' ');
+    std::string line = without_end(p.name + "  " + found);
+    if (columns_of(line) > console_columns)
+        line = wrapped(name, console_columns, indent) + "\n" +
+               wrapped(start + found, console_columns, indent);
+    std::string more = p.reason;
+    if (v.outcome == verdict::invalid)  // its numbers show nothing
+        more = joined_texts({p.typical, p.room, p.reason}, "; ");
+    else if (v.outcome != verdict::pass)
+        more = joined_texts({p.typical, p.room, p.reason, p.smallest_miss, p.basis}, "; ");
+    if (more.empty()) return line;
+    if (begins_with_colons(more)) return line + "; " + more;  // never a command to GitHub's runner
+    return line + "\n" + wrapped(start + more, console_columns, indent);
+}
+/// Returns a verdict's lines, with its first word coloured, and its advice.
+inline std::string verdict_block(const slo_verdict& v, const verdict_columns& c,
                                  const console_style& style) {
-    const std::string lines = verdict_lines(v, width);
+    const std::string lines = style.verbose ? verdict_lines(v, c.objective)
+                                            : verdict_lines_in_short(v, c);
     const std::size_t word = std::min(lines.find(' '), lines.size());
     const std::string before = style.unicode ? "    " : "  ";
     std::string out = "  " + styled(verdict_like(v), lines.substr(0, word), style);
-    for (const char c : lines.substr(word)) out += c == '\n' ? "\n" + before : std::string(1, c);
+    for (const char ch : lines.substr(word)) out += ch == '\n' ? "\n" + before : std::string(1, ch);
     if (v.advice.empty()) return out + "\n";
-    const std::string indent(before.size() + 6, ' ');
+    const std::string indent(before.size() + (style.verbose ? 6 : 14), ' ');
     return out + "\n" +
            wrapped(indent + "advice: " + str(v.advice), console_columns, indent.size()) + "\n";
 }
@@ -140,12 +179,12 @@ inline std::string latency_line(const char* name, int width, const metric_row& r
                    time_text(r.p50).c_str(), time_text(r.p90).c_str(), time_text(r.p99).c_str(),
                    time_text(r.max).c_str());
 }
-/// A line of a gate's block, or several where one would be too long.
+/// Returns a line of a gate's block, wrapped.
 inline std::string noted(const std::string& words) {
     return wrapped("  " + words, console_columns, 6) + "\n";
 }
 
-/// The table of labels, "" where there are none.
+/// Returns the table of labels, "" if there are none.
 inline std::string labels_text(const gate_report& g) {
     const labels_table t = labels_table_of(g);
     if (t.lines.empty()) return {};
@@ -168,21 +207,19 @@ inline std::string labels_text(const gate_report& g) {
     return out;
 }
 
-/// The block that closes a gate on the console.
+/// Returns the console's report on a gate.
 inline std::string console_text(const gate_report& g, const console_style& style = {}) {
     const std::string title = g.what.name + ": " + headline_text(g);
     std::string out = "\n" + styled(verdict_like(headline_of(g)), title, style) + "\n";
     if (!g.refusal.empty()) return out + "  " + g.refusal + "\n";
     out += search_text(g);
-    std::size_t width = 0;
-    for (const slo_verdict& v : g.verdicts)  // what is longer stands by itself
-        if (const std::size_t n = v.what.text().size(); n <= 32) width = std::max(width, n);
+    const verdict_columns columns = columns_of(g.verdicts);
     std::string last;
     for (slo_verdict v : g.verdicts) {
         const std::string why = str(v.reason);
         if (why.size() > 40 && why == last) v.reason = "as above";
         last = why;
-        out += verdict_block(v, width, style);
+        out += verdict_block(v, columns, style);
     }
     if (!g.calibration.empty()) out += "\n" + calibration_text(g);
     int name = 15;
@@ -191,7 +228,7 @@ inline std::string console_text(const gate_report& g, const console_style& style
             std::string_view(metric_name(g.figures.metrics[i])).size()));
     out += printed("\n  %-*s %10s %10s %10s %10s %10s\n", name,
                    g.figures.search.tables_at().c_str(), "mean", "p50", "p90", "p99", "max");
-    const arm_figures &mine = g.figures.candidate, &other = g.figures.baseline;
+    const variant_figures &mine = g.figures.candidate, &other = g.figures.baseline;
     for (std::size_t i = 0; i < g.figures.table_rows; ++i) {
         const metric_row& r = mine.distributions[i].row;
         out += latency_line(metric_name(r.metric), name, r);
@@ -203,13 +240,17 @@ inline std::string console_text(const gate_report& g, const console_style& style
     if (!other.empty())
         out += noted("baseline: " + kind + " " + throughput_text(g, other) + ", " +
                      status_text(other));
-    for (const std::string& note : notes_on(g)) out += noted(note);
-    for (const std::string& line : nights_lines(g)) out += noted(line);
+    const server_notes wanted = style.verbose ? server_notes::all : server_notes::problems;
+    for (const std::string& note : notes_on(g, wanted)) out += noted(note);
+    if (g.judged_by.past)
+        for (const std::string& line : g.judged_by.past->lines(g)) out += noted(line);
     if (g.profile.wanted) out += noted(profile_text(g.profile));
-    return out + noted("client: " + client_text(g)) + others_text(g);
+    if (style.verbose || has_client_problem(g)) out += noted("client: " + client_text(g));
+    const std::string passed = passed_checks_text(g);
+    return style.verbose || passed.empty() ? out : out + noted(passed);
 }
 
-/// The last word where there were several gates: how many ended how, and which did not pass.
+/// Returns the counts of several gates by outcome, and the gates that did not pass.
 inline std::string closing_text(const std::vector<gate_report>& gates,
                                 const console_style& style = {}) {
     const auto why = [](const gate_report& g) {

@@ -1,4 +1,4 @@
-// what a console can show
+// the style of the console
 #pragma once
 
 #include "core/base/text.hpp"
@@ -10,10 +10,10 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// How the console may be written to.
 struct console_style {
     bool colour = false;   // ANSI escapes
     bool unicode = false;  // UTF-8
+    bool verbose = false;  // also the lines that no verdict depends on: LLMBENCH_VERBOSE
 };
 struct console_facts {
     bool terminal = false;
@@ -26,7 +26,8 @@ inline console_style style_of(const console_facts& c) {
     charset = charset.substr(0, charset.find('@'));
     const bool forced = !c.clicolor_force.empty() && c.clicolor_force != "0";
     return {c.no_color.empty() && (forced || (c.terminal && c.term != "dumb")),
-            same_ignoring_case(charset, ".utf-8") || same_ignoring_case(charset, ".utf8")};
+            same_ignoring_case(charset, ".utf-8") || same_ignoring_case(charset, ".utf8"),
+            false};
 }
 
 }  // namespace detail

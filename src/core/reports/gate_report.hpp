@@ -1,18 +1,16 @@
-// what reports are made of
+// gates in reports
 #pragma once
 
 #include "api/result.hpp"
 #include "api/text.hpp"
 #include "core/judging/calibrated.hpp"
-#include "core/judging/evidence.hpp"
-#include "core/figures/foreseen.hpp"
+#include "core/judging/measurements.hpp"
 #include "core/figures/shown_answers.hpp"
 #include "core/judging/outcome.hpp"
-#include "core/judging/terms.hpp"
+#include "core/judging/judging_parameters.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/planning/target_facts.hpp"
 #include "core/figures/gate_figures.hpp"
-#include "core/stored/history.hpp"
 #include "core/reports/profile.hpp"
 
 #include <string>
@@ -22,45 +20,46 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// What came of a gate on a model of its server.
+/// The result of a rehearsal, a gate on a model of its server.
 struct rehearsal_report {
     struct objective {
         std::string slo{};
         verdict would_be = verdict::inconclusive;
-        foreseen runs{};
+        double shows_from = not_a_number;    // a true value that fails in nine runs of ten
+        double inconclusive = not_a_number;  // a share of the runs
     };
-    std::string model{};  // "": it was no rehearsal
+    std::string model{};  // "" if it was no rehearsal
     std::vector<objective> objectives{};  // in the order of the verdicts
 };
 
-/// One gate as every report shows it: measured, judged, and all figures computed. It has no
-/// requests, so that those of a gate can go when nobody asks for them any more.
+/// One gate as every report shows it: measured, judged, all figures computed. It has no requests,
+/// so that those of a gate can be freed.
 struct gate_report {
     plan what{};
     target_facts target{};
     target_facts baseline{};
-    terms judged_by{};                      // what the evidence was held against
-    load_conditions under{};                // and under which load it was found
+    judging_parameters judged_by{};
+    load_conditions under{};                // the load of the measurements
     gate_figures figures{};
     std::vector<slo_verdict> verdicts{};
     self_check_t self_check{};
     std::vector<calibrated> calibration{};  // of a calibration run
     std::string refusal{};                  // why nothing was measured
-    taken_profile profile{};                // of its server, where it failed
-    std::string beside{};                   // why it failed by what is no objective of its own
+    taken_profile profile{};                // of the server of a failed gate
+    std::string beside{};                   // the reason for a failure that is no objective's
     gate_outcome outcome = gate_outcome::unfinished;
-    std::vector<shown_answer> answers{};    // of objectives on answers that did not pass
+    std::vector<shown_answer> answers{};    // for objectives on answers that did not pass
     rehearsal_report rehearsal{};
     bool undecided_fails = false;           // LLMBENCH_INCONCLUSIVE=fail
-    double took_s = 0;                      // servers brought up and down included
-    maybe<history_entry> night{};           // where it is to be added to a history
+    double took_s = 0;                      // including the start and stop of servers
+    std::string not_kept{};                 // why the history does not have it
 };
 
 struct environment_facts {
     std::string os{}, cpu{}, compiler{};
     int cores = 0;
     std::string started_at{};
-    std::string commit{};  // of what is tested, "" where nothing tells
+    std::string commit{};  // of the tested software, "" if unknown
     std::string program{};  // as it was called
 };
 

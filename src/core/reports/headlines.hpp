@@ -1,4 +1,4 @@
-// how gates are headed
+// headlines of gates
 #pragma once
 
 #include "api/result.hpp"
@@ -15,8 +15,8 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// What is said over a gate: its outcome, and where that is no failure how much of a pass it is.
-/// Exit codes know the outcome alone. In the order in which a reader should hear of them.
+/// The outcome of a gate, with several kinds of pass; exit codes have only the outcome. The most
+/// urgent is first.
 enum class headline : unsigned char {
     failed, refused, invalid, inconclusive, skipped, calibrated, rehearsed, measured, passed
 };
@@ -39,7 +39,7 @@ inline const char* to_string(headline h) {
     }
     return "passed";
 }
-/// The verdict in whose colour it is told.
+/// Returns the verdict whose colour a headline has.
 inline verdict verdict_like(headline h) {
     switch (h) {
     case headline::failed: return verdict::fail;
@@ -55,7 +55,7 @@ inline verdict verdict_like(headline h) {
     return verdict::skipped;
 }
 
-/// Whether it was written by somebody, and counts: the guard on errors was not.
+/// Whether a user wrote it and it can fail the gate. Nobody writes the guard on errors.
 inline bool is_own_objective(const slo_verdict& v) {
     const bool is_guard = v.what.what.metric == metric_id::error_rate && v.what.at.line == 0;
     return !v.what.is_advisory && !is_guard;
@@ -84,7 +84,7 @@ inline headline headline_of(const gate_report& g) {
         std::any_of(g.verdicts.begin(), g.verdicts.end(), is_own_objective);
     return shows_any ? headline::passed : headline::measured;
 }
-/// "inconclusive, 1 of 4 objectives".
+/// "inconclusive, 1 of 4 objectives"
 inline std::string headline_text(const gate_report& g) {
     const headline h = headline_of(g);
     if (h != headline::inconclusive) return to_string(h);

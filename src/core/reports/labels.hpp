@@ -14,7 +14,7 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Its head and its lines, those of the baseline last.
+/// The lines of the baseline are last.
 struct labels_table {
     std::vector<std::string> head{};
     std::vector<std::vector<std::string>> lines{};
@@ -39,9 +39,9 @@ inline labels_table labels_table_of(const gate_report& g) {
     for (const column& c : columns)
         if (is_shown(c)) t.head.push_back(c.name);
     t.head.push_back("throughput");
-    for (const arm_figures* arm : {&g.figures.candidate, &g.figures.baseline})
-        for (const label_figures& f : arm->labels) {
-            const char* of = arm == &g.figures.baseline ? "baseline: " : "";
+    for (const variant_figures* variant : {&g.figures.candidate, &g.figures.baseline})
+        for (const label_figures& f : variant->labels) {
+            const char* of = variant == &g.figures.baseline ? "baseline: " : "";
             std::vector<std::string> line = {of + f.label,
                                              printed("%zu of %zu", f.failed, f.requests)};
             for (const column& c : columns) {

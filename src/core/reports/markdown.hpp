@@ -1,4 +1,4 @@
-// words in Markdown
+// text in Markdown
 #pragma once
 
 #include "core/base/text.hpp"
@@ -20,8 +20,8 @@ inline std::string markdown_escaped(const std::string& s) {
     return out;
 }
 
-/// Words that may be a server's, as code: nothing in a code span is a mention, a link, an image,
-/// HTML or a reference to an issue. A bar would end the cell of a table even there.
+/// Returns text, perhaps a server's, as code: in a code span it is no mention, link, image, HTML or
+/// issue. A bar would end a table's cell even there.
 inline std::string markdown_code(const std::string& s) {
     std::string words;
     std::size_t longest = 0, run = 0;

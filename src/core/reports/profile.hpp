@@ -1,4 +1,4 @@
-// what came of a profile
+// the profile of a failed gate
 #pragma once
 
 #include "core/base/fields.hpp"
@@ -11,29 +11,29 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// A question to the server's profiler, by HTTP or by a command.
+/// A request to the server's profiler, by HTTP or by a command.
 struct profile_step {
-    std::string asked{};  // "POST /start_profile", or the command; "" where it was not
+    std::string asked{};  // "POST /start_profile", or the command; "" if not sent
     std::string came{};   // "answered HTTP 200", "exited with status 0", or why neither
     std::string said{};   // the answer, or the last line that the command wrote
-    bool heard = false;   // it came to an answer, or to its end
-    bool done = false;    // and that is a good one
+    bool heard = false;   // it was answered, or the command ended
+    bool done = false;    // and that with success
 };
-/// The profile of a failed gate: others' words in it are printable, and without secrets.
+/// The texts of servers and commands in it are printable, and without secrets.
 struct taken_profile {
     bool wanted = false;
-    std::string none{};  // why there is none, "" where there is one
-    bool goes_on = false;  // as far as anybody knows: it was begun, and not ended
+    std::string none{};  // why there is none, "" if there is one
+    bool goes_on = false;  // started, and not known to have ended
     profile_step start{}, stop{};
-    double load_s = 0;  // under load, of `requests` that were sent or cut off
+    double load_s = 0;  // under load; `requests` were sent or cut off
     std::size_t requests = 0;
-    std::string files{};  // where it is, as far as that is known
+    std::string files{};  // its place, if that is known
 };
 
 inline std::string step_text(const profile_step& s) {
     return s.asked + " " + s.came + (s.said.empty() ? "" : ": " + s.said);
 }
-/// One sentence, "" where no profile was to be taken.
+/// Returns one sentence, "" if no profile was wanted.
 inline std::string profile_text(const taken_profile& t) {
     if (!t.wanted) return {};
     if (!t.none.empty())

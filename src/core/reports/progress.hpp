@@ -13,28 +13,27 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// What a gate can tell of itself while it runs.
+/// The state of a running gate.
 struct progress_facts {
     std::string stage{};                       // "repeat 2 of 2-5"
     std::string phase{};                       // "warming up"; "" while it measures
     double elapsed_s = 0;
-    double least_s = 0, most_s = 0;            // of the whole gate; 0: not known
+    double least_s = 0, max_s = 0;            // of the whole gate; 0: not known
     long long planned = 0;                     // requests of this repeat; 0: not known
     long long sent = 0, done = 0, failed = 0;  // of this repeat
     double ttft = not_a_number, tpot = not_a_number;  // means of the answers so far
-    std::size_t slos = 0;                      // objectives that are waited for
+    std::size_t slos = 0;                      // objectives that the gate waits for
     std::size_t decided = 0;                   // of these
-    std::vector<std::string> waits_for{};      // at the last look: "mean(tpot) <= 25 ms"
+    std::vector<std::string> waits_for{};      // at the last analysis: "mean(tpot) <= 25 ms"
 };
 
-/// One line of at most `width` columns (0: any); parts that do not fit are left out, and counts are
-/// told in short where that makes room.
+/// Returns one line of at most `width` columns (0: any); for that, parts are left out or shortened.
 inline std::string progress_line(const progress_facts& f, std::size_t width, bool unicode) {
     const std::string stage = f.stage + (f.stage.empty() || f.phase.empty() ? "" : ", ") + f.phase;
     std::string time = printed("%.0f", f.elapsed_s);
-    if (f.most_s > 0)
-        time += f.least_s < f.most_s ? printed(" of %.0f-%.0f", f.least_s, f.most_s)
-                                     : printed(" of %.0f", f.most_s);
+    if (f.max_s > 0 && f.elapsed_s <= f.max_s)  // the plan has no time for a start
+        time += f.least_s < f.max_s ? printed(" of %.0f-%.0f", f.least_s, f.max_s)
+                                     : printed(" of %.0f", f.max_s);
     const std::string of = f.planned > 0 ? printed("/%lld", f.planned) : "";
     std::string counts, in_short, latency, decided, which;
     if (f.planned > 0 || f.sent > 0) {

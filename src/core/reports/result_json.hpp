@@ -4,7 +4,6 @@
 #include "api/metrics.hpp"
 #include "api/result.hpp"
 #include "api/slo.hpp"
-#include "api/version.hpp"
 #include "core/base/field_json.hpp"
 #include "core/base/fields.hpp"
 #include "core/base/json.hpp"
@@ -12,7 +11,7 @@
 #include "core/metric/table.hpp"
 #include "core/judging/calibrated.hpp"
 #include "core/judging/outcome.hpp"
-#include "core/judging/terms.hpp"
+#include "core/judging/judging_parameters.hpp"
 #include "core/described/described.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/expected.hpp"
@@ -22,19 +21,16 @@
 #include "core/capacity/search.hpp"
 #include "core/planning/plan_text.hpp"
 #include "core/planning/target_facts.hpp"
-#include "core/figures/definitions.hpp"
 #include "core/figures/gate_figures.hpp"
 #include "core/stored/arm_fields.hpp"
 #include "core/stored/calibration.hpp"
 #include "core/stored/event_index.hpp"
 #include "core/stored/gate_fields.hpp"
 #include "core/stored/verdict_fields.hpp"
-#include "core/reports/comparison_json.hpp"
-#include "core/reports/comparison_report.hpp"
-#include "core/reports/curve_report.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/reports/profile.hpp"
 #include "core/reports/rehearsal.hpp"
+#include "core/reports/program_section.hpp"
 
 #include <string>
 #include <vector>
@@ -43,7 +39,7 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// What LLMBENCH_CALIBRATION reads.
+/// Returns the file that LLMBENCH_CALIBRATION reads.
 inline std::string calibration_json(const std::vector<gate_report>& gates) {
     std::vector<calibrated_gate> all;
     for (const gate_report& g : gates) {
@@ -94,9 +90,9 @@ inline void fields_of(field_visitor& v, gate_report& g) {
     v.object({"judging", "what the verdicts depend on beside the records", at_times}, true,
              g.judged_by,
              g.under, expected);
-    for (const run_arm arm : {run_arm::candidate, run_arm::baseline}) {
-        const bool is_baseline = arm == run_arm::baseline;
-        v.object({to_string(arm), "what was measured on one target", at_times, "arm"},
+    for (const run_arm variant : {run_arm::candidate, run_arm::baseline}) {
+        const bool is_baseline = variant == run_arm::baseline;
+        v.object({to_string(variant), "what was measured on one target", at_times, "arm"},
                  !is_baseline || g.what.judged->has_baseline,
                  is_baseline ? g.figures.baseline : g.figures.candidate,
                  (is_baseline ? g.baseline : g.target).tokens, g.figures.table_rows,
@@ -108,25 +104,18 @@ inline void fields_of(field_visitor& v, gate_report& g) {
              true, g.self_check, has_figures);
     v.object({"profile", "what came of `on_fail`, of a gate that failed", at_times},
              g.profile.wanted, g.profile);
-    if (v.has("shown_as", !g.figures.others.empty()))
-        v.list({"shown_as", "LLMBENCH_SHOW_AS: the candidate's completed requests in other tools' "
-                            "definitions, seconds", at_times},
-               g.figures.others, [&](other_view& o) { fields_of(v, o); });
 }
 
-/// All gates of a program.
 struct run_report {
     std::vector<gate_report>& gates;
     environment_facts& environment;
     event_index& events;
-    std::vector<comparison_report>& comparisons;
-    std::vector<curve_report>& curves;
+    const all_sections& beside;
     int exit_code = 0;
 };
 inline void fields_of(field_visitor& v, run_report& r) {
     std::string schema = "llmbench/result/2", definitions = definitions_version;
-    std::string version = printed("%d.%d.%d", LLMBENCH_VERSION_MAJOR, LLMBENCH_VERSION_MINOR,
-                                  LLMBENCH_VERSION_PATCH);
+    std::string version = version_text();
     v.text({"schema"}, schema);
     v.text({"version", "of the header"}, version);
     v.text({"definitions", "of the metrics: metrics/1"}, definitions);
@@ -134,29 +123,20 @@ inline void fields_of(field_visitor& v, run_report& r) {
     v.object({"environment"}, true, r.environment);
     v.list({"gates", "", presence::always, "gate"}, r.gates,
            [&](gate_report& g) { fields_of(v, g); });
-    if (v.has("comparisons", !r.comparisons.empty()))
-        v.list({"comparisons", "several settings of a server, measured in turns on one trace; of "
-                               "compare()", at_times},
-               r.comparisons, [&](comparison_report& c) { fields_of(v, c); });
-    if (v.has("curves", !r.curves.empty()))
-        v.list({"curves", "one load after the other, of curve()", at_times}, r.curves,
-               [&](curve_report& c) { fields_of(v, c); });
+    for (program_section* b : r.beside) b->fields(v);
     v.object({"events", "events.bin, the gaps between content events"}, true, r.events);
 }
 
 inline std::string result_json(const std::vector<gate_report>& gates, const environment_facts& env,
                                const event_index& events, int exit_code,
-                               const std::vector<comparison_report>& comparisons = {},
-                               const std::vector<curve_report>& curves = {}) {
+                               const all_sections& beside = {}) {
     json_writer j;
     j.open('{');
-    // Nothing of what is written changes.
+    // Writing changes none of these.
     write_fields(j, run_report{const_cast<std::vector<gate_report>&>(gates),
                                const_cast<environment_facts&>(env),
                                const_cast<event_index&>(events),
-                               const_cast<std::vector<comparison_report>&>(comparisons),
-                               const_cast<std::vector<curve_report>&>(curves),
-                               exit_code});
+                               beside, exit_code});
     return j.close().text() + "\n";
 }
 

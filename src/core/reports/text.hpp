@@ -1,4 +1,4 @@
-// words of reports
+// texts of reports
 #pragma once
 
 #include "api/metrics.hpp"
@@ -9,20 +9,21 @@
 #include "core/measured/histograms.hpp"
 #include "core/measured/prefix_hits.hpp"
 #include "core/measured/repeat.hpp"
-#include "core/judging/evidence.hpp"
+#include "core/judging/measurements.hpp"
 #include "core/judging/rule.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
-#include "core/capacity/compare.hpp"
 #include "core/capacity/searched.hpp"
+#include "core/planning/load_notes.hpp"
 #include "core/planning/plan_text.hpp"
 #include "core/planning/target_facts.hpp"
-#include "core/figures/definitions.hpp"
+#include "core/figures/server_usage.hpp"
 #include "core/figures/gate_figures.hpp"
 #include "core/reports/gate_report.hpp"
+#include "core/reports/headlines.hpp"
 #include "core/reports/rehearsal.hpp"
 
-#include <algorithm>  // max
+#include <algorithm>  // find, max
 #include <cmath>  // fabs, isnan
 #include <cstdint>  // uint64_t
 #include <string>
@@ -33,17 +34,17 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// What the tokens are that a throughput is of.
+/// Returns "input" for an API that generates nothing.
 inline const char* throughput_kind(const gate_report& g) {
     return g.what.sent->scores.empty() ? "output" : "input";
 }
-/// "789 tok/s (prefill 3020 tok/s, decode 783 tok/s)"; the phases only where they can be told.
-inline std::string throughput_text(const gate_report& g, const arm_figures& arm) {
-    const auto shown = [&](metric_id id) { return value_text(id, arm.run_value(id)); };
+/// "789 tok/s (prefill 3020 tok/s, decode 783 tok/s)"; the phases only if they are known
+inline std::string throughput_text(const gate_report& g, const variant_figures& variant) {
+    const auto shown = [&](metric_id id) { return value_text(id, variant.run_value(id)); };
     if (!g.what.sent->scores.empty())
         return shown(metric_id::input_throughput) + " (" +
                shown(metric_id::request_throughput) + ")";
-    const double cost = arm.run_value(metric_id::cost_per_million_tokens);
+    const double cost = variant.run_value(metric_id::cost_per_million_tokens);
     const std::string at = std::isnan(cost) ? ""
                                             : ", " + shown(metric_id::cost_per_million_tokens) +
                                                   " per million output tokens";
@@ -59,67 +60,85 @@ inline std::string ok_text(const std::vector<status_count>& counts) {
     for (const status_count& c : counts) all += c.count;
     return printed("%zu of %zu requests ok", counts[0].count, all);
 }
-/// How their answers ended, in the server's words: " (ended: 290 stop, 10 length)"; "" where none
-/// says it.
-inline std::string ended_text(const arm_figures& arm) {
+/// Returns the server's reasons, " (ended: 290 stop, 10 length)"; "" if there are none.
+inline std::string ended_text(const variant_figures& variant) {
     std::string t;
     bool is_reported = false;
-    for (const auto& [reason, count] : arm.finish_reasons) {
+    for (const auto& [reason, count] : variant.finish_reasons) {
         is_reported = is_reported || !reason.empty();
         t += printed("%s%zu %s", t.empty() ? "" : ", ", count,
                      reason.empty() ? "without a reason" : reason.c_str());
     }
     return is_reported ? " (ended: " + t + ")" : "";
 }
-inline std::string status_text(const arm_figures& arm) {
-    const std::vector<status_count>& counts = arm.statuses;
-    std::string t = ok_text(counts) + ended_text(arm);
+inline std::string status_text(const variant_figures& variant) {
+    const std::vector<status_count>& counts = variant.statuses;
+    std::string t = ok_text(counts) + ended_text(variant);
     for (std::size_t i = 1; i < counts.size(); ++i)
         t += printed("; %zu %s (%s)", counts[i].count, to_string(counts[i].status),
                      counts[i].example.c_str());
-    if (const std::size_t n = arm.usage_below_events; n > 0)
+    if (const std::size_t n = variant.usage_below_events; n > 0)
         t += printed("; usage reports fewer tokens than content events in %zu of those", n);
-    if (const std::size_t n = arm.answers.over_prompt; n > 0)
+    if (const std::size_t n = variant.answers.without_usage; n > 0)
+        t += printed("; %zu of those tell no usage: their number of tokens is not known", n);
+    if (const std::size_t n = variant.answers.over_prompt; n > 0)
         t += printed("; usage reports more prompt tokens than what was sent can be in %zu", n);
-    if (const std::size_t n = arm.answers.over_content; n > 0)
+    if (const std::size_t n = variant.answers.over_content; n > 0)
         t += printed("; usage reports more tokens than the text can be in %zu of those", n);
     return t;
 }
-inline std::string answers_text(const arm_figures& arm) {
-    return arm.empty() ? "" : status_text(arm);
+inline std::string answers_text(const variant_figures& variant) {
+    return variant.empty() ? "" : status_text(variant);
 }
-/// What came of the way between server and client, a sentence each.
-inline std::vector<std::string> notes_on_the_way(const arm_figures& arm, const char* whose) {
+/// Returns the notes on the connection of client and server, a sentence each.
+inline std::vector<std::string> notes_on_the_way(const variant_figures& variant,
+                                                 const char* whose) {
     std::vector<std::string> notes;
-    long long resends = 0, hang_ups = 0, connections = 0;
+    long long resends = 0, idle = 0, connection_resets = 0, connections = 0;
     bool used_once = false;
-    for (const repeat_figures& d : arm.repeats) {
+    for (const repeat_figures& d : variant.repeats) {
         resends += d.resends;
-        hang_ups += d.hang_ups;
+        idle += d.idle_resends;
+        connection_resets += d.connection_resets;
         connections += d.connections_opened;
         used_once = used_once || d.used_once;
     }
     if (used_once)
-        notes.push_back(printed("%sconnections were used once, as the server closes them right "
-                                "after an answer without saying so: %lld opened, %lld closed so",
-                                whose, connections, hang_ups));
-    else if (hang_ups > 0)
-        notes.push_back(printed("%sthe server closed %lld of %lld connections right after their "
-                                "first answer without saying so",
-                                whose, hang_ups, connections));
-    if (resends > 0)
+        notes.push_back(printed("%sconnections were used once, as the server closes them within "
+                                "a second after an answer without saying so: %lld opened, %lld "
+                                "closed so",
+                                whose, connections, connection_resets));
+    else if (connection_resets > 0)
+        notes.push_back(printed("%sthe server closed %lld of %lld connections within a second "
+                                "after their first answer without saying so",
+                                whose, connection_resets, connections));
+    if (resends > idle)
         notes.push_back(printed("%ssent again, as the server closed the kept connection without an "
                                 "answer: %lld requests; more than one that are over 1 %% of a "
                                 "repeat's are failures",
-                                whose, resends));
-    const answer_counts& a = arm.answers;
-    if (a.in_a_lump > 0)
+                                whose, resends - idle));
+    if (idle > 0)
+        notes.push_back(printed("%ssent again, as the server closed the connection, which had been "
+                                "idle for a second or more, as they came: %lld requests; that is "
+                                "nobody's failure, and their times include it",
+                                whose, idle));
+    const answer_counts& a = variant.answers;
+    if (a.in_a_burst > 0)
         notes.push_back(printed("%s%zu of %zu answers came in one piece, %zu more began with over "
                                 "5 %% of their tokens at once",
-                                whose, a.in_one_piece, a.paced, a.in_a_lump - a.in_one_piece));
+                                whose, a.in_one_piece, a.paced, a.in_a_burst - a.in_one_piece));
     return notes;
 }
 
+/// "kernel", "read", "kernel, but for 0.4 % of the reads; 12 gaps unknown"
+inline std::string stamps_text(const self_check_t& c) {
+    const double read = 1 - c.stamped_fraction;
+    std::string t = read <= 0.01 ? "kernel" : "read";
+    if (read > 0 && read < 1)
+        t += printed(", but for %.2g %% of the reads", (read <= 0.01 ? read : 1 - read) * 100);
+    if (c.unknown_gaps > 0) t += printed(", %lld gaps unknown", c.unknown_gaps);
+    return t;
+}
 inline std::string self_check_text(const self_check_t& c) {
     std::string t =
         printed("sends late by p50 %s, p99 %s, max %s", time_text(c.lateness_p50).c_str(),
@@ -128,6 +147,7 @@ inline std::string self_check_text(const self_check_t& c) {
         t += printed("; sent %.4g of %.4g requests/s", c.achieved_rate, c.asked_rate);
     t += printed("; read within p99 %s, woke within p99 %s", time_text(c.stamp_lag_p99).c_str(),
                  time_text(c.loop_lag_p99).c_str());
+    t += "; stamps: " + stamps_text(c);
     t += printed("; %.0f %% of a core; %.1f %% of events read together; %lld connections",
                  c.cpu_utilization * 100, c.coalesced_fraction * 100, c.connections_opened);
     for (const auto& [h, kind] : {std::pair{c.handshakes_full, "full"},
@@ -135,14 +155,11 @@ inline std::string self_check_text(const self_check_t& c) {
         if (h.count > 0)
             t += printed("; %lld %s TLS handshakes, mean %s, max %s", h.count, kind,
                          time_text(h.mean).c_str(), time_text(h.max).c_str());
-    if (c.stalls > 0)
-        t += printed("; stalled %lld time%s, at most %s", c.stalls, c.stalls == 1 ? "" : "s",
-                     time_text(c.stall_max).c_str()) +
-             (c.ok ? ": no verdict rests on it" : "");
+    if (c.lost_fraction > 0) t += printed("; lost %.2g %% of a repeat", c.lost_fraction * 100);
     return t + (c.ok ? "" : "; NOT OK: " + str(c.reason));
 }
 
-/// What is said where gaps were counted instead of kept, "" where all were kept.
+/// Returns the note on gaps that were counted instead of kept, "" if all were kept.
 inline std::string counted_gaps_text(std::uint64_t n) {
     if (n == 0) return {};
     return printed("itl: %llu gaps were too many to keep each one, so its percentiles are within "
@@ -167,12 +184,12 @@ inline std::string target_text(const target_facts& t) {
     if (!t.options.empty()) s += ", options " + t.options;
     return t.tls == tls_trust::not_verified ? s + ", " + unverified_text : s;
 }
-/// What a target is compared with, "" where with nothing.
+/// Returns the text for the baseline's target, "" if there is none.
 inline std::string compared_text(const target_facts& baseline) {
     if (baseline.kind == target_kind::none) return {};
     return (baseline.kind == target_kind::same ? "; " : "; baseline ") + target_text(baseline);
 }
-/// What every report says of servers that anybody may have been; "" where there are none.
+/// Returns the note on servers whose certificate was not verified, "" if there are none.
 inline std::string unverified_servers(const gate_report& g) {
     std::string s;
     for (const target_facts* t : {&g.target, &g.baseline})
@@ -182,7 +199,7 @@ inline std::string unverified_servers(const gate_report& g) {
     return s;
 }
 
-/// "asked for 150 (p50 149, p90 190) on the average, the server counted 151 (...)", "" without any.
+/// "asked for 150 (p50 149, p90 190) on the average, the server counted 151 (...)", "" without any
 inline std::string prompt_lengths_text(const prompt_lengths& l) {
     if (!l.known) return {};
     const auto reported = [](const length_figures& f) {
@@ -197,14 +214,21 @@ inline std::string prefix_cache_text(const gate_figures& f) {
         return h.prompt > 0 ? printed("%.3g %%", 100 * h.cached / h.prompt) : "an unknown part";
     };
     if (mine.cached + other.cached <= 0) return {};
+    for (const prefix_hits& h : {mine, other})
+        if (h.is_over_all())
+            return printed("prefix cache: usage has %.0f cached tokens of %.0f prompt tokens, "
+                           "which cannot be", h.cached, h.prompt);
     return "prefix cache: " + fraction(mine) + " of the prompt tokens came from it" +
            (f.baseline.empty() ? "" : ", with the baseline " + fraction(other));
 }
-/// What of the output was reasoning, "" where nothing was.
+/// Returns the part of the output that was reasoning, "" if there was none.
 inline std::string reasoning_text(const reasoning_counts& c, const char* whose) {
     if (c.requests == 0) return {};
     std::string t = std::string(whose) + printed("reasoning: in %zu requests", c.requests);
-    if (c.output > 0)
+    if (c.tokens > c.output)
+        t += printed("; usage has %lld reasoning tokens of %lld output tokens, which cannot be",
+                     c.tokens, c.output);
+    else if (c.output > 0)
         t += printed(", %.3g %% of their output tokens", 100.0 * static_cast<double>(c.tokens) /
                                                              static_cast<double>(c.output));
     if (c.hidden > 0)
@@ -213,44 +237,73 @@ inline std::string reasoning_text(const reasoning_counts& c, const char* whose) 
     if (c.unreported > 0) t += printed("; the usage of %zu does not say how much", c.unreported);
     return t;
 }
-/// What is said where a server may know the traffic from earlier repeats, "" where it cannot.
+/// Returns the note on traffic that a server may know from earlier repeats, "" if it cannot.
 inline std::string as_given_text(const planned_traffic& p) {
     if (p.sent_as_given.empty()) return {};
     return p.sent_as_given + " are sent as given: a prefix cache of the server may answer them "
                              "from earlier repeats and earlier runs";
 }
-/// An arm's server metrics, "" where it has no page of them.
-inline std::string server_text(const arm_figures& arm, const char* whose) {
-    if (!arm.server.is_read) return {};
-    const std::string checked = cross_check_text(arm.server);
-    return whose + std::string("server: ") + account_text(arm.server) +
+/// Returns a variant's server metrics, "" if no page was read.
+inline std::string server_text(const variant_figures& variant, const char* whose) {
+    if (!variant.server.is_read) return {};
+    const std::string checked = cross_check_text(variant.server);
+    return whose + std::string("server: ") + server_usage_text(variant.server) +
            (checked.empty() ? "" : "; " + checked);
 }
-/// What the files of another tool cannot support, and of what nothing is judged for it.
+/// Whether the metrics page has a problem, which concerns a reader even if no objective needs it.
+inline bool has_problem(const server_usage& a) {
+    return a.missed > 0 || !a.differences.empty();
+}
+/// Returns the metrics that another tool's files cannot support, and why.
 inline std::string unsupported_text(const unsupported_metrics& u) {
     std::string of;
     for (const metric_id m : u.of) of += (of.empty() ? "" : ", ") + std::string(metric_name(m));
     return (u.of.empty() ? "nothing is judged: " : "no verdict on " + of + ": ") + u.why;
 }
-/// What the client says to its own numbers. In virtual time it has none; of files it is another
-/// tool, which says nothing.
+/// Returns the client's self-check. There is none in virtual time, or in other tools' files.
 inline std::string client_text(const gate_report& g) {
     if (g.target.is_virtual || !g.rehearsal.model.empty())
         return "in virtual time, which knows no delays of its own" +
                (g.self_check.ok ? std::string() : "; NOT OK: " + str(g.self_check.reason));
+    if (g.figures.candidate.empty() && g.self_check.ok && g.self_check.connections_opened == 0)
+        return "no request was sent";
     if (g.target.kind != target_kind::files) return self_check_text(g.self_check);
     return g.target.measured_by + " reports nothing of its own delays" +
            (g.self_check.ok ? "" : "; NOT OK: " + str(g.self_check.reason));
 }
+/// Whether the client's own delays may matter for a verdict.
+inline bool has_client_problem(const gate_report& g) {
+    const self_check_t& c = g.self_check;
+    if (!c.ok) return true;
+    if (g.target.is_virtual || !g.rehearsal.model.empty()) return false;
+    const bool is_mixed = c.stamped_fraction > 0 && c.stamped_fraction < 0.99;
+    return g.target.kind == target_kind::files || g.figures.candidate.empty() || is_mixed ||
+           c.unknown_gaps > 0 || c.lost_fraction > 0;
+}
+/// "client and server checks passed", of those that were made; "" if none was
+inline std::string passed_checks_text(const gate_report& g) {
+    const bool is_virtual = g.target.is_virtual || !g.rehearsal.model.empty();
+    const server_usage &mine = g.figures.candidate.server, &other = g.figures.baseline.server;
+    const bool client = !is_virtual && !has_client_problem(g);
+    const bool server = mine.checked + other.checked > 0 && !has_problem(mine) &&
+                        !has_problem(other);
+    return client && server ? "client and server checks passed"
+           : client         ? "client checks passed"
+           : server         ? "server checks passed"
+                            : "";
+}
 inline constexpr const char* virtual_time_text =
-    "in virtual time: the load was computed, and nothing was waited for";
-/// "prompt 512, output 128", on the average.
+    "computed in virtual time";
+/// "prompt 512, output 128", on the average
 inline std::string tokens_text(const request_tokens& t) {
     const auto known = [](double n) { return n > 0 ? printed("%.4g", n) : "unknown"; };
     return "prompt " + known(t.prompt) + ", output " + known(t.output);
 }
-/// What a reader of a gate's numbers should know of them, a sentence each.
-inline std::vector<std::string> notes_on(const gate_report& g) {
+/// The lines about a server's metrics that are notes: all, or those with a problem.
+enum class server_notes : unsigned char { all, problems };
+/// Returns the notes on a gate's numbers, a sentence each.
+inline std::vector<std::string> notes_on(const gate_report& g,
+                                         server_notes wanted = server_notes::all) {
     std::vector<std::string> notes;
     if (g.target.kind == target_kind::files) notes.push_back("from " + target_text(g.target));
     if (!g.rehearsal.model.empty()) notes.push_back(rehearsal_text(g));
@@ -265,6 +318,11 @@ inline std::vector<std::string> notes_on(const gate_report& g) {
                                                 : ""));
     for (const unsupported_metrics& u : g.under.unsupported) notes.push_back(unsupported_text(u));
     for (const std::string& note : g.under.notes) notes.push_back(note);
+    for (const target_facts* f : {&g.target, &g.baseline})
+        for (const std::string& note : f->notes)
+            if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
+    if (g.what.sent)
+        for (std::string& note : load_notes(*g.what.sent)) notes.push_back(std::move(note));
     if (std::string t = ranks_text(g.figures.candidate.ranks); !t.empty())
         notes.push_back(std::move(t));
     const prompt_lengths& lengths = g.figures.candidate.prompts;
@@ -272,71 +330,87 @@ inline std::vector<std::string> notes_on(const gate_report& g) {
         notes.push_back("prompt tokens: " + prompt_lengths_text(lengths));
     for (const set_aside_repeat& r : g.under.set_aside)
         notes.push_back(printed("repeat %d of the %s was set aside and measured again: ",
-                                r.index + 1, to_string(r.arm)) + r.why);
+                                r.index + 1, to_string(r.variant)) + r.why);
     for (std::string t : {as_given_text(g.what), prefix_cache_text(g.figures),
                           counted_gaps_text(g.figures.counted_gaps)})
         if (!t.empty()) notes.push_back(std::move(t));
-    for (const auto& [arm, whose] : {std::pair{&g.figures.candidate, ""},
+    for (const auto& [variant, whose] : {std::pair{&g.figures.candidate, ""},
                                      std::pair{&g.figures.baseline, "baseline: "}}) {
-        if (std::string t = reasoning_text(arm->reasoning, whose); !t.empty())
+        if (std::string t = reasoning_text(variant->reasoning, whose); !t.empty())
             notes.push_back(std::move(t));
-        if (std::string t = server_text(*arm, whose); !t.empty()) notes.push_back(std::move(t));
-        for (const task_figures& t : arm->beside)
+        const bool is_wanted = wanted == server_notes::all || has_problem(variant->server);
+        if (std::string t = server_text(*variant, whose); is_wanted && !t.empty())
+            notes.push_back(std::move(t));
+        for (const task_figures& t : variant->beside)
             notes.push_back(std::string("beside the load: ") + whose + task_figures_text(t));
-        if (arm->excused > 0)
-            notes.push_back(printed("%s%zu requests failed while a side task excused it: they are "
-                                    "counted apart, in no error rate and no latency",
-                                    whose, arm->excused));
-        for (std::string& t : notes_on_the_way(*arm, whose)) notes.push_back(std::move(t));
+        if (variant->excused > 0)
+            notes.push_back(printed("%s%zu requests failed while a side task excused it, or the "
+                                    "client had no means for them: they are counted apart, in no "
+                                    "error rate and no latency",
+                                    whose, variant->excused));
+        for (std::string& t : notes_on_the_way(*variant, whose)) notes.push_back(std::move(t));
     }
     return notes;
 }
 
-/// Our requests in the definitions of other tools, a table each; "" where none was asked for.
-inline std::string others_text(const gate_report& g) {
-    std::string out;
-    for (const other_view& v : g.figures.others) {
-        out += printed("\n  as %s has it, failed requests left out\n", v.title.c_str());
-        if (!v.rows.empty())
-            out += printed("  %-17s %10s %10s %10s %10s\n", "", "mean", "p50", "p90", "p99");
-        for (const other_row& r : v.rows)
-            out += printed("  %-17s %10s %10s %10s %10s\n", r.name.c_str(),
-                           time_text(r.mean).c_str(), time_text(r.p50).c_str(),
-                           time_text(r.p90).c_str(), time_text(r.p99).c_str());
-        for (const std::string& note : v.notes) out += "  " + note + "\n";
-    }
-    return out;
-}
-
-/// Of gates that a file of a history was made of, and of one that was not added.
-inline std::string history_text(const std::string& file, std::size_t gates) {
-    return "history: " + plural(gates, "gate") + " added, " + file + "\n";
-}
+/// Returns the line on a gate that was not added to a history.
 inline std::string no_night_text(const std::string& why) {
     return wrapped_lines("  not added to the history: " + why) + "\n";
+}
+inline std::string no_night_of(const char* verb) {
+    return std::string(verb) + " has no verdict of its own, and nights are of gates";
 }
 inline std::string reports_text(const std::string& directory) {
     return "  report: " + directory + "/report.html\n";
 }
 
-/// Seconds that a gate's repeats take, at least and at most, where one arm's repeat takes `each_s`.
+/// Quotes a word for a POSIX shell.
+inline std::string shell_quoted(const std::string& s) {
+    const bool plain = !s.empty() && s.find_first_not_of(
+                                         "abcdefghijklmnopqrstuvwxyz"
+                                         "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                         "0123456789_./:@%+=-") == std::string::npos;
+    if (plain) return s;
+    std::string out = "'";
+    for (const char c : s) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    return out + "'";
+}
+/// Returns the command that runs this gate's test case alone.
+inline std::string gate_command(const gate_report& g, const environment_facts& env) {
+    const std::string program = env.program.empty() ? "" : shell_quoted(env.program);
+    if (program.empty() || g.what.test_case.empty()) return program;
+    std::string pattern;  // doctest separates patterns by commas
+    for (const char c : g.what.test_case) {
+        if (c == ',' || c == '\\') pattern += '\\';
+        pattern += c;
+    }
+    return program + " --test-case=" + shell_quoted(pattern);
+}
+/// Returns the program's last line: the report, and the command that runs the first failed gate
+/// again. A name with a control character is in no command.
+inline std::string last_line(const std::vector<gate_report>& gates, const std::string& directory,
+                             const environment_facts& env) {
+    std::string out = "report: " + directory + "/report.html";
+    for (const headline h : {headline::failed, headline::refused, headline::invalid})
+        for (const gate_report& g : gates)
+            if (headline_of(g) == h && g.what.line > 0) {
+                const std::string again = gate_command(g, env);
+                const bool is_plain = !again.empty() && printable(again, again.size()) == again;
+                return out + (is_plain ? "; run again: " + again : "") + "\n";
+            }
+    return out + "\n";
+}
+
+/// Returns the least and the most seconds of a gate's repeats, if one of a variant takes `each_s`.
 inline std::pair<double, double> expected_span(const plan& p, double each_s) {
     const planned_judging& j = *p.judged;
-    const auto lasting = [&](int repeats) {  // the last stage of fresh traffic is twice as long
-        const bool doubled = j.rule.traffic == fresh && repeats == last_stage;
-        return (j.has_baseline ? 2 : 1) * each_s * (repeats + doubled);
-    };
-    if (p.searches() && j.has_baseline) {
-        const double pairs = static_cast<double>(2 * compared_loads) * each_s;  // of a round
-        return {3 * each_s + first_compared * pairs,
-                most_probes_of_a_lead * each_s + compare_terms{}.most_rounds * pairs};
-    }
+    const auto lasting = [&](int repeats) { return (j.has_baseline ? 2 : 1) * each_s * repeats; };
     if (p.searches()) {
         const double loads = static_cast<double>(std::max<std::size_t>(1, j.search.asked.size()));
         return {each_s * j.first_repeats * (j.search.to_the_interval ? 0.5 : loads),
-                each_s * j.most_repeats * (j.search.to_the_interval ? 1 : loads)};
+                each_s * j.max_repeats * (j.search.to_the_interval ? 1 : loads)};
     }
-    const double most = lasting(std::max(j.most_repeats, j.most_if_noisy));
+    const double most = lasting(std::max(j.max_repeats, j.max_if_noisy));
     return {lasting(j.first_repeats), most};
 }
 inline std::string span_text(double least, double most) {

@@ -11,6 +11,7 @@
 #include <cmath>  // isfinite, isnan
 #include <cstddef>  // size_t
 #include <iterator>  // size
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -31,14 +32,15 @@ inline quantity_values no_values() {
     return v;
 }
 
-/// What all pages of a server said at one time, in SI; NaN where they did not.
+/// All pages of a server at one time, in SI; NaN if not reported.
 struct page_reading {
     long long at_ns = 0;
-    double began = not_a_number;  // when its counters did, seconds since 1970
-    quantity_values values = no_values();  // of a histogram, the sum of what was observed
-    quantity_values counts = no_values();  // of a histogram, how often something was
+    double began = not_a_number;  // start of its counters, seconds since 1970
+    quantity_values values = no_values();  // of a histogram, the sum
+    quantity_values counts = no_values();  // of a histogram, the count
     std::vector<double> named{};           // of the series that objectives name
-    std::array<std::size_t, quantity_count> series{};  // that a gauge is of
+    std::map<std::string, double> joules{};  // of each accelerator's counter of energy
+    std::array<std::size_t, quantity_count> series{};  // behind a gauge
     double value(server_quantity q) const { return values[static_cast<std::size_t>(q)]; }
     double count(server_quantity q) const { return counts[static_cast<std::size_t>(q)]; }
 };
@@ -49,13 +51,13 @@ inline constexpr bool is_of_accelerator(server_quantity q) {
 
 // ---- series that objectives name
 
-/// A name with as many labels as tell one series from the others: x{a="b"}.
+/// A name with labels that identify one series: x{a="b"}.
 struct series_selector {
-    metrics_page page{};  // of this one series, whose views the rest are
+    metrics_page page{};  // the series, viewed by the other members
     std::string_view name{};
     page_labels labels{};
 };
-/// Throws std::invalid_argument where the text is none.
+/// Throws std::invalid_argument if the text is not a selector.
 inline series_selector selector_of(const std::string& text) {
     parsed_page read = read_metrics_page(text + " 0\n", "text/plain; version=0.0.4");
     const bool is_one = read.problem.empty() && read.page.samples.size() == 1 &&
@@ -70,7 +72,6 @@ inline series_selector selector_of(const std::string& text) {
     for (const page_label& l : labels_of(s.page, sample)) s.labels.push_back(l);
     return s;
 }
-/// "x{a="b",c="d"}".
 inline std::string series_text(const metrics_page& page, const page_sample& s) {
     std::string labels;
     for (const page_label& l : labels_of(page, s))
@@ -78,7 +79,7 @@ inline std::string series_text(const metrics_page& page, const page_sample& s) {
                   std::string(l.value) + "\"";
     return printable(std::string(s.name) + (labels.empty() ? "" : "{" + labels + "}"), 200);
 }
-/// Up to eight of the names on a page, those first that share the most words with a wanted one.
+/// Up to eight names of a page, most words in common with the wanted one first.
 inline std::string names_like(const metrics_page& page, std::string_view wanted) {
     const auto words_in = [](std::string_view name) {
         std::set<std::string_view> words;
@@ -90,7 +91,7 @@ inline std::string names_like(const metrics_page& page, std::string_view wanted)
         return words;
     };
     const auto asked = words_in(wanted);
-    std::vector<std::pair<std::size_t, std::string_view>> names;  // and the words that they lack
+    std::vector<std::pair<std::size_t, std::string_view>> names;  // with missing words
     for (const page_sample& s : page.samples) {
         if (s.name.ends_with("_bucket")) continue;
         if (!names.empty() && names.back().second == s.name) continue;
@@ -105,7 +106,7 @@ inline std::string names_like(const metrics_page& page, std::string_view wanted)
     if (names.size() > 8) text += printed(" and %zu more", names.size() - 8);
     return text.empty() ? "none at all" : text;
 }
-/// Why a page has not exactly one such series, "" where it has.
+/// Why a page does not have exactly one such series, "" if it does.
 inline std::string why_no_series(const metrics_page& page, const series_selector& wanted) {
     const auto found = samples_of(page, wanted.name, wanted.labels);
     if (found.size() == 1) return {};
@@ -126,8 +127,8 @@ inline std::string why_no_series(const metrics_page& page, const series_selector
 
 // ---- a reading
 
-/// When the process behind a page began to count: since then no counter has fallen. Series that are
-/// new begin later, so the earliest one tells.
+/// When the process behind a page began to count, since which no counter has fallen. New series
+/// begin later, so the earliest counts.
 inline double beginning_of(const metrics_page& page) {
     double latest = -infinity, earliest = infinity;
     for (const page_sample* s : samples_of(page, "process_start_time_seconds"))
@@ -137,12 +138,12 @@ inline double beginning_of(const metrics_page& page) {
     return earliest < infinity ? earliest : not_a_number;
 }
 
-/// What one page says of one quantity, or adds to what others say.
+/// Adds one quantity of one page.
 inline void read_quantity(page_reading& into, const metrics_page& page, server_kind kind,
                           server_quantity q) {
     const auto reported = value_on(page, kind, q);
     if (!reported) return;
-    // which infinity is a value of
+    // infinity is a valid value
     const bool is_gauge = reported->row->kind == series_kind::gauge;
     if (is_gauge ? std::isnan(reported->value) : !std::isfinite(reported->value)) return;
     into.series[static_cast<std::size_t>(q)] += reported->series;
@@ -151,20 +152,56 @@ inline void read_quantity(page_reading& into, const metrics_page& page, server_k
     else value = reported->value;
     if (reported->count) into.counts[static_cast<std::size_t>(q)] = *reported->count;
 }
-/// The first page is the server's own, where it has one; the others are of exporters. A server
-/// tells of accelerators only where no exporter does.
+/// The accelerator of a series: its UUID under any exporter's label, else its identity on this
+/// page.
+inline std::string accelerator_of(const metrics_page& page, const page_sample& s,
+                                  std::size_t number_of_page) {
+    for (const char* label : {"UUID", "uuid", "gpu_uuid", "GPU_UUID"})
+        if (const std::string_view id = label_of(page, s, label); !id.empty())
+            return printable(id, 100);
+    return series_text(page, s) + (number_of_page > 0 ? printed(" of page %zu", number_of_page + 1)
+                                                      : "");
+}
+/// Adds the accelerators of one page, except those of earlier pages.
+inline void read_accelerators(page_reading& into, const metrics_page& page, server_kind kind,
+                              server_quantity q, std::size_t number_of_page,
+                              std::set<std::string>& known) {
+    for (const server_name& row : server_table::rows) {
+        if (row.server != kind || row.of != q) continue;
+        const auto samples = samples_of(page, row);
+        for (const page_sample* s : samples) {
+            const std::string name = accelerator_of(page, *s, number_of_page);
+            const bool is_gauge = row.kind == series_kind::gauge;
+            if (is_gauge ? std::isnan(s->value) : !std::isfinite(s->value)) continue;
+            if (!known.insert(name).second) continue;
+            const double value = s->value * row.to_si;
+            double& all = into.values[static_cast<std::size_t>(q)];
+            all = std::isnan(all) ? value : joined(gauges_of(q), all, value);
+            into.series[static_cast<std::size_t>(q)] += is_gauge;
+            if (q == server_quantity::energy) into.joules[name] = value;
+        }
+        if (!samples.empty()) return;  // the newest name on the page
+    }
+}
+
+/// The first page is the server's own, if it has one; others are exporters'. A server's
+/// accelerators count only without exporters.
 inline page_reading reading_of(const std::vector<metrics_page>& pages, bool first_is_servers,
                                const std::vector<std::string>& selectors) {
     page_reading r;
+    std::array<std::set<std::string>, quantity_count> known;  // accelerators
     for (std::size_t i = pages.size(); i-- > 0;) {
         const auto kind = found_in(pages[i]);
         if (!kind) continue;
         const bool is_server = i == 0 && first_is_servers;
         for (std::size_t k = 0; k < quantity_count; ++k) {
             const auto q = static_cast<server_quantity>(k);
-            const bool is_reported = is_server && is_of_accelerator(q) && !std::isnan(r.value(q));
-            if ((is_server || is_of_accelerator(q)) && !is_reported)
+            if (is_of_accelerator(q)) {
+                if (!is_server || known[k].empty())
+                    read_accelerators(r, pages[i], *kind, q, i, known[k]);
+            } else if (is_server) {
                 read_quantity(r, pages[i], *kind, q);
+            }
         }
     }
     if (first_is_servers && !pages.empty()) r.began = beginning_of(pages[0]);

@@ -1,6 +1,6 @@
-// servers' names for what they tell of themselves
-// One row for each name on a page of metrics that means the same on every server, with what makes
-// SI of its value. A name that means nearly the same has none, and stands in a comment.
+// names of servers' metrics
+// One row per name with the same meaning on every server, with its factor to SI. Names with similar
+// meanings are only in comments.
 #pragma once
 
 #include "core/base/text.hpp"
@@ -9,6 +9,7 @@
 #include <algorithm>  // max, min
 #include <cmath>  // isnan
 #include <cstddef>  // size_t
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,15 +33,14 @@ enum class server_kind : unsigned char {
     amd_exporter
 };
 
-/// Of a server, how to tell its page from the others'.
+/// How to recognise the page of a server.
 struct server_traits {
     server_kind kind;
     const char* name;
-    const char* prefix;     // of its families
-    bool has_own_prefix;    // else only the names in the table below tell
-    const char* more = "";  // what has its page report more
+    const char* prefix;     // of its metric families
+    bool has_own_prefix;    // else only the names below identify it
+    const char* more = "";  // how to get more metrics
 };
-/// In the order of the enumerators.
 inline constexpr server_traits known_servers[] = {
     {server_kind::vllm, "vLLM", "vllm:", true},
     {server_kind::sglang, "SGLang", "sglang:", true},
@@ -83,14 +83,14 @@ enum class server_quantity : unsigned char {
     clock
 };
 
-/// As files name them.
+/// As in files.
 inline constexpr const char* quantity_names[] = {
     "running", "waiting", "kv_usage", "queue_time", "prefill_time", "decode_time", "prompt_tokens",
     "generation_tokens", "prefix_queries", "prefix_hits", "preemptions", "drafts", "draft_tokens",
     "accepted_tokens", "requests_done", "energy", "power", "utilisation", "temperature", "clock"};
 
-/// How gauges of several label sets are joined: engines have requests in sum, and the fullest
-/// cache is the one that hurts; accelerators are as slow as the slowest, and as busy as the idlest.
+/// How gauges of several label sets are combined: requests are summed over engines, the fullest
+/// cache counts, and so do the slowest and the idlest accelerator.
 enum class joined_by : unsigned char { sum, largest, smallest };
 inline constexpr joined_by gauges_of(server_quantity q) {
     switch (q) {
@@ -112,18 +112,18 @@ inline double joined(joined_by how, double a, double b) {
 }
 
 /// One name. The value times `to_si` is in seconds, joules, watts, hertz, degrees Celsius, or a
-/// share of 1; counts are counts.
+/// fraction; counts have no unit.
 struct server_name {
     server_kind server;
     server_quantity of;
     series_kind kind;
     const char* name;
-    const char* seen;            // the version or commit that the name was seen in
+    const char* seen;            // version or commit with this name
     double to_si = 1;
     const char* label = "";      // required, with its value
     const char* label_value = "";
-    bool adds = false;           // to the row before it; else rows are names of other versions
-    bool is_of_stages = false;   // each stage of a server counts all requests: the largest is it
+    bool adds = false;           // to the previous row; else rows are other versions
+    bool is_of_stages = false;   // each stage counts all requests, so the largest counts
 };
 
 namespace server_table {
@@ -133,7 +133,7 @@ using s = server_kind;
 inline constexpr series_kind counter = series_kind::counter, gauge = series_kind::gauge,
                              histogram = series_kind::histogram;
 
-// Versions, and where nothing else is known commits of the sources.
+// Versions, or commits where the version is unknown.
 inline constexpr const char vllm[] = "0.26", vllm_old[] = "before 0.26", sglang[] = "016d860",
                             tgi[] = "3.3.7", tei[] = "1.9.3", trtllm[] = "050f80d",
                             llama[] = "00dc805",
@@ -144,11 +144,11 @@ inline constexpr const char vllm[] = "0.26", vllm_old[] = "before 0.26", sglang[
                             triton[] = "TensorRT-LLM backend", triton_core[] = "2.51",
                             amd[] = "AIPerf's collector, 57aef7c";
 
-/// Rows of one server and quantity are next to each other, the newest name first.
+/// Rows of a server and quantity are adjacent, newest first.
 inline constexpr server_name rows[] = {
     {s::vllm, q::running, gauge, "vllm:num_requests_running", vllm},
     {s::vllm, q::waiting, gauge, "vllm:num_requests_waiting", vllm},
-    {s::vllm, q::kv_usage, gauge, "vllm:kv_cache_usage_perc", vllm},  // 0..1, whatever it is called
+    {s::vllm, q::kv_usage, gauge, "vllm:kv_cache_usage_perc", vllm},  // 0..1 despite its name
     {s::vllm, q::kv_usage, gauge, "vllm:gpu_cache_usage_perc", vllm_old},
     {s::vllm, q::queue_time, histogram, "vllm:request_queue_time_seconds", vllm},
     {s::vllm, q::prefill_time, histogram, "vllm:request_prefill_time_seconds", vllm},
@@ -163,8 +163,8 @@ inline constexpr server_name rows[] = {
     {s::vllm, q::accepted_tokens, counter, "vllm:spec_decode_num_accepted_tokens_total", vllm},
     {s::vllm, q::requests_done, counter, "vllm:request_success_total", vllm},
 
-    // sglang:cache_hit_rate and sglang:spec_accept_rate are shares of no known window.
-    // Where it schedules by priority, those of each one stand beside all of them, which have "".
+    // sglang:cache_hit_rate and sglang:spec_accept_rate have an unknown window. With priorities
+    // there are series of each, and the total with "".
     {s::sglang, q::running, gauge, "sglang:num_running_reqs", sglang, 1, "priority", ""},
     // Without the grammar queue.
     {s::sglang, q::waiting, gauge, "sglang:num_queue_reqs", sglang, 1, "priority", ""},
@@ -173,7 +173,7 @@ inline constexpr server_name rows[] = {
     {s::sglang, q::prompt_tokens, counter, "sglang:prompt_tokens_total", sglang},
     {s::sglang, q::generation_tokens, counter, "sglang:generation_tokens_total", sglang},
     {s::sglang, q::preemptions, counter, "sglang:num_retracted_requests_total", sglang},
-    // Of the prompts above, and not there before a first hit.
+    // Of the prompts above; absent before a first hit.
     {s::sglang, q::prefix_queries, counter, "sglang:prompt_tokens_total", sglang_new},
     {s::sglang, q::prefix_hits, counter, "sglang:cached_tokens_total", sglang_new},
     {s::sglang, q::requests_done, counter, "sglang:num_requests_total", sglang_new},
@@ -181,18 +181,18 @@ inline constexpr server_name rows[] = {
     {s::tgi, q::running, gauge, "tgi_batch_current_size", tgi},
     {s::tgi, q::waiting, gauge, "tgi_queue_size", tgi},
     {s::tgi, q::queue_time, histogram, "tgi_request_queue_duration", tgi},
-    // tgi_batch_forward_duration is of each batch, not of each request, and
-    // tgi_request_input_length of each time that one is taken up, whatever comes of it.
+    // tgi_batch_forward_duration is per batch, not per request. tgi_request_input_length counts
+    // each attempt of a request.
     {s::tgi, q::generation_tokens, histogram, "tgi_request_generated_tokens", tgi},
     {s::tgi, q::accepted_tokens, histogram, "tgi_request_skipped_tokens", tgi},
     {s::tgi, q::requests_done, counter, "tgi_request_success", tgi},
 
-    // A request of several inputs is one here, with the mean of their times.
+    // A request of several inputs is one, with their mean time.
     {s::tei, q::waiting, gauge, "te_queue_size", tei},
     {s::tei, q::queue_time, histogram, "te_request_queue_duration", tei},
     {s::tei, q::requests_done, counter, "te_request_success", tei},
 
-    // trtllm_num_paused_requests is how many are paused now, not how often that was done.
+    // trtllm_num_paused_requests is a gauge, not a count of pauses.
     {s::tensorrt_llm, q::running, gauge, "trtllm_num_requests_running", trtllm},
     {s::tensorrt_llm, q::waiting, gauge, "trtllm_num_requests_waiting", trtllm},
     {s::tensorrt_llm, q::kv_usage, gauge, "trtllm_kv_cache_utilization", trtllm},
@@ -201,8 +201,8 @@ inline constexpr server_name rows[] = {
     {s::tensorrt_llm, q::decode_time, histogram, "trtllm_request_decode_time_seconds", trtllm},
     {s::tensorrt_llm, q::prompt_tokens, counter, "trtllm_prompt_tokens_total", trtllm},
     {s::tensorrt_llm, q::generation_tokens, counter, "trtllm_generation_tokens_total", trtllm},
-    // Of requests that have finished. trtllm_kv_cache_reused_blocks_total is in blocks, and not
-    // there without enable_iter_perf_stats.
+    // Of finished requests. trtllm_kv_cache_reused_blocks_total is in blocks, and absent without
+    // enable_iter_perf_stats.
     {s::tensorrt_llm, q::prefix_queries, counter, "trtllm_prompt_tokens_total", trtllm},
     {s::tensorrt_llm, q::prefix_hits, counter, "trtllm_prompt_cached_tokens_total", trtllm},
     {s::tensorrt_llm, q::draft_tokens, counter, "trtllm_spec_decode_num_draft_tokens_total",
@@ -218,21 +218,21 @@ inline constexpr server_name rows[] = {
     {s::triton, q::waiting, gauge, "nv_inference_pending_request_count", triton_core},
     {s::triton, q::kv_usage, gauge, "nv_trt_llm_kv_cache_block_metrics", triton, 1,
      "kv_cache_block_type", "fraction"},
-    // Of an ensemble each model counts, and each waits.
+    // Each model of an ensemble counts and waits.
     {s::triton, q::queue_time, counter, "nv_inference_queue_duration_us", triton, 1e-6},
     {.server = s::triton, .of = q::requests_done, .kind = counter,
      .name = "nv_inference_request_success", .seen = triton, .is_of_stages = true},
-    {s::triton, q::energy, counter, "nv_energy_consumption", unknown},  // from memory
-    {s::triton, q::power, gauge, "nv_gpu_power_usage", unknown},        // from memory
-    {s::triton, q::utilisation, gauge, "nv_gpu_utilization", unknown},  // from memory
+    {s::triton, q::energy, counter, "nv_energy_consumption", unknown},  // unverified
+    {s::triton, q::power, gauge, "nv_gpu_power_usage", unknown},        // unverified
+    {s::triton, q::utilisation, gauge, "nv_gpu_utilization", unknown},  // unverified
 
-    // llamacpp:n_decode_total is how often llama_decode was called, and no count of requests.
+    // llamacpp:n_decode_total counts calls of llama_decode, not requests.
     {s::llama_cpp, q::running, gauge, "llamacpp:requests_processing", llama},
     {s::llama_cpp, q::waiting, gauge, "llamacpp:requests_deferred", llama},
     {s::llama_cpp, q::prefill_time, counter, "llamacpp:prompt_seconds_total", llama},
     {s::llama_cpp, q::decode_time, counter, "llamacpp:tokens_predicted_seconds_total", llama},
-    // llamacpp:prompt_tokens_total leaves out what the cache had. Newer versions count that apart;
-    // older ones do not say it, and with it not how much of the prompts they looked for.
+    // llamacpp:prompt_tokens_total omits cached tokens. Newer versions count those apart, older
+    // ones do not.
     {s::llama_cpp, q::prompt_tokens, counter, "llamacpp:prompt_tokens_cached_total", llama_new},
     {.server = s::llama_cpp, .of = q::prompt_tokens, .kind = counter,
      .name = "llamacpp:prompt_tokens_total", .seen = llama_new, .adds = true},
@@ -265,9 +265,9 @@ inline constexpr server_name rows[] = {
      lmdeploy_new},
     {s::lmdeploy, q::requests_done, counter, "lmdeploy:request_success_total", lmdeploy_new},
 
-    // Of its front end. dynamo_frontend_queued_requests has all without a first token, those that
-    // are being read too, and dynamo_frontend_inflight_requests has these and the others.
-    // dynamo_frontend_cached_tokens is observed only where an engine tells it.
+    // Of its front end. dynamo_frontend_queued_requests includes requests in prefill, and
+    // dynamo_frontend_inflight_requests includes all. dynamo_frontend_cached_tokens needs an engine
+    // that reports it.
     {s::dynamo, q::prompt_tokens, histogram, "dynamo_frontend_input_sequence_tokens", dynamo},
     {s::dynamo, q::generation_tokens, counter, "dynamo_frontend_output_tokens_total", dynamo},
     {s::dynamo, q::requests_done, counter, "dynamo_frontend_requests_total", dynamo, 1, "status",
@@ -279,7 +279,7 @@ inline constexpr server_name rows[] = {
     {s::dcgm_exporter, q::temperature, gauge, "DCGM_FI_DEV_GPU_TEMP", dcgm},
     {s::dcgm_exporter, q::clock, gauge, "DCGM_FI_DEV_SM_CLOCK", dcgm, 1e6},
 
-    // gpu_clock is of many clocks, and the value of clock_type that is the cores' is not known.
+    // gpu_clock is of many clocks, and the clock_type of the cores is unknown.
     {s::amd_exporter, q::energy, counter, "gpu_energy_consumed", amd, 1e-6},
     {s::amd_exporter, q::power, gauge, "gpu_package_power", amd},
     {s::amd_exporter, q::power, gauge, "gpu_power_usage", amd},
@@ -289,7 +289,7 @@ inline constexpr server_name rows[] = {
 
 }  // namespace server_table
 
-/// Counters have a suffix that some servers and versions leave out, and OpenMetrics requires.
+/// The suffix of counters is optional in some servers and versions, and required by OpenMetrics.
 inline std::vector<const page_sample*> samples_of(const metrics_page& page,
                                                   const server_name& row) {
     page_labels wanted;
@@ -303,23 +303,60 @@ inline std::vector<const page_sample*> samples_of(const metrics_page& page,
     return samples_of(page, name, wanted);
 }
 
-/// What a page says of a quantity, in SI.
+/// A quantity on a page, in SI.
 struct server_value {
     const server_name* row = nullptr;
-    double value = 0;                // of a histogram, the sum of what was observed
-    std::optional<double> count{};   // of a histogram, how often something was
-    std::size_t series = 0;          // of a gauge, that the value is of
+    double value = 0;                // of a histogram, the sum
+    std::optional<double> count{};   // of a histogram, the count
+    std::size_t series = 0;          // behind a gauge
 };
 
-/// A value that is not a number is one that the server does not know, and what it is a part of is
-/// not known then.
-inline std::optional<double> combined(const std::vector<const page_sample*>& samples,
+/// Whether a label separates ranks of one replica that share all its requests, such as tp_rank and
+/// moe_ep_rank. Those of a dp_rank, an engine or an instance are separate.
+inline bool is_of_sharing_ranks(std::string_view label) {
+    if (!label.ends_with("_rank")) return false;
+    bool shares = false;
+    for (std::size_t at = 0; at < label.size();) {
+        const std::size_t end = std::min(label.find('_', at), label.size());
+        const std::string_view word = label.substr(at, end - at);
+        if (word == "dp" || word == "data") return false;
+        for (const char* kind : {"tp", "pp", "ep", "cp", "sp", "dcp", "pcp", "tensor", "pipeline",
+                                 "expert", "context", "sequence"})
+            shares = shares || word == kind;
+        at = end + 1;
+    }
+    return shares;
+}
+/// The labels of a series without those of its ranks and processes.
+inline std::string replica_of(const metrics_page& page, const page_sample& s) {
+    std::string all, without_ranks;
+    bool has_ranks = false;
+    for (const page_label& l : labels_of(page, s)) {
+        const std::string text = std::string(l.name) + "=" + printable(l.value) + ",";
+        const bool is_rank = is_of_sharing_ranks(l.name);
+        has_ranks = has_ranks || is_rank;
+        all += text;
+        if (!is_rank && l.name != "pid") without_ranks += text;
+    }
+    return has_ranks ? without_ranks : all;
+}
+
+/// NaN means that the server does not know the value, so the combination is unknown, too. Sums are
+/// over replicas.
+inline std::optional<double> combined(const metrics_page& page,
+                                      const std::vector<const page_sample*>& samples,
                                       joined_by how) {
-    std::optional<double> all;
+    std::map<std::string, double> of_replicas;
     for (const page_sample* s : samples) {
         if (std::isnan(s->value)) return std::nullopt;
-        all = all ? joined(how, *all, s->value) : s->value;
+        const std::string name = how == joined_by::sum ? replica_of(page, *s) : "";
+        const auto [at, is_new] = of_replicas.try_emplace(name, s->value);
+        if (!is_new)
+            at->second = joined(how == joined_by::sum ? joined_by::largest : how, at->second,
+                                s->value);
     }
+    std::optional<double> all;
+    for (const auto& [name, value] : of_replicas) all = all.value_or(0) + value;
     return all;
 }
 
@@ -333,14 +370,14 @@ inline std::optional<server_value> value_of(const metrics_page& page, const serv
     }
     const bool is_gauge = row.kind == series_kind::gauge;
     const auto samples = samples_of(page, row);
-    const auto value = combined(samples, is_gauge           ? gauges_of(row.of)
-                                         : row.is_of_stages ? joined_by::largest
-                                                            : joined_by::sum);
+    const auto value = combined(page, samples, is_gauge           ? gauges_of(row.of)
+                                               : row.is_of_stages ? joined_by::largest
+                                                                  : joined_by::sum);
     if (!value) return std::nullopt;
     return server_value{&row, *value * row.to_si, std::nullopt, is_gauge ? samples.size() : 0};
 }
 
-/// By the newest name that the page has. A sum is one where all its parts are there.
+/// By the newest name on the page. A sum needs all its parts.
 inline std::optional<server_value> value_on(const metrics_page& page, server_kind server,
                                             server_quantity quantity) {
     std::optional<server_value> found;
@@ -356,8 +393,8 @@ inline std::optional<server_value> value_on(const metrics_page& page, server_kin
     return found;
 }
 
-/// Whose page it is: the first of its families that only one server has says so. What runs around
-/// an engine (python_info, process_cpu_seconds_total) says nothing.
+/// The server of a page, by the first family that only one server has. Metrics of the runtime
+/// (python_info, process_cpu_seconds_total) identify none.
 inline std::optional<server_kind> found_in(const metrics_page& page) {
     for (const page_family& f : page.families)
         for (const server_traits& s : known_servers) {
@@ -369,13 +406,13 @@ inline std::optional<server_kind> found_in(const metrics_page& page) {
     return std::nullopt;
 }
 
-/// Its name, "" for nobody's.
+/// "" if unknown.
 inline const char* name_found_in(const metrics_page& page) {
     const auto kind = found_in(page);
     return kind ? traits_of(*kind).name : "";
 }
 
-/// What to do where a server has no page.
+/// For servers without a page.
 inline constexpr const char how_to_switch_on[] =
     "servers that have no page of metrics by default have one with --enable-metrics (SGLang), "
     "--metrics (llama-server) or return_perf_metrics: true (trtllm-serve)";

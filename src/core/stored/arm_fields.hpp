@@ -1,4 +1,4 @@
-// the fields of what was measured on a server
+// the fields of a variant's measurements
 #pragma once
 
 #include "api/result.hpp"
@@ -10,7 +10,6 @@
 #include "core/measured/repeat_fields.hpp"
 #include "core/capacity/found.hpp"
 #include "core/traffic/tokens.hpp"
-#include "core/figures/definitions.hpp"
 #include "core/figures/gate_figures.hpp"
 #include "core/figures/load_curve.hpp"
 #include "core/figures/outcomes.hpp"
@@ -32,7 +31,7 @@ inline void fields_of(field_visitor& v, length_figures& f) {
     v.number({"p50"}, f.p50);
     v.number({"p90"}, f.p90);
 }
-/// How long made-up prompts were to be, how long the server says they were, and how that was aimed.
+/// The lengths of synthetic prompts: planned, counted by the server, and how they were fitted.
 inline void prompt_fields(field_visitor& v, prompt_lengths& p, token_fit& fit) {
     if (!v.begin({"prompt_lengths", "tokens of made-up prompts in answered requests; missing for "
                                     "other workloads", at_times}, p.known))
@@ -58,6 +57,8 @@ inline void fields_of(field_visitor& v, metric_row& r) {
     v.end();
 }
 inline void fields_of(field_visitor& v, answer_counts& a) {
+    v.whole({"without_usage", "answered requests that tell no usage, though their API does",
+             at_times}, a.without_usage);
     v.whole({"usage_over_content", "answered requests whose usage reports more tokens than their "
                                    "text can be: it cannot be right", at_times},
             a.over_content);
@@ -70,7 +71,7 @@ inline void fields_of(field_visitor& v, answer_counts& a) {
     v.whole({"in_one_piece", "answered requests whose tokens all came at once, after a wait",
              at_times}, a.in_one_piece);
     v.whole({"in_a_lump", "these, and those that began with over 5 % of their tokens at once",
-             at_times}, a.in_a_lump);
+             at_times}, a.in_a_burst);
 }
 inline void fields_of(field_visitor& v, reasoning_counts& r) {
     v.whole({"requests"}, r.requests);
@@ -105,8 +106,8 @@ inline std::string about_unit(metric_unit unit) {
     return u ? std::string(u->name) : "";
 }
 
-/// One arm: its first rows are those of tables, and `kept` are the statistics of its repeats.
-inline void fields_of(field_visitor& v, arm_figures& a, token_fit& fit, std::size_t rows,
+/// Its first `rows` are those of tables, and `kept` are the statistics of its repeats.
+inline void fields_of(field_visitor& v, variant_figures& a, token_fit& fit, std::size_t rows,
                       const std::vector<statistic_data>& kept) {
     prompt_fields(v, a.prompts, fit);
     for (std::size_t i = 0; i < rows; ++i) fields_of(v, a.distributions[i].row);
@@ -156,9 +157,9 @@ inline void fields_of(field_visitor& v, arm_figures& a, token_fit& fit, std::siz
 }
 
 inline void fields_of(field_visitor& v, load_point& p) {
-    v.choice({"arm"}, p.arm, run_arm::baseline);
+    v.choice({"arm"}, p.variant, run_arm::baseline);
     v.number({"load"}, p.what.load, rate_range);
-    v.choice({"part"}, p.what.part, probe_of::compared);
+    v.choice({"part"}, p.what.part, probe_of::asked);
     v.number({"margin", "the worst ln(statistic/limit), of fractions the difference of logits; "
                         "above 0 is a miss"}, p.what.margin, any_number);
     v.flag({"over_saturated"}, p.what.over);
@@ -167,14 +168,14 @@ inline void fields_of(field_visitor& v, load_point& p) {
     v.whole({"requests"}, p.requests);
     v.numbers({"values", "of `objectives_held`"}, p.values, any_number);
 }
-/// What a search found, and from which probes.
+/// The result of a search, and its probes.
 inline void fields_of(field_visitor& v, load_curve& c) {
     std::string unit = c.unit == metric_id::capacity_in_users ? "users" : "requests/s";
     v.text({"unit", "requests/s or users"}, unit);
     v.number({"low", "the highest load that was shown to hold all objectives, 0: none"},
              c.state.low, rate_range);
     v.number({"high", "the lowest load that was shown to miss one, null: none"}, c.state.high,
-             {0, most_rate, infinity});
+             {0, max_rate, infinity});
     const auto estimated = [&](const field& f, std::optional<double>& value) {
         double n = value.value_or(not_a_number);
         v.number(f, n, any_number);
@@ -190,19 +191,6 @@ inline void fields_of(field_visitor& v, load_curve& c) {
     for (const slo& s : c.objectives_held) objectives_held.push_back(str(s.text()));
     v.texts({"objectives_held", "the objectives that a load must hold"}, objectives_held);
     v.list({"probes"}, c.points, [&](load_point& p) { fields_of(v, p); });
-}
-
-/// Our requests in another tool's definitions, seconds.
-inline void fields_of(field_visitor& v, other_view& o) {
-    v.text({"tool", "vllm, sglang, guidellm or aiperf"}, o.tool);
-    v.list({"metrics"}, o.rows, [&](other_row& r) {
-        v.text({"name"}, r.name);
-        v.number({"mean"}, r.mean, any_number);
-        v.number({"p50"}, r.p50, any_number);
-        v.number({"p90"}, r.p90, any_number);
-        v.number({"p99"}, r.p99, any_number);
-    });
-    v.texts({"notes", "what was not recorded for them"}, o.notes);
 }
 
 }  // namespace detail

@@ -20,10 +20,10 @@ inline namespace v0 {
 namespace detail {
 
 inline constexpr const char* calibration_schema = "llmbench/calibration/1";
-/// More than this between repeats of one server is no noise that limits could be held under.
-inline constexpr double most_calibrated_sd = 0.30;
+/// A higher deviation between repeats of one server is too much noise for a limit.
+inline constexpr double max_calibrated_sd = 0.30;
 
-/// What a calibration says of one limit, and the name under which it is looked up.
+/// The calibration of one limit, and the name by which it is found.
 struct calibrated_limit {
     std::string slo{}, statistic{};
     double estimate = not_a_number, sd = not_a_number, headroom_sd = not_a_number;
@@ -38,7 +38,7 @@ inline void fields_of(field_visitor& v, calibrated_limit& c) {
     v.text({"slo"}, c.slo);
     v.text({"statistic"}, c.statistic);
     v.number({"estimate"}, c.estimate, any_number);
-    v.number({"sd", "of the log statistic between repeats"}, c.sd, {0, most_calibrated_sd});
+    v.number({"sd", "of the log statistic between repeats"}, c.sd, {0, max_calibrated_sd});
     v.number({"headroom_sd", "distance to the limit in such sd"}, c.headroom_sd, any_number);
     v.text({"suggestion"}, c.suggestion);
 }
@@ -53,25 +53,38 @@ inline void fields_of(field_visitor& v, std::vector<calibrated_gate>& gates) {
     v.list({"gates"}, gates, [&](calibrated_gate& g) { fields_of(v, g); });
 }
 
-/// The noise of a gate's statistics from a calibration.json, empty where it does not have the gate.
-/// Throws std::invalid_argument for what can be none.
-inline std::map<std::string, double> read_calibration(const std::string& json,
-                                                      const std::string& file,
-                                                      const std::string& gate) {
+/// The calibration of one gate.
+struct gate_calibration {
+    std::map<std::string, double> noise{};  // of its statistics
+    std::string why_none{};                 // if the file does not have it
+};
+/// Throws std::invalid_argument if the file is no calibration.
+inline gate_calibration read_calibration(const std::string& json, const std::string& file,
+                                         const std::string& gate) {
     const std::string named = "LLMBENCH_CALIBRATION: " + file;
     picojson::value root;
     if (!parse_json(json, root) || string_member(root, "schema") != calibration_schema)
         refuse({named, " is not a calibration (", calibration_schema, ")"});
-    std::map<std::string, double> noise;
+    gate_calibration known;
+    bool has_gate = false;
+    std::string others;
     document_digits digits(json);
     for (const checked_object& g : checked_object(root, named, "").each("gates")) {
-        if (g.text("name") != gate) continue;
+        if (const std::string name = g.text("name"); name != gate) {
+            if (others.size() < 200) others += (others.empty() ? "\"" : ", \"") + name + "\"";
+            continue;
+        }
+        has_gate = true;
         calibrated_gate read;
         read_fields(g, digits, read);
         for (const calibrated_limit& c : read.limits)
-            if (!std::isnan(c.sd)) noise[c.statistic] = c.sd;  // shares have none
+            if (!std::isnan(c.sd)) known.noise[c.statistic] = c.sd;  // fractions have none
     }
-    return noise;
+    if (!has_gate)
+        known.why_none = named +
+                         " has nothing of this gate, which is judged as without it; it has " +
+                         (others.empty() ? "no gate" : printable(others, 200));
+    return known;
 }
 
 }  // namespace detail

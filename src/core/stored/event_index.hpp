@@ -1,4 +1,4 @@
-// what result.json tells of events.bin
+// the index of events.bin in result.json
 #pragma once
 
 #include "core/base/fields.hpp"
@@ -10,7 +10,7 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Where each record's gaps lie in events.bin, how long that is, and the hash of so much of it.
+/// The offset of each record's gaps in events.bin, its length, and the hash of so many bytes.
 struct event_index {
     std::vector<long long> offsets{};
     std::string hash{};

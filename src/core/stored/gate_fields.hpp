@@ -1,4 +1,4 @@
-// the fields of a gate: its servers, its load, what it was judged by
+// the fields of a gate: its servers, its load, its judging parameters
 #pragma once
 
 #include "api/metrics.hpp"
@@ -8,15 +8,14 @@
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/repeat_fields.hpp"
-#include "core/judging/evidence.hpp"
-#include "core/judging/terms.hpp"
+#include "core/judging/measurements.hpp"
+#include "core/judging/judging_parameters.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/shard.hpp"
 #include "core/traffic/trace_hash.hpp"
 #include "core/planning/plan_text.hpp"
 #include "core/planning/target_facts.hpp"
-#include "core/stored/history_fields.hpp"
 
 #include <cmath>  // isfinite, isnan
 #include <cstdint>  // uint64_t
@@ -47,7 +46,7 @@ inline void fields_of(field_visitor& v, target_facts& t) {
                   t.measured_by);
 }
 
-/// The load as it was asked for, in the words and numbers that files have.
+/// The planned load as files describe it.
 struct load_facts {
     std::string arrivals{};
     arrival_kind kind = arrival_kind::poisson;
@@ -61,7 +60,7 @@ struct load_facts {
     std::string scores{};
     long long requests = 0;
     double duration_s = 0;
-    std::string repeats{}, seed{}, trace_hash{}, nonce{}, limits{};
+    std::string repeats{}, seed{}, trace_hash{}, values{}, nonce{}, limits{};
     load_shard shard{};
 };
 inline load_facts load_facts_of(const plan& p) {
@@ -84,6 +83,7 @@ inline load_facts load_facts_of(const plan& p) {
             .repeats = repeats_text(p),
             .seed = std::to_string(t.seed),
             .trace_hash = trace_hash(p),
+            .values = load_hash(*p.sent),
             .nonce = printed("%016llx", static_cast<unsigned long long>(p.nonce)),
             .limits = limits_text(p),
             .shard = p.shard};
@@ -111,19 +111,20 @@ inline void fields_of(field_visitor& v, load_facts& l) {
     v.whole({"seed", "see seed_text where it is above 2^53"}, seed, {-0x1p63, 0x1p63 - 1024});
     v.text({"seed_text"}, l.seed);
     v.text({"trace_hash", "of arrival times and lengths"}, l.trace_hash);
+    v.text_if_any("load_hash", "of arrivals, lengths, extent and options as values", l.values);
     v.text({"nonce", "of this execution: made-up words are new in each"}, l.nonce);
     v.text({"limits", "how long is waited for what", at_times}, l.limits);
     if (!v.begin({"shard", "of a load that several programs sent: which part this is, counted from "
                            "0", at_times}, !l.shard.is_whole()))
         return;
-    v.whole({"index"}, l.shard.index, {0, most_shards - 1});
-    v.whole({"count"}, l.shard.count, {1, most_shards});
+    v.whole({"index"}, l.shard.index, {0, max_shards - 1});
+    v.whole({"count"}, l.shard.count, {1, max_shards});
     v.must(l.shard.index < l.shard.count, "index", "one below the count is allowed");
     v.end();
 }
 
 inline void fields_of(field_visitor& v, set_aside_repeat& r) {
-    v.choice({"arm"}, r.arm, run_arm::baseline);
+    v.choice({"arm"}, r.variant, run_arm::baseline);
     v.whole({"index", "the record's `repeat`"}, r.index, {0, most_of_few});
     v.text({"why"}, r.why);
 }
@@ -135,16 +136,13 @@ inline void fields_of(field_visitor& v, unsupported_metrics& u) {
     if (!v.assigns()) return;
     u.of.clear();
     for (const std::string& name : names)
-        for (const metric_facts& f : metric_table)
-            if (name == f.name) u.of.push_back(f.id);
+        for (const metric_id m : all_metrics())
+            if (name == metric_name(m)) u.of.push_back(m);
 }
 
 inline void fields_of(field_visitor& v, stored_baseline& b) {
     v.text({"file"}, b.file);
     v.number({"day_to_day_sd"}, b.day_sd, {0, 1, 0});
-    if (v.has("carried", b.carried > 0))
-        v.number({"carried", "the load that it was shown to carry, of a search", at_times},
-                 b.carried, rate_range);
     if (!v.begin({"statistics"})) return;
     std::vector<std::string> names;
     for (const auto& [name, values] : b.values) names.push_back(name);
@@ -157,18 +155,20 @@ inline void fields_of(field_visitor& v, stored_baseline& b) {
     v.end();
 }
 
-/// How many requests a repeat was to have, and against what they were judged.
+/// The planned requests of a repeat, and the baseline.
 struct expected_load {
     bool has_baseline = false, has_turns = false;
     long long requests = 0, first_turns = 0;
 };
-/// The rule, with what it needs to be one: a number that is 0 or not there is none of it.
+/// The fields of the rule that it needs; a number that is 0 or missing does not apply.
 inline void fields_of(field_visitor& v, judging_rule& r) {
     constexpr number_range level{0, 1}, quantile{0, 1000};
     const auto positive = [&](const char* name, double n) {
         v.must(n > 0, name, "a number above 0 is allowed");
     };
-    v.choice_of<traffic_name>({"traffic"}, r.traffic, fresh);
+    std::string traffic = "replayed";
+    v.text({"traffic", "replayed: the same in all repeats"}, traffic);
+    v.must(traffic == "replayed", "traffic", "\"replayed\" is allowed");
     v.whole({"interim_analyses"}, r.analyses, {1, 100});
     positive("interim_analyses", v.has("interim_analyses", true) ? r.analyses : 0);
     v.whole({"most"}, r.most, {1, most_of_few});
@@ -184,27 +184,19 @@ inline void fields_of(field_visitor& v, judging_rule& r) {
     v.flag({"trusts_belief", "what is believed of the noise may narrow what the repeats' own "
                              "spread leaves open", at_times},
            r.trusts_belief);
-    if (v.has("knows_noise", r.knows_noise))
-        v.flag({"knows_noise", "a calibrated noise is believed, however little it is", at_times},
-               r.knows_noise);
+    if (v.has("looks_once", r.looks_once))
+        v.flag({"looks_once", "nothing was decided before all repeats were there", at_times},
+               r.looks_once);
     v.number({"fail_z"}, r.fail_z, quantile);
     positive("fail_z", r.fail_z);
     v.flag({"holm"}, r.holm);
 }
-/// All that verdicts depend on and records do not tell.
-inline void fields_of(field_visitor& v, terms& judged_by, load_conditions& under,
+/// The data beside records that verdicts depend on.
+inline void fields_of(field_visitor& v, judging_parameters& judged_by, load_conditions& under,
                       expected_load& expected) {
     fields_of(v, judged_by.rule);
     v.flag({"paired"}, expected.has_baseline);
     v.number({"arrival_cv2"}, under.arrival_cv2);
-    if (v.has("own_arrivals", !under.parts.empty()))
-        v.list({"own_arrivals", "of a mix whose parts each have arrivals of their own", at_times},
-               under.parts, [&](part_conditions& part) {
-                   v.text({"label"}, part.label);
-                   v.number({"arrival_cv2"}, part.arrival_cv2);
-                   v.flag({"saturates", "by users, who send again once they were answered"},
-                          part.saturates);
-               });
     if (v.has("other_workload", under.other_workload))
         v.flag({"other_workload", "the baseline's workload was another", at_times},
                under.other_workload);
@@ -216,9 +208,9 @@ inline void fields_of(field_visitor& v, terms& judged_by, load_conditions& under
         if (v.assigns()) expected.has_turns = true;
         v.whole({"expected_first_turns", "", at_times}, expected.first_turns);
     }
-    if (v.has("most_skew_s", std::isfinite(under.most_skew_s)))
+    if (v.has("most_skew_s", std::isfinite(under.max_skew_s)))
         v.number({"most_skew_s", "by which programs that send the load may begin apart", at_times},
-                 under.most_skew_s, {0, longest_time_s, infinity});
+                 under.max_skew_s, {0, longest_time_s, infinity});
     v.list({"set_aside", "repeats in records.jsonl that are no evidence: the client had too "
                          "great a part in them, and others were measured in their place"},
            under.set_aside, [&](set_aside_repeat& r) { fields_of(v, r); });
@@ -236,17 +228,26 @@ inline void fields_of(field_visitor& v, terms& judged_by, load_conditions& under
     for (const named_number& n : noise)
         if (v.assigns() && !std::isnan(n.value)) judged_by.noise[n.name] = n.value;
     v.object({"stored_baseline"}, true, judged_by.stored);
-    if (v.has("history", judged_by.history.is_there()))
-        v.object({"history", "the nights of main", at_times}, true, judged_by.history);
+    if (!v.has("history", judged_by.past != nullptr)) return;
+    if (!new_past_judge)
+        refuse({"the result was held against a history, which llmbench_history.hpp judges: include "
+                "it after llmbench.hpp where LLMBENCH_MAIN is"});
+    // Reading makes a new judge; a visitor that only writes must not change the old one.
+    const auto past = v.assigns() || !judged_by.past
+                          ? new_past_judge()
+                          : std::const_pointer_cast<past_judge>(judged_by.past);
+    if (v.assigns()) judged_by.past = past;
+    if (!v.begin({"history", "the nights of main", at_times})) return;
+    past->fields(v);
+    v.end();
 }
 
-/// What the client can say against its own numbers. Seconds and fractions, which it has none of in
-/// virtual time.
+/// The client's self-check in seconds and fractions, which it does not have in virtual time.
 inline void fields_of(field_visitor& v, self_check_t& c, const bool& has_figures) {
     constexpr number_range early_or_late{-longest_time_s, longest_time_s}, fraction{0, most_of_few};
     v.flag({"ok"}, c.ok);
     v.text({"reason"}, c.reason);
-    if (!v.has("stalls", has_figures)) return;
+    if (!v.has("connections_opened", has_figures)) return;
     v.number({"lateness_p50", "", at_times}, c.lateness_p50, early_or_late);
     v.number({"lateness_p99", "", at_times}, c.lateness_p99, early_or_late);
     v.number({"lateness_max", "", at_times}, c.lateness_max, early_or_late);
@@ -254,9 +255,13 @@ inline void fields_of(field_visitor& v, self_check_t& c, const bool& has_figures
     v.number({"asked_rate", "", at_times}, c.asked_rate, rate_range);
     v.number({"achieved_rate", "", at_times}, c.achieved_rate, rate_range);
     v.number({"coalesced_fraction", "", at_times}, c.coalesced_fraction, fraction);
+    v.number({"stamped_fraction", "of reads, those with the kernel's time of arrival", at_times},
+             c.stamped_fraction, {0, 1, 0});
+    v.whole({"unknown_gaps", "between events that a late client read together", at_times},
+            c.unknown_gaps);
     lag_fields(v, c, at_times);
-    v.whole({"stalls", "times that the client did not run for over 1 ms", at_times}, c.stalls);
-    v.seconds({"stall_max", "the longest client stall", at_times}, c.stall_max);
+    v.number({"lost_fraction", "of the time of a repeat, what the client lost where it stamps what "
+                               "it reads itself", at_times}, c.lost_fraction, fraction);
     v.number({"cpu_utilization", "", at_times}, c.cpu_utilization, fraction);
     v.whole({"connections_opened", "", at_times}, c.connections_opened);
     handshake_fields(v, c.handshakes_full, c.handshakes_resumed);

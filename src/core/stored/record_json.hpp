@@ -17,9 +17,8 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Refuses the times of an answer that cannot have been: what an answer took is the difference of
-/// two of them, and one that is complete has them all, but for what it may lack: a second event, an
-/// answer after its reasoning.
+/// Refuses impossible times: durations are differences of two of them. A completed answer has all
+/// times, except that it may lack a second event or an answer after its reasoning.
 inline void check_order(const record& r) {
     if (r.status != request_status::ok) return;
     const char* before = "scheduled_ns";
@@ -41,14 +40,14 @@ inline void check_order(const record& r) {
                         "end_ns, %lld", r.first_answer_ns, r.first_token_ns, r.end_ns)});
 }
 
-/// One line of records.jsonl, with its end.
+/// Returns one line of records.jsonl, with its end.
 inline std::string record_json(const record& r, const std::string& gate) {
     json_writer j(true);
     j.open('{');
     write_fields(j, r, gate);
     return j.close().text() + "\n";
 }
-/// A line, and the gate it belongs to. Throws std::invalid_argument.
+/// Reads a line, and the name of its gate. Throws std::invalid_argument.
 inline record read_record(const std::string& line, std::string& gate) {
     picojson::value v;
     if (!parse_json(line, v) || !v.is<picojson::object>()) refuse({"it is not a JSON object"});

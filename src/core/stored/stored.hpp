@@ -1,5 +1,5 @@
 // stored results
-// What earlier runs left: a result.json to be compared with, records to be judged again.
+// A result.json is compared with, records are judged again.
 #pragma once
 
 #include "api/result.hpp"
@@ -13,7 +13,7 @@
 #include "core/measured/repeat.hpp"
 #include "core/measured/repeat_list.hpp"
 #include "core/measured/repeat_fields.hpp"
-#include "core/judging/evidence.hpp"
+#include "core/judging/measurements.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/judging/rule.hpp"
 #include "core/traffic/arrivals.hpp"
@@ -41,23 +41,22 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// One gate of a result.json; the repeats have no records yet.
+/// One gate of a result.json; its repeats have no records yet.
 struct stored_gate {
     std::string name{}, definitions{}, version{};
-    std::string fault{};  // why it says nothing of its server, "" where it does
+    std::string fault{};  // why its numbers cannot be used, "" if they can
     target_facts target{};
     load_facts load{};
     slo_context context{};  // its own objectives are not read again
-    evidence seen{};
-    terms judged_by{};
+    measurements seen{};
+    judging_parameters judged_by{};
     std::map<std::string, std::vector<double>> statistics{};  // of the candidate, one a repeat
-    double carried = 0;  // the highest load that a search showed, 0: none
-    plan described{};    // the load, as far as the file tells it
+    plan described{};    // the load, as far as the file has it
 };
 
-inline constexpr std::size_t most_repeats_of_a_gate = 1000;  // probes of a search included
+inline constexpr std::size_t max_repeats_of_a_gate = 1000;  // including probes of a search
 
-/// The load of a stored gate in the form that reports tell it from.
+/// Returns the plan from which reports describe the load of a stored gate.
 inline plan described_plan(const stored_gate& g) {
     const load_facts& l = g.load;
     planned_traffic t;
@@ -68,7 +67,6 @@ inline plan described_plan(const stored_gate& g) {
     t.arrivals.kind = l.kind;
     t.arrivals.rate = l.rate;
     t.arrivals.users = l.users;
-    t.own_arrivals = !g.seen.parts.empty();
     t.arrivals.max_in_flight = l.max_in_flight;
     t.requests = l.requests;
     t.duration_s = l.duration_s;
@@ -87,17 +85,17 @@ inline plan described_plan(const stored_gate& g) {
     return p;
 }
 
-/// A repeat without its records, and its statistics.
+/// A repeat without records, and its statistics.
 struct stored_repeat {
     repeat_data what{};
     std::vector<named_number> statistics{};
 };
-/// `place`: of its window among those of the document.
-inline stored_repeat read_repeat(const checked_object& described, run_arm arm,
+/// `place`: index of its window among those of the document.
+inline stored_repeat read_repeat(const checked_object& described, run_arm variant,
                                  document_digits& digits,
                                  std::size_t place) {
     stored_repeat r;
-    r.what.arm = arm;
+    r.what.variant = variant;
     r.what.index = -1;
     cross_check checked;
     field_reader reader(described, digits, place);
@@ -105,7 +103,7 @@ inline stored_repeat read_repeat(const checked_object& described, run_arm arm,
     return r;
 }
 
-/// Which objectives it can have.
+/// Returns the facts that decide which objectives it can have.
 inline slo_context context_of(const stored_gate& g, const expected_load& expected) {
     slo_context c;
     c.streams = g.load.streams;
@@ -113,20 +111,19 @@ inline slo_context context_of(const stored_gate& g, const expected_load& expecte
     c.arrivals = g.load.arrivals;
     c.in_users = g.load.kind == arrival_kind::closed_loop;
     c.saturates = saturates(g.load.kind);
-    c.saturating = saturating_labels(g.seen);
     c.rule = g.judged_by.rule;
-    c.most_repeats = g.judged_by.rule.most;
+    c.max_repeats = g.judged_by.rule.most;
     c.has_baseline = expected.has_baseline || !g.judged_by.stored.file.empty() ||
-                     g.judged_by.history.is_there();
+                     g.judged_by.past;
     c.requests = expected.requests;
     c.has_turns = expected.has_turns;
     const long long first = expected.has_turns ? expected.first_turns : expected.requests;
     c.kinds = kinds_by_turns({first, expected.requests - first});
-    c.deepest = static_cast<int>(most_of_few);  // which no file tells: its requests do
+    c.deepest = static_cast<int>(most_of_few);  // no file has it: its requests do
     return c;
 }
 
-/// Why the verdicts of a run say that its numbers are none, or those of a server that failed.
+/// Returns why the numbers of a run cannot be used: it is invalid, or its server failed.
 inline std::string fault_of_stored(const checked_object& gate) {
     const bool is_invalid = gate.text("outcome") == "invalid";
     for (const checked_object& s : gate.each("slos")) {
@@ -142,54 +139,22 @@ inline std::string fault_of_stored(const checked_object& gate) {
     return is_invalid ? "was invalid" : "";
 }
 
-/// A gate's name without the number that tells it from another one of that name: "chat (2)".
+/// Returns a gate's name without the number that follows a repeated name, as in "chat (2)".
 inline std::string unnumbered(const std::string& name) {
     const std::size_t open = name.rfind(" (");
     const bool is_numbered = open != std::string::npos && name.back() == ')' &&
                              name.find_first_not_of("0123456789", open + 2) == name.size() - 1;
     return is_numbered ? name.substr(0, open) : name;
 }
-/// What the first schema calls otherwise. It has two members `untold`: a number of requests, and a
-/// list of what other tools' files cannot support.
-struct renamed_member {
-    const char* was;
-    const char* is;
-};
-inline constexpr renamed_member renamed_members[] = {
-    {"blind", "stalls"}, {"held_up", "stalls"}, {"held_up_max", "stall_max"},
-    {"looks", "interim_analyses"}, {"keeps", "objectives_held"}, {"binding", "limiting_objective"},
-    {"told_apart", "significant"}, {"requests_told", "requests_reported"},
-    {"output_tokens_told", "output_tokens_reported"},
-    {"prompt_tokens_told", "prompt_tokens_reported"}, {"late_share", "late_fraction"},
-    {"coalesced_share", "coalesced_fraction"}, {"cpu_share", "cpu_utilization"},
-    {"thread_cpu_shares", "thread_cpu_utilization"}};
-inline void rename_members(picojson::value& v) {
-    if (v.is<picojson::array>())
-        for (picojson::value& element : v.get<picojson::array>()) rename_members(element);
-    if (!v.is<picojson::object>()) return;
-    auto& all = v.get<picojson::object>();
-    const auto rename = [&](const char* was, const char* is) {
-        auto member = all.extract(was);
-        if (member.empty()) return;
-        member.key() = is;
-        all.insert(std::move(member));
-    };
-    for (const renamed_member& r : renamed_members) rename(r.was, r.is);
-    const auto untold = all.find("untold");
-    if (untold != all.end())
-        rename("untold", untold->second.is<picojson::array>() ? "unsupported" : "unreported");
-    for (auto& [name, member] : all) rename_members(member);
-}
-/// The document of a run, or the sentence that it is none.
+/// Returns the document of a run, or refuses the file.
 inline picojson::value result_document(const std::string& json, const std::string& file) {
     picojson::value root;
     const std::string schema = parse_json(json, root) ? string_member(root, "schema") : "";
-    if (schema != "llmbench/result/2" && schema != "llmbench/result/1")
+    if (schema != "llmbench/result/2")
         refuse({file, " is not a result of this schema (llmbench/result/2)"});
-    if (schema == "llmbench/result/1") rename_members(root);
     return root;
 }
-/// A gate in its document, and how many repeats stand before its own.
+/// A gate in its document, and the number of repeats before its own.
 struct found_gate {
     checked_object gate;
     std::size_t repeats_before = 0;
@@ -207,8 +172,8 @@ inline found_gate gate_named(const checked_object& root, const std::string& file
         const bool is_alone =
             gates.size() == 1 && (name.empty() || unnumbered(other) == unnumbered(name));
         if (measured && (other == name || is_alone)) found.push_back({g, repeats_seen});
-        for (const char* arm : {"candidate", "baseline"})
-            repeats_seen += array_member(g.at(arm).value(), "repeats").size();
+        for (const char* variant : {"candidate", "baseline"})
+            repeats_seen += array_member(g.at(variant).value(), "repeats").size();
     }
     if (found.size() > 1)
         refuse({file, " has more than one measured gate \"", name,
@@ -222,7 +187,7 @@ inline found_gate gate_named(const checked_object& root, const std::string& file
     return found[0];
 }
 
-/// Throws std::invalid_argument with the reason where the text holds no such gate.
+/// Throws std::invalid_argument if the text does not have the gate.
 inline stored_gate read_stored_gate(const std::string& json, const std::string& file,
                                     const std::string& name) {
     const picojson::value document = result_document(json, file);
@@ -239,23 +204,22 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
     expected_load expected;
     read_fields(gate.at("target"), digits, g.target);
     read_fields(gate.at("scenario"), digits, g.load);
-    if (gate.has("capacity")) g.carried = gate.at("capacity").number("low", 0, most_rate, 0);
     read_fields(gate.at("judging"), digits, g.judged_by, static_cast<load_conditions&>(g.seen),
                 expected);
     g.judged_by.rule.half_fail_z =
         half_fail_z_of(g.judged_by.rule.analyses, g.judged_by.rule.fail_level);
     g.context = context_of(g, expected);
     g.described = described_plan(g);
-    for (const run_arm arm : {run_arm::candidate, run_arm::baseline}) {
-        repeat_list& repeats = g.seen.arm(arm);
-        const std::vector<checked_object> described = gate.at(to_string(arm)).each("repeats");
-        if (described.size() > most_repeats_of_a_gate)
+    for (const run_arm variant : {run_arm::candidate, run_arm::baseline}) {
+        repeat_list& repeats = g.seen.variant(variant);
+        const std::vector<checked_object> described = gate.at(to_string(variant)).each("repeats");
+        if (described.size() > max_repeats_of_a_gate)
             refuse({file, printed(" has %zu repeats of \"", described.size()), g.name,
-                    printed("\", up to %zu are allowed", most_repeats_of_a_gate)});
+                    printed("\", up to %zu are allowed", max_repeats_of_a_gate)});
         for (const checked_object& one : described) {
-            stored_repeat r = read_repeat(one, arm, digits, place++);
+            stored_repeat r = read_repeat(one, variant, digits, place++);
             repeats.push_back(std::move(r.what));
-            if (arm == run_arm::baseline) continue;
+            if (variant == run_arm::baseline) continue;
             for (const named_number& n : r.statistics) g.statistics[n.name].push_back(n.value);
         }
     }
@@ -272,13 +236,13 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
     return g;
 }
 
-/// The side of an objective in a file of the first schema, which has it in its text alone; a
-/// goodput has sides of its own in front.
+/// Files of the first schema have an objective's side only in its text. The conditions of a goodput
+/// come first and have sides, too, so the last one counts.
 inline bool is_at_most(const std::string& slo) {
     const std::size_t side = std::min(slo.rfind("= "), slo.size());
     return side == slo.size() || side == 0 || slo[side - 1] == '<';
 }
-/// What a later reader sees of a whole run. Throws std::invalid_argument where the text is none.
+/// Returns a run for later readers. Throws std::invalid_argument if the text is none.
 inline past_result read_past_result(const std::string& json, const std::string& file) {
     const picojson::value document = result_document(json, file);
     const checked_object root(document, file, "");
@@ -287,7 +251,7 @@ inline past_result read_past_result(const std::string& json, const std::string& 
     run.commit = root.at("environment").text("commit");
     run.cpu = root.at("environment").text("cpu");
     for (const checked_object& g : root.each("gates")) {
-        if (g.has("rehearsal")) continue;  // nothing was run
+        if (g.has("rehearsal")) continue;  // it measured nothing
         past_gate gate;
         gate.name = g.text("name");
         gate.outcome = g.text("outcome");
@@ -305,13 +269,13 @@ inline past_result read_past_result(const std::string& json, const std::string& 
             slo.advisory = s.is_true("advisory");
             slo.at_most = s.has("side") ? s.text("side") == "at_most" : is_at_most(str(slo.slo));
             slo.relative = s.is_true("relative_to_baseline");
-            slo.measured = s.number("measured", -most_statistic, most_statistic);
-            slo.estimate = {s.number("estimate", -most_statistic, most_statistic), not_a_number,
+            slo.measured = s.number("measured", -max_statistic, max_statistic);
+            slo.estimate = {s.number("estimate", -max_statistic, max_statistic), not_a_number,
                             not_a_number};
-            s.numbers("interval", -most_statistic, most_statistic, [&](std::size_t i, double v) {
+            s.numbers("interval", -max_statistic, max_statistic, [&](std::size_t i, double v) {
                 if (i < 2) (i == 0 ? slo.estimate.low : slo.estimate.high) = v;
             });
-            slo.limit = s.number("limit", -most_statistic, most_statistic);
+            slo.limit = s.number("limit", -max_statistic, max_statistic);
             slo.reason = s.text("reason");
             gate.slos.push_back(slo);
         }
@@ -320,8 +284,7 @@ inline past_result read_past_result(const std::string& json, const std::string& 
     return run;
 }
 
-/// Throws std::invalid_argument where the stored run was of another kind. `what` is planned,
-/// `target` answers.
+/// Throws std::invalid_argument if the stored run was of another kind than `what` on `target`.
 inline void check_comparable(const stored_gate& old, const std::string& file, const plan& what,
                              const target_facts& target) {
     const std::string of = "baseline is stored(\"" + file + "\")";
@@ -333,23 +296,21 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
     if (!old.fault.empty()) refuse({of, ": that run ", old.fault, "; write it again"});
     if (!old.load.shard.is_whole()) refuse({of, ": of that run ", shard_text(old.load.shard)});
     const load_facts load = load_facts_of(what);
-    same("traffic", traffic_name(old.judged_by.rule.traffic), traffic_name(replayed));
     same("definitions version", old.definitions, definitions_version);
     same("model", old.target.model, target.model);
     same("api", old.target.api, target.api);
-    same("arrivals", old.load.arrivals, load.arrivals);
-    same("workload", old.load.workload, load.workload);
-    same("extent", old.load.extent, load.extent);
-    same("options", old.load.options, load.options);
+    // The description of a load may change, its values may not. Older files have no values.
+    if (old.load.values.empty() || old.load.values != load.values) {
+        same("arrivals", old.load.arrivals, load.arrivals);
+        same("workload", old.load.workload, load.workload);
+        same("extent", old.load.extent, load.extent);
+        same("options", old.load.options, load.options);
+    }
     same("seed", old.load.seed, load.seed);
     same("trace hash", old.load.trace_hash, load.trace_hash);
+    if (!old.load.values.empty()) same("load hash", old.load.values, load.values);
     for (const slo& s : what.judged->slos) {
         if (s.factor == 0) continue;
-        if (is_capacity(s.what.metric)) {
-            if (!(old.carried > 0))
-                refuse({of, ": it shows no load to be carried, write it again"});
-            continue;
-        }
         const auto at = old.statistics.find(str(s.what.name));
         bool usable = at != old.statistics.end() && !at->second.empty();
         if (usable)

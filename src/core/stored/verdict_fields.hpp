@@ -17,7 +17,7 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Which side of the limit is the good one.
+/// The side of the limit on which values meet it.
 enum class good_side : unsigned char { at_most, at_least };
 inline const char* to_string(good_side s) {
     return name_at({"at_most", "at_least"}, s);
@@ -27,7 +27,7 @@ inline void number_list(field_visitor& v, const field& f, const types::list<doub
     std::vector<double> numbers(all.begin(), all.end());
     v.numbers(f, numbers, any_number);
 }
-/// These are written, and read as a `past_slo`: an objective is more than its text.
+/// They are read as a `past_slo`: an objective is more than its text.
 inline void fields_of(field_visitor& v, verdict_cause& c) {
     v.text({"name", "one of core/described/sentences.hpp; it does not change"}, c.name);
     v.text({"whose", "fault it is: client, plan, server, baseline_server or baseline; empty of "
@@ -37,13 +37,14 @@ inline void fields_of(field_visitor& v, verdict_cause& c) {
 inline void fields_of(field_visitor& v, slo_verdict& of) {
     std::string text = str(of.what.text()), metric = metric_name(of.what.what.metric);
     std::string which = is_of_all(of.what.what) ? "" : selection_text(of.what.what.which);
-    std::string file = of.what.at.file;
+    std::string file = of.what.at.file, until = str(of.what.advisory_until);
     bool relative = of.what.factor > 0;
     double distance = headroom(of);
     good_side side = of.what.at_most ? good_side::at_most : good_side::at_least;
     v.text({"slo", "as its author wrote it"}, text);
     v.choice({"verdict"}, of.outcome, verdict::skipped);
     v.flag({"advisory", "never fails the gate"}, of.what.is_advisory);
+    v.text_if_any("advisory_until", "the day of UTC from which it fails the gate again", until);
     v.text({"metric"}, metric);
     v.text_if_any("of", "the requests that it is of, where those are not all", which);
     v.number({"measured", "of the requests of all repeats together, in seconds, per second, as a "
@@ -54,6 +55,12 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
              of.estimate.value, any_number);
     v.interval({"interval", "of the estimate, as the verdict used it"}, of.estimate.low,
                of.estimate.high);
+    if (v.has("numerator", of.denominator > 0)) {
+        v.number({"numerator", "of a ratio, in its unit: what was measured", at_times},
+                 of.numerator, any_number);
+        v.number({"denominator", "and what that is compared with", at_times}, of.denominator,
+                 any_number);
+    }
     v.number({"limit"}, of.limit, any_number);
     v.flag({"relative_to_baseline"}, relative);
     v.number({"headroom", "distance to the limit as a fraction of it, negative outside"}, distance,

@@ -44,6 +44,7 @@ inline std::string arrival_text(const arrival_data& a) {
             break;
         case arrival_kind::replay:
             t += "(" + file_name(str(a.file)) +
+                 (a.unit_s > 0 ? ", unit " + time_text(a.unit_s) : "") +
                  (a.speed != 1 ? printed(", speed %.9g", a.speed) : "") + ")";
             break;
         case arrival_kind::closed_loop:
@@ -72,6 +73,8 @@ inline void check_arrivals(const arrival_data& a) {
         if (a.file.empty()) refuse({given, "it must name a file"});
         if (!(a.speed >= 1e-6 && a.speed <= 1e6))
             refuse({given, printed("speed is %.9g, it runs from 0.000001 to 1000000", a.speed)});
+        if (a.unit_s != 0 && !(a.unit_s >= 1e-9 && a.unit_s <= 86400))
+            refuse({given, "its unit runs from 1 ns to a day"});
         return;
     }
     if (a.kind == arrival_kind::steps) {
@@ -93,7 +96,7 @@ inline void check_arrivals(const arrival_data& a) {
             refuse({given, "both rates and the time must be above zero"});
 }
 
-/// Squared coefficient of variation of the gaps, NaN where the load grows or bursts by design.
+/// Returns the squared coefficient of variation of the gaps, NaN if load grows or bursts by design.
 inline double arrival_cv2_of(const arrival_data& a) {
     switch (a.kind) {
     case arrival_kind::constant: return 0;

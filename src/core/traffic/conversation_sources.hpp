@@ -1,9 +1,10 @@
-// conversations, recorded and made up
-// Two sources of traffic; what a source can do stands in traffic_source.hpp.
+// conversations, recorded and synthetic
+// Two sources of traffic; their interface is in traffic_source.hpp.
 #pragma once
 
 #include "api/traffic.hpp"
 #include "core/base/bytes.hpp"
+#include "core/base/json.hpp"
 #include "core/base/random.hpp"
 #include "core/dialects/request_body.hpp"
 #include "core/files/datasets.hpp"
@@ -12,6 +13,7 @@
 #include "core/traffic/tokens.hpp"
 
 #include <algorithm>  // max, min
+#include <cmath>  // isnan
 #include <cstdint>  // uint32_t
 #include <string>
 #include <utility>  // as_const, pair
@@ -21,26 +23,39 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// The sample of a dataset, in its order and again from its start.
+/// Begins a prompt with a line of new words, so that no cache has it.
+inline void add_salt(std::string& text, const trace_place& place, const prompt_parameters& w) {
+    std::string words;
+    generator own(w.salt, streams::places + place.first);
+    append_words(words, 5, own);
+    text = words + "\n" + text;
+}
+
+/// The sample of a dataset in its order, over and over.
 struct recorded_dialogues {
     std::size_t most_turns = 1;
-    std::size_t begin = 0;  // of the sample; stages of fresh traffic begin elsewhere
-    bool salted = false;    // a line of fresh words comes first
+    bool salted = false;    // prompts begin with a line of new words
 
     const dialogue& at(std::size_t conversation, const workload_files& files) const {
-        return files.dialogues[(begin + conversation) % files.dialogues.size()];
+        return files.dialogues[conversation % files.dialogues.size()];
     }
-    std::size_t turns(std::size_t conversation, const trace_terms& t) const {
+    source_facts facts() const {
+        return {.most_turns = most_turns, .repeats_prompts = !salted};
+    }
+    std::size_t turns(std::size_t conversation, const trace_parameters& t) const {
         return at(conversation, t.files).turns.size();
     }
-    trace_item item(const trace_place& place, const trace_terms& t) const {
+    const wanted_answer* wanted(std::size_t conversation, const trace_parameters& t) const {
+        return at(conversation, t.files).wanted.get();
+    }
+    trace_item item(const trace_place& place, const trace_parameters& t) const {
         const dialogue& d = at(place.conversation, t.files);
         const dialogue_turn& turn = d.turns[place.turn];
         return {place.turn == 0 ? estimated_prompt_tokens(d) : estimated_tokens(turn.prompt),
                 turn.output_tokens};
     }
-    void fill(request_spec& r, const trace_place& place, const trace_terms& t,
-              const prompt_terms& w) const {
+    void fill(request_spec& r, const trace_place& place, const trace_parameters& t,
+              const prompt_parameters& w) const {
         const dialogue& d = at(place.conversation, t.files);
         if (const int recorded = d.turns[place.turn].output_tokens; recorded > 0)
             r.max_tokens = recorded;
@@ -54,11 +69,24 @@ struct recorded_dialogues {
             r.history.erase(r.history.begin());
         }
         r.image = d.turns[place.turn].image;
+        if (std::isnan(r.temperature)) r.temperature = d.temperature;
+        r.extra_fields += d.fields;
     }
-    void hash_all(fnv1a&, const trace_terms&) const {}
-    void hash_conversation(fnv1a& h, std::size_t conversation, const trace_terms& t) const {
+    /// Only a first turn is salted: a later one follows the text of its conversation. Few tokens of
+    /// text have over eight bytes.
+    double fresh_tokens(const trace_place& place, const trace_parameters& t,
+                        const token_fit&) const {
+        if (!salted || place.turn > 0) return 0;
+        const dialogue& d = at(place.conversation, t.files);
+        std::size_t bytes = d.turns[0].prompt.size();
+        for (const chat_message& m : d.before) bytes += m.content.size();
+        return static_cast<double>(bytes) / 8;
+    }
+    void hash_conversation(fnv1a& h, std::size_t conversation, const trace_parameters& t) const {
         const dialogue& d = at(conversation, t.files);
-        for (const chat_message& m : d.before) add_text(h, m.role + m.content);
+        for (const chat_message& m : d.before) add_text(h, m.role + m.content + m.fields);
+        if (!d.fields.empty()) add_text(h, d.fields);
+        if (!std::isnan(d.temperature)) add_text(h, json_number(d.temperature));
         for (const dialogue_turn& turn : d.turns) {
             add_text(h, turn.prompt);
             add_text(h, turn.image);
@@ -66,35 +94,36 @@ struct recorded_dialogues {
         }
     }
 
-private:
-    static void add_salt(std::string& text, const trace_place& place, const prompt_terms& w) {
-        std::string words;
-        generator own(w.salt, streams::places + place.first);
-        append_words(words, 5, own);
-        text = words + "\n" + text;
-    }
 };
 
-/// Conversations of drawn lengths, with the server's answers fed back. Where some turns are helped,
-/// the helpers' turns stand between such a turn and the next one.
-struct made_up_conversations {
+/// Conversations of drawn lengths, with the server's answers fed back. The turns of subagents stand
+/// between a turn and the one that follows.
+struct synthetic_conversations {
     std::size_t most_turns = 1;
     length_distribution turns_each{}, user_tokens{}, output_tokens{}, system_tokens{};
     bool shared_system_prompt = true;
-    double helped = 0;  // of the turns that another follows
+    double subagents = 0;  // fraction of the turns that another one follows
     length_distribution helpers{}, helper_turns{};
-    std::size_t most_own_turns = 1000;  // that are no helper's
+    std::size_t max_own_turns = 1000;  // without those of subagents
 
-    std::size_t turns(std::size_t conversation, const trace_terms& t) const {
+    source_facts facts() const {
+        return {.most_turns = most_turns,
+                .makes_up_prompts = true,
+                .shares_system_prompt = shared_system_prompt,
+                .is_graph = subagents > 0,
+                .deepest = subagents > 0,
+                .expects_short_outputs = is_fixed_to_one(output_tokens)};
+    }
+    std::size_t turns(std::size_t conversation, const trace_parameters& t) const {
         std::size_t all = 0;
-        if (helped > 0) {
+        if (subagents > 0) {
             for_each_turn(conversation, t, [&](const own_turn& turn) { all = turn.end(); });
             return all;
         }
         return std::min(own_turns(conversation, t), most_turns);
     }
-    graph_step step(const trace_place& at, const trace_terms& t) const {
-        if (helped <= 0) return step_of_line(at.turn, turns(at.conversation, t));
+    graph_step step(const trace_place& at, const trace_parameters& t) const {
+        if (subagents <= 0) return step_of_line(at.turn, turns(at.conversation, t));
         graph_step s;
         own_turn before;
         for_each_turn(at.conversation, t, [&](const own_turn& turn) {
@@ -116,13 +145,13 @@ struct made_up_conversations {
         });
         return s;
     }
-    trace_item item(const trace_place& at, const trace_terms& t) const {
+    trace_item item(const trace_place& at, const trace_parameters& t) const {
         generator random(t.seed, streams::places + at.index());
         const int user = drawn_length(user_tokens, random, 1, t.files.prompt_values);
         return {user, drawn_length(output_tokens, random, 1, t.files.output_values)};
     }
-    void fill(request_spec& r, const trace_place& at, const trace_terms& t,
-              const prompt_terms& w) const {
+    void fill(request_spec& r, const trace_place& at, const trace_parameters& t,
+              const prompt_parameters& w) const {
         r.max_tokens = item(at, t).output_tokens;
         generator system(w.salt, shared_system_prompt
                                      ? streams::shared_words
@@ -138,29 +167,36 @@ struct made_up_conversations {
             return words;
         });
     }
-    void hash_all(fnv1a& h, const trace_terms& t) const {
+    double fresh_tokens(const trace_place& at, const trace_parameters& t,
+                        const token_fit& fit) const {
+        double words = std::max(1, fit.words_in(item(at, t).prompt_tokens));
+        if (!shared_system_prompt && at.turn == 0)
+            words += fit.words_in(shared_length(system_tokens, t.seed));
+        return words * fit.per_word;
+    }
+    void hash_all(fnv1a& h, const trace_parameters& t) const {
         if (const int common = shared_length(system_tokens, t.seed); common > 0) h.add(common);
     }
-    void hash_conversation(fnv1a& h, std::size_t conversation, const trace_terms& t) const {
+    void hash_conversation(fnv1a& h, std::size_t conversation, const trace_parameters& t) const {
         for (std::size_t turn = 0; turn < turns(conversation, t); ++turn) {
             const trace_item asked = item({conversation, turn, conversation * most_turns}, t);
             h.add(asked.prompt_tokens);
             h.add(asked.output_tokens);
-            if (helped > 0) h.add(step({conversation, turn, 0}, t).depth);
+            if (subagents > 0) h.add(step({conversation, turn, 0}, t).depth);
         }
     }
 
 private:
-    /// A turn of the conversation itself: the places of its helpers come behind its own.
+    /// A turn of the conversation itself; the indices of its subagents' turns follow its own.
     struct own_turn {
         std::size_t place = 0;
         int number = 0;
         bool is_last = false;
-        std::vector<std::pair<std::size_t, std::size_t>> helpers{};  // first place, turns
+        std::vector<std::pair<std::size_t, std::size_t>> helpers{};  // first index, turns
         std::size_t end() const {
             return helpers.empty() ? place + 1 : helpers.back().first + helpers.back().second;
         }
-        /// What the next turn waits for.
+        /// Returns the steps for which the next turn waits.
         std::vector<std::uint32_t> last() const {
             std::vector<std::uint32_t> all{as_step(place)};
             for (const auto& [first, n] : helpers) all.push_back(as_step(first + n - 1));
@@ -168,13 +204,13 @@ private:
         }
     };
     static std::uint32_t as_step(std::size_t place) { return static_cast<std::uint32_t>(place); }
-    std::size_t own_turns(std::size_t conversation, const trace_terms& t) const {
+    std::size_t own_turns(std::size_t conversation, const trace_parameters& t) const {
         generator random(t.seed, streams::turns + conversation);
         return std::min(static_cast<std::size_t>(drawn_length(turns_each, random, 1)),
-                        most_own_turns);
+                        max_own_turns);
     }
     template <class F>
-    void for_each_turn(std::size_t conversation, const trace_terms& t, F&& f) const {
+    void for_each_turn(std::size_t conversation, const trace_parameters& t, F&& f) const {
         const auto own = static_cast<int>(own_turns(conversation, t));
         generator random(t.seed, streams::helpers + conversation);
         own_turn turn;
@@ -182,7 +218,7 @@ private:
             turn.is_last = turn.number + 1 == own;
             turn.helpers.clear();
             std::size_t next = turn.place + 1;
-            const bool is_helped = random.uniform() < helped && !turn.is_last;
+            const bool is_helped = random.uniform() < subagents && !turn.is_last;
             const int some = is_helped ? drawn_length(helpers, random, 1) : 0;
             for (int i = 0; i < some; ++i) {
                 const auto n = static_cast<std::size_t>(drawn_length(helper_turns, random, 1));
@@ -193,9 +229,9 @@ private:
             turn.place = next;
         }
     }
-    /// The places of a line, up to this one.
-    std::vector<std::size_t> line_of(const trace_place& at, const trace_terms& t) const {
-        if (helped <= 0) return line_to(at.turn);
+    /// Returns the positions of a line up to this one.
+    std::vector<std::size_t> line_of(const trace_place& at, const trace_parameters& t) const {
+        if (subagents <= 0) return line_to(at.turn);
         std::vector<std::size_t> line, own;
         for_each_turn(at.conversation, t, [&](const own_turn& turn) {
             if (turn.place <= at.turn) own.push_back(turn.place);

@@ -1,4 +1,4 @@
-// how many requests a plan lets a repeat have
+// the number of requests that a plan expects
 #pragma once
 
 #include "api/slo.hpp"
@@ -21,12 +21,12 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Requests of a repeat that no selection but one of a side task tells apart.
+/// Requests that all selections treat alike, except those of side tasks.
 struct request_kind {
     record like{};
     long long count = 0;
 };
-/// Of the conversations of a part, whose turns have so many each.
+/// Adds the requests of conversations; `of_turn` has the number of each turn.
 inline void add_turns(std::vector<request_kind>& kinds, std::size_t part,
                       const std::vector<long long>& of_turn) {
     for (std::size_t i = 0; i < of_turn.size(); ++i) {
@@ -41,7 +41,7 @@ inline std::vector<request_kind> kinds_by_turns(const std::vector<long long>& of
     add_turns(kinds, 0, of_turn);
     return kinds;
 }
-/// The same, step by step of conversations that are graphs.
+/// Adds them step by step, for conversations that are graphs.
 class kinds_by_steps {
 public:
     void add(const planned_traffic& p, std::size_t conversation, std::size_t steps) {
@@ -63,7 +63,7 @@ public:
 private:
     std::map<std::tuple<int, int, unsigned char>, request_kind> kinds_{};
 };
-/// Of as many steps of sessions as are measured.
+/// Returns the requests of the first `left` measured steps of sessions.
 inline std::vector<request_kind> kinds_of_steps(const planned_traffic& p, std::size_t left) {
     kinds_by_steps kinds;
     for (std::size_t of = counted_conversations(p).warmup; left > 0; ++of) {
@@ -73,37 +73,9 @@ inline std::vector<request_kind> kinds_of_steps(const planned_traffic& p, std::s
     }
     return kinds.all();
 }
-/// Of parts with arrivals of their own, those of the open ones: how much users send is up to the
-/// server.
-inline std::vector<request_kind> kinds_of_own_arrivals(const planned_traffic& p) {
-    std::vector<request_kind> kinds;
-    kinds_by_steps of_turns;
-    for (std::size_t which = 0; which < p.parts.size(); ++which) {
-        const plan_part& part = p.parts[which];
-        if (part.arrivals.kind == arrival_kind::closed_loop) continue;
-        const long long n =
-            std::llround(arrivals_within(part.arrivals, part.files->trace, p.duration_s));
-        if (part.stride == 1) add_turns(kinds, which, {n});
-        const std::size_t first = warmup_of_part(p, part);
-        for (std::size_t k = first; part.stride > 1 && k < first + static_cast<std::size_t>(n);
-             ++k) {
-            const std::size_t conversation = k * p.parts.size() + which;
-            of_turns.add(p, conversation, turns_of(p, conversation));
-        }
-    }
-    for (const request_kind& kind : of_turns.all()) kinds.push_back(kind);
-    return kinds;
-}
-
-/// Measured requests that one repeat will have, 0 where only the run can tell.
+/// Returns the measured requests of one repeat, 0 if only the run can tell.
 inline long long expected_requests(const planned_traffic& p) {
     if (p.described.is_there) return p.described.requests;
-    if (p.own_arrivals && users_of(p) > 0) return 0;
-    if (p.own_arrivals) {
-        long long n = 0;
-        for (const request_kind& kind : kinds_of_own_arrivals(p)) n += kind.count;
-        return n;
-    }
     double by_time = infinity;
     if (p.is_open_loop() && p.arrivals.kind != arrival_kind::all_at_once) {
         const recorded_trace& trace = p.files->trace;
@@ -123,15 +95,12 @@ inline long long expected_requests(const planned_traffic& p) {
     const double n = std::min(by_time, by_count);
     return std::isfinite(n) ? std::llround(n) : 0;
 }
-/// Of these all there are; none where only the run can tell.
+/// Returns the kinds of all of these, none if only the run can tell.
 inline std::vector<request_kind> expected_kinds(const planned_traffic& p) {
     const long long n = expected_requests(p);
     if (p.described.is_there)
         return kinds_by_turns({p.described.first_turns, n - p.described.first_turns});
-    if (p.own_arrivals) return kinds_of_own_arrivals(p);
-    bool are_graphs = plays_sessions(p);
-    for_each_part(p, [&](const plan_part& part) { are_graphs = are_graphs || has_helpers(part); });
-    if (are_graphs) return kinds_of_steps(p, static_cast<std::size_t>(n));
+    if (has_graphs(p)) return kinds_of_steps(p, static_cast<std::size_t>(n));
     if (p.stride == 1 && p.parts.empty()) return kinds_by_turns({n});
     std::vector<std::vector<long long>> of_part(std::max<std::size_t>(p.parts.size(), 1),
                                                 std::vector<long long>(p.stride, 0));
@@ -146,7 +115,7 @@ inline std::vector<request_kind> expected_kinds(const planned_traffic& p) {
     for (std::size_t i = 0; i < of_part.size(); ++i) add_turns(kinds, i, of_part[i]);
     return kinds;
 }
-/// Of some kinds, those that are selected.
+/// Returns the number of selected requests.
 inline long long selected_of(const std::vector<request_kind>& kinds,
                              const std::vector<std::string>& labels, const selection& which) {
     repeat_facts d;

@@ -15,7 +15,7 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// One draw, in whole tokens, at least `least`. `values` are those of an empirical file.
+/// Draws whole tokens, at least `least`. `values` are those of an empirical file.
 inline int drawn_length(const length_distribution& d, generator& random, int least,
                         const std::vector<double>& values = {}) {
     using shape = length_distribution::shape;
@@ -28,7 +28,12 @@ inline int drawn_length(const length_distribution& d, generator& random, int lea
     return static_cast<int>(std::clamp(std::round(x), static_cast<double>(least), 1e7));
 }
 
-/// One draw, in seconds: the same for a seed and a stream. None is over a day.
+/// Whether each has one token, or none.
+inline bool is_fixed_to_one(const length_distribution& d) {
+    return d.kind == length_distribution::shape::fixed && d.a <= 1;
+}
+
+/// Draws seconds, the same for a seed and a stream. None is over a day.
 inline double drawn_seconds(const time_distribution& d, std::uint64_t seed, std::uint64_t stream) {
     using shape = time_distribution::shape;
     if (d.kind == shape::fixed) return d.a;
@@ -48,7 +53,7 @@ inline std::string distribution_text(const time_distribution& d) {
            : d.kind == shape::uniform ? printed("uniform(%.9g s, %.9g s)", d.a, d.b)
                                       : printed("lognormal(%.9g s, %.9g)", d.a, d.b);
 }
-/// Whether all times run from 0 to a day.
+/// Whether all times lie between 0 and a day.
 inline bool is_sound(const time_distribution& d) {
     using shape = time_distribution::shape;
     const bool is_time = d.a >= 0 && d.a <= 86400;

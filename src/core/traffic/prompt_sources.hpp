@@ -1,5 +1,5 @@
-// prompts that stand alone
-// Two sources of traffic; what a source can do stands in traffic_source.hpp.
+// prompts without conversations
+// Two sources of traffic; their interface is in traffic_source.hpp.
 #pragma once
 
 #include "api/traffic.hpp"
@@ -21,33 +21,30 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// The prompts of a list, in turn.
 struct given_prompts {
-    static constexpr std::size_t most_turns = 1;
     std::vector<std::string> prompts{};
 
-    std::size_t turns(std::size_t, const trace_terms&) const { return 1; }
-    trace_item item(const trace_place&, const trace_terms&) const { return {}; }
-    void fill(request_spec& r, const trace_place& at, const trace_terms&,
-              const prompt_terms&) const {
+    source_facts facts() const { return {.repeats_prompts = true}; }
+    void fill(request_spec& r, const trace_place& at, const trace_parameters&,
+              const prompt_parameters&) const {
         r.prompt = prompts[at.conversation % prompts.size()];
     }
-    void hash_all(fnv1a&, const trace_terms&) const {}
-    void hash_conversation(fnv1a& h, std::size_t conversation, const trace_terms&) const {
+    void hash_conversation(fnv1a& h, std::size_t conversation, const trace_parameters&) const {
         add_text(h, prompts[conversation % prompts.size()]);
     }
 };
 
-/// Made-up prompts of drawn lengths, or of those of a recorded trace.
-struct made_up_prompts {
-    static constexpr std::size_t most_turns = 1;
+/// Synthetic prompts of drawn lengths, or of the lengths of a recorded trace.
+struct synthetic_prompts {
     length_distribution prompt_tokens{}, output_tokens{}, shared_prefix{};
     long long prefix_groups = 1;
-    double prefix_fraction = 1;  // of the prompts that start with one
-    std::size_t warmup = 0;   // prompts that warm up: a trace begins with the first after them
+    double prefix_fraction = 1;  // of the prompts that start with a prefix
+    std::size_t warmup = 0;   // prompts that warm up; a trace begins after them
 
-    std::size_t turns(std::size_t, const trace_terms&) const { return 1; }
-    trace_item item(const trace_place& at, const trace_terms& t) const {
+    source_facts facts() const {
+        return {.makes_up_prompts = true, .expects_short_outputs = is_fixed_to_one(output_tokens)};
+    }
+    trace_item item(const trace_place& at, const trace_parameters& t) const {
         generator random(t.seed, streams::places + at.index());
         const auto length = [&](const length_distribution& d, int trace_row::*recorded,
                                 const std::vector<double>& values) {
@@ -60,20 +57,20 @@ struct made_up_prompts {
         return {prompt,
                 length(output_tokens, &trace_row::output_tokens, t.files.output_values)};
     }
-    void fill(request_spec& r, const trace_place& at, const trace_terms& t,
-              const prompt_terms& w) const {
+    void fill(request_spec& r, const trace_place& at, const trace_parameters& t,
+              const prompt_parameters& w) const {
         const trace_item asked = item(at, t);
         r.max_tokens = asked.output_tokens;
         r.prompt = prompt(at.index(), w.fit.words_of_prompt(asked.prompt_tokens), t, w);
         if (w.fit.as_ids) r.token_ids = id_list(r.prompt);
     }
-    void hash_all(fnv1a& h, const trace_terms& t) const {
+    void hash_all(fnv1a& h, const trace_parameters& t) const {
         if (const int common = shared_length(shared_prefix, t.seed); common > 0) h.add(common);
         if (prefix_groups == 1 && prefix_fraction == 1) return;
         h.add(prefix_groups);
         h.add(std::llround(prefix_fraction * 1e9));
     }
-    void hash_conversation(fnv1a& h, std::size_t index, const trace_terms& t) const {
+    void hash_conversation(fnv1a& h, std::size_t index, const trace_parameters& t) const {
         if (has_blocks(t)) {
             const tree_prompt& recorded = t.files.trace.prompts[row(index, t)];
             h.add(recorded.node);
@@ -84,14 +81,15 @@ struct made_up_prompts {
         h.add(asked.output_tokens);
     }
 
-    /// Words at the end of a prompt that no other one has; 0 where a recording says what is shared.
-    int fresh_words(const trace_place& at, const trace_terms& t, const token_fit& fit) const {
+    double fresh_tokens(const trace_place& at, const trace_parameters& t,
+                        const token_fit& fit) const {
         if (has_blocks(t)) return 0;
         const int all = fit.words_of_prompt(item(at, t).prompt_tokens);
-        if (group(at.index(), t.seed) < 0) return all;
-        return all - std::min(fit.words_in(shared_length(shared_prefix, t.seed)), all);
+        const int shared = group(at.index(), t.seed) < 0
+                               ? 0 : fit.words_in(shared_length(shared_prefix, t.seed));
+        return (all - std::min(shared, all)) * fit.per_word;
     }
-    /// The group whose prefix a prompt starts with, -1 for none.
+    /// Returns the group whose prefix a prompt starts with, -1 for none.
     long long group(std::size_t index, std::uint64_t seed) const {
         if (prefix_groups == 1 && prefix_fraction == 1) return 0;
         generator random(seed, streams::groups + index);
@@ -100,21 +98,21 @@ struct made_up_prompts {
     }
 
 private:
-    /// The row of a recorded trace that a prompt stands for; the warm-up has the first ones too.
-    std::size_t row(std::size_t index, const trace_terms& t) const {
+    /// Returns the row of a recorded trace for a prompt; the warm-up uses the first rows, too.
+    std::size_t row(std::size_t index, const trace_parameters& t) const {
         return (index < warmup ? index : index - warmup) % t.files.trace.rows.size();
     }
-    /// Whether the recording says what its prompts had in common.
-    bool has_blocks(const trace_terms& t) const {
+    /// Whether the recording has the shared parts of its prompts.
+    bool has_blocks(const trace_parameters& t) const {
         return prompt_tokens.kind == length_distribution::shape::trace &&
                !t.files.trace.prompts.empty();
     }
-    /// A prompt of so many words.
-    std::string prompt(std::size_t index, int count, const trace_terms& t,
-                       const prompt_terms& w) const {
+    /// Returns a prompt of `count` words.
+    std::string prompt(std::size_t index, int count, const trace_parameters& t,
+                       const prompt_parameters& w) const {
         std::string words;
         if (has_blocks(t)) {
-            // What two recorded prompts had in common, these have in common, too.
+            // These prompts share the parts that the recorded ones share.
             count -= append_prompt(words, t.files.trace.tree, t.files.trace.prompts[row(index, t)],
                                    prompt_tokens.a, count, w);
         } else if (const long long g = group(index, t.seed); g >= 0) {

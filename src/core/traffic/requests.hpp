@@ -13,31 +13,27 @@
 
 #include <cstdint>  // uint64_t
 #include <string>
-#include <variant>
 #include <vector>
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Whether all that is sent is made up, with lengths that were asked for.
+/// Whether all prompts are synthetic, with given lengths.
 inline bool makes_up_prompts(const planned_traffic& p) {
     bool all = true;
     for_each_part(p, [&](const plan_part& part) {
-        all = all && (std::holds_alternative<made_up_prompts>(part.source) ||
-                      std::holds_alternative<made_up_conversations>(part.source));
+        all = all && part.source->facts().makes_up_prompts;
     });
     return all;
 }
 
 inline trace_item item_of(const planned_traffic& p, std::size_t index) {
     const own_place of = own_place_of(p, index);
-    return std::visit(
-        [&](const auto& source) { return source.item(of.at, terms_of(p, of.part)); },
-        of.part.source);
+    return of.part.source->item(of.at, parameters_of(p, of.part));
 }
 
-/// The shortest whole prompt that is asked for, of the first that will be; 0 of other workloads.
+/// Returns the length of the shortest of the first prompts; 0 for other workloads.
 inline double shortest_prompt(const planned_traffic& p) {
     if (!makes_up_prompts(p) || p.stride > 1) return 0;
     constexpr std::size_t enough = 10000;
@@ -50,8 +46,8 @@ inline double shortest_prompt(const planned_traffic& p) {
     return shortest;
 }
 
-/// Bytes that one user holds at most of conversations whose answers are fed back, on the average of
-/// the first ones: a token of text has about five, and each turn its counter.
+/// Returns the most bytes that one user holds of conversations with answers fed back, on the
+/// average of the first ones: about five a token, and the counter of each turn.
 inline double held_by_a_user(const planned_traffic& p) {
     if (users_of(p) == 0 || p.stride == 1 || plays_sessions(p)) return 0;
     constexpr std::size_t some = 200;
@@ -65,22 +61,16 @@ inline double held_by_a_user(const planned_traffic& p) {
     return bytes / some + session_bytes;
 }
 
-/// Tokens that a request is made to bring, 0 where nothing forces it.
+/// Returns the tokens that a request forces, 0 if nothing forces them.
 inline int forced_tokens(const planned_traffic& p, std::size_t index) {
     const plan_part& part = own_place_of(p, index).part;
     if (!part.forces_length) return 0;
     const int own = item_of(p, index).output_tokens;
     return own > 0 ? own : part.common.max_tokens;
 }
-/// Whether answers of one token are no surprise: they were asked for, or forced to lengths that are
-/// not drawn.
+/// Whether answers of one token are expected: given, or forced to lengths that are not drawn.
 inline bool expects_short_outputs(const plan_part& p) {
-    const length_distribution* drawn = nullptr;
-    if (const auto* made = std::get_if<made_up_prompts>(&p.source)) drawn = &made->output_tokens;
-    if (const auto* talk = std::get_if<made_up_conversations>(&p.source))
-        drawn = &talk->output_tokens;
-    return p.forces_length &&
-           (!drawn || (drawn->kind == length_distribution::shape::fixed && drawn->a <= 1));
+    return p.forces_length && p.source->facts().expects_short_outputs;
 }
 
 inline bool expects_short_outputs(const planned_traffic& p) {
@@ -89,33 +79,32 @@ inline bool expects_short_outputs(const planned_traffic& p) {
     return any;
 }
 
-/// Words that differ from repeat to repeat, from arm to arm and from one execution of a gate to the
-/// next, so that no prefix cache has seen them.
-inline std::uint64_t salt_of(const plan& p, run_arm arm, int repeat) {
+/// The salt differs between repeats, variants and executions of a gate, so that no prefix cache has
+/// the words.
+inline std::uint64_t salt_of(const plan& p, run_arm variant, int repeat) {
     return mixed(p.sent->seed ^ p.nonce ^
-                 mixed(static_cast<std::uint64_t>(repeat) * 2 + (arm == run_arm::baseline)));
+                 mixed(static_cast<std::uint64_t>(repeat) * 2 + (variant == run_arm::baseline)));
 }
 
-/// The request itself. `answers` are those to the earlier turns of its conversation.
-inline request_spec request_of(const plan& p, run_arm arm, int repeat, std::size_t index,
+/// Returns the request. `answers` are those to the earlier turns of its conversation.
+inline request_spec request_of(const plan& p, run_arm variant, int repeat, std::size_t index,
                                const std::vector<std::string>& answers = {},
                                const token_fit& fit = {}) {
     const own_place of = own_place_of(p, index);
     request_spec r = of.part.common;
     r.force_length = of.part.forces_length;
-    // Parts have words of their own, or one would find what another has sent.
-    const std::uint64_t salt = salt_of(p, arm, repeat);
-    const prompt_terms words{of.which > 0 ? mixed(salt ^ mixed(of.which)) : salt, fit, answers};
-    std::visit([&](const auto& source) { source.fill(r, of.at, terms_of(p, of.part), words); },
-               of.part.source);
+    // Each part has its own words: a prefix cache must not have those of another part.
+    const std::uint64_t salt = salt_of(p, variant, repeat);
+    const prompt_parameters words{of.which > 0 ? mixed(salt ^ mixed(of.which)) : salt, fit,
+                                  answers};
+    of.part.source->fill(r, of.at, parameters_of(p, of.part), words);
     return r;
 }
 
-/// Whether a prompt is more than text, which only some APIs can say.
+/// Whether a prompt has images, which only some APIs take.
 inline bool asks_about_images(const planned_traffic& p) {
     bool any = false;
     for_each_part(p, [&](const plan_part& part) {
-        if (!std::holds_alternative<recorded_dialogues>(part.source)) return;
         for (const dialogue& d : part.files->dialogues)
             for (const dialogue_turn& t : d.turns) any = any || !t.image.empty();
     });

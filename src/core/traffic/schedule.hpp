@@ -1,4 +1,4 @@
-// when requests are sent
+// send times
 #pragma once
 
 #include "api/traffic.hpp"
@@ -18,27 +18,26 @@ inline namespace v0 {
 namespace detail {
 
 /// Send times in seconds from the start. The first `warmup` ones come before the measured part,
-/// which starts at `measured_from` and plans to end at `measured_to`.
+/// which lasts from `measured_from` to, as planned, `measured_to`.
 struct schedule {
     std::vector<double> at{};
-    std::vector<std::size_t> begins{};  // which conversation each does; none: one after the other
     std::size_t warmup = 0;
     double measured_from = 0;
     double measured_to = 0;
 };
 
-/// Gap lengths of mean 1 for `n` arrivals.
+/// Returns `n` gaps of mean 1.
 inline std::vector<double> unit_gaps(const arrival_data& a, std::size_t n, generator& random) {
     std::vector<double> gaps(n, 1);
     if (a.kind == arrival_kind::gamma)
         for (double& g : gaps) g = random.gamma(a.burstiness) / a.burstiness;
-    else if (a.kind != arrival_kind::constant)  // ramps and steps are Poisson arrivals, too
+    else if (a.kind != arrival_kind::constant)  // ramps and steps, too, are Poisson arrivals
         for (double& g : gaps) g = random.exponential();
     return gaps;
 }
 
-/// Appends `n` arrivals that fill [from, from + n / rate) exactly: the gaps are scaled to their
-/// sum, so that the rate sent is the rate asked for and not one draw of it.
+/// Appends `n` arrivals that fill [from, from + n / rate) exactly. The gaps are scaled to their
+/// sum, so that the rate is the given one and not one draw of it.
 inline void append_stationary(std::vector<double>& at, const arrival_data& a, std::size_t n,
                               double from, double rate, generator& random) {
     const std::vector<double> gaps = unit_gaps(a, n, random);
@@ -52,7 +51,7 @@ inline void append_stationary(std::vector<double>& at, const arrival_data& a, st
     }
 }
 
-/// Expected arrivals of a ramp or of stages up to time t (seconds), and their rate at the end.
+/// Returns the expected arrivals of a ramp or of stages up to `t` seconds.
 inline double expected_arrivals(const arrival_data& a, double t) {
     if (a.kind == arrival_kind::ramp) {
         const double inside = std::min(t, a.over_s);
@@ -75,13 +74,13 @@ inline double planned_length(const arrival_data& a) {
     return sum;
 }
 
-/// Seconds after which the arrivals end by themselves, 0 where they do not. A replay plays `trace`.
+/// Returns the seconds after which arrivals end by themselves, else 0. A replay plays `trace`.
 inline double own_length(const arrival_data& a, const recorded_trace& trace) {
     if (a.kind == arrival_kind::steps) return planned_length(a);
     if (a.kind != arrival_kind::replay || trace.rows.empty()) return 0;
     return std::max(trace.rows.back().at_s / a.speed, 1e-3);
 }
-/// Arrivals expected in the first seconds of the measured part; those of a trace are known.
+/// Returns the arrivals expected in the first seconds of the measured part, exactly for a trace.
 inline double arrivals_within(const arrival_data& a, const recorded_trace& trace, double seconds) {
     if (a.kind == arrival_kind::replay) {
         const auto after = std::upper_bound(
@@ -93,11 +92,11 @@ inline double arrivals_within(const arrival_data& a, const recorded_trace& trace
     return varying ? expected_arrivals(a, seconds) : a.rate * seconds;
 }
 
-/// Requests/s at the start of the measured part, which the warm-up has, too.
+/// Returns the requests/s at the start of the measured part, and in the warm-up.
 inline double starting_rate(const arrival_data& a) {
     return a.kind == arrival_kind::steps && a.stages.size() ? a.stages[0].rate.per_second : a.rate;
 }
-/// How many of an open loop's sends warm up: as many as were asked for, or as fit into the time.
+/// Returns how many sends of an open loop warm up: the given number, or as many as fit the time.
 inline std::size_t warmup_sends(const arrival_data& a, std::size_t asked, double warmup_s) {
     if (warmup_s <= 0) return asked;
     return static_cast<std::size_t>(std::llround(warmup_s * starting_rate(a)));
@@ -113,8 +112,8 @@ inline schedule warmup_schedule(const arrival_data& a, std::size_t asked, double
     return s;
 }
 
-/// The send times of a replay. Stops after `requests` (0: no limit) or `duration_s` (0: none) of
-/// the measured part, or with the trace, whichever comes first.
+/// Returns the send times of a replay, up to `requests` (0: no limit) or `duration_s` (0: none) of
+/// the measured part or to the end of the trace, whichever comes first.
 inline schedule replay_schedule(const arrival_data& a, const recorded_trace& trace,
                                 std::size_t warmup_requests, double warmup_s, std::size_t requests,
                                 double duration_s, std::uint64_t seed) {
@@ -131,9 +130,8 @@ inline schedule replay_schedule(const arrival_data& a, const recorded_trace& tra
     return s;
 }
 
-/// The send times of an open loop. Stops after `requests` (0: no limit) or `duration_s` (0: none)
-/// of the measured part, whichever comes first. The warm-up has the load of the measured part's
-/// start.
+/// Returns the send times of an open loop, up to `requests` (0: no limit) or `duration_s` (0: none)
+/// of the measured part, whichever comes first. The warm-up has the rate at its start.
 inline schedule open_loop_schedule(const arrival_data& a, long long warmup_requests,
                                    double warmup_s, long long requests, double duration_s,
                                    std::uint64_t seed) {
@@ -153,7 +151,7 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
         s.measured_to = s.measured_from + static_cast<double>(n) / a.rate;
         return s;
     }
-    // A Poisson process of varying rate is a unit one on the scale of expected arrivals.
+    // A Poisson process of varying rate is one of rate 1 on the scale of expected arrivals.
     const double length = duration_s > 0                  ? duration_s
                           : a.kind == arrival_kind::steps ? planned_length(a)
                                                           : infinity;
@@ -169,23 +167,6 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
     }
     s.measured_to = s.measured_from + (std::isfinite(length) && requests == 0 ? length : t);
     return s;
-}
-
-/// Several schedules that are sent together, so that their measured parts begin at one time. Start
-/// n of the i-th of them begins conversation n * all + i.
-inline schedule merged(const std::vector<schedule>& each, double measured_from, double seconds) {
-    std::vector<std::pair<double, std::size_t>> starts;
-    for (std::size_t i = 0; i < each.size(); ++i)
-        for (std::size_t n = 0; n < each[i].at.size(); ++n)
-            starts.emplace_back(each[i].at[n] + (measured_from - each[i].measured_from),
-                                n * each.size() + i);
-    std::sort(starts.begin(), starts.end());
-    schedule all{.measured_from = measured_from, .measured_to = measured_from + seconds};
-    for (const auto& [at, conversation] : starts) {
-        all.at.push_back(at);
-        all.begins.push_back(conversation);
-    }
-    return all;
 }
 
 }  // namespace detail

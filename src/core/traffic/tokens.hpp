@@ -13,7 +13,7 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-// Plain words of one token each in common vocabularies, so that a prompt of n words has about n.
+// Plain words of one token each in common vocabularies: a prompt of n words has about n tokens.
 inline constexpr const char* prompt_words[] = {
     "the",   "of",   "and",  "to",   "in",    "is",     "for",  "on",   "that", "by",    "this",
     "with",  "you",  "it",   "not",  "or",    "be",     "are",  "from", "at",   "as",    "your",
@@ -22,18 +22,18 @@ inline constexpr const char* prompt_words[] = {
     "do",    "no",   "time", "they", "site",  "he",     "up",   "may",  "what", "which", "their",
     "news",  "out",  "use",  "any",  "there", "see",    "only", "so",   "his"};
 
-/// From here on a vocabulary has plain pieces of text: special tokens and single bytes come first.
+/// Lower ids are often special tokens and single bytes.
 inline constexpr std::size_t first_token_id = 2000;
 
-/// How a server counts made-up prompts, as far as it told before the load. This chooses their words
-/// and how many; the lengths asked for, and so the trace, do not depend on the server.
+/// How a server counts synthetic prompts, as far as it reported before the load. It determines
+/// their words and how many; the lengths, and so the trace, do not depend on the server.
 struct token_fit {
     enum class quality : unsigned char { unknown, average, exact };
     quality lengths = quality::unknown;
-    bool as_ids = false;               // prompts are lists of token ids, their "words" such ids
+    bool as_ids = false;               // prompts are lists of token ids, their "words" are ids
     std::vector<std::size_t> words{};  // of prompt_words; empty: all of them
-    std::size_t last_id = 0;           // of those ids, 0 where only as many as words are known
-    double per_word = 1;               // tokens of a word behind a space
+    std::size_t last_id = 0;           // of those ids, 0 if only as many as words are known
+    double per_word = 1;               // tokens of a word after a space
     double overhead = 0;               // tokens around the prompt
 
     std::string word(std::size_t i) const {
@@ -42,9 +42,9 @@ struct token_fit {
     int words_in(double tokens) const {
         return static_cast<int>(std::llround(tokens / per_word));
     }
-    /// A prompt has a word at least.
+    /// A prompt has at least one word.
     int words_of_prompt(double tokens) const { return std::max(1, words_in(tokens - overhead)); }
-    /// The first word has no space before it and may count otherwise: to be exact it is always the
+    /// The first word has no space before it and may count otherwise; an exact fit always takes the
     /// same one.
     std::string drawn_word(generator& random, bool is_first) const {
         if (last_id > 0)
@@ -59,14 +59,14 @@ struct token_fit {
         return all;
     }
 };
-/// The ids of such a prompt as JSON.
+/// Returns the ids of such a prompt as JSON.
 inline std::string id_list(std::string words) {
     std::replace(words.begin(), words.end(), ' ', ',');
     return "[" + words + "]";
 }
 
-/// Those of prompt_words that are one token behind a space; none where `count(text)`, the tokens of
-/// a text, does not tell (-1). A word has a token at least, so one count settles many of them.
+/// Returns the prompt_words that are one token after a space; none if `count(text)`, the tokens of
+/// a text, returns -1. A word has at least one token, so one count settles many of them.
 template <class Count>
 std::vector<std::size_t> one_token_vocabulary(Count&& count) {
     const int start = count(prompt_words[0]);
@@ -96,9 +96,8 @@ inline std::vector<std::size_t> whole_vocabulary() {
     return all;
 }
 
-/// Fits the words of `fit` to `count(prompt)`: what the server counts for a request with this
-/// prompt; -1 as above. Counts that no tokenizer has (less than a token a word: cached ones were
-/// left out) are not believed.
+/// Fits `fit` to `count(prompt)`, the server's count for a request with this prompt, or -1. A count
+/// below one token a word leaves out cached tokens, so it is ignored.
 template <class Count>
 token_fit fitted_vocabulary(token_fit fit, Count&& count) {
     const std::string text = fit.all_words();
@@ -112,8 +111,8 @@ token_fit fitted_vocabulary(token_fit fit, Count&& count) {
     return fit;
 }
 
-/// Words of one token each where there are enough, as `count_text` tells of a text or else
-/// `count_prompt` of a request; all words where not.
+/// Returns words of one token each if there are enough, counted by `count_text` for a text or by
+/// `count_prompt` for a request, else all words.
 template <class CountText, class CountPrompt>
 token_fit fitted_tokens(CountText&& count_text, CountPrompt&& count_prompt) {
     constexpr std::size_t least_vocabulary = 16;
@@ -127,7 +126,7 @@ token_fit fitted_tokens(CountText&& count_text, CountPrompt&& count_prompt) {
     return some.lengths == token_fit::quality::exact ? some : all;
 }
 
-/// Characters of many scripts: their tokens lie all over a vocabulary, the rare ones near its end.
+/// Returns characters of many scripts: their tokens lie all over a vocabulary, to its end.
 inline std::string text_of_many_scripts() {
     constexpr struct { unsigned from, to, step; } scripts[] = {
         {0x00c0, 0x024f, 3},  {0x0370, 0x052f, 5},   {0x05d0, 0x05ea, 1}, {0x0621, 0x064a, 1},
@@ -148,15 +147,15 @@ inline std::string text_of_many_scripts() {
     return all;
 }
 
-/// Token ids instead of words, where `count_ids(ids)`, the tokens of a request with a list of them
-/// as its prompt, tells that each is one; nothing where not. `known`: the largest one that its
-/// tokenizer was seen to give. None is tried beyond it, as not every server survives that.
+/// Returns token ids instead of words if `count_ids(ids)`, the tokens of a request with this list
+/// as its prompt, counts one for each, else nothing. No id above `known`, the largest one that the
+/// tokenizer returned, is tried: some servers do not survive that.
 template <class CountIds>
 token_fit fitted_ids(CountIds&& count_ids, std::size_t known = 0) {
     token_fit fit = fitted_vocabulary({.as_ids = true, .words = whole_vocabulary()}, count_ids);
     if (fit.lengths != token_fit::quality::exact) return {};
     if (known < first_token_id + std::size(prompt_words)) return fit;
-    constexpr std::size_t looks = 256;  // evenly over all of them
+    constexpr std::size_t looks = 256;  // spread evenly over all ids
     std::string some;
     for (std::size_t i = 0; i < looks; ++i)
         some += (i ? " " : "") +
@@ -168,10 +167,10 @@ token_fit fitted_ids(CountIds&& count_ids, std::size_t known = 0) {
 inline const char* to_string(token_fit::quality q) {
     return name_at({"unknown", "average", "exact"}, q);
 }
-/// `shortest`: of the prompts that are asked for; 0 where that is not known.
+/// `shortest`: of the planned prompts, 0 if unknown.
 inline std::string fit_text(const token_fit& f, double shortest = 0) {
     const std::string around = printed(", %.0f around a prompt", f.overhead);
-    const double least = f.overhead + 1;  // a prompt has a word
+    const double least = f.overhead + 1;  // a prompt has at least one word
     const bool is_too_short = shortest > 0 && shortest < least;
     const std::string exact =
         is_too_short ? printed("prompt lengths exact in tokens from %.0f on (%.0f are asked for)",

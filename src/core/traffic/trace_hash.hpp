@@ -1,4 +1,4 @@
-// the hash of all that a plan sends
+// the hash of a plan's traffic
 #pragma once
 
 #include "core/base/bytes.hpp"
@@ -8,9 +8,8 @@
 #include "core/traffic/traffic_source.hpp"
 
 #include <algorithm>  // max, min
-#include <cmath>  // llround
+#include <cmath>  // isnan, llround
 #include <string>
-#include <variant>
 
 namespace llmbench {
 inline namespace v0 {
@@ -29,8 +28,8 @@ inline void add_users(fnv1a& h, const arrival_data& a) {
     if (a.users_ramp_s > 0) h.add(std::llround(a.users_ramp_s * 1e6));
 }
 
-/// Identifies the traffic: send times to the microsecond, and what the first requests say or how
-/// long they are. Answers that are fed back are the server's own and no part of it.
+/// Identifies the traffic: send times to the microsecond, and the text or the lengths of the first
+/// requests. Answers that are fed back are the server's, so they are not part of it.
 inline std::string trace_hash(const planned_traffic& p) {
     if (!p.hash.empty()) return p.hash;
     fnv1a h;
@@ -39,20 +38,16 @@ inline std::string trace_hash(const planned_traffic& p) {
         const schedule s = schedule_of(p);
         for (const double t : s.at) h.add(std::llround(t * 1e6));
         n = s.at.size();
-    } else if (!p.own_arrivals) {
+    } else {
         add_users(h, p.arrivals);
     }
     for_each_part(p, [&](const plan_part& part) {
-        const trace_terms terms = terms_of(p, part);
+        const trace_parameters judging_parameters = parameters_of(p, part);
         if (!part.label.empty()) add_text(h, part.label);
-        const bool has_users = part.arrivals.kind == arrival_kind::closed_loop;
-        if (p.own_arrivals) add_text(h, has_users ? "users" : "open");
-        if (p.own_arrivals && has_users) add_users(h, part.arrivals);
-        std::visit([&](const auto& source) { source.hash_all(h, terms); }, part.source);
+        part.source->hash_all(h, judging_parameters);
         if (part.stride == 1) return;
-        const auto* made_up = std::get_if<made_up_conversations>(&part.source);
         add_time(h, part.think);
-        h.add(!made_up || made_up->shared_system_prompt);
+        h.add(part.source->facts().shares_system_prompt);
     });
     for (const planned_task& t : p.beside) {
         add_text(h, t.name);
@@ -61,14 +56,50 @@ inline std::string trace_hash(const planned_traffic& p) {
         for (const task_step& s : t.steps)
             for (const text* of : {&s.path, &s.body, &s.line}) add_text(h, str(*of));
     }
+    for (const task_step& s : p.prepare)
+        for (const text* of : {&s.path, &s.body}) add_text(h, str(*of));
     for (std::size_t c = 0; c < std::min<std::size_t>(n, 100000); ++c) {
         const part_place of = part_of(p, c);
         if (!p.parts.empty()) h.add(static_cast<long long>(of.which));
-        const trace_terms terms = terms_of(p, of.part);
-        std::visit(
-            [&](const auto& source) { source.hash_conversation(h, of.conversation, terms); },
-            of.part.source);
+        of.part.source->hash_conversation(h, of.conversation, parameters_of(p, of.part));
     }
+    return h.text();
+}
+
+/// Identifies a load by its values, so that its description can change: the trace, the arrivals,
+/// the amount, and the fields of requests beside their prompts. "" if it is only described.
+inline std::string load_hash(const planned_traffic& p) {
+    if (p.described.is_there || p.is_read) return {};
+    fnv1a h;
+    const auto number = [&](double v) { add_text(h, printed("%.17g", v)); };
+    add_text(h, trace_hash(p));
+    const arrival_data& a = p.arrivals;
+    for (const double v : {static_cast<double>(a.kind), a.rate, a.rate_to, a.over_s, a.burstiness,
+                           a.speed, static_cast<double>(a.max_in_flight), a.is_searched ? 1.0 : 0.0,
+                           static_cast<double>(p.requests), p.duration_s,
+                           static_cast<double>(p.warmup_requests), p.warmup_s,
+                           p.warmup_until_stable ? 1.0 : 0.0})
+        number(v);
+    for (const load_step& s : a.stages) {
+        number(s.rate.per_second);
+        number(s.lasts.seconds());
+    }
+    add_users(h, a);
+    add_text(h, p.scores);
+    for_each_part(p, [&](const plan_part& part) {
+        const request_spec& r = part.common;
+        for (const double v : {static_cast<double>(r.max_tokens), static_cast<double>(r.documents),
+                               part.forces_length ? 1.0 : 0.0, r.stream ? 1.0 : 0.0,
+                               r.cancel_after_s, static_cast<double>(part.weight)})
+            number(v);
+        if (!std::isnan(r.temperature)) number(r.temperature);
+        for (const std::string* of : {&part.label, &r.system_prompt, &r.extra_fields})
+            add_text(h, *of);
+        for (const extra_object& o : r.extra_objects) {
+            add_text(h, o.name);
+            add_text(h, o.fields);
+        }
+    });
     return h.text();
 }
 

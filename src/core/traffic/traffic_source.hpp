@@ -1,34 +1,132 @@
-// where prompts come from
+// sources of prompts
 #pragma once
 
+#include "core/base/bytes.hpp"
+#include "core/dialects/request_body.hpp"
 #include "core/traffic/conversation_sources.hpp"
+#include "core/traffic/places.hpp"
 #include "core/traffic/prompt_sources.hpp"
-#include "core/traffic/session_source.hpp"
+#include "core/traffic/tokens.hpp"
 
 #include <cstddef>  // size_t
-#include <variant>
+#include <functional>
+#include <memory>  // shared_ptr, make_shared
+#include <string>
+#include <utility>  // move
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// What a workload became. Each source has
-///     most_turns                     places that each of its conversations takes
-///     turns(conversation, terms)     of one conversation; 1 where prompts stand alone
-///     step(place, terms)             of a graph: what it waits for; else turns follow each other
-///     item(place, terms)             the lengths that a place asks for
-///     fill(request, place, terms, words)
-///                                    puts into a request what is its own: prompt, history, lengths
-///     hash_all(hash, terms), hash_conversation(hash, conversation, terms)
-///                                    add what tells its traffic from any other
-/// Nothing of it changes, and all of it follows from the arguments.
-using traffic_source =
-    std::variant<made_up_prompts, given_prompts, recorded_dialogues, made_up_conversations,
-                 recorded_sessions>;
+struct shorter_source;
+/// Returns the tokens of a prompt and its answer that a server has room for, 0 if unknown. `model`
+/// is its name in requests, "" if they name the target's.
+using room_of_models = std::function<int(const std::string& model)>;
 
-inline std::size_t most_turns_of(const traffic_source& s) {
-    return std::visit([](const auto& source) -> std::size_t { return source.most_turns; }, s);
-}
+/// The source of a workload. It does not change, and its results depend on the arguments only.
+struct prompt_source {
+    virtual ~prompt_source() = default;
+    virtual source_facts facts() const = 0;
+    /// Returns the turns of one conversation.
+    virtual std::size_t turns(std::size_t conversation, const trace_parameters& t) const = 0;
+    /// Returns the steps that a position waits for, and those that wait for it.
+    virtual graph_step step(const trace_place& at, const trace_parameters& t) const = 0;
+    /// Returns its lengths.
+    virtual trace_item item(const trace_place& at, const trace_parameters& t) const = 0;
+    /// Puts prompt, history and lengths into a request.
+    virtual void fill(request_spec& r, const trace_place& at, const trace_parameters& t,
+                      const prompt_parameters& w) const = 0;
+    /// Returns the least number of tokens at the end of a prompt that nobody has sent before, from
+    /// its first new word on; 0 if unknown, or if the same prompts are sent again.
+    virtual double fresh_tokens(const trace_place& at, const trace_parameters& t,
+                                const token_fit& fit) const = 0;
+    /// Returns the right answer to a question, nullptr for other prompts.
+    virtual const wanted_answer* wanted(std::size_t conversation,
+                                        const trace_parameters& t) const = 0;
+    /// Leaves out conversations that a server has no room for; nullptr if it has room for all.
+    virtual std::shared_ptr<const shorter_source> without_long(const room_of_models& room,
+                                                               bool is_forced) const = 0;
+    /// These add everything that makes its traffic different.
+    virtual void hash_all(fnv1a& h, const trace_parameters& t) const = 0;
+    virtual void hash_conversation(fnv1a& h, std::size_t conversation,
+                                   const trace_parameters& t) const = 0;
+};
+
+/// Any S with facts(), fill() and hash_conversation(); its other functions are optional.
+template <class S>
+struct source_of final : prompt_source {
+    explicit source_of(S s) : own(std::move(s)) {}
+    source_facts facts() const override { return own.facts(); }
+    std::size_t turns(std::size_t conversation, const trace_parameters& t) const override {
+        if constexpr (requires { own.turns(conversation, t); }) return own.turns(conversation, t);
+        else return 1;
+    }
+    graph_step step(const trace_place& at, const trace_parameters& t) const override {
+        if constexpr (requires { own.step(at, t); }) return own.step(at, t);
+        else return step_of_line(at.turn, turns(at.conversation, t));
+    }
+    trace_item item(const trace_place& at, const trace_parameters& t) const override {
+        if constexpr (requires { own.item(at, t); }) return own.item(at, t);
+        else return {};
+    }
+    void fill(request_spec& r, const trace_place& at, const trace_parameters& t,
+              const prompt_parameters& w) const override {
+        own.fill(r, at, t, w);
+    }
+    double fresh_tokens(const trace_place& at, const trace_parameters& t,
+                        const token_fit& fit) const override {
+        if constexpr (requires { own.fresh_tokens(at, t, fit); })
+            return own.fresh_tokens(at, t, fit);
+        else return 0;
+    }
+    const wanted_answer* wanted(std::size_t conversation,
+                                const trace_parameters& t) const override {
+        if constexpr (requires { own.wanted(conversation, t); }) return own.wanted(conversation, t);
+        else return nullptr;
+    }
+    std::shared_ptr<const shorter_source> without_long(const room_of_models& room,
+                                                       bool is_forced) const override {
+        if constexpr (requires { own.without_long(room, is_forced); })
+            return own.without_long(room, is_forced);
+        else return nullptr;
+    }
+    void hash_all(fnv1a& h, const trace_parameters& t) const override {
+        if constexpr (requires { own.hash_all(h, t); }) own.hash_all(h, t);
+    }
+    void hash_conversation(fnv1a& h, std::size_t conversation,
+                           const trace_parameters& t) const override {
+        own.hash_conversation(h, conversation, t);
+    }
+    S own;
+};
+
+/// A source of any type; copies share it.
+class traffic_source {
+public:
+    traffic_source() : traffic_source(synthetic_prompts{}) {}
+    template <class S>
+    traffic_source(S source)
+        : own_(std::make_shared<const source_of<S>>(std::move(source))), type_(&type<S>) {}
+    const prompt_source* operator->() const { return own_.get(); }
+    /// Returns nullptr if it has another type.
+    template <class S>
+    const S* as() const {
+        if (type_ != &type<S>) return nullptr;
+        return &static_cast<const source_of<S>*>(own_.get())->own;
+    }
+
+private:
+    template <class S>
+    static inline char type{};  // its address identifies S, without RTTI
+    std::shared_ptr<const prompt_source> own_;
+    const char* type_;
+};
+
+struct shorter_source {
+    traffic_source source{};
+    std::string text{};  // of the workload
+    long long left_out = 0;
+};
 
 }  // namespace detail
 }  // inline namespace v0

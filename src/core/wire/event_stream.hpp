@@ -1,17 +1,31 @@
 // server-sent events
 #pragma once
 
-#include <algorithm>  // min
+#include <algorithm>  // min, search
 #include <cstring>  // memchr, memcmp
 #include <string>
 #include <string_view>
+#include <utility>  // exchange
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Event-stream parser without I/O (WHATWG HTML, "server-sent events"): an event is what a blank
-/// line ends; one that the body's end cuts off is none.
+/// Whether the name of an event or field means an error: "error", "response.failed".
+inline bool speaks_of_error(std::string_view name) {
+    constexpr std::string_view words[] = {"error", "exception", "fail"};
+    for (const std::string_view word : words)
+        if (std::search(name.begin(), name.end(), word.begin(), word.end(), [](char a, char b) {
+                return (a >= 'A' && a <= 'Z' ? a + 32 : +a) == b;
+            }) != name.end())
+            return true;
+    return false;
+}
+
+/// Event-stream parser without I/O (WHATWG HTML, "server-sent events"): a blank line ends an event,
+/// and the end of the body discards an open one. Errors in other forms count, too: an event without
+/// data, or a line that is not a field (llama.cpp's "error: {...}", a gateway's "Internal Server
+/// Error").
 class event_stream_parser {
 public:
     static constexpr std::size_t max_event = 16 * 1024 * 1024;
@@ -19,7 +33,7 @@ public:
     /// Calls `on_event(type, data)` for every event with data. False once the stream is broken.
     template <class OnEvent>
     bool feed(std::string_view bytes, OnEvent&& on_event) {
-        // Where the next LF stands, so that text full of CRs is not searched once per line.
+        // The next LF is kept, so that text with many CRs is not searched once per line.
         const char* lf = bytes.data();
         while (!bytes.empty() && !broken_) {
             if (after_cr_) {
@@ -37,11 +51,12 @@ public:
             }
             const auto end = static_cast<std::size_t>(eol - bytes.data());
             if (line_.size() + end + data_.size() > max_event) return !(broken_ = true);
-            // The usual event is one line and a blank one in the same read: no copy of it is made.
+            // The usual event is one line and a blank one in the same read, and is not copied.
             const std::size_t usual = line_.empty() && !has_data_ ? usual_end(bytes, end) : 0;
             if (usual > 0) {
                 on_event(std::string_view(type_), value_of(bytes.substr(4, end - 4)));
                 type_.clear();
+                data_.clear();  // a comment of an event of errors
                 first_line_ = false;
                 bytes.remove_prefix(usual);
                 continue;
@@ -67,7 +82,7 @@ private:
             from == to ? nullptr : std::memchr(from, c, static_cast<std::size_t>(to - from));
         return at ? static_cast<const char*>(at) : to;
     }
-    /// Bytes of "data: ...", ending at `end`, with its line end and that of a blank line; else 0.
+    /// Returns the bytes of "data: ..." up to `end`, its line end and that of a blank line, else 0.
     static std::size_t usual_end(std::string_view bytes, std::size_t end) {
         if (end < 5 || std::memcmp(bytes.data(), "data:", 5) != 0) return 0;
         const std::size_t n = bytes[end] == '\r' ? 4 : 2;
@@ -75,7 +90,7 @@ private:
                            std::memcmp(bytes.data() + end, n == 4 ? "\r\n\r\n" : "\n\n", n) == 0;
         return blank ? end + n : 0;
     }
-    /// What stands behind a field's colon, `rest`, without the one space that belongs to it.
+    /// Returns the value behind a field's colon without its one leading space.
     static std::string_view value_of(std::string_view rest) {
         if (!rest.empty()) rest.remove_prefix(1);
         if (!rest.empty() && rest.front() == ' ') rest.remove_prefix(1);
@@ -88,22 +103,27 @@ private:
             if (line.substr(0, 3) == "\xEF\xBB\xBF") line.remove_prefix(3);
         }
         if (line.empty()) {
-            if (has_data_) on_event(std::string_view(type_), std::string_view(data_));
+            if (has_data_ || speaks_of_error(type_))
+                on_event(std::string_view(type_), std::string_view(data_));
             has_data_ = false;
             data_.clear();
             type_.clear();
             return;
         }
         const std::size_t colon = line.find(':');
-        if (colon == 0) return;  // a comment, the usual keep-alive
+        if (colon == 0) {  // usually a keep-alive
+            if (!has_data_) data_ = speaks_of_error(type_) ? value_of(line) : std::string_view();
+            return;
+        }
         const std::string_view field = line.substr(0, colon);
         const std::string_view value = value_of(line.substr(std::min(colon, line.size())));
         if (field == "data") {
-            if (has_data_) data_ += '\n';
-            has_data_ = true;
-            data_.append(value);
+            if (std::exchange(has_data_, true)) (data_ += '\n') += value;
+            else data_ = value;
         } else if (field == "event") {
             type_ = value;
+        } else if (speaks_of_error(field)) {
+            on_event(std::string_view("error"), field == "error" ? value : line);
         }
     }
     std::string line_{}, data_{}, type_{};

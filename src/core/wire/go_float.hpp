@@ -1,5 +1,5 @@
 // numbers as Go reads them
-// What strconv.ParseFloat takes, and so what Prometheus lets stand on a page.
+// Prometheus accepts on a page what strconv.ParseFloat accepts.
 #pragma once
 
 #include "core/base/text.hpp"
@@ -17,8 +17,8 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// The number behind "0x": binary exponent and all, as 1.8p1. Digits beyond those that a double
-/// holds leave a bit that rounds it the right way.
+/// The number after "0x" with a binary exponent, such as 1.8p1. Digits beyond a double leave a
+/// sticky bit for correct rounding.
 inline std::optional<double> hex_float(std::string_view s) {
     std::uint64_t digits = 0;
     int exponent = 0;
@@ -44,12 +44,12 @@ inline std::optional<double> hex_float(std::string_view s) {
     if (!s.empty() && s.front() == '+' && s.substr(1, 1) != "-") s.remove_prefix(1);
     const auto power = parsed_number<int>(s);
     if (!power) return std::nullopt;
-    const int limited = std::min(std::max(*power, -1000000), 1000000);  // the sum stays an int
+    const int limited = std::min(std::max(*power, -1000000), 1000000);  // so that the sum is an int
     const double value = std::ldexp(static_cast<double>(digits), exponent + limited);
     return std::isinf(value) ? std::nullopt : std::optional(value);
 }
 
-/// Whether a number of decimal digits that no double holds is too small for one, not too large.
+/// Whether a decimal number outside of double's range is too small, not too large.
 inline bool is_tiny(std::string_view s) {
     const std::size_t e = std::min(s.find_first_of("eE"), s.size());
     const std::string_view mantissa = s.substr(0, e);
@@ -64,8 +64,8 @@ inline bool is_tiny(std::string_view s) {
     return (is_below ? -size : size) + places < 0;
 }
 
-/// A value of a page: decimal or hexadecimal, infinite and NaN in any case. As there, a number that
-/// is too large is none, and one that is too small is 0.
+/// A value of a page: decimal or hexadecimal, infinite and NaN in any case. As in Go, a number that
+/// is too large is invalid, and one that is too small is 0.
 inline std::optional<double> go_float(std::string_view s) {
     const bool minus = s.substr(0, 1) == "-", is_signed = minus || s.substr(0, 1) == "+";
     if (!is_signed && same_ignoring_case(s, "nan")) return not_a_number;

@@ -14,7 +14,7 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Whether a header that is a list, such as Connection, names this.
+/// Whether a list header, such as Connection, has this name.
 inline bool lists(std::string_view list, std::string_view name) {
     for (;;) {
         const std::size_t comma = std::min(list.find(','), list.size());
@@ -24,7 +24,7 @@ inline bool lists(std::string_view list, std::string_view name) {
     }
 }
 
-/// A word such as a header's name (RFC 9110, 5.6.2: token).
+/// Whether a text is a token (RFC 9110, 5.6.2).
 inline bool is_token(std::string_view s) {
     const auto allowed = [](char c) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -33,7 +33,7 @@ inline bool is_token(std::string_view s) {
     return !s.empty() && std::all_of(s.begin(), s.end(), allowed);
 }
 
-/// A header value that cannot smuggle a line of its own into the request (RFC 9110, 5.5).
+/// Whether a header value cannot inject another line (RFC 9110, 5.5).
 inline bool is_header_safe(std::string_view s) {
     return std::all_of(s.begin(), s.end(), [](char c) {
         return c == '\t' || (static_cast<unsigned char>(c) >= 0x20 && c != 0x7F);
@@ -47,8 +47,8 @@ struct header_field {
 
 enum class http_method : unsigned char { get, post };
 
-/// A request as it is sent. `fields`: header lines of its own, each with its CR LF. A POST says how
-/// long its body is, a GET has none.
+/// A request's text. `fields`: more header lines, each with its CR LF. Only a POST has a body and
+/// its length.
 inline std::string request_text(http_method method, std::string_view path,
                                 std::string_view authority, std::string_view fields,
                                 std::string_view body = {}) {
@@ -62,16 +62,16 @@ inline std::string request_text(http_method method, std::string_view path,
     return out.append(body);
 }
 
-/// Response parser without I/O (RFC 9112): bytes in, body bytes out through a callback. Whatever
-/// could be read in two ways is an error.
+/// Response parser without I/O (RFC 9112): bytes in, body bytes out through a callback. Anything
+/// ambiguous is an error.
 class response_parser {
 public:
     static constexpr std::size_t max_line = 16 * 1024;
-    static constexpr std::size_t max_head = 64 * 1024;  // interim answers included
+    static constexpr std::size_t max_head = 64 * 1024;  // with interim answers
     static constexpr std::size_t max_fields = 256;
     static constexpr std::uint64_t max_chunk = 1ull << 30;
 
-    /// Takes all of `bytes` unless the message is complete or broken; returns what it took.
+    /// Takes all of `bytes` unless the message is complete or broken. Returns how many it took.
     template <class OnBody>
     std::size_t feed(std::string_view bytes, OnBody&& on_body) {
         std::size_t used = 0;
@@ -95,7 +95,6 @@ public:
         }
         return used;
     }
-    /// The connection ended.
     void end_of_input() {
         if (at_ == state::until_close) at_ = state::complete;
         else if (at_ != state::complete && at_ != state::broken)
@@ -104,9 +103,9 @@ public:
 
     bool complete() const { return at_ == state::complete; }
     bool broken() const { return at_ == state::broken; }
-    /// The status is known, whatever the body turns out to be.
+    /// The status is known, whatever follows.
     bool head_done() const { return head_done_; }
-    /// No byte of the answer was seen yet.
+    /// No byte of the answer has arrived.
     bool untouched() const { return at_ == state::status_line && line_.empty() && !interim_seen_; }
     bool body_may_be_cut() const { return at_ != state::until_close; }
     const std::string& error() const { return error_; }
@@ -135,8 +134,8 @@ private:
         broken
     };
 
-    /// The two lines around the data of every chunk, of which there may be one per event: the end
-    /// of the one before, and a size of at most six digits with nothing behind it. 0: not that.
+    /// The lines between the data of chunks, of which each event may have one: the end of a chunk,
+    /// and a size of at most six digits without extensions. Returns 0 for others.
     std::size_t take_usual_chunk_line(std::string_view s) {
         if (!line_.empty()) return 0;
         if (s.size() < 8) return 0;
@@ -188,7 +187,7 @@ private:
     }
     void on_line(std::string_view line) {
         const state at = at_;
-        if (at == state::status_line) on_status_line(line);  // what is not HTTP is told as such
+        if (at == state::status_line) on_status_line(line);  // reports anything that is not HTTP
         if (broken()) return;
         if (line.find('\r') != std::string_view::npos) return fail("a bare CR in the headers");
         if (line.find('\0') != std::string_view::npos) return fail("a zero byte in the headers");
@@ -228,12 +227,12 @@ private:
             return fail("a space in a header name");
         if (!is_token(name))
             return fail("\"" + printable(name, 60) + "\" is no name of a header");
-        if (at_ == state::trailer) return;  // checked, and not looked at again
+        if (at_ == state::trailer) return;  // checked, then ignored
         if (fields_.size() == max_fields) return fail("more than 256 header lines");
         fields_.push_back({std::string(name), std::string(trimmed(line.substr(colon + 1)))});
     }
     void on_head_end() {
-        if (status_ < 200) {  // interim answers come before the real one
+        if (status_ < 200) {  // interim answers precede the final one
             if (status_ == 101) return fail("the server switched protocols unasked");
             interim_seen_ = true;
             fields_.clear();
@@ -265,7 +264,7 @@ private:
             }
         }
         if (chunked && sized) return fail("both a content length and a chunked body");
-        // HTTP/1.0 knows no chunks: whoever sent them there may mean the next answer's bytes too.
+        // HTTP/1.0 has no chunks, so a server that sends them may not delimit the answer reliably.
         ends_with_connection_ = closes || (chunked && old_version_);
         if (status_ == 204 || status_ == 304) at_ = state::complete;
         else if (chunked) at_ = state::chunk_size;
@@ -296,77 +295,6 @@ private:
     bool ends_with_connection_ = false;
     bool interim_seen_ = false;
     bool head_done_ = false;
-};
-
-/// Request parser of the simulated server: only what our own and curl-like clients send.
-class request_parser {
-public:
-    std::string method{}, path{}, body{};
-    std::vector<header_field> fields{};
-    bool keep_alive = true;
-
-    std::string_view header(std::string_view name) const {
-        for (const header_field& f : fields)
-            if (same_ignoring_case(f.name, name)) return f.value;
-        return {};
-    }
-    /// True once a whole request is held. False with `broken()` for what is not one.
-    bool feed(std::string_view bytes) {
-        raw_.append(bytes);
-        if (!head_done_ && !read_head()) return false;
-        if (raw_.size() < length_) return false;
-        body = raw_.substr(0, length_);
-        raw_.erase(0, length_);
-        return true;
-    }
-    bool broken() const { return broken_; }
-    /// Ready for the next request on the same connection; bytes that came early are kept.
-    void reset() {
-        std::string rest = std::move(raw_);
-        *this = request_parser();
-        raw_ = std::move(rest);
-    }
-
-private:
-    bool read_head() {
-        const std::size_t end = raw_.find("\r\n\r\n");
-        if (end == std::string::npos) {
-            broken_ = raw_.size() > 64 * 1024;
-            return false;
-        }
-        std::string_view head = std::string_view(raw_).substr(0, end);
-        const std::size_t first = std::min(head.find("\r\n"), head.size());
-        const std::string_view line = head.substr(0, first);
-        const std::size_t a = line.find(' '), b = line.rfind(' ');
-        if (a == std::string_view::npos || a == b || line.substr(b + 1, 7) != "HTTP/1.")
-            return !(broken_ = true);
-        method = line.substr(0, a);
-        path = line.substr(a + 1, b - a - 1);
-        keep_alive = line.back() == '1';
-        head.remove_prefix(std::min(first + 2, head.size()));
-        while (!head.empty()) {
-            const std::size_t eol = std::min(head.find("\r\n"), head.size());
-            const std::size_t colon = head.substr(0, eol).find(':');
-            if (colon == std::string_view::npos) return !(broken_ = true);
-            fields.push_back({std::string(head.substr(0, colon)),
-                              std::string(trimmed(head.substr(colon + 1, eol - colon - 1)))});
-            head.remove_prefix(std::min(eol + 2, head.size()));
-        }
-        for (const header_field& f : fields) {
-            if (!same_ignoring_case(f.name, "content-length")) continue;
-            const auto length = parsed_number<std::size_t>(f.value);
-            if (!length) return !(broken_ = true);
-            length_ = *length;
-        }
-        if (length_ > (64u << 20) || !header("transfer-encoding").empty()) return !(broken_ = true);
-        if (lists(header("connection"), "close")) keep_alive = false;
-        raw_.erase(0, end + 4);
-        return head_done_ = true;
-    }
-    std::string raw_{};
-    std::size_t length_ = 0;
-    bool head_done_ = false;
-    bool broken_ = false;
 };
 
 }  // namespace detail

@@ -1,4 +1,4 @@
-// the time that a server tells with an answer
+// the Date header of an answer
 #pragma once
 
 #include "core/base/text.hpp"
@@ -12,26 +12,28 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Days from 1970-01-01 by the civil calendar, with years that begin in March.
+/// Days from 1970-01-01 by the civil calendar, with years from March.
 inline long long days_of_date(long long year, int month, int day) {
     const long long y = year - (month <= 2);
     return 365 * y + y / 4 - y / 100 + y / 400 + (153 * ((month + 9) % 12) + 2) / 5 + day - 719469;
 }
 
-inline constexpr std::string_view month_names = "JanFebMarAprMayJunJulAugSepOctNovDec";
-
-/// A Date header of these Unix seconds.
-inline std::string http_date_of(long long unix_s) {
-    const long long days = unix_s / 86400, at = unix_s % 86400;
-    int year = 1970, month = 1;
-    while (days_of_date(year + 1, 1, 1) <= days) ++year;
-    while (month < 12 && days_of_date(year, month + 1, 1) <= days) ++month;
-    const long long day = days - days_of_date(year, month, 1) + 1;
-    return printed("%.3s, %02lld %.3s %d %02lld:%02lld:%02lld GMT",
-                   &"ThuFriSatSunMonTueWed"[3 * (days % 7)], day,
-                   &month_names[3 * static_cast<std::size_t>(month - 1)], year, at / 3600,
-                   at / 60 % 60, at % 60);
+/// The days of "2026-12-31", nothing for an invalid date.
+inline std::optional<long long> days_of_date(std::string_view s) {
+    if (s.size() != 10 || s[4] != '-' || s[7] != '-') return {};
+    const auto number = [&](std::size_t at, std::size_t n) {
+        const bool is_number = s.substr(at, n).find_first_not_of("0123456789") == s.npos;
+        return is_number ? parsed_number<int>(s.substr(at, n)).value_or(0) : 0;
+    };
+    const int year = number(0, 4), month = number(5, 2), day = number(8, 2);
+    if (year < 1970 || month < 1 || month > 12 || day < 1) return {};
+    const long long days = days_of_date(year, month, day);
+    const bool is_last = month == 12;
+    if (days >= days_of_date(year + is_last, is_last ? 1 : month + 1, 1)) return {};
+    return days;
 }
+
+inline constexpr std::string_view month_names = "JanFebMarAprMayJunJulAugSepOctNovDec";
 
 /// Unix seconds of a Date header, "Sun, 06 Nov 1994 08:49:37 GMT" (RFC 9110, 5.6.7).
 inline std::optional<double> seconds_of_http_date(std::string_view s) {

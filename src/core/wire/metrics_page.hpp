@@ -1,6 +1,6 @@
 // pages of metrics
-// Prometheus' text format 0.0.4 and OpenMetrics 1.0. A page is read whole or refused: a number of
-// half a page would be judged as one of the server.
+// Prometheus' text format 0.0.4 and OpenMetrics 1.0. A page is read whole or refused, as values of
+// half a page would be misleading.
 #pragma once
 
 #include "core/base/text.hpp"
@@ -23,23 +23,22 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// A page, or in one sentence why there is none.
+/// A page, or why there is none.
 struct parsed_page {
     metrics_page page{};
     std::string problem{};
-    bool is_json = false;  // and so no page
-    double reported_s = not_a_number;  // seconds since 1970, by the clock of whoever told it
+    bool is_json = false;  // so it is not a page
+    double reported_s = not_a_number;  // seconds since 1970, by its sender's clock
 };
 
-// ---- what the words of a page are
+// ---- types and names
 
 inline bool begins_name(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == ':';
 }
 inline bool continues_name(char c) { return begins_name(c) || (c >= '0' && c <= '9'); }
 
-/// Types that we do not know say nothing. 0.0.4 knows the first five, OpenMetrics calls the first
-/// one unknown.
+/// Unknown types are untyped. 0.0.4 has the first five; OpenMetrics calls the first one unknown.
 inline series_kind series_kind_named(std::string_view word) {
     struct named {
         const char* word;
@@ -56,7 +55,7 @@ inline series_kind series_kind_named(std::string_view word) {
     return series_kind::untyped;
 }
 
-/// The name without its end, "" where it ends otherwise.
+/// The name without this suffix, "" if it has another.
 inline std::string_view without_end(std::string_view name, std::string_view end) {
     const bool ends_so = name.size() > end.size() && name.ends_with(end);
     return ends_so ? name.substr(0, name.size() - end.size()) : std::string_view();
@@ -64,7 +63,7 @@ inline std::string_view without_end(std::string_view name, std::string_view end)
 inline bool counts_from_a_beginning(series_kind k) {
     return k == series_kind::counter || k == series_kind::histogram || k == series_kind::summary;
 }
-/// Whether a family of this kind has samples that end so.
+/// Whether samples of this kind may have this suffix.
 inline bool has_samples_that_end(series_kind k, std::string_view end) {
     if (end == "_total") return k == series_kind::counter;
     if (end == "_created") return counts_from_a_beginning(k);
@@ -74,14 +73,14 @@ inline bool has_samples_that_end(series_kind k, std::string_view end) {
     return k == series_kind::histogram || k == series_kind::summary;
 }
 
-/// Whether a text that begins with { is an object of JSON. What begins with {" may be one, or name
-/// a metric as Prometheus 3 does: then no colon follows.
+/// Whether a text that begins with { is a JSON object. After {" it may instead be a metric's name,
+/// as in Prometheus 3, without a colon after it.
 inline bool is_json_object(std::string_view text) {
     const std::size_t next = std::min(text.find_first_not_of(" \t", 1), text.size());
     if (next == text.size()) return true;
     if (text[next] == '}' || text[next] == '\n' || text[next] == '\r') return true;
     if (text[next] != '"') return false;
-    std::size_t quote = next;  // becomes the one that ends the word
+    std::size_t quote = next;  // becomes the closing one
     do quote = std::min(text.find_first_of("\"\n", quote + 1), text.size());
     while (quote < text.size() && text[quote - 1] == '\\');
     const std::size_t after = std::min(text.find_first_not_of(" \t", quote + 1), text.size());
@@ -91,8 +90,8 @@ inline bool is_json(std::string_view text, std::string_view content_type) {
     return content_type.find("json") != std::string_view::npos || text.front() == '[' ||
            text.front() == '"' || (text.front() == '{' && is_json_object(text));
 }
-/// What a body is that is no page of metrics, without a problem where it may be one. One of nothing
-/// is that of a server that has counted nothing yet, where its type says that it is text.
+/// Why a body is not a page of metrics, without a problem if it may be one. An empty text is the
+/// page of a server that has counted nothing yet.
 inline parsed_page other_than_metrics(std::string_view body, std::string_view content_type) {
     const std::size_t first = std::min(body.find_first_not_of(" \t\r\n"), body.size());
     const std::string_view text = body.substr(first);
@@ -105,7 +104,7 @@ inline parsed_page other_than_metrics(std::string_view body, std::string_view co
     return {.problem = "the page is JSON and no metrics" + shown, .is_json = true};
 }
 
-/// OpenMetrics by its own name, or where nothing speaks against it and it ends as that does.
+/// OpenMetrics by its content type, or by its end unless the type differs.
 inline bool is_openmetrics(std::string_view body, std::string_view content_type) {
     constexpr std::string_view name = "application/openmetrics-text";
     if (same_ignoring_case(trimmed(content_type).substr(0, name.size()), name)) return true;
@@ -116,8 +115,8 @@ inline bool is_openmetrics(std::string_view body, std::string_view content_type)
 
 // ---- the reader
 
-/// Reads one body. Escapes are longer than what they stand for, so what they stand for is written
-/// over them, and all views are into one copy of the body.
+/// Reads one body. Escapes are longer than their characters, so these overwrite them, and all views
+/// are into one copy of the body.
 class metrics_page_reader {
 public:
     metrics_page_reader(std::string_view body, std::string_view content_type)
@@ -134,7 +133,7 @@ public:
             ++number_;
             read_line();
             from = end + 1;
-            // OpenMetrics may leave out the line end of its last line, and only of that.
+            // OpenMetrics may omit the end of the last line only.
             if (end == body_.size() && problem_.empty() && !ended_)
                 problem_ = "the page of metrics was cut: its last line does not end";
         }
@@ -171,14 +170,14 @@ private:
         while (!at_end() && !at_blank()) ++at_;
         return since(from);
     }
-    /// "" where none begins here.
+    /// "" if there is no name.
     std::string_view name(bool with_colons) {
         const char* const from = at_;
         if (at_end() || !begins_name(*at_)) return {};
         while (!at_end() && continues_name(*at_) && (with_colons || *at_ != ':')) ++at_;
         return since(from);
     }
-    /// From here to the quote that ends it, or to the end of the line; without escapes.
+    /// The text up to its closing quote, or to the end of the line, with escapes resolved.
     std::string_view unescaped(bool is_quoted) {
         const char* const from = at_;
         char* to = at_;
@@ -222,7 +221,7 @@ private:
         if (what == "EOF" && page_.is_openmetrics) ended_ = at_end();
         const bool says_unit = what == "UNIT" && page_.is_openmetrics;
         if (what != "HELP" && what != "TYPE" && !says_unit) return true;
-        if (at_end()) return true;  // says nothing of anything
+        if (at_end()) return true;  // has no meaning
         std::string_view family;
         if (at('"')) family = quoted().value_or("");
         else family = name(true);
@@ -265,7 +264,7 @@ private:
         page_.samples.push_back(s);
         return true;
     }
-    /// Between braces; `metric` takes a name that stands among them, where none was before them.
+    /// The labels in braces; `metric` takes a name among them, if none precedes them.
     bool read_labels(std::string_view* metric) {
         for (++at_;;) {
             skip_blanks();
@@ -319,7 +318,7 @@ private:
         }
         return (into && std::isfinite(*into)) || fail("no time behind its value");
     }
-    /// Of OpenMetrics, and nothing that is counted: one of the values that a sample is made of.
+    /// In OpenMetrics, one of the observations of a sample; it is ignored.
     bool read_exemplar() {
         skip_blanks();
         if (at_end()) return true;
@@ -347,7 +346,7 @@ private:
         const auto at = families_.find(name);
         return at == families_.end() ? series_kind::untyped : page_.families[at->second].kind;
     }
-    /// The family of this very name comes first: there is a histogram vllm:iteration_tokens_total.
+    /// An exact name comes first: there is a histogram vllm:iteration_tokens_total.
     std::size_t family_of(std::string_view name) {
         if (families_.find(name) != families_.end()) return family_named(name);
         for (const char* end :
@@ -358,7 +357,7 @@ private:
         }
         return family_named(name);
     }
-    /// In 0.0.4 such a series may have a type, gauge: then the series that it is of tells.
+    /// In 0.0.4 such a series may have type gauge, so its base series decides.
     bool reports_a_start(const page_sample& s) const {
         const std::string_view of = without_end(s.name, "_created");
         if (of.empty()) return false;
@@ -374,7 +373,7 @@ private:
             (reports_a_start(s) ? page_.created : data).push_back(s);
         std::sort(data.begin(), data.end(), [](const page_sample& a, const page_sample& b) {
             if (a.name != b.name) return a.name < b.name;
-            return a.name.data() < b.name.data();  // as they stand in the text
+            return a.name.data() < b.name.data();  // order in the text
         });
         page_.samples = std::move(data);
         page_.text = std::move(text_);
@@ -387,14 +386,14 @@ private:
     std::map<std::string_view, std::size_t> families_{};
     std::string problem_{};
     std::string_view line_{};
-    std::size_t number_ = 0;  // of the line
+    std::size_t number_ = 0;  // of lines
     char* at_ = nullptr;
     char* end_ = nullptr;
-    bool seen_ = false;   // a line that says something was read
+    bool seen_ = false;   // there was a non-empty line
     bool ended_ = false;  // by # EOF
 };
 
-/// What a server answered under this content type, which may be "".
+/// Reads a server's answer with this content type, which may be "".
 inline parsed_page read_metrics_page(std::string_view body, std::string_view content_type) {
     parsed_page other = other_than_metrics(body, content_type);
     if (!other.problem.empty()) return other;

@@ -1,4 +1,4 @@
-// what a page of metrics says
+// the contents of a page of metrics
 #pragma once
 
 #include <algorithm>  // equal_range, all_of, find_if
@@ -31,8 +31,8 @@ struct page_label {
 };
 using page_labels = std::vector<page_label>;
 
-/// What a page says of a name: "x" in OpenMetrics where a sample is x_total, "x_total" in 0.0.4.
-/// Names that it says nothing of are untyped families of their own.
+/// A family of a page: "x" in OpenMetrics for a sample x_total, "x_total" in 0.0.4. Undeclared
+/// names are untyped families.
 struct page_family {
     std::string_view name{};
     series_kind kind = series_kind::untyped;
@@ -42,15 +42,15 @@ struct page_family {
 struct page_sample {
     std::string_view name{};
     double value = 0;
-    std::optional<double> at_s{};  // seconds since 1970, where the page has a time of its own
+    std::optional<double> at_s{};  // seconds since 1970, if the page has times
     std::size_t family = 0;
     std::size_t first_label = 0, label_count = 0;
 };
-/// Its views are into a text that all copies of it share.
+/// Its views are into a text that all copies share.
 struct metrics_page {
     std::vector<page_family> families{};  // in the order of the page
     std::vector<page_sample> samples{};   // by name, then as on the page
-    std::vector<page_sample> created{};   // when series began, which is no data: changed, a restart
+    std::vector<page_sample> created{};   // start times of series: a change means a restart
     page_labels labels{};                 // of all samples
     bool is_openmetrics = false;
     std::shared_ptr<const std::string> text{};
@@ -60,7 +60,7 @@ struct metrics_page {
 inline std::span<const page_label> labels_of(const metrics_page& page, const page_sample& s) {
     return std::span(page.labels).subspan(s.first_label, s.label_count);
 }
-/// "" where the sample has no such label: to Prometheus that is the same.
+/// "" if the sample lacks the label, as in Prometheus.
 inline std::string_view label_of(const metrics_page& page, const page_sample& s,
                                  std::string_view name) {
     const auto labels = labels_of(page, s);
@@ -78,7 +78,7 @@ inline std::span<const page_sample> samples_named(const metrics_page& page,
         std::equal_range(page.samples.begin(), page.samples.end(), name, by_name());
     return {found.first, found.second};
 }
-/// The samples of this name that have these labels, and may have others.
+/// The samples of this name with at least these labels.
 inline std::vector<const page_sample*> samples_of(const metrics_page& page, std::string_view name,
                                                   const page_labels& wanted = {}) {
     std::vector<const page_sample*> found;
@@ -89,7 +89,7 @@ inline std::vector<const page_sample*> samples_of(const metrics_page& page, std:
             found.push_back(&s);
     return found;
 }
-/// Over all of them. Servers of several processes may tell one series several times.
+/// Sums all of them. Servers with several processes may repeat a series.
 inline std::optional<double> sum_of(const metrics_page& page, std::string_view name,
                                     const page_labels& wanted = {}) {
     const auto samples = samples_of(page, name, wanted);
@@ -99,7 +99,7 @@ inline std::optional<double> sum_of(const metrics_page& page, std::string_view n
     return sum;
 }
 
-/// Of what was observed: the delta of one over the delta of the other is a mean.
+/// The delta of sum over the delta of count is a mean.
 struct histogram_totals {
     double sum = 0, count = 0;
 };

@@ -7,32 +7,34 @@
 #include <stdexcept>  // invalid_argument
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Where a target is: http://host:port/path, the same with https, or unix:/path/of/a.socket.
+/// A target: http://host:port/path, the same with https, or unix:/path/of/a.socket.
 struct http_url {
-    std::string host{};  // "localhost" behind a Unix-domain socket
+    std::string host{};  // "localhost" for a Unix-domain socket
     std::string port{};
     std::string path{};  // without a trailing slash, "" for the root
+    std::string query{};  // with its question mark, "" for none
     bool ipv6 = false;
     bool tls = false;
-    std::string socket{};  // the file of a Unix-domain socket, "" for TCP
+    std::string socket{};  // the Unix-domain socket, "" for TCP
     std::string authority() const {
         const std::string name = ipv6 ? "[" + host + "]" : host;
         return port == (tls ? "443" : "80") ? name : name + ":" + port;
     }
 };
 
-/// The server's own part of a URL.
+/// The URL of the server alone.
 inline std::string without_path(const std::string& url) {
     const std::size_t scheme = url.find("://");
-    return scheme == std::string::npos ? url : url.substr(0, url.find('/', scheme + 3));
+    return scheme == std::string::npos ? url : url.substr(0, url.find_first_of("/?", scheme + 3));
 }
 
-/// A URL for error texts, without what may be a password or a key in it.
+/// A URL for errors, without passwords and keys.
 inline std::string without_credentials(std::string_view url) {
     std::string s(url);
     const std::size_t scheme = s.find("://");
@@ -44,15 +46,45 @@ inline std::string without_credentials(std::string_view url) {
     return s;
 }
 
-/// Throws std::invalid_argument, naming what is wrong.
+/// The values in a URL's query that may be keys: all except versions.
+inline std::vector<std::string_view> query_secrets(std::string_view url) {
+    std::vector<std::string_view> found;
+    std::size_t at = url.find('?');
+    while (at < url.size()) {
+        const std::size_t end = std::min(url.find('&', at + 1), url.size());
+        const std::string_view one = url.substr(at + 1, end - at - 1);
+        const std::size_t value = std::min(one.find('='), one.size());
+        if (value + 1 < one.size() && one.substr(0, value).find("version") == std::string::npos)
+            found.push_back(one.substr(value + 1));
+        at = end;
+    }
+    return found;
+}
+/// A URL for reports, without those values.
+inline std::string shown_url(std::string_view url) {
+    std::string shown;
+    for (const std::string_view s : query_secrets(url)) {
+        shown.append(url.data(), s.data()).append("***");
+        url.remove_prefix(static_cast<std::size_t>(s.data() - url.data()) + s.size());
+    }
+    return shown.append(url);
+}
+
+/// Why a text is no valid path or query, "" if it is one.
+inline const char* why_no_path(std::string_view s) {
+    for (const char c : s)
+        if (static_cast<unsigned char>(c) <= 0x20 || c == 0x7F)
+            return "a URL holds no spaces or control characters";
+    return s.find('#') != std::string_view::npos ? "a fragment is not allowed" : "";
+}
+
+/// Throws std::invalid_argument with the reason.
 inline http_url parsed_url(std::string_view whole, std::string_view field) {
     const auto refuse = [&](const char* why) {
         return std::invalid_argument(printed("%s is \"%s\": %s", std::string(field).c_str(),
                                              printable(without_credentials(whole)).c_str(), why));
     };
-    for (const char c : whole)
-        if (static_cast<unsigned char>(c) <= 0x20 || c == 0x7F)
-            throw refuse("a URL holds no spaces or control characters");
+    if (const char* const why = why_no_path(whole); *why) throw refuse(why);
     http_url u;
     if (whole.substr(0, 5) == "unix:") {
         u.host = "localhost";
@@ -60,7 +92,7 @@ inline http_url parsed_url(std::string_view whole, std::string_view field) {
         u.socket = whole.substr(whole.substr(0, 7) == "unix://" ? 7 : 5);
         if (u.socket.empty() || u.socket.front() != '/')
             throw refuse("a Unix-domain socket is named by its full path, unix:/run/server.sock");
-        constexpr std::size_t longest = 107;  // what sockaddr_un holds beside its final zero
+        constexpr std::size_t longest = 107;  // of sockaddr_un without its final zero
         if (u.socket.size() > longest)
             throw refuse("the path of a Unix-domain socket has at most 107 bytes");
         return u;
@@ -69,11 +101,12 @@ inline http_url parsed_url(std::string_view whole, std::string_view field) {
     if (!u.tls && whole.substr(0, 7) != "http://")
         throw refuse("it must start with http://, https:// or unix:/");
     std::string_view rest = whole.substr(u.tls ? 8 : 7);
-    const std::size_t slash = std::min(rest.find('/'), rest.size());
+    const std::size_t slash = std::min(rest.find_first_of("/?"), rest.size());
     std::string_view authority = rest.substr(0, slash);
-    u.path = std::string(rest.substr(slash));
-    if (u.path.find_first_of("?#") != std::string::npos)
-        throw refuse("a query or fragment is not allowed");
+    const std::size_t question = std::min(rest.find('?'), rest.size());
+    u.path = std::string(rest.substr(slash, question - slash));
+    u.query = std::string(rest.substr(question));
+    if (u.query == "?") u.query.clear();
     while (!u.path.empty() && u.path.back() == '/') u.path.pop_back();
     if (authority.find('@') != std::string_view::npos)
         throw refuse("credentials belong in api_key_env");

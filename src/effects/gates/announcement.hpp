@@ -1,4 +1,4 @@
-// what a gate says before its load
+// the announcement of a gate before its load
 #pragma once
 
 #include "core/base/text.hpp"
@@ -7,6 +7,7 @@
 #include "core/traffic/requests.hpp"
 #include "core/traffic/tokens.hpp"
 #include "core/capacity/searched.hpp"
+#include "core/planning/load_notes.hpp"
 #include "core/planning/plan_text.hpp"
 #include "core/planning/target_facts.hpp"
 #include "core/reports/console.hpp"
@@ -21,9 +22,9 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-inline const char* of_virtual_time() { return current_world ? " of virtual time" : ""; }
+inline const char* of_virtual_time() { return current_environment ? " of virtual time" : ""; }
 
-/// What the gate will do, said before it does it.
+/// Returns the text that a gate prints before its load: plan, servers and limits.
 inline std::string announcement(const plan& p, const target_facts& target,
                                 const target_facts& baseline) {
     const double seconds = seconds_of_one(p);
@@ -40,7 +41,11 @@ inline std::string announcement(const plan& p, const target_facts& target,
     if (seconds > 0) {
         const auto [least, most] = expected_span(p, seconds);
         t += ", " + span_text(least, most) + of_virtual_time();
+        if (p.sent->is_open_loop())
+            t += " if the server keeps up, else up to " + time_text(drain_s(*p.sent)) +
+                 " more a " + counted_text(p);
     }
+    for (const std::string& note : load_notes(*p.sent)) t += "\n  note: " + note;
     for (const target_facts* f : {&target, &baseline})
         for (const std::string& note : f->notes)
             if (session::of_this_program().is_news(note)) t += "\n  note: " + note;

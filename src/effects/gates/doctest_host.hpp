@@ -9,8 +9,11 @@
 #include "effects/gates/session.hpp"
 
 #include <atomic>
+#include <cstddef>  // size_t
+#include <iostream>  // cerr
 #include <mutex>  // lock_guard
 #include <string>
+#include <vector>
 
 namespace llmbench {
 inline namespace v0 {
@@ -18,10 +21,10 @@ namespace detail {
 
 #if !defined(LLMBENCH_NO_DOCTEST) && !defined(DOCTEST_CONFIG_DISABLE)
 inline bool inside_test_case() { return doctest::is_running_in_test; }
-/// As the listener below has heard it: what doctest itself knows is not for a gate's own thread.
+/// From the listener below: doctest's own state must not be read from the gate's thread.
 inline std::string test_case_name() { return session::of_this_program().host().test_case(); }
 inline thread_local bool asserts_a_gate = false;
-/// One assertion with our own text. REQUIRE throws where it fails.
+/// One assertion with our own text. A failed REQUIRE throws.
 inline void assertion(doctest::assertType::Enum severity, const char* file, int line,
                       const std::string& expression, bool failed, const std::string& text) {
     doctest::detail::ResultBuilder builder(severity, file, line, expression.c_str());
@@ -33,46 +36,55 @@ inline void assertion(doctest::assertType::Enum severity, const char* file, int 
     if (breaks) DOCTEST_BREAK_INTO_DEBUGGER();
     builder.react();
 }
-/// A verdict under a severity, by the table of outcomes.
+/// Asserts a verdict with a severity, by the table of outcomes.
 inline void assert_verdict(doctest::assertType::Enum severity, const char* file, int line,
                            const std::string& expression, const slo_verdict& v,
                            inconclusive_means undecided_is) {
     const bool undecided_fails =
         v.outcome == verdict::inconclusive && undecided_is == inconclusive_means::fail;
-    // Missing data is never green: our own main says so by its exit code, others hear it here.
+    // Missing data is never green: our main says so by its exit code, another main by this
+    // assertion.
     const bool no_data = v.outcome == verdict::inconclusive && v.repeats == 0 &&
                          !session::of_this_program().returns_exit_code;
     const bool failed = v.outcome == verdict::fail || v.outcome == verdict::invalid ||
-                        undecided_fails || no_data;
+                        (!v.what.is_advisory && (undecided_fails || no_data));
     assertion(severity, file, line, expression, failed, verdict_in_short(v));
 }
 inline void refuse_in_test(const char* file, int line, const char* verb, const std::string& why) {
-    // The gate's own block has it in full.
+    // The gate's own block has the full text.
     const std::string in_short = printable(why.substr(0, why.find('\n')), 120);
     assertion(doctest::assertType::DT_CHECK, file, line, std::string(verb) + "({...})", true,
               in_short);
 }
-/// Learns from doctest what is no gate's: whether it was only asked a question, which test cases
-/// failed and why, and whether it came to its end. Assertions may come from any thread.
+/// Notes events of doctest outside gates: queries that run nothing, test cases that failed and why,
+/// and the end of the run. Assertions may come from any thread.
 class host_listener : public doctest::IReporter {
 public:
     explicit host_listener(const doctest::ContextOptions&) {}
     void report_query(const doctest::QueryData&) override { all_.only_asked = true; }
     void test_run_start() override {}
-    void test_run_end(const doctest::TestRunStats&) override {
-        if (is_heard()) all_.host_has_ended();
+    void test_run_end(const doctest::TestRunStats& s) override {
+        if (is_reported_by_host()) all_.host_has_ended();
+        const bool ran_some = s.numTestCasesPassingFilters > 0 || left_out_.empty();
+        if (ran_some || !all_.returns_exit_code) return;
+        all_.matched_none = true;
+        std::cerr << "llmbench: no gate was run: no test case matches the filter; there are "
+                  << enumerated(left_out_) << "\n";
+        // Otherwise doctest would print a success after this.
+        auto& told = const_cast<doctest::TestRunStats&>(s);
+        told.numTestCasesPassingFilters = told.numTestCasesFailed = 1;
     }
     void test_case_start(const doctest::TestCaseData& t) override {
         const std::lock_guard guard(mutex_);
         now_ = {t.m_name, t.m_file.c_str(), static_cast<int>(t.m_line), ""};
         first_gate_ = all_.number_of_gates();
-        if (is_heard()) all_.host().begin(now_);
+        if (is_reported_by_host()) all_.host().begin(now_);
     }
     void test_case_reenter(const doctest::TestCaseData&) override {}
     void test_case_end(const doctest::CurrentTestCaseStats& s) override {
-        if (!is_heard() || s.testCaseSuccess) return;
+        if (!is_reported_by_host() || s.testCaseSuccess) return;
         const std::lock_guard guard(mutex_);
-        // Without words it failed by its gates, or by what it is decorated with.
+        // Without a text it failed by its gates, or by a decorator.
         if (!now_.why.empty()) all_.fail_test_case(now_, first_gate_);
         else if (all_.is_green_from(first_gate_)) {
             now_.why = "doctest calls it a failure";
@@ -84,10 +96,10 @@ public:
         else note("an exception ended it: " + printable(e.error_string.c_str()));
     }
     void subcase_start(const doctest::SubcaseSignature& s) override {
-        if (is_heard()) all_.host().enter(s.m_name.c_str());
+        if (is_reported_by_host()) all_.host().enter(s.m_name.c_str());
     }
     void subcase_end() override {
-        if (is_heard()) all_.host().leave();
+        if (is_reported_by_host()) all_.host().leave();
     }
     void log_assert(const doctest::AssertData& a) override {
         if (a.m_failed && !asserts_a_gate && !(a.m_at & doctest::assertType::is_warn))
@@ -99,14 +111,19 @@ public:
             note(printed("%s:%d: %s", file_name(m.m_file).c_str(), m.m_line,
                          printable(m.m_string.c_str()).c_str()));
     }
-    void test_case_skipped(const doctest::TestCaseData&) override {}
+    void test_case_skipped(const doctest::TestCaseData& t) override {
+        constexpr std::size_t most = 12;
+        const std::string name = "\"" + printable(t.m_name, 60) + "\"";
+        if (left_out_.size() == most) left_out_.push_back("more");
+        else if (left_out_.size() < most) left_out_.push_back(name);
+    }
 
 private:
-    /// Not in a forked child, and not in a handler of signals, which may have come at any moment.
-    bool is_heard() const { return !crashed_ && all_.is_ours(); }
-    /// The first one is told.
+    /// Not in a forked child, and not in a signal handler, which may interrupt any state.
+    bool is_reported_by_host() const { return !crashed_ && all_.is_ours(); }
+    /// Keeps the first reason only.
     void note(const std::string& why) {
-        if (!is_heard()) return;
+        if (!is_reported_by_host()) return;
         const std::lock_guard guard(mutex_);
         if (now_.why.empty()) now_.why = why;
     }
@@ -114,6 +131,7 @@ private:
     std::mutex mutex_{};
     host_failure now_{};
     std::size_t first_gate_ = 0;
+    std::vector<std::string> left_out_{};  // test cases; only the first ones
     std::atomic<bool> crashed_{false};
 };
 inline const int host_listener_registered =

@@ -9,36 +9,38 @@
 #include "core/measured/repeat.hpp"
 #include "core/measured/settling.hpp"
 #include "core/judging/decision.hpp"
-#include "core/judging/client_bias.hpp"
-#include "core/judging/evidence.hpp"
+#include "core/judging/client_error.hpp"
+#include "core/judging/measurements.hpp"
 #include "core/judging/judge.hpp"
 #include "core/judging/rule.hpp"
-#include "core/judging/terms.hpp"
+#include "core/judging/judging_parameters.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/described/described.hpp"
-#include "core/capacity/relative.hpp"
+#include "core/capacity/found.hpp"
 #include "core/capacity/search.hpp"
 #include "core/capacity/searched.hpp"
 #include "core/planning/plan_text.hpp"
 #include "core/planning/target_facts.hpp"
 #include "core/reports/profile.hpp"
 #include "core/reports/text.hpp"
+#include "core/planning/past_extension.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/settings.hpp"
-#include "effects/targets/fingerprint.hpp"
+#include "effects/system/sharing.hpp"
+#include "effects/system/signals.hpp"
 #include "effects/targets/live_target.hpp"
 #include "effects/targets/page_watch.hpp"
 #include "effects/gates/gate_servers.hpp"
 #include "effects/gates/progress_meter.hpp"
-#include "effects/gates/ranked_repeat.hpp"
 #include "effects/gates/recorded_repeat.hpp"
-#include "effects/gates/repeat_slots.hpp"
+#include "effects/gates/repeat_positions.hpp"
 #include "effects/gates/run_mode.hpp"
 #include "effects/gates/session.hpp"
 
 #include <algorithm>  // max
 #include <cstddef>  // size_t
 #include <cstdint>  // uint64_t
+#include <memory>  // shared_ptr
 #include <optional>
 #include <string>
 #include <utility>  // exchange, move
@@ -48,30 +50,30 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Blocks of two pairs, ABBA or BAAB by the seed: a drift of the machine hits both arms alike.
+/// Blocks of two pairs, ABBA or BAAB by the seed: a drift of the machine then affects both variants
+/// alike.
 inline bool baseline_goes_first(std::uint64_t seed, int pair) {
     const bool flipped = mixed(seed + 7919 * static_cast<std::uint64_t>(pair / 2)) & 1;
     return flipped != (pair % 2 == 1);
 }
 
-/// What came of a gate's repeats.
+/// The measurements of a gate's repeats.
 struct measured_gate {
     target_facts target{}, baseline{};
-    evidence seen{};
-    terms judged_by{};
-    findings found{};
-    taken_profile profile{};  // of the candidate, where it failed
-    fingerprint print{};      // of the candidate, where a history asks for it
+    measurements seen{};
+    judging_parameters judged_by{};
+    analysis found{};
+    taken_profile profile{};  // of the candidate, if it failed
+    std::shared_ptr<const gate_past> past{};  // if an extension keeps earlier runs
 };
 
-/// A probe of a search, where answers take so long.
+/// The settings of a probe of a search with slow answers.
 struct probe_order {
     probe_of part = probe_of::asked;
     double load = 0, answer_s = 0;
 };
 
-/// Measures repeats, pairs, stages or probes, and keeps what is evidence. What it is given must
-/// outlive it.
+/// Measures repeats, pairs or probes, and keeps those that count. Its arguments must outlive it.
 class gate_repeats {
 public:
     gate_repeats(const plan& p, const run_mode& mode, gate_servers& servers, measured_gate& all,
@@ -80,99 +82,99 @@ public:
           mode_(mode),
           servers_(servers),
           all_(all),
-          slots_(p.judged->most_repeats),
-          most_(p.judged->most_repeats),
+          slots_(p.judged->max_repeats),
+          most_(p.judged->max_repeats),
           meter_(meter) {}
 
-    /// Those that are evidence.
+    /// The number of repeats that count.
     int count() const { return static_cast<int>(all_.seen.candidate.size()); }
-    /// There are no more than these of them.
+    /// The maximum of count().
     int most() const { return most_; }
     void allow(int most) { most_ = std::max(most_, most); }
-    /// What comes next: the one that was set aside, where there is one.
-    int next_slot() const { return slots_.next(count()); }
-    /// For what is measured beside them.
+    /// The next position: that of the repeat that was set aside, if there is one.
+    int next_position() const { return slots_.next(count()); }
+    /// The repeat number for side measurements.
     int next_number() { return slots_.begin(); }
-    /// All that there is to know of them so far.
-    const findings& assessed() {
-        if (!is_assessed_) all_.found = assess_loads(all_.seen, all_.judged_by);
-        is_assessed_ = true;
+    /// The analysis of all repeats so far.
+    const analysis& analysed() {
+        if (!is_analysed_) all_.found = analyse_loads(all_.seen, all_.judged_by);
+        is_analysed_ = true;
         return all_.found;
     }
 
-    /// Whether the one in this slot would not be over in time.
-    bool is_out_of_time(int slot) const {
-        const bool doubled = p_.judged->rule.traffic == fresh && slot + 1 == last_stage;
-        const double arms = servers_.has_baseline() ? 2 : 1;
-        const long long needed = std::max(slowest_ns_, ns_of(arms * expected_seconds(p_)));
-        return is_past_deadline(needed * (doubled ? 2 : 1));
-    }
+    /// Whether another repeat would end after the deadline.
+    bool is_out_of_time() const { return is_past_deadline(needed_ns()); }
     bool is_past_deadline(long long needed_ns) const {
         return mode_.deadline_ns > 0 && now_ns() + needed_ns > mode_.deadline_ns;
     }
     void announce_stop() {
-        is_assessed_ = false;  // what is undecided has another reason now
+        is_analysed_ = false;  // the reason of undecided verdicts changes
         all_.seen.stopped =
-            printed("LLMBENCH_TIME_BUDGET of %g s is spent after %d of %d %ss", mode_.time_budget_s,
-                    count(), most_, counted_text(p_));
+            budget_text(mode_.time_budget_s, seconds_until(mode_.deadline_ns),
+                        static_cast<double>(needed_ns()) * 1e-9, count(), most_, counted_text(p_));
     }
 
-    /// The one in the next slot, on both arms where there are two. False where the time ended in
-    /// the middle: then neither is evidence.
+    /// Measures the next position, on both variants if there are two. Returns false if the time
+    /// ended in between: then neither counts.
     bool measure() {
-        const int slot = next_slot();
+        const int slot = next_position();
         const long long began = now_ns();
-        std::vector<run_arm> arms{run_arm::candidate};
+        std::vector<run_arm> variants{run_arm::candidate};
         if (servers_.has_baseline())
-            arms.insert(baseline_goes_first(p_.sent->seed, slot) ? arms.begin() : arms.end(),
-                        run_arm::baseline);
-        if (!measure_on(arms, slot, plan_of_repeat(p_, slot), nullptr)) return false;
+            variants.insert(
+                baseline_goes_first(p_.sent->seed, slot) ? variants.begin() : variants.end(),
+                run_arm::baseline);
+        if (!measure_on(variants, slot, p_, nullptr)) return false;
         slowest_ns_ = std::max(slowest_ns_, now_ns() - began);
         return true;
     }
-    /// A probe on each of the arms in turn; the same where the time ended.
-    bool measure(const std::vector<run_arm>& arms, const plan& what, const probe_order& probe) {
-        return measure_on(arms, 0, what, &probe);
+    /// Measures a probe on each variant in turn; returns false if the time ended.
+    bool measure(const std::vector<run_arm>& variants, const plan& what, const probe_order& probe) {
+        return measure_on(variants, 0, what, &probe);
     }
-    /// Sets a repeat or pair aside for another, where there may be another. Whether it goes does
-    /// not depend on how good it was: only what the client had a part in goes, and only while a
-    /// verdict hangs on that part; a pass that needs no forgiveness and a miss that remains with
-    /// all of it never do. There are as many others as the gate has repeats at most, so one whose
-    /// client is always stalled ends.
-    bool measure_again(const std::optional<client_bias>& bias) {
+    /// Sets a repeat or pair aside and measures another, if one is left. The choice does not depend
+    /// on the result: a repeat is set aside only for an error of the client, and only while a
+    /// verdict depends on that error. Passes without forgiveness and misses that remain with it
+    /// stay. There are at most as many replacements as repeats, so a client that always stalls
+    /// ends.
+    bool measure_again(const std::optional<client_error>& bias) {
         if (!bias || bias->repeat >= all_.seen.candidate.size()) return false;
         const int slot = static_cast<int>(bias->repeat);
-        if (!slots_.has_another(count()) || (!p_.searches() && is_out_of_time(slot))) return false;
+        if (!slots_.has_another(count()) || (!p_.searches() && is_out_of_time())) return false;
         slots_.set_aside({&all_.seen}, bias->repeat, described(bias->why));
         meter_.say(printed("  %s %d is measured again: ", counted_text(p_), slot + 1) +
                    described(bias->why) + "\n");
-        if (p_.searches()) slots_.leave_empty();  // what comes next follows from those left
-        is_assessed_ = false;
+        if (p_.searches()) slots_.leave_empty();  // the next probe follows from those left
+        is_analysed_ = false;
         return true;
     }
 
 private:
-    bool measure_on(const std::vector<run_arm>& arms, int slot, const plan& what,
+    long long needed_ns() const {
+        const double variants = servers_.has_baseline() ? 2 : 1;
+        return std::max(slowest_ns_, ns_of(variants * expected_seconds(p_)));
+    }
+    bool measure_on(const std::vector<run_arm>& variants, int slot, const plan& what,
                     const probe_order* probe) {
-        is_assessed_ = false;
+        is_analysed_ = false;
         const int number = slots_.begin();
         const std::size_t before =
             std::max(all_.seen.candidate.size(), all_.seen.baseline.size());
         bool whole = true;
-        for (const run_arm arm : arms) {
+        for (const run_arm variant : variants) {
             if (!whole) break;
             if (probe)
-                meter_.stage(probe_name(p_, before) + " at " +
-                             value_text(load_metric(p_), probe->load) +
-                             (p_.judged->has_baseline ? std::string(", ") + to_string(arm) : ""));
-            whole = repeat_on(arm, slot, number, what, probe);
+                meter_.stage(
+                    probe_name(p_, before) + " at " + value_text(load_metric(p_), probe->load) +
+                    (p_.judged->has_baseline ? std::string(", ") + to_string(variant) : ""));
+            whole = repeat_on(variant, slot, number, what, probe);
         }
-        if (whole && arms.size() > 1) hold_answers_together();
+        if (whole && variants.size() > 1) hold_answers_together();
         for (std::vector<kept_text>& texts : texts_) texts.clear();
         slots_.end({&all_.seen}, probe ? -1 : slot, number, whole);
         return whole;
     }
-    /// Of the pair that stands last. Without answers that are compared nothing is done.
+    /// Compares the answers of the last pair, if answers are compared.
     void hold_answers_together() {
         const repeat_data& theirs = all_.seen.baseline.back();
         if (!has_hashes(theirs)) return;
@@ -182,29 +184,33 @@ private:
         const answers_shown show = answers_shown_of(environment("LLMBENCH_ANSWERS"));
         all_.seen.candidate.change_last([&](repeat_data& mine) {
             compare_answers(mine, theirs, texts_[0], texts_[1],
-                            show == answers_shown::none ? 0 : most_answers_shown,
+                            show == answers_shown::none ? 0 : max_answers_shown,
                             [&](std::string s) { return without_secrets(std::move(s), secrets); });
         });
     }
-    /// False where the time ended in its middle.
-    bool repeat_on(run_arm arm, int slot, int number, const plan& what, const probe_order* probe) {
-        live_target& target = servers_.on(arm);
+    /// Returns false if the time ended in between.
+    bool repeat_on(run_arm variant, int slot, int number, const plan& what,
+                   const probe_order* probe) {
+        live_target& target = servers_.on(variant);
         if (number > 0) {
-            if (target.restarts()) target.restart();
-            else rest(target.pages());
+            if (!target.restarts()) rest(target.pages());
+            else if (!is_in_time([&] { target.restart(seconds_until(mode_.deadline_ns)); }))
+                return false;
         }
         if (!probe)
-            meter_.stage(stage_text(p_, slot, arm) + (slots_.is_again() ? ", again" : ""));
+            meter_.stage(stage_text(p_, slot, variant) + (slots_.is_again() ? ", again" : ""));
         const int gate = session::of_this_program().running_gate();
         target.start_cold(report_directory() + printed("/cold-%d.log", gate));
-#ifdef LLMBENCH_WITH_MPI
         const double left_s = seconds_until(mode_.deadline_ns);
-        ask_other_ranks({.arm = arm, .slot = slot, .number = number,
-                         .load = probe ? probe->load : 0,
-                         .answer_s = probe ? probe->answer_s : 0,
-                         .left_s = mode_.deadline_ns > 0 ? std::max(0.001, left_s) : 0});
-#endif
-        repeat_data d = recorded_repeat(plan_of_arm(what, arm), target, arm, number, gate,
+        const plan own = plan_of_variant(what, variant);
+        const double max_s = std::min(left_s, own.sent->limits.total.seconds());
+        if (!mode_.model && !is_in_time([&] { prepare_server(own, target, number, max_s); }))
+            return false;
+        if (load_sharing_of_program)
+            load_sharing_of_program->ask({variant, number, probe ? probe->load : 0,
+                                          probe ? probe->answer_s : 0,
+                                          mode_.deadline_ns > 0 ? std::max(0.001, left_s) : 0});
+        repeat_data d = recorded_repeat(own, target, variant, number, gate,
                                         mode_.deadline_ns, meter_);
         if (probe) {
             d.load = probe->load;
@@ -212,15 +218,26 @@ private:
         }
         note_warmup(d);
         const bool whole = !d.cut_short;
-        texts_[arm == run_arm::baseline ? 1 : 0] = std::exchange(d.texts, {});
-        all_.seen.arm(arm).push_back(std::move(d));
+        texts_[variant == run_arm::baseline ? 1 : 0] = std::exchange(d.texts, {});
+        all_.seen.variant(variant).push_back(std::move(d));
         return whole;
     }
-    /// What a warm-up saw is in every report, of a repeat that is set aside later, too: a cold
-    /// first wave as well as one that never ended.
+    /// Returns false if the time ended before it was done.
+    template <class F>
+    bool is_in_time(F&& f) const {
+        try {
+            f();
+            return true;
+        } catch (const std::runtime_error&) {
+            if (stop_asked.load() || seconds_until(mode_.deadline_ns) > 0) throw;
+            return false;
+        }
+    }
+    /// Every report has the warm-ups of all repeats, also of those set aside later: a cold start or
+    /// a warm-up that never became stable must be seen.
     void note_warmup(const repeat_data& d) {
         if (!d.warmup.asked) return;
-        const std::string whose = d.arm == run_arm::baseline ? "baseline, " : "";
+        const std::string whose = d.variant == run_arm::baseline ? "baseline, " : "";
         all_.seen.notes.push_back(
             warmup_sentence(d.warmup, whose + printed("repeat %d", d.index + 1)));
     }
@@ -229,12 +246,12 @@ private:
     const run_mode& mode_;
     gate_servers& servers_;
     measured_gate& all_;
-    repeat_slots slots_;
+    repeat_positions slots_;
     int most_;
     long long slowest_ns_ = 0;  // of the repeats so far
-    bool is_assessed_ = false;  // the findings are those of the repeats so far
+    bool is_analysed_ = false;  // the analysis is that of the repeats so far
     progress_meter& meter_;
-    std::vector<kept_text> texts_[2]{};  // of the arms of the pair that is being measured
+    std::vector<kept_text> texts_[2]{};  // of the variants of the current pair
 };
 
 }  // namespace detail

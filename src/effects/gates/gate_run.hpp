@@ -5,7 +5,7 @@
 #include "api/scenario.hpp"
 #include "core/base/text.hpp"
 #include "core/judging/decision.hpp"
-#include "core/judging/client_bias.hpp"
+#include "core/judging/client_error.hpp"
 #include "core/judging/judge.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/judging/rule.hpp"
@@ -17,18 +17,16 @@
 #include "core/planning/profiled.hpp"
 #include "core/planning/target_facts.hpp"
 #include "core/stored/stored.hpp"
+#include "core/planning/past_extension.hpp"
 #include "effects/system/clock.hpp"
-#include "effects/system/ranks.hpp"
 #include "effects/system/settings.hpp"
+#include "effects/system/sharing.hpp"
 #include "effects/system/signals.hpp"
-#include "effects/targets/fingerprint.hpp"
 #include "effects/targets/live_target.hpp"
 #include "effects/gates/announcement.hpp"
 #include "effects/gates/capacity_search.hpp"
-#include "effects/gates/following_rank.hpp"
 #include "effects/gates/gate_repeats.hpp"
 #include "effects/gates/gate_servers.hpp"
-#include "effects/gates/nights.hpp"
 #include "effects/gates/profiler.hpp"
 #include "effects/gates/progress_meter.hpp"
 #include "effects/gates/repeat.hpp"
@@ -44,10 +42,10 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// The servers of a gate, and what is measured on them.
+/// The servers of a gate, and the measurements on them.
 class gate_run {
 public:
-    /// The plan is fitted to what its servers say that they have room for.
+    /// Fits the plan to the room that its servers report.
     gate_run(plan& p, const scenario& s, const run_mode& mode, progress_mode progress)
         : p_(p),
           mode_(mode),
@@ -60,14 +58,15 @@ public:
             check_own_baseline(file, p_.name, session::of_this_program().baseline_in(file));
         }
         static_cast<load_conditions&>(all_.seen) = load_conditions_of(p);
-        all_.judged_by = terms_asked(p, mode);
+        all_.judged_by = parameters_asked(p, mode);
+        if (!mode.no_noise.empty()) all_.seen.notes.push_back(mode.no_noise);
     }
     gate_run(const gate_run&) = delete;
     gate_run& operator=(const gate_run&) = delete;
 
-    /// False where there is no time for a single repeat.
+    /// Returns false if there is no time for a single repeat.
     bool bring_up() {
-        if (repeats_.is_out_of_time(0)) { repeats_.announce_stop(); return false; }
+        if (repeats_.is_out_of_time()) { repeats_.announce_stop(); return false; }
         const auto left_s = [&] { return seconds_until(mode_.deadline_ns); };
         const bool asks_first = std::any_of(
             judged_.slos.begin(), judged_.slos.end(),
@@ -85,11 +84,11 @@ public:
         });
         servers_.report(all_.target, all_.baseline);
         servers_.check_objectives();
-        const bool judges = rank_group::of_this_program().is_first();
-        if (judges && mode_.compares(p_))
-            all_.print = fingerprint_of(servers_.candidate(), mode_.history.machine);
-        if (judges && judged_.has_history)
-            all_.judged_by.history = nights_for(p_, all_.target, all_.print, mode_);
+        const bool judges = rank_of_program() == 0;
+        if (const past_extension* const by = mode_.past_of(p_); by && judges) {
+            all_.past = by->of_gate(p_, servers_.candidate(), all_.target, mode_);
+            all_.judged_by.past = all_.past->judge();
+        }
         if (!judged_.has_stored_baseline) return true;
         all_.baseline.kind = target_kind::stored;
         all_.baseline.url = str(judged_.stored.file);
@@ -97,35 +96,34 @@ public:
         const stored_gate& old = mode_.stored;
         if (!mode_.model) check_comparable(old, str(judged_.stored.file), p_, all_.target);
         all_.judged_by.stored = {str(judged_.stored.file), judged_.stored.day_to_day.value,
-                                 old.statistics, old.carried};
+                                 old.statistics};
         return true;
     }
-    /// Without a word.
+    /// Prints nothing.
     void measure_silently() {
         if (p_.searches()) capacity_search(p_, all_, repeats_, meter_).measure();
         else measure_repeats();
     }
-    /// Repeats the load until every SLO is decided, the repeats or the time are spent, or nothing
-    /// can be said. A repeat that the client has too great a part in is measured again.
+    /// Repeats the load until every SLO is decided, repeats or time are used up, or no verdict is
+    /// possible. A repeat with too large a client error is measured again.
     void measure() {
         meter_.say(announcement(p_, all_.target, all_.baseline));
         measure_silently();
     }
-#ifdef LLMBENCH_WITH_MPI
-    /// What another rank than the first does instead.
-    void follow() { follow_rank_0(p_, servers_, meter_); }
-#endif
-    /// All that there is to know, once.
+    /// Ranks other than the first do this instead.
+    std::string follow() { return load_sharing_of_program->follow(p_, servers_, meter_); }
+    /// Returns all measurements, once.
     measured_gate finished() {
-        const findings& found = repeats_.assessed();
+        const analysis& found = repeats_.analysed();
         if (judged_.on_fail && mode_.judges() && shows_a_miss(found.verdicts)) profile_failure();
-        if (mode_.write_baseline && !p_.searches())
-            all_.found.bias = bias_of_baseline(all_.seen, all_.judged_by);
+        if (mode_.write_baseline)
+            all_.found.bias = error_of_baseline(all_.seen, all_.judged_by);
+        meter_.end();
         return std::move(all_);
     }
 
 private:
-    /// The same load once more, with other words, and nothing of it is evidence.
+    /// The same load again, with other words; its measurements are not used.
     void profile_failure() {
         const double lasts_s = (*judged_.on_fail).duration.seconds();
         const int gate = session::of_this_program().running_gate();
@@ -136,16 +134,23 @@ private:
         profiler by(*judged_.on_fail, failed, gate);
         plan again = profiled(p_);
         again.shard = {};  // rank 0 sends all of it
+        const int number = repeats_.next_number();
+        try {
+            prepare_server(again, failed, number, p_.sent->limits.total.seconds());
+        } catch (const std::runtime_error& e) {
+            all_.seen.notes.push_back(std::string("the profile is of a server as it was left: ") +
+                                      reason_in(e));
+        }
         all_.profile = profile_under_load(by, lasts_s, mode_.deadline_ns, [&](long long until_ns) {
-            return run_repeat(again, failed, run_arm::candidate, repeats_.next_number(), gate,
-                              {until_ns, most_gaps_kept, nullptr, &meter_, {}, answers_shown::none})
+            return run_repeat(again, failed, run_arm::candidate, number, gate,
+                              {until_ns, max_gaps_kept, nullptr, &meter_, {}, answers_shown::none})
                 .records.size();
         });
         if (all_.profile.goes_on && !failed.is_process())
             unended_profiles::of_this_program().add(failed.facts().url, p_.name,
                                                     *judged_.on_fail);
     }
-    /// What earlier gates left running on a server is ended, or told.
+    /// Ends profiles that earlier gates left running on a server, or reports them.
     void end_profiles_on(const live_target& server) {
         const int gate = session::of_this_program().running_gate();
         for (const std::string& note : unended_profiles::of_this_program().ended_on(server, gate)) {
@@ -155,34 +160,34 @@ private:
     }
     void measure_repeats() {
         while (repeats_.count() < repeats_.most()) {
-            if (repeats_.is_out_of_time(repeats_.next_slot()) || !repeats_.measure())
+            if (repeats_.is_out_of_time() || !repeats_.measure())
                 return repeats_.announce_stop();
-            if (mode_.is_shard && !stop_asked.load()) continue;  // the others go on, too
+            if (mode_.is_shard && !stop_asked.load()) continue;  // the others continue, too
             const int count = repeats_.count();
             if (!mode_.judges() || !is_analysed_after(count)) {
                 if (fault_of_gate(all_.seen)) return;
                 if (mode_.write_baseline)
-                    repeats_.measure_again(bias_of_baseline(all_.seen, all_.judged_by));
+                    repeats_.measure_again(error_of_baseline(all_.seen, all_.judged_by));
                 continue;
             }
-            const findings& found = repeats_.assessed();
+            const analysis& found = repeats_.analysed();
             if (found.on.invalid) return;
             if (repeats_.measure_again(found.bias)) continue;
-            // Under too much load a shown miss is told as one, and red takes a third repeat.
+            // A miss shown under saturation is reported as such; a fail takes a third repeat.
             if (count < first_fail && found.on.saturated) continue;
-            if (!mode_.appends() && !found.bias &&  // all nights have as many
+            if (!mode_.keeps && !found.bias &&  // all baseline runs have the same number
                 all_decided(found.verdicts, judged_.repeats_are_asked)) return;
-            if (count == judged_.most_repeats && is_noisy(found))
-                repeats_.allow(judged_.most_if_noisy);
+            if (count == judged_.max_repeats && is_noisy(found))
+                repeats_.allow(judged_.max_if_noisy);
             meter_.decided(found.verdicts);
         }
     }
-    /// Beyond the usual repeats or pairs there is one look, at the last of the additional ones.
+    /// Beyond the usual repeats or pairs there is one analysis, after the last additional one.
     bool is_analysed_after(int repeats) const {
         return repeats >= judged_.first_repeats &&
-               (repeats <= judged_.most_repeats || repeats == repeats_.most());
+               (repeats <= judged_.max_repeats || repeats == repeats_.most());
     }
-    bool is_noisy(const findings& found) const {
+    bool is_noisy(const analysis& found) const {
         return std::any_of(found.verdicts.begin(), found.verdicts.end(), [&](const decision& v) {
             return is_waited_for(v, judged_.repeats_are_asked) &&
                    asks_for_more(all_.seen, all_.judged_by, v);

@@ -22,7 +22,7 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// The candidate's, and the baseline's where there is one: a server of its own, or the same.
+/// The server of the candidate, and that of the baseline: another one, or the same.
 class gate_servers {
 public:
     gate_servers(const plan& p, const scenario& s, const run_mode& mode)
@@ -32,12 +32,15 @@ public:
         else if (p.judged->has_baseline) {
             other_ = std::make_unique<live_target>(s.baseline.live(), run_arm::baseline,
                                                    mode.stand_in(run_arm::baseline));
+            other_->is_compared_with(candidate_);
             baseline_ = other_.get();
         }
     }
-    live_target& on(run_arm arm) { return arm == run_arm::baseline ? *baseline_ : candidate_; }
+    live_target& on(run_arm variant) {
+        return variant == run_arm::baseline ? *baseline_ : candidate_;
+    }
     live_target& candidate() { return candidate_; }
-    /// What both arms have room for, 0 where neither says.
+    /// The room that both variants have; 0: neither reports one.
     int room_of(const std::string& model) const {
         int least = candidate_.room_of(model);
         const auto take = [&](int room) {
@@ -49,7 +52,7 @@ public:
         return least;
     }
     bool has_baseline() const { return baseline_ != nullptr; }
-    /// Each that is a server of its own.
+    /// Calls `f` for each different server.
     template <class F>
     void each(F&& f) {
         f(candidate_);
@@ -64,10 +67,10 @@ public:
                                                other_->load(), other_->pages(), p_.sent->common))
             why = one_process_text("target", mine, "baseline", its) +
                   " and would be compared with itself: forward another port, or say .baseline = "
-                  "same_server()";
+                  "otherwise{.same = true}";
         if (!why.empty()) refuse({why});
     }
-    /// What is known of them by now.
+    /// Fills in all that is known of the servers so far.
     void report(target_facts& mine, target_facts& its) const {
         mine = candidate_.facts();
         if (!baseline_) return;
@@ -76,7 +79,7 @@ public:
             if (!other_) its.kind = target_kind::same;
             return;
         }
-        // Two arms of one server are told apart by what they ask.
+        // Two variants on one server differ by their requests.
         its.kind = target_kind::otherwise;
         const std::string& model = (*p_.sent->otherwise).common.model;
         if (!model.empty()) its.model = printable(model);
@@ -98,8 +101,8 @@ public:
 private:
     const plan& p_;
     live_target candidate_;
-    std::unique_ptr<live_target> other_{};  // of the baseline, where it is a server of its own
-    live_target* baseline_ = nullptr;       // none, that one, or the candidate's
+    std::unique_ptr<live_target> other_{};  // of the baseline, if it has its own server
+    live_target* baseline_ = nullptr;       // null, `other_`, or the candidate's
 };
 
 }  // namespace detail

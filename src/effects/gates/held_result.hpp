@@ -1,10 +1,10 @@
-// what the result of a gate holds
+// the data of a gate's result
 #pragma once
 
 #include "api/result.hpp"
 #include "api/text.hpp"
 #include "core/measured/repeat.hpp"
-#include "core/judging/evidence.hpp"
+#include "core/judging/measurements.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/bodies/result_data.hpp"
 #include "effects/system/settings.hpp"
@@ -20,8 +20,8 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// A list of all requests, which the first who asks for it makes.
-inline std::function<const types::list<record>&()> listed_once(const evidence& seen) {
+/// Returns a list of all requests, which is made when it is first asked for.
+inline std::function<const types::list<record>&()> listed_once(const measurements& seen) {
     struct listed {
         std::once_flag once{};
         types::list<record> all{};
@@ -36,7 +36,7 @@ inline std::function<const types::list<record>&()> listed_once(const evidence& s
     };
 }
 
-/// What a gate's result holds.
+/// Returns the result of a gate.
 inline result result_of(const gate_report& g, measured_gate&& m, std::size_t number,
                         const settings& asked) {
     auto held = std::make_shared<result_data>();
@@ -44,7 +44,7 @@ inline result result_of(const gate_report& g, measured_gate&& m, std::size_t num
     held->outcome = g.outcome;
     held->refusal = g.refusal;
     held->undecided_is = asked.inconclusive;
-    held->is_shard = !asked.shard.is_whole();
+    held->is_shard = asked.is_shard;
     held->is_rehearsal = !asked.rehearse.empty();
     held->what = g.what;
     held->seen = std::move(m.seen);

@@ -1,4 +1,4 @@
-// the test case of doctest's that gates stand in, and their names
+// the doctest case of a gate, and the names of gates
 #pragma once
 
 #include "core/base/text.hpp"
@@ -14,7 +14,7 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// A test case of doctest's, and why it failed where that is no gate's fault.
+/// A doctest case, and why it failed if not by a gate.
 struct host_failure {
     std::string test_case{}, file{};
     int line = 0;
@@ -24,13 +24,13 @@ struct host_failure {
 /// Any thread may call.
 class host_place {
 public:
-    /// doctest is in this test case now.
+    /// doctest enters this test case.
     void begin(const host_failure& at) {
         const std::lock_guard guard(mutex_);
         at_ = at;
         subcases_.clear();
     }
-    /// Deeper in it, and out again.
+    /// doctest enters a subcase, or leaves it.
     void enter(const std::string& subcase) {
         const std::lock_guard guard(mutex_);
         subcases_.push_back(subcase);
@@ -39,7 +39,7 @@ public:
         const std::lock_guard guard(mutex_);
         if (!subcases_.empty()) subcases_.pop_back();
     }
-    /// Where it was: it is in none now.
+    /// doctest leaves the test case; returns it.
     std::optional<host_failure> end() {
         const std::lock_guard guard(mutex_);
         return std::exchange(at_, std::nullopt);
@@ -48,14 +48,14 @@ public:
         const std::lock_guard guard(mutex_);
         return at_ ? at_->test_case : std::string();
     }
-    /// Of a gate that is given none: the test case and the subcases that it stands in.
+    /// The name of a gate without one: its test case and subcases.
     std::string usual_name() const {
         const std::lock_guard guard(mutex_);
         std::string name = at_ ? at_->test_case : std::string();
         for (const std::string& s : subcases_) name += " / " + s;
         return name;
     }
-    /// A name that no gate had yet: a second one is told from the first by its number.
+    /// Returns a unique name: a second gate of that name gets a number.
     std::string name_of_its_own(const std::string& name) {
         const std::lock_guard guard(mutex_);
         const int times = ++names_[name];
@@ -69,6 +69,6 @@ private:
     std::map<std::string, int> names_{};  // how many gates would have each
 };
 
-}  // namespace detail
+}  // the number of gates by name asked for
 }  // inline namespace v0
 }  // namespace llmbench

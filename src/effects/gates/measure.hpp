@@ -9,7 +9,7 @@
 #include "core/base/random.hpp"
 #include "core/base/text.hpp"
 #include "core/judging/calibration.hpp"
-#include "core/judging/evidence.hpp"
+#include "core/judging/measurements.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/judging/judge.hpp"
 #include "core/described/described.hpp"
@@ -20,37 +20,34 @@
 #include "core/traffic/load_conditions.hpp"
 #include "core/capacity/searched.hpp"
 #include "core/traffic/trace_hash.hpp"
+#include "core/planning/exceptions.hpp"
 #include "core/planning/planning.hpp"
-#include "core/figures/definitions.hpp"
 #include "core/figures/gate_figures.hpp"
 #include "core/figures/shown_answers.hpp"
 #include "core/stored/stored.hpp"
 #include "core/reports/console.hpp"
 #include "core/reports/gate_report.hpp"
-#include "core/reports/rehearsal.hpp"
 #include "core/bodies/result_data.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/console.hpp"
-#include "effects/system/ranks.hpp"
 #include "effects/system/settings.hpp"
+#include "effects/system/sharing.hpp"
 #include "effects/system/signals.hpp"
 #include "effects/system/workload_files.hpp"
 #include "effects/targets/inquiries.hpp"
 #include "effects/targets/live_target.hpp"
-#include "effects/gates/bisected.hpp"
 #include "effects/gates/doctest_host.hpp"
 #include "effects/gates/gate_run.hpp"
 #include "effects/gates/held_result.hpp"
-#include "effects/gates/night.hpp"
 #include "effects/gates/rehearsed.hpp"
 #include "effects/gates/session.hpp"
-#include "effects/gates/shared_plan.hpp"
 #include "effects/gates/turn.hpp"
 #include "effects/gates/virtual_gate.hpp"
 
 #include <algorithm>  // max
 #include <cstdint>  // uint64_t
-#include <memory>  // shared_ptr
+#include <functional>  // what all do or none
+#include <memory>  // shared_ptr, unique_ptr
 #include <optional>
 #include <stdexcept>  // invalid_argument, exception
 #include <string>
@@ -67,12 +64,11 @@ inline scenario_use use_of(std::string_view verb) {
            : verb == "find_capacity" ? scenario_use::find_capacity
                                      : scenario_use::measure;
 }
-/// With the name and the place of its gate.
+/// Returns the plan with the name and the place of its gate.
 inline plan named_as(const gate_identity& who, plan p) {
     static_cast<gate_identity&>(p) = who;
     return p;
 }
-/// The scenario's plan.
 inline plan plan_of(const scenario& s, const gate_report& who, std::uint64_t seed,
                     scenario_use use, const api_traits& api) {
     plan p = named_as(who.what, planned(s, seed, read_workload_files(s, seed), use, api));
@@ -81,7 +77,7 @@ inline plan plan_of(const scenario& s, const gate_report& who, std::uint64_t see
     return p;
 }
 
-/// What is left where nothing was to be judged.
+/// Marks verdicts that need no judgement as skipped.
 inline void mark_skipped(std::vector<slo_verdict>& verdicts, bool relative_only,
                          const std::string& why) {
     for (slo_verdict& v : verdicts) {
@@ -90,7 +86,7 @@ inline void mark_skipped(std::vector<slo_verdict>& verdicts, bool relative_only,
     }
 }
 
-/// Why what was measured is no baseline, "" where it is one.
+/// Returns why measurements cannot be a baseline, "" if they can.
 inline std::string fault_of(const measured_gate& m) {
     for (const std::string& why : {described(m.found.on.invalid),
                                    described(m.found.on.self_check.why),
@@ -98,12 +94,6 @@ inline std::string fault_of(const measured_gate& m) {
                                    m.seen.stopped,
                                    described(m.found.on.saturated)})
         if (!why.empty()) return why;
-    if (!m.judged_by.objectives_held.empty()) {
-        const found_capacity found = capacity_of(m.seen, m.judged_by);
-        const std::string why = fault_of_search(m.seen, m.judged_by, found);
-        if (!why.empty()) return why;
-        if (!(found.state.low > 0)) return "no load was shown to be carried";
-    }
     for (const decision& v : m.found.verdicts) {
         const bool is_judged = v.what.factor == 0 && !v.what.is_advisory;
         if (is_judged && v.outcome == verdict::invalid) return described(v.why, v);
@@ -114,7 +104,7 @@ inline std::string fault_of(const measured_gate& m) {
     return {};
 }
 
-/// A gate as reports tell it, with all of its figures.
+/// Returns the gate as reports show it, with all figures.
 inline gate_report report_of(const plan& p, const measured_gate& m, const settings& asked) {
     gate_report g;
     g.what = p;
@@ -129,14 +119,11 @@ inline gate_report report_of(const plan& p, const measured_gate& m, const settin
         g.calibration = calibration_of(m.seen, m.judged_by);
         mark_skipped(g.verdicts, false, "a calibration run judges nothing");
     }
-    if (!asked.shard.is_whole() && !m.found.on.invalid)  // of a part nothing can be said by itself
+    if (asked.is_shard && !m.found.on.invalid)  // a shard alone has no verdict
         for (slo_verdict& v : g.verdicts)
-            v = without_advice(v, verdict::skipped, shard_text(asked.shard));
+            v = without_advice(v, verdict::skipped, shard_text(p.shard));
     g.figures = p.searches() ? figures_of_search(p, m.seen, m.judged_by)
                              : figures_of(p, m.seen, p.judged->slos);
-    if (!p.sent->is_read && !p.searches())
-        g.figures.others =
-            shown_as_all(asked.show_as, m.seen.candidate, p.sent->common.stream);
     g.answers = shown_answers_of(p, m.seen.candidate, g.verdicts, asked.answers);
     g.undecided_fails = asked.inconclusive == inconclusive_means::fail;
     g.outcome = outcome_of(g.verdicts, asked.inconclusive);
@@ -147,7 +134,7 @@ inline gate_report report_of(const plan& p, const measured_gate& m, const settin
     return g;
 }
 
-/// Writes a gate's result where its stored baseline is to be, and says so in its verdicts.
+/// Writes a gate's result to its stored baseline, and says so in its verdicts.
 inline void write_as_baseline(gate_report& g, const measured_gate& m, const settings& asked) {
     const std::string file = str(g.what.judged->stored.file), fault = fault_of(m);
     if (!fault.empty()) {
@@ -160,19 +147,19 @@ inline void write_as_baseline(gate_report& g, const measured_gate& m, const sett
     session::of_this_program().write_baseline(g, file);
 }
 
-/// Every SLO of a gate that never ran, or was ended by what nobody expected.
+/// The report of a gate that never ran, or ended by an unexpected error; it has every SLO.
 inline gate_report unmeasured(gate_report g, const scenario& s, gate_outcome outcome,
                               const std::string& why) {
-    g.refusal = why;
+    // without a text it would count as measured
+    g.refusal = why.empty() ? "no reason was given" : why;
     g.outcome = outcome;
     for (const slo& x : s.slos)
-        g.verdicts.push_back(said_of(x, verdict_like(outcome), why));
+        g.verdicts.push_back(said_of(x, verdict_like(outcome), g.refusal));
     return g;
 }
 
-/// In the reports. A run() in a test case fails nothing by its own SLOs, and reports of a green
-/// build must not be red. The guard on errors, which is last, counts: what is asserted of a run
-/// stands on its requests.
+/// A run() in a test case fails nothing by its SLOs, and reports of a green build must not be red.
+/// The error guard (the last verdict) counts, because assertions on a run rest on its requests.
 inline gate_report only_noted(gate_report g, inconclusive_means policy) {
     for (std::size_t i = 0; i < g.what.judged->slos.size(); ++i)
         g.verdicts[i].what.is_advisory = true;
@@ -181,7 +168,7 @@ inline gate_report only_noted(gate_report g, inconclusive_means policy) {
     return g;
 }
 
-/// What is known of a gate before it has begun.
+/// The report of a gate before it begins.
 inline gate_report opened_gate(const scenario& s, const char* file, int line, const char* verb) {
     if (!session::of_this_program().is_ours())
         refuse({"a gate in a forked child: its parent has the reports and the exit code; start a "
@@ -197,17 +184,17 @@ inline gate_report opened_gate(const scenario& s, const char* file, int line, co
     return who;
 }
 
-/// What every execution has: a gate that stands for it until it is known how it ended, its turn
-/// among those of other threads, and what the environment asks of it.
+/// Parts of every execution: a gate that stands for it until its end is known, its turn among other
+/// threads' gates, and the environment's settings.
 class execution {
 public:
     bool may_be_skipped() const { return asked_.skip_without_server && !stop_asked.load(); }
 
-    /// Without evidence.
+    /// Returns a result without measurements.
     result ended_by(gate_outcome outcome, const std::string& why) {
         gate_report g = unmeasured(who_, scenario_, outcome, why);
-        if (model_) g.rehearsal.model = model_->words;
-        if (asked_.history.appends() && asserts_) g.night = history_entry{.why_not = why};
+        if (model_) g.rehearsal.model = model_->model();
+        if (asked_.keeps && asserts_) g.not_kept = why;
         const result r = result_of(g, {}, number_, asked_);
         close(std::move(g));
         return r;
@@ -224,62 +211,79 @@ protected:
         all_.give_turn(number_);
         signals_.emplace();
         began_ns_ = now_ns();
-        if (!is_no(environment("LLMBENCH_BISECT"))) all_.note_bisection();
-        check_stays(environment("LLMBENCH_REHEARSE"));
+        today_ = utc_day();
+        scenario_.slos = of_today(scenario_.slos);
+        if (const std::string rehearse = environment("LLMBENCH_REHEARSE"); !means_off(rehearse))
+            known_rehearsals().check_asked(rehearse);
         all_.records().open();
         asked_ = settings_of(environment);
         if (!asked_.rehearse.empty()) all_.note_rehearsal();
         for (const std::string& note : misspelt_variables(whole_environment()))
             if (all_.is_news(note)) say("note: " + note + "\n");
     }
+    /// Exceptions that ended block again; their notes are kept for reports.
+    slo_list of_today(const slo_list& slos) {
+        ends_.clear();
+        for (const slo& s : slos)
+            if (std::string end = end_text(s, today_); !end.empty()) ends_.push_back(end);
+        return on_day(slos, today_);
+    }
+    void tell_ends(gate_report& g) const {
+        g.under.notes.insert(g.under.notes.end(), ends_.begin(), ends_.end());
+    }
     void close(gate_report&& g) {
+        tell_ends(g);
         g.took_s = static_cast<double>(now_ns() - began_ns_) * 1e-9;
         say(console_text(g, surroundings_of_program().style()));
-        if (g.night && !(*g.night).why_not.empty()) say(no_night_text((*g.night).why_not));
-        if (all_.records().are_open()) say(reports_text(report_directory()));
+        if (!g.not_kept.empty()) say(no_night_text(g.not_kept));
+        if (surroundings_of_program().verbose && all_.records().are_open())
+            say(reports_text(report_directory()));
         all_.close_gate(number_, std::move(g), asserts_, in_test_case_);
     }
 
     bool rehearses() const { return !asked_.rehearse.empty(); }
-    /// From now on, where all that is asked is made up: the same seed gives the same to the byte.
-    void enter_virtual_time() {
-        virtual_.enter();
+    /// Enters the environment, unless it is null. The same seed then gives the same bytes.
+    void enter(std::unique_ptr<execution_environment> made_up) {
+        if (!made_up) return;
+        virtual_.enter(std::move(made_up));
         began_ns_ = now_ns();
     }
-    /// When the time budget began. In virtual time it is spent by the virtual time of all gates of
-    /// the program, as if that were waited for, and by nothing else.
+    /// The start of the time budget. In virtual time the budget is used up only by the virtual time
+    /// of all gates of the program.
     long long budget_began_ns() const {
-        return current_world ? began_ns_ - all_.virtual_time_spent() : program_began_ns;
+        return current_environment ? began_ns_ - all_.virtual_time_spent() : program_began_ns;
     }
 
-    /// What takes no time has none.
+    /// A gate in virtual time shows no progress.
     progress_mode shown_progress() const {
-        return current_world ? progress_mode::off
+        return current_environment ? progress_mode::off
                              : surroundings_of_program().shown(asked_.progress);
     }
 
     session& all_ = session::of_this_program();
-    const scenario& scenario_;
+    scenario scenario_;
     const bool asserts_;
     const bool in_test_case_ = inside_test_case();
     const gate_report who_;
     const std::size_t number_;
     settings asked_{};
-    std::optional<rehearsal_model> model_{};  // that stands in for its server, in a rehearsal
+    std::shared_ptr<const rehearsal> model_{};  // replaces its server, in a rehearsal
     long long began_ns_ = now_ns();
+    long long today_ = 0;  // days since 1970-01-01 UTC
+    std::vector<std::string> ends_{};  // notes on exceptions, one sentence each
 
 private:
-    std::optional<gate_turn> turn_{};           // both until the reports are written
+    std::optional<gate_turn> turn_{};           // both last until the reports are written
     std::optional<interrupt_guard> signals_{};
     virtual_time virtual_{};
 };
 
-/// What others have measured, with what it is held against.
+/// Measurements of other programs, with their judging parameters.
 struct read_gate {
     plan what{};
     measured_gate seen{};
 };
-/// One that reads what others have measured, by `read`, and judges it as a gate.
+/// Judges measurements that `read` returns as a gate.
 template <class Read>
 class reading_execution : public execution {
 public:
@@ -288,11 +292,12 @@ public:
         : execution(as, file, line, verb, true), read_(read) {}
     result measured() {
         begin();
-        asked_.calibrate = 0;  // what runs measured is settled; the load is that of the files
-        asked_.shard = {};
+        asked_.calibrate = 0;  // the runs are over; the load is that of the files
+        asked_.is_shard = false;
         asked_.rehearse.clear();
         read_gate g = read_(who_.what);
-        g.seen.found = assess(g.seen.seen, g.seen.judged_by);
+        for (slo& s : g.seen.judged_by.slos) s = on_day(s, today_);
+        g.seen.found = analyse(g.seen.seen, g.seen.judged_by);
         gate_report report = report_of(g.what, g.seen, asked_);
         const result r = result_of(report, std::move(g.seen), number_, asked_);
         close(std::move(report));
@@ -309,161 +314,101 @@ public:
     gate_execution(const scenario& s, const char* file, int line, const char* verb)
         : execution(s, file, line, verb, use_of(verb) == scenario_use::gate),
           use_(use_of(verb)) {}
-    /// Throws where nothing could be measured; ended_by() then says what is left.
+    /// Throws if nothing could be measured; ended_by() then makes the result.
     result measured() {
         begin();
         if (searches() && asked_.calibrate > 0)
             return ended_by(gate_outcome::skipped, "a calibration run searches no capacity");
-#ifdef LLMBENCH_WITH_MPI
-        if (!rank_group::of_this_program().is_alone()) return measured_by_ranks();
-#endif
-        if (rehearses()) {
-            model_ = model_for(asked_, who_.what.name);
-            check_rehearsal(scenario_);
+        load_sharing* const others = load_sharing_of_program;
+        if (others) others->check(scenario_, asked_);
+        if (rehearses()) model_ = known_rehearsals().of_gate(asked_, who_.what.name, scenario_);
+        enter(model_ ? new_environment_for(*model_) : new_environment_for(scenario_));
+        const auto all_or_none = [&](const std::function<void()>& act) {
+            if (others) others->all_or_none(act);
+            else act();
+        };
+        gate_to_run what;
+        std::optional<gate_run> run;
+        bool is_up = false;
+        all_or_none([&] { what = prepared(); });
+        if (others) others->take_part(what.asked, scenario_, asked_, number_);
+        const bool is_first = rank_of_program() == 0;
+        if (!is_first) what.mode.deadline_ns = 0;  // the first variant decides on the deadline
+        all_or_none([&] {
+            if (stop_asked.load())
+                throw no_server("the run was interrupted before this gate began");
+            run.emplace(what.asked, scenario_, what.mode,
+                        is_first ? shown_progress() : progress_mode::off);
+            is_up = run->bring_up();
+        });
+        if (!is_first) return ended_by(gate_outcome::skipped, run->follow());
+        const auto end = [&] {
+            if (others) others->end_gate();
+        };
+        try {
+            if (is_up) run->measure();
+        } catch (...) {
+            end();
+            throw;
         }
-        if (model_ || is_made_up(scenario_)) enter_virtual_time();
-        gate_to_run what = prepared();
-        if (stop_asked.load()) throw no_server("the run was interrupted before this gate began");
-        gate_run run(what.asked, scenario_, what.mode, shown_progress());
-        if (run.bring_up()) run.measure();
-        return reported(what, run.finished());
+        end();
+        return reported(what, run->finished());
     }
 
 private:
-    /// A plan that was found sound, and what becomes of its evidence.
+    /// A valid plan, and how its measurements are used.
     struct gate_to_run {
         plan asked{};
         run_mode mode{};
     };
     bool searches() const { return scenario_.arrivals.data().is_searched; }
     gate_to_run prepared() {
-        stored_gate good = bisects() ? good_of(asked_.bisect, who_.what.name) : stored_gate();
-        const scenario s = appends()   ? as_a_night(scenario_)
-                           : bisects() ? as_step(scenario_, asked_.bisect, good)
-                                       : as_good(scenario_, asked_.bisect);
+        const scenario s = keeps() ? known_past->as_kept(scenario_) : scenario_;
         const bool writes = asked_.write_baseline && s.baseline.is_stored();
-        // What is written as a baseline is all of a capacity, not whether one load is carried.
-        const scenario_use use = searches() && writes ? scenario_use::find_capacity : use_;
-        plan p = plan_of(s, who_, asked_.seed, use, api_of(scenario_.target));
+        plan p = plan_of(s, who_, asked_.seed, use_, api_of(scenario_.target));
         run_mode mode = mode_of(p, asked_, budget_began_ns());
-        mode.history = asked_.history;
-        if (asked_.history.appends() && !appends()) mode.history.use = history_use::read;
-        if (bisects()) p = planned_step(std::move(p), good, mode);
+        mode.keeps = keeps();
         mode.model = model_;
         if (model_) p = with_judging(std::move(p), [](planned_judging& j) { j.on_fail = {}; });
-        if (mode.is_shard) p = as_shard(std::move(p), scenario_, asked_, number_);
-        if (p.judged->has_stored_baseline && !writes) {
-            mode.stored = model_      ? made_up_baseline()
-                          : bisects() ? std::move(good)
-                                      : stored_gate_of(p);
-            // With the load that the earlier run was shown to carry, times what is asked of it.
-            if (searches())
-                p = with_judging(std::move(p), [&](planned_judging& j) {
-                    j.search.asked = asked_loads(j.slos, mode.stored.carried);
-                });
-        }
+        if (p.judged->has_stored_baseline && !writes)
+            mode.stored = model_ ? model_->stored_baseline(scenario_, who_, asked_, use_)
+                                 : stored_gate_of(p);
         if (mode.judges() || mode.is_shard || searches()) return {std::move(p), mode};
         return {with_judging(std::move(p), [&](planned_judging& j) {
-            if (mode.calibrate > 0) j.most_repeats = std::max(mode.calibrate, j.first_repeats);
-            j.first_repeats = j.most_repeats;
-            j.most_if_noisy = 0;
+            if (mode.calibrate > 0) j.max_repeats = std::max(mode.calibrate, j.first_repeats);
+            j.first_repeats = j.max_repeats;
+            j.max_if_noisy = 0;
         }), mode};
     }
-    bool bisects() const { return asked_.bisect.judges() && use_ == scenario_use::gate; }
-    bool appends() const {
-        return asked_.history.appends() && use_ == scenario_use::gate && !searches();
+    bool keeps() const {
+        return asked_.keeps && use_ == scenario_use::gate && !searches();
     }
-    /// What another model of that kind would have left in the file of a stored baseline.
-    stored_gate made_up_baseline() {
-        virtual_world apart;
-        const inside_world inside(&apart);
-        plan p = plan_of(scenario_, who_, asked_.seed,
-                         searches() ? scenario_use::find_capacity : use_, api_of(scenario_.target));
-        p = with_judging(std::move(p), [&](planned_judging& j) {
-            j.has_stored_baseline = false;
-            j.on_fail = {};
-            if (!searches()) j.first_repeats = j.most_repeats;
-        });
-        run_mode mode = mode_of(p, asked_, now_ns());
-        mode.model = model_;
-        mode.model->like.seed = 2000;
-        mode.deadline_ns = 0;
-        mode.calibrate = searches() ? 0 : p.judged->first_repeats;
-        gate_run run(p, scenario_, mode, progress_mode::off);
-        if (run.bring_up()) run.measure_silently();
-        const measured_gate m = run.finished();
-        const gate_figures f = searches() ? figures_of_search(p, m.seen, m.judged_by)
-                                        : figures_of(p, m.seen, p.judged->slos);
-        stored_gate reported;
-        reported.carried = f.search.empty() ? 0 : std::max(0.0, f.search.state.low);
-        for (const repeat_figures& d : f.candidate.repeats)
-            for (std::size_t i = 0; i < f.kept.size(); ++i)
-                reported.statistics[str(f.kept[i].name)].push_back(d.statistics[i]);
-        return reported;
-    }
-    /// Reports and result of what was measured.
+    /// Returns the result of the measurements, after the reports are written.
     result reported(const gate_to_run& what, measured_gate m) {
         gate_report g = report_of(what.asked, m, asked_);
         if (what.mode.write_baseline) write_as_baseline(g, m, asked_);
-        if (asked_.history.appends())
-            g.night = use_ == scenario_use::gate ? night_of(what.asked, m, g, asked_.history)
-                      : no_night_of(searches() ? "find_capacity()" : "run()");
-        if (model_) mark_rehearsed(g, m.seen, model_->words, model_->noise);
+        if (asked_.keeps)
+            g.not_kept = use_ == scenario_use::gate
+                             ? known_past->keep(g, m.past.get(), m.seen.stopped)
+                         : no_night_of(searches() ? "find_capacity()" : "run()");
+        if (model_) model_->mark(g, m.seen);
         const result r = result_of(g, std::move(m), number_, asked_);
         const bool only_notes = !asserts_ && in_test_case_;
         close(only_notes ? only_noted(std::move(g), asked_.inconclusive) : std::move(g));
         return r;
     }
-#ifdef LLMBENCH_WITH_MPI
-    /// Each rank prepares the gate and its servers, or none goes on; then rank 0 decides.
-    result measured_by_ranks() {
-        rank_group& ranks = rank_group::of_this_program();
-        if (rehearses())
-            refuse({"LLMBENCH_REHEARSE is set, and the load is shared by ranks of MPI: start one "
-                    "program, the model answers no others"});
-        const double patience_s = 10 * ranks.wait_s();
-        gate_to_run what = ranks.all_or_none([&] { return prepared(); }, patience_s);
-        what.asked = as_rank(std::move(what.asked), scenario_, asked_);
-        if (!ranks.is_first()) what.mode.deadline_ns = 0;  // rank 0 says when time is up
-        std::optional<gate_run> run;
-        const bool is_up = ranks.all_or_none(
-            [&] {
-                if (stop_asked.load())
-                    throw no_server("the run was interrupted before this gate began");
-                run.emplace(what.asked, scenario_, what.mode,
-                            ranks.is_first() ? surroundings_of_program().shown(asked_.progress)
-                                             : progress_mode::off);
-                return run->bring_up();
-            },
-            patience_s);
-        if (!ranks.is_first()) {
-            run->follow();
-            return ended_by(gate_outcome::skipped,
-                            printed("rank %d of %d sends its part of the load: rank 0 judges and "
-                                    "reports", ranks.index(), ranks.count()));
-        }
-        try {
-            if (is_up) run->measure();
-        } catch (...) {
-            ask_other_ranks({.is_over = true});
-            throw;
-        }
-        ask_other_ranks({.is_over = true});
-        return reported(what, run->finished());
-    }
-#endif
     const scenario_use use_;
 };
 
-/// What an execution measures, or what is left where it throws.
+/// Returns the result of an execution, or of its end if it throws.
 template <class Execution>
 auto executed(Execution&& gate, const char* file, int line, const char* verb) {
-    // Inside a test case nothing is thrown: the assertion fails there, with the same words.
+    // A test case gets a failed assertion with the same text, not an exception.
     const auto refused = [&](gate_outcome outcome, const std::exception& e) {
-        const auto r = gate.ended_by(outcome, e.what());
+        const auto r = gate.ended_by(outcome, reason_in(e));
         if (outcome == gate_outcome::skipped) return r;
         if (!inside_test_case()) throw;
-        refuse_in_test(file, line, verb, e.what());
+        refuse_in_test(file, line, verb, reason_in(e));
         return r;
     };
     try {
@@ -473,13 +418,13 @@ auto executed(Execution&& gate, const char* file, int line, const char* verb) {
     } catch (const no_server& e) {
         return refused(gate.may_be_skipped() ? gate_outcome::skipped : gate_outcome::invalid, e);
     } catch (const std::exception& e) {
-        return refused(gate_outcome::invalid, e);  // of this machine, or a mistake of ours
+        return refused(gate_outcome::invalid, e);  // a fault of this machine, or a bug of ours
     } catch (...) {
         gate.ended_by(gate_outcome::invalid, "it was ended by an exception");
-        throw;  // a thread that is cancelled comes by here, too
+        throw;  // a cancelled thread passes here, too
     }
 }
-/// `read` makes a read_gate for the plan that it is given the name and the place of.
+/// `read` makes a read_gate for the plan of the given gate.
 template <class Read>
 result read_result(const types::text& name, const slo_list& slos, const char* file, int line,
                    const char* verb, const Read& read) {

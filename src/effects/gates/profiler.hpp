@@ -30,10 +30,10 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Asks a server for the start and the end of a profile: by HTTP, or by the scenario's commands.
+/// Starts and ends a profile on a server: by HTTP, or by the scenario's commands.
 class profiler {
 public:
-    static constexpr double answer_s = 10, command_s = 30, writing_s = 60;  // at most
+    static constexpr double answer_s = 10, command_s = 30, writing_s = 60;  // limits
 
     profiler(const profile& what, const live_target& target, int gate)
         : what_(what), target_(target), gate_(gate) {}
@@ -49,7 +49,7 @@ public:
             return carried_out(str(what_.stop), "stop", std::min(within_s, writing_s));
         return posted("/stop_profile", std::min(within_s, writing_s));
     }
-    /// Where the profile is, as far as anybody here knows.
+    /// Returns where the profile is, as far as is known.
     std::string files() const {
         for (const char* variable : profile_variables)
             if (const std::string directory = target_.environment_value(variable);
@@ -64,7 +64,7 @@ public:
 
 private:
     std::string own_text(std::string_view s) const {
-        return words_of_others(s, target_.load());
+        return masked_words_of(s, target_.load());
     }
     profile_step posted(const char* path, double within_s) const {
         const load_target& to = target_.load();
@@ -86,8 +86,8 @@ private:
     profile_step carried_out(const std::string& command, const char* part, double within_s) {
         profile_step s;
         s.asked = "\"" + own_text(command) + "\"";
-        carried_command c = detail::carried_out(command, target_.load(), target_.facts().url,
-                                        log_of(part), now_ns() + ns_of(within_s));
+        carried_command c = detail::carried_out(command, target_.load(), log_of(part),
+                                                now_ns() + ns_of(within_s));
         if (!c.process) {
             s.came = "was not run: " + c.error;
             return s;
@@ -106,11 +106,11 @@ private:
     const profile& what_;
     const live_target& target_;
     const int gate_;
-    // What a command leaves running is there until the profile is complete.
+    // A process that a command leaves running lives until the profile is complete.
     std::vector<std::unique_ptr<server_process>> running_{};
 };
 
-/// Why a server has not begun a profile.
+/// Returns why a server has not begun a profile.
 inline std::string why_not_begun(const profile_step& start, bool by_http) {
     const bool has_none = by_http && start.came == "answered HTTP 404";
     return step_text(start) +
@@ -120,8 +120,8 @@ inline std::string why_not_begun(const profile_step& start, bool by_http) {
                      : "");
 }
 
-/// A profile of `lasts_s` of load, which `load` runs until then and tells its requests. A profile
-/// that was begun is ended whatever happens. Without the time for it none is begun.
+/// Takes a profile of `lasts_s` of load, which `load` runs. A profile that was begun is always
+/// ended. Without enough time none is begun.
 inline taken_profile profile_under_load(profiler& by, double lasts_s, long long deadline_ns,
                                         const std::function<std::size_t(long long)>& load) {
     constexpr double least_for_stop_s = 5;
@@ -138,7 +138,7 @@ inline taken_profile profile_under_load(profiler& by, double lasts_s, long long 
         try {
             t.requests = load(began + ns_of(lasts_s));
         } catch (const std::exception& e) {
-            t.none = e.what();
+            t.none = reason_in(e);
         }
         t.load_s = static_cast<double>(now_ns() - began) * 1e-9;
         if (t.none.empty() && t.requests == 0)
@@ -147,7 +147,7 @@ inline taken_profile profile_under_load(profiler& by, double lasts_s, long long 
     } else {
         t.none = why_not_begun(t.start, !by.has_commands());
     }
-    // Where no answer came it may have begun all the same.
+    // Without an answer it may have begun all the same.
     if (t.start.done) t.stop = by.stop(std::max(left_s(), least_for_stop_s));
     else if (!t.start.heard && !by.has_commands()) t.stop = by.stop(least_for_stop_s);
     if (t.start.done && !t.stop.done && t.none.empty()) t.none = step_text(t.stop);

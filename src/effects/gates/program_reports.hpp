@@ -1,30 +1,33 @@
 // the reports of all gates of a program, and its files
 #pragma once
 
+#include "api/verbs.hpp"
 #include "core/judging/outcome.hpp"
+#include "core/planning/past_extension.hpp"
 #include "core/reports/answers.hpp"
 #include "core/reports/ci_files.hpp"
-#include "core/reports/comparison_report.hpp"
 #include "core/reports/console.hpp"
-#include "core/reports/curve_report.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/reports/result_json.hpp"
+#include "core/reports/text.hpp"
+#include "core/reports/program_section.hpp"
 #include "core/reports/page/page.hpp"
+#include "core/stored/stored.hpp"
 #include "effects/system/files.hpp"
 #include "effects/system/machine.hpp"
 #include "effects/system/settings.hpp"
-#include "effects/history/append.hpp"
+#include "effects/system/sharing.hpp"
 #include "effects/gates/host_place.hpp"
 #include "effects/gates/record_files.hpp"
 
-#include <algorithm>  // any_of, max, none_of
+#include <algorithm>  // any_of, find, max, none_of
 #include <cstddef>  // ptrdiff_t
 #include <filesystem>  // error_code
 #include <fstream>  // ofstream, ios
 #include <iostream>  // cout
 #include <map>
 #include <memory>  // unique_ptr
-#include <stdexcept>  // exception
+#include <stdexcept>  // exception, runtime_error
 #include <string>
 #include <utility>  // exchange, move
 #include <vector>
@@ -33,17 +36,27 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// A reason to end with something else than 0.
+/// Whether an outcome needs an exit code other than 0.
 inline bool is_red(gate_outcome o) {
     return o != gate_outcome::passed && o != gate_outcome::skipped;
 }
 
-/// One thread at a time may call: the session sees to it.
+/// Functions of users that get the files' content.
+using user_report = void (*)(const report_view&);
+inline std::vector<user_report>& user_reports() {
+    static std::vector<user_report> all;
+    return all;
+}
+
+/// Whether this thread is in a user's report, where the session must not be used.
+inline constinit thread_local bool is_telling_users = false;
+
+/// Not thread-safe: the session locks.
 class program_reports {
 public:
     explicit program_reports(record_files& records) : records_(records) {}
 
-    /// A gate that has begun; its number.
+    /// Adds a gate that has begun; returns its number.
     std::size_t open(gate_report&& as_far_as_known) {
         gates_.push_back(std::move(as_far_as_known));
         gates_.back().refusal = "it had not ended when this was written";
@@ -54,29 +67,24 @@ public:
     void close(std::size_t number, gate_report&& g) {
         gates_[number] = std::move(g);
         changed_ = true;
-        // Each file holds all gates: to write them again after each one of many takes hours.
+        // Each file holds all gates: writing them after every gate takes hours if there are many.
         if (gates_.size() < next_writing_) return;
         next_writing_ = std::max(gates_.size() + 1, gates_.size() * 5 / 4);
         write(false);
     }
     const std::vector<gate_report>& gates() const { return gates_; }
-    /// To be changed: the files are written again.
+    /// Returns the gate to be changed: the files are written again.
     gate_report& gate(std::size_t number) {
         changed_ = true;
         return gates_[number];
     }
-    /// Several settings beside each other, whose gates are reported as well.
-    void add(const comparison_report& c) {
-        comparisons_.push_back(c);
+    /// Adds a section of a verb over several gates. It must outlive this.
+    void add(program_section& more) {
+        if (std::find(beside_.begin(), beside_.end(), &more) == beside_.end())
+            beside_.push_back(&more);
         changed_ = true;
     }
-    /// One load after the other, the same; how the console tells it.
-    std::string add(const curve_report& c) {
-        curves_.push_back(c);
-        changed_ = true;
-        return curve_text(c, gates_);
-    }
-    /// What failed beside the gates.
+    /// Notes failures outside gates.
     void note_other(const host_failure& at, const std::string& why, gate_outcome outcome) {
         gate_report g;
         g.what.name = g.what.test_case = at.test_case;
@@ -87,7 +95,7 @@ public:
         others_.push_back(std::move(g));
         changed_ = true;
     }
-    /// Gates that have not ended never will; whether there were any.
+    /// Marks gates that have not ended as cut off; returns whether there were any.
     bool cut_off(const std::string& why) {
         bool any = false;
         for (gate_report& g : gates_)
@@ -100,12 +108,12 @@ public:
     }
     void note_rehearsal() { is_rehearsal_ = true; }
 
-    /// From this gate on, none is a reason to end with something else than 0.
+    /// Whether every gate from this one on allows exit code 0.
     bool are_green_from(std::size_t first_gate) const {
         return std::none_of(gates_.begin() + static_cast<std::ptrdiff_t>(first_gate), gates_.end(),
                             [](const gate_report& g) { return is_red(g.outcome); });
     }
-    /// Over all gates and their files: a green run whose files are not whole is not green.
+    /// The worst outcome of all gates and files: a green run with incomplete files is not green.
     gate_outcome worst() const {
         const auto reported = [&](gate_outcome o) {
             const bool is_verdict = o == gate_outcome::passed || o == gate_outcome::failed;
@@ -118,7 +126,7 @@ public:
     }
     bool are_whole() const { return whole_ && records_.are_whole(); }
 
-    /// The files of the program, with all gates so far.
+    /// Writes the program's files with all gates so far.
     void write(bool is_over) {
         if (gates_.empty() || !records_.are_open()) return;
         if (!changed_ && is_over == written_as_over_) return;
@@ -127,75 +135,95 @@ public:
         const gate_outcome so_far = is_over ? worst() : worse_of(worst(), gate_outcome::invalid);
         const std::string directory = report_directory();
         const std::filesystem::path dir = directory;
-        // Together or not at all: what was written before says of itself that it is no pass.
+        // All or none: older files say that the program has not ended.
         try {
             drafted_files files;
             files.add(dir / "result.json",
                       result_json(gates_, environment_, records_.index(), exit_code_of(so_far),
-                                  comparisons_, curves_));
+                                  beside_));
             files.add(dir / "metrics.txt", open_metrics(gates_));
             if (const std::string lines = answers_jsonl(gates_); !lines.empty())
                 files.add(dir / "answers.jsonl", lines);
             const auto is_calibrated = [](const gate_report& g) { return !g.calibration.empty(); };
             if (std::any_of(gates_.begin(), gates_.end(), is_calibrated))
                 files.add(dir / "calibration.json", calibration_json(gates_));
-            if (!curves_.empty()) files.add(dir / "curves.csv", curves_csv(curves_, gates_));
+            for (const program_section* b : beside_)
+                for (const auto& [name, content] : b->files(gates_)) files.add(dir / name, content);
             with_all_reported(is_over, [&] {
                 files.add(dir / "junit.xml", junit_xml(gates_));
-                files.add(dir / "summary.md", summary_md(gates_, comparisons_, curves_));
-                files.add(dir / "report.html",
-                          report_html(gates_, environment_, comparisons_, curves_));
+                files.add(dir / "summary.md", summary_md(gates_, beside_));
+                files.add(dir / "report.html", report_html(gates_, environment_, beside_));
             });
             files.publish();
         } catch (const std::exception& e) {
             whole_ = false;
-            report_not_whole(directory, std::string("the reports: ") + e.what());
+            report_not_whole(directory, std::string("the reports: ") + reason_in(e));
         }
     }
-    /// One gate's result as a file of its own, to be a baseline.
+    /// Calls users' reports after the last writing. The files report those that fail.
+    void tell_users() {
+        const std::string file = report_directory() + "/result.json";
+        if (user_reports().empty() || gates_.empty() || !whole_ || gates_.size() == told_) return;
+        told_ = gates_.size();
+        const auto contain = [&](const auto& call) {
+            try {
+                call();
+            } catch (const std::exception& e) {
+                whole_ = false;
+                changed_ = true;
+                std::cerr << "llmbench: " << e.what() << ": no result of this program is a pass"
+                          << std::endl;
+            }
+        };
+        contain([&] {
+            const std::string json = file_content(file, "on_report");
+            const report_view view{read_past_result(json, file), json, report_directory(),
+                                   exit_code_of(worst())};
+            for (const user_report tell : user_reports()) {
+                is_telling_users = true;
+                contain([&] {
+                    if (!tell) throw std::runtime_error("on_report was given a null function");
+                    call_of_user({"a function that on_report was given"}, [&] { tell(view); });
+                });
+                is_telling_users = false;
+            }
+        });
+        write(true);
+    }
+    /// Writes one gate's result as a baseline file.
     void write_baseline(const gate_report& g, const std::string& file) {
         const std::filesystem::path path = file;
         if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path());
         write_file(path, result_json({g}, environment_, {}, exit_code_of(g.outcome)));
         baselines_[std::filesystem::weakly_canonical(path).string()] = g.what.name;
     }
-    /// The gate of this program that has written its baseline there, "" where none has.
+    /// The gate of this program that wrote its baseline to this file, "" if none.
     std::string baseline_in(const std::string& file) const {
         std::error_code ignored;
         const auto at =
             baselines_.find(std::filesystem::weakly_canonical(file, ignored).string());
         return at == baselines_.end() ? std::string() : at->second;
     }
-    /// What gates measured since the last time, a file for each folder. After the reports: what is
-    /// added to was told.
+    /// Adds new measurements to the history, after the reports, which show it without them.
     void add_to_history() {
-        std::map<std::string, std::vector<history_entry>> nights;
-        for (; seen_for_history_ < gates_.size(); ++seen_for_history_) {
-            const gate_report& g = gates_[seen_for_history_];
-            if (g.outcome == gate_outcome::unfinished) break;
-            if (g.night && (*g.night).why_not.empty())
-                nights[(*g.night).folder].push_back(*g.night);
-        }
-        for (const auto& [folder, gates] : nights) try {
-                const std::string file = append_history(folder, gates, environment_.started_at,
-                                                        environment_.commit);
-                std::cout << history_text(file, gates.size()) << std::flush;
-            } catch (const std::exception& e) {
-                whole_ = false;
-                changed_ = true;
-                report_not_whole(folder, std::string("the history: ") + e.what());
-                write(true);
-            }
+        if (known_past)
+            known_past->write_kept(environment_.started_at, environment_.commit,
+                                   [this](const std::string& where, const std::exception& e) {
+                                       whole_ = false;
+                                       changed_ = true;
+                                       report_not_whole(where, std::string("the history: ") +
+                                                                   reason_in(e));
+                                       write(true);
+                                   });
     }
-    /// What the console and GitHub Actions are to show when the program has ended.
+    /// Returns the text for the console and GitHub Actions at the program's end.
     void say_at_the_end() {
         if (!gates_.empty()) with_all_reported(true, [this] { say_all(); });
     }
 
 private:
-    /// Calls `tell` while `gates_` is all that reports tell of. Until the program has ended that is
-    /// one thing more: should it be killed, its files are not green. Nor are they if some are not
-    /// whole.
+    /// Calls `tell` with a complete `gates_`. Until the program has ended it has one more entry, so
+    /// that the files of a killed program are not green; incomplete files add one, too.
     template <class Tell>
     void with_all_reported(bool is_over, const Tell& tell) {
         const std::size_t own = gates_.size();
@@ -228,23 +256,24 @@ private:
         std::cout << closing_text(gates_, around.style()) << std::flush;
         if (around.on_github)
             std::cout << github_annotations(gates_, around.github_workspace) << std::flush;
+        if (rank_of_program() == 0 && records_.are_open())
+            std::cout << last_line(gates_, report_directory(), environment_) << std::flush;
         if (around.step_summary.empty()) return;
         std::error_code none;
         const auto taken = std::filesystem::file_size(around.step_summary, none);
-        // Above 1 MiB GitHub shows nothing of a step's summary, of others' neither.
+        // Above 1 MiB GitHub shows no summary of the step at all.
         if (none || taken + summary_limit <= 1048576)
             std::ofstream(around.step_summary, std::ios::app)
-                << summary_md(gates_, comparisons_, curves_);
+                << summary_md(gates_, beside_);
     }
     record_files& records_;
     std::vector<gate_report> gates_{};
-    std::vector<comparison_report> comparisons_{};
-    std::vector<curve_report> curves_{};
+    all_sections beside_{};
     std::vector<gate_report> others_{};
-    std::map<std::string, std::string> baselines_{};  // files, and the gates that wrote them
+    std::map<std::string, std::string> baselines_{};  // by file: the gate that wrote it
     environment_facts environment_ = environment_now();
-    std::size_t next_writing_ = 1;  // with so many gates
-    std::size_t seen_for_history_ = 0;
+    std::size_t told_ = 0;  // number of gates, for users' reports
+    std::size_t next_writing_ = 1;  // number of gates at the next writing
     bool changed_ = false, written_as_over_ = false, whole_ = true, is_rehearsal_ = false;
 };
 

@@ -27,8 +27,8 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Tells how a gate is getting on, from a thread of its own that only reads counters: one line that
-/// is written over on a terminal, lines ever further apart in a log.
+/// Shows a gate's progress from its own thread, which only reads counters: one rewritten line on a
+/// terminal, ever rarer lines in a log.
 class progress_meter {
 public:
     progress_meter(const plan& p, progress_mode mode, const console_style& style)
@@ -41,16 +41,18 @@ public:
                            const std::lock_guard lock(mutex_);
                            report();
                        },
-                       [](const char*) {});  // no gate needs it
+                       [](const char*) {});  // failure is harmless
     }
-    ~progress_meter() {
-        telling_.stop();
-        clear();
-    }
+    ~progress_meter() { end(); }
     progress_meter(const progress_meter&) = delete;
     progress_meter& operator=(const progress_meter&) = delete;
 
-    /// Any other words on the console, while this one holds it.
+    /// Stops progress, and clears its line.
+    void end() {
+        telling_.stop();
+        clear();
+    }
+    /// Prints other text to the console.
     void say(const std::string& words) {
         const std::lock_guard lock(mutex_);
         clear();
@@ -67,11 +69,11 @@ public:
         for (std::size_t i = 0; i < verdicts.size(); ++i) {
             if (!is_waited_for(verdicts[i], plan_.judged->repeats_are_asked)) continue;
             facts_.waits_for.push_back(str(verdicts[i].what.text()));
-            // The guard on errors is none of them.
+            // The error guard does not count.
             if (i < plan_.judged->slos.size()) --facts_.decided;
         }
     }
-    /// A load whose counters are told from now on; null: none. It outlives that.
+    /// Shows the counters of a load from now on; null: none. The load must outlive that.
     void watch(const load_state* load) {
         const std::lock_guard lock(mutex_);
         if (load) load_began_ns_ = now_ns();
@@ -91,7 +93,7 @@ private:
             std::cout << progress_line(facts_, 0, style_.unicode) + "\n" << std::flush;
             return;
         }
-        // One column is left free: a full line would wrap on some terminals.
+        // One column stays free: a full line would wrap on some terminals.
         const std::size_t width = std::max<std::size_t>(console_width(), 2) - 1;
         std::cout << "\r" + progress_line(facts_, width, style_.unicode) + "\x1b[K" << std::flush;
         drawn_ = true;
@@ -100,7 +102,7 @@ private:
         facts_.elapsed_s = static_cast<double>(now_ns() - began_ns_) * 1e-9;
         const auto [least, most] = expected_span(plan_, each_s_);
         facts_.least_s = least;
-        facts_.most_s = most;
+        facts_.max_s = most;
         facts_.phase = load_                  ? ""
                        : facts_.stage.empty() ? "waiting for the server"
                                               : "resting";
@@ -108,7 +110,7 @@ private:
         facts_.ttft = facts_.tpot = not_a_number;
         if (!load_) return;
         facts_.planned = load_->planned.load();
-        facts_.done = load_->done.load();  // before `sent`, which is never behind it then
+        facts_.done = load_->done.load();  // read before `sent`, which is then never behind it
         facts_.failed = load_->failed.load();
         facts_.sent = load_->sent.load();
         const auto mean = [](long long sum, long long n) {
@@ -137,7 +139,7 @@ private:
     bool drawn_ = false;
     repeated telling_{};
 };
-/// Shows one load for as long as it lives.
+/// Shows one load while it lives.
 class progress_watch {
 public:
     progress_watch(progress_meter* meter, const load_state& load) : meter_(meter) {

@@ -29,15 +29,15 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Says on the console which file is not whole, and why.
+/// Prints which file is incomplete, and why.
 inline void report_not_whole(const std::string& directory, const std::string& why) {
     std::cerr << "llmbench: not written whole in " << directory << ", so no result of this program "
               << "is a pass: " << why << std::endl;
 }
 
-/// What an earlier program left in a report directory, and what says how it ended: gone before a
-/// gate begins, so that no green file stands beside the records of a program that was killed.
-/// calibration.json stays, for the next program may be asked to read it.
+/// Files of an earlier program in a report directory. They are removed before a gate begins, so
+/// that no green file is left beside the records of a killed program. calibration.json stays,
+/// because the next program may read it.
 inline constexpr const char* reports_of_a_program[] = {"result.json", "junit.xml", "summary.md",
                                                        "metrics.txt", "report.html",
                                                        "curves.csv", "answers.jsonl"};
@@ -47,7 +47,7 @@ inline void remove_reports(const std::filesystem::path& directory) {
             ::unlink((directory / (std::string(name) + draft)).c_str());
 }
 
-/// Both files, appended to by one gate after the other. Any thread may call.
+/// Both files, to which gates append in turn. Thread-safe.
 class record_files {
 public:
     explicit record_files(std::string directory) : directory_(std::move(directory)) {}
@@ -55,7 +55,7 @@ public:
     record_files& operator=(const record_files&) = delete;
     ~record_files() { if (lock_ >= 0) ::close(lock_); }
 
-    /// Both are open, or it throws std::invalid_argument: what cannot be reported is not begun.
+    /// Opens both or throws std::invalid_argument, so that no gate begins without reports.
     void open() {
         const std::lock_guard guard(mutex_);
         if (opened_) return;
@@ -81,8 +81,8 @@ public:
         return whole_;
     }
 
-    /// Records follow their gaps, and whole lines go out at once: however this program ends, each
-    /// line has its gaps, which lie in events.bin one after another in the order of the lines.
+    /// Gaps go out before their records, and lines go out whole: however the program ends, each
+    /// line has its gaps, which are in events.bin in the order of the lines.
     void write(const delivered_requests& d, const std::string& gate) {
         const std::lock_guard guard(mutex_);
         std::string bytes, lines;
@@ -97,14 +97,14 @@ public:
         append(events_, "events.bin", bytes);
         append(records_, "records.jsonl", lines);
     }
-    /// What could not be written is not to be told apart in them: nothing more is.
+    /// After a failed write the lines cannot be told apart: nothing more is written.
     void give_up(const std::string& why) {
         const std::lock_guard guard(mutex_);
         records_.close();
         events_.close();
         if (std::exchange(whole_, false)) report_not_whole(directory_, why);
     }
-    /// What result.json tells of events.bin.
+    /// Returns the index of events.bin for result.json.
     event_index index() const {
         const std::lock_guard guard(mutex_);
         event_index reported = index_;
@@ -113,7 +113,7 @@ public:
     }
 
 private:
-    /// One program at a time: two of them would take each other's files, and the machine.
+    /// One program at a time: two would mix their files, and share the machine.
     void take_directory() {
         if (lock_ >= 0) return;
         lock_ = ::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -126,7 +126,7 @@ private:
                     "give each a directory of its own"});
     }
     void append(new_file& file, const char* name, const std::string& bytes) {
-        if (!file.is_open()) return;  // it was told of when it broke
+        if (!file.is_open()) return;  // its failure was reported
         const int problem = file.append(bytes);
         if (problem == 0) return;
         records_.close();  // both: no line without its gaps
@@ -143,8 +143,8 @@ private:
     bool opened_ = false, whole_ = true;
 };
 
-/// Writes what a load delivers, five times a second. A thread like the others: one that gave way to
-/// them would fall behind on a busy machine, and what waits for it takes memory.
+/// Writes delivered requests five times a second, at normal priority: at a lower one it would fall
+/// behind on a busy machine, and the waiting requests take memory.
 class record_writer {
 public:
     record_writer(record_files& files, std::string gate) : files_(files), gate_(std::move(gate)) {
@@ -161,8 +161,11 @@ public:
 
 private:
     void write() {
-        box_.take(batch_);
+        const std::size_t left_out = box_.take(batch_);
         files_.write(batch_, gate_);
+        if (left_out > 0)
+            files_.give_up(printed("records.jsonl and events.bin: the disk takes less than the "
+                                   "load delivers, %zu requests are left out", left_out));
         batch_.records.clear();
         batch_.gaps.clear();
     }

@@ -1,75 +1,58 @@
-// the models that stand in for servers in a rehearsal
+// gates on models of their servers, by an extension
 #pragma once
 
-#include "api/result.hpp"
 #include "api/scenario.hpp"
-#include "api/slo.hpp"
 #include "api/target.hpp"
 #include "core/base/text.hpp"
-#include "core/metric/table.hpp"
-#include "core/reports/measured_pace.hpp"
-#include "effects/system/files.hpp"
+#include "core/judging/measurements.hpp"
+#include "core/planning/planning.hpp"
+#include "core/stored/stored.hpp"
+#include "core/reports/gate_report.hpp"
 #include "effects/system/settings.hpp"
 
 #include <cstddef>  // size_t
-#include <filesystem>  // where reports go
-#include <map>
+#include <memory>  // shared_ptr
 #include <string>
-#include <system_error>  // error_code
-#include <utility>  // move
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// An engine for each server of a gate, alike in all but luck.
-struct rehearsal_model {
-    engine like{};
-    std::string words{};  // what it is
-    std::map<std::string, double> noise{};  // of repeats, where it is of a run that was measured
-
-    engine of(std::size_t server) const {
-        engine e = like;
-        e.seed = static_cast<long long>(like.seed) + 1000 * static_cast<long long>(server);
-        return e;
-    }
-    engine of(run_arm a) const { return of(a == run_arm::baseline ? std::size_t{1} : 0); }
+/// The models that replace the servers of one gate.
+class rehearsal {
+public:
+    virtual ~rehearsal() = default;
+    /// Describes the models.
+    virtual std::string model() const = 0;
+    /// Returns a target for each server; they differ only in their random numbers.
+    virtual any_target stand_in(std::size_t server) const = 0;
+    /// Returns a stored baseline as another such model would have left it.
+    virtual stored_gate stored_baseline(const scenario& s, const gate_report& who,
+                                        const settings& asked, scenario_use use) const = 0;
+    /// Marks verdicts on a model as none: each says what it would have been.
+    virtual void mark(gate_report& g, const measurements& seen) const = 0;
 };
 
-/// `gate`: its name, as in the file that the model is fitted to.
-inline rehearsal_model model_for(const settings& asked, const std::string& gate) {
-    if (asked.rehearse == "1")
-        return {engine{}, "the default engine, repeats taken to differ by 2 %", {}};
-    const std::string file = printable(asked.rehearse, 200);
-    reported_pace t = read_pace(file_content(asked.rehearse, "LLMBENCH_REHEARSE"), file, gate);
-    return {engine_at_pace(t.pace),
-            "an engine fitted to " + file + " (mean(ttft) " + time_text(t.pace.ttft) +
-                ", mean(tpot) " + time_text(t.pace.tpot) + ", repeats that differ as there)",
-            std::move(t.noise)};
-}
+/// Carries out LLMBENCH_REHEARSE. Throws std::invalid_argument.
+class rehearsals {
+public:
+    /// Called before anything is written.
+    virtual void check_asked(const std::string& rehearse) const = 0;
+    /// `gate`: its name in the file that models are fitted to.
+    virtual std::shared_ptr<const rehearsal> of_gate(const settings& asked, const std::string& gate,
+                                                     const scenario& s) const = 0;
 
-/// A result that the rehearsal's own reports would take the place of is refused while it is there.
-inline void check_stays(const std::string& rehearse) {
-    const std::filesystem::path file = rehearse;
-    std::error_code none;
-    const auto folder = [&](const std::filesystem::path& p) {
-        return std::filesystem::weakly_canonical(std::filesystem::absolute(p, none), none);
-    };
-    if (std::filesystem::is_regular_file(file, none) &&
-        folder(file).parent_path() == folder(report_directory()))
-        refuse({"LLMBENCH_REHEARSE is ", printable(rehearse, 200), ", which the rehearsal's own "
-                "reports would be written over: name another LLMBENCH_REPORT_DIR"});
-}
+protected:
+    ~rehearsals() = default;
+};
+/// Set by the extension before static objects are made.
+inline constinit const rehearsals* rehearsals_of_program = nullptr;
 
-/// Throws where a model can tell nothing of what is asked.
-inline void check_rehearsal(const scenario& what) {
-    if (!what.beside.empty())
-        refuse({"LLMBENCH_REHEARSE: beside has side tasks, and a model is no server that they "
-                "could be done to: rehearse the load without them"});
-    for (const slo& s : what.slos)
-        if (is_of_start(s.what.metric))
-            refuse({"LLMBENCH_REHEARSE: ", str(s.text()),
-                    " is of a process, and a rehearsal starts none"});
+inline const rehearsals& known_rehearsals() {
+    if (!rehearsals_of_program)
+        refuse({"LLMBENCH_REHEARSE needs llmbench_simulated.hpp: include it after llmbench.hpp "
+                "where LLMBENCH_MAIN is"});
+    return *rehearsals_of_program;
 }
 
 }  // namespace detail

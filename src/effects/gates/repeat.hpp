@@ -8,7 +8,6 @@
 #include "core/base/time_interval.hpp"
 #include "core/wire/request_id.hpp"
 #include "core/measured/answers.hpp"
-#include "core/measured/client_stalls.hpp"
 #include "core/measured/credible.hpp"
 #include "core/measured/ranks.hpp"
 #include "core/measured/recovery.hpp"
@@ -43,7 +42,7 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// "" unless the last of the measured requests all failed to connect.
+/// Returns "" unless the last measured requests all failed to connect.
 inline std::string gone_reason(const std::vector<record>& records) {
     std::vector<const record*> measured;
     for (const record& r : records)
@@ -62,8 +61,8 @@ inline std::string gone_reason(const std::vector<record>& records) {
                    measured.size(), measured.back()->error.c_str());
 }
 
-/// Counts an answer that brought fewer tokens than forced, or more. Where only events were counted,
-/// a server that merges a few of them or parts some is forgiven.
+/// Counts an answer with fewer or more tokens than forced. If events were counted, a server that
+/// merges or splits a few is not counted.
 inline void note_length(const planned_traffic& p, const finished_request& f, repeat_data& d) {
     const double forced = forced_tokens(p, f.index);
     if (forced == 0 || !is_measured(f.what) || f.what.status != request_status::ok) return;
@@ -71,7 +70,7 @@ inline void note_length(const planned_traffic& p, const finished_request& f, rep
     d.short_outputs += f.what.output_tokens < forced - leeway;
     d.long_outputs += f.what.output_tokens > forced + leeway;
 }
-/// Adds what the workload lets a prefix cache have of a prompt whose cached tokens are told.
+/// Adds the tokens that a prefix cache may have of a prompt with reported cached tokens.
 inline void note_shared_tokens(const planned_traffic& p, const token_fit& fit,
                                const finished_request& f, repeat_data& d) {
     const record& r = f.what;
@@ -80,32 +79,33 @@ inline void note_shared_tokens(const planned_traffic& p, const token_fit& fit,
     d.shared_tokens = std::max(d.shared_tokens, 0ll) +
                       shared_tokens(p, f.index, fit, r.prompt_tokens);
 }
-/// What the plan alone can say of the answers, before they are but records.
+/// Notes facts of answers that need the plan, before only records are left.
 inline void note_answers(const plan& p, const load_target& target, const request_log& all,
                          repeat_data& d) {
     for (const finished_request& f : all.requests()) {
         if (target.api->forces_lengths) note_length(p, f, d);
         note_shared_tokens(p, target.tokens, f, d);
         d.resends += f.what.resends;
+        if (f.what.idle_ns >= tires_after_ns) d.idle_resends += f.what.resends;
     }
 }
 
-/// The achieved rate is the slope of the sends over their plan: one late send is not a rate, and
-/// what waited for the client to run again is none either.
+/// The achieved rate is the slope of the sends over their plan, so that neither one late send nor a
+/// delay that was made up for lowers it.
 inline void note_rates(const plan& p, repeat_data& d) {
     const planned_traffic& t = *p.sent;
-    const auto is_of_users = [&](const record& r) {
-        return t.own_arrivals && t.parts[r.part].arrivals.kind == arrival_kind::closed_loop;
-    };
-    std::vector<double> planned_at, sent_at;
+    std::vector<double> planned_at, sent_at, late;
     for (const record& r : d.records)
-        if (is_measured(r) && r.dispatched_ns > 0 && !is_of_users(r)) {
+        if (is_measured(r) && r.dispatched_ns > 0) {
             planned_at.push_back(static_cast<double>(r.scheduled_ns - d.window.from_ns()) * 1e-9);
-            const long long delay =
-                std::min(r.late_ns, possible_delay(d.stalls, r.dispatched_ns));
-            sent_at.push_back(static_cast<double>(r.dispatched_ns - delay - d.window.from_ns()) *
-                              1e-9);
+            sent_at.push_back(static_cast<double>(r.dispatched_ns - d.window.from_ns()) * 1e-9);
+            late.push_back(static_cast<double>(r.late_ns) * 1e-9);
         }
+    double behind = infinity;
+    for (std::size_t i = late.size(); i-- > 0;) {
+        behind = std::min(behind, late[i]);
+        sent_at[i] -= late[i] - behind;
+    }
     if (!t.is_open_loop() || t.arrivals.kind == arrival_kind::all_at_once ||
         t.arrivals.max_in_flight > 0 || sent_at.size() < 2)
         return;
@@ -116,11 +116,10 @@ inline void note_rates(const plan& p, repeat_data& d) {
         squares += (planned_at[i] - planned_mean) * (planned_at[i] - planned_mean);
     }
     const auto [first, last] = std::minmax_element(planned_at.begin(), planned_at.end());
-    // What a trace has at one time, or nearly so, comes at no rate: it is sent as a batch is.
-    constexpr double burst_s = 0.5;  // 2 % of it are the 10 ms that no send is late by
+    // Requests of a trace at about the same time have no rate: they are sent as a batch.
+    constexpr double burst_s = 0.5;  // 2 % of it are the 10 ms that no send may be late
     if (t.arrivals.kind == arrival_kind::replay && *last - *first < burst_s) return;
-    const bool stationary = t.arrivals.rate > 0 && !t.own_arrivals &&
-                            t.arrivals.kind != arrival_kind::ramp &&
+    const bool stationary = t.arrivals.rate > 0 && t.arrivals.kind != arrival_kind::ramp &&
                             t.arrivals.kind != arrival_kind::replay && t.stride == 1;
     const double n = static_cast<double>(sent_at.size());
     const double own_rate = t.arrivals.rate / static_cast<double>(p.shard.count);
@@ -128,7 +127,7 @@ inline void note_rates(const plan& p, repeat_data& d) {
     d.achieved_rate = both > 0 ? d.asked_rate * squares / both : 0;
 }
 
-/// How far behind the client was.
+/// Notes how late the client was.
 inline void note_lags(repeat_data& d) {
     d.loop_lag_p99 = d.loop_lag.quantile(0.99);
     d.loop_lag_max = d.loop_lag.max();
@@ -136,51 +135,29 @@ inline void note_lags(repeat_data& d) {
     d.stamp_lag_max = d.stamp_lag.max();
 }
 
-/// Whether the server went away. One that closes connections has not; of a part of a load nobody
-/// can say yet whether it does that often.
+/// Notes whether the server ended. Closed connections are not an end; a shard cannot know how
+/// frequent they are.
 inline void note_end(const plan& p, live_target& target, repeat_data& d) {
     d.target_gone = target.how_it_went();
     if (d.target_gone.empty()) d.target_gone = gone_reason(d.records);
     if (p.shard.is_whole()) fail_frequent_resends(d);
-    note_excused(d);
+    note_exempt(d);
     if (!p.sent->recovery) return;
     for (side_task_seen& t : d.beside)
         if (!t.steps.empty()) t.recovery_s = recovery_of(d, t.steps[0].from_ns, *p.sent->recovery);
 }
 
-struct repeat_terms {
+struct repeat_parameters {
     long long deadline_ns = 0;                 // of the whole program, 0: none
-    std::uint64_t most_gaps = most_gaps_kept;  // to be kept one by one
-    outbox* out = nullptr;                     // where the records go while the load runs
+    std::uint64_t max_gaps = max_gaps_kept;  // maximum number of single gaps kept
+    outbox* out = nullptr;                     // takes the records while the load runs
     progress_meter* meter = nullptr;
-    std::function<long long()> start{};  // of a load that is shared: when to begin it
+    std::function<long long()> start{};  // of a shared load: when to begin it
     answers_shown show = answers_shown::open;
 };
 
-/// What this program says of its part in a load that it shares.
-inline rank_part part_of(const repeat_data& d, const load_shard& shard, long long start_ns) {
-    rank_part r;
-    r.index = static_cast<int>(shard.index);
-    r.count = static_cast<int>(shard.count);
-    r.host = printable(name_of_the_machine(), 256);
-    r.start_ns = start_ns;
-    r.cpu_utilization = d.cpu_utilization;
-    r.memory_bytes = most_memory_so_far();
-    r.synchronised = clock_is_synchronised();
-    std::vector<double> late;
-    for (const record& x : d.records) {
-        if (!is_measured(x)) continue;
-        ++r.requests;
-        r.failed += has_failed(x);
-        if (x.dispatched_ns > 0) late.push_back(static_cast<double>(x.late_ns) * 1e-9);
-    }
-    std::sort(late.begin(), late.end());
-    if (!late.empty()) r.lateness_p99 = nearest_rank(late, 0.99);
-    return r;
-}
-
-/// Gives an order all that its plan says of when and how much, and has it carried out: by `gather`,
-/// which is called once for each stretch of load.
+/// Fills an order with the plan's times and counts, and runs it by `gather`, once for each stretch
+/// of load.
 template <class Gather>
 void send_all(const plan& p, load_order& order, load_state& state, repeat_data& d,
               const request_log& all, const Gather& gather) {
@@ -209,7 +186,7 @@ void send_all(const plan& p, load_order& order, load_state& state, repeat_data& 
         for (const finished_request& f : all.requests())
             last_end = std::max(last_end, f.what.end_ns);
         d.window = time_interval::between(state.start_ns, last_end + 1);
-    } else if (t.is_open_loop() && !t.own_arrivals) {
+    } else if (t.is_open_loop()) {
         const schedule s = schedule_of(p);
         order.last = end_of_trace(p, s.at.size());
         state.planned = planned_here(order.last);
@@ -222,10 +199,7 @@ void send_all(const plan& p, load_order& order, load_state& state, repeat_data& 
         d.window = time_interval::between(start_ns + ns_of(s.measured_from),
                                           s.at.empty() ? 0 : start_ns + order.send_at.back());
     } else {
-        const schedule s = t.own_arrivals ? schedule_of(p) : schedule();
-        for (const double at : s.at) order.send_at.push_back(ns_of(at));
-        order.begins = s.begins;
-        order.measured_by_time = lead_seconds(p) > 0 || !s.at.empty();
+        order.measured_by_time = lead_seconds(p) > 0;
         order.measured_from_ns = ns_of(lead_seconds(p));
         order.warmup = counts.warmup * t.stride;
         const bool counted = t.requests > 0 && !order.measured_by_time;
@@ -233,21 +207,19 @@ void send_all(const plan& p, load_order& order, load_state& state, repeat_data& 
                              : static_cast<std::size_t>(-1) / 2;
         if (counted) state.planned = planned_here(order.last);
         if (order.measured_by_time && t.requests > 0)
-            order.most_measured = static_cast<long long>(
+            order.max_measured = static_cast<long long>(
                 std::max<std::size_t>(1, p.shard.of(static_cast<std::size_t>(t.requests))));
         settle_first();
         gather();
-        const long long from = state.measured_from.load();
-        d.window = time_interval::between(from, users_of(t) > 0 ? state.exhausted_at.load()
-                                                                : from + ns_of(t.duration_s));
+        d.window = time_interval::between(state.measured_from.load(), state.exhausted_at.load());
     }
 }
 
-/// One repeat of one arm.
-inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, int repeat,
-                              int gate_number, const repeat_terms& terms = {}) {
+/// Runs one repeat of one variant.
+inline repeat_data run_repeat(const plan& p, live_target& target, run_arm variant, int repeat,
+                              int gate_number, const repeat_parameters& parameters = {}) {
     repeat_data d;
-    d.arm = arm;
+    d.variant = variant;
     d.index = repeat;
     d.labels = p.sent->labels;
     d.plays_out = p.sent->plays_out;
@@ -255,43 +227,46 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     load_order order;
     order.what = &p;
     order.target = &target.load();
-    order.arm = arm;
+    order.variant = variant;
     order.repeat = repeat;
-    order.id_prefix = id_prefix(gate_number, arm, repeat);
-    order.start = terms.start;
+    order.id_prefix = id_prefix(gate_number, variant, repeat);
+    order.start = parameters.start;
     d.startup_s = target.take_startup_s();
     d.first_answer_s = target.take_first_answer_s();
 
     load_state state;
-    state.deadline_ns = terms.deadline_ns;
-    state.most_gaps = terms.most_gaps;
-    state.out = terms.out;
-    state.show = terms.show;
-    const progress_watch watched(terms.meter, state);
+    state.deadline_ns = parameters.deadline_ns;
+    state.max_gaps = parameters.max_gaps;
+    state.out = parameters.out;
+    state.show = parameters.show;
+    const progress_watch watched(parameters.meter, state);
     tasks_under_load beside(p, target, state, gate_number);
     request_log all;
     send_all(p, order, state, d, all, [&] { run_load(order, state, d, all); });
     d.beside = beside.finished();
     d.warmup = state.settling.seen();
+    fail_unfinished([&](auto&& f) {
+        for (finished_request& r : all.requests()) f(r.what);
+    });
     note_answers(p, target.load(), all, d);
-    const bool counted = state.gaps > terms.most_gaps;
+    const bool counted = state.gaps > parameters.max_gaps;
     if (counted) all.count_all(d.window);
     all.move_into(d, counted);
-    note_bunches(d);
+    note_lateness(d);
+    note_unknown_gaps(d);
     note_rates(p, d);
     note_end(p, target, d);
     note_lags(d);
-    if (!p.shard.is_whole()) d.ranks = {part_of(d, p.shard, state.start_ns)};
     d.interrupted = stop_asked.load();
-    d.cut_short = terms.deadline_ns > 0 && now_ns() > terms.deadline_ns;
+    d.cut_short = parameters.deadline_ns > 0 && now_ns() > parameters.deadline_ns;
     return d;
 }
 
-/// The same, with what the server tells of itself meanwhile.
-inline repeat_data watched_repeat(const plan& p, live_target& target, run_arm arm, int repeat,
-                                  int gate_number, const repeat_terms& terms) {
+/// The same, with the server's metrics read meanwhile.
+inline repeat_data watched_repeat(const plan& p, live_target& target, run_arm variant, int repeat,
+                                  int gate_number, const repeat_parameters& parameters) {
     page_watch pages(target.pages(), named_series(p.judged->slos));
-    repeat_data d = run_repeat(p, target, arm, repeat, gate_number, terms);
+    repeat_data d = run_repeat(p, target, variant, repeat, gate_number, parameters);
     d.server = pages.metrics(cross_check_of(d).finished);
     return d;
 }

@@ -1,52 +1,56 @@
-// what the environment asks of a gate
+// the environment's settings for a gate
 #pragma once
 
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/dialects/table.hpp"
-#include "core/judging/terms.hpp"
+#include "core/judging/judging_parameters.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/requests.hpp"
 #include "core/stored/calibration.hpp"
 #include "core/stored/stored.hpp"
+#include "core/planning/past_extension.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/files.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/gates/rehearsed.hpp"
 
 #include <filesystem>  // error_code
-#include <fstream>  // ifstream, ofstream
+#include <fstream>  // ifstream
 #include <iterator>  // istreambuf_iterator
 #include <map>
-#include <optional>
+#include <memory>  // shared_ptr
+#include <stdexcept>  // runtime_error
 #include <string>
+#include <utility>  // move
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// What the environment asks of a gate beside its verdicts.
+/// The environment's settings for a gate, except those of verdicts.
 struct run_mode {
     int calibrate = 0;  // repeats, 0: judge
     bool write_baseline = false;
     double time_budget_s = 0;
     long long deadline_ns = 0;  // 0: none
     std::map<std::string, double> noise{};
-    std::string noise_file{};
+    std::string noise_file{}, no_noise{};  // of a named calibration; why it is missing
     bool is_shard = false;
-    history_settings history{};  // of a gate that is added to one, or held against it
-    std::optional<rehearsal_model> model{};  // of all servers, in a rehearsal
-    stored_gate stored{};  // what a stored baseline's file tells, or would
+    bool keeps = false;  // the gate is added to a history
+    std::shared_ptr<const rehearsal> model{};  // of all servers, in a rehearsal
+    stored_gate stored{};  // content of a stored baseline's file, or of its model
 
-    std::optional<engine> stand_in(run_arm a) const {
-        return model ? std::optional(model->of(a)) : std::nullopt;
+    any_target stand_in(run_arm a) const {
+        return model ? model->stand_in(a == run_arm::baseline ? 1 : 0) : any_target();
     }
-    bool appends() const { return history.appends(); }
-    /// Whether its server's and machine's facts tell which nights are like it.
-    bool compares(const plan& p) const { return (appends() || p.judged->has_history) && !model; }
+    /// The extension that must know server and machine; null: none.
+    const past_extension* past_of(const plan& p) const {
+        return keeps ? known_past : p.judged->past.by;
+    }
     bool judges() const { return calibrate == 0 && !write_baseline && !is_shard; }
 };
-/// `began_ns`: when what LLMBENCH_TIME_BUDGET is of began, on the clock that the gate goes by.
+/// `began_ns`: start of LLMBENCH_TIME_BUDGET, on the gate's clock.
 inline run_mode mode_of(const plan& p, const settings& asked, long long began_ns) {
     run_mode mode;
     mode.calibrate = asked.calibrate;
@@ -54,22 +58,21 @@ inline run_mode mode_of(const plan& p, const settings& asked, long long began_ns
     if (mode.calibrate != 0 && mode.write_baseline)
         refuse({"LLMBENCH_CALIBRATE and LLMBENCH_WRITE_BASELINE are both set: do one after the "
                 "other"});
-    if (mode.calibrate != 0 && p.judged->rule.traffic != replayed)
-        refuse({"LLMBENCH_CALIBRATE: traffic is fresh, what is calibrated is the noise between "
-                "repeats of the same traffic"});
-    mode.is_shard = !asked.shard.is_whole();
+    mode.is_shard = asked.is_shard;
     mode.time_budget_s = asked.time_budget_s;
     if (mode.time_budget_s > 0) mode.deadline_ns = began_ns + ns_of(mode.time_budget_s);
-    if (!asked.calibration.empty())
-        mode.noise = read_calibration(file_content(asked.calibration, "LLMBENCH_CALIBRATION"),
-                                      asked.calibration, p.name);
+    if (asked.calibration.empty()) return mode;
+    gate_calibration known = read_calibration(
+        file_content(asked.calibration, "LLMBENCH_CALIBRATION"), asked.calibration, p.name);
+    mode.noise = std::move(known.noise);
+    mode.no_noise = std::move(known.why_none);
     if (!mode.noise.empty()) mode.noise_file = asked.calibration;
     return mode;
 }
 
-/// What a gate's evidence is held against, but for a stored baseline.
-inline terms terms_asked(const plan& p, const run_mode& mode) {
-    terms t;
+/// The judging parameters of a gate, without a stored baseline.
+inline judging_parameters parameters_asked(const plan& p, const run_mode& mode) {
+    judging_parameters t;
     t.slos = p.judged->slos;
     t.objectives_held = p.judged->search.objectives_held;
     t.rule = p.judged->rule;
@@ -85,13 +88,13 @@ inline void check_images(const planned_traffic& p, const api_traits& api) {
 inline std::string stored_field(const std::string& file) {
     return "baseline is stored(\"" + file + "\"), which LLMBENCH_WRITE_BASELINE=1 would write";
 }
-/// What the file of a plan's stored baseline has of its gate.
+/// Returns the gate in the file of a plan's stored baseline.
 inline stored_gate stored_gate_of(const plan& p) {
     const std::string file = str(p.judged->stored.file);
     return read_stored_gate(file_content(file, stored_field(file)), file, p.name);
 }
-/// A stored baseline is one gate's: another one's there would be lost. `written`: the gate of
-/// this program that wrote the file, "" where none did.
+/// A stored baseline belongs to one gate: another one in the file would be lost. `written`: the
+/// gate of this program that wrote the file, "" if none.
 inline void check_own_baseline(const std::string& file, const std::string& gate,
                                const std::string& written) {
     const auto refuse_for = [&](const std::string& other) {
@@ -109,15 +112,17 @@ inline void check_own_baseline(const std::string& file, const std::string& gate,
             unnumbered(other) != unnumbered(gate))
             refuse_for(other);
 }
-/// A file that cannot be written is told of before the load, not after it.
+/// Finds a file that cannot be written before the load, not after it.
 inline void check_writable(const std::string& file) {
     const std::filesystem::path path = file;
     std::error_code ignored;
     if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), ignored);
-    const std::filesystem::path draft = file + ".tmp";
-    const bool writable = !std::filesystem::is_directory(path, ignored) && path.has_filename() &&
-                          static_cast<bool>(std::ofstream(draft));
-    std::filesystem::remove(draft, ignored);
+    bool writable = !std::filesystem::is_directory(path, ignored) && path.has_filename();
+    if (writable) try {
+            drafted_files().add(path, "");  // a draft, removed with the others
+        } catch (const std::runtime_error&) {
+            writable = false;
+        }
     if (!writable)
         refuse({"baseline is stored(\"", file, "\"): the file cannot be written"});
 }

@@ -2,13 +2,13 @@
 #pragma once
 
 #include "api/result.hpp"
-#include "core/judging/evidence.hpp"
+#include "core/judging/measurements.hpp"
 #include "core/judging/outcome.hpp"
-#include "core/reports/comparison_report.hpp"
-#include "core/reports/curve_report.hpp"
 #include "core/reports/gate_report.hpp"
-#include "effects/system/ranks.hpp"
+#include "core/reports/program_section.hpp"
+#include "effects/system/sharing.hpp"
 #include "effects/system/settings.hpp"
+#include "effects/system/signals.hpp"
 #include "effects/load/run_load.hpp"
 #include "effects/gates/host_place.hpp"
 #include "effects/gates/program_reports.hpp"
@@ -22,10 +22,14 @@
 #include <iostream>  // cout, cerr
 #include <mutex>  // lock_guard
 #include <set>
+#include <stdexcept>  // logic_error
 #include <string>
 #include <utility>  // exchange, move
 #include <vector>
 
+#ifdef __APPLE__
+#include <dlfcn.h>  // dlsym
+#endif
 #include <sys/types.h>  // pid_t
 #include <unistd.h>  // getpid
 
@@ -33,39 +37,40 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Any thread may call: gates may be started by several, and any of them may end the program.
+/// Thread-safe: several threads may start gates, and any may end the program.
 class session {
 public:
     static session& of_this_program() {
+        if (is_telling_users)
+            throw std::logic_error("it runs a gate or asks for the exit code, which is "
+                                   ".exit_code of what it is given");
         static session* const s = new session;  // outlives every static object
         return *s;
     }
 
-    /// A gate that has begun; its number.
+    /// Adds a gate that has begun; returns its number.
     std::size_t open_gate(gate_report&& as_far_as_known) {
         const std::lock_guard guard(mutex_);
         if (std::exchange(ended_, false)) hear_of_the_end();
         return reports_.open(std::move(as_far_as_known));
     }
-    /// It has ended. `asserts`: it fails what it stands in.
+    /// The gate has ended. `asserts`: it fails its test case.
     void close_gate(std::size_t number, gate_report&& g, bool asserts, bool in_test_case) {
         const std::lock_guard guard(mutex_);
-        if (reports_.gates()[number].outcome != gate_outcome::unfinished) return;  // it ends
-        if (asserts) note_unheard(g.outcome, in_test_case);
+        if (reports_.gates()[number].outcome != gate_outcome::unfinished) return;  // it has ended
+        if (asserts) note_unreported(g.outcome, in_test_case);
         reports_.close(number, std::move(g));
     }
-    void add_comparison(const comparison_report& c) {
+    /// `change` adds to a section beside the gates, and gets all of these so far.
+    template <class Change>
+    auto tell_sections(program_section& all, const Change& change) {
         const std::lock_guard guard(mutex_);
-        reports_.add(c);
+        reports_.add(all);
+        return change(reports_.gates());
     }
-    /// How the console tells it.
-    std::string add_curve(const curve_report& c) {
-        const std::lock_guard guard(mutex_);
-        return reports_.add(c);
-    }
-    /// An assertion on its result, with what that adds to the outcome.
+    /// Adds an assertion on a gate's result and its effect on the outcome.
     void add_verdict(std::size_t number, const slo_verdict& v, gate_outcome adds,
-                     const evidence& seen, bool in_test_case) {
+                     const measurements& seen, bool in_test_case) {
         const std::lock_guard guard(mutex_);
         gate_report& g = reports_.gate(number);
         g.verdicts.push_back(v);
@@ -76,8 +81,8 @@ public:
         const std::lock_guard guard(mutex_);
         worsen_gate(number, adds, in_test_case);
     }
-    /// A test case failed by something else than its gates, of which `first_gate` was the first:
-    /// what they measured stays, and nothing of it is called a pass.
+    /// A test case failed by something other than its gates, from `first_gate` on: their
+    /// measurements stay, but none is called a pass.
     void fail_test_case(const host_failure& f, std::size_t first_gate) {
         const std::lock_guard guard(mutex_);
         const std::size_t all = reports_.gates().size();
@@ -90,13 +95,13 @@ public:
             reports_.note_other(f, "the test case has no gate and failed: " + f.why,
                                 gate_outcome::failed);
     }
-    /// Where doctest is.
+    /// The current doctest case.
     host_place& host() { return host_; }
-    /// doctest's run has come to its end: it knows what its test cases did.
+    /// doctest's run has ended: it knows the results of its test cases.
     void host_has_ended() {
         const std::lock_guard guard(mutex_);
         host_.end();
-        unheard_by_host_ = gate_outcome::passed;
+        unreported_by_host_ = gate_outcome::passed;
     }
 
     bool is_green_from(std::size_t first_gate) const {
@@ -111,55 +116,51 @@ public:
         const std::lock_guard guard(mutex_);
         return reports_.worst();
     }
-    /// For whoever makes it the exit code: everything is written, and nobody else need say it.
+    /// The outcome for the exit code: all is written, and the caller reports it.
     gate_outcome final_outcome() {
         const std::lock_guard guard(mutex_);
         if (is_ours()) write_all();
-        unheard_ = unheard_by_host_ = gate_outcome::passed;
+        unreported_ = unreported_by_host_ = gate_outcome::passed;
         return reports_.worst();
     }
 
-    /// Whether a note is told for the first time: one that holds for the program is told once.
+    /// Whether a note is new: notes on the program are printed once.
     bool is_news(const std::string& note) {
         const std::lock_guard guard(mutex_);
         return reported_.insert(note).second;
     }
 
-    /// Whose turn it is, counted from 1; others may have begun to wait for theirs.
+    /// `number` has its turn, from 1; later ones may be waiting.
     void give_turn(std::size_t number) { running_ = static_cast<int>(number) + 1; }
     int running_gate() const { return running_; }
 
-    /// From now on the program passes and fails nothing.
+    /// From now on nothing passes or fails.
     void note_rehearsal() {
         const std::lock_guard guard(mutex_);
         is_rehearsal_ = true;
         reports_.note_rehearsal();
     }
     bool is_rehearsal() const { return is_rehearsal_; }
-    /// From now on the program's exit code is for `git bisect run`.
-    void note_bisection() { is_bisection_ = true; }
-    int code_of(gate_outcome o) const {
-        return is_bisection_ ? bisect_code_of(o) : exit_code_of(o);
-    }
-    /// Of the gates so far that were computed, one after the other: whoever has its turn.
+    /// Adds the virtual time of gates, one after the other; called by the gate that has its turn.
     void spend_virtual_time(long long ns) { virtual_ns_ += ns; }
     long long virtual_time_spent() const { return virtual_ns_; }
 
     record_files& records() { return records_; }
     void note_gaps(std::uint64_t kept) { gaps_kept_ += kept; }
-    /// How many more gaps may be kept one by one.
+    /// The number of gaps that may still be kept one by one.
     std::uint64_t room_for_gaps() const {
-        return most_gaps_kept - std::min(most_gaps_kept, gaps_kept_.load());
+        return max_gaps_kept - std::min(max_gaps_kept, gaps_kept_.load());
     }
-    /// False in a forked child: files, exit code and gates are its parent's.
+    /// False in a forked child: files, exit code and gates belong to its parent.
     bool is_ours() const { return ::getpid() == process_; }
 
-    /// At the end of the program: the reports, and what GitHub Actions is to show.
+    /// Writes the reports at the program's end, and prints for GitHub Actions.
     void finish() {
         if (!is_ours()) return;
+        const interrupt_guard until_all_is_written;
         const std::lock_guard guard(mutex_);
         if (reports_.cut_off("the program ended before this gate did")) cut_off_ = true;
-        // Whoever calls exit() in a test case keeps doctest from telling what it has seen so far.
+        // exit() in a test case keeps doctest from printing its results.
         if (returns_exit_code || !reports_.gates().empty())
             if (const auto inside = host_.end()) {
                 reports_.note_other(*inside, "the program ended inside this test case",
@@ -179,43 +180,56 @@ public:
     }
 
     std::atomic<bool> returns_exit_code{false};  // main() is ours
+    std::atomic<bool> matched_none{false};     // the filter, of doctest's test cases
     std::atomic<bool> only_asked{false};       // doctest was asked a question and ran nothing
 
 private:
     session() : records_(report_directory()) {
         hear_of_the_end();
-#ifdef LLMBENCH_WITH_MPI
-        rank_group::of_this_program().when_lost([this](const std::string& why) { lose(why); });
-#endif
+        if (load_sharing_of_program)
+            load_sharing_of_program->when_lost([this](const std::string& why) { lose(why); });
     }
-    /// Other ranks do not come any more, and this thread is not the one that waits for them: what
-    /// there is is written, and no gate of it is a pass.
+    /// Other ranks are lost, and another thread waits for them: writes the results; no gate passes.
     void lose(const std::string& why) {
         const std::lock_guard guard(mutex_);
         reports_.cut_off(why);
         reports_.write(true);
     }
-    /// exit() and quick_exit() are heard of, _Exit() and signals are not. A gate in a destructor of
-    /// a static object may begin when the end has been heard of already.
+    /// exit() and quick_exit() call us; _Exit() and signals do not. A gate in a static object's
+    /// destructor may begin after that call.
     void hear_of_the_end() {
         std::atexit(at_the_end);
+#ifdef __APPLE__  // whose SDKs have not all declared it
+        using hearing = int (*)(void (*)());
+        if (void* const named = ::dlsym(RTLD_DEFAULT, "at_quick_exit"))
+            reinterpret_cast<hearing>(named)(at_the_end);
+#else
         std::at_quick_exit(at_the_end);
+#endif
     }
-    /// Too late to tell main(), and with whatever code it was called: a gate was cut off, a file
-    /// cannot be written, or a gate is red and neither main() nor doctest has come to hear of it.
+    /// Too late for main(), whatever the exit code was: if a gate was cut off, a file cannot be
+    /// written, or a gate is red and neither main() nor doctest has reported it, the code changes.
     static void at_the_end() {
+        if (is_telling_users) {
+            std::cerr << "llmbench: a function that on_report was given ends the program, so no "
+                         "result of it is a pass"
+                      << std::endl;
+            std::_Exit(exit_code_of(gate_outcome::invalid));
+        }
         session& all = of_this_program();
         if (!all.is_ours()) return;
         all.finish();
         const std::lock_guard guard(all.mutex_);
         all.ended_ = true;
-        const gate_outcome unheard = worse_of(all.unheard_, all.unheard_by_host_);
-        // Whoever's main() it is: what knows no 77 would call a rehearsal a pass.
-        if (!all.is_rehearsal_ && !all.cut_off_ && all.reports_.are_whole() && !is_red(unheard))
+        const gate_outcome unused_option = worse_of(all.unreported_, all.unreported_by_host_);
+        // With any main(): whoever does not know 77 would take a rehearsal for a pass.
+        if (!all.is_rehearsal_ && !all.cut_off_ && all.reports_.are_whole() &&
+            !is_red(unused_option))
             return;
-        const int code = all.code_of(all.reports_.worst());
-        if (is_red(unheard))
-            std::cerr << "llmbench: a gate is " << to_string(unheard) << " and the program ends "
+        const int code = exit_code_of(all.reports_.worst());
+        if (is_red(unused_option))
+            std::cerr << "llmbench: a gate is " << to_string(unused_option)
+                      << " and the program ends "
                       << "without having asked for that: it ends with " << code << std::endl;
         std::cout.flush();
         std::fflush(nullptr);
@@ -225,15 +239,16 @@ private:
     void write_all() {
         reports_.write(true);
         reports_.add_to_history();
+        reports_.tell_users();
     }
-    void note_unheard(gate_outcome o, bool in_test_case) {
-        gate_outcome& by = in_test_case ? unheard_by_host_ : unheard_;
+    void note_unreported(gate_outcome o, bool in_test_case) {
+        gate_outcome& by = in_test_case ? unreported_by_host_ : unreported_;
         by = worse_of(by, o);
     }
     void worsen_gate(std::size_t number, gate_outcome adds, bool in_test_case) {
         gate_report& g = reports_.gate(number);
         g.outcome = worse_of(g.outcome, adds);
-        note_unheard(adds, in_test_case);
+        note_unreported(adds, in_test_case);
     }
 
     mutable std::mutex mutex_{};
@@ -243,11 +258,11 @@ private:
     std::set<std::string> reported_{};
     const pid_t process_ = ::getpid();
     std::atomic<std::uint64_t> gaps_kept_{0};
-    std::atomic<bool> is_rehearsal_{false}, is_bisection_{false};
+    std::atomic<bool> is_rehearsal_{false};
     std::atomic<int> running_{0};
     std::atomic<long long> virtual_ns_{0};
-    // The worst that nobody has come to hear of yet: outside test cases, and inside.
-    gate_outcome unheard_ = gate_outcome::passed, unheard_by_host_ = gate_outcome::passed;
+    // The worst outcome that nobody has reported yet: outside test cases, and inside.
+    gate_outcome unreported_ = gate_outcome::passed, unreported_by_host_ = gate_outcome::passed;
     bool finished_ = false, ended_ = false, cut_off_ = false;
 };
 

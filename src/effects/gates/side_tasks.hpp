@@ -1,4 +1,4 @@
-// what is done to the server beside a load
+// side tasks before and during a load
 #pragma once
 
 #include "api/side_task.hpp"
@@ -19,6 +19,7 @@
 
 #include <algorithm>  // min
 #include <memory>  // make_unique, unique_ptr
+#include <stdexcept>  // runtime_error
 #include <string>
 #include <utility>  // move
 #include <vector>
@@ -27,11 +28,40 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// One task in one repeat: a thread and connections of its own, or events of a world that is made
-/// up.
+inline std::string post_text(const load_target& to, const std::string& path,
+                             const std::string& body) {
+    return request_text(http_method::post, inquiry_path(to, path.c_str()), to.url.authority(),
+                        "Connection: close\r\n" + to.fields, body);
+}
+/// Returns why a post failed, "" if it did not.
+inline std::string fault_of_post(const http_answer& a, const load_target& to) {
+    if (a.status >= 200 && a.status < 300) return {};
+    if (a.status == 0) return "failed: " + masked_words_of(a.error, to);
+    const std::string said = masked_words_of(a.body, to);
+    return printed("was answered with HTTP %d", a.status) + (said.empty() ? "" : ": " + said);
+}
+
+/// Does the preparation of each repeat; with a shared load only the first program does. Throws if a
+/// request has no 2xx answer in time: the server would not be in the state asked for.
+inline void prepare_server(const plan& p, live_target& target, int repeat, double within_s) {
+    if (p.shard.index > 0) return;
+    const std::string nth = std::to_string(repeat + 1);
+    for (const task_step& s : p.sent->prepare) {
+        const load_target& to = target.load();
+        const std::string path = filled_in(str(s.path), "{n}", nth);
+        const std::string request = post_text(to, path, filled_in(str(s.body), "{n}", nth));
+        const std::string why = fault_of_post(answer_to(to, request, within_s), to);
+        if (!why.empty())
+            throw std::runtime_error("prepare, before repeat " + nth + " on " +
+                                     target.facts().url + ": POST " + masked_words_of(path, to) +
+                                     " " + why);
+    }
+}
+
+/// One task in one repeat: its own thread and connections, or events of a virtual environment.
 class task_under_load {
 public:
-    /// `log`: of its commands. What it is given must outlive it.
+    /// `log`: of its commands. All arguments must outlive it.
     task_under_load(const planned_task& what, live_target& target, const load_state& load,
                     double within_s, std::string log)
         : what_(what), target_(target), load_(load), within_s_(within_s), log_(std::move(log)) {
@@ -44,7 +74,7 @@ public:
     task_under_load(const task_under_load&) = delete;
     task_under_load& operator=(const task_under_load&) = delete;
 
-    /// Of a load that is over: a round of steps that has begun is carried out to its end.
+    /// The load is over: finishes a round of steps that has begun.
     side_task_seen finished() {
         doing_.stop();
         while (post_ && !has_advanced()) sleep_s(poll_s);
@@ -78,51 +108,43 @@ private:
         const std::string nth = std::to_string(begun_ / what_.steps.size() + 1);
         const auto filled = [&](const text& t) { return filled_in(str(t), "{n}", nth); };
         const load_target& to = target_.load();
-        const double most_s = stop_asked.load() ? std::min(within_s_, interrupted_s) : within_s_;
+        const double max_s = stop_asked.load() ? std::min(within_s_, interrupted_s) : within_s_;
         ++begun_;
         side_step& seen = seen_.steps.emplace_back();
         seen.due_ns = due_ns;
         seen.from_ns = seen.to_ns = now_ns();
         if (s.path.empty()) {
-            seen.what = "\"" + words_of_others(str(s.line), to) + "\"";
-            return end_step(carried_out_within(filled(s.line), most_s));
+            seen.what = "\"" + masked_words_of(str(s.line), to) + "\"";
+            return end_step(carried_out_within(filled(s.line), max_s));
         }
         const std::string path = filled(s.path);
-        seen.what = "POST " + words_of_others(path, to);
-        const std::string request =
-            request_text(http_method::post, inquiry_path(to, path.c_str()), to.url.authority(),
-                         "Connection: close\r\n" + to.fields, filled(s.body));
-        if (!current_world || to.tls) return end_step(fault_of(answer_to(to, request, most_s)));
-        post_ = std::make_unique<post_under_way>(to, request, most_s);
+        seen.what = "POST " + masked_words_of(path, to);
+        const std::string request = post_text(to, path, filled(s.body));
+        if (!current_environment || to.tls)
+            return end_step(fault_of_post(answer_to(to, request, max_s), to));
+        post_ = std::make_unique<post_under_way>(to, request, max_s);
         has_advanced();
     }
     bool has_advanced() {
         if (!post_->advance()) return false;
-        end_step(fault_of(post_->answer()));
+        end_step(fault_of_post(post_->answer(), target_.load()));
         post_.reset();
         return true;
     }
     void end_step(std::string why) {
-        if (seen_.steps.empty()) return;  // it never began: that is told of the whole task
+        if (seen_.steps.empty()) return;  // it never began: reported for the whole task
         seen_.steps.back().to_ns = now_ns();
         seen_.steps.back().failed = std::move(why);
     }
-    std::string fault_of(const http_answer& a) const {
-        if (a.status >= 200 && a.status < 300) return {};
-        if (a.status == 0) return "failed: " + words_of_others(a.error, target_.load());
-        const std::string said = words_of_others(a.body, target_.load());
-        return printed("was answered with HTTP %d", a.status) + (said.empty() ? "" : ": " + said);
-    }
-    std::string carried_out_within(const std::string& line, double most_s) {
-        carried_command c = carried_out(line, target_.load(), target_.facts().url, log_,
-                                        now_ns() + ns_of(most_s));
+    std::string carried_out_within(const std::string& line, double max_s) {
+        carried_command c = carried_out(line, target_.load(), log_, now_ns() + ns_of(max_s));
         if (!c.process) return "was not run: " + c.error;
         const bool done = c.done(), ended = !c.how.empty();
         if (ended) target_.commands().keep(std::move(c.process));
         if (done) return {};
         return (ended       ? c.how
                 : c.in_time ? "was interrupted"
-                            : "had not ended after " + time_text(most_s)) +
+                            : "had not ended after " + time_text(max_s)) +
                (c.said.empty() ? "" : ": " + c.said);
     }
 
@@ -131,15 +153,15 @@ private:
     const load_state& load_;
     const double within_s_;
     const std::string log_;
-    // of who does it while it is being done, of its owner after that
+    // Owned by the task's thread while it runs, then by this object.
     side_task_seen seen_{};
-    std::size_t begun_ = 0;  // steps
+    std::size_t begun_ = 0;  // number of steps
     long long measured_from_ns_ = 0;
     std::unique_ptr<post_under_way> post_{};
     repeated doing_{};
 };
 
-/// All of them in one repeat.
+/// All tasks of one repeat.
 class tasks_under_load {
 public:
     tasks_under_load(const plan& p, live_target& target, const load_state& load, int gate) {

@@ -1,4 +1,4 @@
-// a run that is over, with its requests
+// a finished run with its requests
 #pragma once
 
 #include "api/result.hpp"
@@ -33,28 +33,27 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// What result.json tells of events.bin: where each line's gaps are, and how much of it is told of.
+/// The index of events.bin in result.json: the offsets of the lines' gaps, and its coverage.
 struct described_events : event_index {
     bool is_there = false;
 };
 inline described_events events_described_by(const checked_object& root) {
     described_events t;
     t.is_there = root.has("events");
-    t.bytes = static_cast<long long>(most_count);  // all, where it does not say
+    t.bytes = static_cast<long long>(max_count);  // all, if it does not say
     document_digits none("");
     read_fields(root.at("events"), none, static_cast<event_index&>(t));
     return t;
 }
 
-/// The gaps of the lines, which lie one after another in their order: so a line has as many as the
-/// file has bytes for, whatever it says of itself. Without the file they are all 0, for nothing
-/// that needs them is judged then.
+/// Gaps are in the order of the lines, so the offsets give their number, whatever a line says.
+/// Without events.bin all gaps are 0: nothing that needs them is judged then.
 class line_gaps {
 public:
     line_gaps(const described_events& reported, std::istream* events,
-              std::size_t most_kept = 1ull << 26)
-        : reported_(reported), events_(events), most_kept_(most_kept) {}
-    /// Of the next line, for a repeat; where that is none, they are only passed.
+              std::size_t max_kept = 1ull << 26)
+        : reported_(reported), events_(events), max_kept_(max_kept) {}
+    /// Returns the gaps of the next line for a repeat; null: skips them.
     gap_list of(const record& r, std::size_t line, const repeat_data* to) {
         const std::size_t n = gap_count(r);
         const long long from = at_byte_;
@@ -67,10 +66,10 @@ public:
         if (is_reported && reported_.offsets[line] != from)
             refuse("with those of the lines before, its gaps are elsewhere in events.bin than "
                    "result.json says");
-        if (at_byte_ > (is_listed ? reported_.bytes : most_unlisted))
+        if (at_byte_ > (is_listed ? reported_.bytes : max_unlisted))
             refuse("events.bin does not hold so many gaps");
         if (!to) return {};
-        if (!to->gaps_counted && (kept_ += n) > most_kept_)
+        if (!to->gaps_counted && (kept_ += n) > max_kept_)
             refuse("its repeat has more gaps than are ever kept, and says that they were not "
                    "counted");
         std::string bytes(4 * n, '\0');
@@ -83,15 +82,15 @@ public:
     }
 
 private:
-    static constexpr long long most_unlisted = 4000000000;  // bytes: a run of a billion events
+    static constexpr long long max_unlisted = 4000000000;  // bytes: a run of a billion events
     const described_events& reported_;
     std::istream* events_;
     long long at_byte_ = 0;
     std::size_t kept_ = 0;
-    const std::size_t most_kept_;  // twice what a run keeps
+    const std::size_t max_kept_;  // twice what a run keeps
 };
 
-/// Puts the records of one gate into its repeats. `events` is null where it cannot be used.
+/// Sorts one gate's records into its repeats. `events` is null if it cannot be used.
 inline void read_records(stored_gate& g, const std::string& file, const described_events& reported,
                          std::istream* events) {
     std::ifstream in(file, std::ios::binary);
@@ -103,14 +102,14 @@ inline void read_records(stored_gate& g, const std::string& file, const describe
     for (; std::getline(in, line); ++number) {
         record r;
         gap_list gaps;
-        const repeat_data* of = nullptr;  // none: another gate's, or cut short and so no evidence
+        const repeat_data* of = nullptr;  // null: another gate's, or incomplete and not counted
         try {
             r = read_record(line, gate);
-            for (const repeat_data& d : g.seen.arm(r.arm))
+            for (const repeat_data& d : g.seen.variant(r.variant))
                 if (gate == g.name && d.index == r.repeat) of = &d;
             gaps = all_gaps.of(r, number, of);
         } catch (const std::invalid_argument& e) {
-            // A run that was cut off in the middle of it.
+            // The run was cut off in this line.
             if (in.eof() && number >= reported.offsets.size()) break;
             throw std::invalid_argument(printed("%s:%zu: %s", file.c_str(), number + 1, e.what()));
         }
@@ -119,15 +118,19 @@ inline void read_records(stored_gate& g, const std::string& file, const describe
         log.add(index_of(r, number), std::move(r), gaps);
         if (of->gaps_counted) log.count_all(of->window);
     }
-    for (auto* arm : {&g.seen.candidate, &g.seen.baseline})
-        for (std::size_t i = 0; i < arm->size(); ++i) {
-            request_log& log = logs[&(*arm)[i]];
-            arm->change(i, [&](repeat_data& d) {
+    for (auto* variant : {&g.seen.candidate, &g.seen.baseline})
+        for (std::size_t i = 0; i < variant->size(); ++i) {
+            request_log& log = logs[&(*variant)[i]];
+            variant->change(i, [&](repeat_data& d) {
                 log.move_into(d, d.gaps_counted);
-                // Of a part nobody knows the whole yet.
+                fail_unfinished([&](auto&& f) {
+                    for (record& r : d.records) f(r);
+                });
+                // A shard does not know the total.
                 if (g.load.shard.is_whole()) fail_frequent_resends(d);
-                note_excused(d);
-                note_bunches(d);
+                note_exempt(d);
+                note_lateness(d);
+                note_unknown_gaps(d);
                 if (d.records.empty())
                     refuse({printed("%s has no records of repeat %d of \"%s\"", file.c_str(),
                                     d.index, g.name.c_str())});
@@ -141,8 +144,8 @@ inline void read_records(stored_gate& g, const std::string& file, const describe
         refuse({printed("%s has %zu whole lines, the result beside it reports %zu", file.c_str(),
                         number, reported.offsets.size())});
 }
-/// Why an events.bin is not the one that belongs to a result.json, "" where it is. Gates that were
-/// measured since may have added to it.
+/// Returns why an events.bin does not belong to a result.json, "" if it does. Later gates may have
+/// added to it.
 inline std::string problem_of_events(std::istream& in, const std::string& file,
                                      const described_events& reported) {
     if (!in) return file + " cannot be read";
@@ -161,14 +164,13 @@ inline std::string problem_of_events(std::istream& in, const std::string& file,
                : file + " is not the one of this result: its hash differs";
 }
 
-/// One gate of a run as its files tell it, and why the times of its events are not known, "" where
-/// they are.
+/// One gate of a run from its files, and why its event times are unknown ("": they are known).
 struct stored_run {
     stored_gate gate{};
     std::string problem_of_events{};
 };
-/// From its records.jsonl, and the result.json and events.bin beside it. Throws
-/// std::invalid_argument with one sentence where they cannot be used.
+/// Reads records.jsonl, and the result.json and events.bin beside it. Throws std::invalid_argument
+/// with one sentence if they cannot be used.
 inline stored_run read_stored_run(const std::filesystem::path& records, const std::string& gate) {
     const std::string result_file = (records.parent_path() / "result.json").string();
     const std::string json = file_content(result_file, "records_file: the result beside it");

@@ -12,8 +12,8 @@ namespace detail {
 inline std::mutex one_gate_at_a_time;
 inline thread_local bool has_a_gate = false;
 
-/// Two gates at once would measure each other. Those of other threads wait; one that begins within
-/// a gate of its own thread, in a listener of doctest's for example, would wait for ever.
+/// Two gates at once would disturb each other. Gates of other threads wait; one inside a gate of
+/// its own thread, as in a doctest listener, would wait for ever.
 class gate_turn {
 public:
     gate_turn() : turn_(one_gate_at_a_time, std::defer_lock) {

@@ -14,8 +14,7 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// A server that profiles is slower, and so is every later gate on it. Gates take turns: nobody
-/// else is here at the same time.
+/// A server that profiles is slower for every later gate. Gates take turns, so there is no lock.
 class unended_profiles {
 public:
     static unended_profiles& of_this_program() {
@@ -25,7 +24,7 @@ public:
     void add(const std::string& url, const std::string& gate, const profile& how) {
         all_.push_back({url, gate, how});
     }
-    /// Tries to end those of a server before the next load on it, and says what came of each.
+    /// Tries to end the profiles of a server before its next load; returns a note on each.
     std::vector<std::string> ended_on(const live_target& server, int gate) {
         constexpr double within_s = 10;
         std::vector<std::string> notes;

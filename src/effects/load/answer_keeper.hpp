@@ -1,4 +1,4 @@
-// what is kept of the answers of one client thread
+// the answers that one client thread keeps
 #pragma once
 
 #include "api/result.hpp"
@@ -20,13 +20,13 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Grades answers as they come and lets go of their texts, but for those that are held against
-/// another arm's and some of those that reports may show.
+/// Grades answers as they come and drops their texts, except those compared with the other
+/// variant's and some that reports may show.
 class answer_keeper {
 public:
     answer_keeper(const load_order& order, load_state& shared) : order_(order), shared_(shared) {}
 
-    /// Enters what is known of the answer into its record.
+    /// Writes the facts of the answer into its record.
     void on_answer(const planned_request& w, record& r, const answer_reader& a) {
         const answer_use use = answer_use_at(*order_.what->sent, w.index);
         const std::vector<std::string>& secrets = order_.target->secrets;
@@ -41,8 +41,8 @@ public:
         if (use.wanted && may_be_shown(r))
             shown_.push_back(
                 {w.index,
-                 without_secrets(excerpt(said, most_shown_bytes, said.size()), secrets)});
-        if (use.is_compared && (shared_.text_bytes += said.size()) <= most_text_bytes_of_an_arm)
+                 without_secrets(excerpt(said, max_shown_bytes, said.size()), secrets)});
+        if (use.is_compared && (shared_.text_bytes += said.size()) <= max_text_bytes_of_an_arm)
             texts_.push_back({w.index, std::move(said)});
     }
     void move_into(repeat_data& d) {
@@ -51,13 +51,13 @@ public:
     }
 
 private:
-    static constexpr std::size_t most_text_bytes_of_an_arm = std::size_t{32} << 20;
-    /// The first wrong ones of the candidate, or all that there are.
+    static constexpr std::size_t max_text_bytes_of_an_arm = std::size_t{32} << 20;
+    /// The first wrong ones of the candidate, or all of them.
     bool may_be_shown(const record& r) {
-        if (order_.arm == run_arm::baseline) return false;
+        if (order_.variant == run_arm::baseline) return false;
         if (shared_.show == answers_shown::all) return true;
         return shared_.show == answers_shown::open && !*r.right &&
-               shared_.texts_shown++ < most_answers_shown;
+               shared_.texts_shown++ < max_answers_shown;
     }
 
     const load_order& order_;

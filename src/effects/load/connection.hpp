@@ -8,12 +8,14 @@
 #include "core/base/text.hpp"
 #include "core/answers/answer_reader.hpp"
 #include "core/answers/timeline.hpp"
+#include "core/measured/credible.hpp"
 #include "core/measured/histograms.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/alertness.hpp"
 #include "core/traffic/plan.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/errors.hpp"
+#include "effects/system/run_queue.hpp"
 #include "effects/net/exchange.hpp"
 #include "effects/net/machine_network.hpp"
 #include "effects/net/network.hpp"
@@ -34,38 +36,46 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// What the connections of one thread share: what they need to talk to the target, and what they
-/// count while they do.
+/// Shared by the connections of one thread: the access to the target, and their counters.
 struct client_io {
     client_io(const load_target& t, const planned_traffic& p)
         : target(t),
           limits(p.limits),
           streamed(p.common.stream),
-          hang_ups(t.hang_ups),
+          connection_resets(t.connection_resets),
           from(local_addresses(p.client.from)),
-          addresses(reached_from(from, t.addresses.in_order())) {}
+          addresses(reached_from(from, t.addresses.in_order())) {
+        sockets->stamp_arrivals();
+    }
 
     const load_target& target;
     const llmbench::limits& limits;
-    const bool streamed;  // answers are; else limits.total alone holds
-    int hang_ups;  // the server's, those before this load included
-    const std::vector<address> from;  // in turns, none: the system chooses
-    const std::vector<address> addresses;  // of the target, when this load began
+    const bool streamed;  // of the answers; otherwise only limits.total applies
+    int connection_resets;  // by the server, those before this load included
+    const std::vector<address> from;  // used in turn; none: the system chooses
+    const std::vector<address> addresses;  // of the target, at the start of this load
     std::size_t next_from = 0;
     const std::unique_ptr<network> sockets = new_network();
     std::vector<char> buffer = std::vector<char>(256 * 1024);
-    std::vector<char> plain{};     // of one read, where it was TLS
+    std::vector<char> plain{};     // of one read, for TLS
     tls_session session{};
     std::size_t good_address = 0;  // the first to try: the last that connected
-    long long woke_ns = 0, seen_ns = 0;  // the last wait's end, and the last stamp since
+    long long woke_ns = 0, seen_ns = 0;  // end of the last wait, and the last read since
     alertness alert{};
 
     lag_counts stamp_lag{};
+    long long reads = 0, stamped_reads = 0;  // with bytes; with the kernel's stamp
+    long long disturbed_requests = 0;  // during which the thread lost over 20 ms
     long long connections_opened = 0, content_events = 0, coalesced_events = 0;
     handshakes_t handshakes_full{}, handshakes_resumed{};
 
-    bool keeps_connections() const { return hang_ups < hang_ups_of_habit; }
-    /// Where the next connection to this address comes from; null: from wherever.
+    // The queue of a Unix-domain socket is full, and no event reports its end: ask again soon,
+    // because the delay counts as the server's.
+    bool asks_again = false;
+    static constexpr long long between_asks_ns = 1'000'000;
+
+    bool keeps_connections() const { return connection_resets < resets_by_policy; }
+    /// Local address of the next connection to `to`; null: any.
     const address* from_for(const address& to) {
         for (std::size_t i = 0; i < from.size(); ++i) {
             const address& a = from[next_from++ % from.size()];
@@ -73,92 +83,134 @@ struct client_io {
         }
         return nullptr;
     }
-    /// The arrival stamp of a read.
-    void on_stamp(long long at_ns) {
-        stamp_lag.add(at_ns - woke_ns);
-        seen_ns = at_ns;
-        alert.on_step(at_ns);
+    /// Whether the kernel stamps arrivals, as far as reads show.
+    bool is_stamped() const { return is_mostly_stamped(stamped_reads, reads); }
+    /// Called after a wait, which was to end at `until_ns` at the latest.
+    void on_wake(long long now, long long slept_ns, long long until_ns) {
+        was_busy_ns_ = slept_ns - woke_ns;
+        empty_ns_ = was_told_all_ ? slept_before_ns_ : 0;
+        was_told_all_ = sockets->full_turns(1) == 0;
+        slept_before_ns_ = slept_ns;
+        woke_ns = seen_ns = now;
+        is_late_ = sockets->was_interrupted() ||
+                   now - std::max(until_ns, slept_ns) > alertness::noticed_ns;
     }
+    void on_read(const arrival& a) {
+        if (a.what == arrival::kind::bytes) {
+            ++reads;
+            stamped_reads += a.is_stamped;
+        }
+        stamp_lag.add(a.read_ns - (a.is_stamped ? a.at_ns : woke_ns));
+        seen_ns = a.read_ns;
+        alert.on_step(a.read_ns);
+        is_late_ = is_late_ || (a.is_stamped && woke_ns - a.at_ns > alertness::noticed_ns);
+    }
+    /// If the bytes of a read had waited, its events may have come at different times: returns the
+    /// time from which on; 0: they came together. `since_ns`: they came after this in any case.
+    long long apart_since(const arrival& a, long long since_ns) {
+        since_ns = std::max(since_ns, empty_ns_);
+        const bool may_be_apart = a.is_stamped && a.at_ns - since_ns > alertness::noticed_ns;
+        return may_be_apart && came_late_to(a) ? since_ns : 0;
+    }
+    const run_queue_wait* waits = nullptr;  // of the thread
+
+private:
+    /// Whether the thread was late or waited long for a core since the last call.
+    bool came_late_to(const arrival& a) {
+        is_late_ = is_late_ || a.read_ns - woke_ns + was_busy_ns_ > alertness::noticed_ns;
+        if (is_late_ || asked_ns_ == woke_ns) return is_late_;
+        asked_ns_ = woke_ns;
+        const long long before = std::exchange(waited_ns_, waits ? waits->so_far_ns() : -1);
+        return is_late_ = waited_ns_ < 0 || waited_ns_ - before > alertness::noticed_ns;
+    }
+
+    long long was_busy_ns_ = 0, slept_before_ns_ = 0, empty_ns_ = 0;
+    long long asked_ns_ = 0, waited_ns_ = 0;
+    bool is_late_ = false, was_told_all_ = false;
 };
+
+/// For server-sent events or lines of JSON, chunked or not.
+inline bool ends_with_event(std::string_view bytes) {
+    return bytes.ends_with("\n\n") || bytes.ends_with("\n\r\n") || bytes.ends_with("}\n");
+}
 
 class connection;
 
-/// Whoever gives connections their requests, and is told once a request what became of it.
+/// Gives connections their requests, and gets the result of each one once.
 class request_sink {
 public:
-    /// The record is whole but for what the sink itself knows of the request.
+    /// The record is complete, except for the sink's own knowledge of the request.
     virtual void on_delivered(const planned_request& w, record&& r, const answer_reader& a) = 0;
-    /// It is open, and nothing is on it.
+    /// The connection is open without a request.
     virtual void on_idle(connection& c) = 0;
-    /// It is closed and done with, but for what it is doing now.
+    /// The connection is closed; only the current call still uses it.
     virtual void on_retired(connection& c) = 0;
 
 protected:
     ~request_sink() = default;
 };
 
-/// A request on its way to a connection.
+/// A request given to a connection.
 struct dispatched_request {
     planned_request what{};
     std::string bytes{};
     long long dispatched_ns = 0;
-    long long late_ns = 0;      // by the client's own fault
-    bool keeps_answer = false;  // its words are wanted, for the next turn of a conversation
+    long long late_ns = 0;      // caused by the client
+    bool keeps_answer = false;  // the next turn of the conversation needs its text
     asked_answer asked{};
-    double leaves_after_s = 0;
+    double cancel_after_s = 0;
 };
 
-/// What a connection is doing.
 enum class connection_state : unsigned char {
     closed,
-    opening,              // with nothing to send yet
+    opening,              // without a request
     opening_for_request,
-    idle,                 // open, for a request to come
-    busy,                 // with a request that is not answered yet
-    draining              // what became of the request is told, and its answer has not ended
+    idle,                 // open, without a request
+    busy,                 // with an unanswered request
+    draining              // the result is reported, the answer has not ended
 };
 
-/// One connection and, while it is busy, the request on it. It goes from closed to opening to
-/// idle, and round from idle to busy, mostly draining, and idle. start() takes it on from wherever
-/// it is before busy; a request that a kept connection lost goes back from busy to opening once;
-/// all that fails ends in closed.
+/// One connection and, while busy, its request. States: closed, opening, idle; then idle, busy,
+/// mostly draining, idle. start() works in every state before busy. A request lost by a kept
+/// connection goes back from busy to opening once. Every failure ends in closed.
 class connection final : public socket_user {
 public:
     connection(client_io& io, request_sink& sink) : io_(io), sink_(sink) {}
 
     void start(dispatched_request r) {
         request_ = r.what;
-        leaves_after_ns_ = ns_of(r.leaves_after_s);
+        cancel_after_ns_ = ns_of(r.cancel_after_s);
         bytes_ = std::move(r.bytes);
         rec_ = record{};
         rec_.scheduled_ns = r.what.scheduled_ns;
         rec_.dispatched_ns = r.dispatched_ns;
         rec_.late_ns = r.late_ns;
         rec_.most_prompt_tokens = r.asked.most_prompt_tokens;
+        rec_.most_output_tokens = r.asked.most_output_tokens;
         answer_.reset(*io_.target.api, io_.streamed, r.keeps_answer, r.asked);
         connect_from_ns_ = r.dispatched_ns;
-        // One that was opened ahead is as good as new, unless a server may have tired of it.
-        may_send_again_ =
-            wire_.is_open() && (answers_ > 0 || r.dispatched_ns - opened_ns_ > 1000000000);
+        // One opened ahead counts as new, unless the server may have timed it out.
+        idle_ns_ = r.dispatched_ns - (answers_ > 0 ? answered_ns_ : opened_ns_);
+        may_send_again_ = wire_.is_open() && (answers_ > 0 || idle_ns_ > tires_after_ns);
         if (state_ == state::idle) return send();
         const bool was_closed = std::exchange(state_, state::opening_for_request) == state::closed;
         if (was_closed) connect(0);
     }
-    /// Without a request, for one to come.
+    /// Opens it for a later request.
     void open_ahead() {
         state_ = state::opening;
         connect(0);
     }
     void on_writable() override {
         if (!is_opening()) write_some();
-        else if (wire_.has_tls()) wire_.flush();  // where it fails, a read will tell
+        else if (wire_.has_tls()) wire_.flush();  // a later read reports its failure
         else on_connected();
     }
     void on_readable() override {
         if (state_ != state::idle) return read_now();
         if (!is_usable()) retire();
     }
-    /// False where the server closed an idle connection, or sent what nobody asked for.
+    /// Returns false if the server closed an idle connection, or sent unexpected bytes.
     bool is_usable() {
         if (answers_ > 0 && !io_.keeps_connections()) return false;
         const bool is_quiet = wire_.is_quiet(io_.buffer, io_.plain);
@@ -169,7 +221,7 @@ public:
         wire_.close();
         state_ = state::closed;
     }
-    /// Ends the request with this outcome, and the connection with it.
+    /// Ends the request with this outcome, and the connection.
     void abandon(request_status status, const std::string& why) {
         answer_.timeline().fail(status, why);
         wire_.close();
@@ -182,7 +234,7 @@ public:
             return;
         }
         const llmbench::limits& l = io_.limits;
-        // Time in which the client did not run is none that the server was given.
+        // Time in which the client did not run must not count against the server.
         const auto over = [&](long long since, time_span limit) {
             const long long most = ns_of(limit.seconds());
             return since > 0 && now - since > most &&
@@ -191,13 +243,14 @@ public:
         const auto within = [](const char* what, const char* field, time_span t) {
             return printed("%s within %s (limits.%s)", what, time_text(t.seconds()).c_str(), field);
         };
-        // Of what was cut off before it could end nothing is judged, and nothing is owed.
-        if (leaves_after_ns_ > 0 && now - rec_.dispatched_ns >= leaves_after_ns_)
+        // A request that was cancelled is not judged.
+        if (cancel_after_ns_ > 0 && now - rec_.dispatched_ns >= cancel_after_ns_)
             return abandon(request_status::left,
-                           "after " + time_text(static_cast<double>(leaves_after_ns_) * 1e-9));
+                           "after " + time_text(static_cast<double>(cancel_after_ns_) * 1e-9));
         if (rec_.sent_ns == 0 && over(connect_from_ns_, l.connect))
             return abandon(request_status::connect, within("no connection", "connect", l.connect));
         check_opening(now);
+        if (state_ == state::closed) return;  // it was given up
         if (over(rec_.dispatched_ns, l.total))
             return abandon(request_status::timeout, within("not complete", "total", l.total));
         if (rec_.sent_ns == 0) return;
@@ -211,9 +264,11 @@ public:
                            within("no further content", "between_events", l.between_events));
     }
     void check_opening(long long now) { if (is_opening()) try_elsewhere(now); }
+    /// Called for one that could not connect yet.
+    void ask_again() { if (is_opening() && !wire_.is_open()) connect_to(which_); }
     bool is_delivered() const { return state_ == state::draining; }
 
-    // The pool's list with this in it, and where.
+    // The pool's list that has this connection, and its index.
     std::vector<std::unique_ptr<connection>>* list = nullptr;
     std::size_t slot = 0;
 
@@ -229,11 +284,11 @@ private:
 
     // ---- on the way
 
-    /// An address that never answers leaves its share of limits.connect to the others. One that
-    /// could not be asked yet is asked again.
+    /// Moves on from an address that does not answer in its share of limits.connect. One that could
+    /// not be asked yet is asked again.
     void try_elsewhere(long long now) {
         const auto n = static_cast<double>(io_.addresses.size());
-        if (!wire_.is_open()) return connect_to(which_);
+        if (!wire_.is_open()) return ask_again();
         if (!more_addresses()) return;
         if (now - opened_ns_ <= ns_of(io_.limits.connect.seconds() / n)) return;
         wire_.close();
@@ -241,7 +296,7 @@ private:
         connect(tried_ + 1);
     }
     bool more_addresses() const { return tried_ + 1 < io_.addresses.size(); }
-    /// `tried`: addresses of the target that this attempt has seen fail.
+    /// `tried`: number of the target's addresses that failed in this attempt.
     void connect(std::size_t tried) {
         if (tried == 0) unanswered_.reset();
         tried_ = tried;
@@ -251,18 +306,18 @@ private:
         which_ = which;
         const address& to = io_.addresses[which];
         const bool begins = wire_.connect(to, *io_.sockets, *this, io_.from_for(to));
-        // EAGAIN: check_limits tries again.
         if (!begins && errno != EAGAIN) return on_connect_error(errno);
+        if (!begins) io_.asks_again = true;
         answers_ = 0;
         opened_ns_ = now_ns();
     }
     void on_connect_error(int error) {
         wire_.close();
         if (more_addresses()) return connect(tried_ + 1);
-        // What was only slow may answer yet, in what is left of limits.connect.
+        // A slow address may still answer in the rest of limits.connect.
         if (const auto slow = std::exchange(unanswered_, {})) return connect_to(*slow);
         if (state_ == state::opening) return retire();
-        const std::string lack = own_lack(error);
+        const std::string lack = missing_resource(error);
         abandon(request_status::connect, lack.empty() ? "cannot connect: " + error_text(error)
                                                       : std::string(client_lacks) + lack);
     }
@@ -302,7 +357,7 @@ private:
         rec_.sent_ns = now_ns();
         write_some();
     }
-    // What takes no more of a request may have answered it already, as with 413.
+    // A server that reads no more may have answered already, as with 413.
     void write_some() { if (!wire_.flush()) read_now(); }
 
     // ---- the answer
@@ -310,16 +365,23 @@ private:
     void read_now() {
         const arrival a = wire_.read(io_.buffer);
         if (a.what == arrival::kind::nothing_yet) return;
-        io_.on_stamp(a.at_ns);
+        io_.on_read(a);
         if (a.what == arrival::kind::end) return on_end(a);
         if (is_opening()) return on_handshake(wire_.shake_hands(a.bytes, io_.plain));
         const std::string_view bytes = wire_.content(a.bytes, io_.plain);
-        const int events_before = answer_.timeline().events();
+        stream_timeline& seen = answer_.timeline();
+        const int events_before = seen.events();
         answer_.feed(bytes, a.at_ns);
-        const int events = answer_.timeline().events() - events_before;
+        const int events = seen.events() - events_before;
+        // If no byte of the next event follows, an event has the stamp of this read.
+        const bool is_last = answer_.finished() || ends_with_event(bytes);
+        if (events > 1 || (events == 1 && !is_last))
+            if (const long long since = io_.apart_since(a, std::max(came_ns_, rec_.sent_ns)))
+                seen.note_unknown(events, since);
+        came_ns_ = a.at_ns;
         io_.content_events += events;
         io_.coalesced_events += std::max(0, events - 1);
-        // An answer has begun, so this will not be sent again; it may be long.
+        // The answer has begun, so the request is not sent again; its copy may be long.
         if (wire_.unsent() == 0 && !bytes_.empty() && !answer_.untouched())
             std::string().swap(bytes_);
         if (answer_.finished()) return on_finished();
@@ -339,19 +401,20 @@ private:
         if (error.empty()) return on_end_of_input(now, "");
         abandon(request_status::tls, error);
     }
-    /// Later than a second after an answer it may as well be one that nobody used for too long.
+    /// A connection that ends over a second after an answer may just have been idle for too long.
     void learn_of_end() {
         const bool is_new = wire_.is_open() && answers_ == 1;
-        if (is_new && now_ns() - answered_ns_ < 1000000000) ++io_.hang_ups;
+        if (is_new && now_ns() - answered_ns_ < tires_after_ns) ++io_.connection_resets;
     }
     void on_end_of_input(long long now, const std::string& error) {
-        // A reused connection may have been closed by the server at the very moment we sent: it is
-        // tried once afresh, and the record tells.
+        // The server may close a kept connection just as we send: the request is sent once more on
+        // a new one, and its record says so.
         if (answer_.untouched() && std::exchange(may_send_again_, false)) {
             learn_of_end();
             wire_.close();
             state_ = state::opening_for_request;
             ++rec_.resends;
+            rec_.idle_ns = std::max(0LL, idle_ns_);
             rec_.connected_ns = rec_.sent_ns = 0;
             connect_from_ns_ = now;
             return connect(0);
@@ -389,14 +452,16 @@ private:
     answer_reader answer_{};
     std::string bytes_{};
     std::size_t which_ = 0;  // of the target's addresses
-    std::size_t tried_ = 0;  // addresses before it that failed
-    std::optional<std::size_t> unanswered_{};  // the last of them that did not answer in its share
-    long long leaves_after_ns_ = 0;
+    std::size_t tried_ = 0;  // addresses that failed before it
+    std::optional<std::size_t> unanswered_{};  // the last one that exceeded its share
+    long long cancel_after_ns_ = 0;
     long long connect_from_ns_ = 0, drain_from_ns_ = 0;
     long long opened_ns_ = 0, shaking_from_ns_ = 0, answered_ns_ = 0;
-    int answers_ = 0;  // since it was opened
+    long long came_ns_ = 0;  // time of the last bytes
+    long long idle_ns_ = 0;  // before this request
+    int answers_ = 0;  // since the connection was opened
     state state_ = state::closed;
-    bool may_send_again_ = false;  // a kept connection may be lost as we send, once a request
+    bool may_send_again_ = false;  // a kept connection may be lost as we send; once a request
 };
 
 }  // namespace detail

@@ -1,4 +1,4 @@
-// what a load is told and delivers
+// the orders and results of a load
 #pragma once
 
 #include "api/result.hpp"
@@ -18,77 +18,77 @@
 #include <iterator>  // back_inserter
 #include <mutex>  // unique_lock, lock_guard
 #include <string>
-#include <utility>  // move, swap
+#include <utility>  // exchange, move, swap
 #include <vector>
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// What every request of one load has in common.
+/// Common data of all requests of one load.
 struct load_target : http_server {
-    std::string path{}, whole_path{};  // of streams, and of answers in one piece
-    std::string fields{};  // header lines that all requests share, authorization included
-    std::string session_fields{};  // the same where "{session}" stands in one, else ""
-    std::vector<std::string> secrets{};  // part of them, and of nothing that we write
+    std::string whole_url{};  // as the gate gives it; may contain a key
+    std::string path{}, whole_path{};  // for streams, and for answers in one piece
+    std::string own_path{};  // the same if the gate names it
+    std::string fields{};  // header lines of all requests, authorization included
+    std::string session_fields{};  // the same if one has "{session}", else ""
+    std::vector<std::string> secrets{};  // parts of them; never written
     std::string model{};
     const api_traits* api = &apis[0];
-    token_fit tokens{};  // of made-up prompts
-    int hang_ups = 0;  // of the check before the load
+    token_fit tokens{};  // of synthetic prompts
+    int connection_resets = 0;  // in the check before the load
 };
-/// Where a request is sent: a model may be part of that.
+/// The path of a request, which may contain the model.
 inline std::string path_of(const load_target& to, const request_spec& r) {
-    if (r.model.empty()) return r.stream ? to.path : to.whole_path;
+    if (r.model.empty() || !to.own_path.empty()) return r.stream ? to.path : to.whole_path;
     return request_path(*to.api, r.stream ? to.api->path : to.api->whole_path, to.url.path,
-                        r.model);
+                        r.model) +
+           to.url.query;
 }
-/// So often a server closes a connection right after its first answer, having said that it stays,
-/// until that is its habit: what is sent to it as it closes would be lost, so none of its
-/// connections is used twice from then on. Once is an accident, such as a gateway that restarts.
-inline constexpr int hang_ups_of_habit = 2;
+/// Number of times that a server closes a connection right after its first answer, against its
+/// promise, until this counts as its policy: from then on no connection is used twice, because
+/// requests would be lost. Once is an accident, such as a restarted gateway.
+inline constexpr int resets_by_policy = 2;
 
 /// One stretch of load: requests `first` to `last` (not included) of the trace.
 struct load_order {
     const plan* what = nullptr;
     const load_target* target = nullptr;
-    run_arm arm = run_arm::candidate;
+    run_arm variant = run_arm::candidate;
     int repeat = 0;
     std::string id_prefix{};
     std::size_t first = 0, last = 0;
-    std::vector<long long> send_at{};  // of an open loop, offsets in ns; empty: closed loop
-    std::vector<std::size_t> begins{};  // the conversations of those; none: one after the other
+    std::vector<long long> send_at{};  // of an open loop, ns offsets; empty: closed loop
     long long measured_from_ns = 0;    // offset
-    bool measured_by_time = false;     // of a closed loop: nothing is measured before that
-    std::size_t warmup = 0;            // requests of the trace that warm up
-    long long most_measured = 0;       // of a closed loop that is measured by time; 0: no limit
-    // When to begin, ns: asked by the caller's thread once all connections are open. None: at once.
+    bool measured_by_time = false;     // closed loop: nothing is measured before
+    std::size_t warmup = 0;            // number of requests
+    long long max_measured = 0;       // of a closed loop measured by time; 0: no limit
+    // Returns the start in ns; called by the main thread once all connections are open. None: at
+    // once.
     std::function<long long()> start{};
 
-    /// Requests of it that wait for none before them: all, or the first ones of conversations. Of
-    /// several programs, this one's.
+    /// The requests of this program that wait for none: all, or the first of conversations.
     std::size_t starts() const {
         return what->shard.of((last - first + what->sent->stride - 1) / what->sent->stride);
     }
-    /// Users of a closed loop, this program's.
+    /// This program's users of a closed loop.
     std::size_t users() const { return what->shard.of(users_of(*what->sent)); }
-    /// Those whose users take places of their own: the parts, where each has its arrivals.
-    std::size_t lines() const { return what->sent->own_arrivals ? what->sent->parts.size() : 1; }
-    /// From one place of a line to its next one that is this program's.
-    std::size_t step() const { return what->shard.count * lines() * what->sent->stride; }
+    /// The distance of this program's requests in the trace.
+    std::size_t step() const { return what->shard.count * what->sent->stride; }
 };
 
-/// A request of the trace, when it is due, and the user of a closed loop whose it is.
+/// A request of the trace, its due time, and its user in a closed loop.
 struct planned_request {
     std::size_t index = 0;
     long long scheduled_ns = 0;
-    int user = -1;  // of an open loop
-    bool primes = false;  // the caches, as what was before the load
+    int user = -1;  // -1: open loop
+    bool warms_caches = false;  // caches: it belongs before the load
 };
 
-/// Requests that were delivered, on their way to the disk.
+/// Finished requests on their way to the disk.
 struct delivered_requests {
     std::vector<record> records{};
-    std::vector<std::uint32_t> gaps{};  // of all of them, in their order
+    std::vector<std::uint32_t> gaps{};  // of all requests, in their order
     void append(delivered_requests&& more) {
         std::move(more.records.begin(), more.records.end(), std::back_inserter(records));
         gaps.insert(gaps.end(), more.gaps.begin(), more.gaps.end());
@@ -96,49 +96,61 @@ struct delivered_requests {
         more.gaps.clear();
     }
 };
-/// Between the threads of a load and the one that writes. The former never wait for it.
+/// Passes requests from load threads to the writer. Load threads never wait: requests that the
+/// writer cannot keep up with are left out.
 class outbox {
 public:
-    /// False, and nothing done, where it is in use.
+    static constexpr std::size_t max_waiting = 1u << 18, max_gaps_waiting = 1u << 25;
+
+    /// Does nothing and returns false if it is in use.
     bool try_put(delivered_requests& d) {
         const std::unique_lock lock(mutex_, std::try_to_lock);
-        if (lock.owns_lock()) waiting_.append(std::move(d));
+        if (lock.owns_lock()) add(d);
         return lock.owns_lock();
     }
     void put(delivered_requests& d) {
         const std::lock_guard lock(mutex_);
-        waiting_.append(std::move(d));
+        add(d);
     }
-    /// What waits, in exchange for something empty.
-    void take(delivered_requests& into) {
+    /// Takes all that waits; returns the number of requests left out so far.
+    std::size_t take(delivered_requests& into) {
         const std::lock_guard lock(mutex_);
         std::swap(waiting_, into);
+        return left_out_;
     }
 
 private:
+    void add(delivered_requests& d) {
+        if (left_out_ > 0 || waiting_.records.size() > max_waiting ||
+            waiting_.gaps.size() > max_gaps_waiting) {
+            left_out_ += std::exchange(d, {}).records.size();
+            return;
+        }
+        waiting_.append(std::move(d));
+    }
+    std::size_t left_out_ = 0;
     std::mutex mutex_{};
     delivered_requests waiting_{};
 };
 
-/// What the threads of one load share. Nothing here is touched once per event.
+/// Shared by the threads of one load. Nothing here is touched once per event.
 struct load_state {
-    // Closed loop: the next request of the trace, of each line.
-    std::array<std::atomic<std::size_t>, most_parts> next{};
-    std::atomic<long long> measured_from{0};       // when the first measured request was dispatched
-    std::atomic<long long> measured{0};      // requests after a warm-up that is a time
-    std::atomic<long long> exhausted_at{0};  // closed loop: when the first user had nothing left
+    std::atomic<std::size_t> next{0};  // closed loop: the next request of the trace
+    std::atomic<long long> measured_from{0};       // dispatch of the first measured request
+    std::atomic<long long> measured{0};      // requests after a warm-up given as a time
+    std::atomic<long long> exhausted_at{0};  // closed loop: when the first user had no next request
     std::atomic<long long> planned{0}, sent{0}, done{0}, failed{0};  // requests; planned 0: open
     std::atomic<long long> ttft_ns{0}, answered{0}, tpot_ns{0}, paced{0};  // sums and their counts
     std::atomic<std::uint64_t> gaps{0};  // of all requests done
-    std::uint64_t most_gaps = 0;         // to be kept one by one
-    outbox* out = nullptr;               // where delivered requests go too
-    std::atomic<std::size_t> text_bytes{0}, texts_shown{0};  // of answers that are kept
+    std::uint64_t max_gaps = 0;         // maximum kept one by one
+    outbox* out = nullptr;               // also takes delivered requests
+    std::atomic<std::size_t> text_bytes{0}, texts_shown{0};  // of the answers kept
     answers_shown show = answers_shown::open;
-    settling_watch settling{};           // of a warm-up that ends when the server is stable
+    settling_watch settling{};           // of a warm-up until the server is stable
     long long start_ns = 0;
     long long deadline_ns = 0;  // of the whole program, 0: none
 
-    /// Once a request, for whoever watches: nothing waits for anything here.
+    /// Called once per request for observers; never blocks.
     void note(const record& r) {
         constexpr auto relaxed = std::memory_order_relaxed;
         done.fetch_add(1, relaxed);
@@ -153,19 +165,19 @@ struct load_state {
     }
 };
 
-/// Where users take their first places.
-inline void begin_lines(const load_order& o, load_state& shared) {
-    for (std::size_t i = 0; i < o.lines(); ++i)
-        shared.next[i] = o.first + (o.what->shard.index * o.lines() + i) * o.what->sent->stride;
+/// Sets where users take their first requests.
+inline void begin_places(const load_order& o, load_state& shared) {
+    shared.next = o.first + o.what->shard.index * o.what->sent->stride;
 }
-/// Where the measured part of a load begins, an offset; earlier than planned where it has settled.
+/// Returns the offset of the measured part; earlier than planned if the load is stable.
 inline long long measured_offset(const load_order& o, const load_state& shared) {
     return shared.settling.is_on() ? shared.settling.ends_at() : o.measured_from_ns;
 }
 inline run_phase phase_of(const load_order& o, const load_state& shared, const planned_request& w) {
     const bool is_early = o.measured_by_time &&
                           w.scheduled_ns < shared.start_ns + measured_offset(o, shared);
-    return is_early || w.primes || w.index < o.warmup ? run_phase::warmup : run_phase::measure;
+    return is_early || w.warms_caches || w.index < o.warmup ? run_phase::warmup
+                                                            : run_phase::measure;
 }
 
 }  // namespace detail

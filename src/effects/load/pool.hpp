@@ -11,18 +11,17 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// All connections of one thread, each in one of four lists: with a request, open without one, on
-/// the way without one, and closed. The closed ones stay until drop_retired(), for it may be one of
-/// them that says so.
+/// All connections of one thread, each in one of four lists: busy, idle, opening, closed. Closed
+/// ones stay until drop_retired(), because one of them may be the caller.
 class connection_pool {
 public:
     connection_pool(client_io& io, request_sink& sink) : io_(io), sink_(sink) {}
     connection_pool(const connection_pool&) = delete;
     connection_pool& operator=(const connection_pool&) = delete;
 
-    /// One for a request to come.
+    /// Opens a connection for a later request.
     void open_ahead() { made_in(opening_).open_ahead(); }
-    /// For a request now: an idle one, else one on its way, else a new one.
+    /// Returns a connection for a request: an idle one, else one that is opening, else a new one.
     connection& take() {
         while (!idle_.empty()) {
             connection& c = *idle_.back();
@@ -43,7 +42,7 @@ public:
     std::size_t idle() const { return idle_.size(); }
     std::size_t opening() const { return opening_.size(); }
     std::size_t size() const { return busy_.size() + idle_.size() + opening_.size(); }
-    /// `f` may retire what it is given: that one makes way for the last one, which was looked at.
+    /// `f` may retire its argument: the last one, already visited, takes its place.
     template <class F>
     void for_each_busy(F&& f) { from_the_back(busy_, f); }
     template <class F>

@@ -1,4 +1,4 @@
-// what came back to one client thread
+// the finished requests of one client thread
 #pragma once
 
 #include "api/result.hpp"
@@ -20,16 +20,16 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// The records of one thread and their gaps, kept for the statistics and passed on to the disk.
+/// Records of one thread and their gaps, kept for the statistics and passed to the writer.
 class request_book {
 public:
     request_book(const load_order& order, load_state& shared) : order_(order), shared_(shared) {}
 
-    /// Fills in what the order knows of the request.
+    /// Adds the order's data of the request.
     void add(const planned_request& w, record&& r, const gap_list& gaps) {
         const std::size_t stride = order_.what->sent->stride;
         r.id = request_id(order_.id_prefix, w.index);
-        r.arm = order_.arm;
+        r.variant = order_.variant;
         r.repeat = order_.repeat;
         r.phase = phase_of(order_, shared_, w);
         r.conversation = static_cast<long long>(w.index / stride);
@@ -46,28 +46,28 @@ public:
         }
         finished_.add(w.index, std::move(r), gaps);
         shared_.gaps += gaps.size();
-        if (shared_.gaps > shared_.most_gaps) count_gaps_of_old(gaps.size());
+        if (shared_.gaps > shared_.max_gaps) count_gaps_of_old(gaps.size());
     }
-    /// Passes on what is to be written, unless somebody else is about it right now.
+    /// Passes records to the writer, unless it is in use.
     void try_hand_over() {
         if (shared_.out && !unwritten_.records.empty()) shared_.out->try_put(unwritten_);
     }
-    /// The same, however long that takes.
+    /// The same, but waits for it.
     void hand_over() {
         if (shared_.out) shared_.out->put(unwritten_);
     }
     request_log& finished() { return finished_; }
 
 private:
-    /// Twice as many as came in, so that what was listed before goes too, little by little.
+    /// Counts twice as many old gaps as new ones came, so that the old list shrinks step by step.
     void count_gaps_of_old(std::uint64_t came_in) {
         may_count_ += 2 * came_in + 64;
         may_count_ -= finished_.count(may_count_, now_ns() - 1000000000, window_edges());
     }
-    /// Where the throughput window begins, ends, and may end; 0 where that is not known.
+    /// Start, end, and possible end of the throughput window; 0: unknown.
     std::array<long long, 3> window_edges() const {
         const long long start = shared_.start_ns, from = shared_.measured_from.load();
-        if (!order_.send_at.empty() && order_.begins.empty())
+        if (!order_.send_at.empty())
             return {start + order_.measured_from_ns, start + order_.send_at.back(), 0};
         if (from == 0) return {0, shared_.exhausted_at.load(), 0};
         return {from, shared_.exhausted_at.load(), from + ns_of(order_.what->sent->duration_s)};

@@ -3,7 +3,6 @@
 
 #include "api/traffic.hpp"
 #include "core/base/text.hpp"
-#include "core/measured/client_stalls.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/request_log.hpp"
 #include "core/traffic/requests.hpp"
@@ -36,7 +35,7 @@ inline std::size_t in_flight_at_most(const load_order& o) {
     return o.what->shard.of(static_cast<std::size_t>(o.what->sent->arrivals.max_in_flight));
 }
 
-/// Connections that this load needs at one time; 0 where that is up to the server's speed.
+/// Connections that this load needs at one time; 0: depends on the server's speed.
 inline std::size_t connections_needed(const load_order& o) {
     const arrival_data& a = o.what->sent->arrivals;
     std::size_t n = 0;
@@ -45,7 +44,7 @@ inline std::size_t connections_needed(const load_order& o) {
     return a.max_in_flight > 0 ? std::min(n, in_flight_at_most(o)) : n;
 }
 
-/// Of these, the ones that one thread of `count` needs for what it sends first.
+/// The part of them that one of `count` threads needs for its first sends.
 inline std::size_t connections_at_first(const load_order& o, std::size_t index, std::size_t count) {
     const arrival_data& a = o.what->sent->arrivals;
     std::size_t at_once = std::min<std::size_t>(o.starts(), 1);
@@ -55,11 +54,11 @@ inline std::size_t connections_at_first(const load_order& o, std::size_t index, 
     return at_once / count + (index < at_once % count);
 }
 
-/// Raises the limit on open files. Refuses a load that needs more files, ports or memory than can
-/// be had.
+/// Raises the limit on open files. Refuses a load that needs more files, ports or memory than there
+/// are.
 inline void make_room_for(const load_order& o) {
     const std::size_t needed = connections_needed(o);
-    // Twice: simulated servers.
+    // Twice, for simulated servers.
     const rlim_t files = raised_open_files(2 * std::max<rlim_t>(needed, 8192) + 256);
     if (files != 0 && needed + 64 > files)
         refuse({printed("the load needs %zu connections at a time and this process may open %llu "
@@ -81,8 +80,8 @@ inline void make_room_for(const load_order& o) {
                             "local addresses in client.from, or ask for less", needed, ports)});
 }
 
-/// One thread reads some hundred thousand paced events a second. A second one is for thousands of
-/// streams, and only on a machine that has cores to spare: the server may be on it too.
+/// One thread reads some hundred thousand paced events a second. A second one is only for thousands
+/// of streams, and for machines with spare cores: the server may be on the same machine.
 inline std::size_t default_threads(const load_order& o) {
     const arrival_data& a = o.what->sent->arrivals;
     const double needed = static_cast<double>(connections_needed(o));
@@ -92,33 +91,51 @@ inline std::size_t default_threads(const load_order& o) {
     return static_cast<std::size_t>(std::max(1.0, std::min(streams / 1000, spare)));
 }
 
-/// Gaps of the whole program that are kept one by one, in 128 MiB. Whatever else the client keeps
-/// is kept for a request, not for an event.
-inline constexpr std::uint64_t most_gaps_kept = 32ull << 20;
+/// Gaps of the whole program kept one by one, 128 MiB. All other memory is per request, not per
+/// event.
+inline constexpr std::uint64_t max_gaps_kept = 32ull << 20;
 
-/// Runs one load on as many threads as asked for and gathers what they saw.
+/// Adds one thread's counters of its connections.
+inline void add_seen(repeat_data& into, const client_io& io, int resets_before) {
+    into.connections_opened += io.connections_opened;
+    into.connection_resets += io.connection_resets - resets_before;
+    into.used_once = into.used_once || !io.keeps_connections();
+    add_handshakes(into.handshakes_full, io.handshakes_full);
+    add_handshakes(into.handshakes_resumed, io.handshakes_resumed);
+    into.content_events += io.content_events;
+    into.coalesced_events += io.coalesced_events;
+    into.reads += io.reads;
+    into.stamped_reads += io.stamped_reads;
+    if (!io.is_stamped()) {  // without stamps a late read changes times
+        into.lost_fraction = std::max(into.lost_fraction, io.alert.lost_fraction());
+        into.disturbed_requests += io.disturbed_requests;
+    }
+    into.stamp_lag.add(io.stamp_lag);
+}
+
+/// Runs one load on its threads and collects their measurements.
 inline void run_load(const load_order& order, load_state& state, repeat_data& into,
                      request_log& log) {
     const client_options& client = order.what->sent->client;
     const auto asked = static_cast<std::size_t>(static_cast<long long>(client.threads));
     std::size_t threads = asked > 0 ? asked : default_threads(order);
-    if (current_world) threads = 1;  // which has all the time that it needs
+    if (current_environment) threads = 1;  // virtual time needs no second one
     else make_room_for(order);
-    // A cap below the number of threads would give some of them nothing to send.
+    // With fewer slots than threads, some threads could send nothing.
     if (order.what->sent->arrivals.max_in_flight > 0)
         threads = std::min(threads, std::max<std::size_t>(1, in_flight_at_most(order)));
-    begin_lines(order, state);
+    begin_places(order, state);
     std::vector<std::unique_ptr<load_worker>> workers;
     for (std::size_t i = 0; i < threads; ++i)
         workers.push_back(std::make_unique<load_worker>(order, state, i, threads));
     const auto count = static_cast<std::ptrdiff_t>(threads);
     std::barrier all_connected(count), start_is_known(count);
-    // On their way to the server, of all threads: as many as its queue takes.
+    // Connections opening at once, over all threads: as many as a server's queue takes.
     const std::size_t at_a_time = std::max<std::size_t>(1, 256 / threads);
     std::atomic<bool> called_off{false};
     std::mutex of_thrown;
     std::exception_ptr thrown;
-    // What one throws ends no other: all of them meet before the start, and come to their end.
+    // An exception of one thread ends no other: all meet before the start, and all end.
     const auto call_off = [&](const char*) {
         const std::lock_guard guard(of_thrown);
         if (!thrown) thrown = std::current_exception();
@@ -131,7 +148,7 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
             workers[i]->open_connections(at_first, at_a_time);
         }, call_off);
         all_connected.arrive_and_wait();
-        // Every thread is awake again 10 ms after the last one has its connections.
+        // All threads are awake 10 ms after the last one has its connections.
         const auto begin = [&] {
             state.start_ns = order.start && !called_off ? order.start() : now_ns() + 10000000;
         };
@@ -161,18 +178,10 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
         const client_io& io = w->io();
         log.take(std::move(w->finished()));
         w->answers().move_into(into);
-        into.connections_opened += io.connections_opened;
-        into.hang_ups += io.hang_ups - order.target->hang_ups;
-        into.used_once = into.used_once || !io.keeps_connections();
-        add_handshakes(into.handshakes_full, io.handshakes_full);
-        add_handshakes(into.handshakes_resumed, io.handshakes_resumed);
-        into.content_events += io.content_events;
-        into.coalesced_events += io.coalesced_events;
+        add_seen(into, io, order.target->connection_resets);
         into.cpu_utilization = std::max(into.cpu_utilization, w->cpu_utilization());
         into.thread_cpu_utilization.push_back(w->cpu_utilization());
-        into.stalls = stall_log::together(into.stalls, io.alert.found());
         into.loop_lag.add(w->loop_lag());
-        into.stamp_lag.add(io.stamp_lag);
     }
 }
 

@@ -26,23 +26,24 @@
 #include <cmath>  // ceil
 #include <deque>
 #include <string>
-#include <utility>  // move
+#include <utility>  // exchange, move
 #include <vector>
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// The bytes of one request of the trace, and what can come of it.
+/// The bytes of one request of the trace, and limits on its answer.
 struct built_request {
     std::string bytes{};
     asked_answer asked{};
-    double leaves_after_s = 0;
+    double cancel_after_s = 0;
 };
 inline built_request built(const load_order& o, std::size_t index,
                            const std::vector<std::string>& answers_before) {
     const load_target& t = *o.target;
-    const request_spec r = request_of(*o.what, o.arm, o.repeat, index, answers_before, t.tokens);
+    const request_spec r =
+        request_of(*o.what, o.variant, o.repeat, index, answers_before, t.tokens);
     const bool events = r.stream && t.api->framed == framing::events;
     const auto line_id = [&] {
         const std::size_t first = index - index % o.what->sent->stride;
@@ -56,11 +57,11 @@ inline built_request built(const load_order& o, std::size_t index,
         "X-Request-Id: " + request_id(o.id_prefix, index) + "\r\n";
     const std::string body = request_body(*t.api, t.model, r);
     return {request_text(http_method::post, path_of(t, r), t.url.authority(), fields, body),
-            asked_by(*t.api, r, body.size()), r.leaves_after_s};
+            asked_by(*t.api, r, body.size()), r.cancel_after_s};
 }
 
-/// One thread's share of the load: sends what its agenda has due on connections of its own, and
-/// keeps what comes back.
+/// One thread's share of the load: sends due requests of its agenda on its own connections, and
+/// keeps the results.
 class load_worker final : private request_sink {
 public:
     /// Share `index` of `count`.
@@ -73,18 +74,18 @@ public:
           answers_(order, shared),
           io_(*order.target, *order.what),
           pool_(io_, *this),
-          most_ready_bytes_(most_ready_bytes_of_all / count) {}
+          max_ready_bytes_(max_ready_bytes_of_all / count) {}
 
-    /// Before the load begins, what may be due at once. What does not fit in the memory for it is
-    /// built when it is due, and what that takes is the client's own delay.
+    /// Builds requests that may be due at once, before the load. Those that exceed the memory for
+    /// it are built when due, which counts as delay of the client.
     void prepare_first() {
         while (!stop_asked.load() && prepare()) {}
     }
     std::size_t ready() const { return ready_.size(); }
 
-    /// Before the first send is due, as many connections as are then sent at once, so that their
-    /// cost is not in those requests. No more than `at_a_time` are on their way, and a second is
-    /// waited for each such batch at most. What is missing then is opened for its request.
+    /// Opens the connections of the first sends before the load, so that requests do not pay for
+    /// them: at most `at_a_time` at once, and a second is waited for each batch. Missing ones are
+    /// opened with their request.
     void open_connections(std::size_t wanted, std::size_t at_a_time) {
         const double batches =
             std::ceil(static_cast<double>(wanted) / static_cast<double>(at_a_time));
@@ -109,13 +110,13 @@ public:
         const double cpu_before = thread_cpu_seconds();
         const long long began = now_ns();
         const run_queue_wait waits;
+        io_.waits = &waits;
         io_.alert.begin(began);
-        io_.alert.on_tick(began, waits.so_far_ns());
         agenda_.begin();
         next_tick_ns_ = began + alertness::tick_ns;
         next_check_ns_ = began + check_interval_ns;
-        while (!agenda_.stopped() && !agenda_.nothing_left()) turn(waits);
-        io_.alert.end(now_ns());
+        while (!agenda_.stopped() && !agenda_.nothing_left()) turn();
+        io_.alert.on_sleep(now_ns());
         book_.hand_over();
         pool_.close_all();
         const double cpu = thread_cpu_seconds() - cpu_before;
@@ -130,42 +131,51 @@ public:
 
 private:
     static constexpr long long check_interval_ns = 20000000, spin_ns = 200000;
-    static constexpr long long idle_tick_ns = 100000000;  // for what ends a load from outside
+    static constexpr long long disturbing_ns = 20000000;
+    static constexpr long long idle_tick_ns = 100000000;  // for ends of the load from outside
 
     // ---- one turn
 
-    /// Waits, and does what there is to do.
-    void turn(const run_queue_wait& waits) {
+    /// Waits, then handles events and due requests.
+    void turn() {
         const long long due = agenda_.next_due();
-        const long long ahead = sent_.client.spin && !current_world ? spin_ns : 0;
+        const long long ahead = sent_.client.spin && !current_environment ? spin_ns : 0;
         const long long now = now_ns();
         next_tick_ns_ = is_idle(due, now) ? now + idle_tick_ns
-                                          : std::min(next_tick_ns_, now + alertness::tick_ns);
-        const long long until = due == 0 ? next_tick_ns_ : std::min(due - ahead, next_tick_ns_);
+                                          : std::min(next_tick_ns_, now + tick_ns());
+        const long long again =
+            std::exchange(io_.asks_again, false) ? now + client_io::between_asks_ns : 0;
+        const long long next = again > 0 ? std::min(again, next_tick_ns_) : next_tick_ns_;
+        const long long until = due == 0 ? next : std::min(due - ahead, next);
         io_.alert.on_sleep(now);
         io_.sockets->wait(until, now);
-        io_.woke_ns = io_.seen_ns = now_ns();
-        io_.alert.on_wake(io_.woke_ns, until, io_.sockets->turns_for_all(pool_.size()));
+        io_.on_wake(now_ns(), now, until);
+        io_.alert.on_wake(io_.woke_ns, until, io_.sockets->full_turns(pool_.size()));
         catch_up(io_.woke_ns);
         io_.sockets->each([this] { catch_up(io_.seen_ns); });
-        if (io_.woke_ns >= next_tick_ns_) tick(io_.woke_ns, waits);
+        if (again > 0) ask_again();
+        if (io_.woke_ns >= next_tick_ns_) tick(io_.woke_ns);
         catch_up(io_.seen_ns);
         prepare();
         pool_.drop_retired();
     }
-    /// No answer is on its way that could come in unseen, and no send is due before the next
-    /// check: whatever this thread sleeps through, it misses nothing. A warm-up that ends early,
-    /// in another thread too, brings sends forward.
+    void ask_again() {
+        pool_.for_each_busy([](connection& c) { c.ask_again(); });
+        pool_.for_each_opening([](connection& c) { c.ask_again(); });
+    }
+    /// No answer can come unnoticed and no send is due before the next check, so this thread misses
+    /// nothing in its sleep. A warm-up that ends early, also in another thread, moves sends
+    /// forward.
     bool is_idle(long long due, long long now) const {
         return pool_.busy() == 0 && pool_.opening() == 0 && !shared_.settling.is_on() &&
                (due == 0 || due - now > check_interval_ns);
     }
-    /// Sends do not wait for all that a turn has to read.
+    /// Sends need not wait for all reads of a turn.
     void catch_up(long long now) {
         while (const auto next = agenda_.take_promised(now)) dispatch(*next);
         if (!agenda_.is_due(now)) return;
         while (const auto next = agenda_.take_due(now_ns())) dispatch(*next);
-        // The next one should not have to wait for a connection.
+        // Opens one for the next request, which then need not wait.
         if (pool_.idle() == 0 && pool_.opening() == 0 && agenda_.expects_to_send())
             pool_.open_ahead();
     }
@@ -174,19 +184,20 @@ private:
         built_request r = request_at(index);
         const long long now = now_ns();
         io_.alert.on_step(now);
+        some_leave_ = some_leave_ || r.cancel_after_s > 0;
         agenda_.on_dispatched(next.what, now);
         const bool is_read = agenda_.goes_on(index) || answer_use_at(sent_, index).is_read();
         pool_.take().start({next.what, std::move(r.bytes), now, now - next.possible_ns, is_read,
-                            r.asked, r.leaves_after_s});
+                            r.asked, r.cancel_after_s});
     }
-    /// Building a long prompt takes longer than sending it, so it is done before the send is due:
-    /// of one request in each turn. False where none is left to be built.
+    /// Building a long prompt takes longer than sending it, so one request is built in each turn,
+    /// before it is due. Returns false if none is left.
     bool prepare() {
-        if (shared_.settling.is_on())  // what a warm-up that has ended early leaves out is not sent
+        if (shared_.settling.is_on())  // requests skipped after a short warm-up are not sent
             while (!ready_.empty() && ready_.front().index < agenda_.place_ahead(0))
                 request_at(ready_.front().index);
         const bool is_enough = ready_.size() >= agenda_.due_together();
-        if (is_enough || ready_bytes_ >= most_ready_bytes_) return false;
+        if (is_enough || ready_bytes_ >= max_ready_bytes_) return false;
         const std::size_t index = agenda_.place_ahead(ready_.size());
         if (index == order_.last) return false;
         ready_.push_back({index, built(order_, index, agenda_.answers_before(index))});
@@ -209,6 +220,7 @@ private:
         const request_status status = r.status;
         const long long end = r.end_ns;
         answers_.on_answer(w, r, a);
+        io_.disturbed_requests += io_.alert.lost_since(r.dispatched_ns) > disturbing_ns;
         if (shared_.settling.is_on() && phase_of(order_, shared_, w) == run_phase::warmup)
             shared_.settling.on_ended(w.index, r, shared_.start_ns);
         book_.add(w, std::move(r), a.timeline().gaps_us());
@@ -219,12 +231,23 @@ private:
 
     // ---- limits
 
-    /// Every 5 ms, at absolute times, while there is something to watch: how late it comes is the
-    /// lag of this loop.
-    void tick(long long now, const run_queue_wait& waits) {
+    /// With kernel stamps a thread wakes only for bytes, sends and limits. Otherwise it must notice
+    /// itself when it did not run.
+    long long tick_ns() const {
+        return io_.is_stamped() ? check_interval_of(sent_.limits) : alertness::tick_ns;
+    }
+    long long check_interval_of(const llmbench::limits& l) const {
+        const double shortest =
+            std::min({l.connect.seconds(), l.total.seconds(), l.first_event.seconds(),
+                      l.between_events.seconds(), drain_s(sent_)});
+        const bool is_soon = some_leave_ || shared_.settling.is_on() || shortest < 2;
+        return is_soon ? check_interval_ns : idle_tick_ns;
+    }
+    /// At absolute times, if needed: its delay is the lag of this loop.
+    void tick(long long now) {
         loop_lag_.add(now - next_tick_ns_);
-        while (next_tick_ns_ <= now) next_tick_ns_ += alertness::tick_ns;
-        io_.alert.on_tick(now, waits.so_far_ns());
+        const long long step = tick_ns();
+        while (next_tick_ns_ <= now) next_tick_ns_ += step;
         if (now >= next_check_ns_) check(now);
     }
     void check(long long now) {
@@ -233,7 +256,7 @@ private:
         if (stop_asked.load()) return cut_off("interrupted");
         if (shared_.deadline_ns > 0 && now > shared_.deadline_ns)
             return cut_off("LLMBENCH_TIME_BUDGET is spent");
-        // What has come in is read before anything is said to have come too late.
+        // Bytes are read before a request counts as too late.
         if (io_.alert.is_behind()) return;
         pool_.for_each_busy([now](connection& c) { c.check_limits(now); });
         if (!agenda_.sending_is_over(now)) over_since_ns_ = 0;
@@ -262,7 +285,7 @@ private:
         std::size_t index = 0;
         built_request what{};
     };
-    static constexpr std::size_t most_ready_bytes_of_all = std::size_t{64} << 20;
+    static constexpr std::size_t max_ready_bytes_of_all = std::size_t{64} << 20;
 
     const load_order& order_;
     const planned_traffic& sent_;
@@ -272,9 +295,10 @@ private:
     answer_keeper answers_;
     client_io io_;
     connection_pool pool_;
-    std::deque<ready_request> ready_{};  // in the order in which they will be due
-    std::size_t ready_bytes_ = 0, most_ready_bytes_;
-    long long over_since_ns_ = 0;  // when the last send was seen to be behind us
+    std::deque<ready_request> ready_{};  // in order of their due times
+    std::size_t ready_bytes_ = 0, max_ready_bytes_;
+    bool some_leave_ = false;      // before their answer is complete
+    long long over_since_ns_ = 0;  // since all sends are over
     long long next_tick_ns_ = 0, next_check_ns_ = 0;
     lag_counts loop_lag_{};
     double cpu_utilization_ = 0;

@@ -1,8 +1,7 @@
-// waiting for sockets, on every other system
+// waiting for sockets, on systems other than Linux
 #pragma once
 
 #include "effects/system/clock.hpp"
-#include "effects/net/asio.hpp"
 #include "effects/net/network.hpp"
 #include "effects/net/sockets.hpp"
 
@@ -15,8 +14,15 @@
 #include <vector>
 
 #if !defined(__linux__) || defined(LLMBENCH_WAIT_BY_ASIO)
+#ifndef ASIO_STANDALONE
+#define ASIO_STANDALONE
+#endif
+#include <version>  // before asio: it asks for library features
+#include <asio/basic_stream_socket.hpp>
+#include <asio/basic_waitable_timer.hpp>  // points in time
 #include <asio/executor_work_guard.hpp>  // a context without work would stop
 #include <asio/generic/stream_protocol.hpp>  // TCP and Unix-domain sockets alike
+#include <asio/io_context.hpp>
 #include <sys/socket.h>  // recv, send
 #endif
 
@@ -25,6 +31,11 @@ inline namespace v0 {
 namespace detail {
 
 #if !defined(__linux__) || defined(LLMBENCH_WAIT_BY_ASIO)
+// A type of a single executor: asio's default for any of them takes half a second to compile.
+using io_executor = asio::io_context::executor_type;
+using io_timer = asio::basic_waitable_timer<std::chrono::steady_clock,
+                                            asio::wait_traits<std::chrono::steady_clock>,
+                                            io_executor>;
 using stream_socket = asio::basic_stream_socket<asio::generic::stream_protocol, io_executor>;
 
 struct asio_socket final : network_socket {
@@ -38,8 +49,7 @@ struct asio_socket final : network_socket {
     bool awaits_bytes = false;
 };
 
-/// asio waits and tells what is ready; reading is left to whoever is told, so that each stamp is
-/// right behind its read.
+/// asio only waits; users read themselves, so that each stamp is taken right after its read.
 class asio_network final : public network {
 public:
     asio_network() try : timer_(context_), busy_(context_.get_executor()) {
@@ -50,7 +60,7 @@ public:
     socket connect(const address& to, const address* from, socket_user& user) override {
         return watch(connecting_socket(to, from), to.storage.ss_family, user);
     }
-    /// Takes over a socket on its way to its peer.
+    /// Takes over a connecting socket.
     socket watch(descriptor fd, int family, socket_user& user) {
         if (fd.get() < 0) return nullptr;
         auto s = std::make_shared<asio_socket>(context_, family, user);
@@ -90,9 +100,9 @@ public:
             ring(until_ns);
             context_.run_one();
         }
-        context_.poll();  // all else that is ready by now
+        context_.poll();  // handles all else that is ready
     }
-    long long turns_for_all(std::size_t) const override { return 0; }
+    long long full_turns(std::size_t) const override { return 0; }
     void each(const std::function<void()>& after_each) override {
         for (ready& r : ready_) {
             if (!r.s->user) continue;
@@ -133,15 +143,15 @@ private:
                             ready_.push_back({std::move(s), true});
                         });
     }
-    /// Where asio has waited for room once, epoll tells of it at every later wait for bytes, too,
-    /// and each would return at once. So the socket becomes one that asio has not seen.
+    /// After asio has waited for room once, epoll reports room at every later wait for bytes, which
+    /// then returns at once. So the socket becomes one that is new to asio.
     static void begin_anew(asio_socket& s) {
         asio::error_code error;
-        take(s, descriptor(s.carrier.release(error)));  // where it fails, the next wait tells
+        take(s, descriptor(s.carrier.release(error)));  // the next wait reports its failure
         s.awaits_bytes = false;
     }
     void ring(long long at_ns) {
-        if (rings_at_ns_ != 0 && rings_at_ns_ <= at_ns) return;  // to come too early does no harm
+        if (rings_at_ns_ != 0 && rings_at_ns_ <= at_ns) return;  // an early timer is harmless
         rings_at_ns_ = at_ns;
         timer_.expires_at(time_point_of(at_ns));
         timer_.async_wait([this](const asio::error_code& e) {

@@ -15,7 +15,7 @@
 #include "effects/net/tls.hpp"
 
 #include <algorithm>  // min
-#include <cerrno>  // errno, EAGAIN, ETIMEDOUT
+#include <cerrno>  // errno, EAGAIN, EINTR, ETIMEDOUT
 #include <memory>  // unique_ptr
 #include <optional>
 #include <stdexcept>  // exception, runtime_error
@@ -32,17 +32,17 @@ struct http_answer {
     int status = 0;
     std::string body{};
     std::string content_type{};
-    std::optional<double> date_s{};  // when the server wrote it, by its clock
-    std::string error{};  // why there is none
+    std::optional<double> date_s{};  // time of writing, by the server's clock
+    std::string error{};  // why there is no answer
     bool distrusted = false;  // because of the server's certificate
-    bool hung_up = false;     // the server, right after an answer that it promised to stay for
+    bool reset_by_server = false;  // the server closed right after an answer, against its promise
 };
 
-/// One request on a connection of its own, for what is not measured: readiness, model lists.
+/// One request on its own connection, not measured: readiness, model lists.
 class blocking_exchange final : private socket_user {
 public:
-    /// `stays`: the request does not say that the connection closes; whether the server does it all
-    /// the same is seen within 100 ms.
+    /// `stays`: the request does not ask to close the connection; whether the server closes it
+    /// anyway is seen within 100 ms.
     explicit blocking_exchange(double within_s, bool stays = false)
         : within_s_(within_s), deadline_ns_(now_ns() + ns_of(within_s)), stays_(stays) {}
 
@@ -52,12 +52,12 @@ public:
     }
 
 private:
-    static constexpr std::size_t most_body = 8u << 20;
-    static constexpr long long look_up_ns = 50000000;  // for an interruption
+    static constexpr std::size_t max_body = 8u << 20;
+    static constexpr long long look_up_ns = 50000000;  // to notice an interruption
 
     void on_readable() override { called_ = readable_ = true; }
     void on_writable() override { called_ = true; }
-    /// False where nothing happens until then, or somebody interrupts the program.
+    /// Returns false if nothing happens until then, or the program is interrupted.
     bool wait(long long until_ns) {
         const bool was_interrupted = stop_asked.load();
         called_ = readable_ = false;
@@ -73,7 +73,10 @@ private:
         answer_.error = std::move(why);
         return false;
     }
-    bool failed_by_time() { return failed("no answer within " + time_text(within_s_)); }
+    bool failed_by_time() {
+        return failed(now_ns() < deadline_ns_ ? "the run was interrupted before it answered"
+                                              : "no answer within " + time_text(within_s_));
+    }
     bool connect(const known_addresses& to) {
         std::vector<address> addresses;
         try {
@@ -82,7 +85,7 @@ private:
             return failed(e.what());
         }
         for (std::size_t i = 0; i < addresses.size(); ++i) {
-            // An address that never answers leaves time for those after it.
+            // An address that never answers must leave time for the others.
             const long long until = now_ns() + (deadline_ns_ - now_ns()) /
                                                    static_cast<long long>(addresses.size() - i);
             const int error = try_address(addresses[i], until);
@@ -96,13 +99,14 @@ private:
         }
         return false;
     }
-    /// 0, or the errno that came of it.
+    /// Returns 0 or an errno.
     int try_address(const address& to, long long until_ns) {
         while (!wire_.connect(to, *net_, *this)) {
             if (errno != EAGAIN || now_ns() >= until_ns) return errno;
             sleep_s(0.005);
         }
-        return wait(until_ns) ? wire_.connect_error() : ETIMEDOUT;
+        if (wait(until_ns)) return wire_.connect_error();
+        return now_ns() < until_ns ? EINTR : ETIMEDOUT;
     }
     bool secure(const tls_client& tls) {
         handshake hands = wire_.begin_handshake(tls, nullptr, room_);
@@ -116,7 +120,7 @@ private:
         answer_.distrusted = wire_.distrusts();
         return hands.is == handshake::state::done || failed(hands.why);
     }
-    /// An answer may come before the request is out.
+    /// The answer may come before the request is sent completely.
     bool send(const std::string& request) {
         wire_.send(request);
         readable_ = false;
@@ -137,7 +141,7 @@ private:
                 continue;
             }
             parser.feed(wire_.content(a.bytes, room_), [&](std::string_view body) {
-                if (answer_.body.size() < most_body) answer_.body.append(body);
+                if (answer_.body.size() < max_body) answer_.body.append(body);
             });
             if (!wire_.tls_ended() || parser.complete()) continue;
             if (const std::string why = wire_.tls_error(); !why.empty()) return failed(why);
@@ -146,11 +150,11 @@ private:
         answer_.status = parser.complete() ? parser.status() : 0;
         answer_.error = parser.error();
         answer_.content_type = parser.header("content-type");
-        // What a cache had stored was written before it was asked for.
+        // A cached answer was written before the request.
         if (parser.header("age").empty())
             answer_.date_s = seconds_of_http_date(parser.header("date"));
         if (stays_ && parser.complete() && parser.keep_alive() && !wire_.tls_ended())
-            answer_.hung_up = wait(now_ns() + 100000000) && !wire_.is_quiet(buffer_, room_);
+            answer_.reset_by_server = wait(now_ns() + 100000000) && !wire_.is_quiet(buffer_, room_);
         return parser.complete();
     }
 
@@ -161,11 +165,11 @@ private:
     exchange wire_{};
     http_answer answer_{};
     std::vector<char> buffer_ = std::vector<char>(16384);
-    std::vector<char> room_{};  // of one read, where it was TLS
-    bool called_ = false, readable_ = false;  // what the last wait brought
+    std::vector<char> room_{};  // of one read, for TLS
+    bool called_ = false, readable_ = false;  // results of the last wait
 };
 
-/// What the client lacks for it, such as descriptors, is why there is none.
+/// A missing resource of the client, such as descriptors, is given as the reason.
 inline http_answer answer_to(const http_server& at, const std::string& request, double within_s,
                              bool stays = false) {
     try {
@@ -183,7 +187,7 @@ inline http_answer blocking_post(const http_server& at, const std::string& path,
                                              "Connection: close\r\n" + fields, body);
     return answer_to(at, request, within_s);
 }
-/// As requests of a load are sent, on a connection that may be kept.
+/// Like the requests of a load, on a connection that may be kept.
 inline http_answer blocking_post_kept(const http_server& at, const std::string& path,
                                       const std::string& fields, const std::string& body,
                                       double within_s) {

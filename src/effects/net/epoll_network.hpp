@@ -1,6 +1,7 @@
 // waiting for sockets, on Linux
 #pragma once
 
+#include "core/measured/kernel_clock.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/errors.hpp"
 #include "effects/net/network.hpp"
@@ -8,6 +9,8 @@
 
 #include <algorithm>  // max
 #include <cerrno>  // errno
+#include <cstring>  // memcpy
+#include <ctime>  // timespec
 #include <functional>  // what is done in between
 #include <memory>  // make_shared
 #include <stdexcept>  // runtime_error
@@ -17,8 +20,9 @@
 
 #ifdef __linux__
 #include <sys/epoll.h>  // epoll_event
-#include <sys/socket.h>  // recv, send
+#include <sys/socket.h>  // recv, recvmsg, send
 #include <sys/timerfd.h>  // waiting for a point in time
+#include <sys/uio.h>  // iovec
 #endif
 
 namespace llmbench {
@@ -29,34 +33,45 @@ namespace detail {
 struct epoll_socket final : network_socket {
     epoll_socket(descriptor d, socket_user& u) : network_socket(u), fd(std::move(d)) {}
     descriptor fd;
+    bool is_stamped = false;
+    long long read_ns = 0;  // time of the last read
 };
 
-/// A socket is told of while it holds bytes, so one read a turn is enough, and none starves the
-/// others.
+/// A socket is reported while it holds bytes, so one read a turn is enough, and no socket starves.
 class epoll_network final : public network {
 public:
     epoll_network() : epoll_(::epoll_create1(EPOLL_CLOEXEC)),
                       timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)) {
         epoll_event e{};
-        e.events = EPOLLIN | EPOLLET;  // rings, and is not read
+        e.events = EPOLLIN | EPOLLET;  // a signal only, never read
         if (epoll_.get() < 0 || timer_.get() < 0 ||
             ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, timer_.get(), &e) != 0)
             throw std::runtime_error("the client cannot start: " + error_text(errno));
     }
 
+    /// Kernels start to stamp only a moment after a socket asks: one that is never connected asks
+    /// all the time.
+    void stamp_arrivals() override {
+        asks_ = new_socket(AF_INET, false);
+        stamps_ = asks_.get() < 0 || asks_for_stamps(asks_.get());
+    }
     socket connect(const address& to, const address* from, socket_user& user) override {
         return watch(connecting_socket(to, from), to.storage.ss_family, user);
     }
-    /// Takes over a socket on its way to its peer.
-    socket watch(descriptor fd, int, socket_user& user) {
+    /// Takes over a connecting socket.
+    socket watch(descriptor fd, int family, socket_user& user) {
         if (fd.get() < 0) return nullptr;
         auto s = std::make_shared<epoll_socket>(std::move(fd), user);
+        s->is_stamped = stamps_ && family != AF_UNIX && asks_for_stamps(s->fd.get());
+        if (s->is_stamped) s->read_ns = now_ns();
         return control(EPOLL_CTL_ADD, *s, EPOLLOUT) ? s : nullptr;
     }
     static int fd(const socket& s) { return its(s).fd.get(); }
     int connect_error(const socket& s) override { return connect_error_of(fd(s)); }
     long long read(const socket& s, char* into, std::size_t bytes) override {
-        return ::recv(fd(s), into, bytes, 0);
+        epoll_socket& from = its(s);
+        return from.is_stamped ? read_stamped(from, into, bytes)
+                               : ::recv(from.fd.get(), into, bytes, 0);
     }
     long long write(const socket& s, const char* from, std::size_t bytes) override {
         return ::send(fd(s), from, bytes, no_signal);
@@ -67,7 +82,7 @@ public:
         control(EPOLL_CTL_MOD, its(s), EPOLLIN | EPOLLOUT);
     }
     void close(socket s) override {
-        control(EPOLL_CTL_DEL, its(s), 0);  // a child of ours may hold it open yet
+        control(EPOLL_CTL_DEL, its(s), 0);  // a child of ours may still hold it open
         s->user = nullptr;
         its(s).fd = descriptor();
         gone_.push_back(std::move(s));
@@ -84,12 +99,14 @@ public:
             rings_at_ns_ = until_ns;
         }
         int reported = ::epoll_wait(epoll_.get(), events_, most, passed ? 0 : -1);
-        // A signal ends the wait, and so does being stopped and continued, with nothing told of
-        // what has come in meanwhile: whoever is blind until now has to see it in this turn.
-        if (reported < 0 && errno == EINTR) reported = ::epoll_wait(epoll_.get(), events_, most, 0);
+        // A signal ends the wait, as do stop and continue, without events for bytes that came
+        // meanwhile: they must be noticed in this turn.
+        was_interrupted_ = reported < 0 && errno == EINTR;
+        if (was_interrupted_) reported = ::epoll_wait(epoll_.get(), events_, most, 0);
         count_ = std::max(0, reported);
     }
-    long long turns_for_all(std::size_t sockets) const override {
+    bool was_interrupted() const override { return was_interrupted_; }
+    long long full_turns(std::size_t sockets) const override {
         return count_ < most ? 0 : static_cast<long long>(sockets) / most + 1;
     }
     void each(const std::function<void()>& after_each) override {
@@ -107,7 +124,40 @@ private:
     static constexpr int most = 256;  // events of a turn
 
     static epoll_socket& its(const socket& s) { return static_cast<epoll_socket&>(*s); }
-    /// False, with errno, where it cannot.
+    /// Values of linux/net_tstamp.h: SOF_TIMESTAMPING_RX_SOFTWARE and SOF_TIMESTAMPING_SOFTWARE.
+    static bool asks_for_stamps(int fd) {
+        const int how = 1 << 3 | 1 << 4;
+        return ::setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPING, &how, sizeof how) == 0;
+    }
+    /// Reads, with the arrival time of the last segment.
+    long long read_stamped(epoll_socket& s, char* into, std::size_t bytes) {
+        using stamps = timespec[3];  // scm_timestamping of linux/errqueue.h; software first
+        alignas(cmsghdr) char room[CMSG_SPACE(sizeof(stamps)) + 64];
+        iovec where{into, bytes};
+        msghdr m{};
+        m.msg_iov = &where;
+        m.msg_iovlen = 1;
+        m.msg_control = room;
+        m.msg_controllen = sizeof room;
+        const long long n = ::recvmsg(s.fd.get(), &m, 0);
+        if (n <= 0) return n;
+        long long stamp = 0;
+        for (cmsghdr* c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c)) {
+            if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SO_TIMESTAMPING ||
+                c->cmsg_len < CMSG_LEN(sizeof(stamps)))
+                continue;
+            timespec t{};
+            std::memcpy(&t, CMSG_DATA(c), sizeof t);
+            stamp = ns_in(t);
+        }
+        const long long before = now_ns();
+        const long long day = day_ns();
+        clock_.on_readings(before, day, now_ns());
+        s.came_ns = clock_.time_of(stamp, s.read_ns, s.came_ns, before);
+        s.read_ns = before;
+        return n;
+    }
+    /// Returns false, with errno, on failure.
     bool control(int operation, epoll_socket& s, unsigned events) {
         epoll_event e{};
         e.events = events;
@@ -126,8 +176,11 @@ private:
     descriptor epoll_, timer_;
     epoll_event events_[most] = {};
     int count_ = 0;
+    bool was_interrupted_ = false, stamps_ = false;
+    descriptor asks_{};
+    kernel_clock clock_{};
     long long rings_at_ns_ = 0;
-    std::vector<socket> gone_{};  // which events of this turn may still name
+    std::vector<socket> gone_{};  // events of this turn may still name them
 };
 #endif
 

@@ -1,5 +1,5 @@
 // one request and its answer over one socket
-// What every client of this program stands on. It never waits: whoever has it knows when.
+// The base of every client in this program. It never waits: its user waits.
 #pragma once
 
 #include "effects/system/clock.hpp"
@@ -18,26 +18,28 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// What one read of a socket brought.
+/// The result of one read of a socket.
 struct arrival {
     enum class kind : unsigned char { nothing_yet, bytes, end };
     kind what = kind::nothing_yet;
-    long long at_ns = 0;       // when the bytes left the socket, before anybody looked at them
-    std::string_view bytes{};  // as the network brought them, in the buffer of the read
-    int error = 0;             // of the end: errno, 0 where the other side closed in an orderly way
+    long long at_ns = 0;       // arrival of the last byte by the kernel, else read_ns
+    long long read_ns = 0;     // when the bytes left the socket, before any parsing
+    bool is_stamped = false;   // by the kernel
+    std::string_view bytes{};  // as from the network, in the buffer of the read
+    int error = 0;             // errno of the end; 0: an orderly close
 };
 
-/// How far a TLS handshake is.
+/// The state of a TLS handshake.
 struct handshake {
     enum class state : unsigned char { going_on, done, failed };
     state is = state::going_on;
-    std::string why{};  // it failed
+    std::string why{};  // why it failed
 };
 inline constexpr const char* closed_in_handshake =
     "the connection was closed during the TLS handshake";
 
-/// A socket that does not block, and TLS on it where the target wants that. Bytes of the network
-/// come out of read() with their time; content() makes HTTP of them.
+/// A non-blocking socket, with TLS if the target wants it. read() returns network bytes with their
+/// time; content() returns HTTP bytes.
 class exchange {
 public:
     exchange() = default;
@@ -45,28 +47,28 @@ public:
     exchange(const exchange&) = delete;
     exchange& operator=(const exchange&) = delete;
 
-    /// Begins to connect; `user` is told when it did, and of bytes from then on. False, with errno,
-    /// where it cannot. `from`: a local address, or none.
+    /// Begins to connect; `user` is called when connected, and for bytes. Returns false, with
+    /// errno, on failure. `from`: a local address, or null.
     bool connect(const address& to, network& net, socket_user& user,
                  const address* from = nullptr) {
         net_ = &net;
         socket_ = net.connect(to, from, user);
         return is_open();
     }
-    /// Once it can be written to: 0, or the errno that came of connecting.
+    /// Valid once it is writable: 0, or the errno of connecting.
     int connect_error() const { return net_->connect_error(socket_); }
     bool is_open() const { return socket_ != nullptr; }
     const network::socket& socket() const { return socket_; }
 
     // ---- TLS
 
-    /// `last`: the session to go on with, and where the server's next one is put; may be null.
+    /// `last`: the session to resume, replaced by the server's next one; may be null.
     handshake begin_handshake(const tls_client& client, tls_session* last,
                               std::vector<char>& room) {
         tls_ = std::make_unique<tls_channel>(client, last);
         return shake_hands({}, room);
     }
-    /// Takes what the network brought for it.
+    /// Takes network bytes of the handshake.
     handshake shake_hands(std::string_view bytes, std::vector<char>& room) {
         using state = handshake::state;
         const bool spoke_first = !tls_->received(bytes, room).empty();
@@ -78,25 +80,25 @@ public:
         return {tls_->open() ? state::done : state::going_on, ""};
     }
     bool has_tls() const { return tls_ != nullptr; }
-    /// Of a handshake that is done: a short one, with an earlier session.
+    /// Whether the finished handshake resumed a session.
     bool resumed() const { return tls_->resumed(); }
-    /// The server's certificate is what is wrong.
+    /// Whether the server's certificate is the error.
     bool distrusts() const { return tls_ && tls_->distrusts(); }
-    /// TLS came to its end: nothing more will be content.
+    /// Whether TLS has ended: no more content will come.
     bool tls_ended() const { return tls_ && tls_->ended(); }
-    /// Why it did, empty where the server said so in an orderly way.
+    /// Why TLS ended, empty if in an orderly way.
     std::string tls_error() const { return tls_->error(); }
 
     // ---- the request
 
-    /// Makes it ready for flush(). It must stay where it is as long as something of it is unsent.
+    /// Prepares the request for flush(). Its memory must stay until all is sent.
     void send(std::string_view request) {
         request_ = request;
         unsent_ = request.size();
         if (tls_) tls_->send(request);
     }
-    /// Gives the socket what it takes; where that is not all, its user is told when it takes more.
-    /// False, with errno, where it takes no more at all.
+    /// Writes as much as the socket takes; the user is called when it takes more. Returns false,
+    /// with errno, if the socket is closed for writing.
     bool flush() {
         if (tls_) unsent_ = tls_->outgoing().size();
         while (unsent_ > 0) {
@@ -113,28 +115,30 @@ public:
         }
         return true;
     }
-    /// Bytes of the request, or of what TLS made of it, that the socket did not take yet.
+    /// Bytes of the request, or of its TLS form, that are not written yet.
     std::size_t unsent() const { return unsent_; }
 
     // ---- the answer
 
-    /// One read, stamped before anything else is done.
+    /// Reads once; the time is taken before anything else.
     arrival read(std::vector<char>& buffer) {
         const long long n = net_->read(socket_, buffer.data(), buffer.size());
         const long long now = now_ns();
         if (n < 0 && (errno == EAGAIN || errno == EINTR)) return {};
-        if (n <= 0) return {arrival::kind::end, now, {}, n < 0 ? errno : 0};
-        return {arrival::kind::bytes, now, {buffer.data(), static_cast<std::size_t>(n)}, 0};
+        if (n <= 0) return {arrival::kind::end, now, now, false, {}, n < 0 ? errno : 0};
+        const long long came = socket_->came_ns;
+        return {arrival::kind::bytes, came > 0 ? came : now, now, came > 0,
+                {buffer.data(), static_cast<std::size_t>(n)}, 0};
     }
-    /// The bytes of HTTP in what a read brought; of TLS those that are whole by now, in `room`.
+    /// Returns the HTTP bytes of a read; with TLS the complete ones, in `room`.
     std::string_view content(std::string_view bytes, std::vector<char>& room) {
         if (!tls_) return bytes;
         bytes = tls_->received(bytes, room);
-        flush();  // where it fails, a read will tell
+        flush();  // a later read reports its failure
         return bytes;
     }
-    /// False where the server closed an idle connection, or sent what nobody asked for. TLS may
-    /// bring words of its own, such as sessions to go on with.
+    /// Returns false if the server closed an idle connection, or sent unexpected bytes. TLS
+    /// messages such as new sessions are expected.
     bool is_quiet(std::vector<char>& buffer, std::vector<char>& room) {
         if (!is_open()) return false;
         const long long n = net_->read(socket_, buffer.data(), buffer.size());
@@ -143,7 +147,7 @@ public:
         const std::string_view bytes(buffer.data(), static_cast<std::size_t>(n));
         return tls_->received(bytes, room).empty() && !tls_->ended();
     }
-    /// Says goodbye where TLS has a word for it and nothing is left that should go before.
+    /// Sends TLS's goodbye if nothing unsent is left before it.
     void close() {
         if (tls_ && is_open() && unsent_ == 0) {
             tls_->say_goodbye();

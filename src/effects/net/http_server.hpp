@@ -17,20 +17,20 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// The addresses of a server: its name is resolved once for all that go there, and the one that
-/// answered last comes first, so that one of them that never answers is waited for once and not by
-/// every repeat. Copies are one: what somebody learns by one of them is known by all.
+/// The addresses of a server: the name is resolved once for all users, and the address that
+/// answered last comes first, so that one that never answers is waited for once, not in every
+/// repeat. Copies share their state.
 class known_addresses {
 public:
     using resolver = std::function<std::vector<address>()>;
 
     explicit known_addresses(std::vector<address> all = {})
         : known_(std::make_shared<known>()) { known_->all = std::move(all); }
-    /// Asked when the addresses are needed first, and again where it threw.
+    /// Resolves at the first use, and again after an exception.
     explicit known_addresses(resolver ask)
         : known_(std::make_shared<known>()) { known_->ask = std::move(ask); }
 
-    /// Throws what the resolver does.
+    /// Throws the resolver's exceptions.
     std::vector<address> in_order() const {
         const std::lock_guard lock(known_->mutex);
         if (known_->ask) {
@@ -52,7 +52,7 @@ private:
     struct known {
         std::mutex mutex{};
         std::vector<address> all{};
-        resolver ask{};  // none: `all` is known
+        resolver ask{};  // null: `all` is known
     };
     std::shared_ptr<known> known_;
 };
@@ -60,7 +60,7 @@ private:
 struct http_server {
     http_url url{};
     known_addresses addresses{};
-    std::shared_ptr<tls_client> tls{};  // none: plain HTTP
+    std::shared_ptr<tls_client> tls{};  // null: plain HTTP
 };
 inline http_server server_at(const http_url& u, std::shared_ptr<tls_client> tls = {}) {
     return {u, known_addresses([u] { return resolved(u); }), std::move(tls)};

@@ -1,4 +1,4 @@
-// the network that a thread has
+// the network of a thread
 #pragma once
 
 #include "effects/system/clock.hpp"
@@ -12,28 +12,27 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-// epoll and asio do the same. On Linux it is epoll itself, because asio costs more there than the
-// raw reader may be exceeded by (1.3 times its CPU time an event of paced streams, 4 times that of
-// a flood).
-// The whole client, medians of five runs in turns; tests/bench/README.md has all of it:
+// epoll and asio do the same. On Linux we use epoll, because asio costs too much there (CPU time an
+// event, as a multiple of a raw reader's; medians of five runs; see tests/bench/README.md):
 //
-//   CPU time an event, times the raw reader's    epoll    asio
-//   a flood, 64 streams                            4.0     4.2
-//   an event each 20 ms, 128 streams               1.3     1.5
-//   an event each 20 ms, 1000 streams              1.2     1.3
+//                                                 epoll    asio
+//     a flood, 64 streams                            4.0     4.2
+//     an event each 20 ms, 128 streams               1.3     1.5
+//     an event each 20 ms, 1000 streams              1.2     1.3
 //
-// A wait of asio's is a system call for each event more, and another one for each turn to know that
-// all is told; its reads need a buffer for each stream, which a flood wants as large as 64 KiB.
-// LLMBENCH_WAIT_BY_ASIO takes asio on Linux, too: the tests do, in a program of their own.
+// A wait of asio needs a system call for each event, and one for each turn to know that all are
+// reported; its reads need a buffer per stream, of 64 KiB for a flood. LLMBENCH_WAIT_BY_ASIO uses
+// asio on Linux, too, for a test program.
 #if defined(__linux__) && !defined(LLMBENCH_WAIT_BY_ASIO)
 using machine_network = epoll_network;
 #else
 using machine_network = asio_network;
 #endif
 
-/// Of the calling thread's world.
+/// Returns the network of the thread's environment.
 inline std::unique_ptr<network> new_network() {
-    return current_world ? current_world->new_network() : std::make_unique<machine_network>();
+    return current_environment ? current_environment->new_network()
+                               : std::make_unique<machine_network>();
 }
 
 }  // namespace detail

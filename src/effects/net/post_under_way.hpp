@@ -1,4 +1,4 @@
-// a request that is not waited for
+// a request in the background
 #pragma once
 
 #include "core/base/text.hpp"
@@ -22,14 +22,14 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// In a made-up world, whose one thread has a load to see to meanwhile. Without TLS.
+/// For a virtual environment, whose one thread also runs the load. Without TLS.
 class post_under_way final : private socket_user {
 public:
     post_under_way(const http_server& at, std::string request, double within_s)
         : at_(at), request_(std::move(request)), within_s_(within_s),
           until_ns_(now_ns() + ns_of(within_s)) {}
 
-    /// Does what can be done now. Whether it has come to its end.
+    /// Does what can be done now. Returns whether it has ended.
     bool advance() {
         if (!ended_ && !wire_.is_open() &&
             !wire_.connect(at_.addresses.in_order().front(), *net_, *this) && errno != EAGAIN)

@@ -7,12 +7,17 @@
 #include "effects/system/clock.hpp"
 #include "effects/system/errors.hpp"
 #include "effects/system/limits.hpp"
+#include "effects/system/signals.hpp"
+#include "effects/system/threads.hpp"
 
 #include <algorithm>  // any_of, max
 #include <atomic>
 #include <cerrno>  // errno, EINPROGRESS, EMFILE
 #include <cstdint>  // uint16_t
 #include <cstring>  // memcpy
+#include <functional>  // what may block
+#include <memory>  // make_shared
+#include <optional>
 #include <random>  // random_device
 #include <stdexcept>  // runtime_error
 #include <string>
@@ -54,16 +59,62 @@ struct address {
     socklen_t size = 0;
 };
 
-/// A name that is always this machine's own (RFC 6761, 6.3), also where no /etc/hosts says so.
+/// Always this machine's own name (RFC 6761, 6.3), also without a line in /etc/hosts.
 inline bool is_localhost(std::string_view host) {
     const std::size_t dot = host.rfind('.');
     return same_ignoring_case(dot < host.size() ? host.substr(dot + 1) : host, "localhost");
 }
 
-/// All addresses of a host, or the one of a Unix-domain socket. Throws std::runtime_error where
+/// The result of a function that may block for long: it runs in its own thread, which is left
+/// behind after the time limit or an interruption. It must not throw.
+template <class Answer>
+std::optional<Answer> answered_within(std::function<Answer()> ask, double within_s) {
+    struct asked {
+        std::atomic<bool> is_done{false};
+        Answer answer{};
+    };
+    const auto one = std::make_shared<asked>();
+    const auto work = [one, ask = std::move(ask)] {
+        one->answer = ask();
+        one->is_done = true;
+    };
+    contained_thread(work, [](const std::string&) {}).detach();
+    const bool was_interrupted = stop_asked.load();
+    const long long until_ns = now_ns() + ns_of(within_s);
+    while (!one->is_done && now_ns() < until_ns && stop_asked.load() == was_interrupted)
+        sleep_s(0.001);
+    if (!one->is_done) return {};
+    return std::move(one->answer);
+}
+
+/// The result of the system's resolver.
+struct looked_up {
+    int error = 0;
+    std::vector<address> found{};
+};
+inline looked_up look_up(const char* host, const char* port, int flags = 0) {
+    addrinfo hints{}, *found = nullptr;
+    hints.ai_socktype = SOCK_STREAM;
+    hints.ai_flags = flags;
+    looked_up all;
+    all.error = ::getaddrinfo(host, port, &hints, &found);
+    if (all.error != 0) return all;
+    for (const addrinfo* a = found; a; a = a->ai_next) {
+        address x;
+        std::memcpy(&x.storage, a->ai_addr, a->ai_addrlen);
+        x.size = a->ai_addrlen;
+        all.found.push_back(x);
+    }
+    ::freeaddrinfo(found);
+    return all;
+}
+/// The resolver gives up a silent name server only after 10 to 30 s, whatever our limits are.
+inline constexpr double longest_lookup_s = 5;
+
+/// Returns all addresses of a host, or that of a Unix-domain socket. Throws std::runtime_error if
 /// there is none.
 inline std::vector<address> resolved(const http_url& u) {
-    if (current_world) return current_world->resolved(u);
+    if (current_environment) return current_environment->resolved(u);
     if (!u.socket.empty()) {
         sockaddr_un a{};
         a.sun_family = AF_UNIX;
@@ -73,32 +124,33 @@ inline std::vector<address> resolved(const http_url& u) {
         x.size = sizeof a;
         return {x};
     }
-    addrinfo hints{}, *found = nullptr;
-    hints.ai_socktype = SOCK_STREAM;
-    int error = ::getaddrinfo(u.host.c_str(), u.port.c_str(), &hints, &found);
-    if (error != 0 && is_localhost(u.host))
-        error = ::getaddrinfo(nullptr, u.port.c_str(), &hints, &found);  // its own addresses
-    if (error != 0)
-        throw std::runtime_error("the host \"" + printable(u.host) +
-                                 "\" cannot be resolved: " + resolver_error_text(error));
-    std::vector<address> out;
-    for (const addrinfo* a = found; a; a = a->ai_next) {
-        address x;
-        std::memcpy(&x.storage, a->ai_addr, a->ai_addrlen);
-        x.size = a->ai_addrlen;
-        out.push_back(x);
+    const auto fails = [&](const std::string& why) {
+        return std::runtime_error("the host \"" + printable(u.host) + "\" cannot be resolved: " +
+                                  why);
+    };
+    looked_up all = look_up(u.host.c_str(), u.port.c_str(), AI_NUMERICHOST);
+    if (all.error != 0) {
+        const auto asked = answered_within<looked_up>(
+            [host = u.host, port = u.port] { return look_up(host.c_str(), port.c_str()); },
+            longest_lookup_s);
+        if (!asked)
+            throw fails(stop_asked.load() ? "it was interrupted"
+                                          : "no answer within " + time_text(longest_lookup_s));
+        all = *asked;
     }
-    ::freeaddrinfo(found);
-    return out;
+    if (all.error != 0 && is_localhost(u.host))
+        all = look_up(nullptr, u.port.c_str());  // this machine's addresses
+    if (all.error != 0) throw fails(resolver_error_text(all.error));
+    return std::move(all.found);
 }
 
 #ifdef MSG_NOSIGNAL
 inline constexpr int no_signal = MSG_NOSIGNAL;
 #else
-inline constexpr int no_signal = 0;  // the socket knows
+inline constexpr int no_signal = 0;  // the socket has the option
 #endif
 #ifndef __linux__
-/// What Linux does as it makes a socket, and as something is sent.
+/// Flags that Linux takes when it makes a socket, and when it sends.
 inline void set_apart(int fd) {
     ::fcntl(fd, F_SETFD, FD_CLOEXEC);
 #ifdef SO_NOSIGPIPE
@@ -107,12 +159,12 @@ inline void set_apart(int fd) {
 #endif
 }
 #endif
-/// A socket that no server of ours inherits, and that does not end the program when its other side
-/// has gone.
+/// Returns a socket that servers of ours do not inherit, and whose closed peer does not end the
+/// program.
 inline descriptor new_socket(int family, bool blocks) {
 #ifdef __linux__
     const int how = SOCK_CLOEXEC | (blocks ? 0 : SOCK_NONBLOCK);
-    return descriptor(::socket(family, SOCK_STREAM | how, 0));  // its sends say no_signal
+    return descriptor(::socket(family, SOCK_STREAM | how, 0));  // its sends use no_signal
 #else
     descriptor fd(::socket(family, SOCK_STREAM, 0));
     if (fd.get() < 0) return fd;
@@ -121,7 +173,7 @@ inline descriptor new_socket(int family, bool blocks) {
     return fd;
 #endif
 }
-/// Two such sockets, each other's other side; none, with errno, where they cannot be had.
+/// Returns two connected sockets; none, with errno, on failure.
 inline std::pair<descriptor, descriptor> socket_pair() {
     int ends[2] = {-1, -1};
 #ifdef __linux__
@@ -133,7 +185,8 @@ inline std::pair<descriptor, descriptor> socket_pair() {
     return {descriptor(ends[0]), descriptor(ends[1])};
 }
 
-/// An IP address in digits. Throws std::invalid_argument where it is none, or not of this machine.
+/// Parses an IP address in digits. Throws std::invalid_argument if it is none, or not this
+/// machine's.
 inline address local_address(const std::string& digits) {
     addrinfo hints{}, *found = nullptr;
     hints.ai_flags = AI_NUMERICHOST;
@@ -159,7 +212,7 @@ inline std::vector<address> local_addresses(const list<text>& digits) {
     for (const text& d : digits) all.push_back(local_address(str(d)));
     return all;
 }
-/// Of a server's addresses those that are of the kind of a local one; all where none is named.
+/// Returns the server addresses of the same family as a local one; all if none is given.
 inline std::vector<address> reached_from(const std::vector<address>& from,
                                          const std::vector<address>& to) {
     if (from.empty()) return to;
@@ -175,15 +228,14 @@ inline std::vector<address> reached_from(const std::vector<address>& from,
     return reached;
 }
 
-/// A non-blocking socket on its way to `to`, from a local address where one is named; errno where
-/// it is not. EAGAIN: the queue of a Unix-domain socket is full, and only asking again tells when
-/// it is not.
+/// Returns a connecting non-blocking socket, from a local address if one is given; errno on
+/// failure. EAGAIN: the queue of a Unix-domain socket is full, and no event follows: ask again.
 inline descriptor connecting_socket(const address& to, const address* from = nullptr) {
     descriptor fd = new_socket(to.storage.ss_family, false);
     if (fd.get() < 0) return fd;
     if (from) {
 #ifdef IP_BIND_ADDRESS_NO_PORT
-        // The port is chosen when the other side is known: as many for each as there are.
+        // The port is chosen when the peer is known: the full range for each peer.
         const int late = 1;
         ::setsockopt(fd.get(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &late, sizeof late);
 #endif
@@ -205,7 +257,7 @@ inline descriptor connecting_socket(const address& to, const address* from = nul
     return fd;
 }
 
-/// Once it can be written to: 0, or the errno that came of connecting.
+/// Valid once it is writable: 0, or the errno of connecting.
 inline int connect_error_of(int fd) {
     int error = 0;
     socklen_t size = sizeof error;
@@ -213,9 +265,8 @@ inline int connect_error_of(int fd) {
     return error;
 }
 
-/// What this machine lacks for one more connection, in words and with the remedy; "" where an error
-/// is not of that kind.
-inline std::string own_lack(int error) {
+/// Returns the missing resource for a connection, with its remedy; "" for other errors.
+inline std::string missing_resource(int error) {
     switch (error) {
     case EMFILE: return "no file descriptor is left (EMFILE): raise its limit, ulimit -n";
     case ENFILE: return "the machine has no file left to open (ENFILE): raise fs.file-max";
@@ -231,24 +282,28 @@ inline std::string own_lack(int error) {
     }
 }
 
-/// Ports for servers: no connection that goes out is ever given one of these, however long a server
-/// takes to listen on it. None where those of the connections are nearly all there are.
+/// Ports for servers, outside the range of outgoing connections, so that none is taken while a
+/// server starts. Empty if that range is nearly everything.
 inline port_range ports_for_servers(port_range outgoing) {
-    if (outgoing.size() == 0) outgoing = {32768, 65535};  // no system is known to begin lower
+    if (outgoing.size() == 0) outgoing = {32768, 65535};  // no known system begins lower
     const port_range below{10000, outgoing.low - 1};
     const port_range above{std::max(outgoing.high + 1, 10000LL), 65535};
     const port_range more = below.size() < above.size() ? above : below;
     return more.size() < 100 ? port_range{} : more;
 }
 
-/// A port that nothing on this machine listens on now, for a server that will: not the same twice
-/// in a program, and in two programs hardly ever.
+/// Returns a port without a listener, for a server: never the same twice in a program, and hardly
+/// ever in two programs.
 inline int free_port() {
     static std::atomic<unsigned> next{std::random_device{}()};
     const port_range ports = ports_for_servers(outgoing_ports());
     for (int tries = 0; tries < 1000; ++tries) {
         const descriptor fd = new_socket(AF_INET, true);
-        sockaddr_in a{};  // of all addresses, for a server may listen on all of them
+        if (fd.get() < 0)
+            throw std::runtime_error("no free port can be looked for: " +
+                                     (missing_resource(errno).empty() ? error_text(errno)
+                                                              : missing_resource(errno)));
+        sockaddr_in a{};  // all addresses, because a server may listen on all
         a.sin_family = AF_INET;
         if (ports.size() > 0)
             a.sin_port = htons(static_cast<std::uint16_t>(ports.low + next++ % ports.size()));

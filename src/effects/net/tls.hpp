@@ -29,10 +29,13 @@ template <auto Free> struct freed_by {
     template <class T> void operator()(T* t) const { Free(t); }
 };
 
-/// What all TLS connections to one target share: its name, and whom to trust.
+/// The session of a thread's server, which makes the next handshake short.
+using tls_session = std::unique_ptr<SSL_SESSION, freed_by<SSL_SESSION_free>>;
+
+/// Shared by all TLS connections to one target: its name, and the trusted authorities.
 class tls_client {
 public:
-    /// Throws std::invalid_argument where the options name no authorities.
+    /// Throws std::invalid_argument if the options have no valid authorities.
     tls_client(const tls_options& o, const http_url& u)
         : host(u.host), verify(o.verify), context(SSL_CTX_new(TLS_client_method())) {
         SSL_CTX* const c = context.get();
@@ -43,13 +46,18 @@ public:
         SSL_CTX_set_alpn_protos(c, http1, sizeof http1 - 1);
         SSL_CTX_set_session_cache_mode(c,
                                        SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL_STORE);
+        SSL_CTX_sess_set_new_cb(c, [](SSL* s, SSL_SESSION* session) {
+            auto* const last = static_cast<tls_session*>(SSL_get_app_data(s));
+            if (last) last->reset(session);
+            return last ? 1 : 0;  // 1: we own it now
+        });
         SSL_CTX_set_verify(c, verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nullptr);
         const std::string file = str(o.ca_file);
         if (!verify && !file.empty())
             refuse({"endpoint.tls.ca_file is \"", printable(file),
                     "\" and endpoint.tls.verify is false: nothing would be verified with it"});
         if (file.empty()) { SSL_CTX_set_default_verify_paths(c); return; }
-        file_content(file, "endpoint.tls.ca_file");  // throws where it cannot be read
+        file_content(file, "endpoint.tls.ca_file");  // throws if it cannot be read
         if (SSL_CTX_load_verify_locations(c, file.c_str(), nullptr) != 1)
             refuse({"endpoint.tls.ca_file is \"", printable(file),
                     "\": it holds no certificate in PEM format"});
@@ -60,16 +68,13 @@ public:
     const std::unique_ptr<SSL_CTX, freed_by<SSL_CTX_free>> context;
 };
 
-/// What the connections of one thread learn of their server, so that the next handshake is short.
-using tls_session = std::unique_ptr<SSL_SESSION, freed_by<SSL_SESSION_free>>;
-
-/// The TLS of one connection, without its socket: bytes of the network in and out on one side, of
-/// HTTP on the other. So one read takes all that the socket has, and is stamped right after it.
+/// The TLS of one connection, without its socket: network bytes on one side, HTTP bytes on the
+/// other. So one read takes all that the socket has, and is stamped right after it.
 class tls_channel {
 public:
-    /// `last`: the session to go on with, and where the server's next one is put; may be null.
+    /// `last`: the session to resume, replaced by the server's next one; may be null.
     tls_channel(const tls_client& client, tls_session* last)
-        : client_(client), last_(last), ssl_(SSL_new(client.context.get())) {
+        : client_(client), ssl_(SSL_new(client.context.get())) {
         BIO* const in = BIO_new(BIO_s_mem());
         BIO* const out = BIO_new(BIO_s_mem());
         if (!ssl_ || !in || !out) throw std::bad_alloc();
@@ -78,22 +83,18 @@ public:
         SSL_set_connect_state(ssl_.get());
         X509_VERIFY_PARAM* const check = SSL_get0_param(ssl_.get());
         X509_VERIFY_PARAM_set_hostflags(check, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-        if (X509_VERIFY_PARAM_set1_ip_asc(check, client.host.c_str()) != 1) {  // a name, then
+        // a name, not an address
+        if (X509_VERIFY_PARAM_set1_ip_asc(check, client.host.c_str()) != 1) {
             ERR_clear_error();
             X509_VERIFY_PARAM_set1_host(check, client.host.c_str(), client.host.size());
             SSL_set_tlsext_host_name(ssl_.get(), client.host.c_str());
         }
         if (!last) return;
-        SSL_set_app_data(ssl_.get(), this);
-        SSL_CTX_sess_set_new_cb(client.context.get(), [](SSL* s, SSL_SESSION* session) {
-            auto* const channel = static_cast<tls_channel*>(SSL_get_app_data(s));
-            if (channel) channel->last_->reset(session);
-            return channel ? 1 : 0;  // 1: it is ours now
-        });
+        SSL_set_app_data(ssl_.get(), last);
         if (*last) SSL_set_session(ssl_.get(), last->get());
     }
-    /// Takes what the network brought, answers it where TLS itself has to, and returns the bytes of
-    /// HTTP that are whole by now, in `room`. With no bytes at first it begins the handshake.
+    /// Takes network bytes, answers TLS messages, and returns the complete HTTP bytes in `room`. An
+    /// empty first call begins the handshake.
     std::string_view received(std::string_view bytes, std::vector<char>& room) {
         BIO_write(SSL_get_rbio(ssl_.get()), bytes.data(), static_cast<int>(bytes.size()));
         room.resize(std::max(room.size(), bytes.size() + 2 * SSL3_RT_MAX_PLAIN_LENGTH));
@@ -105,7 +106,7 @@ public:
         else if (why != SSL_ERROR_WANT_READ && why != SSL_ERROR_WANT_WRITE) fail();
         return {room.data(), held};
     }
-    /// The handshake is done.
+    /// Whether the handshake is done.
     bool open() const { return SSL_is_init_finished(ssl_.get()) == 1; }
     bool resumed() const { return SSL_session_reused(ssl_.get()) == 1; }
     void send(std::string_view plain) {
@@ -113,9 +114,9 @@ public:
         ERR_clear_error();
         if (!plain.empty() && SSL_write_ex(ssl_.get(), plain.data(), plain.size(), &n) != 1) fail();
     }
-    /// Says that nothing more will be sent.
+    /// Announces the end of sending.
     void say_goodbye() { if (open() && error_.empty()) SSL_shutdown(ssl_.get()); }
-    /// What the socket is to be given.
+    /// Returns the bytes for the socket.
     std::string_view outgoing() const {
         char* data = nullptr;
         const long n = BIO_get_mem_data(SSL_get_wbio(ssl_.get()), &data);
@@ -128,10 +129,10 @@ public:
             n -= static_cast<std::size_t>(BIO_read(SSL_get_wbio(ssl_.get()), taken, most));
         }
     }
-    /// Nothing more will come: the server said so, or something is wrong.
+    /// Whether TLS ended: by the server, or by an error.
     bool ended() const { return ended_; }
     const std::string& error() const { return error_; }
-    /// What is wrong is the certificate.
+    /// Whether the error is the certificate.
     bool distrusts() const { return distrusts_; }
 
     ~tls_channel() { SSL_set_shutdown(ssl_.get(), SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN); }
@@ -172,13 +173,12 @@ private:
     }
 
     const tls_client& client_;
-    tls_session* const last_;
     std::unique_ptr<SSL, freed_by<SSL_free>> ssl_;
     std::string error_{};
     bool ended_ = false, distrusts_ = false;
 };
 #else
-/// Where the program was built without OpenSSL there is no TLS, and a target says so.
+/// Without OpenSSL there is no TLS, and targets say so.
 struct tls_client {
     tls_client(const tls_options&, const http_url& u) {
         throw std::invalid_argument(

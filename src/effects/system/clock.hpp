@@ -1,12 +1,12 @@
 // the clock
-// All time comes from here and all sleeping goes through here, so that a thread may live in a world
-// of its own, whose time somebody else makes.
+// All time and all sleeping goes through here, so that a thread may live in a virtual environment
+// with its own time.
 #pragma once
 
 #include "core/base/text.hpp"
 
 #include <chrono>
-#include <cmath>  // llround
+#include <cmath>  // floor, llround
 #include <condition_variable>
 #include <cstddef>  // size_t
 #include <ctime>  // clock_gettime, strftime, time_t, timespec
@@ -26,54 +26,65 @@ class network;
 struct address;
 struct http_url;
 
-/// What a thread takes for the machine, where that is made up.
-class world {
+/// Replaces the machine for a thread, if it is virtual.
+class execution_environment {
 public:
+    virtual ~execution_environment() = default;
     virtual long long now_ns() const = 0;
     virtual double unix_s() const = 0;
-    /// Lets everything happen that happens until then.
+    /// Runs all events until then.
     virtual void sleep_until(long long at_ns) = 0;
-    /// Has something happen at a time, while whoever lives in it waits or sleeps.
+    /// Runs `what` at a time, while the thread waits or sleeps.
     virtual void at(long long ns, std::function<void()> what) = 0;
-    /// How long its threads have waited for a core, as the system counts it; -1: nobody does.
+    /// Time that its threads waited for a core, by the system; -1: unknown.
     virtual long long waited_ns() const = 0;
     virtual std::unique_ptr<network> new_network() = 0;
     /// Throws std::runtime_error.
     virtual std::vector<address> resolved(const http_url& u) const = 0;
-    /// A file is opened, or so many bytes are for one: 0, with those its disk takes; or an errno.
+    /// Opens a file (0 bytes) or takes space for bytes: returns 0, with the bytes that fit, or an
+    /// errno.
     virtual int use_disk(std::size_t&) { return 0; }
-
-protected:
-    ~world() = default;
 };
 
-/// The calling thread's, null: the machine. A value of a thread, so that many live side by side.
-inline constinit thread_local world* current_world = nullptr;
-/// The thread lives in it as long as this does.
-class inside_world {
+/// The calling thread's; null: the machine. One per thread, so that many exist side by side.
+inline constinit thread_local execution_environment* current_environment = nullptr;
+/// The thread is in the environment while this lives.
+class inside_environment {
 public:
-    explicit inside_world(world* w) : before_(std::exchange(current_world, w)) {}
-    ~inside_world() { current_world = before_; }
-    inside_world(const inside_world&) = delete;
-    inside_world& operator=(const inside_world&) = delete;
+    explicit inside_environment(execution_environment* w)
+        : before_(std::exchange(current_environment, w)) {}
+    ~inside_environment() { current_environment = before_; }
+    inside_environment(const inside_environment&) = delete;
+    inside_environment& operator=(const inside_environment&) = delete;
 
 private:
-    world* before_;
+    execution_environment* before_;
 };
 
 /// CLOCK_MONOTONIC, nanoseconds.
 inline long long now_ns() {
-    if (current_world) [[unlikely]] return current_world->now_ns();
+    if (current_environment) [[unlikely]] return current_environment->now_ns();
     return std::chrono::duration_cast<std::chrono::nanoseconds>(
                std::chrono::steady_clock::now().time_since_epoch())
         .count();
 }
-/// Seconds since 1970, by the machine's clock: for what others say in such seconds. It may jump.
+inline long long ns_in(const timespec& t) { return t.tv_sec * 1000000000ll + t.tv_nsec; }
+/// CLOCK_REALTIME, used by kernel arrival stamps, nanoseconds.
+inline long long day_ns() {
+    timespec t{};
+    ::clock_gettime(CLOCK_REALTIME, &t);
+    return ns_in(t);
+}
+/// Seconds since 1970 by the machine's clock, to compare with others' times. It may jump.
 inline double machine_unix_s() {
     return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch())
         .count();
 }
-inline double unix_s() { return current_world ? current_world->unix_s() : machine_unix_s(); }
+inline double unix_s() {
+    return current_environment ? current_environment->unix_s() : machine_unix_s();
+}
+/// Days since 1970-01-01 of UTC.
+inline long long utc_day() { return static_cast<long long>(std::floor(unix_s() / 86400)); }
 /// "2026-11-23T02:15:04Z"
 inline std::string utc_text(double unix_time_s) {
     const auto t = static_cast<std::time_t>(unix_time_s);
@@ -91,11 +102,11 @@ inline std::chrono::steady_clock::time_point time_point_of(long long ns) {
 inline long long ns_of(double seconds) { return std::llround(seconds * 1e9); }
 
 inline void sleep_until(long long at_ns) {
-    if (current_world) return current_world->sleep_until(at_ns);
+    if (current_environment) return current_environment->sleep_until(at_ns);
     std::this_thread::sleep_until(time_point_of(at_ns));
 }
 inline void sleep_s(double seconds) { sleep_until(now_ns() + ns_of(seconds)); }
-/// Whether what a thread of the machine waits for came before that time.
+/// Whether an event that a machine's thread waits for came before that time.
 template <class Came>
 bool wait_until(std::condition_variable& changed, std::unique_lock<std::mutex>& lock,
                 long long at_ns,
@@ -103,20 +114,22 @@ bool wait_until(std::condition_variable& changed, std::unique_lock<std::mutex>& 
     return changed.wait_until(lock, time_point_of(at_ns), std::forward<Came>(came));
 }
 
-/// Of a core, that the calling thread has had: none in a world that is made up.
+/// CPU seconds of the calling thread; none in a virtual environment.
 inline double thread_cpu_seconds() {
-    if (current_world) return 0;
+    if (current_environment) return 0;
     timespec t{};
     ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
 }
 
-/// Infinite where there is no deadline, 0.
+/// Infinite if the deadline is 0: none.
 inline double seconds_until(long long deadline_ns) {
     return deadline_ns > 0 ? static_cast<double>(deadline_ns - now_ns()) * 1e-9 : infinity;
 }
 
-inline const long long program_began_ns = now_ns();
+inline constinit long long program_began_ns = 0;
+/// Runs before static objects of other files, which may be gates.
+[[gnu::constructor(101)]] static void note_that_program_began() { program_began_ns = now_ns(); }
 
 }  // namespace detail
 }  // inline namespace v0

@@ -34,8 +34,8 @@ inline std::string file_content(const std::string& path, const std::string& what
     return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-/// A file that was not there before. Whatever had its name is unlinked, and where a symbolic link
-/// of that name leads is never written to: a report directory may come with a checkout.
+/// A new file. A file or symbolic link of that name is unlinked, so that nothing is written through
+/// a link: a report directory may come with a checkout.
 class new_file {
 public:
     new_file() = default;
@@ -43,7 +43,7 @@ public:
     new_file& operator=(const new_file&) = delete;
     ~new_file() { close(); }
 
-    /// 0, or the errno that says why it cannot be had.
+    /// Returns 0, or an errno.
     int open(const std::filesystem::path& path) {
         close();
         std::size_t none = 0;
@@ -54,7 +54,7 @@ public:
     }
     bool is_open() const { return fd_ >= 0; }
     int fd() const { return fd_; }
-    /// 0, or the errno that says why not all of it is written.
+    /// Returns 0, or an errno if not all is written.
     int append(std::string_view bytes) {
         while (!bytes.empty()) {
             std::size_t taken = bytes.size();
@@ -70,12 +70,13 @@ public:
 
 private:
     static int used_disk(std::size_t& bytes) {
-        return current_world ? current_world->use_disk(bytes) : 0;
+        return current_environment ? current_environment->use_disk(bytes) : 0;
     }
     int fd_ = -1;
 };
 
-/// Files that appear whole and together: none of them does before publish(), whatever happens.
+/// Files that appear complete, at publish() and not before. It names them one after the other; if
+/// one fails, the earlier ones remain, which say nothing that depends on the missing ones.
 class drafted_files {
 public:
     drafted_files() = default;
@@ -93,9 +94,13 @@ public:
         check(problem, path);
     }
     void publish() {
-        for (; !paths_.empty(); paths_.pop_back())
-            check(::rename(draft_of(paths_.back()).c_str(), paths_.back().c_str()) ? errno : 0,
-                  paths_.back());
+        for (std::size_t i = 0; i < paths_.size(); ++i) {
+            if (::rename(draft_of(paths_[i]).c_str(), paths_[i].c_str()) == 0) continue;
+            const int problem = errno;
+            for (std::size_t before = 0; before < i; ++before) ::unlink(paths_[before].c_str());
+            check(problem, paths_[i]);
+        }
+        paths_.clear();
     }
 
 private:
@@ -114,7 +119,7 @@ inline void write_file(const std::filesystem::path& path, std::string_view conte
     one.publish();
 }
 
-/// One number a line; empty lines are passed over.
+/// One number a line; empty lines are ignored.
 inline std::vector<double> read_numbers(const std::string& path, const char* field) {
     std::ifstream in(path);
     if (!in)
@@ -136,7 +141,7 @@ inline std::vector<double> read_numbers(const std::string& path, const char* fie
     return values;
 }
 
-/// The file's bytes, read as they are asked for.
+/// The file's bytes, read on demand.
 inline byte_stream bytes_of(const std::string& path, const char* field) {
     auto in = std::make_shared<std::ifstream>(path, std::ios::binary);
     std::error_code ignored;

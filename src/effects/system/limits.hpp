@@ -1,7 +1,8 @@
-// what the system lets one process have
+// system limits of a process
 #pragma once
 
 #include <algorithm>  // min
+#include <atomic>
 #include <string>
 
 #include <sys/resource.h>  // how many files may be open, how much memory was used
@@ -20,64 +21,35 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Raises the limit on open files towards this many. The limit as it is then, 0 where nobody knows.
+/// The limit before we raised it, 0: unchanged. Programs that we start get it back.
+inline std::atomic<rlim_t> open_files_before{0};
+/// Raises the limit on open files towards this many. Returns the new limit, 0 if unknown.
 inline rlim_t raised_open_files(rlim_t wanted) {
     rlimit files{};
     if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return 0;
     rlim_t most = files.rlim_max;
 #ifdef __APPLE__
-    most = std::min<rlim_t>(most, OPEN_MAX);  // more is refused, whatever the hard limit says
+    most = std::min<rlim_t>(most, OPEN_MAX);  // more is refused, whatever the hard limit
 #endif
     const rlim_t so_far = files.rlim_cur;
     files.rlim_cur = std::min(wanted, most);
     const bool raised = files.rlim_cur > so_far && ::setrlimit(RLIMIT_NOFILE, &files) == 0;
+    rlim_t never_raised = 0;
+    if (raised) open_files_before.compare_exchange_strong(never_raised, so_far);
     return raised ? files.rlim_cur : so_far;
 }
 
-/// The memory of this machine, in bytes; 0 where it cannot be told.
+/// Memory of this machine in bytes; 0: unknown.
 inline double memory_of_the_machine() {
     const long pages = ::sysconf(_SC_PHYS_PAGES), each = ::sysconf(_SC_PAGESIZE);
     return pages > 0 && each > 0 ? static_cast<double>(pages) * static_cast<double>(each) : 0;
 }
-/// The most memory that this process has had, in bytes.
-inline double most_memory_so_far() {
-    rusage used{};
-    ::getrusage(RUSAGE_SELF, &used);
-#ifdef __APPLE__
-    return static_cast<double>(used.ru_maxrss);
-#else
-    return 1024.0 * static_cast<double>(used.ru_maxrss);
-#endif
-}
-inline std::string name_of_the_machine() {
-    char name[256] = {};
-    ::gethostname(name, sizeof name - 1);
-    return name;
-}
-/// What tells this start of this machine from all others, "" where nobody does.
-inline std::string name_of_the_boot() {
-    std::string id;
-#ifdef __linux__
-    std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
-#endif
-    return id;
-}
-/// Whether the system believes that its clock goes by others'.
-inline bool clock_is_synchronised() {
-#ifdef __linux__
-    timex reported{};
-    return ::adjtimex(&reported) != TIME_ERROR;
-#else
-    return true;  // nobody can be asked
-#endif
-}
-
-/// Port numbers from `low` to `high`, none where that is less.
+/// Ports from `low` to `high`; none if high is less.
 struct port_range {
     long long low = 0, high = -1;
     long long size() const { return high < low ? 0 : high - low + 1; }
 };
-/// Those of which each connection to a server takes one on this side; none where nobody knows.
+/// Ports of outgoing connections, one for each; none if unknown.
 inline port_range outgoing_ports() {
     port_range all;
 #ifdef __APPLE__

@@ -22,8 +22,8 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// The commit that is tested, by what GitHub, GitLab, Jenkins or Buildkite say, else by the git
-/// directory above us. "" where there is none.
+/// The tested commit, from GitHub, GitLab, Jenkins or Buildkite, else from the git directory above.
+/// "" if there is none.
 inline std::string commit_now() {
     for (const char* name : {"GITHUB_SHA", "CI_COMMIT_SHA", "GIT_COMMIT", "BUILDKITE_COMMIT"})
         if (const std::string sha = environment(name); !sha.empty()) return printable(sha, 64);
@@ -42,7 +42,7 @@ inline std::string commit_now() {
         at = at.parent_path();
     std::filesystem::path git = at / ".git", refs = git;
     if (const std::string link = line_of(git, ""); link.rfind("gitdir: ", 0) == 0) {
-        git = at / link.substr(8);  // a worktree: its branches are in the main one
+        git = at / link.substr(8);  // a worktree: branches are in the main one
         refs = git / line_of(git / "commondir", "");
     }
     const std::string head = line_of(git / "HEAD", "");
@@ -66,7 +66,7 @@ inline std::string name_of_the_processor() {
     return {};
 #endif
 }
-/// As this program was called.
+/// The name by which this program was called.
 inline std::string name_of_the_program() {
     std::string name;
 #ifdef __APPLE__

@@ -1,4 +1,4 @@
-// what is done again and again beside a load
+// repeated actions beside a load
 #pragma once
 
 #include "effects/system/clock.hpp"
@@ -15,19 +15,19 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Does something at one time after the other until it goes away: in a thread of its own, or where
-/// its owner's world is made up, as one of the things that happen there.
+/// Repeats an action until its end: in its own thread, or as events of the owner's virtual
+/// environment.
 class repeated {
 public:
-    /// `next_ns`: asked before each time. `failed`: told why it is not done any more.
+    /// `next_ns`: called for each time. `failed`: gets the error that ended it.
     void begin(std::function<long long()> next_ns, std::function<void()> act,
                std::function<void(const char*)> failed) {
         what_ = std::make_shared<const steps>(
             steps{std::move(next_ns), std::move(act), std::move(failed)});
-        if (current_world) happen(what_);
+        if (current_environment) happen(what_);
         else thread_ = contained_thread([this, what = what_] { keep_on(*what); }, what_->failed);
     }
-    /// It is not being done any more.
+    /// Returns when the action runs no more.
     void stop() {
         what_.reset();
         if (!thread_.joinable()) return;
@@ -56,7 +56,7 @@ private:
         }
     };
     static void happen(const std::shared_ptr<const steps>& what) {
-        current_world->at(what->next_ns(), [known = std::weak_ptr(what)] {
+        current_environment->at(what->next_ns(), [known = std::weak_ptr(what)] {
             const auto still = known.lock();
             if (still && still->done()) happen(still);
         });

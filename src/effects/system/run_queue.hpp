@@ -1,4 +1,4 @@
-// how long a thread has waited for a core
+// the time that a thread waited for a core
 #pragma once
 
 #include "effects/system/clock.hpp"
@@ -12,8 +12,8 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// The kernel's own account of the thread that makes this: busy neighbours and quotas are in it,
-/// whatever took the machine as a whole away is not. Only Linux keeps one.
+/// By the kernel, for the constructing thread: includes busy neighbours and quotas, but not time
+/// taken from the whole machine. Linux only.
 class run_queue_wait {
 public:
     run_queue_wait() : file_(::open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC)) {}
@@ -23,9 +23,9 @@ public:
     run_queue_wait(const run_queue_wait&) = delete;
     run_queue_wait& operator=(const run_queue_wait&) = delete;
 
-    /// Nanoseconds since the thread began, -1 where nobody counts them.
+    /// Nanoseconds since the thread began, -1: unknown.
     long long so_far_ns() const {
-        if (current_world) return current_world->waited_ns();
+        if (current_environment) return current_environment->waited_ns();
         char text[96] = {};
         long long waited = -1;
         if (file_ < 0 || ::pread(file_, text, sizeof text - 1, 0) <= 0) return -1;

@@ -1,73 +1,85 @@
-// signals, and what else a program has once
+// signals, and other global state
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>  // size_t
 #include <cstdint>  // uint64_t
 #include <iterator>  // size
 
-#include <signal.h>  // SIGKILL, sigaction, SIGINT, SIGTERM
-#include <sys/types.h>  // pid_t
+#include <signal.h>  // sigaction, SIGINT, SIGTERM, SIGHUP, SIGXCPU, SIGXFSZ
 #include <unistd.h>  // _exit
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Set by the first SIGINT or SIGTERM of a run: the load ends, what is there is reported.
+/// Set by the first ending signal: the load ends, and its results are reported.
 inline std::atomic<bool> stop_asked{false};
-/// Process groups to end when a second signal ends us at once.
-inline std::atomic<pid_t> groups_to_end[16];
-inline void add_group_to_end(pid_t group) {
-    for (auto& slot : groups_to_end) {
-        pid_t none = 0;
-        if (slot.compare_exchange_strong(none, group)) break;
-    }
-}
-inline void remove_group_to_end(pid_t group) {
-    for (auto& slot : groups_to_end) {
-        pid_t ours = group;
-        slot.compare_exchange_strong(ours, 0);
-    }
-}
-/// Servers that were started so far: each has a log of its own in the report directory.
+/// Number of servers started so far: each has its own log in the report directory.
 inline std::atomic<int> servers_started{0};
-/// Executions of gates that began so far: no two of them send the same words.
+/// Number of gate executions so far: no two send the same words.
 inline std::atomic<std::uint64_t> gates_executed{0};
 
+/// A second Ctrl-C or SIGTERM ends us at once, with all that we started. A signal after another
+/// kind is the next step of a gentle end (GitHub sends SIGINT, then SIGTERM); those of terminals
+/// and limits repeat by themselves.
 inline void on_interrupt(int signal) {
-    if (stop_asked.exchange(true)) {
-        for (auto& g : groups_to_end)
-            if (const pid_t pid = g.load(); pid > 0) ::kill(-pid, SIGKILL);
-        ::_exit(128 + signal);
-    }
+    static std::atomic<bool> was_interrupted{false}, was_terminated{false};
+    std::atomic<bool>& before = signal == SIGINT ? was_interrupted : was_terminated;
+    const bool counts = signal == SIGINT || signal == SIGTERM;
+    const bool is_again = counts && before.exchange(true);
+    if (stop_asked.exchange(true) && is_again) ::_exit(128 + signal);
 }
-/// Does nothing, so that writing to a pipe that nobody reads fails instead of ending the program:
-/// what `./gates | head` cuts off still has its reports and its exit code. Programs that are
-/// started do not inherit a handler, as they would SIG_IGN.
-inline void outlive_reader_of_output(int) {}
+/// Does nothing, so that a write to a closed pipe or a full file fails instead of ending the
+/// program: `./gates | head` still has its reports and its exit code. Started programs do not
+/// inherit a handler, as they would SIG_IGN.
+inline void outlive_refused_write(int) {}
 
-/// Handles SIGINT, SIGTERM and SIGPIPE for as long as it lives.
+inline bool is_ignored(int signal) {
+    struct sigaction now{};
+    return ::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+inline constexpr int ending_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGXCPU};
+/// Signals ignored at the start, as by nohup or in a script's background: read before others, such
+/// as doctest, set handlers.
+inline constinit std::array<bool, std::size(ending_signals)> ignored_from_the_start{};
+[[gnu::constructor(101)]] static void note_ignored_signals() {
+    for (std::size_t i = 0; i < ignored_from_the_start.size(); ++i)
+        ignored_from_the_start[i] = is_ignored(ending_signals[i]);
+}
+
+/// Handles ending signals and failed writes while it lives. After a request to end it stays until
+/// the program ends: a further signal must not stop the reports.
 class interrupt_guard {
 public:
     interrupt_guard() {
-        for (std::size_t i = 0; i < std::size(signals); ++i) {
-            struct sigaction action{};
-            action.sa_handler = signals[i] == SIGPIPE ? outlive_reader_of_output : on_interrupt;
-            sigemptyset(&action.sa_mask);
-            ::sigaction(signals[i], &action, &before_[i]);
+        for (std::size_t i = 0; i < std::size(ending_signals); ++i) {
+            const int signal = ending_signals[i];
+            const bool stays = ignored_from_the_start[i] || is_ignored(signal);
+            handle(signal, stays ? SIG_IGN : on_interrupt, before_[i]);
         }
+        handle(SIGPIPE, outlive_refused_write, at_pipe_);
+        handle(SIGXFSZ, outlive_refused_write, at_limit_);
     }
     ~interrupt_guard() {
-        for (std::size_t i = 0; i < std::size(signals); ++i)
-            ::sigaction(signals[i], &before_[i], nullptr);
+        if (stop_asked.load()) return;
+        for (std::size_t i = 0; i < std::size(ending_signals); ++i)
+            ::sigaction(ending_signals[i], &before_[i], nullptr);
+        ::sigaction(SIGPIPE, &at_pipe_, nullptr);
+        ::sigaction(SIGXFSZ, &at_limit_, nullptr);
     }
     interrupt_guard(const interrupt_guard&) = delete;
     interrupt_guard& operator=(const interrupt_guard&) = delete;
 
 private:
-    static constexpr int signals[] = {SIGINT, SIGTERM, SIGPIPE};
-    struct sigaction before_[std::size(signals)] = {};
+    static void handle(int signal, void (*by)(int), struct sigaction& before) {
+        struct sigaction action{};
+        action.sa_handler = by;
+        sigemptyset(&action.sa_mask);
+        ::sigaction(signal, &action, &before);
+    }
+    struct sigaction before_[std::size(ending_signals)] = {}, at_pipe_{}, at_limit_{};
 };
 
 }  // namespace detail

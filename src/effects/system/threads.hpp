@@ -1,4 +1,4 @@
-// threads that nothing is thrown out of
+// threads that throw nothing
 #pragma once
 
 #include "core/base/text.hpp"
@@ -13,20 +13,20 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Does it, and gives `failed` the words of what it throws: an exception that left a thread, or a
-/// destructor, would end the program.
+/// Calls `work`, and `failed` with the text of an exception: one that leaves a thread or a
+/// destructor would end the program.
 template <class Work, class Failed>
 void contained(Work&& work, Failed&& failed) noexcept {
     try {
         work();
     } catch (const std::exception& e) {
-        failed(e.what());
+        failed(reason_in(e));
     } catch (...) {
         failed("something unknown was thrown");
     }
 }
 
-/// A thread of the client's own, beside those that send.
+/// A thread of the client, beside the sending ones.
 template <class Work, class Failed>
 std::thread contained_thread(Work work, Failed failed) {
     try {

@@ -1,4 +1,4 @@
-// all that a scenario names in files
+// all files of a scenario
 #pragma once
 
 #include "api/scenario.hpp"
@@ -9,8 +9,6 @@
 #include "core/base/text.hpp"
 #include "core/files/byte_stream.hpp"
 #include "core/files/datasets.hpp"
-#include "core/files/session_files.hpp"
-#include "core/files/session_graph.hpp"
 #include "core/files/traces.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/workload.hpp"
@@ -28,57 +26,47 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Puts the images of a sample into it.
+/// Loads the images of a sample.
 inline void read_images(const dataset& d, std::vector<dialogue>& sample) {
-    constexpr std::size_t most_bytes = 512 * 1024 * 1024;
+    constexpr std::size_t max_bytes = 512 * 1024 * 1024;
     std::filesystem::path directory = str(d.images);
     if (directory.empty()) directory = std::filesystem::path(str(d.path)).parent_path();
+    std::error_code problem;
+    const std::filesystem::path inside = std::filesystem::weakly_canonical(
+        directory.empty() ? std::filesystem::path(".") : directory, problem);
     std::size_t bytes = 0;
     for (dialogue& x : sample)
         for (dialogue_turn& t : x.turns) {
             if (t.image.empty()) continue;
-            const std::string file = (directory / t.image).string();
-            const std::string type = image_type(file);
-            if (type.empty())
-                refuse({str(d.path), ": the image \"", t.image,
-                        "\" must end in .jpg, .jpeg, .png, .webp or .gif"});
-            t.image = "data:" + type + ";base64," +
-                      base64(file_content(file, str(d.path) + ": an image of it"));
+            if (!t.image.starts_with("data:image/")) {
+                const std::filesystem::path file = directory / t.image;
+                const std::string type = image_type(t.image), of = str(d.path) + ": the image \"" +
+                                                                   printable(t.image, 200) + "\"";
+                if (type.empty()) refuse({of, " must end in .jpg, .jpeg, .png, .webp or .gif"});
+                // A dataset of others must not be able to send any file of this machine.
+                const auto path = std::filesystem::weakly_canonical(file, problem);
+                const auto way = path.lexically_relative(inside);
+                if (problem || way.empty() || *way.begin() == "..")
+                    refuse({of, " lies outside of ", inside.string(), ": images stand below "
+                            "workload.images, by default the folder of the file"});
+                t.image = "data:" + type + ";base64," +
+                          base64(file_content(file.string(), str(d.path) + ": an image of it"));
+            }
             bytes += t.image.size();
-            if (bytes > most_bytes)
+            if (bytes > max_bytes)
                 refuse({str(d.path), ": the images of the sample take over 512 MiB, ask for less "
                                      "with max_items"});
         }
 }
 
-/// Conversations that a scenario can use, where its dataset does not say how many.
+/// The number of conversations that a scenario can use, if its dataset does not limit it.
 inline std::size_t dialogues_wanted(const scenario& s) {
     if (s.requests <= 0) return 10000;
     const long long n = s.requests + s.warmup.requests();
-    return static_cast<std::size_t>(std::clamp(s.traffic == fresh ? 4 * n : n, 1ll, 1000000ll));
+    return static_cast<std::size_t>(std::clamp(n, 1ll, 1000000ll));
 }
 
-/// Of a folder, all files in the order of their names.
-inline session_corpus read_sessions(const sessions& w) {
-    const std::string path = str(w.path);
-    std::vector<std::string> files{path};
-    std::error_code problem;
-    if (std::filesystem::is_directory(path, problem)) {
-        files.clear();
-        for (const auto& entry : std::filesystem::directory_iterator(path, problem))
-            if (entry.is_regular_file()) files.push_back(entry.path().string());
-        std::sort(files.begin(), files.end());
-        if (problem) refuse({"workload.path, ", path, ", cannot be read"});
-    }
-    session_reader reader(static_cast<int>(w.max_context));
-    for (const std::string& file : files) {
-        byte_stream in = bytes_of(file, "workload.path");
-        reader.read(in);
-    }
-    return reader.finished(path);
-}
-
-/// All that a scenario names in files.
+/// Reads all files that a scenario names.
 inline workload_files read_workload_files(const scenario& s, std::uint64_t default_seed) {
     using shape = length_distribution::shape;
     workload_files f;
@@ -106,42 +94,25 @@ inline workload_files read_workload_files(const scenario& s, std::uint64_t defau
     } else if (const auto* talk = w.get<conversations>()) {
         f.prompt_values = numbers_of(talk->user_tokens, "workload.user_tokens");
         f.output_values = numbers_of(talk->output_tokens, "workload.output_tokens");
-    } else if (const auto* q = w.get<questions>()) {
-        check_questions(*q, s.options);
-        byte_stream in = bytes_of(str(q->path), "workload.path");
-        f.dialogues = read_questions(in, *q, s.options, seed_of_file);
     } else if (const auto* d = w.get<dataset>()) {
         check_dataset(*d);
         byte_stream in = bytes_of(str(d->path), "workload.path");
-        answer_lengths answers;
-        if (!d->answers.empty()) {
-            byte_stream reported = bytes_of(str(d->answers), "workload.answers");
-            answers = read_vqa_answers(reported);
-        }
-        f.dialogues = sampled_dialogues(in, *d, dialogues_wanted(s),
-                                        seed_of_file, answers);
+        f.dialogues = sampled_dialogues(in, *d, dialogues_wanted(s), seed_of_file, f.fields,
+                                        given_fields(s.options));
         read_images(*d, f.dialogues);
-    }
-    if (const auto* graphs = w.get<sessions>()) {
-        check_sessions(*graphs);
-        f.sessions = read_sessions(*graphs);
+    } else if (const auto* e = w.get<extension_workload>()) {
+        e->by->read(e->said, s, seed_of_file, f);
     }
     const arrival_data& a = s.arrivals.data();
     if (a.kind == arrival_kind::replay) {
         check_arrivals(a);
-        if (const auto* graphs = w.get<sessions>()) {
-            if (!(a.file == graphs->path))
-                refuse({"workload is sessions of ", str(graphs->path),
-                        " and arrivals is a replay of ", str(a.file),
-                        ": sessions begin when their own recording says"});
-            const std::size_t most = graphs->max_items
-                                         ? static_cast<std::size_t>(*graphs->max_items)
-                                         : most_corpus_steps;
-            f.trace = trace_of_starts(f.sessions, most, str(a.file));
-            return f;
-        }
+        if (f.of_extension)
+            if (const auto starts = f.of_extension->starts(a)) {
+                f.trace = *starts;
+                return f;
+            }
         byte_stream in = bytes_of(str(a.file), "arrivals, replay's file,");
-        f.trace = read_trace(in);
+        f.trace = read_trace(in, a.unit_s);
     }
     return f;
 }

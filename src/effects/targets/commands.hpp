@@ -1,4 +1,4 @@
-// commands of a scenario, beside its server
+// commands of a scenario
 #pragma once
 
 #include "api/target.hpp"
@@ -22,13 +22,13 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// What somebody else says, on one line and without what is for nobody else.
-inline std::string words_of_others(std::string_view s, const load_target& to) {
+/// Text of others on one line, with secrets masked.
+inline std::string masked_words_of(std::string_view s, const load_target& to) {
     s = s.substr(0, s.find_last_not_of(" \t\r\n") + 1);
     return printable(without_secrets(std::string(s), to.secrets), 200);
 }
 
-/// What commands left running beside a load, which is ended with this and not before.
+/// Processes that commands left running; they end with this.
 class kept_commands {
 public:
     void keep(std::unique_ptr<server_process> p) {
@@ -42,21 +42,42 @@ private:
     std::vector<std::unique_ptr<server_process>> all_{};
 };
 
-/// How a command went.
+/// `{url}` as a shell variable, so that nothing in a URL is run: quoted outside of quotes; single
+/// quotes are ended around it.
+inline std::string with_url_of_shell(std::string_view line) {
+    std::string out;
+    char quote = 0;
+    for (std::size_t i = 0; i < line.size(); ++i) {
+        const char c = line[i];
+        if (line.substr(i, 5) == "{url}") {
+            const std::string variable = "$LLMBENCH_URL", quoted = '"' + variable + '"';
+            out += quote == '"' ? variable : quote ? "'" + quoted + "'" : quoted;
+            i += 4;
+            continue;
+        }
+        out += c;
+        if (c == '\\' && quote != '\'' && i + 1 < line.size()) out += line[++i];
+        else if (quote == 0 && (c == '"' || c == '\'')) quote = c;
+        else if (c == quote) quote = 0;
+    }
+    return out;
+}
+
+/// The result of a command.
 struct carried_command {
-    std::unique_ptr<server_process> process{};  // what it leaves running goes with it
+    std::unique_ptr<server_process> process{};  // ends with the processes it leaves
     std::string how{};   // "exited with status 0"; "" while it runs
     std::string said{};  // its last line
-    std::string error{};  // why it was not run
+    std::string error{};  // why it did not run
     bool in_time = false;
     bool done() const { return how == "exited with status 0"; }
 };
-/// Runs it in a shell with the server's URL, until then at most, or until somebody interrupts.
+/// Runs the line in a shell with the server's URL, until a time or an interruption.
 inline carried_command carried_out(const std::string& line, const load_target& to,
-                                   const std::string& url, const std::string& log,
-                                   long long until_ns) {
+                                   const std::string& log, long long until_ns) {
     const bool was_interrupted = stop_asked.load();
-    const process what{.command = filled_in(line, "{url}", url), .env = {{"LLMBENCH_URL", url}}};
+    const process what{.command = with_url_of_shell(line),
+                       .env = {{"LLMBENCH_URL", to.whole_url}}};
     const int port = parsed_number<int>(to.url.port).value_or(0);
     std::error_code ignored;
     std::filesystem::create_directories(std::filesystem::path(log).parent_path(), ignored);
@@ -64,7 +85,7 @@ inline carried_command carried_out(const std::string& line, const load_target& t
     try {
         c.process = std::make_unique<server_process>(what, port, log, to.secrets);
     } catch (const std::runtime_error& e) {
-        c.error = words_of_others(e.what(), to);
+        c.error = masked_words_of(e.what(), to);
         return c;
     }
     while ((c.how = c.process->how_it_ended()).empty() && now_ns() < until_ns &&
@@ -72,7 +93,7 @@ inline carried_command carried_out(const std::string& line, const load_target& t
         sleep_s(0.01);
     c.in_time = now_ns() < until_ns;
     const std::string all = c.process->log_tail();
-    c.said = words_of_others(
+    c.said = masked_words_of(
         std::string_view(all).substr(all.rfind('\n', all.find_last_not_of(" \t\r\n")) + 1), to);
     return c;
 }

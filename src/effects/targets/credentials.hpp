@@ -1,12 +1,14 @@
-// who asks a server
+// credentials for a server
 #pragma once
 
 #include "api/target.hpp"
 #include "core/base/secrets.hpp"
 #include "core/base/text.hpp"
 #include "core/wire/http.hpp"
+#include "core/wire/url.hpp"
 #include "core/dialects/table.hpp"
 
+#include <algorithm>  // min
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,18 +17,30 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// The header lines that all requests to a server share, and what of them is for nobody else.
+/// Header lines of all requests to a server, and the secrets in them.
 struct credentials {
     std::string fields{};
     std::vector<std::string> secrets{};
 
-    /// The value of a header or of a variable. A short one ("gzip") is none.
+    /// Adds the value of a header or variable. Short values ("gzip") are no secrets.
     void keep_secret(const std::string& value) {
         if (value.size() >= 8) add_secret(secrets, value);
     }
+    /// Adds variables that are secret by their names; programs we start get them, too.
+    void keep_secrets_of(const std::vector<std::string>& environment) {
+        for (const std::string& v : environment)
+            if (const std::size_t end = v.find('='); names_secret(v.substr(0, end)))
+                keep_secret(v.substr(std::min(end, v.size() - 1) + 1));
+    }
 };
 
-/// Throws std::invalid_argument where a gate cannot send such a header.
+/// Adds possible keys in a URL's query. Short words are no secrets.
+inline void add_query_secrets(std::vector<std::string>& secrets, std::string_view url) {
+    for (const std::string_view s : query_secrets(url))
+        if (s.size() >= 8) add_secret(secrets, std::string(s));
+}
+
+/// Throws std::invalid_argument if a gate cannot send such a header.
 inline void check_header(const std::string& name, const std::string& value) {
     if (!is_token(name))
         refuse({"endpoint.headers has the name \"", printable(name),
@@ -40,14 +54,15 @@ inline void check_header(const std::string& name, const std::string& value) {
             refuse({"endpoint.headers sets ", name, ": that header belongs to llmbench"});
 }
 
-/// The variable that holds the key.
-inline std::string key_variable(const endpoint& e) {
-    return e.api_key_env.empty() ? "LLMBENCH_API_KEY" : str(e.api_key_env);
+/// The variable that holds the key. `is_apart`: of a baseline with its own key, or on another host
+/// than the target, which must not get the target's key.
+inline std::string key_variable(const endpoint& e, bool is_apart = false) {
+    if (!e.api_key_env.empty()) return str(e.api_key_env);
+    return is_apart ? "LLMBENCH_BASELINE_API_KEY" : "LLMBENCH_API_KEY";
 }
 
-/// Throws std::invalid_argument where the key was asked for and is not there, or cannot be sent.
-inline void check_key(const endpoint& e, const std::string& key) {
-    const std::string variable = key_variable(e);
+/// Throws std::invalid_argument if a requested key is missing, or cannot be sent.
+inline void check_key(const endpoint& e, const std::string& key, const std::string& variable) {
     const bool is_name = variable.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
                          std::string::npos;
     if (!e.api_key_env.empty() && key.empty()) {
@@ -60,8 +75,8 @@ inline void check_key(const endpoint& e, const std::string& key) {
         refuse({"the API key in ", variable, " holds a line break or another control character"});
 }
 
-/// The header line with the key, "" where there is none. Where the gate names a header of that
-/// kind itself, LLMBENCH_API_KEY is for others.
+/// The header line with the key, "" if none. If the gate sets that header itself, LLMBENCH_API_KEY
+/// is not used.
 inline std::string key_line(const endpoint& e, const api_traits& api, const std::string& key) {
     const std::string_view header = api.key_before;
     for (const name_value& h : e.headers) {
@@ -74,9 +89,9 @@ inline std::string key_line(const endpoint& e, const api_traits& api, const std:
     return key.empty() ? key : api.key_before + key + "\r\n";
 }
 
-/// `key`: what key_variable() holds, "" where it is not set. Throws std::invalid_argument.
+/// `key`: value of key_variable(), "" if not set. Throws std::invalid_argument.
 inline credentials credentials_of(const endpoint& e, const api_traits& api,
-                                  const std::string& key) {
+                                  const std::string& key, bool is_apart = false) {
     credentials c;
     c.fields = "User-Agent: llmbench\r\nContent-Type: application/json\r\n";
     c.fields += api.fields;
@@ -86,7 +101,7 @@ inline credentials credentials_of(const endpoint& e, const api_traits& api,
         c.fields += name + ": " + value + "\r\n";
         c.keep_secret(value);
     }
-    check_key(e, key);
+    check_key(e, key, key_variable(e, is_apart));
     add_secret(c.secrets, key);
     c.fields += key_line(e, api, key);
     return c;

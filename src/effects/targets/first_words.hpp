@@ -1,4 +1,4 @@
-// what a server's first words say against a load
+// a server's first answer, checked against the load
 #pragma once
 
 #include "core/base/json.hpp"
@@ -22,7 +22,7 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// "GET /v1/models answered HTTP 401: no such key", as far as it can be quoted.
+/// Returns "GET /v1/models answered HTTP 401: no such key", shortened.
 inline std::string quoted_answer(const load_target& to, const char* method,
                                  const std::string& path, const http_answer& a) {
     picojson::value v;
@@ -32,12 +32,14 @@ inline std::string quoted_answer(const load_target& to, const char* method,
            (words.empty() ? " and nothing else" : ": " + printable(trimmed(words), 160));
 }
 
-/// What is to be said of a proxy that the environment names for this server, as curl and others
-/// have it, and that is not used; "" where it names none.
+inline bool is_this_host(const http_url& u) {
+    return !u.socket.empty() || u.host == "localhost" || u.host == "::1" ||
+           u.host.compare(0, 4, "127.") == 0;
+}
+/// Returns a note on a proxy that the environment names for this server, as for curl, and that is
+/// not used; "" if none.
 inline std::string ignored_proxy(const http_url& u, const variable_lookup& look_up) {
-    const bool is_near = !u.socket.empty() || u.host == "localhost" || u.host == "::1" ||
-                         u.host.rfind("127.", 0) == 0;
-    if (is_near) return {};
+    if (is_this_host(u)) return {};
     std::string set;
     for (const char* name : {u.tls ? "https_proxy" : "http_proxy", u.tls ? "HTTPS_PROXY" : "",
                              "all_proxy", "ALL_PROXY"})
@@ -57,7 +59,7 @@ inline std::string ignored_proxy(const http_url& u, const variable_lookup& look_
                                    " is asked directly, through no proxy";
 }
 
-/// What to do about a refused key.
+/// Returns advice on a refused key.
 inline std::string key_hint(const load_target& to) {
     const std::string_view before = to.api->key_before;
     const std::string_view header = before.substr(0, before.find(':') + 1);
@@ -66,14 +68,16 @@ inline std::string key_hint(const load_target& to) {
         was_sent |= same_ignoring_case(std::string_view(to.fields).substr(at, header.size()),
                                        header);
     return was_sent ? "it does not take the key that was sent"
-                    : "no key was sent: set LLMBENCH_API_KEY, or name its variable in "
-                      "endpoint.api_key_env";
+                    : "no key was sent: set LLMBENCH_API_KEY (of a baseline on another host "
+                      "LLMBENCH_BASELINE_API_KEY), or name its variable in endpoint.api_key_env";
 }
-/// What a URL's path may be that a server does not know: most often the address of one of its
-/// answers was pasted. "" of a URL without a path.
+/// Returns advice on an unknown path: most often the address of an answer was pasted. "" without a
+/// path.
 inline std::string path_hint(const load_target& to, const std::string& url) {
     const std::string& path = to.url.path;
-    if (path.empty() || to.api->framed == framing::pieces) return {};
+    if (path.empty() || is_at_whole_url(*to.api)) return {};
+    if (names_whole_path(*to.api, path))
+        return "the URL names the whole path, " + path + ": does this server have its API there?";
     for (const api_traits& a : apis)
         for (const std::string_view own : {std::string_view(a.path), std::string_view(a.whole_path),
                                            std::string_view(a.models)}) {
@@ -82,10 +86,11 @@ inline std::string path_hint(const load_target& to, const std::string& url) {
             return "the URL ends with " + std::string(own) + ", which is added to it: write " +
                    url.substr(0, end);
         }
-    return "the URL's own path is " + path + ": is that where this server has its API?";
+    return "the URL's own path is " + path + ": is that where this server has its API? If it has " +
+           "a path of its own, name it by endpoint.path";
 }
 
-/// Why a server that answers so serves none of a load, "" where it may.
+/// Returns why a server with this answer cannot take the load, "" if it may.
 inline std::string why_not_served(const load_target& to, const char* method,
                                   const std::string& path, const http_answer& a,
                                   const std::string& url) {
@@ -98,7 +103,7 @@ inline std::string why_not_served(const load_target& to, const char* method,
     case 501: hint = path_hint(to, url); break;
     default: return {};
     }
-    return url + " serves nothing of this: " + quoted_answer(to, method, path, a) +
+    return url + " does not serve this API: " + quoted_answer(to, method, path, a) +
            (hint.empty() ? "" : "; " + hint);
 }
 

@@ -1,10 +1,11 @@
-// what a server is asked before the load
+// questions to a server before the load
 #pragma once
 
 #include "core/base/json.hpp"
 #include "core/base/secrets.hpp"
 #include "core/base/text.hpp"
 #include "core/wire/request_id.hpp"
+#include "core/answers/timeline.hpp"
 #include "core/dialects/body_reader.hpp"
 #include "core/dialects/request_body.hpp"
 #include "core/dialects/stream_event.hpp"
@@ -29,26 +30,32 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// No server where one was expected: with LLMBENCH_SKIP_WITHOUT_SERVER the gate is skipped.
+/// No server answers: with LLMBENCH_SKIP_WITHOUT_SERVER the gate is skipped.
 struct no_server : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// The path of what is asked beside the load. A plain text server's URL names its one endpoint, and
-/// what else it answers is beside that.
+/// The path of a request outside the load. The URL of a plain_text server names its only endpoint;
+/// other paths are beside it.
 inline std::string inquiry_path(const load_target& to, const char* path) {
-    const bool is_whole = to.api->framed == framing::pieces;
-    return request_path(*to.api, path, is_whole ? std::string() : to.url.path, "");
+    const bool is_whole = is_at_whole_url(*to.api);
+    const std::string own = to.own_path.substr(0, to.own_path.find('?'));
+    const std::string base = is_whole                        ? std::string()
+                             : names_whole_path(*to.api, own) ? own
+                                                              : to.url.path;
+    const std::string whole = request_path(*to.api, path, base, ""), query = to.url.query;
+    const bool joins = !query.empty() && whole.find('?') != std::string::npos;
+    return whole + (joins ? "&" + query.substr(1) : query);
 }
 
 // ---- which models it has
 
-/// A model, and the tokens that a prompt and its answer have at most; 0 where nothing says so.
+/// A model, and the maximum of its prompt and answer tokens; 0: unknown.
 struct listed_model {
     std::string name{};
     int room = 0;
 };
-/// The models that an answer names.
+/// Returns the models in an answer.
 inline std::vector<listed_model> listed_models(const api_traits& api, const http_answer& a) {
     std::vector<listed_model> models;
     picojson::value v;
@@ -73,13 +80,17 @@ inline std::string names_of(const std::vector<listed_model>& models, const load_
         names += (names.empty() ? "" : ", ") + printable(without_secrets(m.name, to.secrets), 100);
     return names;
 }
-/// Where a server is asked first of all: for its list of models, or whether it is ready.
+/// Whether the server is probably starting.
+inline bool is_on_its_way(const http_answer& a) {
+    return a.status == 0 || a.status == 502 || a.status == 503 || a.status == 504;
+}
+/// The first path asked: the list of models, or readiness.
 inline std::string first_path(const load_target& to) {
     return inquiry_path(to, *to.api->models ? to.api->models : to.api->ready);
 }
 
-/// The model of a server that was not told which, by its answer: the only one that it lists. An API
-/// that takes no model has its name for the reports, "" where it cannot be had.
+/// Returns the only model that the server lists, for a gate that names none. An API without models
+/// uses it in reports, "" if unknown.
 inline std::string only_model(const load_target& to, const http_answer& a,
                               const std::string& url) {
     const std::vector<listed_model> models = listed_models(*to.api, a);
@@ -94,18 +105,19 @@ inline std::string only_model(const load_target& to, const http_answer& a,
                                : std::to_string(models.size()) + " (" + names_of(models, to) + ")",
                 ": set .model or LLMBENCH_MODEL"});
     refuse({"no model is named and ", url, " lists none: ",
-            quoted_answer(to, "GET", first_path(to), a), "; is it a server of the API ",
-            to.api->name, "? if so, set .model or LLMBENCH_MODEL"});
+            quoted_answer(to, "GET", first_path(to), a), "; ",
+            is_on_its_way(a) ? "endpoint.ready_within waits for one whose model still loads"
+                             : "is it a server of the API " + std::string(to.api->name) +
+                                   "? if so, set .model or LLMBENCH_MODEL"});
 }
-/// What is to be said of a model that was named and is not listed, "" where there is nothing.
+/// Returns a note on a named model that is not listed, else "".
 inline std::string unlisted_text(const load_target& to, const http_answer& a) {
     const std::vector<listed_model> models = listed_models(*to.api, a);
     return models.empty() || is_named(models, to.model) ? std::string()
                      : "the server does not list this model; it lists " + names_of(models, to);
 }
 
-/// What a server answers first of all: its list of models, or whether it is ready. Throws no_server
-/// where none answers.
+/// Returns the first answer: the list of models, or readiness. Throws no_server if there is none.
 inline http_answer first_answer(const load_target& to, const std::string& url,
                                 const std::string& proxy = "") {
     http_answer a = blocking_get(to, first_path(to), to.fields, 10);
@@ -119,7 +131,7 @@ inline http_answer first_answer(const load_target& to, const std::string& url,
 
 // ---- how many tokens a text has
 
-/// By an answer of /tokenize: {"count"} or, of llama.cpp, {"tokens"} alone; -1 for any other.
+/// Reads an answer of /tokenize: {"count"}, or {"tokens"} of llama.cpp; -1 for others.
 inline int counted_tokens(const http_answer& a) {
     picojson::value v;
     if (a.status != 200 || !parse_json(a.body, v)) return -1;
@@ -128,7 +140,7 @@ inline int counted_tokens(const http_answer& a) {
     return listed ? static_cast<int>(all->get<picojson::array>().size())
                   : count_member(v, "count");
 }
-/// The largest id in an answer of /tokenize, 0 where there is none.
+/// The largest id in an answer of /tokenize, 0: none.
 inline std::size_t largest_id(const http_answer& a) {
     picojson::value v;
     if (a.status != 200 || !parse_json(a.body, v)) return 0;
@@ -139,7 +151,7 @@ inline std::size_t largest_id(const http_answer& a) {
             if (id.is<double>()) largest = std::max(largest, id.get<double>());
     return largest < 1e9 ? static_cast<std::size_t>(largest) : 0;
 }
-/// The prompt's tokens by the usage of an answer; -1 where it does not say.
+/// Prompt tokens in an answer's usage; -1: not reported.
 inline int used_tokens(const api_traits& api, const http_answer& a, bool streamed,
                        const asked_answer& asked = {}) {
     int n = -1;
@@ -153,17 +165,17 @@ inline int used_tokens(const api_traits& api, const http_answer& a, bool streame
     return n;
 }
 
-/// Asks a server how it counts made-up prompts: by /tokenize where it has that, else by what it
-/// says that requests for one token used.
+/// Finds how a server counts synthetic prompts: by /tokenize, else by the usage of requests for one
+/// token.
 class token_inquiry {
 public:
     using post_t = std::function<http_answer(const std::string& path, const std::string& body)>;
 
-    /// `common`: what all requests of the load have in common.
+    /// `common`: shared by all requests of the load.
     token_inquiry(const load_target& to, const request_spec& common, post_t post)
         : to_(to), common_(common), post_(std::move(post)) {}
 
-    /// `may_be_ids`: a prompt may be a list of token ids instead of words.
+    /// `may_be_ids`: a prompt may be a list of token ids.
     token_fit fit(bool may_be_ids) {
         const token_fit words = fitted_tokens([&](const std::string& t) { return of_text(t); },
                                               [&](const std::string& p) { return of_prompt(p); });
@@ -180,11 +192,11 @@ private:
     }
     std::string body_of_text(const std::string& text) const {
         request_spec none;
-        body_writer b(none);  // "content" is llama.cpp's
+        body_writer b(none);  // "content" is for llama.cpp
         b.string("model", to_.model).string("prompt", text).string("content", text);
         return b.finished();
     }
-    /// Once it cannot tell it is not asked again.
+    /// After a failure it is not asked again.
     int tokenized(const std::string& body) {
         if (!tokenizes_) return -1;
         const int n = counted_tokens(post_(inquiry_path(to_, "/tokenize"), body));
@@ -219,7 +231,7 @@ private:
     bool tokenizes_ = true;
 };
 
-/// One short request, and what came of it. Its id tells it from those of a load.
+/// Sends one short request. Its id differs from those of a load.
 inline http_answer ask_for_one_token(const load_target& to, request_spec r, double within_s = 3) {
     r.prompt = "Hello";
     r.max_tokens = 1;
@@ -227,21 +239,42 @@ inline http_answer ask_for_one_token(const load_target& to, request_spec r, doub
                               to.fields + "X-Request-Id: " + id_of_check() + "\r\n",
                               request_body(*to.api, to.model, r), within_s);
 }
-/// Refuses a server that says before the load that it serves none of it. How often it closed the
-/// connection after its answer, without a word of that: one that did is asked again.
-inline int hang_ups_of_check(const load_target& to, const request_spec& common,
+/// Returns why an answer cannot be read as the load's are, "" if it can: it has at least one token,
+/// perhaps without text.
+inline std::string why_no_answer(const load_target& to, const request_spec& r,
+                                 const http_answer& a) {
+    if (a.status == 0) return printable(without_secrets(a.error, to.secrets), 200);
+    if (a.status / 100 != 2) return printed("HTTP %d", a.status);
+    body_reader reader;
+    reader.reset(*to.api, r.stream);
+    if (!reader.takes(a.content_type))
+        return "\"" + printable(a.content_type, 60) + "\" is not " + reader.wanted();
+    stream_timeline seen;
+    const auto note = [&](const stream_event& e) { seen.on_event(e, 1); };
+    const std::string wrong = reader.feed(a.body, note) ? reader.end(note) : "it is too long";
+    if (!wrong.empty()) return wrong;
+    seen.on_body_end(1);
+    record x;
+    seen.write_to(x);
+    const bool brought = x.status == request_status::ok ||
+                         (x.status == request_status::empty && x.output_tokens > 0);
+    return brought ? "" : without_secrets(str(x.error), to.secrets);
+}
+/// Refuses a server that cannot take the load. Returns how often it closed the connection after an
+/// answer without notice; after one close it is asked again.
+inline int resets_of_check(const load_target& to, const request_spec& common,
                              const std::string& url) {
-    for (int seen = 0; seen < hang_ups_of_habit; ++seen) {
+    for (int seen = 0; seen < resets_by_policy; ++seen) {
         const http_answer a = ask_for_one_token(to, common);
         const std::string why =
             why_not_served(to, "POST", path_of(to, common), a, url);
         if (!why.empty()) refuse({why});
-        if (!a.hung_up) return seen;
+        if (!a.reset_by_server) return seen;
     }
-    return hang_ups_of_habit;
+    return resets_by_policy;
 }
 
-/// How long the words of made-up prompts are, as far as the server tells within `within_s`.
+/// Finds the word lengths of synthetic prompts, within `within_s`.
 inline token_fit learned_tokens(const plan& p, const load_target& to, double within_s) {
     const long long until = now_ns() + ns_of(within_s);
     const auto post = [&](const std::string& path, const std::string& body) {

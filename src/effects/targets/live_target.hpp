@@ -1,4 +1,4 @@
-// targets brought up
+// running targets
 #pragma once
 
 #include "api/result.hpp"
@@ -17,13 +17,11 @@
 #include "effects/net/blocking_http.hpp"
 #include "effects/net/http_server.hpp"
 #include "effects/net/tls.hpp"
-#include "effects/net/virtual_network.hpp"
 #include "effects/load/order.hpp"
-#include "effects/simulated/host.hpp"
-#include "effects/simulated/virtual_server.hpp"
 #include "effects/targets/credentials.hpp"
 #include "effects/targets/inquiries.hpp"
 #include "effects/targets/commands.hpp"
+#include "effects/targets/extension_server.hpp"
 #include "effects/targets/server_pages.hpp"
 #include "effects/targets/started_process.hpp"
 
@@ -40,39 +38,38 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// endpoint{...}: nothing is to be started.
+/// For endpoint{...}: nothing to start.
 struct running_already {};
-/// simulated(): the built-in server, in the world of the gate where that is made up, else on a
-/// thread of its own.
-struct simulated_engine {
-    engine settings{};
-    std::unique_ptr<simulated_host> host{};
-    std::unique_ptr<virtual_server> made_up{};
 
-    std::string start() {
-        if (auto* const world = dynamic_cast<virtual_world*>(current_world)) {
-            sleep_s(0.1);  // no two of them begin at one time
-            made_up = std::make_unique<virtual_server>(*world, settings);
-            return made_up->url();
-        }
-        host = std::make_unique<simulated_host>(settings);
-        return host->url();
-    }
-};
+/// Uses a path of the gate for all requests.
+inline void take_path(load_target& to, const std::string& path) {
+    if (!path.empty() && path.front() != '/')
+        refuse({"endpoint.path is \"", printable(path, 80), "\": it must begin with a slash"});
+    if (const char* const why = why_no_path(path); *why)
+        refuse({"endpoint.path is \"", printable(shown_url(path), 80), "\": ", why});
+    add_query_secrets(to.secrets, path);
+    to.own_path = path;
+}
 
-/// The API of a target, as the gate or else LLMBENCH_API names it.
+/// The API of a target, from the gate or else LLMBENCH_API.
 inline const api_traits& api_of(const endpoint& e) {
-    if (static_cast<std::size_t>(e.api) >= std::size(apis))
+    if (!e.api.own().empty()) {
+        const api_traits& own = traits_of(e.api);
+        const std::string why = own_api_problem(own);
+        if (!why.empty()) refuse({"endpoint.api is refused: ", why});
+        return own;
+    }
+    if (static_cast<std::size_t>(e.api.ours()) >= std::size(apis))
         refuse({"endpoint.api is no API: it is one of ", api_names()});
     const std::string name = environment("LLMBENCH_API");
-    if (name.empty() || e.api != openai_chat) return traits_of(e.api);
+    if (name.empty() || e.api.ours() != openai_chat) return traits_of(e.api);
     const api_traits* const api = api_named(name);
     if (api == nullptr)
         refuse({"LLMBENCH_API is \"", printable(name), "\": it is one of ", api_names()});
     return *api;
 }
 
-/// The same of any target, before it is brought up.
+/// The same for any target, before it starts.
 inline const api_traits& api_of(const any_target& t) {
     const box& what = t.what();
     if (const auto* e = what.get<endpoint>()) return api_of(*e);
@@ -81,44 +78,55 @@ inline const api_traits& api_of(const any_target& t) {
     return api_of(at);
 }
 
-/// A target that answers, and what it takes to send requests to it.
+/// A running target, and all that is needed to send it requests.
 class live_target {
 public:
-    /// `stand_in`: a model that answers instead of it, by its API.
-    live_target(const any_target& t, run_arm arm, const std::optional<engine>& stand_in = {})
-        : is_baseline_(arm == run_arm::baseline) {
+    /// `stand_in`: a model that replaces it, with its API; a target of an extension.
+    live_target(const any_target& t, run_arm variant, const any_target& stand_in = {})
+        : is_baseline_(variant == run_arm::baseline) {
         const box& what = t.what();
-        if (stand_in) take(*stand_in, what);
-        else if (const auto* p = what.get<process>()) take(*p, arm);
-        else if (const auto* s = what.get<simulated_server>()) take(*s);
+        if (const auto* model = stand_in.what().get<extension_target>()) take(*model, what);
+        else if (const auto* p = what.get<process>()) take(*p, variant);
+        else if (const auto* of_extension = what.get<extension_target>()) take(*of_extension);
         else if (const auto* e = what.get<endpoint>()) take(*e);
         else take(endpoint{});
         load_.api = &api_of(at_);
         facts_.api = load_.api->name;
     }
 
-    /// `at_most_s`: however long a process may take to be ready by its own account.
+    /// Makes this the baseline of `target`, which outlives it.
+    void is_compared_with(const live_target& target) { compared_with_ = &target; }
+
+    /// `at_most_s`: limit on the server's time to get ready.
     void bring_up(double at_most_s = infinity) {
-        credentials own = credentials_of(at_, *load_.api, environment(key_variable(at_).c_str()));
+        const bool is_apart = is_apart_from_target() ||
+                              (is_baseline_ && !environment("LLMBENCH_BASELINE_API_KEY").empty());
+        credentials own = credentials_of(
+            at_, *load_.api, environment(key_variable(at_, is_apart).c_str()), is_apart);
+        own.keep_secrets_of(whole_environment());
         if (auto* p = std::get_if<started_process>(&server_)) {
             p->keep_secrets(own);
             at_.url = p->start(*load_.api, own.secrets, at_most_s);
-        } else if (auto* s = std::get_if<simulated_engine>(&server_)) {
-            at_.url = s->start();
-            facts_.is_virtual = current_world != nullptr;
+        } else if (const auto* s = std::get_if<own_server>(&server_)) {
+            at_.url = (*s)->start();
+            facts_.is_virtual = current_environment != nullptr;
         }
         load_.fields = filled_in(own.fields, session_placeholder, id_of_check());
         load_.session_fields = own.fields == load_.fields ? "" : std::move(own.fields);
         load_.secrets = std::move(own.secrets);
-        facts_.url = str(at_.url);
+        load_.whole_url = str(at_.url);
+        facts_.url = shown_url(load_.whole_url);
+        add_query_secrets(load_.secrets, load_.whole_url);
+        take_path(load_, str(at_.path));
         find_server();
+        await_ready(at_most_s);
         find_model();
         if (!page_.empty()) at_.metrics_url = filled_in(page_, "{port}", load_.url.port);
         if (std::holds_alternative<started_process>(server_)) await_first_answer();
         pages_ = pages_of(at_, load_, facts_.url);
     }
-    /// That how long a cold server takes to its first answer is asked, within so many seconds, by
-    /// requests of this kind. Refuses a target that is never cold, and one that is for nothing.
+    /// Measures the time to a cold server's first answer to requests like these, within so many
+    /// seconds. Refuses a target that is never cold, or an unused command.
     void ask_first_answer(bool is_asked, const request_spec& like, double within_s) {
         const bool is_cold = std::holds_alternative<started_process>(server_) || !at_.cold.empty();
         if (is_asked && !is_cold)
@@ -129,10 +137,10 @@ public:
         if (is_asked) first_like_ = like;
         first_within_s_ = within_s;
     }
-    /// Before a repeat: an endpoint is left cold, and answers.
+    /// Before a repeat: makes an endpoint cold, and waits for an answer.
     void start_cold(const std::string& log) {
         if (!first_like_ || at_.cold.empty()) return;
-        carried_command c = carried_out(str(at_.cold), load_, facts_.url, log,
+        carried_command c = carried_out(str(at_.cold), load_, log,
                                         now_ns() + ns_of(first_within_s_));
         const bool done = c.done();
         const std::string how = !c.process ? "was not run: " + c.error
@@ -144,51 +152,51 @@ public:
         await_first_answer();
     }
     double take_first_answer_s() { return std::exchange(first_answer_s_, not_a_number); }
-    /// A fresh process between repeats, where the scenario asks for it.
+    /// Whether the scenario wants a new process for each repeat.
     bool restarts() const {
         const auto* p = std::get_if<started_process>(&server_);
         return p && p->restarts();
     }
-    void restart() {
+    void restart(double at_most_s) {
         end();
-        bring_up();
+        bring_up(at_most_s);
     }
-    /// Whether it is started by us, and so can be there for its turns alone.
+    /// Whether we start it, so that it can run only in its repeats.
     bool is_process() const { return std::holds_alternative<started_process>(server_); }
-    /// Ends a process; it can be brought up again.
+    /// Ends a process; it can be started again.
     void end() {
         if (auto* p = std::get_if<started_process>(&server_)) p->end();
     }
-    /// Why it is not there any more, "" while it is.
+    /// Returns why it ended, "" while it runs.
     std::string how_it_went() {
         auto* p = std::get_if<started_process>(&server_);
         return p ? p->how_it_went(load_.secrets) : std::string();
     }
-    /// Refuses a server that takes none of the requests to come. Our own one takes them all.
+    /// Refuses a server that cannot take the load; our own accept every request.
     void check_answers(const planned_traffic& p) {
-        if (std::holds_alternative<simulated_engine>(server_)) return;
-        load_.hang_ups = 0;
+        if (std::holds_alternative<own_server>(server_)) return;
+        load_.connection_resets = 0;
         for_each_part(p, [&](const plan_part& part) {
-            const int seen = hang_ups_of_check(load_, part.common, facts_.url);
-            load_.hang_ups = std::max(load_.hang_ups, seen);
+            const int seen = resets_of_check(load_, part.common, facts_.url);
+            load_.connection_resets = std::max(load_.connection_resets, seen);
         });
     }
-    /// How long the words of made-up prompts are, once for all repeats, within 5 s.
+    /// Finds the word lengths of synthetic prompts once for all repeats, within 5 s.
     void learn_tokens(const plan& p, double at_most_s) {
         if (!makes_up_prompts(p)) return;
         facts_.tokens = learned_tokens(p, load_, std::min(5.0, at_most_s));
         load_.tokens = facts_.tokens;
     }
-    /// Seconds that a process took to be ready, once for each start.
+    /// Seconds until a process was ready; once per start.
     double take_startup_s() {
         auto* p = std::get_if<started_process>(&server_);
         return p ? p->take_startup_s() : not_a_number;
     }
     kept_commands& commands() { return *commands_; }
-    /// Where it tells of itself.
+    /// Its metrics pages.
     const server_pages& pages() const { return pages_; }
-    /// Refuses an objective of what its pages do not tell. A server that has served nothing yet may
-    /// not name all that it counts, so it is asked for one token first.
+    /// Refuses an objective on metrics that its pages lack. A fresh server may not list all its
+    /// metrics yet, so it is asked for one token first.
     void check_reports_metrics(std::vector<slo> slos, const request_spec& common) const {
         std::erase_if(slos, [](const slo& s) { return !is_of_server(s.what.metric); });
         if (slos.empty()) return;
@@ -200,23 +208,23 @@ public:
             refuse({facts_.is_rehearsal ? "LLMBENCH_REHEARSE: the model has no such page; " : "",
                     why});
     }
-    /// What a variable is in the environment of its process; "" of a server that runs already.
+    /// A variable of its process's environment; "" for an endpoint.
     std::string environment_value(const char* variable) const {
         const auto* p = std::get_if<started_process>(&server_);
         return p ? p->environment_value(variable) : std::string();
     }
-    /// How its process is started; "" of a server that runs already.
+    /// The command of its process; "" for an endpoint.
     std::string command() const {
         const auto* p = std::get_if<started_process>(&server_);
         return p ? p->command() : std::string();
     }
-    /// Of a simulated one, else null.
-    const engine* model() const {
-        const auto* s = std::get_if<simulated_engine>(&server_);
-        return s ? &s->settings : nullptr;
+    /// Null if it has no extension.
+    const extension_server* of_extension() const {
+        const auto* s = std::get_if<own_server>(&server_);
+        return s ? s->get() : nullptr;
     }
-    /// Tokens that a prompt and its answer have at most, of a model by its name in requests, "" of
-    /// those that name the target's; 0 where it is not listed with that.
+    /// The maximum of prompt and answer tokens of a model by its name in requests ("": the
+    /// target's); 0: not listed.
     int room_of(const std::string& model) const {
         const std::string& asked = model.empty() ? load_.model : model;
         for (const listed_model& m : models_)
@@ -227,34 +235,41 @@ public:
     const target_facts& facts() const { return facts_; }
 
 private:
-    void take(const process& p, run_arm arm) {
-        server_.emplace<started_process>(p, arm);
+    using own_server = std::unique_ptr<extension_server>;
+
+    void take(const process& p, run_arm variant) {
+        server_.emplace<started_process>(p, variant);
         facts_.kind = target_kind::process;
         at_.api = p.api;
+        at_.path = p.path;
         page_ = str(p.metrics_url);
         at_.telemetry = p.telemetry;
         at_.model = p.model.empty() ? text(environment("LLMBENCH_MODEL")) : p.model;
     }
-    void take(const simulated_server& s) {
-        server_.emplace<simulated_engine>(simulated_engine{.settings = s.settings});
+    void take(const extension_target& t) {
+        server_ = t.by->server(t.settings);
         facts_.kind = target_kind::simulated;
     }
-    void take(const engine& model, const box& instead_of) {
-        take(simulated_server{model});
+    void take(const extension_target& model, const box& instead_of) {
+        take(model);
         if (const auto* e = instead_of.get<endpoint>()) at_.api = e->api;
         if (const auto* p = instead_of.get<process>()) at_.api = p->api;
+        if (!at_.api.own().empty())
+            refuse({"the API \"", traits_of(at_.api).name,
+                    "\" is your own, and the model that answers in a rehearsal does not speak it"});
         at_.model = "simulated";
         facts_.is_rehearsal = true;
     }
     void take(const endpoint& e) {
         facts_.kind = target_kind::endpoint;
         at_ = e;
+        if (!(e.ready_within.seconds() >= 0)) refuse({"endpoint.ready_within must not be below 0"});
         if (e.url.empty()) at_.url = environment(url_variable());
         if (e.model.empty()) at_.model = environment("LLMBENCH_MODEL");
         if (at_.url.empty() && is_baseline_)
             refuse({"no baseline: set LLMBENCH_BASELINE_URL, which a baseline without a URL takes, "
                     "or give the scenario .baseline = endpoint{.url = \"http://...\"}; .baseline = "
-                    "same_server() is an A/A run"});
+                    "otherwise{.same = true} is an A/A run"});
         if (at_.url.empty())
             refuse({"no target: set LLMBENCH_URL, or give the scenario .target = endpoint{.url = "
                     "\"http://...\"}, or .target = simulated()"});
@@ -262,7 +277,30 @@ private:
     const char* url_variable() const {
         return is_baseline_ ? "LLMBENCH_BASELINE_URL" : "LLMBENCH_URL";
     }
-    /// From the spawn of a process, or from now on, until it has answered a request of one token.
+    /// Whether it is a baseline endpoint on another host.
+    bool is_apart_from_target() const {
+        if (!compared_with_ || !std::holds_alternative<running_already>(server_)) return false;
+        const http_url its = compared_with_->load_.url, own = parsed_url(str(at_.url), "baseline");
+        return its.host != own.host && !(is_this_host(its) && is_this_host(own));
+    }
+    /// Waits for an endpoint that may be starting or loading its model.
+    void await_ready(double at_most_s) {
+        const double within_s = std::min(at_.ready_within.seconds(), at_most_s);
+        const long long until_ns = now_ns() + ns_of(within_s);
+        for (const std::string& path : {inquiry_path(load_, load_.api->ready), first_path(load_)})
+            while (within_s > 0) {
+                const double left_s = std::max(seconds_until(until_ns), 0.1);
+                const http_answer a =
+                    blocking_get(load_, path, load_.fields, std::min(left_s, 10.0));
+                if (a.distrusted || !is_on_its_way(a) || stop_asked.load()) break;
+                if (now_ns() >= until_ns)
+                    throw no_server(facts_.url + " was not ready within " + time_text(within_s) +
+                                    ": " + (a.status == 0 ? masked_words_of(a.error, load_)
+                                                          : quoted_answer(load_, "GET", path, a)));
+                sleep_s(std::min(0.25, left_s));
+            }
+    }
+    /// Waits for the answer to a request of one token; counted from the spawn or from now.
     void await_first_answer() {
         if (!first_like_) return;
         const auto* p = std::get_if<started_process>(&server_);
@@ -271,18 +309,17 @@ private:
         for (;;) {
             const http_answer a = ask_for_one_token(load_, *first_like_, seconds_until(until_ns));
             first_answer_s_ = static_cast<double>(now_ns() - from_ns) * 1e-9;
-            if (a.status >= 200 && a.status < 300) return;
+            const std::string why = why_no_answer(load_, *first_like_, a);
+            if (why.empty()) return;
             if (now_ns() >= until_ns || stop_asked.load())
                 throw no_server(facts_.url + " had not answered its first request within " +
-                                time_text(first_within_s_) + ": " +
-                                (a.status == 0 ? words_of_others(a.error, load_)
-                                               : printed("HTTP %d", a.status)));
+                                time_text(first_within_s_) + ": " + why);
             sleep_s(0.05);
         }
     }
     void find_server() {
-        const bool is_set = environment(url_variable()) == facts_.url;
-        const http_url url = parsed_url(facts_.url, is_set ? url_variable() : "endpoint.url");
+        const bool is_set = environment(url_variable()) == load_.whole_url;
+        const http_url url = parsed_url(load_.whole_url, is_set ? url_variable() : "endpoint.url");
         static_cast<http_server&>(load_) = server_at(url);
         facts_.tls = tls_trust::no_tls;
         if (url.tls) {
@@ -295,11 +332,11 @@ private:
         try {
             load_.addresses.in_order();
         } catch (const std::runtime_error& e) {
-            throw no_server(facts_.url + ": " + e.what() + (proxy_.empty() ? "" : "; " + proxy_));
+            throw no_server(facts_.url + ": " + reason_in(e) +
+                            (proxy_.empty() ? "" : "; " + proxy_));
         }
     }
-    /// The model named, else the only one that the server lists. A server that does not answer is
-    /// heard of here in either case.
+    /// Uses the named model, else the only one listed. Either way a silent server is found here.
     void find_model() {
         const http_answer first = first_answer(load_, facts_.url, proxy_);
         models_ = listed_models(*load_.api, first);
@@ -309,19 +346,23 @@ private:
         facts_.model = printable(without_secrets(load_.model, load_.secrets));
         for (const auto& [path, to] : {std::pair{load_.api->path, &load_.path},
                                        std::pair{load_.api->whole_path, &load_.whole_path}})
-            *to = request_path(*load_.api, path, load_.url.path, load_.model);
+            *to = !load_.own_path.empty()
+                      ? load_.own_path
+                      : request_path(*load_.api, path, load_.url.path, load_.model) +
+                            load_.url.query;
     }
 
     bool is_baseline_ = false;
-    std::variant<running_already, started_process, simulated_engine> server_{};
-    endpoint at_{};  // what the server is once it is up
+    const live_target* compared_with_ = nullptr;  // the target of a baseline
+    std::variant<running_already, started_process, own_server> server_{};
+    endpoint at_{};  // the server once it is running
     load_target load_{};
     target_facts facts_{};
     std::vector<listed_model> models_{};
-    std::string proxy_{};  // what is to be said of one that is not used
-    std::string page_{};  // of a process, whose port is not known yet
+    std::string proxy_{};  // a note on an unused proxy
+    std::string page_{};  // of a process whose port is not known yet
     server_pages pages_{};
-    std::optional<request_spec> first_like_{};  // where its first answer is waited for
+    std::optional<request_spec> first_like_{};  // set if its first answer is timed
     double first_within_s_ = 0, first_answer_s_ = not_a_number;
     std::unique_ptr<kept_commands> commands_ = std::make_unique<kept_commands>();
 };

@@ -1,4 +1,4 @@
-// a server's pages, read beside a load
+// a server's metrics pages, read during a load
 #pragma once
 
 #include "core/base/text.hpp"
@@ -21,8 +21,8 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Between two loads queues drain and caches settle. A server that tells it is waited for until it
-/// has nothing left to do, for 5 s at most: it may be somebody else's.
+/// Queues drain and caches settle between loads. Waits until a server with metrics is idle, for 5 s
+/// at most, because others may use it.
 inline void rest(const server_pages& pages) {
     sleep_s(0.2);
     if (!pages.first_is_servers) return;
@@ -36,8 +36,8 @@ inline void rest(const server_pages& pages) {
     }
 }
 
-/// Reads once before the load, once a second beside it, and once after it. It takes
-/// at most a hundredth of a core: pages that take long to read are read less often.
+/// Reads once before the load, once a second during it, and once after it. It uses at most 1 % of a
+/// core: slow pages are read less often.
 class page_watch {
 public:
     page_watch(const server_pages& pages, const std::vector<std::string>& selectors)
@@ -51,14 +51,14 @@ public:
         began_well_ = !metrics_.readings.empty();
         if (began_well_) metrics_.from_s = last_reported_s_;
         reading_.begin(
-            [this] { return now_ns() + ns_of(std::max(every_s, cost_s_ / most_cpu_utilization)); },
+            [this] { return now_ns() + ns_of(std::max(every_s, cost_s_ / max_cpu_utilization)); },
             [this] { read_once(); }, [this](const char* why) { miss(why); });
     }
     page_watch(const page_watch&) = delete;
     page_watch& operator=(const page_watch&) = delete;
 
-    /// What was told. Counters are a little behind on some servers: while fewer requests are told
-    /// as finished than were, the last reading is made again, for a second at most.
+    /// The metrics read. Some servers' counters are late: while they report fewer finished requests
+    /// than there were, the last reading is repeated, for at most a second.
     server_metrics metrics(double finished) {
         reading_.stop();
         if (!metrics_.is_read) return std::move(metrics_);
@@ -79,9 +79,9 @@ public:
     }
 
 private:
-    static constexpr double every_s = 1, most_cpu_utilization = 0.01;
+    static constexpr double every_s = 1, max_cpu_utilization = 0.01;
 
-    /// Why there is none, "" where there is one.
+    /// Returns why reading failed, "" if it did not.
     std::string try_to_read() {
         std::vector<metrics_page> pages;
         for (const page_address& p : pages_.all) {
@@ -91,14 +91,14 @@ private:
                 last_reported_s_ = std::isnan(read.reported_s) ? unix_s() : read.reported_s;
             pages.push_back(std::move(read.page));
         }
-        // A page that had nothing on it when it was found was nobody's.
+        // A page that was empty when found had no known server.
         if (metrics_.of.empty() && pages_.first_is_servers) metrics_.of = name_found_in(pages[0]);
         page_reading r = reading_of(pages, pages_.first_is_servers, metrics_.selectors);
         r.at_ns = now_ns();
         metrics_.readings.push_back(std::move(r));
         return {};
     }
-    /// A second time where it fails, as one connection may be lost by chance.
+    /// Tries twice, because one connection may be lost by chance.
     void read_once() {
         const double cpu_before = thread_cpu_seconds();
         if (!try_to_read().empty())
@@ -109,8 +109,8 @@ private:
         metrics_.problem = why;
         metrics_.missed_ns.push_back(now_ns());
     }
-    /// Whether several processes answer in turns, each connection another one. Nothing is asked of
-    /// them now, and so nothing else changes what they tell.
+    /// Whether several processes answer in turn, one per connection. The server is idle now, so
+    /// nothing else changes the metrics.
     bool are_several() const {
         constexpr int looks = 8;
         if (!pages_.first_is_servers) return false;
@@ -130,10 +130,10 @@ private:
     }
 
     const server_pages& pages_;
-    server_metrics metrics_{};  // of who reads while it does, of its owner before and after
+    server_metrics metrics_{};  // of the reader while it runs, else of the owner
     bool began_well_ = false;
-    double last_reported_s_ = not_a_number;  // when the last page was, by its server's clock
-    double cost_s_ = 0;  // seconds of a core that the last reading took
+    double last_reported_s_ = not_a_number;  // time of the last page, by its server's clock
+    double cost_s_ = 0;  // CPU seconds of the last reading
     repeated reading_{};
 };
 

@@ -6,130 +6,30 @@
 #include "core/base/text.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/errors.hpp"
-#include "effects/system/files.hpp"
-#include "effects/system/signals.hpp"
+#include "effects/system/limits.hpp"
 #include "effects/net/sockets.hpp"
+#include "effects/targets/server_log.hpp"
+#include "effects/targets/spawned.hpp"
 
-#include <algorithm>  // max, min
-#include <cerrno>  // errno, EINTR
-#include <cstring>  // strerror
+#include <algorithm>  // min
+#include <cerrno>  // errno
+#include <iostream>  // cerr
 #include <optional>
 #include <stdexcept>  // runtime_error
 #include <string>
-#include <string_view>
-#include <utility>  // exchange, move
+#include <utility>  // move
 #include <vector>
 
-#include <fcntl.h>  // open
-#include <signal.h>  // SIGINT, SIGTERM, SIGHUP, SIGKILL
-#ifdef __linux__
-#include <sys/prctl.h>  // a server that ends with us
-#include <sys/syscall.h>  // close_range
-#endif
-#include <sys/socket.h>  // send
-#include <sys/stat.h>  // fstat
-#include <sys/types.h>  // pid_t, off_t, ssize_t
+#include <signal.h>  // kill, SIGTERM, SIGKILL
+#include <sys/types.h>  // pid_t
 #include <sys/wait.h>  // how a server ended
-#include <unistd.h>  // fork, close, unlink, pread
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Kills a process group when this program is gone, even by SIGKILL: a process that does nothing
-/// but wait for the end of a line. That is a pair of sockets: where the process has gone first, a
-/// word to it is an error and no signal that ends us.
-class group_guard {
-public:
-    void watch(pid_t group) {
-        auto [ours, its] = socket_pair();
-        if (ours.get() < 0) return;
-        pid_ = ::fork();
-        if (pid_ == 0) wait_and_kill(its.get(), group);
-        line_ = std::move(ours);
-    }
-    /// The process that waits; -1: there is none.
-    pid_t pid() const { return pid_; }
-    /// The group is gone.
-    void dismiss() {
-        if (pid_ <= 0) return;
-        ::send(line_.get(), "x", 1, no_signal);
-        line_ = descriptor();
-        ::waitpid(std::exchange(pid_, -1), nullptr, 0);
-    }
-
-private:
-    /// Only what a child of several threads may call.
-    [[noreturn]] static void wait_and_kill(int line, pid_t group) {
-        ::setpgid(0, 0);  // out of reach of the terminal's Ctrl-C
-        for (const int s : {SIGINT, SIGTERM, SIGHUP}) ::signal(s, SIG_IGN);
-        ::dup2(line, 0);
-        // The other end of this line and of others, and whatever somebody waits to see closed.
-#ifdef SYS_close_range
-        const bool closed = ::syscall(SYS_close_range, 1u, ~0u, 0u) == 0;
-#else
-        const bool closed = false;
-#endif
-        for (int fd = 1; !closed && fd < 65536; ++fd) ::close(fd);
-        char byte = 0;
-        ssize_t n = 0;
-        while ((n = ::read(0, &byte, 1)) < 0 && errno == EINTR) {}
-        if (n == 0) ::kill(-group, SIGKILL);
-        ::_exit(0);
-    }
-    descriptor line_{};
-    pid_t pid_ = -1;
-};
-
-/// What a server says, in the report directory, which may be uploaded. Where it was told what is
-/// for nobody else, no name leads to its words while it runs; they appear without that when it has
-/// ended.
-class server_log {
-public:
-    server_log(std::string path, std::vector<std::string> secrets)
-        : path_(std::move(path)), secrets_(std::move(secrets)) {
-        if (const int problem = file_.open(path_))
-            throw std::runtime_error("the log " + path_ + " cannot be written: " +
-                                     error_text(problem));
-        if (!secrets_.empty()) ::unlink(path_.c_str());
-    }
-    int fd() const { return file_.fd(); }
-    /// Its end, for error messages.
-    std::string tail(std::size_t bytes = 2000) const {
-        struct stat now{};
-        ::fstat(file_.fd(), &now);
-        const off_t from = std::max<off_t>(now.st_size - static_cast<off_t>(bytes), 0);
-        std::string s(bytes, '\0');
-        const ssize_t n = ::pread(file_.fd(), s.data(), bytes, from);
-        s.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
-        return (from > 0 ? "..." : "") + without_secrets(s, secrets_);
-    }
-    /// The server has ended.
-    void appear() {
-        new_file out;
-        if (secrets_.empty() || out.open(path_) != 0) return;
-        std::size_t longest = 1;
-        for (const std::string& s : secrets_) longest = std::max(longest, s.size());
-        std::string some(1 << 16, '\0'), words;
-        ssize_t n = 0;
-        for (off_t at = 0; (n = ::pread(file_.fd(), some.data(), some.size(), at)) > 0; at += n) {
-            words = without_secrets(words.append(some, 0, static_cast<std::size_t>(n)), secrets_);
-            // What may be the beginning of a secret waits for the rest of it.
-            const std::size_t whole = words.size() - std::min(longest - 1, words.size());
-            out.append(std::string_view(words).substr(0, whole));
-            words.erase(0, whole);
-        }
-        out.append(words);
-    }
-
-private:
-    std::string path_;
-    std::vector<std::string> secrets_;
-    new_file file_{};
-};
-
-/// The command, with `exec` before it where that changes nothing: one plain command, that is no
-/// word of the shell's own and is given no variables. The server is then the process that we know.
+/// The command, with `exec` before it if that changes nothing: one plain command, no shell word, no
+/// variables. The server is then the process that we started.
 inline std::string replacing_its_shell(const std::string& command) {
     const std::size_t begin = command.find_first_not_of(" \t");
     const std::size_t end = std::min(command.find_first_of(" \t", begin), command.size());
@@ -141,84 +41,97 @@ inline std::string replacing_its_shell(const std::string& command) {
     return is_plain ? "exec " + command : command;
 }
 
+/// Enters the directory "$2" and sets the limit of open files "$3", if given. Waits for a line, so
+/// that nothing runs before the guard knows of it; then runs "$1".
+inline constexpr const char* script_of_command =
+    "[ -z \"$2\" ] || CDPATH= cd -- \"$2\" || { echo \"cannot enter $2\"; exit 127; }\n"
+    "[ -z \"$3\" ] || ulimit -S -n \"$3\"\n"
+    "read -r llmbench_go_ && exec /bin/sh -c \"$1\" < /dev/null\n"
+    "exit 127";
+
 /// A server command in a process group of its own. Ended with SIGTERM, after 5 s with SIGKILL.
 class server_process {
 public:
     server_process(const process& p, int port, const std::string& log,
                    const std::vector<std::string>& secrets)
-        : log_(log, secrets) {
+        : what_(printable(without_secrets(str(p.command), secrets), 200)), log_(log, secrets) {
         const std::string command = filled_in(str(p.command), "{port}", std::to_string(port));
         std::vector<std::string> env;
         for (const name_value& nv : p.env) env.push_back(str(nv.name) + "=" + str(nv.value));
-        const std::string directory = str(p.working_directory);
-        const pid_t parent = ::getpid();
-        pid_ = ::fork();
-        if (pid_ < 0)
-            throw std::runtime_error(std::string("cannot start a process: ") +
-                                     error_text(errno));
-        if (pid_ == 0) child(command, env, directory, parent);
-        ::setpgid(pid_, pid_);
-        guard_.watch(pid_);
-        add_group_to_end(pid_);
+        const rlim_t files = open_files_before.load();
+        auto [waits, go] = socket_pair();  // a pipe without a reader would raise a signal
+        if (go.get() < 0)
+            throw std::runtime_error("cannot start a process: " + error_text(errno));
+        pid_ = started({.script = script_of_command,
+                        .words = {replacing_its_shell(command), str(p.working_directory),
+                                  files > 0 ? std::to_string(files) : ""},
+                        .environment = environment_with(std::move(env)),
+                        .in = waits.get(),
+                        .out = log_.end()});
+        log_.is_given_away();
+        try {
+            group_guard::of_this_program().watch(pid_);
+        } catch (...) {
+            stop();
+            throw;
+        }
+        waits = descriptor();
+        say_line(go);  // if it has ended, how_it_ended() says so
     }
     ~server_process() { stop(); }
     server_process(const server_process&) = delete;
     server_process& operator=(const server_process&) = delete;
 
-    /// "" while it runs, else how it ended.
+    /// Returns "" while it runs, else how it ended.
     std::string how_it_ended() {
         if (!has_ended()) return {};
         return WIFSIGNALED(*status_) ? printed("was ended by signal %d", WTERMSIG(*status_))
                                      : printed("exited with status %d", WEXITSTATUS(*status_));
     }
+    /// Always returns; reports a process that cannot be ended.
     void stop() {
         if (pid_ <= 0) return;
         ::kill(-pid_, SIGTERM);
-        for (int i = 0; i < 250 && (!has_ended() || ::kill(-pid_, 0) == 0); ++i)
-            sleep_s(0.02);
+        comes_to(5, [this] { return is_gone(); });
         ::kill(-pid_, SIGKILL);
-        if (!status_) ::waitpid(pid_, nullptr, 0);
-        remove_group_to_end(pid_);
-        guard_.dismiss();
+        const bool ended = comes_to(after_kill_s, [this] { return has_ended(); });
+        const bool is_quiet = comes_to(1, [this] { return !log_.is_held(); });
+        if (!ended)
+            std::cerr << printed("llmbench: \"%s\" (process %d) was killed and does not end, as "
+                                 "where a driver holds it: it is left behind\n", what_.c_str(),
+                                 static_cast<int>(pid_));
+        else if (!is_quiet)
+            std::cerr << printed("llmbench: what \"%s\" started has left its process group, and "
+                                 "runs on where nothing ends it\n", what_.c_str());
+        group_guard::of_this_program().leave(pid_);
         pid_ = -1;
-        log_.appear();
+        if (const std::string why = log_.close(); !why.empty())
+            std::cerr << "llmbench: " + why + "\n";
     }
-    std::string log_tail(std::size_t bytes = 2000) const { return log_.tail(bytes); }
-    /// Nothing is left of what it was, or what it started.
+    std::string log_tail(std::size_t bytes = 2000) { return log_.tail(bytes); }
+    void unlink_log() const { log_.unlink(); }
+    /// Whether it and all that it started are gone.
     bool is_gone() { return has_ended() && ::kill(-pid_, 0) != 0; }
 
 private:
+    static constexpr double after_kill_s = 10;
+
     bool has_ended() {
         int status = 0;
         if (!status_ && pid_ > 0 && ::waitpid(pid_, &status, WNOHANG) == pid_) status_ = status;
         return status_.has_value();
     }
-    static constexpr int not_run = 127;  // the status by which shells tell it
-    [[noreturn]] void child(const std::string& command, std::vector<std::string>& env,
-                            const std::string& directory, pid_t parent) {
-        ::setpgid(0, 0);
-#ifdef __linux__
-        // A crash of ours must not leave the server behind, not even one right now: the guard of
-        // the whole group is yet to come.
-        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-#endif
-        if (::getppid() != parent) ::_exit(not_run);
-        const int in = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-        ::dup2(log_.fd(), 1);
-        ::dup2(log_.fd(), 2);
-        if (in >= 0) ::dup2(in, 0);
-        for (std::string& e : env) ::putenv(e.data());
-        if (!directory.empty() && ::chdir(directory.c_str()) != 0) {
-            ::dprintf(2, "cannot enter %s: %s\n", directory.c_str(), std::strerror(errno));
-            ::_exit(not_run);
+    template <class Came>
+    static bool comes_to(double within_s, const Came& came) {
+        for (double waited_s = 0; waited_s < within_s; waited_s += 0.02) {
+            if (came()) return true;
+            sleep_s(0.02);
         }
-        ::execl("/bin/sh", "sh", "-c", replacing_its_shell(command).c_str(),
-                static_cast<char*>(nullptr));
-        ::_exit(not_run);
+        return came();
     }
+    const std::string what_;
     server_log log_;
-    std::optional<int> status_{};  // as waitpid() tells it, once it has ended
-    group_guard guard_{};
+    std::optional<int> status_{};  // from waitpid(), once it has ended
     pid_t pid_ = -1;
 };
 

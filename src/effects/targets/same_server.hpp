@@ -1,4 +1,4 @@
-// whether two targets are one server, and two arms one
+// whether two targets are one server, and two variants one
 #pragma once
 
 #include "api/result.hpp"
@@ -32,8 +32,8 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// An address and port as one of IPv6, so that one of IPv4 equals itself in IPv6's clothes and each
-/// loopback is the other's.
+/// An address and port in IPv6 form, so that IPv4 addresses equal their mapped ones, and loopbacks
+/// equal each other.
 inline sockaddr_in6 comparable(const address& a) {
     sockaddr_in6 out{};
     out.sin6_family = AF_INET6;
@@ -61,7 +61,7 @@ inline bool is_same_address(const address& a, const address& b) {
     return x.sin6_port == y.sin6_port &&
            std::memcmp(&x.sin6_addr, &y.sin6_addr, sizeof x.sin6_addr) == 0;
 }
-/// Whether two targets end in one listening socket, by whatever names they were called.
+/// Whether two targets lead to one listening socket, whatever their names.
 inline bool is_same_place(const load_target& a, const load_target& b) {
     if (a.url.socket.empty() != b.url.socket.empty()) return false;
     if (!a.url.socket.empty()) {
@@ -76,21 +76,20 @@ inline bool is_same_place(const load_target& a, const load_target& b) {
     });
 }
 
-/// Whether two targets are one server, and no two models, paths or routes of it: a gateway tells
-/// those apart.
+/// Whether two targets are one server, with the same model, path and route: a gateway tells those
+/// apart.
 inline bool are_one_server(const load_target& a, const load_target& b) {
     return is_same_place(a, b) && a.path == b.path && a.model == b.model && a.fields == b.fields;
 }
 
-/// Why a candidate and its baseline would be one server compared with itself, "" where they are
-/// two.
+/// Returns why a candidate and its baseline are one server, "" if they are two.
 inline std::string same_server_reason(const load_target& candidate, const std::string& its_url,
                                       const load_target& baseline, const std::string& other_url) {
     if (!are_one_server(candidate, baseline)) return {};
     return "target is " + printable(its_url) + " and baseline is " + printable(other_url) +
            ", which is one server and would be compared with itself: give the baseline a URL of "
            "its own (LLMBENCH_BASELINE_URL, where the scenario names none), another model, path or "
-           "header, or say .baseline = same_server()";
+           "header, or say .baseline = otherwise{.same = true}";
 }
 
 // ---- two addresses of one process, as where a port is forwarded to the other's server
@@ -98,7 +97,7 @@ inline std::string same_server_reason(const load_target& candidate, const std::s
 inline page_reading reading_of_server(const server_pages& pages) {
     return reading_of({read_page(pages.all[0]).page}, true, {});
 }
-/// Whether both tell the same of the requests that were served, and tell anything of them.
+/// Whether both report the same served requests, and at least one.
 inline bool count_alike(const page_reading& a, const page_reading& b) {
     bool is_reported = false, differ = false;
     for (const server_quantity q : {server_quantity::requests_done, server_quantity::prompt_tokens,
@@ -109,9 +108,8 @@ inline bool count_alike(const page_reading& a, const page_reading& b) {
     }
     return is_reported && !differ;
 }
-/// Whether what is asked of one is on the page of both: their pages tell one beginning, or the
-/// same counts before one of them is asked for a token and after it. Two models, paths or headers
-/// are for a gateway to tell apart.
+/// Whether both pages show one process: they report the same start, or the same counts before and
+/// after a request for one token to one of them. A gateway tells models, paths and headers apart.
 inline bool lead_to_one_process(const load_target& a, const server_pages& its,
                                 const load_target& b, const server_pages& other,
                                 const request_spec& common) {
@@ -141,9 +139,9 @@ inline std::string one_process_text(const std::string& one, const std::string& i
            " lead to one process, whose page counts what either of them is asked";
 }
 
-/// Refuses arms whose first requests, a hundred at most, are the same but for their words.
+/// Refuses variants whose first requests, up to a hundred, differ only in their words.
 inline void check_other_requests(const plan& p, const load_target& to) {
-    const plan theirs = plan_of_arm(p, run_arm::baseline);
+    const plan theirs = plan_of_variant(p, run_arm::baseline);
     if (theirs.sent->beside.size() != p.sent->beside.size()) return;
     const auto asked = [&](const plan& of, std::size_t i) {
         const request_spec r = request_of(of, run_arm::candidate, 0, i * of.sent->stride);
@@ -157,7 +155,7 @@ inline void check_other_requests(const plan& p, const load_target& to) {
     if (!differ)
         refuse({"baseline is otherwise{...}, and its requests are the target's, byte for byte: "
                 "give it options, a model or a workload that change them, or say .baseline = "
-                "same_server()"});
+                "otherwise{.same = true}"});
 }
 
 }  // namespace detail

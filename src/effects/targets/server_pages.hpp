@@ -1,4 +1,4 @@
-// the pages on which a server tells of itself
+// the metrics pages of a server
 #pragma once
 
 #include "api/metrics.hpp"
@@ -18,6 +18,7 @@
 #include "effects/net/http_server.hpp"
 #include "effects/net/tls.hpp"
 #include "effects/load/order.hpp"
+#include "effects/targets/credentials.hpp"
 
 #include <cmath>  // isnan
 #include <memory>  // make_shared
@@ -30,27 +31,27 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// One page, and what it takes to ask for it.
+/// One page, and all that is needed to request it.
 struct page_address {
-    std::string url{};  // as reports name it
+    std::string url{};  // as in reports
     http_server at{};
     std::string path{};
     std::string fields{};
     std::vector<std::string> secrets{};
 };
-/// All of a server's. The first is its own, where it has one, the others are of exporters.
+/// The pages of a server: first its own, if it has one, then those of exporters.
 struct server_pages {
     std::vector<page_address> all{};
     bool first_is_servers = false;
-    std::string of{};       // whose the first is, "" where nobody knows that
+    std::string of{};       // owner of the first, "" if unknown
     std::string problem{};  // why the server has none
-    bool is_off = false;    // the scenario wants none of the server's
+    bool is_off = false;    // the scenario wants no page of the server
 };
 
-/// Beside a load a late reading is none; before it there is time, also on a machine that is busy.
+/// During a load a late reading is useless; before it there is time, also on a busy machine.
 inline constexpr double page_within_s = 1, first_page_within_s = 5;
 
-/// What a page says, or why it says nothing, in one sentence.
+/// Returns the parsed page, or one sentence why there is none.
 inline parsed_page read_page(const page_address& p, double within_s = page_within_s) {
     const http_answer a = blocking_get(p.at, p.path, p.fields, within_s);
     const auto none = [&](const std::string& why, bool is_json = false) {
@@ -65,16 +66,15 @@ inline parsed_page read_page(const page_address& p, double within_s = page_withi
     return page;
 }
 
-/// The address that a scenario names, or "/path" of the server itself. Its key and its headers go
-/// to nobody else.
+/// The URL of a scenario, or a "/path" of the server. Only the server gets its key and headers.
 inline page_address page_at(const std::string& named, const load_target& server,
                             const std::string& server_url, const tls_options& tls,
                             const char* field) {
     page_address p;
     const bool is_path = !named.empty() && named.front() == '/';
     const http_url at = is_path ? server.url : parsed_url(named, field);
-    p.path = is_path ? named : at.path.empty() ? "/metrics" : at.path;
-    p.url = is_path ? without_path(server_url) + named : named;
+    p.path = is_path ? named : (at.path.empty() ? "/metrics" : at.path) + at.query;
+    p.url = shown_url(is_path ? without_path(server_url) + named : named);
     const bool is_same = at.authority() == server.url.authority() &&
                          at.socket == server.url.socket && at.tls == server.url.tls;
     p.fields = "Accept: text/plain;version=0.0.4\r\n";
@@ -83,23 +83,24 @@ inline page_address page_at(const std::string& named, const load_target& server,
            : at.tls ? server_at(at, std::make_shared<tls_client>(tls, at))
                     : server_at(at);
     p.secrets = server.secrets;
+    add_query_secrets(p.secrets, named);
     return p;
 }
 
-/// Where servers of an API have their page if nobody says so, "" where they have none.
+/// The usual page of servers of an API, "" if none.
 inline std::string usual_page(const load_target& server) {
     const std::string page = server.api->metrics;
     if (page.empty() || page.front() != ':') return page;
     const std::string host = server.url.ipv6 ? "[" + server.url.host + "]" : server.url.host;
-    return (server.url.tls ? "https://" : "http://") + host + page;  // a port of its own
+    return (server.url.tls ? "https://" : "http://") + host + page;  // has its own port
 }
 
-/// The pages of a server that has been brought up. A page that the scenario names must be there;
-/// that of the API is asked for once, and may be missing.
+/// The pages of a running server. A page that the scenario names must exist; that of the API is
+/// tried once, and may be missing.
 inline server_pages pages_of(const endpoint& e, const load_target& server,
                              const std::string& server_url) {
     server_pages pages;
-    /// True where it is JSON, which is no page.
+    /// Returns true for JSON, which is no metrics page.
     const auto add_own = [&](const std::string& named) {
         page_address p = page_at(named, server, server_url, e.tls, "endpoint.metrics_url");
         const parsed_page read = read_page(p, first_page_within_s);
@@ -121,7 +122,7 @@ inline server_pages pages_of(const endpoint& e, const load_target& server,
         if (pages.all.empty())
             refuse({"endpoint.metrics_url: ", pages.problem, "; ", how_to_switch_on});
     } else if (const std::string usual = usual_page(server); !usual.empty()) {
-        // What trtllm-serve has at /metrics is JSON.
+        // trtllm-serve has JSON at /metrics.
         if (add_own(usual)) add_own("/prometheus/metrics");
     }
     for (const auto& named : e.telemetry) {
@@ -135,7 +136,7 @@ inline server_pages pages_of(const endpoint& e, const load_target& server,
 
 // ---- whether there is what objectives ask for
 
-/// The metrics that a reading has values of, for a sentence.
+/// The metrics with values in a reading, as a sentence.
 inline std::string reported_metrics(const page_reading& r) {
     std::string names;
     for (const metric_facts& f : metric_table)
@@ -143,7 +144,7 @@ inline std::string reported_metrics(const page_reading& r) {
             names += (names.empty() ? "" : ", ") + std::string(f.name);
     return names.empty() ? "none of those known here" : names;
 }
-/// Why pages do not tell what an objective is of, "" where they do.
+/// Returns why pages lack the metric of an objective, "" if they have it.
 inline std::string why_unreported(const server_pages& on, const std::vector<metrics_page>& pages,
                                   const page_reading& r, const statistic_data& what) {
     if (what.metric == metric_id::energy_per_token) {
@@ -175,7 +176,7 @@ inline std::string why_unreported(const server_pages& on, const std::vector<metr
            " does not report it; it reports " + reported_metrics(r) + (more.empty() ? "" : "; ") +
            more;
 }
-/// The same of the first of several objectives that asks for too much, by one look at the pages.
+/// The same for the first such objective of several, with one reading.
 inline std::string why_any_unreported(const server_pages& on, const std::vector<slo>& slos) {
     std::vector<metrics_page> pages;
     for (const page_address& a : on.all) pages.push_back(read_page(a).page);

@@ -7,7 +7,6 @@
 #include "core/base/text.hpp"
 #include "core/wire/url.hpp"
 #include "core/dialects/table.hpp"
-#include "core/planning/profiled.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/system/signals.hpp"
@@ -28,19 +27,19 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Where the next server of this program says what it has to say.
-inline std::string next_log(run_arm arm) {
+/// The log file of the program's next server.
+inline std::string next_log(run_arm variant) {
     const std::string directory = report_directory();
     std::error_code ignored;
     std::filesystem::create_directories(directory, ignored);
-    return directory + "/" + (arm == run_arm::baseline ? "baseline-" : "server-") +
+    return directory + "/" + (variant == run_arm::baseline ? "baseline-" : "server-") +
            std::to_string(++servers_started) + ".log";
 }
 
-/// process{...}: a server that is there from start() to end().
+/// process{...}: a server that runs from start() to end().
 class started_process {
 public:
-    started_process(const process& p, run_arm arm) : what_(p), arm_(arm) {
+    started_process(const process& p, run_arm variant) : what_(p), variant_(variant) {
         if (what_.command.empty()) refuse({"process.command is empty: it must start a server"});
         if (str(what_.command).find("{port}") == std::string::npos)
             refuse({"process.command \"", printable(str(what_.command), 200),
@@ -50,25 +49,25 @@ public:
     }
     std::string command() const { return str(what_.command); }
     bool restarts() const { return what_.restart_between_repeats; }
-    /// What it is told by its environment is for nobody else either, but for where profiles go.
+    /// Adds the secrets of its environment.
     void keep_secrets(credentials& c) const {
         for (const name_value& v : what_.env)
-            if (!names_profiles(str(v.name))) c.keep_secret(str(v.value));
+            if (v.is_secret || names_secret(str(v.name))) c.keep_secret(str(v.value));
     }
-    /// The value of a variable, as it is told it or inherits it.
+    /// A variable of its environment, set or inherited.
     std::string environment_value(const char* variable) const {
         for (const name_value& v : what_.env)
             if (str(v.name) == variable) return str(v.value);
         return environment(variable);
     }
 
-    /// Its URL, once it is ready. Throws no_server where it is not within `at_most_s`, or within
-    /// what it has by its own account.
+    /// Returns its URL when ready. Throws no_server if it is not within `at_most_s` or its own
+    /// limit.
     std::string start(const api_traits& api, const std::vector<std::string>& secrets,
                       double at_most_s) {
         const double ready_within_s = std::min(what_.ready_within.seconds(), at_most_s);
         const int port = free_port();
-        log_ = next_log(arm_);
+        log_ = next_log(variant_);
         const long long began = began_ns_ = now_ns();
         running_ = std::make_unique<server_process>(what_, port, log_, secrets);
         const std::string url = "http://127.0.0.1:" + std::to_string(port);
@@ -80,10 +79,10 @@ public:
         return url;
     }
     void end() { running_.reset(); }
-    /// Seconds that the last start took, told once.
+    /// Seconds of the last start, returned once.
     double take_startup_s() { return std::exchange(startup_s_, not_a_number); }
     long long began_ns() const { return began_ns_; }
-    /// Why it is not there any more, "" while it is.
+    /// Returns why it ended, "" while it runs.
     std::string how_it_went(const std::vector<std::string>& secrets) {
         const std::string how = running_ ? running_->how_it_ended() : "";
         if (how.empty()) return {};
@@ -92,7 +91,7 @@ public:
     }
 
 private:
-    /// Waits until the path `ready` answers 200; "" then.
+    /// Waits until the path `ready` answers 200; returns "", or why it did not.
     std::string why_not_ready(const http_server& server, const std::string& ready, long long began,
                               double within_s) {
         http_answer last;
@@ -119,7 +118,7 @@ private:
     }
 
     process what_;
-    run_arm arm_;
+    run_arm variant_;
     std::string log_{};
     std::unique_ptr<server_process> running_{};
     double startup_s_ = not_a_number;

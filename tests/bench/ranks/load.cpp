@@ -3,6 +3,7 @@
 #define LLMBENCH_IMPLEMENT
 #define LLMBENCH_NO_DOCTEST
 #include "llmbench.hpp"
+#include "llmbench_machines.hpp"
 
 #include <cstdlib>
 #include <sstream>

@@ -1,13 +1,35 @@
 #define LLMBENCH_IMPLEMENT
 #include "one_repeat.hpp"
+#include "llmbench_simulated.hpp"
+
+#include "support/scratch.hpp"
+
+#include <ctime>
+#include <optional>
 
 using namespace llmbench;
 
-detail::repeat_data bench::one_repeat(const scenario& s, std::uint64_t most_gaps) {
+static double process_cpu_s() {
+    timespec t{};
+    ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+}
+
+detail::repeat_data bench::one_repeat(const scenario& s, std::uint64_t max_gaps, double* cpu_s) {
     const detail::plan p = detail::planned(s, 1);
     detail::live_target target(s.target, run_arm::candidate);
     target.bring_up();
-    detail::repeat_terms terms;
-    if (most_gaps > 0) terms.most_gaps = most_gaps;
-    return detail::run_repeat(p, target, run_arm::candidate, 0, 1, terms);
+    detail::repeat_parameters judging_parameters;
+    if (max_gaps > 0) judging_parameters.max_gaps = max_gaps;
+    if (!cpu_s) return detail::run_repeat(p, target, run_arm::candidate, 0, 1, judging_parameters);
+    const files::scratch directory;
+    detail::record_files written(directory.file("records"));
+    written.open();
+    const double before = process_cpu_s();
+    std::optional<detail::record_writer> writer(std::in_place, written, "bench");
+    judging_parameters.out = &writer->box();
+    detail::repeat_data d = detail::run_repeat(p, target, run_arm::candidate, 0, 1, judging_parameters);
+    writer.reset();
+    *cpu_s = process_cpu_s() - before;
+    return d;
 }

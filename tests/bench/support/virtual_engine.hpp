@@ -6,7 +6,7 @@
 #include "core/traffic/requests.hpp"
 #include "core/traffic/schedule.hpp"
 #include "core/planning/planning.hpp"
-#include "core/simulated/engine_model.hpp"
+#include "extensions/simulated/core/engine_model.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -26,7 +26,7 @@ inline plan traffic(double rate, std::uint64_t seed, long long requests = reques
         t.arrivals = poisson(request_rate(rate)).data();
         t.warmup_requests = warmup_requests;
         t.requests = requests;
-        t.source = made_up_prompts{.prompt_tokens = lognormal(400, sigma),
+        t.source = synthetic_prompts{.prompt_tokens = lognormal(400, sigma),
                                    .output_tokens = lognormal(120, sigma)};
         t.seed = seed;
     });

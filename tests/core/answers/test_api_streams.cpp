@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace llmbench;
@@ -751,6 +752,140 @@ TEST_CASE("trtllm-serve: an error inside the stream is followed by two ends, or 
                  request_status::http, "The prompt is too long");
     check_failed(refused(R"({"error":"[{'type': 'extra_forbidden', 'loc': ('body', 'x')}]"})"),
                  request_status::http, "extra_forbidden");
+}
+
+// ---- streams that break, and forms that differ --------------------------------------------------
+
+namespace {
+
+std::string chat_chunk(const std::string& delta, const std::string& more = "") {
+    return "data: {\"choices\":[{\"index\":0,\"delta\":{" + delta + "}" + more + "}]}\n\n";
+}
+const std::string chat_end = chat_chunk("", R"(,"finish_reason":"stop")") +
+                             R"(data: {"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":2}})"
+                             "\n\ndata: [DONE]\n\n";
+
+}  // namespace
+
+TEST_CASE("a stream that tells an error is broken, whichever way it tells it") {
+    const std::string begun = chat_chunk(R"("content":"To")");
+    for (const auto& [told, why] : {
+             std::pair{"error: {\"code\":500,\"message\":\"slot is lost\",\"type\":\"server_error\"}\n\n",
+                       "slot is lost"},
+             {"error: out of memory\n\n", "out of memory"},
+             {"event: error\n: upstream reset\n\n", "upstream reset"},
+             {"event: error\n\n", "the stream says \"error\", and no more"},
+             {"event: error\ndata:\n\n", "the stream says \"error\", and no more"},
+             {"event: error\ndata: [DONE]\n\n", "[DONE]"},
+             {"event: stream_error\ndata: {\"message\":\"gone\"}\n\n", "gone"},
+             {"{\"error\":{\"message\":\"bare\"}}\n\n", "bare"},
+             {"Internal Server Error\n\n", "Internal Server Error"},
+         }) {
+        CAPTURE(told);
+        for (const api_format api : {openai_chat, openai_completions, sglang})
+            check_failed(heard_events(api, begun + told + "data: [DONE]\n\n"),
+                         request_status::server, why);
+    }
+}
+
+TEST_CASE("an empty error is none") {
+    for (const char* none : {"{}", "[]", "null", "\"\"", "false", "0", "{\"message\":\"\",\"code\":null}"}) {
+        CAPTURE(none);
+        const std::string with = std::string("data: {\"error\":") + none + ",\"detail\":" + none +
+                                 R"(,"choices":[{"index":0,"delta":{"content":"To"}}]})" "\n\n";
+        check_ok(heard_events(openai_chat, with + with + chat_end), {2, 2, 1, 9, "stop", "ToTo"});
+    }
+    check_failed(heard_events(openai_chat, R"(data: {"error":{"code":500}})" "\n\n" + chat_end),
+                 request_status::server, R"({"code":500})");
+}
+
+TEST_CASE("content in parts is text, and reasoning where they think") {
+    const heard_answer a = heard_events(openai_chat,
+        chat_chunk(R"("content":[{"type":"thinking","thinking":[{"type":"text","text":"Hm"}],"closed":false}])") +
+        chat_chunk(R"("content":[{"type":"thinking","thinking":[]}])") +
+        chat_chunk(R"("content":[{"type":"text","text":"To"},{"type":"text","text":" it"}])") + chat_end);
+    check_ok(a, {2, 2, 1, 9, "stop", "To it"});
+    CHECK(a.r.text_bytes == 7);
+    stream_memory memory;
+    const stream_event thought = read_json_event(
+        "", R"({"choices":[{"index":0,"delta":{"content":[{"type":"thinking","thinking":"Hm"}]}}]})",
+        read_openai, memory);
+    CHECK((thought.content && !thought.answer && thought.reasoning_bytes == 2));
+    const heard_answer other = heard_events(openai_chat,
+        chat_chunk(R"("content":"")") + chat_chunk(R"("content":["It"])") +
+        chat_chunk(R"("content":[{"type":"reference","reference_ids":[1]}])") + chat_end);
+    check_ok(other, {2, 2, 1, 9, "stop", "It"});
+    CHECK(heard_document(openai_chat,
+                         R"({"choices":[{"index":0,"message":{"content":[{"type":"thinking","thinking":[{"type":"text",)"
+                         R"("text":"Hm"}]},{"type":"text","text":"To"}]},"finish_reason":"stop"}],)"
+                         R"("usage":{"prompt_tokens":9,"completion_tokens":2}})").words == "To");
+    // By whatever name a gateway has for thoughts.
+    for (const char* thoughts :
+         {R"("thinking":"Hm")", R"("reasoning_text":"Hm")", R"("reasoning":null,"thinking":"Hm")",
+          R"("reasoning_details":[{"type":"reasoning.text","text":"Hm"}])",
+          R"("reasoning_details":[{"type":"reasoning.summary","summary":"Hm"}])",
+          R"("content":[{"type":"reasoning","summary":[{"type":"summary_text","text":"Hm"}]}])",
+          R"("reasoning_content":"Hm","reasoning":"Hm","reasoning_details":[{"text":"Hm"}])"}) {
+        CAPTURE(thoughts);
+        const heard_answer h = heard_events(
+            openai_chat, chat_chunk(thoughts) + chat_chunk(R"("content":"To")") + chat_end);
+        CHECK(h.r.status == request_status::ok);
+        CHECK(h.r.events == 2);
+        const stream_event e = read_openai_event(
+            "", R"({"choices":[{"index":0,"delta":{)" + std::string(thoughts) + "}}]}");
+        CHECK((e.content && !e.answer));
+        CHECK(h.words == "To");
+    }
+    // Which they are not by every name.
+    check_ok(heard_events(openai_chat, chat_chunk(R"("content":"To","stop_reason":"x")") + chat_end),
+             {1, 2, 1, 9, "stop", "To"});
+    for (const char* unknown : {"7", "[7]", "{\"value\":\"To\"}", "[{\"value\":\"To\"}]", "true"})
+        check_failed(heard_events(openai_chat, chat_chunk(std::string("\"content\":") + unknown) + chat_end),
+                     request_status::protocol, "\"content\" is in a form that is not known: ");
+}
+
+TEST_CASE("usage that leaves out the reasoning is told by its total") {
+    const auto of = [](const char* usage) {
+        return heard_events(openai_chat,
+                            chat_chunk(R"("reasoning_content":"Hm")") + chat_chunk(R"("reasoning":" so")") +
+                                chat_chunk(R"("content":"To","reasoning_content":null)") +
+                                chat_chunk("", R"(,"finish_reason":"stop")") + "data: {\"choices\":[],\"usage\":" +
+                                usage + "}\n\ndata: [DONE]\n\n").r;
+    };
+    CHECK(of(R"({"prompt_tokens":9,"completion_tokens":1,"total_tokens":13})").output_tokens == 4);
+    CHECK(of(R"({"prompt_tokens":9,"completion_tokens":4,"total_tokens":13})").output_tokens == 4);
+    CHECK(of(R"({"prompt_tokens":9,"completion_tokens":1,"total_tokens":10})").output_tokens == 1);
+    CHECK(of(R"({"prompt_tokens":9,"completion_tokens":1})").output_tokens == 1);
+    // What was reasoned and never streamed is no part of it.
+    const record kept = heard_events(openai_chat,
+        chat_chunk(R"("content":"To")") + chat_chunk("", R"(,"finish_reason":"stop")") +
+        R"(data: {"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":1,"total_tokens":99}})"
+        "\n\ndata: [DONE]\n\n").r;
+    CHECK(kept.output_tokens == 1);
+}
+
+TEST_CASE("of an API that tells usage events are tokens only where somebody says so") {
+    const auto source = [](api_format api, bool events_are_tokens, const std::string& body) {
+        request_spec r;
+        r.events_are_tokens = events_are_tokens;
+        answer_reader reader;
+        reader.reset(traits_of(api), true, false, asked_by(traits_of(api), r, 100));
+        reader.feed("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: " +
+                        std::to_string(body.size()) + "\r\n\r\n" + body, 1'000'000);
+        record x;
+        reader.timeline().write_to(x);
+        CHECK(x.status == request_status::ok);
+        return std::string(to_string(x.token_source));
+    };
+    const std::string chunk = chat_chunk(R"("content":"To")");
+    CHECK(source(openai_chat, false, chunk + "data: [DONE]\n\n") == "no_usage");
+    CHECK(source(openai_chat, true, chunk + "data: [DONE]\n\n") == "events");
+    CHECK(source(openai_chat, true, chunk + chat_end) == "usage");
+    CHECK(source(openai_chat, false, chunk + chat_end) == "usage");
+    CHECK(source(triton, false, "data: {\"text_output\":\"To\"}\n\n") == "events");
+    CHECK(source(anthropic, false,
+                 "data: {\"type\":\"content_block_delta\",\"delta\":{\"text\":\"To\"}}\n\n"
+                 "data: {\"type\":\"message_stop\"}\n\n") == "no_usage");
 }
 
 // ---- OpenAI in one piece -----------------------------------------------------------------------

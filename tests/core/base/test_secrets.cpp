@@ -52,3 +52,11 @@ TEST_CASE("what is cut off behind the first four characters of a secret or more 
     CHECK(without_secrets("the key sk-1", secrets) == "the key sk-1");
     CHECK(without_secrets("...", secrets) == "...");
 }
+
+TEST_CASE("a variable's name may say that its value is for nobody else") {
+    for (const char* name : {"HF_TOKEN", "OPENAI_API_KEY", "DB_PASSWORD", "apikey", "X_AUTH_HEADER",
+                             "AWS_SECRET_ACCESS_KEY", "ACTIONS_ID_TOKEN_REQUEST_URL", "PGPASSWD"})
+        CHECK(names_secret(name));
+    for (const char* name : {"TOKENIZERS_PARALLELISM", "MAX_TOKENS", "KEYBOARD", "AUTHOR", "PATH", ""})
+        CHECK_FALSE(names_secret(name));
+}

@@ -3,6 +3,7 @@
 #include "core/base/random.hpp"
 #include "core/base/statistics.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -26,6 +27,18 @@ double binomial_cdf(int k, int n, double p) {
     return sum;
 }
 }  // namespace
+
+TEST_CASE("the logarithm of the gamma function is that of the standard library") {
+    for (const double x : {1e-9, 0.1, 0.5, 1.0, 1.5, 2.0, 9.999, 10.0, 37.25, 1e3, 123456.5, 1e9}) {
+        CAPTURE(x);
+        CHECK(std::fabs(log_gamma(x) - std::lgamma(x)) <= 4e-15 * std::max(1.0, std::fabs(std::lgamma(x))));
+    }
+}
+TEST_CASE("a quotient by zero, by what is infinite or by no number is none") {
+    CHECK(quotient(3, 2) == 1.5);
+    CHECK(quotient(infinity, 2) == infinity);
+    for (const double by : {0.0, -1.0, infinity, not_a_number}) CHECK(std::isnan(quotient(3, by)));
+}
 
 // ---- normal -------------------------------------------------------------------------------------
 
@@ -473,28 +486,4 @@ TEST_CASE("the design effect is one where there is nothing to learn it from") {
     std::vector<bool> alternating;
     for (int i = 0; i < 1000; ++i) alternating.push_back(i % 2 == 0);
     CHECK(design_effect({alternating}) == 1);  // steadier than chance counts as chance
-}
-
-TEST_CASE("batches of all stages together are as long in each of them") {
-    // 400 trials, so batches of 20: 5, 5 and 10. The first one has all hits: 20 under p = 0.05.
-    std::vector<bool> first(100, false);
-    for (std::size_t i = 0; i < 20; ++i) first[i] = true;
-    const std::vector<std::vector<bool>> stages = {first, std::vector<bool>(100, false),
-                                                   std::vector<bool>(200, false)};
-    CHECK(design_effect(stages, 20, true) ==
-          Approx((19 * 19 + 19 * 1 * 1) / (20 * 20 * 0.05 * 0.95)));
-    // Each stage in 20 batches of its own: 5, 5 and 10 long, and four of them have all hits.
-    CHECK(design_effect(stages) ==
-          Approx((4 * 4.75 * 4.75 + 36 * 0.25 * 0.25 + 20 * 0.5 * 0.5) / (400 * 0.05 * 0.95)));
-}
-
-TEST_CASE("a stage too short for two batches of the others' length is no evidence") {
-    std::vector<bool> outage(950, false);
-    for (std::size_t i = 500; i < 550; ++i) outage[i] = true;
-    // 990 trials, so batches of about 50: 19 in the first stage, and one of 40 has no spread.
-    const double p = 50 / 990.0;
-    const double squares = (50 - 50 * p) * (50 - 50 * p) + 18 * (50 * p) * (50 * p);
-    CHECK(design_effect({outage, std::vector<bool>(40, false)}, 20, true) ==
-          Approx(squares / (950 * p * (1 - p))));
-    CHECK(design_effect({outage, std::vector<bool>(40, false)}, 1, true) == 1);
 }

@@ -6,6 +6,7 @@
 #include "core/base/text.hpp"
 #include "core/metric/value_text.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -44,6 +45,9 @@ TEST_CASE("numbers in words have no exponents, and lose none of their whole digi
     CHECK(digits_text(0.000042, 2) == "0.000042");
     CHECK(digits_text(-0.5, 3) == "-0.5");
     CHECK(digits_text(0, 3) == "0");
+    CHECK(digits_text(123456789012345, 6) == "123456789012345");
+    CHECK(digits_text(2e180, 6) == "2e+180");
+    CHECK(digits_text(-1.23456e-300, 3) == "-1.23e-300");
     CHECK(value_text(metric_id::queued_requests, 12345) == "12345");
     CHECK(value_text(metric_id::error_rate, 1e-7) == "0.00001 %");
     CHECK(limit_text(metric_id::output_throughput, 1234567) == "1234567 tok/s");
@@ -58,9 +62,38 @@ TEST_CASE("lines are broken at blanks and go on behind an indent") {
     CHECK(wrapped("one two, three", 12, 2) == "one two,\n  three");
     CHECK(wrapped("one [2, 3], four", 12, 2) == "one [2, 3],\n  four");
     CHECK(wrapped("", 4, 2) == "");
+    CHECK(wrapped("at most 25 ms", 11, 2) == "at most\n  25 ms");  // a number and its unit
+    CHECK(wrapped("all (of 8 %), more", 9, 0) == "all (of\n8 %),\nmore");
+    CHECK(wrapped("at most 25 more", 11, 2) == "at most 25\n  more");
     CHECK(wrapped_lines("a\n\n  " + repeated("word, ", 20)) ==
           "a\n\n  " + repeated("word, ", 14) + "word,\n      " + repeated("word, ", 5));
     CHECK(wrapped("\u00E9\u00E9 \u00E9", 4, 0) == "\u00E9\u00E9 \u00E9");  // columns, not bytes
+}
+
+TEST_CASE("no width and no offset make a line of others' words a command") {
+    const auto commands = [](const std::string& lines) {
+        int n = 0;
+        for (std::size_t i = 0; i != std::string::npos; i = lines.find('\n', i + 1))
+            n += begins_with_colons(std::string_view(lines).substr(i + (i > 0)));
+        return n;
+    };
+    REQUIRE(commands("a\n ::b\n::c\n\u00A0\u2003\u3000::d\n: :\n\u200B::") == 3);
+    int lines = 0, wrong = 0;
+    for (const char* before : {" ", "  ", ", ", "; ", " \u00A0 ", " \u2003", "\u3000 ", " \u1680",
+                               " \u200A\u205F "})
+        for (std::size_t offset = 0; offset < 110; ++offset) {
+            std::string words = "  server: " + std::string(offset, 'y');
+            for (int i = 0; i < 4; ++i)
+                words += before + std::string("::error::z and ") + before + "::stop-commands::x";
+            for (std::size_t width = 1; width < 120; width += offset % 9 == 0 ? 1 : 17)
+                for (const std::size_t indent : {0u, 6u}) {
+                    const std::string out = wrapped(words, width, indent);
+                    lines += static_cast<int>(std::count(out.begin(), out.end(), '\n'));
+                    wrong += commands(out);
+                }
+        }
+    CHECK(lines > 10000);  // it does break
+    CHECK(wrong == 0);
 }
 
 // ---- printed, json_number -----------------------------------------------------------------------
@@ -266,6 +299,7 @@ TEST_CASE("a time has three significant digits and the unit that fits") {
     CHECK(time_text(999) == "999 s");
     CHECK(time_text(12345.6) == "12346 s");
     CHECK(time_text(-0.0125) == "-12.5 ms");
+    CHECK(time_text(1.5e180) == "1.5e+180 s");
 }
 
 TEST_CASE("no time is printed with an exponent, on either side of every change of unit") {

@@ -18,7 +18,8 @@ TEST_CASE("a whole text is one number, or none") {
     CHECK(parsed_number<unsigned>("ff", 16) == 255u);
     for (const char* none : {"", " ", " 12", "12 ", "+12", "12s", "1.5", "0x12", "twelve", "--1"})
         CHECK_MESSAGE(!parsed_number<int>(none), none);
-    for (const char* none : {"", ".", "1,5", "1e", "1.5s", " 1.5", "+1.5", "0x12", "-0x1p3", "e5"})
+    for (const char* none : {"", ".", "1,5", "1e", "1.5s", " 1.5", "+1.5", "0x12", "-0x1p3", "e5",
+                             "nan", "NaN", "inf", "-inf", "Infinity", "nan(1)"})
         CHECK_MESSAGE(!parsed_number<double>(none), none);
     CHECK(!parsed_number<unsigned>("-1"));
     CHECK(!parsed_number<int>(std::string_view("1\0", 2)));

@@ -2,12 +2,11 @@
 #include "llmbench.hpp"
 #include "core/traffic/load_conditions.hpp"
 #include "core/capacity/found.hpp"
-#include "core/capacity/relative.hpp"
 #include "core/capacity/searched.hpp"
 #include "core/planning/planning.hpp"
 #include "core/described/described.hpp"
 
-#include "support/measurements.hpp"
+#include "support/sample_measurements.hpp"
 #include "support/synthetic_gates.hpp"
 #include "support/texts.hpp"
 
@@ -24,8 +23,8 @@ namespace {
 /// A search on a made-up server, probe by probe.
 struct reported {
     plan p;
-    measurements::open_evidence seen{};
-    terms judged_by{};
+    sample_measurements::open_evidence seen{};
+    judging_parameters judged_by{};
     explicit reported(const slo_list& slos, scenario_use use = scenario_use::gate)
         : p(planned({.workload = synthetic{.output_tokens = fixed(8)},
                      .arrivals = poisson(up_to(64_rps)),
@@ -53,7 +52,7 @@ struct reported {
     }
     found_capacity found() const { return capacity_of(seen, judged_by); }
     slo_verdict verdict_of(const slo& s) const { return described(judged_also_of_loads(seen, judged_by, s)); }
-    slo_verdict first() const { return described(assess_loads(seen, judged_by).verdicts[0]); }
+    slo_verdict first() const { return described(analyse_loads(seen, judged_by).verdicts[0]); }
 };
 const slo_list twelve = {p50(ttft) <= 100_ms, mean(tpot) <= 1_s, capacity >= 12_rps};
 
@@ -139,7 +138,7 @@ TEST_CASE("a probe that the client had a part in shows nothing") {
     reported t(twelve);
     t.asked(12, 60).asked(12, 60);
     CHECK(t.found().state.low == 12);
-    t.seen.candidate[0].disturbed = "client: it was stalled";
+    t.seen.candidate[0].disturbed = "client: it was late";
     CHECK(t.found().state.low == 0);
     CHECK(t.found().probes[0].invalid);
     t.asked(12, 60);
@@ -156,6 +155,61 @@ TEST_CASE("a probe that the client had a part in shows nothing") {
     CHECK(texts::holds(fault_of_search(late.seen, late.judged_by, late.found()), "twice in a row"));
 }
 
+TEST_CASE("a search is none whose server became slower meanwhile, and its line says so") {
+    const auto searched = [](double slower) {
+        reported t({p50(ttft) <= 100_ms}, scenario_use::find_capacity);
+        double factor = 1;
+        const auto probe = [&](double load, probe_of part, double ms) {
+            t.probe(load, part, ms * factor);
+            factor *= slower;
+        };
+        probe(8, probe_of::bracket, 50);
+        probe(16, probe_of::bracket, 170);
+        probe(12, probe_of::refine, 100);
+        for (int i = 0; i < 3; ++i) {
+            probe(10, probe_of::low, 75);
+            probe(14, probe_of::high, 135);
+        }
+        return t;
+    };
+    const reported steady = searched(1);
+    CHECK(!steady.found().trend);
+    CHECK(steady.found().state.low == 10);
+    CHECK(steady.found().state.high == 14);
+    CHECK(fault_of_search(steady.seen, steady.judged_by, steady.found()) == "");
+    const reported slower = searched(1.06);
+    REQUIRE(slower.found().trend);
+    CHECK(*slower.found().trend == doctest::Approx(8 * std::log(1.06)).epsilon(0.25));
+    CHECK(slower.found().state.low == 0);
+    CHECK(slower.found().state.high == infinity);
+    CHECK(texts::holds(fault_of_search(slower.seen, slower.judged_by, slower.found()),
+                       "the server became slower while it was searched: at equal loads what its "
+                       "objectives limit worsened by "));
+    CHECK(slower.verdict_of(capacity >= 5_rps).outcome == verdict::invalid);
+    CHECK(says(slower.verdict_of(capacity >= 5_rps), "the server became slower"));
+    found_capacity faster;
+    CHECK(trend_text(faster) == "");
+    faster.trend = std::log(0.5);
+    CHECK(texts::holds(trend_text(faster), "the server became faster while it was searched: at equal "
+                                           "loads what its objectives limit improved by 50 %"));
+}
+
+TEST_CASE("what was too much for the client in one probe is no fault of a search that shows something") {
+    reported t({p50(ttft) <= 100_ms, capacity >= 12_rps});
+    t.asked(12, 60).asked(12, 60).asked(12, 60);
+    const auto checked = [&] { return analyse_loads(t.seen, t.judged_by).on.self_check; };
+    CHECK(checked().ok);
+    t.seen.candidate[2].achieved_rate = t.seen.candidate[2].asked_rate / 2;
+    t.seen.candidate[2].cpu_utilization = 0.99;
+    CHECK(t.found().probes[2].invalid);
+    CHECK(t.first().outcome == verdict::pass);
+    CHECK(checked().ok);
+    CHECK(checked().asked_rate == 0);
+    for (repeat_data& d : t.seen.candidate) d.cpu_utilization = 0.99;
+    CHECK(!checked().ok);
+    CHECK(described(checked().why).find("99 % of a core") != std::string::npos);
+}
+
 TEST_CASE("an objective that hardly depends on the load says how badly it locates a capacity") {
     found_capacity f;
     f.limiting_objective = "mean(tpot)";
@@ -166,18 +220,6 @@ TEST_CASE("an objective that hardly depends on the load says how badly it locate
     CHECK(texts::holds(flatness_text(f), "1 % more load moves mean(tpot) by 0.2 %"));
 }
 
-TEST_CASE("a stored capacity is a load of its own") {
-    reported t({p50(ttft) <= 100_ms, capacity >= 12_rps});
-    t.asked(12, 60).asked(12, 60);
-    const slo relative = capacity >= 0.8 * baseline;
-    CHECK(t.verdict_of(relative).outcome == verdict::inconclusive);
-    CHECK(says(t.verdict_of(relative), "the baseline's capacity is not known"));
-    t.judged_by.stored = {"c.json", 0.02, {}, 15};
-    CHECK(t.verdict_of(relative).outcome == verdict::pass);
-    t.judged_by.stored.carried = 15.1;
-    CHECK(t.verdict_of(relative).outcome == verdict::inconclusive);
-}
-
 TEST_CASE("answers that are no answers make no capacity, whatever their speed") {
     reported t(twelve);
     t.asked(12, 60).asked(12, 60);
@@ -185,48 +227,4 @@ TEST_CASE("answers that are no answers make no capacity, whatever their speed") 
     CHECK(t.first().outcome == verdict::invalid);
     CHECK(says(t.first(), "server: "));
     CHECK(!fault_of_search(t.seen, t.judged_by, t.found()).empty());
-}
-
-TEST_CASE("a comparison is of servers that both answer") {
-    const slo relative = capacity >= 0.9 * baseline;
-    reported t({p50(ttft) <= 100_ms, capacity >= 12_rps});
-    t.judged_by.slos = {relative};
-    const double lead[] = {4, 8, 16, 12, 14}, ttft_ms[] = {40, 50, 160, 80, 110};
-    for (int i = 0; i < 5; ++i)
-        t.probe(lead[i], i < 3 ? probe_of::bracket : probe_of::refine, ttft_ms[i]);
-    t.seen.baseline.swap(t.seen.candidate);
-    const auto c = compare_terms_of(t.seen, t.judged_by, relative);
-    REQUIRE(c);
-    CHECK(c->capacity > 12);
-    CHECK(c->capacity < 14);
-    // Both are the same server: a pair at each load, twice.
-    const std::vector<double> loads = loads_of(*c);
-    for (int round = 0; round < 2; ++round)
-        for (std::size_t i = 0; i < loads.size(); ++i) {
-            const double load = loads[round == 0 ? i : loads.size() - 1 - i];
-            const double ms = 100 * std::pow(load / c->capacity, 3);
-            t.probe(load, probe_of::compared, ms);
-            t.seen.candidate.back().index = 100 + 10 * round + static_cast<int>(i);
-            t.seen.baseline.push_back(t.seen.candidate.back());
-            t.seen.baseline.back().arm = run_arm::baseline;
-        }
-    const slo_verdict v = t.verdict_of(relative);
-    INFO(v.line());
-    CHECK(v.outcome == verdict::pass);
-    CHECK(v.repeats == 6);
-    CHECK(v.estimate.value == doctest::Approx(1).epsilon(0.03));
-    CHECK(says(v, "the baseline breaks at about 1"));
-    reported empty = t;
-    for (repeat_data& d : empty.seen.candidate) d.short_outputs = 50;
-    CHECK(empty.verdict_of(relative).outcome == verdict::invalid);
-    CHECK(says(empty.verdict_of(relative), "candidate: "));
-    reported failing = t;
-    for (repeat_data& d : failing.seen.baseline)
-        for (std::size_t i = 0; i < d.records.size(); i += 10)
-            d.records[i].status = request_status::http;
-    CHECK(failing.verdict_of(relative).outcome != verdict::pass);
-    CHECK(says(failing.verdict_of(relative), "baseline: "));
-    reported stalls = t;
-    stalls.seen.candidate[0].disturbed = "client: it was stalled";
-    CHECK(stalls.verdict_of(relative).outcome == verdict::inconclusive);   // a round is missing
 }

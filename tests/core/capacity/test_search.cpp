@@ -43,7 +43,7 @@ struct searched {
 };
 /// Evidence shows a load after `enough` probes at it, where it is further than `blur` from a margin
 /// of 0.
-searched search(const search_terms& t, const server& s, double blur = 0, int enough = 2) {
+searched search(const search_parameters& t, const server& s, double blur = 0, int enough = 2) {
     searched all;
     for (;;) {
         const search_step next = next_step(t, all.probes);
@@ -54,8 +54,8 @@ searched search(const search_terms& t, const server& s, double blur = 0, int eno
         p.over = std::isinf(p.margin);
         int here = 1;
         for (const probe& q : all.probes) here += q.part == p.part && q.load == p.load;
-        const bool evidence = p.part == probe_of::low || p.part == probe_of::high;
-        if (evidence && here >= enough && std::abs(p.margin) > blur)
+        const bool measurements = p.part == probe_of::low || p.part == probe_of::high;
+        if (measurements && here >= enough && std::abs(p.margin) > blur)
             p.shown = p.margin < 0 ? carried::holds : carried::misses;
         all.probes.push_back(p);
     }
@@ -148,7 +148,7 @@ TEST_CASE("a pass that is shown above a miss is told") {
 }
 
 TEST_CASE("no search goes beyond its probes") {
-    const searched s = search({.start = 2, .most_probes = 7}, knee_at(2, 1), 10);
+    const searched s = search({.start = 2, .max_probes = 7}, knee_at(2, 1), 10);
     CHECK(s.probes.size() == 7);
     CHECK(s.end.done == "7 probes are spent");
 }
@@ -188,11 +188,11 @@ TEST_CASE("margins in the wrong order are pooled") {
 
 TEST_CASE("no probe is spent on an end that those left cannot show") {
     for (int most = 1; most < 12; ++most) {
-        const searched s = search({.start = 2, .most_probes = most}, knee_at(2.1, 4));
+        const searched s = search({.start = 2, .max_probes = most}, knee_at(2.1, 4));
         CHECK(static_cast<int>(s.probes.size()) <= most);
         std::map<double, int> at;
         for (const probe& p : s.probes)
-            if (is_evidence(p)) ++at[p.load];
+            if (is_measurement(p)) ++at[p.load];
         for (const auto& [load, times] : at) CHECK(times >= 2);
     }
 }
@@ -212,7 +212,7 @@ TEST_CASE("an interval wider than is wanted is narrowed by the probes that are l
     CHECK(next.part == probe_of::low);
     CHECK(next.load > 0.7);
     CHECK(next.load < 1.2);
-    CHECK(next_step({.start = 1, .most_probes = 10}, probes).done == "both ends are shown");
+    CHECK(next_step({.start = 1, .max_probes = 10}, probes).done == "both ends are shown");
 }
 
 TEST_CASE("on noisy servers ends are seldom wrong and mostly shown") {
@@ -226,7 +226,7 @@ TEST_CASE("on noisy servers ends are seldom wrong and mostly shown") {
     int low_wrong = 0, high_wrong = 0, both = 0, trials = 0;
     for (const server& s : {knee_at(1, 0.5), knee_at(1, 8), bent_at(0.95, 0.2, 10, -0.5)}) {
         for (int trial = 0; trial < 40; ++trial) {
-            const search_terms t{.start = std::exp(1.4 * random.uniform() - 0.7)};
+            const search_parameters t{.start = std::exp(1.4 * random.uniform() - 0.7)};
             std::vector<probe> probes;
             std::map<double, std::vector<double>> at;
             for (;;) {
@@ -234,7 +234,7 @@ TEST_CASE("on noisy servers ends are seldom wrong and mostly shown") {
                 if (!next.done.empty()) break;
                 const double moved = std::exp(0.02 * random.normal());
                 probe p{next.part, next.load, s(next.load * moved) + 0.02 * random.normal()};
-                if (is_evidence(p)) {
+                if (is_measurement(p)) {
                     std::vector<double>& here = at[p.load];
                     here.push_back(p.margin);
                     const interim_analysis l = analysis_of(here, prior_sd, rule);

@@ -1,7 +1,7 @@
 // Settings beside each other: from evidence to what is said of them.
 #include "llmbench.hpp"
-#include "core/comparing/settings.hpp"
-#include "core/comparing/text.hpp"
+#include "extensions/compare/core/settings.hpp"
+#include "extensions/compare/core/text.hpp"
 #include "support/server_pages.hpp"
 #include "support/verdicts.hpp"
 
@@ -24,7 +24,7 @@ public:
         const measurement m = verdicts::measured(std::move(rounds), objectives_);
         seen_.push_back(m);
         held_.push_back(m);
-        found_.push_back(assess(seen_.back(), held_.back()));
+        found_.push_back(analyse(seen_.back(), held_.back()));
         all_.push_back({name, seen_.back(), held_.back(), found_.back(), lost});
         return *this;
     }
@@ -37,9 +37,9 @@ public:
 
 private:
     std::vector<slo> objectives_;
-    std::deque<evidence> seen_{};
-    std::deque<terms> held_{};
-    std::deque<findings> found_{};
+    std::deque<measurements> seen_{};
+    std::deque<judging_parameters> held_{};
+    std::deque<analysis> found_{};
     std::vector<measured_setting> all_{};
 };
 
@@ -181,7 +181,7 @@ TEST_CASE("server metrics are compared with their offset, as they may be zero") 
     const auto reported = [](const std::vector<double>& most) {
         std::vector<repeat_data> rounds = repeats_with_ttft(fast);
         for (std::size_t i = 0; i < rounds.size(); ++i)
-            server_pages::report(rounds[i], server_quantity::waiting,
+            sample_pages::report(rounds[i], server_quantity::waiting,
                                  {0, 0, most[i], 0, 0, 0});
         return rounds;
     };
@@ -203,7 +203,7 @@ TEST_CASE("server metrics are compared with their offset, as they may be zero") 
     const auto named = [](double v) {
         std::vector<repeat_data> rounds = repeats_with_ttft(fast);
         for (repeat_data& d : rounds) {
-            server_pages::read_at_each_second(d, 6);
+            sample_pages::read_at_each_second(d, 6);
             d.server.selectors = {"x"};
             for (page_reading& r : d.server.readings) r.named = {v};
         }

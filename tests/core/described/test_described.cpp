@@ -15,9 +15,7 @@ TEST_CASE("every cause has a name of its own, and a sentence in which each numbe
     for (const cause_sentence& s : cause_sentences) {
         CAPTURE(s.name);
         CHECK(names.insert(s.name).second);
-        const auto metric = static_cast<double>(metric_id::ttft);
-        cause c{s.id, {1, 2, 3, 4, 5, 6, 7, 8}, whose::server, "words"};
-        if (s.id == because::client_part) c.numbers[4] = metric;
+        const cause c{s.id, {1, 2, 3, 4, 5, 6, 7, 8}, whose::server, "words"};
         decision d = undecided(mean(ttft) <= 100_ms);
         d.limit = 0.1;
         const std::string said = described(c, d);
@@ -29,10 +27,11 @@ TEST_CASE("every cause has a name of its own, and a sentence in which each numbe
 
 TEST_CASE("what stands in braces is a cause's next number, in the form that it is told in") {
     decision d = undecided(p99(ttft) <= 300_ms);
-    CHECK(described({because::failed_in_tail, {9, 600, 0.0234, 0.01}}, d) ==
+    CHECK(described({because::failed_in_tail, {9, 600, 0.0234, 0.01}, whose::nobody,
+                     "p99(ttft)"}, d) ==
           "9 of 600 failed, up to 2.3 % may, and p99(ttft) leaves 1 % beyond it");
     CHECK(described({because::sent_late, {0.254, 0.0105}, whose::client}) ==
-          "client: 25 % of the requests of a repeat were sent over 10.5 ms late, so its load was "
+          "client: 25.4 % of the requests of a repeat were sent over 10.5 ms late, so its load was "
           "not the one asked for");
     CHECK(described({because::preempted, {1}}) == "1 preemption");
     CHECK(described({because::preempted, {20}}) == "20 preemptions");

@@ -77,13 +77,15 @@ TEST_CASE("events that carry no generated output are not content") {
           R"({"role":"assistant","content":null})", "{}", "null",
           R"({"content":"","reasoning_content":null})", R"({"tool_calls":[]})",
           R"({"tool_calls":null})", R"({"function_call":{}})", R"({"function_call":null})",
-          R"({"content":5})", R"({"content":["a"]})", R"({"refusal":null,"content":""})"}) {
+          R"({"content":[]})", R"({"content":[""]})", R"({"refusal":null,"content":""})"}) {
         CAPTURE(d);
         const stream_event e = delta(d);
         CHECK_FALSE(e.content);
         CHECK_FALSE(e.malformed);
         CHECK(e.error.empty());
     }
+    CHECK(delta(R"({"content":["a"]})").content);
+    CHECK(delta(R"({"content":5})").malformed);
     CHECK_FALSE(read(R"({"choices":[{"index":0,"text":"","finish_reason":"stop"}]})").content);
     CHECK_FALSE(read(R"({"choices":[{"index":0}]})").content);
     CHECK_FALSE(read(R"({"choices":[]})").content);
@@ -189,7 +191,7 @@ TEST_CASE("an error is told in one of many shapes") {
     CHECK(read(R"({"object":"error","message":"too long","code":400})").error == "too long");
     CHECK(read(R"({"error":{"code":503}})").error == R"({"code":503})");
     CHECK(read(R"({"detail":"Not Found"})").error == "Not Found");
-    CHECK(read(R"({"message":"boom"})", "error").error == R"({"message":"boom"})");
+    CHECK(read(R"({"message":"boom"})", "error").error == "boom");
 }
 
 TEST_CASE("an error field that says nothing is no error") {
@@ -231,9 +233,9 @@ TEST_CASE("deep nesting is refused before it can exhaust the stack") {
     CHECK(read(objects).malformed);
     // Brackets inside strings nest nothing.
     CHECK_FALSE(read(R"({"a":"\"[)" + std::string(500, '[') + "\"}").malformed);
-    CHECK(nests_deeper_than("[[]]", 1));
-    CHECK_FALSE(nests_deeper_than("[[]]", 2));
-    CHECK_FALSE(nests_deeper_than("[][][]", 1));
+    CHECK_FALSE(looser_than_json("[[]]", 1).empty());
+    CHECK(looser_than_json("[[]]", 2).empty());
+    CHECK(looser_than_json("[][][]", 1).empty());
 }
 
 TEST_CASE("huge numbers do no harm") {
@@ -249,6 +251,20 @@ TEST_CASE("huge numbers do no harm") {
           1000000000);
     CHECK(read(R"({"choices":[],"usage":{"completion_tokens":1000000001}})").completion_tokens ==
           -1);
+}
+
+TEST_CASE("what is no number of JSON is malformed, for the fast reader and the slow one") {
+    for (const std::string number : {"007", "00", "1.", "-01", "+1", ".5", "1e", "0x1"})
+        for (const std::string& event :
+             {R"({"choices":[],"usage":{"completion_tokens":)" + number + "}}",
+              R"({"created":)" + number + R"(,"choices":[{"index":0,"delta":{"content":"a"}}]})",
+              R"({"choices":[{"index":0,"delta":{"content":"a"}}],"a":[1,)" + number + "]}"}) {
+            CAPTURE(event);
+            event_reader fast;
+            CHECK(fast.read("", event).malformed);
+            CHECK(read_openai_event("", event).malformed);
+        }
+    CHECK_FALSE(event_reader().read("", R"({"created":-0,"choices":[]})").malformed);
 }
 
 TEST_CASE("a number beyond all doubles is malformed and does not throw") {
@@ -605,4 +621,36 @@ TEST_CASE("each API has its path below the URL's own") {
     CHECK(path(plain_text, "/my/service") == "/my/service");
     CHECK(request_path(traits_of(triton), traits_of(triton).whole_path, "", "m") ==
           "/v2/models/m/generate");
+}
+
+TEST_CASE("a URL that names the whole path is taken as it is, whatever its base") {
+    const auto path = [](api_format api, const char* asked, const char* base) {
+        return request_path(traits_of(api), asked, base, "m");
+    };
+    const auto own = [&](api_format api, const char* base) {
+        return path(api, traits_of(api).path, base);
+    };
+    for (const char* whole : {"/v1/chat/completions", "/v3/chat/completions",
+                              "/openai/deployments/a/chat/completions"})
+        CHECK(own(openai_chat, whole) == whole);
+    CHECK(own(openai_completions, "/v3/completions") == "/v3/completions");
+    CHECK(own(rerank, "/v2/rerank") == "/v2/rerank");
+    CHECK(own(anthropic, "/anthropic/v1/messages") == "/anthropic/v1/messages");
+    CHECK(own(ollama, "/sub/api/chat") == "/sub/api/chat");
+    CHECK(own(tgi, "/a/generate_stream") == "/a/generate_stream");
+    CHECK(path(tgi, "/generate", "/a/generate_stream") == "/a/generate");  // not streamed
+    CHECK(path(tgi, "/generate_stream", "/a/generate") == "/a/generate_stream");
+    // The end of another API's path is none of this one's: most often the wrong URL was pasted.
+    CHECK(own(openai_completions, "/v1/chat/completions") == "/v1/chat/completions/v1/completions");
+    // A version takes the place of ours.
+    CHECK(own(openai_chat, "/v3") == "/v3/chat/completions");
+    CHECK(own(openai_chat, "/api/paas/v4") == "/api/paas/v4/chat/completions");
+    CHECK(own(openai_chat, "/vllm") == "/vllm/v1/chat/completions");
+    CHECK(own(triton, "/v2") == "/v2/models/m/generate_stream");
+    // What is asked beside the requests is where they are.
+    CHECK(path(openai_chat, "/v1/models", "/v3/chat/completions") == "/v3/models");
+    CHECK(path(openai_chat, "/health", "/a/v3/chat/completions") == "/a/health");
+    CHECK(path(openai_chat, "/v1/models", "/openai/chat/completions") == "/openai/v1/models");
+    CHECK(path(rerank, "/v1/models", "/v2/rerank") == "/v1/models");
+    CHECK(path(ollama, "/api/tags", "/sub/api/chat") == "/sub/api/tags");
 }

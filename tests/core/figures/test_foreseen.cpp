@@ -1,6 +1,6 @@
 // What other runs of a gate would find, by what one saw: held against many runs that are drawn.
 #include "core/base/random.hpp"
-#include "core/figures/foreseen.hpp"
+#include "extensions/simulated/core/foreseen.hpp"
 #include "core/described/described.hpp"
 #include "core/judging/judge.hpp"
 
@@ -40,7 +40,7 @@ fractions of_runs(double ms, double sd) {
 
 TEST_CASE("a miss of the size that is foreseen is shown in nine runs of ten") {
     const slo_verdict v = verdict_on({80, 80, 80});
-    const foreseen f = foreseen_of(v, judging_rule{}, 0.04);
+    const foreseen f = foreseen_of(v, judging_rule{}, {0.04});
     REQUIRE(f.is_known());
     const double ms = f.shows_from * 1e3;
     CAPTURE(ms);
@@ -54,19 +54,29 @@ TEST_CASE("a miss of the size that is foreseen is shown in nine runs of ten") {
 TEST_CASE("how many runs are inconclusive is foreseen near the limit") {
     for (const double ms : {90.0, 96.0, 99.0, 103.0}) {
         CAPTURE(ms);
-        const foreseen f = foreseen_of(verdict_on({ms, ms, ms}), judging_rule{}, prior_sd);
+        const foreseen f = foreseen_of(verdict_on({ms, ms, ms}), judging_rule{}, {prior_sd});
         CHECK(f.inconclusive == doctest::Approx(of_runs(ms, prior_sd).inconclusive).epsilon(0.2));
     }
 }
 
 TEST_CASE("noise that earlier repeats had widens what is foreseen") {
     const slo_verdict v = verdict_on({90, 90, 90});
-    const foreseen quiet = foreseen_of(v, judging_rule{}, 0), noisy = foreseen_of(v, judging_rule{}, 0.2);
+    const foreseen quiet = foreseen_of(v, judging_rule{}, {0}),
+                   noisy = foreseen_of(v, judging_rule{}, {0.2});
     CHECK(noisy.shows_from > quiet.shows_from);
     CHECK(noisy.inconclusive > quiet.inconclusive);
     const auto noise = noise_of_repeats({{"a", {1, std::exp(0.2)}}, {"b", {3}}, {"c", {0, -1, 2}}});
     CHECK(noise.size() == 1);
     CHECK(noise.at("a") == doctest::Approx(0.2 / std::sqrt(2.0)));
+}
+
+TEST_CASE("what a quiet engine leaves open near a limit is little, and measured noise is not added to itself") {
+    const slo_verdict near = verdict_on({95.9, 96.0, 96.1});
+    CHECK(foreseen_of(near, judging_rule{}, {0}).inconclusive < 0.01);
+    CHECK(foreseen_of(near, judging_rule{}, {0.04}).inconclusive > 0.3);
+    const slo_verdict spread = verdict_on({80, 90, 101});
+    CHECK(foreseen_of(spread, judging_rule{}, {0, true}).shows_from <
+          foreseen_of(spread, judging_rule{}, {0}).shows_from);
 }
 
 TEST_CASE("of a stored baseline nothing is shown below what two days may differ by") {

@@ -41,8 +41,17 @@ std::vector<dialogue> all_of(const std::string& text, const dataset& d,
                              const std::string& name = "file.json") {
     byte_stream in = stream_of(text, name);
     std::vector<dialogue> all;
-    each_dialogue(in, d, {}, [&](dialogue&& x, long long) { all.push_back(std::move(x)); });
+    row_fields told;
+    each_dialogue(in, d, told, {},
+                  [&](dialogue&& x, long long) { all.push_back(std::move(x)); });
     return all;
+}
+/// What is said of the fields of its rows.
+std::string told_of(const std::string& text, const dataset& d, const field_names& given = {}) {
+    byte_stream in = stream_of(text);
+    row_fields told;
+    sampled_dialogues(in, d, 100, 1, told, given);
+    return told.text();
 }
 /// The sentence that a file is refused with, "" where it is not.
 std::string refusal(const std::string& text, const dataset& d,
@@ -177,6 +186,119 @@ TEST_CASE("OpenAI JSONL: messages as they stand, prompts, batch lines, lengths")
     CHECK(played[1].turns.size() == 2);
 }
 
+namespace {
+/// A line of OpenAI's batch files, as its documentation has them.
+const std::string batch_line =
+    R"({"custom_id":"r1","method":"POST","url":"/v1/chat/completions","body":{"model":"m",)"
+    R"("messages":[{"role":"user","content":[{"type":"text","text":"What is this?"},)"
+    R"({"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}]}],)"
+    R"("tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":"auto",)"
+    R"("response_format":{"type":"json_object"},"temperature":0.2,"max_completion_tokens":7,)"
+    R"("n":2,"stream":true,"user":null}})" "\n";
+}  // namespace
+
+TEST_CASE("OpenAI JSONL: what is part of the load is sent as it is, and all else is told") {
+    const dataset d = {.format = openai_jsonl};
+    const auto read = all_of(batch_line, d);
+    REQUIRE(read.size() == 1);
+    CHECK(read[0].turns[0].prompt == "What is this?");
+    CHECK(read[0].turns[0].image == "data:image/png;base64,AA==");
+    CHECK(read[0].turns[0].output_tokens == 7);
+    CHECK(read[0].temperature == 0.2);
+    CHECK(read[0].fields == R"(,"response_format":{"type":"json_object"},"tool_choice":"auto",)"
+                            R"("tools":[{"function":{"name":"f"},"type":"function"}])");
+    CHECK(told_of(batch_line + batch_line, d) ==
+          "sent as rows have them: response_format (2 rows), temperature (2 rows), "
+          "tool_choice (2 rows), tools (2 rows); left out: model (2 rows), n (2 rows), "
+          "stream (2 rows)");
+    // What the options of all requests set is theirs.
+    CHECK(told_of(batch_line, d, {"temperature", "tools"}) ==
+          "sent as rows have them: response_format (1 row), tool_choice (1 row); left out: model "
+          "(1 row), n (1 row), stream (1 row), temperature (1 row), tools (1 row)");
+    // Of a line that is no request only what chat requests have is sent.
+    const std::string line = R"({"id":"7","messages":[{"role":"user","content":"a"}],)"
+                             R"("tools":[],"source":"x","prompt_id":4})" "\n";
+    CHECK(all_of(line, d)[0].fields == R"(,"tools":[])");
+    CHECK(told_of(line, d) ==
+          "sent as rows have them: tools (1 row); left out: prompt_id (1 row), source (1 row)");
+    CHECK(told_of(content_of("data/openai.jsonl"), d) == "left out: model (1 row)");
+}
+
+TEST_CASE("OpenAI JSONL: calls of tools are part of their messages") {
+    const std::string line =
+        R"({"messages":[{"role":"user","content":"a"},{"role":"assistant","content":null,)"
+        R"("tool_calls":[{"id":"c"}],"refusal":null,"audio":1},{"role":"tool","tool_call_id":"c",)"
+        R"("content":"b"},{"role":"user","content":"d"},{"role":"assistant","content":"e"},)"
+        R"({"role":"tool","content":"f"}]})" "\n";
+    const auto read = all_of(line, {.format = openai_jsonl});
+    REQUIRE(read[0].before.size() == 3);
+    CHECK(read[0].before[1].fields == R"(,"tool_calls":[{"id":"c"}])");
+    CHECK(read[0].before[1].content == "");
+    CHECK(read[0].before[2].fields == R"(,"tool_call_id":"c")");
+    CHECK(told_of(line, {.format = openai_jsonl}) ==
+          "left out: audio of messages (1 row), messages behind the user's last (1 row)");
+}
+
+TEST_CASE("vLLM's own data sets: output_tokens, and an image for each prompt") {
+    const dataset d = {.format = openai_jsonl};
+    const auto read = all_of(R"({"prompt": "How many?", "image_files": ["a/b.jpg"], )"
+                             R"("output_tokens": 12})" "\n", d);
+    CHECK(read[0].turns[0].image == "a/b.jpg");
+    CHECK(read[0].turns[0].output_tokens == 12);
+    CHECK_REFUSED(refusal(R"({"prompt": "a", "image_files": ["a.jpg", "b.jpg"]})", d),
+                  "file.json:1: ", "two images");
+    CHECK_REFUSED(refusal(R"({"prompt": "a", "output_tokens": "NaN"})", d),
+                  "file.json:1: output_tokens is \"NaN\"", "from 1 to 10000000");
+    CHECK_REFUSED(refusal(R"({"prompt": "a", "temperature": "inf"})", d),
+                  "file.json:1: temperature is \"inf\"", "from 0 to 10");
+}
+
+TEST_CASE("ShareGPT: LLaVA's rows are about an image, whose mark is no text") {
+    const std::string row =
+        R"([{"id":"1","image":"coco/a.jpg","model":"x","conversations":[{"from":"human",)"
+        R"("value":"<image>\nWhat is this?"},{"from":"gpt","value":"A cat."},)"
+        R"({"from":"human","value":"Where?"}]}])";
+    const auto read = all_of(row, {.format = sharegpt});
+    CHECK(read[0].turns[0].prompt == "What is this?");
+    CHECK(read[0].turns[0].image == "coco/a.jpg");
+    CHECK(told_of(row, {.format = sharegpt}) == "left out: model (1 row)");
+    CHECK_REFUSED(refusal(row, {.format = sharegpt, .max_turns = 2}), "file.json:1: ",
+                  "workload.max_turns = 1 is allowed");
+}
+
+TEST_CASE("images and parts of messages that cannot be sent are refused") {
+    const dataset d = {.format = openai_jsonl};
+    const auto with = [&](const std::string& part) {
+        return refusal(R"({"messages":[{"role":"user","content":[)" + part + "]}]}", d);
+    };
+    CHECK_REFUSED(with(R"({"type":"input_audio"})"), "file.json:1: ", "\"input_audio\"",
+                  "text and image_url are allowed");
+    CHECK_REFUSED(with(R"({"type":"image_url","image_url":{"url":"https://x/a.png"}})"),
+                  "file.json:1: ", "https://x/a.png", "a data: URL is allowed");
+    CHECK_REFUSED(with(R"({"type":"image_url","image_url":7})"), "file.json:1: ", "url is missing");
+    CHECK_REFUSED(with("7"), "file.json:1: ", "type is missing");
+    CHECK_REFUSED(refusal(R"({"messages":[{"role":"user","content":[{"type":"image_url",)"
+                          R"("image_url":"a.png"}]},{"role":"user","content":"b"}]})", d),
+                  "file.json:1: ", "before the user's last message");
+}
+
+TEST_CASE("a file of another format is refused with the one that it looks like") {
+    const std::string chats = "[\n{\"id\": 1,\n\"conversations\": []}]";
+    CHECK_REFUSED(refusal(chats, {.format = openai_jsonl}), "it looks like a file of the format "
+                  "sharegpt, and workload.format is openai_jsonl");
+    CHECK_REFUSED(refusal(R"([{"id": 1, "conversations": []}])", {.format = openai_jsonl}),
+                  "it looks like a file of the format sharegpt");
+    CHECK_REFUSED(refusal(content_of("data/dolly.jsonl"), {.format = openai_jsonl}),
+                  "it looks like a file of the format dolly");
+    CHECK_REFUSED(refusal(content_of("data/openai.jsonl"), {.format = dolly}),
+                  "it looks like a file of the format openai_jsonl");
+    for (const char* other : {"", "hello", "{\"a\": 1}"})
+        CHECK(refusal(other, {.format = openai_jsonl}).find("looks like") == std::string::npos);
+    // Behind a row that was read it is that row's format.
+    CHECK(refusal("{\"prompt\": \"a\"}\n{\"instruction\": 1}", {.format = openai_jsonl})
+              .find("looks like") == std::string::npos);
+}
+
 TEST_CASE("COCO captions: an image for each caption, or questions about images") {
     const auto captions = all_of(content_of("data/captions.json"), {.format = coco_captions});
     REQUIRE(captions.size() == 3);
@@ -191,59 +313,11 @@ TEST_CASE("COCO captions: an image for each caption, or questions about images")
     CHECK(asked[1].turns[0].image == "blue.png");
 }
 
-TEST_CASE("VQA v2: questions about COCO's images, and annotations that say how long answers are") {
-    const std::string questions = content_of("data/vqa_questions.json");
-    const auto asked = all_of(questions, {.format = vqa});
-    REQUIRE(asked.size() == 3);
-    CHECK(asked[0].turns[0].prompt == "What colour is this square?");
-    CHECK(asked[0].turns[0].image == "COCO_val2014_000000000007.jpg");
-    CHECK(asked[2].turns[0].image == "COCO_val2014_000000000009.jpg");
-    CHECK(asked[0].turns[0].output_tokens == 0);
-    byte_stream reported = stream_of(content_of("data/vqa_annotations.json"));
-    const answer_lengths answers = read_vqa_answers(reported);
-    CHECK(answers == answer_lengths{{7000, 2}, {7001, 1}, {9000, 3}});
-    byte_stream again = stream_of(questions);
-    std::multiset<int> lengths;
-    for (const dialogue& d : sampled_dialogues(again, {.format = vqa}, 10, 1, answers))
-        lengths.insert(d.turns[0].output_tokens);
-    CHECK(lengths == std::multiset<int>{1, 2, 3});
-    // All files of the test split are about one set of images.
-    const auto tested = all_of(R"({"data_subtype": "test-dev2015", "questions": [
-        {"image_id": 262144, "question": "Why?", "question_id": 262144005}]})", {.format = vqa});
-    CHECK(tested[0].turns[0].image == "COCO_test2015_000000262144.jpg");
-}
-
-TEST_CASE("VQA: what is wrong is refused by its line and field") {
-    const dataset d = {.format = vqa};
-    CHECK_REFUSED(refusal(R"({"questions": [{"image_id": 1, "question": "a", "question_id": 2}]})",
-                          d), "data_subtype must stand before the questions");
-    CHECK_REFUSED(refusal("{\"data_subtype\": \"val2014\",\n\"questions\": [{\"image_id\": 1}]}", d),
-                  "file.json:2: ", "image_id, question_id and question are expected");
-    CHECK_REFUSED(refusal(R"({"data_subtype": "val2014", "annotations": []})", d),
-                  "it holds no prompts");
-    byte_stream of_questions = stream_of(content_of("data/vqa_questions.json"));
-    std::string why;
-    try {
-        sampled_dialogues(of_questions, d, 10, 1, {{7000, 2}});
-    } catch (const std::invalid_argument& e) {
-        why = e.what();
-    }
-    CHECK(why.find("question_id 7001 has no annotation in workload.answers") != std::string::npos);
-}
-
-TEST_CASE("plain lines and CSV") {
+TEST_CASE("plain lines") {
     const auto lines = all_of(content_of("data/prompts.txt"), {.format = text_lines});
     REQUIRE(lines.size() == 6);
     CHECK(lines[5].turns[0].prompt == "Give me three names for a grey cat.");
     CHECK(lines[5].turns[0].output_tokens == 0);
-    const auto rows = all_of(content_of("data/prompts.csv"), {.format = csv});
-    REQUIRE(rows.size() == 7);
-    CHECK(rows[6].turns[0].prompt == "A prompt of \"two\"\nlines, and a comma");
-    CHECK(rows[6].turns[0].output_tokens == 1);
-    const auto reported = all_of("Output_Tokens, Question\n7,a\n 12 ,b\n", {.format = csv});
-    CHECK(reported[0].turns[0].output_tokens == 7);
-    CHECK(reported[1].turns[0].output_tokens == 12);
-    CHECK(reported[1].turns[0].prompt == "b");
 }
 
 TEST_CASE("images become data URLs of their type") {
@@ -262,8 +336,7 @@ TEST_CASE("images become data URLs of their type") {
 
 TEST_CASE("a file that is wrong is refused by its line and field") {
     const dataset share = {.format = sharegpt}, lines = {.format = dolly},
-                  open = {.format = openai_jsonl}, images = {.format = coco_captions},
-                  rows = {.format = csv};
+                  open = {.format = openai_jsonl}, images = {.format = coco_captions};
     CHECK_REFUSED(refusal("[\n{\"conversations\":[]},\n{\"id\":1}]", share), "file.json:3: ",
                   "conversations is missing", "an array of messages");
     CHECK_REFUSED(refusal("[{\"conversations\":7}]", share), "file.json:1: ",
@@ -296,14 +369,9 @@ TEST_CASE("a file that is wrong is refused by its line and field") {
                   "image_id is not the id");
     CHECK_REFUSED(refusal("{\"images\":[{\"id\":1}]}", images), "file_name is missing");
     CHECK_REFUSED(refusal("[{\"image\":\"a.png\"}]", images), "question is missing");
-    CHECK_REFUSED(refusal("a,b\n1,2\n", rows), "file.json:1: ", "no column is named prompt");
-    CHECK_REFUSED(refusal("prompt,b\n1,2\n\n1\n", rows), "file.json:4: ", "1 fields", "2 columns");
-    CHECK_REFUSED(refusal("prompt,output_tokens\na,many\n", rows), "file.json:2: ",
-                  "output_tokens is \"many\"", "from 1 to 10000000");
-    CHECK_REFUSED(refusal("prompt\na\n\"b\n", rows), "file.json:3: ", "does not end");
     // Deep brackets must not exhaust the stack.
     CHECK_REFUSED(refusal("[" + std::string(100000, '[') + std::string(100000, ']') + "]", share),
-                  "not JSON");
+                  "its JSON nests deeper than 100 levels");
 }
 
 TEST_CASE("what no length fits is refused with their number") {
@@ -370,9 +438,11 @@ TEST_CASE("lengths outside the limits are left out, ends included in them") {
     std::set<std::size_t> lengths;
     for (const dialogue& d : kept) lengths.insert(d.turns[0].prompt.size() / 4);
     CHECK(lengths == std::set<std::size_t>{5, 6, 7, 8});
-    byte_stream answers = stream_of("prompt,output_tokens\na,5\nb,6\nc,9\n");
-    CHECK(sampled_dialogues(answers, {.format = csv, .min_output_tokens = 6, .max_output_tokens = 8},
-                            100, 1)
+    byte_stream answers = stream_of("{\"prompt\": \"a\", \"output_tokens\": 5}\n"
+                                    "{\"prompt\": \"b\", \"output_tokens\": 6}\n"
+                                    "{\"prompt\": \"c\", \"output_tokens\": 9}\n");
+    CHECK(sampled_dialogues(
+              answers, {.format = openai_jsonl, .min_output_tokens = 6, .max_output_tokens = 8}, 100, 1)
               .size() == 1);
 }
 
@@ -482,4 +552,33 @@ TEST_CASE("a trace that is wrong is refused by its line") {
                                    "\"hash_ids\":7}"),
                   "hash_ids is not an array");
     CHECK_REFUSED(refusal_of_trace("{\"timestamp\":1}\nx"), "trace:1: ", "input_length");
+}
+
+TEST_CASE("a trace in another unit than its format's is refused until somebody says which") {
+    const auto lines = [](double unit, int n, double first = 0) {
+        std::string all;
+        for (int i = 0; i < n; ++i)
+            all += "{\"timestamp\":" + json_number(first + i * unit) +
+                   ",\"input_length\":5,\"output_length\":5}\n";
+        return all;
+    };
+    // 15 requests in 15 seconds: in seconds, their halves, and as the format has them.
+    CHECK_REFUSED(refusal_of_trace(lines(1, 15)), "trace: 15 requests in 0.014 s",
+                  "over 1000 a second", "replay(...).unit(1_s)", ".unit(1_ms)");
+    CHECK_REFUSED(refusal_of_trace(lines(0.5, 15)), "trace:2: timestamp is 0.5",
+                  "a fraction of a millisecond", "replay(...).unit(1_s)");
+    CHECK(refusal_of_trace(lines(1000, 15)) == "");
+    CHECK(refusal_of_trace(lines(0, 15)) == "");  // all at once
+    const auto last = [](const std::string& text, double unit_s) {
+        byte_stream in = stream_of(text, "trace");
+        return read_trace(in, unit_s).rows.back().at_s;
+    };
+    CHECK(last(lines(1, 15, 1.7e9), 1) == Approx(14));
+    CHECK(last(lines(0.5, 15), 1) == Approx(7));
+    CHECK(last(lines(1, 15), 1e-3) == Approx(0.014));
+    CHECK(last("Timestamp,Request tokens,Response tokens\n5,1,1\n9,2,1\n", 1e-3) ==
+          Approx(0.004));
+    const std::string dates = "TIMESTAMP,ContextTokens,GeneratedTokens\n"
+                              "2023-11-16 18:15:46,5,5\n2023-11-16 18:15:49,5,5\n";
+    CHECK(last(dates, 1e-3) == Approx(3));
 }

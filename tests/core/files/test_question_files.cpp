@@ -1,6 +1,6 @@
 // Files of questions: what they ask, what is right, and what is refused by file and line.
 #include "llmbench.hpp"
-#include "core/files/questions.hpp"
+#include "extensions/answers/core/question_files.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -24,13 +24,13 @@ byte_stream stream_of(const std::string& text) {
             },
             "qa.jsonl"};
 }
-std::vector<dialogue> read(const std::string& text, const questions& q = {},
-                           const request_options& o = {}) {
+std::vector<dialogue> read(const std::string& text, const questions& q = {}) {
     byte_stream in = stream_of(text);
-    return read_questions(in, q, o, 1);
+    return read_questions(in, q, 1);
 }
-wanted_answer wanted_of(const std::string& line, const questions& q = {}) {
-    return *read(line, q).at(0).wanted;
+answer_key key_of(const dialogue& d) { return static_cast<const keyed_answer&>(*d.wanted).what; }
+answer_key wanted_of(const std::string& line, const questions& q = {}) {
+    return key_of(read(line, q).at(0));
 }
 void refused(const std::string& text, const char* sentence, const questions& q = {}) {
     CHECK_THROWS_WITH_AS(read(text, q), doctest::Contains(sentence), std::invalid_argument);
@@ -44,8 +44,8 @@ TEST_CASE("gsm8k's answers are graded by the number behind their ####") {
     REQUIRE(all.size() == 1);
     CHECK(all[0].turns[0].prompt == "Q: 2 and 2?\nA:");
     CHECK(all[0].turns[0].output_tokens == 0);
-    CHECK(all[0].wanted->by == last_number);
-    CHECK(all[0].wanted->key == "1,004");
+    CHECK(key_of(all[0]).by == last_number);
+    CHECK(all[0].wanted->key() == "1,004");
 }
 
 TEST_CASE("choices stand below their question, and the key is a letter, an index or a text") {
@@ -69,18 +69,55 @@ TEST_CASE("choices stand below their question, and the key is a letter, an index
 TEST_CASE("a line says by itself how it is graded, unless the workload does") {
     CHECK(wanted_of("{\"question\": \"?\", \"answer\": \"Paris\"}").by == exact);
     CHECK(wanted_of("{\"question\": \"?\", \"answer\": 7}").key == "7");
-    CHECK(wanted_of("{\"question\": \"?\", \"pattern\": \"a+\"}").by == pattern);
-    CHECK(wanted_of("{\"question\": \"?\", \"schema\": {\"type\": \"object\"}}").by == schema);
-    CHECK(wanted_of("{\"question\": \"?\", \"answer\": \"so 7\"}", {.grade = last_number}).key == "7");
+    CHECK(wanted_of("{\"question\": \"?\", \"answer\": 7}").by == last_number);
+    CHECK(wanted_of("{\"question\": \"?\", \"answer\": \"7 \\u00B0C\"}").by == exact);
+    refused("{\"question\": \"?\", \"answer\": 7}", "qa.jsonl:1: answer is a number: graded by exact",
+            {.grade = exact});
 }
 
-TEST_CASE("a schema that a line leaves out is the one of response_format") {
-    const request_options o{.extra_body = R"({"response_format": {"type": "json_schema", )"
-                                          R"("json_schema": {"schema": {"type": "array"}}}})"};
-    const auto all = read("{\"question\": \"?\"}", {.grade = schema}, o);
-    CHECK(graded("[]", *all[0].wanted).is == graded_as::right);
-    CHECK(graded("{}", *all[0].wanted).is == graded_as::wrong);
-    refused("{\"question\": \"?\"}", "qa.jsonl:1: schema is missing", {.grade = schema});
+TEST_CASE("a key of last_number is wholly a number") {
+    const auto key = [](const std::string& answer) {
+        return wanted_of("{\"question\": \"?\", \"answer\": " + answer + "}", {.grade = last_number});
+    };
+    for (const char* answer : {"\"3/4\"", "0.75", "\"0.75\"", "\"6/8 = 3/4 #### 3/4\"", "\"\\\\frac{3}{4}\""})
+        CHECK(graded("it is 3/4", key(answer)).is == graded_as::right);
+    CHECK(graded("4", key("\"3/4\"")).is == graded_as::wrong);
+    for (const char* answer : {"0.00005", "5e-5", "\"5e-05\""}) {
+        CHECK(graded("It is 0.00005.", key(answer)).is == graded_as::right);
+        CHECK(graded("5", key(answer)).is == graded_as::wrong);
+    }
+    CHECK(graded("-1234.5", key("\"-$1,234.50\"")).is == graded_as::right);
+    for (const char* answer : {"50%", "1,5", "2 h 30", "so 7", "7 apples", "1.2.3", "2:30", "#### ", "x"}) {
+        const std::string text = std::string("{\"question\": \"?\", \"answer\": \"") + answer + "\"}";
+        refused(text, " is no number: graded by last_number, a key is wholly one", {.grade = last_number});
+        refused(text, "qa.jsonl:1: answer \"", {.format = gsm8k});
+    }
+    refused("{\"question\": \"?\", \"answer\": 121932631112635269}",
+            "which JSON's numbers may not hold to the last digit: write it in quotes");
+}
+
+TEST_CASE("a key that is wholly a number, in quotes or not, is graded as one") {
+    for (const char* answer : {"42", "\"42\"", "\"84/2\""}) {
+        const auto key = wanted_of(std::string("{\"question\": \"?\", \"answer\": ") + answer + "}", {});
+        CHECK(key.by == last_number);
+        CHECK(graded("Answer: 42 (since 6*7)", key).is == graded_as::right);
+    }
+    CHECK(wanted_of(R"({"question": "?", "answer": "42 days"})", {}).by == exact);
+    CHECK(wanted_of(R"({"question": "?", "answer": "42"})", {.grade = exact}).by == exact);
+}
+
+TEST_CASE("a function of the gate's has whatever stands as answer for its key") {
+    const questions own{.grade = [](std::string_view answer, std::string_view key) {
+        return answer == key;
+    }};
+    const auto key = [&](const std::string& answer) {
+        return wanted_of("{\"question\": \"?\", \"pattern\": \"\", \"answer\": " + answer + "}", own);
+    };
+    CHECK(key("\"(a|b)+\"").key == "(a|b)+");
+    CHECK(key("{\"type\": \"array\"}").key == "{\"type\":\"array\"}");
+    CHECK(key("7").key == "7");
+    CHECK(graded("7", key("7")).is == graded_as::right);
+    refused("{\"question\": \"?\"}", "qa.jsonl:1: answer is missing or empty", own);
 }
 
 TEST_CASE("a question without a key, a key that cannot be, and a question asked twice are refused") {
@@ -92,12 +129,10 @@ TEST_CASE("a question without a key, a key that cannot be, and a question asked 
     refused(good + "[]", "qa.jsonl:2: an object is expected here");
     refused(good + "{", "qa.jsonl:2: it is not JSON");
     refused("", "qa.jsonl: it holds no questions");
-    refused(good, "qa.jsonl:1: answer has no number", {.grade = last_number});
+    refused(good, "qa.jsonl:1: answer \"b\" is no number", {.grade = last_number});
     refused(good, "qa.jsonl:1: choices is missing", {.grade = choice});
-    refused(good, "qa.jsonl:1: pattern is missing", {.grade = pattern});
-    refused("{\"question\": \"?\", \"pattern\": \"(a\"}", "qa.jsonl:1: the pattern \"(a\" has a (");
-    refused("{\"question\": \"?\", \"pattern\": 1}", "qa.jsonl:1: pattern is not a string");
-    refused("{\"question\": \"?\", \"schema\": {\"$ref\": \"#\"}}", "qa.jsonl:1: schema.$ref is a keyword");
+    for (const char* gone : {"\"pattern\": \"a+\"", "\"schema\": {\"type\": \"array\"}"})
+        refused(std::string("{\"question\": \"?\", ") + gone + "}", " is no grade any more: write it as answer");
 }
 
 TEST_CASE("of many questions the seed draws so many, in an order of its own") {
@@ -109,6 +144,6 @@ TEST_CASE("of many questions the seed draws so many, in an order of its own") {
     REQUIRE(some.size() == 10);
     for (std::size_t i = 0; i < some.size(); ++i) {
         CHECK(some[i].turns[0].prompt == again[i].turns[0].prompt);
-        CHECK("q" + some[i].wanted->key == some[i].turns[0].prompt);
+        CHECK("q" + some[i].wanted->key() == some[i].turns[0].prompt);
     }
 }

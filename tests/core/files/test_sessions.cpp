@@ -1,67 +1,24 @@
-// Sessions as graphs: their rules, how a graph is derived, and the formats that they are read from.
-#include "core/files/session_files.hpp"
-
+// Sessions as graphs: their rules, and the lines that they are read from.
+#include "support/recordings.hpp"
 #include "support/texts.hpp"
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <cstring>
 #include <string>
 #include <vector>
 
-using namespace llmbench;
-using namespace llmbench::detail;
+using namespace recordings;
 
 namespace {
 
-session_corpus read(const std::string& text, int max_context = 0) {
-    std::size_t at = 0;
-    byte_stream in(
-        [&](char* room, std::size_t size) {
-            const std::size_t n = std::min(size, text.size() - at);
-            std::memcpy(room, text.data() + at, n);
-            at += n;
-            return n;
-        },
-        "x.json");
-    session_reader reader(max_context);
-    reader.read(in);
-    return reader.finished("x.json");
-}
+session_corpus read(const std::string& text) { return read_lines(text); }
 std::string refusal(const std::string& text, int max_context = 0) {
-    try {
-        read(text, max_context);
-    } catch (const std::invalid_argument& e) {
-        return e.what();
-    }
-    return "";
+    return texts::refusal_of([&] { read_lines(text, max_context); });
 }
-
-const session_step& step(const session_corpus& c, std::size_t i, std::size_t session = 0) {
-    return c.steps[c.sessions[session].first + i];
-}
-std::vector<unsigned> after(const session_corpus& c, std::size_t i, std::size_t session = 0) {
-    const session_step& s = step(c, i, session);
-    return {c.after.begin() + s.first_after, c.after.begin() + s.first_after + s.after};
-}
-std::vector<unsigned> next(const session_corpus& c, std::size_t i) {
-    const session_step& s = step(c, i);
-    return {c.next.begin() + s.first_next, c.next.begin() + s.first_next + s.next};
-}
-using steps = std::vector<unsigned>;
-
-/// A request of Weka that runs from `t` to `end` and has these blocks of ten tokens.
-std::string call(double t, double end, const std::string& blocks, const std::string& more = "") {
-    std::size_t n = blocks.empty() ? 0 : 1;
-    for (const char c : blocks) n += c == ',';
-    return R"({"t":)" + std::to_string(t) + R"(,"type":"s","model":"big","in":)" +
-           std::to_string(10 * n) + R"(,"out":4,"hash_ids":[)" + blocks + R"(],"api_time":)" +
-           std::to_string(end - t) + more + "}";
-}
-std::string weka(const std::string& requests, const std::string& scope = "local") {
-    return R"({"id":"t","block_size":10,"hash_id_scope":")" + scope + R"(","requests":[)" +
-           requests + "]}\n";
+/// A step of session `s` that has a prompt of nine tokens.
+std::string line(const std::string& step, const std::string& more = "", const std::string& session = "s") {
+    return R"({"session":")" + session + R"(","step":")" + step + R"(","prompt_tokens":9,"output_tokens":1)" +
+           (more.empty() ? "" : "," + more) + "}\n";
 }
 
 }  // namespace
@@ -105,124 +62,7 @@ TEST_CASE("blocks behind a prompt's end are none of it, and a last one that is n
     CHECK(tree.nodes.size() == 2);
 }
 
-// ---- the graph that is derived -------------------------------------------------------------------
-
-TEST_CASE("steps of a line wait for the one before and for the tool between them") {
-    const session_corpus c =
-        read(weka(call(0, 2, "1,2") + "," + call(3, 5, "1,2,3") + "," + call(5, 6, "1,2,3,4")));
-    CHECK(c.format == "Weka");
-    CHECK(after(c, 0) == steps{});
-    CHECK(after(c, 1) == steps{0});
-    CHECK(after(c, 2) == steps{1});
-    CHECK(next(c, 0) == steps{1});
-    CHECK(step(c, 1).wait_s == 1);
-    CHECK(step(c, 2).wait_s == 0);
-    CHECK(step(c, 2).turn == 2);
-    CHECK(step(c, 2).line == 0);
-    CHECK(step(c, 2).prompt.kept == 30);
-    CHECK(c.models[step(c, 0).model] == "big");
-}
-
-TEST_CASE("a fan-out is waited for by who joins it, and never by each other") {
-    // 0 spawns two helpers, 1 and 2, that overlap; 3 goes on from 0 behind both; 4 from 3.
-    const session_corpus c = read(weka(call(0, 2, "1,2") + "," + call(2.5, 6, "50,51") + "," +
-                                       call(3, 5, "60,61") + "," + call(7, 8, "1,2,3") + "," +
-                                       call(9, 10, "1,2,3,4")));
-    CHECK(after(c, 1) == steps{0});
-    CHECK(after(c, 2) == steps{0});
-    CHECK(after(c, 3) == steps{0, 1, 2});
-    CHECK(after(c, 4) == steps{3});  // 3 has waited for them
-    CHECK(step(c, 1).wait_s == 0.5);
-    CHECK(step(c, 3).wait_s == 1);  // behind 1, which ended last: the server's time is not in it
-    CHECK(step(c, 3).line == 0);
-    CHECK(step(c, 3).turn == 1);
-    CHECK(step(c, 1).depth == 1);
-    CHECK(step(c, 2).depth == 1);
-    CHECK(step(c, 1).line != step(c, 2).line);
-}
-
-TEST_CASE("a late helper is waited for by the first step that began when all of it had ended") {
-    // The helper 1 goes on with 3 while the main line is at 2.
-    const session_corpus c = read(weka(call(0, 1, "1,2") + "," + call(1, 4, "50,51") + "," +
-                                       call(2, 5, "1,2,3") + "," + call(4, 6, "50,51,52") + "," +
-                                       call(5.5, 7, "1,2,3,4") + "," + call(8, 9, "1,2,3,4,5")));
-    CHECK(after(c, 2) == steps{0});
-    CHECK(after(c, 3) == steps{1});
-    CHECK(after(c, 4) == steps{2});  // one of the helper's calls had ended, and not the helper
-    CHECK(after(c, 5) == steps{4, 3});
-    CHECK(step(c, 3).line == step(c, 1).line);
-    CHECK(step(c, 3).turn == 1);
-    CHECK(step(c, 5).line == 0);
-}
-
-TEST_CASE("a compaction goes on from what it has in common, behind all that was said, on its line") {
-    const session_corpus c =
-        read(weka(call(0, 1, "1,2,3,4") + "," + call(1, 2, "1,2,3,4,5,6") + "," +
-                  call(2, 3, "1,2,3,4,5,6,7,8") + "," + call(4, 5, "1,90")));
-    CHECK(after(c, 3) == steps{0, 2});
-    CHECK(step(c, 3).prompt.kept == 10);
-    CHECK(step(c, 3).wait_s == 1);
-    CHECK(step(c, 3).line == 0);
-    CHECK(step(c, 3).turn == 3);
-}
-
-TEST_CASE("of steps that ended with the same text the earliest is gone on from, of one model") {
-    const std::string other = R"({"t":2,"type":"s","model":"small","in":20,"out":1,)"
-                              R"("hash_ids":[1,2],"api_time":0.5})";
-    const session_corpus c = read(weka(call(0, 1, "1,2") + "," + call(0.5, 1.5, "1,2") + "," +
-                                       other + "," + call(4, 5, "1,2,3")));
-    CHECK(after(c, 1) == steps{});
-    CHECK(step(c, 1).wait_s == 0.5);
-    CHECK(after(c, 2) == steps{1});  // nothing of its model: behind the one that ended last
-    CHECK(after(c, 3)[0] == 0);
-}
-
-TEST_CASE("without durations a step is sent at its offset, or when what it waits for has ended") {
-    const std::string a = R"({"t":5,"type":"n","in":20,"out":1,"hash_ids":[1,2]})",
-                      b = R"({"t":9,"type":"n","in":30,"out":1,"hash_ids":[1,2,3]})";
-    const session_corpus c = read(weka(a + "," + b));
-    CHECK(after(c, 1) == steps{0});
-    CHECK(step(c, 0).at_s == 0);
-    CHECK(step(c, 1).at_s == 4);
-    CHECK(step(c, 1).wait_s == 0);
-}
-
-TEST_CASE("a step that took no time is not behind itself, nor behind who began with it") {
-    const session_corpus c = read(weka(call(0, 10, "1,2") + "," + call(1, 1, "1,2,3") + "," +
-                                       call(1, 1, "1,2,3,4") + "," + call(2, 3, "1,2,3,4,5")));
-    CHECK(after(c, 1) == steps{});
-    CHECK(after(c, 2) == steps{1});
-    CHECK(after(c, 3) == steps{2});
-}
-
-TEST_CASE("a sub-agent has its own line and label, with times of the session or of its spawn") {
-    for (const double from : {0.0, 3.0}) {  // relative to the spawn at 3 s, and absolute
-        const session_corpus c = read(weka(
-            call(0, 2, "1,2") + R"(,{"t":3,"type":"subagent","agent_id":"a","subagent_type":)" +
-            R"("Explore","requests":[)" + call(from, from + 1, "50") + "," +
-            call(from + 2, from + 3, "50,51") + "]}," + call(8, 9, "1,2,3")));
-        REQUIRE(c.steps.size() == 4);
-        CHECK(step(c, 1).wait_s == 1);
-        CHECK(c.labels[step(c, 1).label] == "Explore");
-        CHECK(step(c, 1).depth == 1);
-        CHECK(step(c, 2).turn == 1);
-        CHECK(step(c, 2).line == step(c, 1).line);
-        CHECK(after(c, 3) == steps{0, 2});
-        CHECK(step(c, 3).wait_s == 2);
-    }
-}
-
-TEST_CASE("what blocks have in common ends with their session, where the scope is local") {
-    const std::string two = call(0, 1, "1,2");
-    const session_corpus local = read(weka(two) + weka(two)), shared =
-        read(weka(two, "global") + weka(two, "global"));
-    CHECK(step(local, 0, 1).prompt.kept == 0);
-    CHECK(step(shared, 0, 1).prompt.kept == 20);
-    CHECK(shared.sessions[1].shares);
-    CHECK(!local.sessions[1].shares);
-}
-
-// ---- ours ----------------------------------------------------------------------------------------
+// ---- lines --------------------------------------------------------------------------------------
 
 TEST_CASE("our lines say what a step waits for, and what it keeps of a prompt") {
     const session_corpus c = read(
@@ -235,11 +75,11 @@ TEST_CASE("our lines say what a step waits for, and what it keeps of a prompt") 
         R"({"session":"t","step":"a","prompt_tokens":10,"output_tokens":5})"
         "\n");
     REQUIRE(c.sessions.size() == 2);
-    CHECK(c.most_steps == 3);
+    CHECK(c.max_steps == 3);
     // Behind what they wait for: a, b, c.
     CHECK(step(c, 0).prompt.tokens == 100);
-    CHECK(after(c, 2) == steps{0, 1});
-    CHECK(next(c, 0) == steps{1, 2});
+    CHECK(after(c, 2) == step_list{0, 1});
+    CHECK(next(c, 0) == step_list{1, 2});
     CHECK(step(c, 2).wait_s == 1.5);
     CHECK(step(c, 2).prompt.kept == 80);
     CHECK(step(c, 2).line == 0);
@@ -249,89 +89,122 @@ TEST_CASE("our lines say what a step waits for, and what it keeps of a prompt") 
     CHECK(c.bodies[step(c, 1).body] == R"(,"k":1)");
 }
 
-TEST_CASE("what no session can be is refused in one sentence") {
-    const auto line = [](const std::string& step, const std::string& more = "") {
-        return R"({"session":"s","step":")" + step + R"(","prompt_tokens":9,"output_tokens":1)" +
-               (more.empty() ? "" : "," + more) + "}\n";
+TEST_CASE("a step keeps of one that it does not wait for, and of one of another session that shares") {
+    const auto lines = [](const std::string& shared) {
+        return line("a", R"("start":3.5,"shared":)" + shared) + line("b", R"("keeps":["a",4],"at":2.5)") +
+               line("a", R"("shared":)" + shared + R"(,"keeps":["b",6,"s"])", "t") +
+               line("c", R"("keeps":["a",9],"after":["b"])", "t") + line("b", "", "t");
     };
+    const session_corpus c = read(lines("true"));
+    CHECK(c.sessions[0].start_s == 3.5);
+    CHECK(c.sessions[0].shares);
+    CHECK(c.sessions[1].start_s == -1);
+    CHECK(after(c, 1) == step_list{});
+    CHECK(step(c, 1).prompt.kept == 4);
+    CHECK(step(c, 1).at_s == 2.5);
+    CHECK(step(c, 0, 1).prompt.kept == 6);
+    CHECK(c.prompts.common(step(c, 0, 1).prompt, step(c, 0).prompt) == 4);
+    CHECK(c.prompts.common(step(c, 0, 1).prompt, step(c, 1).prompt) == 6);
+    CHECK(after(c, 2, 1) == step_list{1});  // as in the file, but for c, which is after b
+    CHECK(step(c, 2, 1).prompt.kept == 9);
+    CHECK(refusal(lines("false")) ==
+          "x.json:3: keeps names step \"b\" of session \"s\": both sessions must be \"shared\", and that one must "
+          "stand before this one");
+    const std::string a = line("a", R"("shared":true)");
+    CHECK(refusal(a + line("b", R"("shared":true,"keeps":["x",6,"s"])", "t"))
+              .find(R"(keeps names step "x" of session "s")") != std::string::npos);
+    CHECK(refusal(a + line("b", R"("shared":true,"keeps":["a",6,"t"])", "t")).find(R"(of session "t")") !=
+          std::string::npos);
+    CHECK(refusal(line("a", R"("keeps":["b",4])")) ==
+          "x.json:1: keeps names \"b\", and the session has no such step");
+    CHECK(refusal(line("a", R"("keeps":["a",4])")).find("step \"a\" waits for itself") != std::string::npos);
+    const std::string allowed = "x.json:2: keeps is a list, a step's name and a number of tokens are allowed, and the "
+                                "name of its session if that is another one";
+    for (const char* keeps : {R"(["a"])", R"([4,"a"])", R"(["a",4,5])", R"(["a",4,"s","t"])"})
+        CHECK(refusal(line("a") + line("b", R"("keeps":)" + std::string(keeps))) == allowed);
+    CHECK(refusal(a + R"({"session":"t","shared":true,"step":"b","keeps":["a",11,"s"],"prompt_tokens":20,)"
+                      R"("output_tokens":1})") ==
+          "x.json:2: keeps 11 tokens of a step that has 9 and an answer of 1");
+}
+
+TEST_CASE("what a line says of its session is said by the first one, and by no other differently") {
+    const std::string a = line("a", R"("start":3,"shared":true)");
+    CHECK(refusal(a + line("b") + line("c", R"("start":3,"shared":true)")) == "");
+    CHECK(refusal(a + line("b", R"("start":4)")) ==
+          "x.json:2: start is 4, what the first line of the session says is allowed");
+    CHECK(refusal(line("a") + line("b", R"("start":0)")).find("x.json:2: start is 0") == 0);
+    CHECK(refusal(a + line("b", R"("shared":false)")) ==
+          "x.json:2: shared is false, what the first line of the session says is allowed");
+    CHECK(refusal(line("a", R"("shared":"yes")")) == "x.json:1: shared is \"yes\", true or false is allowed");
+    CHECK(refusal(line("a", R"("start":-1)")) == "x.json:1: start is -1, a number from 0 to 1e+11 is allowed");
+}
+
+TEST_CASE("agents are lines, deeper than whom they are after, where the steps name them") {
+    const session_corpus c =
+        read(line("a", R"("agent":"main")") + line("b", R"("agent":"x","after":["a"],"keeps":["a",9])") +
+             line("c", R"("agent":"y","after":["b","a"])") + line("d", R"("agent":"main","after":["a","c"])") +
+             line("e", R"("agent":"x","after":["d"])") + line("f", R"("after":["d"])") + line("g"));
+    std::vector<std::vector<int>> places;
+    for (std::size_t i = 0; i < c.steps.size(); ++i)
+        places.push_back({step(c, i).line, step(c, i).turn, step(c, i).depth});
+    // g comes with those that wait for nothing, behind all that it stands behind in the file.
+    CHECK(places == std::vector<std::vector<int>>{
+                        {0, 0, 0}, {1, 0, 1}, {2, 0, 2}, {0, 1, 0}, {1, 1, 1}, {3, 0, 1}, {3, 1, 1}});
+    CHECK(c.deepest == 2);
+}
+
+TEST_CASE("what no session can be is refused in one sentence") {
     const std::string a = line("a");
     CHECK(refusal(line("a", R"("after":["b"])") + line("b", R"("after":["a"])")) ==
-          "x.json:1: step \"a\" waits for itself, over what it is after");
+          "x.json:1: step \"a\" waits for itself, over what it is after or keeps");
     CHECK(refusal(line("a", R"("after":["x"])")) ==
           "x.json:1: after names \"x\", and the session has no such step");
     CHECK(refusal(line("a", R"("wait":-1)")) ==
-          "x.json:1: wait is -1, a number from 0 to 86400 is allowed");
+          "x.json:1: wait is -1, a number from 0 to 1e+11 is allowed");
     CHECK(refusal(a + line("b", R"("after":["a"],"keeps":["a",10])")) ==
           "x.json:2: prompt_tokens is 9, and keeps 10 of another prompt: a prompt is as long as what "
           "it keeps at least");
-    CHECK(refusal(a + line("b", R"("keeps":["a",3])")).find("one of the steps of after") !=
-          std::string::npos);
+    // What the body of a step sets may not be what is set for it, or would be there twice.
+    for (const char* ours : {"model", "messages", "stream"})
+        CHECK(refusal(a + line("b", R"("body":{")" + std::string(ours) + R"(":1})")) ==
+              "x.json:2: body sets \"" + std::string(ours) + "\": that field belongs to llmbench");
+    CHECK(refusal(line("a", R"("body":{"max_completion_tokens":9})")) ==
+          "x.json:1: body sets \"max_completion_tokens\": use options.max_tokens, a field must not stand twice");
+    CHECK(refusal(line("a", R"("body":{"max_tokens":9})")) ==
+          "x.json:1: body sets \"max_tokens\": use options.max_tokens, a field must not stand twice");
+    CHECK(refusal(line("a", R"("body":{"n":4})")).find("x.json:1: body sets \"n\" to 4: several") == 0);
+    CHECK(refusal(line("a", R"("body":{"n":1,"tools":[]})")) == "");
     CHECK(refusal(a + a) == "x.json:2: step \"a\" is there twice in its session");
     CHECK(refusal(R"({"session":"s","step":"a","output_tokens":1})").find("prompt_tokens is null") !=
           std::string::npos);
     CHECK(refusal(a + R"({"session":"t","step":"a","prompt_tokens":9,"output_tokens":1})" "\n" + a)
               .find("goes on behind another one") != std::string::npos);
-    CHECK(refusal(R"({"a":1})").find("no known session begins so") != std::string::npos);
+    CHECK(refusal(R"({"a":1})") == "x.json:1: session is null, a text is needed");
+    CHECK(refusal(R"({"session":"s","step":2})") == "x.json:1: step is 2, a text is needed");
     CHECK(refusal("") == "x.json: it holds no sessions");
-    CHECK(refusal(weka(R"({"t":-1,"in":10,"out":1})")).find("requests[].t is -1") !=
-          std::string::npos);
-    CHECK(refusal(weka(R"({"t":0,"type":"x","in":10,"out":1})"))
-              .find("n, s or subagent is allowed") != std::string::npos);
-    CHECK(refusal(weka(R"({"t":0,"in":10,"out":1,"block_size":20})"))
-              .find("one block has one size") != std::string::npos);
-    CHECK(refusal(weka(call(0, 1, "1"), "global") +
-                  R"({"block_size":20,"hash_id_scope":"global","requests":[{"t":0,"in":1,"out":1}]})")
-              .find("blocks of one scope have one size") != std::string::npos);
-    CHECK(refusal(R"({"requests":[{"t":0,"in":9,"out":1}],"block_size":16})")
-              .find("block_size stands behind requests") != std::string::npos);
+}
+
+TEST_CASE("a recording of another format is refused with the command that makes lines of it") {
+    for (const char* format : {"weka", "bailian", "mooncake_agents", "otel"})
+        CHECK(refusal(texts::content_of("data/sessions/" + std::string(format) + ".jsonl")) ==
+              "x.json:1: it is a recording of another format: `llmbench convert x.json --from " +
+                  std::string(format) + " --out sessions.jsonl` makes lines of it, which sessions{} reads");
+    CHECK(refusal(R"({"resourceSpans":[]})").find("--from otel") != std::string::npos);
+    CHECK(refusal(line("a", R"("body":{"requests":[],"traceId":""})")) == "");
 }
 
 TEST_CASE("a session with a prompt over max_context is left out whole, and half of them at most") {
-    const std::string small = weka(call(0, 1, "1,2")),
-                      large = weka(call(0, 1, "1") + "," + call(2, 3, "1,2,3"));
-    const session_corpus c = read(small + large + small, 20);
+    const auto session = [](const std::string& name, int tokens) {
+        return line("a", "", name) + R"({"session":")" + name + R"(","step":"b","prompt_tokens":)" +
+               std::to_string(tokens) + R"(,"output_tokens":1})" "\n";
+    };
+    const std::string small = session("s", 20), large = session("l", 21);
+    const session_corpus c = read_lines(small + large + session("t", 9), 20);
     CHECK(c.sessions.size() == 2);
     CHECK(c.left_out == 1);
-    CHECK(refusal(small + large + large, 20) ==
+    CHECK(refusal(small + large + session("t", 30), 20) ==
           "x.json: 2 of 3 sessions have a prompt of over 20 tokens (workload.max_context), and over "
           "half of them are too many to leave out");
-}
-
-// ---- others' -------------------------------------------------------------------------------------
-
-TEST_CASE("chats of Bailian's go on from their parents, at their offsets") {
-    const session_corpus c = read(
-        R"({"chat_id":7,"parent_chat_id":-1,"timestamp":61.5,"input_length":33,"output_length":9,"type":"text","turn":1,"hash_ids":[10,11,12]})"
-        "\n"
-        R"({"chat_id":8,"parent_chat_id":-1,"timestamp":62,"input_length":16,"output_length":0,"type":"search","turn":1,"hash_ids":[10]})"
-        "\n"
-        R"({"chat_id":9,"parent_chat_id":7,"timestamp":70,"input_length":64,"output_length":9,"type":"text","turn":2,"hash_ids":[10,11,13,14]})"
-        "\n");
-    CHECK(c.format == "Bailian");
-    REQUIRE(c.sessions.size() == 2);
-    CHECK(c.sessions[0].start_s == 61.5);
-    CHECK(after(c, 1) == steps{0});
-    CHECK(step(c, 1).at_s == 8.5);
-    CHECK(step(c, 1).prompt.kept == 32);
-    CHECK(step(c, 0, 1).prompt.kept == 16);
-    CHECK(step(c, 0, 1).output_tokens == 1);
-    CHECK(c.labels[step(c, 0, 1).label] == "search");
-}
-
-TEST_CASE("requests of Mooncake's are sessions by their session_id, with delays between them") {
-    const session_corpus c = read(
-        R"({"timestamp":1200,"input_length":900,"output_length":40,"hash_ids":[5,6],"session_id":"u"})"
-        "\n"
-        R"({"timestamp":1300,"input_length":900,"output_length":40,"hash_ids":[5,7]})"
-        "\n"
-        R"({"timestamp":1400,"delay":250,"input_length":1400,"output_length":40,"hash_ids":[5,6,8],"session_id":"u"})"
-        "\n");
-    CHECK(c.format == "Mooncake");
-    REQUIRE(c.sessions.size() == 2);
-    CHECK(c.sessions[0].steps == 2);
-    CHECK(step(c, 1).wait_s == 0.25);
-    CHECK(step(c, 0, 1).prompt.kept == 512);
-    CHECK(c.sessions[1].start_s == 1.3);
 }
 
 TEST_CASE("the lines that examples/sessions/*.jq make of others' recordings are sessions") {
@@ -352,9 +225,9 @@ TEST_CASE("the lines that examples/sessions/*.jq make of others' recordings are 
     const session_corpus tree = converted("dag_jsonl");
     REQUIRE(tree.sessions.size() == 1);
     REQUIRE(tree.steps.size() == 7);
-    CHECK(after(tree, 4) == steps{0, 2});
+    CHECK(after(tree, 4) == step_list{0, 2});
     CHECK(step(tree, 4).wait_s == 1.5);
-    CHECK(after(tree, 5) == steps{4, 3});
+    CHECK(after(tree, 5) == step_list{4, 3});
     CHECK(step(tree, 6).prompt.kept == step(tree, 5).prompt.tokens);
     CHECK(step(tree, 1).prompt.kept == 0);
     CHECK(tree.deepest == 1);
@@ -380,7 +253,7 @@ TEST_CASE("of 472 sessions and 113,254 requests the index is small") {
             if (i > 0) links[static_cast<std::size_t>(i)].after = {static_cast<unsigned>(i - 1)};
             if (i > 0) links[static_cast<std::size_t>(i)].goes_on_from = i - 1;
         }
-        add_session(c, all, links, -1, false);
+        add_session(c, all, links, lines_of(all, links, c.prompts), -1, false);
     }
     CHECK(c.steps.size() == 113254);
     CHECK(c.bytes() < 10000000);
@@ -406,37 +279,8 @@ TEST_CASE("a hostile corpus ends within bounds") {
         }
         return std::string();
     };
-    CHECK(endless(R"({"requests":[{"t":0,"in":1,"out":1})", R"(,{"t":0,"in":1,"out":1})") ==
+    CHECK(endless("", R"({"session":"s","step":"a","prompt_tokens":1,"output_tokens":1})") ==
           "endless:1: the session has over 10000 steps");
     CHECK(endless(R"({"session":")", "x") == "endless:1: the value is over 64 MiB");
-    CHECK(endless(R"({"after":["a")", R"(,"a")") ==
-          "endless:1: after is a list of over 1000000");
-}
-
-TEST_CASE("a session of 10,000 steps is derived in time, whatever its shape") {
-    std::string line, fan;
-    for (int i = 0; i < 10000; ++i) {
-        const std::string comma = i ? "," : "";
-        line += comma + R"({"t":)" + std::to_string(i) + R"(,"in":)" + std::to_string(10 + i / 10) +
-                R"(,"out":1,"api_time":0.5,"hash_ids":[1]})";
-        fan += comma + R"({"t":)" + std::to_string(i < 5000 ? i : 20000 + i) +
-               R"(,"in":10,"out":1,"api_time":9000,"hash_ids":[)" + std::to_string(i) + "]}";
-    }
-    CHECK(read(weka(line)).steps.size() == 10000);
-    // Each goes on from the one before with a block of its own: prompts of up to 4,000 pieces.
-    std::vector<recorded_step> deep;
-    prefix_tree tree;
-    tree_prompt p;
-    for (int i = 0; i < 4000; ++i) {
-        p = tree.branch(p.node, p.tokens, p.tokens + 10);
-        recorded_step s;
-        s.at_s = i;
-        s.end_s = i + 0.5;
-        s.prompt = p;
-        deep.push_back(s);
-    }
-    derived_graph derived(deep, tree);
-    CHECK(derived.links()[3999].after == std::vector<std::uint32_t>{3998});
-    const session_corpus c = read(weka(fan));
-    CHECK(after(c, 9999).size() <= most_steps_before);
+    CHECK(endless(R"({"after":["a")", R"(,"a")") == "endless:1: the value is over 64 MiB");
 }

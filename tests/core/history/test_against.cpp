@@ -1,8 +1,8 @@
 // A run held against a history: what is learned from nights, bounds, looks, what holds a verdict.
 #include "llmbench.hpp"
-#include "core/history/accepted.hpp"
-#include "core/history/against.hpp"
-#include "core/history/noise.hpp"
+#include "extensions/history/core/accepted.hpp"
+#include "extensions/history/core/against.hpp"
+#include "extensions/history/core/noise.hpp"
 #include "core/judging/by_history.hpp"
 
 #include <cmath>

@@ -1,5 +1,6 @@
 #include "llmbench.hpp"
-#include "core/history/fingerprint.hpp"
+#include "extensions/history/core/fingerprint.hpp"
+#include "extensions/simulated/core/engine_text.hpp"
 #include "core/wire/metrics_page.hpp"
 
 #include <string>

@@ -1,5 +1,5 @@
 #include "llmbench.hpp"
-#include "core/history/line.hpp"
+#include "extensions/history/core/line.hpp"
 #include "support/texts.hpp"
 
 #include <string>
@@ -15,7 +15,7 @@ history_run a_run() {
     return {.id = "20261123T021504Z-e2bbe02a-7c1e9f40.1",
             .at = "2026-11-23T02:15:04Z",
             .gate = "chat \"a\"\n",
-            .cohort = "3fa9c1d2e4b7a605",
+            .run_series = "3fa9c1d2e4b7a605",
             .commit = "e2bbe02a91f3",
             .watched = {{"card", "9c2e"}, {"driver", "570.86"}, {"server", "vllm 0.33.0"}},
             .outcome = "passed",
@@ -54,12 +54,12 @@ TEST_CASE("a run is read as it was written, and written the same again") {
 }
 TEST_CASE("a mark is read as it was written, and says why") {
     const history_note n{
-        "m1", "chat", "3fa9", {history_mark_kind::no_step, "2026-11-01", "hot", "me"}};
+        "m1", "chat", "3fa9", {annotation_kind::no_step, "2026-11-01", "hot", "me"}};
     const std::string line = history_line(n);
     const history_lines all = read(line);
     REQUIRE(all.notes.size() == 1);
     CHECK(history_line(all.notes[0]) == line);
-    CHECK(all.notes[0].mark.kind == history_mark_kind::no_step);
+    CHECK(all.notes[0].mark.kind == annotation_kind::no_step);
     CHECK(refusal(changed(line, R"("hot")", R"("")")) ==
           "h/a.jsonl:1: why is \"\", a text that is not empty is allowed");
     CHECK(refusal(changed(line, R"("no_step")", R"("no")")) ==

@@ -1,8 +1,8 @@
 // Segments of a history: which nights are of one level, and which level was accepted.
 #include "llmbench.hpp"
 #include "core/base/random.hpp"
-#include "core/history/accepted.hpp"
-#include "core/history/segments.hpp"
+#include "extensions/history/core/accepted.hpp"
+#include "extensions/history/core/segments.hpp"
 
 #include <cmath>
 #include <cstdio>
@@ -93,14 +93,14 @@ TEST_CASE("a night that a mark leaves out is no part of anything") {
 
 TEST_CASE("marks say where a step is, and where there is none") {
     history_series s = drawn(40, [](std::size_t) { return 0.0; });
-    s.marks.push_back({history_mark_kind::step, date_of(12), "a new driver", "me"});
+    s.marks.push_back({annotation_kind::step, date_of(12), "a new driver", "me"});
     auto all = segments(s);
     REQUIRE(all.size() == 2);
     CHECK(all[1].first == 12);
     CHECK(all[1].is_marked);
 
     s = drawn(40, step_at_20);
-    s.marks.push_back({history_mark_kind::no_step, date_of(20), "the room was hot", "me"});
+    s.marks.push_back({annotation_kind::no_step, date_of(20), "the room was hot", "me"});
     CHECK(segments(s).size() == 1);
 }
 
@@ -117,10 +117,10 @@ TEST_CASE("an improvement is accepted by itself, a regression by a mark") {
     CHECK(segment_for(all, false).first == 20);  // a branch did not break main
 
     for (const std::size_t at : {18u, 20u, 25u, 39u}) {
-        s.marks = {{history_mark_kind::accept, date_of(at), "a larger model", "me"}};
+        s.marks = {{annotation_kind::accept, date_of(at), "a larger model", "me"}};
         CHECK(segments(s)[1].is_accepted);
     }
-    s.marks = {{history_mark_kind::accept, date_of(10), "another one", "me"}};
+    s.marks = {{annotation_kind::accept, date_of(10), "another one", "me"}};
     CHECK_FALSE(segments(s)[1].is_accepted);
 }
 

@@ -1,7 +1,8 @@
 #include "llmbench.hpp"
-#include "core/history/cohort.hpp"
-#include "core/history/series.hpp"
+#include "extensions/history/core/run_series.hpp"
+#include "extensions/history/core/series.hpp"
 
+#include <map>
 #include <string>
 
 using namespace llmbench;
@@ -11,11 +12,11 @@ namespace {
 
 history_run run(const std::string& id, const std::string& at, double value,
                 const std::string& outcome = "passed") {
-    return {.id = id, .at = at, .gate = "chat", .cohort = "c", .commit = id + "0000000",
+    return {.id = id, .at = at, .gate = "chat", .run_series = "c", .commit = id + "0000000",
             .outcome = outcome, .values = {{"mean(tpot)", {value}}}};
 }
-history_note note(history_mark_kind kind, const std::string& at, const std::string& cohort = "c") {
-    return {"m" + at, "chat", cohort, {kind, at, "because", ""}};
+history_note note(annotation_kind kind, const std::string& at, const std::string& run_series = "c") {
+    return {"m" + at, "chat", run_series, {kind, at, "because", ""}};
 }
 history_series nights(const history_lines& all) {
     return series_of(all, nights_of(all, "chat", "c"), "mean(tpot)");
@@ -37,22 +38,22 @@ TEST_CASE("a night is the last valid run of a UTC date") {
     CHECK(nights(all).nights[0].repeats == std::vector<double>{2});
     all.runs[2].values[0].name = "p50(ttft)";
     CHECK(ids(nights(all)) == "b ");
-    all.runs[1].cohort = "other";
+    all.runs[1].run_series = "other";
     CHECK(ids(nights(all)) == "a ");
     CHECK(nights_by_cohort(all, "chat").at("other") == 1);
 }
 TEST_CASE("a night is left out by its date or its id, in the cohort of the mark or in all") {
     history_lines all;
     all.runs = {run("a", "2026-11-20T00:00:00Z", 1), run("b", "2026-11-21T01:00:00Z", 2)};
-    all.notes = {note(history_mark_kind::leave_out, "b")};
+    all.notes = {note(annotation_kind::leave_out, "b")};
     CHECK(ids(nights(all)) == "a b-");
-    all.notes = {note(history_mark_kind::leave_out, "2026-11-20", "")};
+    all.notes = {note(annotation_kind::leave_out, "2026-11-20", "")};
     CHECK(ids(nights(all)) == "a-b ");
     CHECK(nights(all).marks.size() == 1);
-    all.notes = {note(history_mark_kind::leave_out, "2026-11-20", "other")};
+    all.notes = {note(annotation_kind::leave_out, "2026-11-20", "other")};
     CHECK(ids(nights(all)) == "a b ");
     CHECK(nights(all).marks.empty());
-    all.notes = {note(history_mark_kind::step, "2026-11-20")};
+    all.notes = {note(annotation_kind::step, "2026-11-20")};
     CHECK(ids(nights(all)) == "a b ");
 }
 TEST_CASE("a history is seen as of a date, a time or a commit") {
@@ -60,8 +61,8 @@ TEST_CASE("a history is seen as of a date, a time or a commit") {
     all.runs = {run("aaaaaaa", "2026-11-20T05:00:00Z", 1),
                 run("bbbbbbb", "2026-11-21T05:00:00Z", 2),
                 run("ccccccc", "2026-11-22T05:00:00Z", 2)};
-    all.notes = {note(history_mark_kind::step, "2026-11-22"),
-                 note(history_mark_kind::leave_out, "ccccccc")};
+    all.notes = {note(annotation_kind::step, "2026-11-22"),
+                 note(annotation_kind::leave_out, "ccccccc")};
     const auto then = [&](const char* when) { return as_of(all, when); };
     CHECK(ids(nights(then("2026-11-21"))) == "aaaaaaa bbbbbbb ");
     CHECK(nights(then("2026-11-21")).marks.empty());
@@ -76,21 +77,55 @@ TEST_CASE("a history is seen as of a date, a time or a commit") {
     CHECK_THROWS_AS(then("2026-13-01"), std::invalid_argument);
 }
 TEST_CASE("cohorts differ in any fact, and are read as they were written") {
-    cohort a;
+    run_series a;
     a.gate = "chat";
     a.cpu = "AMD EPYC 7763";
     a.cores = "4";
     CHECK(id_of(a).size() == 16);
-    const cohort again = read_cohort(cohort_json(a), "cohorts/x.json");
+    const run_series again = read_series(series_json(a), "cohorts/x.json");
     CHECK(id_of(again) == id_of(a));
     CHECK(machine_text(a) == "AMD EPYC 7763, 4 cores");
-    cohort b = a;
+    run_series b = a;
     b.cpu = "AMD EPYC 9V74";
     CHECK(id_of(a) != id_of(b));
     CHECK(first_difference(a, b) == "cpu \"AMD EPYC 7763\", there \"AMD EPYC 9V74\"");
-    cohort moved = a;  // the same bytes in other facts
+    run_series moved = a;  // the same bytes in other facts
     moved.cpu = "";
     moved.accelerators = "AMD EPYC 7763";
     CHECK(id_of(moved) != id_of(a));
-    CHECK_THROWS_AS(read_cohort("{}", "cohorts/x.json"), std::invalid_argument);
+    CHECK_THROWS_AS(read_series("{}", "cohorts/x.json"), std::invalid_argument);
+}
+
+TEST_CASE("a cohort is told from others by its load's values, and a corrected word of it moves no night") {
+    run_series older;
+    older.gate = "chat";
+    older.arrivals = "poisson(8 req/s)";
+    older.workload = "synthetic, prompt 10 tokens";
+    run_series now = older;
+    now.load = "0123456789abcdef";
+    CHECK(read_series(series_json(now), "cohorts/x.json").load == now.load);
+    run_series corrected = now;
+    corrected.workload = "made-up words, 10 tokens a prompt";
+    CHECK(id_of(corrected) == id_of(now));
+    run_series other = now;
+    other.load = "fedcba9876543210";
+    CHECK(id_of(other) != id_of(now));
+    CHECK(id_of(older) != id_of(now));
+
+    // What an older version wrote, which has the words alone, is found by these.
+    history_lines lines;
+    lines.runs.push_back({.id = "1", .at = "2026-11-20T00:00:00Z", .gate = "chat",
+                          .run_series = id_of(older), .commit = "", .outcome = "passed"});
+    lines.notes.push_back({"m", "chat", id_of(older), {annotation_kind::leave_out, "1", "hot", ""}});
+    const auto joined_with = [&](const run_series& c) {
+        history_lines joined = lines;
+        std::map<std::string, run_series> known = {{id_of(older), older}, {id_of(c), c}};
+        join_older_cohorts(joined, known);
+        CHECK(known.size() == (c.workload == older.workload ? 1 : 2));
+        return joined;
+    };
+    const history_lines joined = joined_with(now);
+    CHECK(nights_of(joined, "chat", id_of(now)).size() == 1);
+    CHECK(joined.notes[0].run_series == id_of(now));
+    CHECK(nights_of(joined_with(corrected), "chat", id_of(corrected)).empty());
 }

@@ -69,7 +69,7 @@ TEST_CASE("pairs that spread are judged by their own spread") {
 }
 
 TEST_CASE("what is believed of pairs may widen their own spread and never narrows it") {
-    const judging_rule rule = rule_of({}, replayed, 4, 8, 1);
+    const judging_rule rule = rule_of({}, 4, 8, 1);
     for (const double step : {0.0, 0.01, 0.03, 0.06, 0.1, 0.3}) {
         const std::vector<double> x = {-0.2, step - 0.2, 2 * step - 0.2, -0.2, step - 0.2};
         CAPTURE(step);
@@ -94,16 +94,16 @@ TEST_CASE("only what is open and spreads by more than is believed asks for more 
     const scenario gate = {.baseline = endpoint{.url = "http://127.0.0.1:1"},
                            .requests = 100,
                            .slos = {s}};
-    CHECK(planned(gate, 1).judged->most_repeats == 8);
-    CHECK(planned(gate, 1).judged->most_if_noisy == 12);
+    CHECK(planned(gate, 1).judged->max_repeats == 8);
+    CHECK(planned(gate, 1).judged->max_if_noisy == 12);
     CHECK(planned(gate, 1).judged->rule.analyses == 6);
     CHECK(repeats_text(planned(gate, 1)) == "4 to 8 pairs (12 on a noisy machine)");
     scenario other = gate;
     other.slos = {mean(ttft) <= 100_ms};
-    CHECK(planned(other, 1).judged->most_if_noisy == 0);
+    CHECK(planned(other, 1).judged->max_if_noisy == 0);
     other = gate;
     other.repeats = 6;
-    CHECK(planned(other, 1).judged->most_if_noisy == 0);
+    CHECK(planned(other, 1).judged->max_if_noisy == 0);
     CHECK(planned(other, 1).judged->rule.analyses == 5);
 }
 
@@ -164,7 +164,7 @@ TEST_CASE("a baseline that fails its requests is nothing to be compared with") {
         for (std::size_t i = 0; i < 4; ++i) {
             m.candidate[i] = repeat_with_failures(100, 0);
             m.baseline[i] = repeat_with_failures(100, failures);
-            m.baseline[i].arm = run_arm::baseline;
+            m.baseline[i].variant = run_arm::baseline;
         }
         return m;
     };
@@ -230,7 +230,7 @@ TEST_CASE("nothing under twice the difference of days is a regression") {
     const std::vector<double> ten(10, 0.1);
     const auto on = [&](double ms, const slo& s) {
         measurement m = against_stored(std::vector<double>(5, ms), ten);
-        m.rule = rule_of({.false_fail = 20_pct}, replayed, 2, 5);
+        m.rule = rule_of({.false_fail = 20_pct}, 2, 5);
         return judged(m, s);
     };
     const slo none_slower = mean(ttft) <= 1.0 * baseline;
@@ -247,7 +247,7 @@ TEST_CASE("a speed may fall below a stored one by twice the difference of days")
         measurement m;
         for (int i = 0; i < 5; ++i) m.candidate.push_back(steady_repeat(50, 20, gap_ms));
         m.stored = {"chat.json", 0.05, {{"p50(decode_speed)", std::vector<double>(10, 100.0)}}};
-        m.rule = rule_of({.false_fail = 20_pct}, replayed, 2, 5);
+        m.rule = rule_of({.false_fail = 20_pct}, 2, 5);
         return judged(m, p50(decode_speed) >= 1.0 * baseline);
     };
     CHECK(input(on(10.9), "fail_bound") > 0);  // 91.7 tokens/s
@@ -260,7 +260,8 @@ TEST_CASE("what a stored baseline does not have cannot be compared") {
     const measurement m = against_stored({80, 80}, {0.1, 0.1});
     const slo_verdict v = judged(m, p99(ttft) <= 1.1 * baseline);
     CHECK(v.outcome == verdict::invalid);
-    CHECK(str(v.reason) == "the stored baseline has no value of p99(ttft)");
+    CHECK(str(v.reason) == "the stored baseline has no finite value of p99(ttft) in each of its "
+                           "repeats");
     for (const std::vector<double>& bad :
          {std::vector<double>{}, {0.1, not_a_number}, {0.1, infinity}, {0.1, 0}})
         CHECK(judged(against_stored({80, 80}, bad), mean(ttft) <= 1.1 * baseline).outcome ==
@@ -278,4 +279,26 @@ TEST_CASE("a candidate without a size fails against a stored baseline, too") {
     m.stored.values["p90(ttft)"] = {0.1, 0.1};
     m.candidate = std::vector<repeat_data>(3, repeat_with_failures(60, 24));
     CHECK(judged(m, p90(ttft) <= 2.0 * baseline).outcome == verdict::fail);
+}
+
+TEST_CASE("what failures of the baseline reach is no number to be compared with") {
+    measurement m = pairs_with_ratio({1, 1, 1, 1});
+    m.slos = {error_rate <= 20_pct};
+    const slo s = p90(ttft) <= 1.1 * baseline;
+    const std::size_t n = m.baseline[0].records.size();
+    REQUIRE(n == 20);
+    CHECK(judge_measurements(m, s).outcome == verdict::pass);
+    for (std::size_t i = 0; i < 3; ++i)
+        m.baseline[1].records[i].status = request_status::http;
+    const slo_verdict v = judge_measurements(m, s);
+    CHECK(v.outcome == verdict::invalid);
+    CHECK(str(v.reason) == "baseline server: repeat 2: p90(ttft) is infinite, as 3 of 20 requests "
+                           "failed, so nothing is compared with it");
+    // Fewer than reach it have made it larger, as many as may reach it in the next run.
+    m.baseline[1].records[0].status = request_status::ok;
+    m.baseline[2].records[0].status = m.baseline[2].records[1].status = request_status::http;
+    m.baseline[3].records[0].status = m.baseline[3].records[1].status = request_status::http;
+    const slo_verdict nearly = judge_measurements(m, s);
+    CHECK(nearly.outcome == verdict::inconclusive);
+    CHECK(mentions(nearly.reason, "baseline: 6 of 80 failed"));
 }

@@ -3,6 +3,7 @@
 #include "core/judging/judge.hpp"
 #include "core/judging/outcome.hpp"
 #include "support/texts.hpp"
+#include "core/described/verdict_text.hpp"
 #include "support/verdicts.hpp"
 
 #include <vector>
@@ -300,4 +301,24 @@ TEST_CASE("what is only advised costs no repeats unless a number of them is aske
     REQUIRE(v[1].outcome == verdict::inconclusive);
     CHECK(all_decided(v));
     CHECK_FALSE(all_decided(v, true));
+}
+
+TEST_CASE("a guard is called observed where its reason says that nothing is shown, and only there") {
+    for (const int repeats : {1, 2, 3})
+        for (const int n : {30, 200, 800, 3000})
+            for (const int failures : {0, 1, 5}) {
+                CAPTURE(repeats);
+                CAPTURE(n);
+                CAPTURE(failures);
+                const slo_verdict v =
+                    judged(measured(std::vector<repeat_data>(static_cast<std::size_t>(repeats),
+                                                             repeat_with_failures(n, failures))),
+                           error_rate <= 1_pct, true);
+                if (v.outcome != verdict::pass) continue;
+                CHECK(is_only_observed(v) == mentions(v.reason, "not shown"));
+                CHECK((std::string(verdict_text(v)) == "observed") == (v.estimate.high > v.limit));
+            }
+    const slo_verdict shown = judged(measured({repeat_with_failures(3000, 0)}), error_rate <= 1_pct, true);
+    CHECK(shown.outcome == verdict::pass);
+    CHECK(shown.reason.empty());
 }

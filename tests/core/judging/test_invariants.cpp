@@ -2,6 +2,9 @@
 // Reference values of the t and beta distributions were computed with 30 digits.
 #include "llmbench.hpp"
 #include "core/base/field_json.hpp"
+#include "core/base/random.hpp"
+#include "core/base/statistics.hpp"
+#include "core/described/verdict_text.hpp"
 #include "core/stored/verdict_fields.hpp"
 #include "support/verdicts.hpp"
 
@@ -100,25 +103,9 @@ repeat_data with_more_failures(const repeat_data& d, double fraction, generator&
 }
 template <class Change> measurement changed(const measurement& m, Change&& change) {
     measurement c = m;
-    for (auto* arm : {&c.candidate, &c.baseline})
-        for (repeat_data& d : *arm) d = change(d);
+    for (auto* variant : {&c.candidate, &c.baseline})
+        for (repeat_data& d : *variant) d = change(d);
     return c;
-}
-measurement random_stages(std::uint64_t seed) {
-    measurement m;
-    generator random(seed, 2);
-    const double typical = 100 * std::exp(0.15 * random.normal());
-    for (const int n : {100, 100, 200}) {
-        std::vector<request> requests;
-        for (int i = 0; i < n; ++i) {
-            const double first = typical * std::exp(0.4 * random.normal());
-            const bool fails = random.uniform() < 0.01;
-            requests.push_back(fails ? failed(100.0 * i) : answered(100.0 * i, first));
-        }
-        m.candidate.push_back(repeat_of(requests));
-    }
-    m.rule = rule_of({}, fresh, 1, 3);
-    return m;
 }
 const slo all_slos[] = {mean(ttft) <= 110_ms,
                         p50(ttft) <= 105_ms,
@@ -133,8 +120,6 @@ const slo all_slos[] = {mean(ttft) <= 110_ms,
                         p10(prefill_speed) >= 60_tps,
                         mean(normalized_latency) <= 20_ms,
                         p90(ttft_per_prompt_token) <= 16_ms};
-const slo fresh_slos[] = {mean(ttft) <= 110_ms, p50(ttft) <= 105_ms,          p90(ttft) <= 170_ms,
-                          p95(e2e) <= 300_ms,   p10(prefill_speed) >= 60_tps, mean(e2e) <= 215_ms};
 /// The outcome of a t verdict, from its inputs and the normal scores of its levels alone. By the
 /// repeats' own spread, 2.17 is the score to pass.
 verdict redone_from_values(const slo_verdict& v, double pass_z, double fail_z) {
@@ -187,21 +172,6 @@ verdict redone_from_counts(const slo_verdict& v) {
     return upper <= allowed  ? verdict::pass
            : lower > allowed ? verdict::fail
                              : verdict::inconclusive;
-}
-verdict redone_from_batches(const slo_verdict& v, double pass_z, double fail_z) {
-    const std::vector<double> means = inputs(v, "batch_means");
-    REQUIRE(means.size() == 20);
-    const double center = std::accumulate(means.begin(), means.end(), 0.0) / 20;
-    double squares = 0;
-    for (const double x : means) squares += (x - center) * (x - center);
-    const double se = std::hypot(std::sqrt(squares / 19 / 20) / center,
-                                 input(v, "run_sd") / std::sqrt(input(v, "stages")));
-    const double distance = (v.what.at_most ? 1 : -1) * std::log(center / input(v, "limit"));
-    CHECK(input(v, "standard_error") == about(se).epsilon(1e-6));
-    CHECK(input(v, "mean") == about(distance).epsilon(1e-6));
-    return distance + student_t_quantile(normal_cdf(pass_z), 19) * se < 0   ? verdict::pass
-           : distance - student_t_quantile(normal_cdf(fail_z), 19) * se > 0 ? verdict::fail
-                                                                            : verdict::inconclusive;
 }
 
 }  // namespace
@@ -310,10 +280,6 @@ TEST_CASE("slower records never turn a fail into a pass, whatever the method") {
         for (const slo& s : all_slos) check(m, slow, s);
         for (const slo& s : fractions) check(m, slow, s);
 
-        const measurement stages = random_stages(seed), slow_stages = changed(stages, slower);
-        for (const slo& s : fresh_slos) check(stages, slow_stages, s);
-        for (const slo& s : fractions) check(stages, slow_stages, s);
-
         // Only the candidate is slower than its baseline, or than a stored run.
         measurement pairs, stored_run = m;
         for (std::uint64_t i = 0; i < 8; ++i) {
@@ -334,7 +300,7 @@ TEST_CASE("slower records never turn a fail into a pass, whatever the method") {
             }(),
             mean(ttft) <= 1.05 * baseline);
     }
-    CHECK(failed_before > 80);
+    CHECK(failed_before > 40);
     CHECK(passed_after > 100);
     CHECK(changes > 50);
 }
@@ -352,18 +318,15 @@ TEST_CASE("more failures never turn a fail into a pass") {
         const auto worse = [&](const repeat_data& d) {
             return with_more_failures(d, fraction, random);
         };
-        for (const measurement& m : {random_measurement(seed, 1), random_stages(seed)}) {
-            const measurement failing = changed(m, worse);
-            for (const slo& s : counted_slos) {
-                if (m.rule.traffic == fresh && s.what.kind == statistic_kind::max) continue;
-                const verdict before = judged(m, s).outcome, after = judged(failing, s).outcome;
-                CAPTURE(seed);
-                CAPTURE(str(s.text()));
-                CHECK_FALSE((before == verdict::fail && after == verdict::pass));
-                failed_before += before == verdict::fail;
-                passed_before += before == verdict::pass;
-                changes += before != after;
-            }
+        const measurement m = random_measurement(seed, 1), failing = changed(m, worse);
+        for (const slo& s : counted_slos) {
+            const verdict before = judged(m, s).outcome, after = judged(failing, s).outcome;
+            CAPTURE(seed);
+            CAPTURE(str(s.text()));
+            CHECK_FALSE((before == verdict::fail && after == verdict::pass));
+            failed_before += before == verdict::fail;
+            passed_before += before == verdict::pass;
+            changes += before != after;
         }
     }
     CHECK(failed_before > 30);
@@ -379,13 +342,11 @@ TEST_CASE("every method gives the same bytes for the same measurement") {
             CHECK(bytes_of(judge_all(m)) == bytes_of(judge_all(copy)));
             CHECK(bytes_of(judge_all(m)) == bytes_of(judge_all(m)));
         };
-        const std::vector<slo> replay(std::begin(all_slos), std::end(all_slos)),
-            population(std::begin(fresh_slos), std::end(fresh_slos));
+        const std::vector<slo> replay(std::begin(all_slos), std::end(all_slos));
         measurement m = random_measurement(seed, 1);
         twice(m, replay);
         m.rule.holm = true;
         twice(m, replay);
-        twice(random_stages(seed), population);
         m.baseline = m.candidate;
         m.stored = {"b.json", 0.05, {{"mean(ttft)", {0.1, 0.11}}}};
         twice(m, {mean(ttft) <= 1.1 * baseline, p50(decode_speed) >= 0.9 * baseline});
@@ -430,14 +391,6 @@ TEST_CASE("a verdict can be done again from its inputs alone") {
         const slo_verdict good = verdict_on_failures(600, failures, goodput(ttft <= 1_s) >= 97_pct);
         CHECK(redone_from_counts(good) == good.outcome);
     }
-    for (const slo& s : {p90(ttft) <= 140_ms, p90(ttft) <= 175_ms, p90(ttft) <= 220_ms}) {
-        const slo_verdict v = judged(fresh_stages({stage_of_ttft(drawn_ttft(1, 300))}), s);
-        CHECK(redone_from_counts(v) == v.outcome);
-    }
-    for (const slo& s : {mean(ttft) <= 95_ms, mean(ttft) <= 108_ms, mean(ttft) <= 130_ms}) {
-        const slo_verdict v = judged(fresh_stages({stage_of_ttft(drawn_ttft(1, 300))}), s);
-        CHECK(redone_from_batches(v, 2.12, 2.80) == v.outcome);
-    }
 }
 
 TEST_CASE("what a verdict was computed from is told in words, too") {
@@ -466,6 +419,4 @@ TEST_CASE("what a verdict was computed from is told in words, too") {
     reports(judged(m, mean(ttft) <= 1.1 * baseline));
     reports(judged(m, mean(ttft) <= 103_ms));
     reports(verdict_on_failures(400, 12, error_rate <= 1_pct));
-    reports(judged(fresh_stages({stage_of_ttft(drawn_ttft(1, 300))}), p90(ttft) <= 175_ms));
-    reports(judged(fresh_stages({stage_of_ttft(drawn_ttft(1, 300))}), mean(ttft) <= 130_ms));
 }

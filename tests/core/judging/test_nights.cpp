@@ -2,18 +2,20 @@
 // the same again without the folder.
 #include "llmbench.hpp"
 #include "core/base/json.hpp"
-#include "core/history/accepted.hpp"
+#include "extensions/history/core/accepted.hpp"
 #include "core/judging/judge.hpp"
-#include "core/judging/nights.hpp"
+#include "extensions/history/core/judged_by_nights.hpp"
 #include "core/described/described.hpp"
-#include "core/stored/from_nights.hpp"
-#include "core/stored/history_fields.hpp"
+#include "extensions/history/core/from_nights.hpp"
+#include "extensions/history/core/history_fields.hpp"
+#include "extensions/history/core/nights_judge.hpp"
 #include "core/stored/record_json.hpp"
 #include "support/verdicts.hpp"
 
 #include <cmath>
 #include <cstdio>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -23,7 +25,7 @@ using namespace verdicts;
 
 namespace {
 const slo within_5 = mean(ttft) <= 1.05 * baseline;
-const cohort here{.gate = "chat", .cpu = "AMD EPYC 7763", .cores = "4"};
+const run_series here{.gate = "chat", .cpu = "AMD EPYC 7763", .cores = "4"};
 
 std::string date_of(std::size_t i) {
     char at[32];
@@ -33,14 +35,14 @@ std::string date_of(std::size_t i) {
 }
 /// Nights of mean(ttft) around 100 ms times a factor, in turns 1 % above and below.
 history_lines nights_at(std::size_t count, const std::function<double(std::size_t)>& factor,
-                        const cohort& in = here) {
+                        const run_series& in = here) {
     history_lines lines;
     for (std::size_t i = 0; i < count; ++i) {
         history_run r;
         r.id = std::to_string(i);
         r.at = date_of(i);
         r.gate = "chat";
-        r.cohort = id_of(in);
+        r.run_series = id_of(in);
         r.commit = "4c1d22e0aa" + std::to_string(i);
         r.outcome = "passed";
         r.watched = {{"card", "9c2e"}, {"server", i < 21 ? "vLLM 0.32" : "vLLM 0.33"}};
@@ -52,23 +54,23 @@ history_lines nights_at(std::size_t count, const std::function<double(std::size_
 }
 double always(std::size_t) { return 1; }
 
-history_terms terms_of(const history_lines& lines, const history_question& asked = {.folder = "h"},
+history_parameters parameters_of(const history_lines& lines, const history_question& asked = {.folder = "h"},
                        const std::vector<slo>& slos = {within_5}) {
-    return history_terms_of(lines, here, {{id_of(here), here}}, slos, asked);
+    return history_parameters_of(lines, here, {{id_of(here), here}}, slos, asked);
 }
-measurement run_of(const std::vector<double>& ms, const history_terms& h,
+measurement run_of(const std::vector<double>& ms, const history_parameters& h,
                    const slo& s = within_5) {
     measurement m = measured(repeats_with_ttft(ms), {s});
-    m.history = h;
+    m.past = std::make_shared<nights_judge>(history_parameters(h));
     return m;
 }
-slo_verdict verdict_against(const std::vector<double>& ms, const history_terms& h) {
+slo_verdict verdict_against(const std::vector<double>& ms, const history_parameters& h) {
     return judged(run_of(ms, h), within_5);
 }
 }  // namespace
 
 TEST_CASE("a run that does what main does passes, one that is slower fails") {
-    const history_terms h = terms_of(nights_at(30, always));
+    const history_parameters h = parameters_of(nights_at(30, always));
     const slo_verdict same = verdict_against({100, 100.5, 99.5}, h);
     CHECK(same.outcome == verdict::pass);
     CHECK(str(same.method) == "against 30 nights, predictive t");
@@ -90,7 +92,7 @@ TEST_CASE("a share of right answers is held against those of nights") {
         const double x = i % 2 == 0 ? 0.932 : 0.928;
         lines.runs[i].values = {{"accuracy", {x, x + 0.002, x - 0.002}}};
     }
-    const history_terms h = terms_of(lines, {.folder = "h"}, {no_worse});
+    const history_parameters h = parameters_of(lines, {.folder = "h"}, {no_worse});
     const auto verdict_at = [&](int right) {
         std::vector<repeat_data> repeats;
         for (int k = 0; k < 3; ++k) {
@@ -100,7 +102,7 @@ TEST_CASE("a share of right answers is held against those of nights") {
             repeats.push_back(d);
         }
         measurement m = measured(repeats, {no_worse});
-        m.history = h;
+        m.past = std::make_shared<nights_judge>(history_parameters(h));
         return judged(m, no_worse);
     };
     CHECK(verdict_at(930).outcome == verdict::pass);
@@ -109,11 +111,35 @@ TEST_CASE("a share of right answers is held against those of nights") {
     CHECK(verdict_at(903).outcome == verdict::inconclusive);
 }
 
+TEST_CASE("what can be zero is held against nights with the offset that it is judged with") {
+    const slo no_less = cached_share >= 0.9 * baseline;
+    history_lines lines = nights_at(30, always);
+    for (std::size_t i = 0; i < lines.runs.size(); ++i) {
+        const double x = i % 2 == 0 ? 0.0202 : 0.0198;
+        lines.runs[i].values = {{"cached_share", {x, x * 1.005, x * 0.995}}};
+    }
+    const history_parameters h = parameters_of(lines, {.folder = "h"}, {no_less});
+    const auto verdict_at = [&](int cached) {
+        repeat_data d = steady_repeat(50, 100);
+        for (record& r : d.records) {
+            r.prompt_tokens = 1000;
+            r.cached_tokens = cached;
+        }
+        measurement m = measured({d, d, d}, {no_less});
+        m.past = std::make_shared<nights_judge>(history_parameters(h));
+        return judged(m, no_less);
+    };
+    CHECK(verdict_at(20).outcome == verdict::pass);
+    CHECK(verdict_at(20).estimate.value == doctest::Approx(1).epsilon(0.01));
+    CHECK(verdict_at(10).outcome == verdict::fail);
+    CHECK(verdict_at(10).estimate.value == doctest::Approx(2.0 / 3).epsilon(0.01));
+}
+
 TEST_CASE("more repeats are waited for where they would decide, only") {
-    const history_terms h = terms_of(nights_at(30, always));
+    const history_parameters h = parameters_of(nights_at(30, always));
     const auto at_its_end = [&](const std::vector<double>& ms) {
         const measurement m = run_of(ms, h);
-        return detail::judge_by_nights(m, m, within_5).is_at_its_end;
+        return m.past->judged(m, m, within_5, false).is_at_its_end;
     };
     CHECK_FALSE(at_its_end({105, 105.5}));
     CHECK(at_its_end({105, 105.5, 104.5}));
@@ -124,50 +150,72 @@ TEST_CASE("more repeats are waited for where they would decide, only") {
 }
 
 TEST_CASE("too few nights, none, and none of this machine are told") {
-    CHECK(verdict_against({100, 100}, terms_of(nights_at(2, always))).reason ==
+    CHECK(verdict_against({100, 100}, parameters_of(nights_at(2, always))).reason ==
           "2 nights of main; 3 make a baseline, 10 a good one");
-    CHECK(terms_of({}).none == "the history has no night of this gate");
-    cohort other = here;
+    CHECK(parameters_of({}).none == "the history has no night of this gate");
+    run_series other = here;
     other.cpu = "AMD EPYC 9V74";
     const auto lines = nights_at(34, always, other);
-    const history_terms none =
-        history_terms_of(lines, here, {{id_of(other), other}}, {within_5}, {.folder = "h"});
+    const history_parameters none =
+        history_parameters_of(lines, here, {{id_of(other), other}}, {within_5}, {.folder = "h"});
     const slo_verdict v = verdict_against({100, 100, 100}, none);
     CHECK(v.outcome == verdict::inconclusive);
     CHECK(v.reason == "34 nights of AMD EPYC 9V74, 4 cores, none of AMD EPYC 7763, 4 cores");
 
     const slo lacking = mean(e2e) <= 1.05 * baseline;
-    const auto h = terms_of(nights_at(30, always), {.folder = "h"}, {lacking});
+    const auto h = parameters_of(nights_at(30, always), {.folder = "h"}, {lacking});
     CHECK(judged(run_of({100, 100, 100}, h, lacking), lacking).reason ==
           "no night of the history has mean(e2e)");
-    CHECK(terms_of(nights_at(30, always), {.folder = "h", .oldest = "2026-06-01T00:00:00Z"}).none ==
+    CHECK(parameters_of(nights_at(30, always), {.folder = "h", .oldest = "2026-06-01T00:00:00Z"}).none ==
           "the newest night is of 2026-02-02, over 30 days ago");
 }
 
+TEST_CASE("nights that say nothing of their repeats, or of other nights, are told with the reason") {
+    history_lines lines = nights_at(15, always);
+    for (history_run& r : lines.runs) r.values[0].repeats.resize(1);
+    CHECK(verdict_against({100, 100}, parameters_of(lines)).reason ==
+          "15 nights of main with one repeat each do not say what repeats differ by: nights of two "
+          "or more are needed, three are the default");
+}
+TEST_CASE("where a history begins nothing is decided, whatever the client did, and the night counts") {
+    history_parameters begins;
+    begins.folder = "h";
+    begins.appends = true;
+    begins.none = "the history begins with this run";
+    measurement m = run_of({100, 100.5, 99.5}, begins);
+    for (const repeat_data& d : m.candidate) CHECK(!d.records.empty());
+    m.candidate[0].lost_fraction = 0.5;
+    const slo_verdict v = judged(m, within_5);
+    CHECK(v.outcome == verdict::inconclusive);
+    CHECK(v.reason == "the history begins with this run");
+    // An absolute objective of the same run is decided, and may be biased.
+    m.slos = {mean(ttft) <= 100.2_ms};
+    CHECK(judged(m, m.slos[0]).outcome == verdict::invalid);
+}
 TEST_CASE("a fail on a card that no night was measured on is held") {
     const auto lines = nights_at(30, always);
-    const auto h = terms_of(lines, {.folder = "h", .card = "aaaa"});
+    const auto h = parameters_of(lines, {.folder = "h", .card = "aaaa"});
     const slo_verdict v = verdict_against({130, 130, 130}, h);
     CHECK(v.outcome == verdict::inconclusive);
     CHECK(v.reason == "no night was measured on this card");
     CHECK(verdict_against({100, 100, 100}, h).outcome == verdict::pass);
-    CHECK(verdict_against({130, 130, 130}, terms_of(lines, {.folder = "h", .card = "9c2e"}))
+    CHECK(verdict_against({130, 130, 130}, parameters_of(lines, {.folder = "h", .card = "9c2e"}))
               .outcome == verdict::fail);
 }
 
 TEST_CASE("what main did last night, and trouble nights, are told with their numbers") {
     const auto moved = [](std::size_t i) { return i == 28 ? 1.15 : 1; };
-    const slo_verdict v = verdict_against({115, 115, 115}, terms_of(nights_at(29, moved)));
+    const slo_verdict v = verdict_against({115, 115, 115}, parameters_of(nights_at(29, moved)));
     CHECK(v.outcome == verdict::inconclusive);
     CHECK(v.reason == "main itself was 16.2 % slower in its last night (4c1d22e0)");
     const auto trouble = [](std::size_t i) { return i == 7 || i == 13 ? 1.2 : 1; };
-    CHECK(verdict_against({120, 120, 120}, terms_of(nights_at(30, trouble))).reason ==
+    CHECK(verdict_against({120, 120, 120}, parameters_of(nights_at(30, trouble))).reason ==
           "2 of 30 nights were as far off without a change: leave them out if that is mended, or "
           "compare live");
 }
 
 TEST_CASE("the step that a level began with is told with what changed") {
-    const auto h = terms_of(nights_at(40, [](std::size_t i) { return i < 21 ? 1 : 0.9; }));
+    const auto h = parameters_of(nights_at(40, [](std::size_t i) { return i < 21 ? 1 : 0.9; }));
     REQUIRE(h.objectives.size() == 1);
     const objective_history& o = h.objectives[0];
     CHECK(o.step == doctest::Approx(-0.1).epsilon(0.02));
@@ -179,7 +227,7 @@ TEST_CASE("the step that a level began with is told with what changed") {
 
 TEST_CASE("a regression of main is red on main and no fault of a branch") {
     const auto lines = nights_at(40, [](std::size_t i) { return i < 30 ? 1 : 1.2; });
-    const auto branch = terms_of(lines), main = terms_of(lines, {.folder = "h", .appends = true});
+    const auto branch = parameters_of(lines), main = parameters_of(lines, {.folder = "h", .appends = true});
     CHECK(branch.objectives[0].is_open_step);
     CHECK(verdict_against({120, 120.5, 119.5}, branch).outcome == verdict::pass);
     CHECK(verdict_against({120, 120.5, 119.5}, main).outcome == verdict::fail);
@@ -187,10 +235,10 @@ TEST_CASE("a regression of main is red on main and no fault of a branch") {
 
 TEST_CASE("an absolute objective believes the noise of the nights, and a calibration before it") {
     const slo absolute = mean(ttft) <= 110_ms;
-    const auto h = terms_of(nights_at(30, always), {.folder = "h"}, {absolute});
+    const auto h = parameters_of(nights_at(30, always), {.folder = "h"}, {absolute});
     const measurement m = run_of({97, 103}, h, absolute);  // 4 %: two repeats leave that open alone
     measurement alone = m;
-    alone.history = {};
+    alone.past = nullptr;
     const slo_verdict known = judged(m, absolute), unknown = judged(alone, absolute);
     CHECK(str(known.method).find("with the history's noise of 4 %") != std::string::npos);
     CHECK(known.estimate.high < unknown.estimate.high);
@@ -205,7 +253,7 @@ TEST_CASE("failures that reach a percentile are counted, against the level of th
     history_lines lines = nights_at(30, always);
     for (history_run& r : lines.runs) r.values[0].name = "p50(ttft)";
     const slo s = p50(ttft) <= 1.05 * baseline;
-    const auto h = terms_of(lines, {.folder = "h"}, {s});
+    const auto h = parameters_of(lines, {.folder = "h"}, {s});
     measurement m = run_of({100, 100, 100}, h, s);
     for (repeat_data& d : m.candidate)
         for (std::size_t i = 0; i < d.records.size(); ++i)
@@ -215,14 +263,14 @@ TEST_CASE("failures that reach a percentile are counted, against the level of th
 
 TEST_CASE("what a result keeps of its nights gives the same verdict, bit for bit") {
     const auto moved = [](std::size_t i) { return i == 28 ? 1.10 : i == 9 ? 1.25 : 1; };
-    const history_terms h = terms_of(nights_at(29, moved), {.folder = "h", .card = "9c2e"});
+    const history_parameters h = parameters_of(nights_at(29, moved), {.folder = "h", .card = "9c2e"});
     json_writer j;
     j.open('{');
-    write_fields(j, const_cast<history_terms&>(h));
+    write_fields(j, const_cast<history_parameters&>(h));
     const std::string text = j.close().text();
     picojson::value reported;
     REQUIRE(parse_json(text, reported));
-    history_terms again;
+    history_parameters again;
     document_digits digits(text);
     const checked_object object(reported, "", "");
     field_reader reader(object, digits, 0);

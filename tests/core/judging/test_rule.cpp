@@ -61,7 +61,7 @@ TEST_CASE("noisy repeats are judged by their own spread") {
 
 TEST_CASE("what is believed may widen what repeats leave open and never narrows it") {
     // Variance 0.0002 with 1 degree of freedom: t is 21.2 to pass, of the score 2.17.
-    const judging_rule rule = rule_of({}, replayed, 2, 5, 1);
+    const judging_rule rule = rule_of({}, 2, 5, 1);
     const interim_analysis two = analysis_of_repeats({-0.10, -0.12}, 0.04, rule);
     CHECK(two.spread == spread_of::measured);
     CHECK(two.df == 1);
@@ -97,7 +97,7 @@ TEST_CASE("at its limit a server of any noise passes and fails as seldom as prom
         generator random(5);
         int passed = 0, failed = 0;
         for (int i = 0; i < gates; ++i) {
-            const judging_rule rule = rule_of({}, replayed, first_analysis, last_analysis, 1);
+            const judging_rule rule = rule_of({}, first_analysis, last_analysis, 1);
             std::vector<double> x = {noise * random.normal()};
             interim_analysis l;
             while (x.size() < last_noisy_analysis && l.outcome == verdict::inconclusive) {
@@ -119,35 +119,33 @@ TEST_CASE("at its limit a server of any noise passes and fails as seldom as prom
 // ---- error levels, looks, noise ----------------------------------------------------------------
 
 TEST_CASE("the rule's scores are Pocock's for its looks and levels") {
-    const judging_rule usual = rule_of({}, replayed, 2, 5);
+    const judging_rule usual = rule_of({}, 2, 5);
     CHECK(usual.analyses == 5);
     CHECK(usual.most == 5);
     CHECK(usual.pass_z == 2.12);
     CHECK(usual.fail_z == 2.80);
     CHECK(usual.alone_z == 2.17);  // as for one more look
-    CHECK(rule_of({.false_pass = 2.5_pct}, replayed, 2, 5).alone_z ==
-          pocock_constant(6, rule_of({.false_pass = 2.5_pct}, replayed, 2, 5).pass_level));
+    CHECK(rule_of({.false_pass = 2.5_pct}, 2, 5).alone_z ==
+          pocock_constant(6, rule_of({.false_pass = 2.5_pct}, 2, 5).pass_level));
     // Jennison and Turnbull (2000), table 2.1; a two-sided 0.05 is 0.025 on one side.
     const judging_rule strict =
-        rule_of({.false_pass = 2.5_pct, .false_fail = 0.5_pct}, replayed, 2, 5);
+        rule_of({.false_pass = 2.5_pct, .false_fail = 0.5_pct}, 2, 5);
     CHECK(strict.pass_z == about(2.413).epsilon(0.0003));
     CHECK(strict.fail_z == about(2.986).epsilon(0.0003));
     CHECK(strict.pass_level == about(0.025));
     CHECK(strict.fail_level == about(0.005));
     // Fewer looks are judged as five, more as they are.
-    CHECK(rule_of({.false_pass = 2.5_pct}, replayed, 2, 3).pass_z == strict.pass_z);
-    CHECK(rule_of({}, fresh, 1, 3).pass_z == 2.12);
-    CHECK(rule_of({}, fresh, 1, 3).traffic == fresh);
-    CHECK(rule_of({}, replayed, 4, 8).pass_z == 2.12);
+    CHECK(rule_of({.false_pass = 2.5_pct}, 2, 3).pass_z == strict.pass_z);
+    CHECK(rule_of({}, 4, 8).pass_z == 2.12);
     // One more look, at the last pair of a noisy machine.
-    const judging_rule pairs = rule_of({}, replayed, 4, 8, 1);
+    const judging_rule pairs = rule_of({}, 4, 8, 1);
     CHECK(pairs.analyses == 6);
     CHECK(pairs.most == 8);
     CHECK(pairs.pass_z > pocock_constant(6, 0.05));
     CHECK(pairs.pass_z < pocock_constant(6, 0.05) + 0.01);
     CHECK(pairs.fail_z > pocock_constant(6, 0.01));
     CHECK(pairs.fail_z < pocock_constant(6, 0.01) + 0.01);
-    const judging_rule many = rule_of({.false_pass = 2.5_pct}, replayed, 2, 11);
+    const judging_rule many = rule_of({.false_pass = 2.5_pct}, 2, 11);
     CHECK(many.analyses == 10);
     CHECK(many.pass_z == about(2.555).epsilon(0.0003));
 }
@@ -155,7 +153,7 @@ TEST_CASE("the rule's scores are Pocock's for its looks and levels") {
 TEST_CASE("a stricter level takes more to decide") {
     const auto outcome_at = [](double ms, const judging_options& o) {
         measurement m = measured(repeats_with_ttft({ms, ms, ms}));
-        m.rule = rule_of(o, replayed, 2, 5);
+        m.rule = rule_of(o, 2, 5);
         return judged(m, mean(ttft) <= 100_ms).outcome;
     };
     // The third look has sd 0.0358, so standard error 0.0207, and 10 degrees of freedom: 4.94 %
@@ -177,7 +175,7 @@ TEST_CASE("repeats beyond five are looked at where they were planned") {
     // 3 % inside: sd 0.0302 with 14 degrees of freedom at the seventh repeat, and 2.57 x 0.0114 is
     // just less than 0.0305. At the sixth 2.59 x 0.0128 is more.
     measurement m = measured(repeats_with_ttft(std::vector<double>(12, 97)));
-    m.rule = rule_of({}, replayed, 2, 12);
+    m.rule = rule_of({}, 2, 12);
     const slo_verdict v = judged(m, mean(ttft) <= 100_ms);
     CHECK(v.outcome == verdict::pass);
     CHECK(v.repeats == 7);
@@ -190,7 +188,7 @@ TEST_CASE("Holm divides the level by the objectives that are not shown to be mis
     const slo barely = mean(ttft) <= 100_ms, clearly = p75(ttft) <= 50_ms, met = p50(e2e) <= 1_s;
     const auto outcomes = [](const std::vector<slo>& slos, bool holm) {
         measurement m = measured(repeats_with_ttft({108, 108, 108}), slos);
-        m.rule = rule_of({.holm = holm}, replayed, 2, 5);
+        m.rule = rule_of({.holm = holm}, 2, 5);
         std::vector<verdict> out;
         for (const slo_verdict& v : judge_all(m)) out.push_back(v.outcome);
         out.pop_back();  // the guard on errors

@@ -114,12 +114,7 @@ TEST_CASE("one request over a limit on the largest value is never a pass") {
     CHECK(judged(measured(repeats), max(ttft) <= 300_ms).outcome == verdict::pass);  // on its limit
     repeats[3].records[1].status = request_status::timeout;
     CHECK(judged(measured(repeats), max(ttft) <= 200_ms).outcome != verdict::pass);
-    // Of fresh traffic, and of a speed the other way round.
-    measurement stages = measured(repeats_with_ttft({50, 50, 50}));
-    stages.rule.traffic = fresh;
-    CHECK(judged(stages, max(ttft) <= 200_ms).outcome == verdict::pass);
-    stages.candidate[2] = repeat_with_one(300, 10);
-    CHECK(judged(stages, max(ttft) <= 200_ms).outcome == verdict::inconclusive);
+    // Of a speed the other way round.
     repeats[3] = repeat_with_one(50, 40);
     const slo_verdict slow = judged(measured(repeats), min(decode_speed) >= 50_tps);
     CHECK(slow.outcome == verdict::inconclusive);
@@ -153,7 +148,7 @@ TEST_CASE("no verdict lies on the other side of the limit than all requests toge
              {slo(mean(ttft) <= 70_ms), slo(p50(ttft) <= 65_ms), slo(p90(e2e) <= 260_ms),
               slo(max(ttft) <= 150_ms), slo(p10(prefill_speed) >= 90_tps),
               slo(output_throughput >= 96_tps), slo(goodput(ttft <= 80_ms) >= 70_pct)}) {
-            const slo_verdict of = judge_evidence(measured(repeats), s);
+            const slo_verdict of = judge_measurements(measured(repeats), s);
             const bool met = s.at_most ? of.measured <= of.limit : of.measured >= of.limit;
             CHECK(of.measured == pooled_value(s.what, repeats));
             if (of.outcome == verdict::pass) CHECK(met);
@@ -341,7 +336,7 @@ TEST_CASE("against a baseline failures fail a percentile, and never show that it
         for (std::size_t i = 0; i < pairs; ++i) {
             m.candidate.push_back(repeat_with_failures(300, failures));
             m.baseline.push_back(repeat_with_failures(300, 0));
-            m.baseline.back().arm = run_arm::baseline;
+            m.baseline.back().variant = run_arm::baseline;
         }
         m.slos = {p99(ttft) <= 1.1 * baseline};
         return judged(m, m.slos[0]);
@@ -384,4 +379,26 @@ TEST_CASE("a statistic that some repeat does not have cannot be judged") {
     CHECK(mentions(v.reason, "repeat 2 has no value of mean(ttft)"));
     CHECK(v.repeats == 1);
     CHECK(v.requests == 20);
+}
+
+TEST_CASE("what is nothing is told as nothing") {
+    const std::vector<repeat_data> repeats = {steady_repeat(80, 20, 0), steady_repeat(80, 20, 0)};
+    const slo_verdict v = judge_measurements(measured(repeats), mean(itl) <= 1_ms);
+    CHECK(v.measured == 0);
+    CHECK(v.estimate.value == 0);
+    CHECK(v.estimate.low == 0);
+    CHECK(v.estimate.high == 0);
+    CHECK(verdict_line(v).find("measured 0 ms, ") != std::string::npos);
+}
+
+TEST_CASE("a ratio has what it is of, in its unit") {
+    const slo_verdict v = verdict_on_pairs({1.2, 1.2, 1.2, 1.2}, mean(ttft) <= 1.1 * baseline);
+    CHECK(v.numerator == about(0.12));
+    CHECK(v.denominator == about(0.1));
+    CHECK(verdict_line(v).find("measured 1.200 x baseline (120 ms against 100 ms), ") !=
+          std::string::npos);
+    const slo_verdict stored = judged(against_stored({80, 80}, {0.1, 0.1}), mean(ttft) <= 1.1 * baseline);
+    CHECK(stored.numerator == about(0.08));
+    CHECK(stored.denominator == about(0.1));
+    CHECK(verdict_on({80, 80}).denominator == 0);
 }

@@ -15,14 +15,17 @@ using namespace verdicts;
 
 TEST_CASE("every outcome has its line") {
     CHECK(verdict_line(verdict_on({80, 80})) ==
-          "PASS          mean(ttft) <= 100 ms  measured 80 ms [74.8 ms, 85.5 ms], 20.0 % inside the limit, "
-          "2 repeats x 20 requests, moderated t, shows a miss from 13 %");
+          "PASS          mean(ttft) <= 100 ms  measured 80 ms, 20 % inside the limit "
+          "(interval 74.8 to 85.5 ms; the smallest miss this run could show: 13 %), "
+          "2 repeats x 20 requests, moderated t");
     CHECK(verdict_line(verdict_on({125, 125, 125})) ==
-          "FAIL          mean(ttft) <= 100 ms  measured 125 ms [119 ms, 132 ms], 25.0 % outside the limit, "
-          "3 repeats x 20 requests, moderated t, shows a miss from 9.5 %");
+          "FAIL          mean(ttft) <= 100 ms  measured 125 ms, 25 % over the limit "
+          "(interval 119 to 132 ms; the smallest miss this run could show: 9.5 %), "
+          "3 repeats x 20 requests, moderated t");
     CHECK(verdict_line(verdict_on({99, 99, 99, 99, 99})) ==
-          "INCONCLUSIVE  mean(ttft) <= 100 ms  measured 99 ms [95.6 ms, 103 ms], 1.0 % inside the limit, "
-          "5 repeats x 20 requests, moderated t, shows a miss from 6.4 %; too close to call");
+          "INCONCLUSIVE  mean(ttft) <= 100 ms  measured 99 ms, 1 % inside the limit "
+          "(interval 95.6 to 103 ms; the smallest miss this run could show: 6.4 %), "
+          "5 repeats x 20 requests, moderated t; too close to call");
 
     std::vector<repeat_data> one_token = {repeat_of({answered(0, 50, 10, 1)}),
                                           repeat_of({answered(0, 50, 10, 1)})};
@@ -40,15 +43,19 @@ TEST_CASE("every outcome has its line") {
 
 TEST_CASE("lines of fractions, speeds, pairs and misses without a size") {
     CHECK(verdict_line(verdict_on_failures(400, 12, error_rate <= 1_pct)) ==
-          "FAIL          error_rate <= 1 %  measured 3 % [1.473 %, 5.374 %], 2 repeats x 200 requests, "
-          "Clopper-Pearson on counts, shows misses from 3.7 %; 12 of 400 failed, limit 1 %");
+          "FAIL          error_rate <= 1 %  measured 3 % (interval 1.473 to 5.374 %; the "
+          "smallest fraction of misses this run could show: 3.7 %), 2 repeats x 200 requests, "
+          "Clopper-Pearson on counts; 12 of 400 failed, limit 1 %");
     CHECK(verdict_line(verdict_on({50, 50}, p50(decode_speed) >= 80_tps)) ==
-          "PASS          p50(decode_speed) >= 80 tok/s  measured 100 tok/s [93.6 tok/s, 107 tok/s], 25.0 % "
-          "inside the limit, 2 repeats x 20 requests, moderated t, shows a miss from 13 %");
+          "PASS          p50(decode_speed) >= 80 tok/s  measured 100 tok/s, 25 % inside the "
+          "limit (interval 93.6 to 107 tok/s; the smallest miss this run could show: 13 %), "
+          "2 repeats x 20 requests, moderated t");
+    CHECK(verdict_line(verdict_on({125, 125, 125}, p50(decode_speed) >= 200_tps))
+              .find("measured 100 tok/s, 50 % under the limit (") != std::string::npos);
     CHECK(verdict_line(verdict_on_pairs({1, 1, 1, 1})) ==
-          "PASS          mean(ttft) <= 1.1 * baseline  measured 1.000 x baseline [0.943 x baseline, 1.060 x "
-          "baseline], "
-          "9.1 % inside the limit, 4 pairs x 20 requests, paired moderated t, shows a miss from 11 %");
+          "PASS          mean(ttft) <= 1.1 * baseline  measured 1.000 x baseline (100 ms against "
+          "100 ms), 9.09 % inside the limit (interval 0.943 to 1.060 x baseline; the smallest miss "
+          "this run could show: 11 %), 4 pairs x 20 requests, paired moderated t");
     const repeat_data bad = repeat_with_failures(20, 4);
     CHECK(verdict_line(judged(measured({bad, bad, bad}), max(ttft) <= 100_ms)) ==
           "FAIL          max(ttft) <= 100 ms  measured infinite, 3 repeats x 20 requests, counted misses; 3 "
@@ -57,9 +64,9 @@ TEST_CASE("lines of fractions, speeds, pairs and misses without a size") {
 
 TEST_CASE("a line may be given a width for its objective") {
     CHECK(verdict_line(verdict_on({80, 80}), 24)
-              .find("PASS          mean(ttft) <= 100 ms      measured 80 ms [") == 0);
+              .find("PASS          mean(ttft) <= 100 ms      measured 80 ms, ") == 0);
     CHECK(
-        verdict_line(verdict_on({80, 80}), 3).find("PASS          mean(ttft) <= 100 ms  measured 80 ms [") ==
+        verdict_line(verdict_on({80, 80}), 3).find("PASS          mean(ttft) <= 100 ms  measured 80 ms, ") ==
         0);
 }
 
@@ -97,13 +104,15 @@ TEST_CASE("the arithmetic of a verdict names every number it used") {
 
 TEST_CASE("a line that is too long is two, neither over the width of a console") {
     CHECK(verdict_lines(verdict_on({99, 99, 99, 99, 99}), 24) ==
-          "INCONCLUSIVE  mean(ttft) <= 100 ms      measured 99 ms [95.6 ms, 103 ms],\n"
-          "      1.0 % inside the limit, 5 repeats x 20 requests, moderated t, shows a miss from 6.4 %;\n"
-          "      too close to call");
+          "INCONCLUSIVE  mean(ttft) <= 100 ms      measured 99 ms, 1 % inside the limit "
+          "(interval 95.6 to\n"
+          "      103 ms; the smallest miss this run could show: 6.4 %), 5 repeats x 20 requests,\n"
+          "      moderated t; too close to call");
     CHECK(verdict_lines(verdict_on({80, 80}), 20) ==
-          "PASS          mean(ttft) <= 100 ms  measured 80 ms [74.8 ms, 85.5 ms], 20.0 % inside "
-          "the limit,\n"
-          "      2 repeats x 20 requests, moderated t, shows a miss from 13 %");
+          "PASS          mean(ttft) <= 100 ms  measured 80 ms, 20 % inside the limit "
+          "(interval 74.8 to\n"
+          "      85.5 ms; the smallest miss this run could show: 13 %), 2 repeats x 20 requests,\n"
+          "      moderated t");
     slo_verdict skipped;
     skipped.what = mean(ttft) <= 100_ms;
     skipped.measured = not_a_number;
@@ -124,7 +133,7 @@ TEST_CASE("a line that is too long is two, neither over the width of a console")
 
 TEST_CASE("a verdict that is told elsewhere is told in short") {
     CHECK(verdict_in_short(verdict_on({125, 125, 125})) ==
-          "FAIL, measured 125 ms [119 ms, 132 ms], 25.0 % outside the limit");
+          "FAIL, measured 125 ms, 25 % over the limit (interval 119 to 132 ms)");
     slo_verdict invalid = verdict_on({80, 80});
     invalid.outcome = verdict::invalid;
     invalid.measured = not_a_number;
@@ -138,4 +147,25 @@ TEST_CASE("errors within their limit as observed are no pass in words") {
     CHECK(guard.outcome == verdict::pass);
     CHECK(verdict_line(guard).find("OBSERVED      error_rate <= 1 %") == 0);
     CHECK(verdict_like(guard) == verdict::skipped);
+}
+
+TEST_CASE("a run that could show only an absurd miss says that it shows no useful one") {
+    slo_verdict v = verdict_on({80, 80});
+    v.detectable = 1;
+    CHECK(smallest_miss_text(v) == "the smallest miss this run could show: 100 %");
+    v.detectable = 4.45;
+    CHECK(smallest_miss_text(v) == "this run cannot show a miss of any useful size");
+    v.detectable = 0;
+    CHECK(smallest_miss_text(v) == "");
+}
+
+TEST_CASE("the ends of an interval share a unit where they have the same") {
+    slo_verdict v = verdict_on({80, 80});
+    v.estimate.low = 0.0507;
+    v.estimate.high = 0.0561;
+    CHECK(interval_text(v) == "50.7 to 56.1 ms");
+    v.estimate.high = 1.2;
+    CHECK(interval_text(v) == "50.7 ms to 1.2 s");
+    v.estimate.high = infinity;
+    CHECK(interval_text(v) == "50.7 ms to infinite");
 }

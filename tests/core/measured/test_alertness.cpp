@@ -1,179 +1,102 @@
-// What a thread of the load knows of the times at which it did not run, by a clock that is read out.
-#include "llmbench.hpp"
+// When a thread did not run, as it can tell by the clock alone.
 #include "core/measured/alertness.hpp"
+
+#include <doctest/doctest.h>
 
 using namespace llmbench::detail;
 
 namespace {
 
-constexpr long long ms = 1000000;
+constexpr long long ms = 1'000'000;
 
-/// A thread that does what it is told, at the times that it is told.
-struct scripted {
-    alertness a{};
+/// A thread that began at 1 s.
+struct thread_of_time {
+    alertness alert{};
     long long now = 1000 * ms;
-    long long waited = 0;  // for a core, as the system counts
-
-    scripted() {
-        a.begin(now);
-        a.on_tick(now, waited);
+    thread_of_time() { alert.begin(now); }
+    /// It sleeps until then, and asked to be woken at `due`.
+    void sleep(long long until, long long due, long long full_turns = 0) {
+        alert.on_sleep(now);
+        now = until;
+        alert.on_wake(now, due, full_turns);
     }
-    void sleep(long long for_ns, long long due_ns, bool read_all = true) {
-        a.on_sleep(now);
-        now += for_ns;
-        a.on_wake(now, due_ns, read_all ? 0 : 2);
-    }
-    /// As it should be: it comes when it asked to.
-    void sleep_well(long long for_ns = 5 * ms) { sleep(for_ns, now + for_ns); }
-    void work(long long for_ns) {
-        now += for_ns;
-        a.on_step(now);
-    }
-    void tick() { a.on_tick(now, waited); }
-    const client_stalls& found() {
-        a.on_sleep(now);
-        return a.found();
-    }
+    void work(long long until) { alert.on_step(now = until); }
 };
 
 }  // namespace
 
-TEST_CASE("a thread that comes when it asked to was never blind") {
-    scripted t;
-    for (int i = 0; i < 100; ++i) {
-        t.sleep_well();
-        t.waited += 100'000;
-        t.tick();
-        for (int k = 0; k < 20; ++k) t.work(90'000);
-        t.sleep(2 * ms, t.now + 5 * ms);  // woken by a socket
-    }
-    CHECK(t.found().empty());
-    CHECK(t.a.lost_since(0) == 0);
+TEST_CASE("a thread that comes when it asked to lost nothing") {
+    thread_of_time t;
+    for (int i = 1; i < 100; ++i) t.sleep((1000 + 5 * i) * ms, (1000 + 5 * i) * ms);
+    t.sleep(1496 * ms, 1500 * ms);  // woken by a socket
+    t.sleep(1501 * ms, 1500 * ms);  // a millisecond is every machine's
+    CHECK(t.alert.lost_fraction() == 0);
+    CHECK_FALSE(t.alert.is_behind());
 }
 
-TEST_CASE("a thread that wakes too late was blind since it fell asleep") {
-    scripted t;
-    t.sleep_well();
-    t.work(100'000);
-    const long long asleep = t.now;
-    t.sleep(65 * ms, t.now + 5 * ms);
-    CHECK(t.a.is_behind());
-    t.work(200'000);  // what had come in
-    REQUIRE(t.found().size() == 1);
-    CHECK_FALSE(t.a.is_behind());
-    CHECK(t.found()[0].from_ns == asleep);
-    CHECK(t.found()[0].to_ns == t.now);
-    CHECK(t.found()[0].lost_ns == 65 * ms);
-    CHECK(possible_delay(t.found(), t.now - 1) == 65 * ms + 200'000 - 1);
-    CHECK(t.a.lost_since(asleep + 5 * ms) == 60 * ms + 200'000);
-    t.sleep_well();
-    CHECK(t.found().size() == 1);
+TEST_CASE("a thread that wakes too late may have lost all since it fell asleep") {
+    thread_of_time t;
+    t.sleep(1100 * ms, 1005 * ms);
+    CHECK(t.alert.is_behind());
+    CHECK(t.alert.lost_since(1000 * ms) == 100 * ms);
+    CHECK(t.alert.lost_since(1040 * ms) == 60 * ms);  // no more than the time since then
+    CHECK(t.alert.lost_since(1100 * ms) == 0);
+    CHECK(t.alert.lost_fraction() == 1);
+    t.sleep(1105 * ms, 1105 * ms);
+    CHECK_FALSE(t.alert.is_behind());
+    CHECK(t.alert.lost_since(0) == 100 * ms);
+    t.sleep(1200 * ms, 1200 * ms);
+    CHECK(t.alert.lost_fraction() == doctest::Approx(0.5));
 }
 
 TEST_CASE("it is not late for a time that had passed when it fell asleep") {
-    scripted t;
-    t.sleep(50'000, t.now - 20 * ms);
-    CHECK(t.found().empty());
+    thread_of_time t;
+    t.sleep(1000 * ms + 1000, 900 * ms);
+    CHECK(t.alert.lost_fraction() == 0);
 }
 
-TEST_CASE("a thread that is stopped in the middle of its work was blind until it has read all") {
-    scripted t;
-    t.sleep_well();
-    const long long before = t.now;
-    t.work(2000 * ms);
-    CHECK(t.a.is_behind());
-    t.a.on_sleep(t.now);
-    CHECK(t.a.is_behind());  // what came in meanwhile is told of by the next wait
-    t.sleep(0, t.now + 5 * ms);
-    t.work(300'000);
-    REQUIRE(t.found().size() == 1);
-    CHECK(t.found()[0].from_ns == before);
-    CHECK(t.found()[0].to_ns == t.now);
-    CHECK(t.found()[0].most_delay_ns == t.now - before);
-    CHECK(t.found()[0].lost_ns == 2000 * ms);
+TEST_CASE("a thread that is stopped in the middle of its work lost that, and is behind for a turn") {
+    thread_of_time t;
+    t.sleep(1005 * ms, 1005 * ms);
+    t.work(1085 * ms);
+    CHECK(t.alert.lost_since(1000 * ms) == 80 * ms);
+    CHECK(t.alert.is_behind());
+    t.sleep(1086 * ms, 1090 * ms);
+    CHECK(t.alert.is_behind());  // what it is told of now came in meanwhile
+    t.sleep(1087 * ms, 1090 * ms);
+    CHECK_FALSE(t.alert.is_behind());
 }
 
-TEST_CASE("more sockets than one wait tells of are all waited for, but not for ever") {
-    scripted t;
-    t.sleep(100 * ms, t.now + 5 * ms, false);
-    t.work(100'000);
-    t.sleep(0, t.now + 5 * ms, false);
-    t.work(100'000);
-    CHECK(t.a.is_behind());
-    t.sleep(0, t.now + 5 * ms, false);  // each has had its turn
-    t.work(100'000);
-    CHECK(t.found().size() == 1);
-    CHECK(t.found()[0].to_ns == t.now);
-}
-
-TEST_CASE("a second delay before all is read is one with the first") {
-    scripted t;
-    const long long asleep = t.now;
-    t.sleep(30 * ms, t.now + 5 * ms);
-    t.work(40 * ms);
-    t.sleep(0, t.now + 5 * ms);
-    t.work(100'000);
-    REQUIRE(t.found().size() == 1);
-    CHECK(t.found()[0].from_ns == asleep);
-    CHECK(t.found()[0].lost_ns == 70 * ms);
-    CHECK(t.found()[0].most_delay_ns == t.now - asleep);
-}
-
-TEST_CASE("a thread that is only busy lost nothing, and is late all the same") {
-    scripted t;
-    t.sleep_well();
-    const long long woke = t.now;
-    for (int i = 0; i < 300; ++i) t.work(50'000);  // 15 ms of many sockets
-    t.sleep(0, t.now + 5 * ms);
-    REQUIRE(t.found().size() == 1);
-    CHECK(t.found()[0].from_ns == woke);
-    CHECK(t.found()[0].lost_ns == 0);
-    CHECK(possible_delay(t.found(), woke + 10 * ms) == 10 * ms);
-}
-
-TEST_CASE("short waits for a core add up until the next tick") {
-    scripted t;
-    const long long before = t.now;
-    t.waited = 2 * ms;
-    t.sleep_well();
-    t.tick();
-    REQUIRE(t.found().size() == 1);
-    CHECK(t.found()[0].from_ns == before);
-    CHECK(t.found()[0].most_delay_ns == 2 * ms);
-    CHECK(t.found()[0].lost_ns == 2 * ms);
-    t.waited += 900'000;
-    t.sleep_well();
-    t.tick();
-    CHECK(t.found().size() == 1);
-}
-
-TEST_CASE("what was seen by the clock is not counted again as a wait for a core") {
-    scripted t;
-    t.sleep(50 * ms, t.now + 5 * ms);
-    t.waited += 44 * ms;
-    t.tick();
-    t.work(100'000);
-    REQUIRE(t.found().size() == 1);
-    CHECK(t.found()[0].lost_ns == 50 * ms);
-    t.sleep_well();
-    t.tick();
-    CHECK(t.found().size() == 1);
-}
-
-TEST_CASE("where nobody counts waits for a core, the clock is all there is") {
-    scripted t;
-    t.waited = -1;
-    for (int i = 0; i < 5; ++i) {
-        t.sleep_well();
-        t.tick();
+TEST_CASE("more sockets than one wait tells of are all waited for") {
+    thread_of_time t;
+    t.sleep(1100 * ms, 1005 * ms, 3);
+    for (int i = 1; i <= 3; ++i) {
+        CHECK(t.alert.is_behind());
+        t.sleep((1100 + i) * ms, (1105 + i) * ms, 3);
     }
-    CHECK(t.found().empty());
+    CHECK(t.alert.is_behind());
+    t.sleep(1105 * ms, 1110 * ms, 3);
+    CHECK_FALSE(t.alert.is_behind());
 }
 
-TEST_CASE("the end of a load closes what is open") {
-    scripted t;
-    t.work(30 * ms);
-    t.a.end(t.now);
-    CHECK(t.a.found().size() == 1);
-    CHECK_FALSE(t.a.is_behind());
+TEST_CASE("a turn that is busy for long is lost to its sockets, and counted once") {
+    thread_of_time t;
+    t.sleep(1005 * ms, 1005 * ms);
+    for (int i = 1; i <= 20; ++i) t.work((1005 + i) * ms);  // in small steps
+    t.sleep(1030 * ms, 1030 * ms);
+    CHECK(t.alert.lost_since(1000 * ms) == 20 * ms);
+    t.work(1050 * ms);  // in one step
+    t.sleep(1055 * ms, 1055 * ms);
+    CHECK(t.alert.lost_since(1000 * ms) == 40 * ms);
+}
+
+TEST_CASE("what was lost before the load is nobody's, and of many losses the last ones are known") {
+    alertness a;
+    a.on_step(5000 * ms);
+    a.on_sleep(9000 * ms);
+    CHECK(a.lost_fraction() == 0);
+    thread_of_time t;
+    for (int i = 1; i <= 1000; ++i) t.work((1000 + 2 * i) * ms);
+    CHECK(t.alert.lost_since(1000 * ms) == 512 * 2 * ms);
+    CHECK(t.alert.lost_fraction() == 1);
 }

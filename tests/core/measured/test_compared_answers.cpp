@@ -19,16 +19,16 @@ using texts::holds;
 namespace {
 
 /// A repeat whose requests were answered with these texts; "" failed.
-repeat_data answered_with(const std::vector<std::string>& texts, run_arm arm = run_arm::candidate) {
+repeat_data answered_with(const std::vector<std::string>& texts, run_arm variant = run_arm::candidate) {
     std::vector<timelines::request> requests;
     for (std::size_t i = 0; i < texts.size(); ++i)
         requests.push_back(texts[i].empty() ? timelines::failed(100.0 * static_cast<double>(i))
                                             : timelines::answered(100.0 * static_cast<double>(i), 50));
     repeat_data d = timelines::repeat_of(requests);
-    d.arm = arm;
+    d.variant = variant;
     for (std::size_t i = 0; i < texts.size(); ++i) {
         record& r = d.records[i];
-        r.id = request_id(id_prefix(1, arm, 0), i);
+        r.id = request_id(id_prefix(1, variant, 0), i);
         r.conversation = static_cast<long long>(i);
         r.answer_hash = texts[i].empty() ? 0 : answer_hash(texts[i]);
     }
@@ -97,7 +97,7 @@ TEST_CASE("of answers whose texts were too many to keep the place of a differenc
     const repeat_data d = compared({"a", "b", "c"}, {"a", "x", "y"}, kept({"a", "b"}), kept({"a", "x"}));
     CHECK(d.differences.places == std::vector<double>{0});
     CHECK(d.differences.without_place == 1);
-    evidence e;
+    measurements e;
     e.candidate = {d, d};
     verdict_numbers v;
     v.what.what = same;
@@ -113,14 +113,14 @@ TEST_CASE("a server agrees with itself as often as two of its repeats do") {
     const auto repeat = [](const std::vector<std::string>& texts) {
         return compared(texts, std::vector<std::string>(texts.size(), "x"));
     };
-    const repeat_list arm{repeat({"a", "b", "c", "d"}), repeat({"a", "b", "y", ""}),
+    const repeat_list variant{repeat({"a", "b", "c", "d"}), repeat({"a", "b", "y", ""}),
                           repeat({"a", "z", "c", ""})};
     // Of three pairs of repeats: 3, 1, 1 and none, for what failed agrees with nothing.
-    CHECK(own_agreement(arm, 3, same) == doctest::Approx(5.0 / 12));
-    CHECK(own_agreement(arm, 2, same) == doctest::Approx(2.0 / 4));
-    CHECK(std::isnan(own_agreement(arm, 1, same)));
-    evidence e;
-    e.candidate = arm;
+    CHECK(own_agreement(variant, 3, same) == doctest::Approx(5.0 / 12));
+    CHECK(own_agreement(variant, 2, same) == doctest::Approx(2.0 / 4));
+    CHECK(std::isnan(own_agreement(variant, 1, same)));
+    measurements e;
+    e.candidate = variant;
     verdict_numbers v;
     v.what.what = same;
     v.outcome = verdict::inconclusive;

@@ -41,7 +41,7 @@ TEST_CASE("of a record that does not tell how it was read, the stamps alone do")
     r = answered(0, 900, 10).record();
     r.reads = r.first_read_events = r.text_bytes = 0;
     CHECK_FALSE(is_in_one_piece(r));
-    CHECK_FALSE(begins_in_a_lump(r));
+    CHECK_FALSE(begins_in_a_burst(r));
     CHECK(events_read_together(r) == 0);
     CHECK_FALSE(usage_is_over_content(r));
     r.output_tokens = 1 + 16 * 10 + 1;
@@ -54,7 +54,7 @@ TEST_CASE("an answer in one piece that was asked for is none that was buffered")
     record r = answered(0, 900, 0).record();
     r.first_event_tokens = r.output_tokens;  // a document, which tells its tokens
     CHECK_FALSE(is_in_one_piece(r));
-    CHECK_FALSE(begins_in_a_lump(r));
+    CHECK_FALSE(begins_in_a_burst(r));
 }
 
 TEST_CASE("what is sent again counts as failed where it is over 1 percent, and more than one") {
@@ -75,6 +75,12 @@ TEST_CASE("what is sent again counts as failed where it is over 1 percent, and m
     CHECK(failed(of(199, 2)) == 2);
     for (const int few : {1, 5, 99}) CHECK(failed(of(few, 1)) == 0);  // an accident
     CHECK(failed(of(5, 2)) == 2);
+    // A server may tire of a connection that nobody uses at the very moment of a send.
+    repeat_data tired = of(200, 90);
+    for (record& r : tired.records) if (r.resends > 0) r.idle_ns = 1'000'000'000;
+    CHECK(failed(tired) == 0);
+    for (std::size_t i = 0; i < 3; ++i) tired.records[i].idle_ns = 999'999'999;
+    CHECK(failed(tired) == 3);
 
     repeat_data d = of(20, 3);
     d.records[0].phase = run_phase::warmup;
@@ -86,4 +92,60 @@ TEST_CASE("what is sent again counts as failed where it is over 1 percent, and m
     CHECK(std::string(d.records[2].error) ==
           "the server closed the kept connection without an answer");
     CHECK(d.records[3].status == request_status::ok);
+}
+
+TEST_CASE("an answer without a finish reason broke off where others have one") {
+    repeat_data d = steady_repeat(80, 20);
+    for (record& r : d.records) r.finish_reason = "";
+    const auto failed = [](repeat_data& of) {
+        fail_unfinished([&](auto&& f) {
+            for (record& r : of.records) f(r);
+        });
+        int n = 0;
+        for (const record& r : of.records) n += r.status == request_status::truncated;
+        return n;
+    };
+    CHECK(failed(d) == 0);  // a server that tells none
+    for (int i = 0; i < 5; ++i) d.records[static_cast<std::size_t>(i)].part = 1;
+    d.records[0].finish_reason = "stop";
+    d.records[1].right = true;
+    d.records[1].answer_hash = 7;
+    d.records[2].status = request_status::timeout;
+    CHECK(failed(d) == 3);  // of this part of the load alone
+    CHECK(d.records[1].status == request_status::truncated);
+    CHECK(std::string(d.records[1].error) ==
+          "the answer ended without a finish reason, which others have");
+    CHECK_FALSE(*d.records[1].right);
+    CHECK(d.records[1].answer_hash == 0);
+    CHECK(d.records[2].status == request_status::timeout);
+    CHECK_FALSE(d.records[3].right);
+}
+
+TEST_CASE("usage has a token for each event of a reasoned answer, and no more than were asked for") {
+    record r;
+    r.token_source = token_origin::usage;
+    r.events = 21;
+    r.output_tokens = 19;
+    r.first_token_ns = r.first_answer_ns = 1000;
+    CHECK_FALSE(usage_is_under_events(r));  // a router may have cut the text anew
+    r.first_answer_ns = 2000;
+    CHECK(usage_is_under_events(r));
+    r.output_tokens = 20;
+    CHECK_FALSE(usage_is_under_events(r));
+    r.reasoning_tokens = 21;
+    CHECK(usage_is_under_events(r));
+    r.token_source = token_origin::events;
+    CHECK_FALSE(usage_is_under_events(r));
+
+    r.output_tokens = 21;
+    CHECK_FALSE(is_over_length(r));  // nobody said how many
+    r.most_output_tokens = 20;
+    CHECK_FALSE(is_over_length(r));
+    r.output_tokens = 22;
+    CHECK(is_over_length(r));
+    r.output_tokens = 21;
+    r.token_source = token_origin::usage;
+    CHECK(is_over_length(r));
+    r.output_tokens = 20;
+    CHECK_FALSE(is_over_length(r));
 }

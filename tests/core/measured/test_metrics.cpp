@@ -1,6 +1,7 @@
 // Metrics: every definition on timelines whose numbers can be worked out on paper.
 #include "llmbench.hpp"
 #include "core/base/random.hpp"
+#include "core/measured/drift.hpp"
 #include "core/measured/metrics.hpp"
 #include "core/measured/request_log.hpp"
 #include "support/timelines.hpp"
@@ -661,6 +662,28 @@ TEST_CASE("gaps that are counted give the numbers of those that are kept") {
     CHECK(value_of(output_throughput, late) == value_of(output_throughput, whole));
 }
 
+TEST_CASE("a part of the window has its tokens although their gaps were counted") {
+    // Sixteen answers of 20 s at any time: the throughput is the same in each part of the run.
+    std::vector<request> requests;
+    for (int i = 0; i < 80; ++i) {
+        request q(1250.0 * i);
+        double now = 1250.0 * i + 50;
+        for (int k = 0; k < 200; ++k) q.content(now += 100);
+        requests.push_back(q.finish(now).usage(now, 20, 200).done(now));
+    }
+    const repeat_data plain = kept(requests, false, 20000, 80000);
+    const repeat_data counted = kept(requests, true, 20000, 80000);
+    REQUIRE(counted.gaps_counted);
+    for (const statistic_data& s :
+         {drift(output_throughput).data, drift(decode_throughput).data, drift(total_throughput).data}) {
+        CAPTURE(str(s.name));
+        CHECK(drift_of(s, plain) == about(1).epsilon(0.01));
+        CHECK(drift_of(s, counted) == about(drift_of(s, plain)).epsilon(0.005));
+        for (std::size_t k = 0; k < 15; ++k)
+            CHECK(value_of_part(s, counted, k, 15) == about(value_of_part(s, plain, k, 15)).epsilon(0.02));
+    }
+}
+
 TEST_CASE("pooled gaps have the same ranks whether few or many, short or long") {
     generator random(5);
     for (const double longest_ms : {0.4, 40.0, 9000.0}) {
@@ -720,19 +743,6 @@ TEST_CASE("tokens per event are the usage's over the events, where the usage tel
     CHECK(std::isnan(request_value(metric_id::tokens_per_event, d, 1)));
     // A failed request has the worst value, which is 0 here.
     CHECK(value_of(min(tokens_per_event), d) == 0);
-}
-
-TEST_CASE("where the client was blind the first answer and the second token may be earlier") {
-    repeat_data d = repeat_of({request(0).reasoning(100).content(180).content(300).done(310)});
-    d.stalls = {{at_ms(150), at_ms(185), 20'000'000, 0}};  // stamps in it came up to 20 ms earlier
-    const auto at = [&](metric_id m, timing_bound how) { return request_value(m, d, 0, how); };
-    CHECK(at(metric_id::second_token_gap, timing_bound::measured) == about(0.080));
-    CHECK(at(metric_id::second_token_gap, timing_bound::optimistic) == about(0.060));
-    CHECK(at(metric_id::second_token_gap, timing_bound::pessimistic) == about(0.080));
-    CHECK(at(metric_id::time_to_first_answer, timing_bound::optimistic) == about(0.160));
-    CHECK(at(metric_id::time_to_first_answer, timing_bound::pessimistic) == about(0.180));
-    d.stalls = {{at_ms(90), at_ms(105), 10'000'000, 0}};  // the first one, too
-    CHECK(at(metric_id::second_token_gap, timing_bound::pessimistic) == about(0.090));
 }
 
 TEST_CASE("input throughput counts the prompts of requests that end in the window") {

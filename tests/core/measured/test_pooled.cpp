@@ -44,15 +44,15 @@ repeat_data in_classes(repeat_data d) {
 TEST_CASE("repeats together are what one repeat of all their requests is") {
     generator draw(5);
     for (const std::vector<int>& sizes : {std::vector<int>{1}, {40, 40}, {3, 1, 97}, {80, 200, 5}}) {
-        std::vector<repeat_data> arm;
+        std::vector<repeat_data> variant;
         std::vector<request> all;
         for (const int n : sizes) {
             const std::vector<request> some = drawn_answers(draw, n);
-            arm.push_back(repeat_of(some));
+            variant.push_back(repeat_of(some));
             all.insert(all.end(), some.begin(), some.end());
         }
         const repeat_data whole = repeat_of(all);
-        std::vector<repeat_data> mixed = arm;
+        std::vector<repeat_data> mixed = variant;
         mixed[0] = in_classes(mixed[0]);
         for (const metric_id m : {metric_id::ttft, metric_id::tpot, metric_id::itl, metric_id::e2e,
                                   metric_id::decode_speed}) {
@@ -63,14 +63,14 @@ TEST_CASE("repeats together are what one repeat of all their requests is") {
                 statistics.push_back(make_statistic(statistic_kind::percentile, m, q));
             for (const statistic_data& s : statistics) {
                 CAPTURE(str(s.name));
-                const arm_values v = values_of(s, arm);
+                const variant_values v = values_of(s, variant);
                 const double together = evaluate(s, whole);
                 if (s.kind == statistic_kind::mean) CHECK(v.together == about(together));
                 else CHECK(v.together == together);
-                REQUIRE(v.each.size() == arm.size());
+                REQUIRE(v.each.size() == variant.size());
                 double least = infinity, most = 0;
-                for (std::size_t i = 0; i < arm.size(); ++i) {
-                    CHECK(v.each[i] == evaluate(s, arm[i]));
+                for (std::size_t i = 0; i < variant.size(); ++i) {
+                    CHECK(v.each[i] == evaluate(s, variant[i]));
                     least = std::min(least, v.each[i]);
                     most = std::max(most, v.each[i]);
                 }
@@ -85,27 +85,27 @@ TEST_CASE("repeats together are what one repeat of all their requests is") {
         for (const statistic_data& s :
              {goodput(ttft <= 100_ms).data, make_statistic(statistic_kind::value,
                                                            metric_id::error_rate, 0)})
-            CHECK(pooled_value(s, arm) == evaluate(s, whole));
+            CHECK(pooled_value(s, variant) == evaluate(s, whole));
     }
 }
 
 TEST_CASE("a throughput of several repeats is tokens over seconds, not a mean of rates") {
-    std::vector<repeat_data> arm = {steady_repeat(50), steady_repeat(50)};
-    arm[0].window = time_interval::between(at_ms(0), at_ms(2200));   // 220 tokens in 2.2 s
-    arm[1].window = time_interval::between(at_ms(0), at_ms(22000));  // and in 22 s
+    std::vector<repeat_data> variant = {steady_repeat(50), steady_repeat(50)};
+    variant[0].window = time_interval::between(at_ms(0), at_ms(2200));   // 220 tokens in 2.2 s
+    variant[1].window = time_interval::between(at_ms(0), at_ms(22000));  // and in 22 s
     const statistic_data s = make_statistic(statistic_kind::value, metric_id::output_throughput, 0);
-    CHECK(pooled_value(s, arm) == about(440 / 24.2));
-    arm[1].window = {};  // never began
-    CHECK(pooled_value(s, arm) == about(100));
-    CHECK(std::isnan(pooled_value(s, {arm[1]})));
+    CHECK(pooled_value(s, variant) == about(440 / 24.2));
+    variant[1].window = {};  // never began
+    CHECK(pooled_value(s, variant) == about(100));
+    CHECK(std::isnan(pooled_value(s, {variant[1]})));
     CHECK(std::isnan(pooled_value(s, {})));
 }
 
 TEST_CASE("a time to start is the mean of the starts there were") {
-    std::vector<repeat_data> arm = {steady_repeat(50), steady_repeat(50), steady_repeat(50)};
+    std::vector<repeat_data> variant = {steady_repeat(50), steady_repeat(50), steady_repeat(50)};
     const statistic_data s = make_statistic(statistic_kind::value, metric_id::startup_time, 0);
-    CHECK(std::isnan(pooled_value(s, arm)));
-    arm[0].startup_s = 4;
-    arm[2].startup_s = 6;
-    CHECK(pooled_value(s, arm) == about(5));
+    CHECK(std::isnan(pooled_value(s, variant)));
+    variant[0].startup_s = 4;
+    variant[2].startup_s = 6;
+    CHECK(pooled_value(s, variant) == about(5));
 }

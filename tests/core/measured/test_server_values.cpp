@@ -5,11 +5,13 @@
 #include "support/server_pages.hpp"
 #include "support/timelines.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <string>
 #include <vector>
 
-using namespace server_pages;
+using namespace sample_pages;
 using timelines::about;
 using quantity = server_quantity;
 
@@ -165,6 +167,49 @@ TEST_CASE("energy is a counter's change over our tokens, or power over time") {
     CHECK(why_none(none, energy_per_token <= 1_J).find("no metrics page reports the energy") == 0);
 }
 
+TEST_CASE("energy is known where each accelerator's counter can be followed") {
+    const auto with = [](const std::vector<double>& first, const std::vector<double>& second) {
+        repeat_data d = timelines::repeat_of({timelines::answered(1000, 50, 50, 40)});
+        read_at_each_second(d, 6);
+        for (std::size_t i = 0; i < 6; ++i) {
+            page_reading& r = d.server.readings[i];
+            r.joules["GPU-a"] = first[i];
+            if (second[i] >= 0) r.joules["GPU-b"] = second[i];
+            r.values[static_cast<std::size_t>(quantity::energy)] = first[i] + std::max(second[i], 0.0);
+        }
+        return d;
+    };
+    const std::vector<double> good = {0, 100, 200, 300, 400, 500};
+    const slo limit = energy_per_token <= 1_J;
+    CHECK(value(with(good, good), limit) == about(600.0 / 40));
+    CHECK(why_none(with(good, good), limit) == "");
+    const struct {
+        std::vector<double> second;
+        const char* why;
+    } cases[] = {
+        {{50, 50, 50, 50, 50, 50}, "reported 0 new values of the energy of GPU-b in 3 s"},
+        {{50, 60, 60, 60, 60, 90}, "reported 0 new values of the energy of GPU-b in 3 s"},
+        {{9000, 9100, -1, 9300, 9400, 9500}, "the energy counter of GPU-b is in 3 of 4 readings"},
+        {{9000, 9100, 9200, -1, -1, -1}, "the energy counter of GPU-b is in 2 of 4 readings"},
+        {{9000, 9100, 9200, 10, 20, 30}, "the energy counter of GPU-b fell from 9200 J to 10 J"},
+    };
+    for (const auto& c : cases) {
+        CAPTURE(std::string(c.why));
+        const repeat_data d = with(good, c.second);
+        CAPTURE(why_none(d, limit));
+        CHECK(why_none(d, limit).find(c.why) != std::string::npos);
+        CHECK(is_none(value(d, limit)));
+    }
+}
+
+TEST_CASE("a counter that fell is no count") {
+    repeat_data d;
+    report(d, quantity::preemptions, {0, 9, 9, 2, 2, 2});
+    CHECK(is_none(value(d, preemptions <= 0)));
+    CHECK(why_none(d, preemptions <= 0) ==
+          "its counter of preemptions fell from 9 to 2: it began anew, or a part of it is gone");
+}
+
 TEST_CASE("together the repeats have their largest maximum and count, and the mean of the rest") {
     repeat_data a, b;
     report(a, quantity::waiting, {0, 1, 5, 2, 0, 0});
@@ -175,10 +220,10 @@ TEST_CASE("together the repeats have their largest maximum and count, and the me
     count(b, quantity::queue_time, {0, 0, 0, 0, 10, 10});
     report(a, quantity::preemptions, {0, 0, 0, 0, 0, 0});
     report(b, quantity::preemptions, {0, 0, 0, 1, 1, 1});
-    const std::vector<repeat_data> arm{a, b};
-    CHECK(pooled_value((max(queued_requests) <= 1).what, arm) == 5);
-    CHECK(pooled_value((preemptions <= 0).what, arm) == 1);
-    CHECK(pooled_value(waits.what, arm) == about(8.0 / 40));
+    const std::vector<repeat_data> variant{a, b};
+    CHECK(pooled_value((max(queued_requests) <= 1).what, variant) == 5);
+    CHECK(pooled_value((preemptions <= 0).what, variant) == 1);
+    CHECK(pooled_value(waits.what, variant) == about(8.0 / 40));
 }
 
 TEST_CASE("without a page, or with one of several servers, there is no value") {

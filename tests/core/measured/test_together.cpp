@@ -3,7 +3,7 @@
 #include "core/judging/validity.hpp"
 #include "core/described/sentences.hpp"
 #include "core/measured/ranks.hpp"
-#include "core/measured/together.hpp"
+#include "extensions/machines/core/together.hpp"
 #include "support/texts.hpp"
 #include "support/timelines.hpp"
 
@@ -38,7 +38,7 @@ std::vector<request> answers(std::size_t first, std::size_t step, std::size_t al
     return mine;
 }
 /// One program's part, on a clock that is ahead of the first one's by so much.
-repeat_data part(std::size_t index, std::size_t count, long long clock_ns = 0) {
+repeat_data one_part(std::size_t index, std::size_t count, long long clock_ns = 0) {
     repeat_data d = repeat_of(answers(index, count));
     for (std::size_t i = 0; i < d.records.size(); ++i)
         d.records[i].id = printed("llmbench-1c-0-%zu", index + i * count);
@@ -59,7 +59,7 @@ repeat_data part(std::size_t index, std::size_t count, long long clock_ns = 0) {
 std::vector<repeat_data> parts(std::size_t count) {
     std::vector<repeat_data> all;
     for (std::size_t i = 0; i < count; ++i)
-        all.push_back(part(i, count, 1000000 * ms * static_cast<long long>(i)));
+        all.push_back(one_part(i, count, 1000000 * ms * static_cast<long long>(i)));
     return all;
 }
 void check_same_requests(const repeat_data& a, const repeat_data& b) {
@@ -79,7 +79,7 @@ void check_same_requests(const repeat_data& a, const repeat_data& b) {
 }  // namespace
 
 TEST_CASE("parts on clocks of their own become the repeat that one program would have seen") {
-    const repeat_data whole = part(0, 1);
+    const repeat_data whole = one_part(0, 1);
     for (const std::size_t count : {2u, 3u, 4u}) {
         const repeat_data all = together(parts(count), false);
         check_same_requests(all, whole);
@@ -138,7 +138,7 @@ TEST_CASE("gaps that one program has counted are counted together with the other
     log.count_all(all[1].window);
     log.move_into(all[1], true);
     REQUIRE(all[1].gaps_counted);
-    const repeat_data whole = part(0, 1);
+    const repeat_data whole = one_part(0, 1);
     std::uint64_t gaps = 0, sum_us = 0;
     for (std::size_t i = 0; i < whole.records.size(); ++i)
         for (std::size_t k = 0; is_pooled(whole.records[i]) && k < gap_count(whole.records[i]); ++k) {
@@ -156,21 +156,23 @@ TEST_CASE("what went wrong in one part went wrong") {
     std::vector<repeat_data> all = parts(3);
     all[1].interrupted = true;
     all[2].target_gone = "it went away";
-    all[2].stalls = {{at_ms(5) + 2000000 * ms, at_ms(9) + 2000000 * ms, 4 * ms, 4 * ms}};
+    all[1].lost_fraction = 0.01;
+    all[2].lost_fraction = 0.25;
+    all[0].disturbed_requests = all[2].disturbed_requests = 2;
     all[1].short_outputs = 2;
     all[2].shared_tokens = 7;
     const repeat_data d = together(std::move(all), false);
     CHECK(d.interrupted);
     CHECK(d.target_gone == "it went away");
-    REQUIRE(d.stalls.size() == 1);
-    CHECK(d.stalls[0].from_ns == at_ms(5));
+    CHECK(d.lost_fraction == 0.25);
+    CHECK(d.disturbed_requests == 4);
     CHECK(d.short_outputs == 2);
     CHECK(d.shared_tokens == 7);
 }
 
 TEST_CASE("a part that begins too far from the others makes a gate invalid, and is named") {
-    evidence e;
-    e.most_skew_s = 0.005;
+    measurements e;
+    e.max_skew_s = 0.005;
     std::vector<repeat_data> all = parts(4);
     all[2].ranks[0].off_s = 0.0045;
     all[2].ranks[0].error_s = 0.0001;

@@ -129,8 +129,8 @@ TEST_CASE("kinds of metrics exclude each other") {
 TEST_CASE("a statistic is concerned by its metric and by what its predicate compares") {
     CHECK(concerns(of(metric_id::itl), &metric_facts::needs_event_times));
     CHECK(!concerns(of(metric_id::ttft), &metric_facts::needs_event_times));
-    CHECK(concerns(of(metric_id::output_throughput), &metric_facts::is_hurt_by_lateness));
-    CHECK(!concerns(of(metric_id::error_rate), &metric_facts::is_hurt_by_lateness));
+    CHECK(concerns(of(metric_id::output_throughput), &metric_facts::is_affected_by_lateness));
+    CHECK(!concerns(of(metric_id::error_rate), &metric_facts::is_affected_by_lateness));
 
     statistic_data goodput = of(metric_id::goodput);
     CHECK(!concerns(goodput, &metric_facts::needs_stream));
@@ -140,7 +140,7 @@ TEST_CASE("a statistic is concerned by its metric and by what its predicate comp
     const auto says = [&](metric_id m) {
         return concerns_a_metric(goodput, [m](metric_id x) { return x == m; });
     };
-    CHECK(concerns(goodput, &metric_facts::is_hurt_by_lateness));
+    CHECK(concerns(goodput, &metric_facts::is_affected_by_lateness));
     CHECK(concerns(goodput, &metric_facts::is_of_gaps));
     CHECK((says(metric_id::goodput) && says(metric_id::ttft) && says(metric_id::itl)));
     CHECK(!says(metric_id::tpot));  // a step that combines compares nothing

@@ -4,6 +4,7 @@
 #include "core/planning/planning.hpp"
 #include "support/scenarios.hpp"
 #include "support/texts.hpp"
+#include "support/nights.hpp"
 
 #include <string>
 
@@ -22,13 +23,6 @@ std::string refusal_of_relative_slo(const slo& s) {
     return refusal({.baseline = endpoint{.url = "http://h"},
                     .arrivals = closed_loop(16),
                     .requests = 300,
-                    .slos = {s}});
-}
-std::string refusal_of_fresh(const slo& s, int requests = 1000, int stages = 0) {
-    return refusal({.arrivals = poisson(8_rps),
-                    .requests = requests,
-                    .repeats = stages,
-                    .traffic = fresh,
                     .slos = {s}});
 }
 
@@ -250,91 +244,7 @@ TEST_CASE("the first SLO that is unsound is the one refused") {
     CHECK_FALSE(holds(first, "output_throughput"));
 }
 
-// ---- fresh traffic, stored baselines, error levels ---------------------------------------------
-
-TEST_CASE("fresh traffic is not compared with a baseline") {
-    for (const any_baseline& b :
-         {any_baseline(endpoint{.url = "http://h"}), any_baseline(stored("chat.json"))}) {
-        const auto with = [&](traffic_mode traffic) {
-            return refusal({.baseline = b,
-                            .arrivals = poisson(8_rps),
-                            .requests = 300,
-                            .traffic = traffic,
-                            .slos = {p90(ttft) <= 1_s}});
-        };
-        CHECK_REFUSED(with(fresh), "traffic is fresh", "baseline", "replayed");
-        CHECK(with(replayed) == "");
-    }
-    CHECK_REFUSED(refusal_of_fresh(mean(tpot) <= 1.1 * baseline), "mean(tpot) <= 1.1 * baseline",
-                  "baseline");
-}
-
-TEST_CASE("what has no method on fresh traffic is refused") {
-    const auto saturating = [](const slo& s, traffic_mode traffic) {
-        return refusal(
-            {.arrivals = closed_loop(16), .requests = 1000, .traffic = traffic, .slos = {s}});
-    };
-    for (const slo& s :
-         {output_throughput >= 400_tps, total_throughput >= 400_tps, request_throughput >= 4_rps,
-          p90(itl) <= 50_ms, mean(itl) <= 50_ms, max(ttft) <= 10_s, min(decode_speed) >= 1_tps}) {
-        CHECK_REFUSED(saturating(s, fresh), str(s.text()), "traffic is fresh",
-                      str(s.what.name) + " is judged on replayed traffic only");
-        CHECK(saturating(s, replayed) == "");
-    }
-    for (const slo& s : {p90(ttft) <= 1_s, mean(tpot) <= 50_ms, p10(decode_speed) >= 1_tps,
-                         error_rate <= 2_pct, goodput(itl <= 1_s) >= 90_pct, startup_time <= 60_s})
-        CHECK(saturating(s, fresh) == "");
-}
-
-TEST_CASE("a percentile of fresh traffic needs as many requests as can show it") {
-    // ln 0.05 / ln q, as Wilks (1941) found for 95 % and 99 %.
-    const struct {
-        slo s;
-        int needed;
-    } table[] = {{p50(ttft) <= 1_s, 5},
-                 {p90(ttft) <= 1_s, 29},
-                 {p95(e2e) <= 1_s, 59},
-                 {p99(tpot) <= 1_s, 299},
-                 {p999(ttft) <= 1_s, 2995},
-                 {p10(decode_speed) >= 1_tps, 29},
-                 {p1(prefill_speed) >= 1_tps, 299},
-                 {mean(ttft) <= 1_s, 40}};
-    for (const auto& [s, needed] : table) {
-        CAPTURE(s);
-        const std::string number = std::to_string(needed), one_less = std::to_string(needed - 1);
-        CHECK_REFUSED(refusal_of_fresh(s, needed - 1), str(s.text()), "traffic is fresh",
-                      str(s.what.name) + " needs at least " + number, "has " + one_less);
-        CHECK(refusal_of_fresh(s, needed) == "");
-    }
-    // One look alone must be able to show it at its own level: ln 0.0170 / ln 0.99.
-    CHECK_REFUSED(refusal_of_fresh(p99(ttft) <= 1_s, 405, 1), "at least 406");
-    CHECK(refusal_of_fresh(p99(ttft) <= 1_s, 406, 1) == "");
-    CHECK(refusal_of_fresh(p99(ttft) <= 1_s, 299, 2) == "");
-    CHECK(refusal_of_fresh(p99(ttft) <= 1_s, 299, 3) == "");
-    // A share says of itself what its counts can show.
-    CHECK(refusal_of_fresh(error_rate <= 1_pct, 4) == "");
-}
-
-TEST_CASE("fresh traffic comes in one to three stages") {
-    const auto repeats = [](int n) {
-        return refusal_after([&](scenario& s) {
-            s.traffic = fresh;
-            s.repeats = n;
-            s.slos = {p90(ttft) <= 1_s};
-        });
-    };
-    CHECK_REFUSED(repeats(4), "repeats is 4", "at most 3 stages");
-    for (const int n : {0, 1, 2, 3}) CHECK(repeats(n) == "");
-
-    scenario s = sound();
-    s.traffic = fresh;
-    s.slos = {p90(ttft) <= 1_s};
-    CHECK(planned(s, 1).judged->first_repeats == 1);
-    CHECK(planned(s, 1).judged->most_repeats == 3);
-    CHECK(planned(s, 1).judged->rule.traffic == fresh);
-    s.repeats = 2;
-    CHECK(planned(s, 1).judged->most_repeats == 2);
-}
+// ---- error levels -------------------------------------------------------------------------------
 
 TEST_CASE("error levels out of their range are refused by name") {
     const auto levels = [](double pass, double fail) {
@@ -358,7 +268,6 @@ TEST_CASE("the plan carries the rule that its verdicts follow") {
     scenario s = sound();
     s.slos = {p90(ttft) <= 1_s};
     const judging_rule usual = planned(s, 1).judged->rule;
-    CHECK(usual.traffic == replayed);
     CHECK(usual.analyses == 5);
     CHECK(usual.most == 5);
     CHECK(usual.pass_z == 2.12);
@@ -413,7 +322,7 @@ TEST_CASE("a stored baseline takes repeats and not pairs") {
     CHECK(p.judged->stored.file == text("a.json"));
     CHECK(p.judged->stored.day_to_day.value == Approx(0.03));
     CHECK(p.judged->first_repeats == 2);
-    CHECK(p.judged->most_repeats == 5);
+    CHECK(p.judged->max_repeats == 5);
     // What is not compared with a live baseline is not compared with a stored one.
     const auto with = [](const slo& s) {
         return refusal({.baseline = stored("a.json"),

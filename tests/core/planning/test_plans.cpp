@@ -28,7 +28,7 @@ TEST_CASE("a plan fills in the defaults") {
     CHECK(p.sent->seed == 77);
     CHECK_FALSE(p.judged->has_baseline);
     CHECK(p.judged->slos.empty());
-    const auto& made = std::get<made_up_prompts>(p.sent->source);
+    const auto& made = *p.sent->source.as<synthetic_prompts>();
     CHECK(length_text(made.prompt_tokens) == "lognormal(512, 0.6)");
     CHECK(length_text(made.output_tokens) == "128");
     CHECK(length_text(made.shared_prefix) == "0");
@@ -70,7 +70,7 @@ TEST_CASE("a plan takes over what the scenario says") {
 TEST_CASE("repeats are as many as a verdict takes, or as many as were asked for") {
     const auto repeats = [](scenario s) {
         const plan p = planned(s, 1);
-        return std::pair(p.judged->first_repeats, p.judged->most_repeats);
+        return std::pair(p.judged->first_repeats, p.judged->max_repeats);
     };
     scenario s = sound();
     CHECK(repeats(s).second == 3);  // nothing to decide
@@ -172,4 +172,14 @@ TEST_CASE("lengths of answers that are not forced are the most that is asked for
     CHECK(forced(synthetic{.output_tokens = fixed(24), .force_output = false}, true));
     CHECK(forced(conversations{.output_tokens = fixed(24)}));
     CHECK_FALSE(forced(conversations{.output_tokens = fixed(24), .force_output = false}));
+}
+
+TEST_CASE("a time budget that no repeat fits into is not spent") {
+    CHECK(budget_text(5, 4.9, 15, 0, 5, "repeat") ==
+          "LLMBENCH_TIME_BUDGET of 5 s has 4.9 s left, and a repeat takes 15 s or more: none of 5 "
+          "was measured");
+    CHECK(budget_text(5, -1, 15, 0, 5, "repeat") ==
+          "LLMBENCH_TIME_BUDGET of 5 s is spent after 0 of 5 repeats");
+    CHECK(budget_text(5, 0.5, 2, 2, 5, "repeat") ==
+          "LLMBENCH_TIME_BUDGET of 5 s is spent after 2 of 5 repeats");
 }

@@ -29,6 +29,9 @@ TEST_CASE("a trace without a file, or at a speed that is none, is refused") {
     for (const double speed : {0.0, -1.0, 1e7, inf, nan_value})
         CHECK_REFUSED(refusal_of_load(replay("trace.csv").speed(speed)),
                       "arrivals is replay(trace.csv", "0.000001 to 1000000");
+    for (const time_span unit : {0_s, 90000_s})
+        CHECK_REFUSED(refusal_of_load(replay("trace.csv").unit(unit)),
+                      "arrivals is replay(trace.csv", "its unit runs from 1 ns to a day");
 }
 
 TEST_CASE("a closed loop without users, with too many, or with negative times is refused") {
@@ -237,11 +240,11 @@ TEST_CASE("request options out of their range are refused") {
         return refusal({.workload = prompts({"one"}), .requests = 30, .options = o});
     };
     CHECK_REFUSED(with({.max_tokens = 0}), "options.max_tokens", "0", "at least 1");
-    CHECK(with({.leaves_after = 500_ms}) ==
-          "options.leaves_after is 500 ms for all requests, and nobody is left whose answers could be "
+    CHECK(with({.cancel_after = 500_ms}) ==
+          "options.cancel_after is 500 ms for all requests, and nobody is left whose answers could be "
           "judged: give it to a part of a mix");
-    CHECK_REFUSED(with({.leaves_after = time_span::from_seconds(-1)}), "options.leaves_after is", "from 1 ms to a day");
-    CHECK_REFUSED(with({.leaves_after = 0.5_ms}), "options.leaves_after is", "from 1 ms to a day");
+    CHECK_REFUSED(with({.cancel_after = time_span::from_seconds(-1)}), "options.cancel_after is", "from 1 ms to a day");
+    CHECK_REFUSED(with({.cancel_after = 0.5_ms}), "options.cancel_after is", "from 1 ms to a day");
     CHECK_REFUSED(with({.max_tokens = -7}), "options.max_tokens", "-7");
     CHECK(with({.max_tokens = 1}) == "");
     CHECK_REFUSED(with({.temperature = -0.5}), "options.temperature", "-0.5", "0 to 10");
@@ -373,7 +376,7 @@ TEST_CASE("a shared prefix cannot be drawn from a file") {
 TEST_CASE("a list of prompts is planned as it stands") {
     const plan p = planned(
         {.workload = prompts({"one", "two"}), .requests = 30, .options = {.max_tokens = 64}}, 1);
-    CHECK(std::get<given_prompts>(p.sent->source).prompts ==
+    CHECK(p.sent->source.as<given_prompts>()->prompts ==
           std::vector<std::string>{"one", "two"});
     CHECK(p.sent->common.max_tokens == 64);
     CHECK_FALSE(p.sent->forces_length);

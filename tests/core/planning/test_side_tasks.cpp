@@ -115,7 +115,7 @@ TEST_CASE("a recovery begins with the first good request of 5 s that keep the ob
             d.records.push_back(r);
         }
     };
-    const recovery_terms open{1, 0.9, true}, closed{1, 0.9, false};
+    const recovery_parameters open{1, 0.9, true}, closed{1, 0.9, false};
     filled(10, 17, 0);
     CHECK(recovery_of(d, at_s(10), open) == doctest::Approx(7).epsilon(0.02));
     filled(12, 17, 0);  // what hurts later than the event
@@ -138,4 +138,24 @@ TEST_CASE("side tasks are part of what is compared with an earlier run") {
                                                  "/load, POST /unload"));
     s.beside = {side_task{.name = "kill", .steps = {command("kill -9 $(cat key-4711)")}}};
     CHECK(!texts::holds(planned(s, 1).sent->workload_text, "4711"));
+}
+
+TEST_CASE("what prepares a repeat is a request to a path, and part of what is compared") {
+    const auto refusal_of_preparation = [](const types::list<task_step>& steps) {
+        return refusal_after([&](scenario& s) { s.prepare = steps; });
+    };
+    CHECK(refusal_of_preparation({post("/reset_prefix_cache"), post("/warm")}) == "");
+    CHECK_REFUSED(refusal_of_preparation({post("reset")}), "prepare: post(\"reset\")", "begins with /");
+    CHECK_REFUSED(refusal_of_preparation({task_step{}}), "prepare: a step is empty");
+    CHECK_REFUSED(refusal_of_preparation({command("make reset")}), "prepare has a command(...)", "post(");
+    types::list<task_step> many;
+    for (int i = 0; i < 17; ++i) many.push_back(post("/reset"));
+    CHECK_REFUSED(refusal_of_preparation(many), "prepare has 17 requests: up to 16");
+    scenario s = sound();
+    const plan without = planned(s, 1);
+    s.prepare = {post("/reset_prefix_cache"), post("/warm", "key-4711")};
+    const plan with = planned(s, 1);
+    CHECK(load_hash(*with.sent) != load_hash(*without.sent));
+    CHECK(with.sent->workload_text ==
+          without.sent->workload_text + "; before each repeat POST /reset_prefix_cache, POST /warm");
 }

@@ -1,9 +1,10 @@
 // What reports tell of several settings, held against tests/golden/.
 #include "llmbench.hpp"
-#include "core/comparing/text.hpp"
+#include "extensions/compare/core/text.hpp"
 #include "core/reports/ci_files.hpp"
-#include "core/reports/comparison_text.hpp"
+#include "extensions/compare/core/comparison_text.hpp"
 #include "core/reports/result_json.hpp"
+#include "extensions/compare/core/comparisons_and_curves.hpp"
 #include "support/golden.hpp"
 #include "support/sample_comparison.hpp"
 #include "support/sample_gates.hpp"
@@ -17,12 +18,12 @@ using namespace sample_gates;
 using namespace texts;
 
 TEST_CASE("what reports of several settings look like") {
+    comparisons_and_curves both({sample_comparison(), cut_comparison()});
     golden::check("comparison.txt",
                   comparison_text(sample_comparison()) + comparison_text(cut_comparison()));
-    golden::check("comparison.md", summary_md({}, {sample_comparison(), cut_comparison()}));
+    golden::check("comparison.md", summary_md({}, {&both}));
     golden::check("comparison.json",
-                  golden::rounded(result_json({}, quiet_machine(), {}, 0,
-                                              {sample_comparison(), cut_comparison()})));
+                  golden::rounded(result_json({}, quiet_machine(), {}, 0, {&both})));
     golden::check("comparison-explained.txt", comparison_explained(sample_comparison().found));
 }
 
@@ -48,14 +49,15 @@ TEST_CASE("a wide comparison is told in tables that fit beside the first setting
 TEST_CASE("what a server says of itself is code in the summary, in a comparison too") {
     comparison_report r = cut_comparison();
     r.found.settings[1].excluded = "log ends: @team <img src=x> | [link](http://x)";
-    const std::string md = summary_md({}, {r});
+    comparisons_and_curves one({r});
+    const std::string md = summary_md({}, {&one});
     CHECK(md.find("`budget 1024 is not compared: log ends: @team <img src=x>") !=
           std::string::npos);
 }
 
 TEST_CASE("a result with a comparison is read back as one without") {
-    const std::string json =
-        result_json({}, quiet_machine(), {}, 0, {sample_comparison()});
+    comparisons_and_curves one({sample_comparison()});
+    const std::string json = result_json({}, quiet_machine(), {}, 0, {&one});
     CHECK(parsed(json).get("comparisons").get<picojson::array>().size() == 1);
     CHECK_FALSE(parsed(result_json({}, quiet_machine(), {}, 0)).contains("comparisons"));
 }

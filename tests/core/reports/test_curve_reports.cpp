@@ -1,7 +1,8 @@
 // A curve in reports: its ends, and words of others in it.
 #include "llmbench.hpp"
 #include "core/reports/ci_files.hpp"
-#include "core/reports/curve_report.hpp"
+#include "extensions/compare/core/curve_report.hpp"
+#include "extensions/compare/core/comparisons_and_curves.hpp"
 #include "core/reports/page/page.hpp"
 #include "core/reports/result_json.hpp"
 #include "support/sample_gates.hpp"
@@ -84,14 +85,15 @@ TEST_CASE("names of curves are words in every report") {
     curve_report c{hostile, "gates.cpp", 7, metric_id::capacity_in_rate, {}};
     for (const gate_report& g : gates)
         c.loads.push_back({c.loads.empty() ? 4.0 : 8.0, g.what.name});
-    const std::string page = report_html(gates, quiet_machine(), {}, {c});
+    comparisons_and_curves told({}, {c});
+    const std::string page = report_html(gates, quiet_machine(), {&told});
     CHECK_FALSE(holds(page, "<img"));
     CHECK(holds(page, "no capacity is shown, 2 loads"));
     CHECK_FALSE(holds(page, "By offered load"));
-    CHECK(holds(summary_md(gates, {}, {c}), "### \\<img src=x\\> \\|"));
+    CHECK(holds(summary_md(gates, {&told}), "### \\<img src=x\\> \\|"));
     const std::string csv = curves_csv({c}, gates);
     CHECK(holds(csv, "| \"\"a\"\", [l]"));
     CHECK(count(csv, "\n") >= 3);
-    CHECK(parsed(result_json(gates, quiet_machine(), {}, 0, {}, {c})).get("curves").get(0).get(
+    CHECK(parsed(result_json(gates, quiet_machine(), {}, 0, {&told})).get("curves").get(0).get(
               "name").to_str() == hostile);
 }

@@ -3,17 +3,19 @@
 #include "llmbench.hpp"
 #include "core/files/datasets.hpp"
 #include "core/files/traces.hpp"
-#include "core/others/result_files.hpp"
-#include "core/others/runs_together.hpp"
+#include "extensions/history/core/line.hpp"
+#include "program/others/result_files.hpp"
+#include "program/others/runs_together.hpp"
 #include "core/stored/calibration.hpp"
-#include "core/stored/packed_repeat.hpp"
+#include "extensions/machines/core/packed_repeat.hpp"
 #include "core/stored/record_json.hpp"
 #include "core/stored/stored.hpp"
-#include "core/stored/shards.hpp"
+#include "extensions/machines/core/stored_shards.hpp"
 #include "core/reports/ci_files.hpp"
-#include "core/reports/measured_pace.hpp"
+#include "extensions/simulated/core/measured_pace.hpp"
 #include "core/reports/result_json.hpp"
 #include "support/hostile_numbers.hpp"
+#include "support/recordings.hpp"
 #include "support/result_files.hpp"
 #include "support/sample_gates.hpp"
 #include "support/server_pages.hpp"
@@ -37,9 +39,38 @@ namespace {
 
 /// One line that names the file, and no longer than anybody reads.
 void check_sentence(const std::string& said, const std::string& file) {
+    CAPTURE(said);
     CHECK(holds(said, file));
     CHECK_FALSE(holds(said, "\n"));
     CHECK(said.size() < 600);
+}
+/// A text in the place of a number is refused by whoever looks at that number, as numbers are that
+/// are too large for what it is; what is no number of JSON is refused by everybody.
+template <class Read>
+void check_words(const std::string& sound, Read&& read, std::size_t one_in) {
+    const bool is_json = sound.front() == '{' || sound.front() == '[';
+    std::size_t turn = 0;
+    for (const hostile::place& p : hostile::numbers_in(sound)) {
+        if (++turn % one_in != 0) continue;
+        CAPTURE(p.path);
+        const auto refused = [&](const char* by) {
+            std::string spoiled = sound;
+            spoiled.replace(p.from, p.to - p.from, by);
+            return !refusal_of([&] { read(spoiled); }).empty();
+        };
+        CHECK(refused("-0") == refused("0"));
+        for (const char* by : {"007", "1.", "1e400"}) {
+            CAPTURE(by);
+            if (is_json) CHECK(refused(by));
+        }
+        if (!refused("-1e308") && !refused("1e308")) continue;
+        const bool may_be_inf = p.path == ".request_rate" || p.path == ".burstiness";
+        for (const char* by : {"\"x\"", "\"NaN\"", "\"nan\"", "\"inf\"", "\"-Infinity\"", "\"1e400\""})
+            if (const std::string s = by; s != "\"inf\"" || !may_be_inf) {
+                CAPTURE(s);
+                CHECK(refused(by));
+            }
+    }
 }
 /// What `read` makes of each spoiled text, which it may refuse.
 template <class Read>
@@ -58,6 +89,7 @@ void check_reader(const std::string& sound, const std::string& file, Read&& read
     const std::size_t n = hostile::each_spoiled(sound, check, one_in);
     CHECK(n > 0);
     CHECK(refused > 0);  // it was looked at
+    check_words(sound, read, one_in);
 }
 
 test_gate gate_with_everything() {
@@ -79,15 +111,16 @@ test_gate gate_with_everything() {
         r.start_ns = d.window.from_ns() - 3000000;
         r.lead = {-1, 1};
         d.ranks = {r};
-        d.stalls = {{at_ms(1), at_ms(2), 1000000, 1000000}};
+        d.lost_fraction = 0.5;
+        d.disturbed_requests = 3;
         d.thread_cpu_utilization = {0.1, 0.2};
         d.handshakes_full = {2, 0.01, 0.02};
         const time_interval window = d.window;
-        server_pages::report(d, server_quantity::queue_time, {0, 0.1, 0.2, 0.3});
+        sample_pages::report(d, server_quantity::queue_time, {0, 0.1, 0.2, 0.3});
         d.window = window;
         g.measured.candidate.push_back(d);
     }
-    g.measured.most_skew_s = 0.05;
+    g.measured.max_skew_s = 0.05;
     g.measured.slos = g.what.judged->slos;
     g.measured.rule = g.what.judged->rule;
     g.measured.noise = {{"mean(ttft)", 0.1}};
@@ -100,7 +133,7 @@ test_gate gate_with_everything() {
 constexpr std::size_t of_long_files = 3;
 
 /// No time and no speed lies below 0.
-void check_worth(const evidence& e) {
+void check_worth(const measurements& e) {
     for (const repeat_data& d : e.candidate) {
         for (std::size_t i = 0; i < d.records.size(); ++i) {
             if (d.records[i].status != request_status::ok) continue;
@@ -130,13 +163,13 @@ TEST_CASE("a result.json is refused by its field, or judged, whatever its number
             if (read.seen.candidate[i].gaps_counted) return;
         }
         for (const slo& x : g.measured.slos) read.judged_by.slos.push_back(x);
-        assess(read.seen, read.judged_by);
+        analyse(read.seen, read.judged_by);
         check_worth(read.seen);
         stored_shard first{"shard-0", read}, second{"shard-1", std::move(read)};
         first.gate.load.shard.index = 0;
         try {
             const gathered_shards all = gathered({first, second}, {mean(ttft) <= 100_ms});
-            assess(all.seen, all.judged_by);
+            analyse(all.seen, all.judged_by);
         } catch (const std::invalid_argument& e) { check_sentence(e.what(), "shard"); }
     }, of_long_files);
 }
@@ -174,7 +207,7 @@ TEST_CASE("a calibration is refused by its statistic, or taken, whatever its num
     hostile::each_spoiled(calibration_json({g}), [&](const std::string& s, const std::string& how) {
         CAPTURE(how);
         const std::string said = refusal_of([&] {
-            for (const auto& [name, sd] : read_calibration(s, "c.json", "chat"))
+            for (const auto& [name, sd] : read_calibration(s, "c.json", "chat").noise)
                 CHECK((sd >= 0 && sd <= 0.3));
         });
         if (!said.empty()) check_sentence(said, "c.json");
@@ -196,7 +229,7 @@ TEST_CASE("a record is refused by its field, or worth what it says") {
             for (std::size_t i = 0; i < gap_count(r); ++i) gaps.push_back(1000);
             log.add(0, std::move(r), gaps);
             log.move_into(one, false);
-            evidence e;
+            measurements e;
             e.candidate.push_back(std::move(one));
             check_worth(e);
         });
@@ -213,7 +246,7 @@ TEST_CASE("a part of a repeat is refused, or a repeat, whatever its numbers say"
     hostile::each_spoiled(lines, [&](const std::string& s, const std::string& how) {
         CAPTURE(how);
         try {
-            evidence e;
+            measurements e;
             e.candidate.push_back(unpacked(s + rest, run_arm::candidate));
             check_worth(e);
         } catch (const std::invalid_argument& e) {
@@ -226,10 +259,10 @@ namespace {
 void check_tool(const std::string& sound, const std::string& name, const file_beside& beside) {
     check_reader(sound, name, [&](const std::string& s) {
         std::vector<imported_run> runs;
-        runs.push_back(read_imported_run(s, name, beside));
+        runs.push_back(result_files::only_run(s, name, beside));
         imported_gate g = gate_of_runs(std::move(runs), {mean(ttft) <= 1_s, p50(e2e) <= 1_s});
         check_worth(g.seen);
-        assess(g.seen, terms_of_files(g.what));
+        analyse(g.seen, parameters_of_files(g.what));
     });
 }
 std::optional<std::string> nothing(const std::string&) { return {}; }
@@ -287,8 +320,7 @@ TEST_CASE("a trace or a data set is refused by its line, or sent, whatever its n
             replay_schedule(a, t, 2, 0, 0, 0, 1);
         });
     for (const auto& [name, format] :
-         {std::pair{"openai.jsonl", openai_jsonl}, std::pair{"captions.json", coco_captions},
-          std::pair{"vqa_questions.json", vqa}, std::pair{"prompts.csv", csv}})
+         {std::pair{"openai.jsonl", openai_jsonl}, std::pair{"captions.json", coco_captions}})
         hostile::each_spoiled(content_of(std::string("data/") + name),
                               [&, file = name, as = format](const std::string& s,
                                                             const std::string& how) {
@@ -300,4 +332,54 @@ TEST_CASE("a trace or a data set is refused by its line, or sent, whatever its n
                                       refusal_of([&] { sampled_dialogues(in, d, 5, 1); });
                                   if (!said.empty()) check_sentence(said, file);
                               });
+}
+
+TEST_CASE("recorded sessions are refused by their line, or sent, whatever their numbers say") {
+    const std::string weka =
+        R"({"id":"t","block_size":10,"hash_id_scope":"local","requests":[{"t":1,"type":"s",)"
+        R"("model":"m","in":20,"out":4,"hash_ids":[5,6],"api_time":1},{"t":3,"type":"subagent",)"
+        R"("block_size":10,"requests":[{"t":4,"type":"n","in":20,"out":4,"hash_ids":[5,6]}]}]})";
+    const std::string bailian =
+        R"({"chat_id":7,"parent_chat_id":-1,"timestamp":61.5,"input_length":33,)"
+        R"("output_length":9,"turn":1,"hash_ids":[10,11,12]})";
+    const std::string mooncake =
+        R"({"timestamp":1200,"input_length":900,"output_length":40,"hash_ids":[5,6],)"
+        R"("session_id":"u"})" "\n"
+        R"({"timestamp":1400,"delay":250,"input_length":1400,"output_length":40,)"
+        R"("hash_ids":[5,6,8],"session_id":"u"})";
+    const std::string spans =
+        R"({"traceId":"t","spanId":"s","startTimeUnixNano":1000,"endTimeUnixNano":"2000",)"
+        R"("attributes":[{"key":"gen_ai.usage.input_tokens","value":{"intValue":40}},)"
+        R"({"key":"gen_ai.usage.output_tokens","value":{"doubleValue":40}},)"
+        R"({"key":"gen_ai.input.messages","value":{"stringValue":"[]"}}]})";
+    const auto check_corpus = [](const session_corpus& c) {
+        for (const session_step& x : c.steps)
+            CHECK((x.wait_s >= 0 && x.at_s >= 0 && x.output_tokens > 0 && x.prompt.tokens >= 0));
+    };
+    for (const auto& [format, sound] : {std::pair{"weka", weka}, std::pair{"bailian", bailian},
+                                        std::pair{"mooncake_agents", mooncake},
+                                        std::pair{"otel", spans}})
+        check_reader(sound, "x.json", [&, name = format](const std::string& s) {
+            const session_corpus c = recordings::read(name, {s});
+            check_corpus(c);
+            CHECK(recordings::lost_in_lines(c) == "");
+        });
+    for (const char* name : {"dag_jsonl", "tracelab", "bailian"})
+        check_reader(content_of("data/sessions/" + std::string(name) + ".ours.jsonl"), "x.json",
+                     [&](const std::string& s) { check_corpus(recordings::read_lines(s)); });
+}
+
+TEST_CASE("a line of a history is refused by its file, or a night, whatever its numbers say") {
+    const history_run r{.id = "20261123T021504Z-e2bbe02a-7c1e9f40.1",
+                        .at = "2026-11-23T02:15:04Z",
+                        .gate = "chat",
+                        .run_series = "3fa9c1d2e4b7a605",
+                        .outcome = "passed",
+                        .values = {{"mean(tpot)", {0.0123117, 0.0122745}}}};
+    check_reader(history_line(r), "h.jsonl:1", [&](const std::string& s) {
+        history_lines all;
+        read_history_line(s.substr(0, s.size() - 1), "h.jsonl:1", "2026-11-24T00:00:00Z", all);
+        for (const auto& v : all.runs.at(0).values)
+            for (const double x : v.repeats) CHECK(std::isfinite(x));
+    });
 }

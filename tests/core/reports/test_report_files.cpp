@@ -5,7 +5,9 @@
 #include "core/reports/console.hpp"
 #include "core/reports/progress.hpp"
 #include "core/reports/result_json.hpp"
+#include "extensions/compare/core/comparisons_and_curves.hpp"
 #include "support/golden.hpp"
+#include "support/sample_comparison.hpp"
 #include "support/sample_gates.hpp"
 #include "support/server_pages.hpp"
 #include "support/texts.hpp"
@@ -19,7 +21,7 @@ namespace {
 
 /// The gate whose objectives stand in lines of their own, wherever they stand here.
 test_gate placed_gate(const std::string& name, const slo_list& slos) {
-    test_gate g = measured_gate(name, slos);
+    test_gate g = sample_gates::measured_gate(name, slos);
     int line = 20;
     g.what = with_judging(g.what, [&](planned_judging& j) {
         for (slo& s : j.slos)
@@ -33,14 +35,14 @@ test_gate placed_gate(const std::string& name, const slo_list& slos) {
 /// A queue that came and went, and one preemption in the second repeat.
 void report_itself(repeat_data& d) {
     const long long from = d.window.from_ns(), to = d.window.to_ns();
-    server_pages::report(d, server_quantity::waiting, {0, 1, 6, 2, 0, 0});
-    server_pages::report(d, server_quantity::running, {0, 2, 4, 4, 3, 0});
+    sample_pages::report(d, server_quantity::waiting, {0, 1, 6, 2, 0, 0});
+    sample_pages::report(d, server_quantity::running, {0, 2, 4, 4, 3, 0});
     const double preempted = d.index;
-    server_pages::report(d, server_quantity::preemptions, {0, 0, 0, 0, preempted, preempted});
-    server_pages::report(d, server_quantity::queue_time, {0, 0.1, 0.5, 0.9, 1, 1});
-    server_pages::count(d, server_quantity::queue_time, {0, 2, 8, 14, 18, 20});
-    server_pages::report(d, server_quantity::requests_done, {50, 52, 58, 64, 68, 70});
-    server_pages::report(d, server_quantity::generation_tokens, {0, 50, 100, 150, 190, 260});
+    sample_pages::report(d, server_quantity::preemptions, {0, 0, 0, 0, preempted, preempted});
+    sample_pages::report(d, server_quantity::queue_time, {0, 0.1, 0.5, 0.9, 1, 1});
+    sample_pages::count(d, server_quantity::queue_time, {0, 2, 8, 14, 18, 20});
+    sample_pages::report(d, server_quantity::requests_done, {50, 52, 58, 64, 68, 70});
+    sample_pages::report(d, server_quantity::generation_tokens, {0, 50, 100, 150, 190, 260});
     d.server.selectors = {"x{y=\"z\"}"};
     d.window = time_interval::between(from, to);
     for (std::size_t i = 0; i < d.server.readings.size(); ++i) {
@@ -73,6 +75,7 @@ test_gates many_gates() {
             d.records[i].cached_tokens = d.records[i].turn * 50;
         }
     for (test_gate& g : gates) judge(g);
+    gates[1].what.test_case = "cheap, \"fast\"";
     gates[1].profile = {.wanted = true,
                         .start = {"POST /start_profile", "answered HTTP 200", "@on `it`", true, true},
                         .stop = {"POST /stop_profile", "answered HTTP 200", "", true, true},
@@ -96,7 +99,7 @@ progress_facts middle_of_a_gate() {
     f.stage = "repeat 2 of 2-5";
     f.elapsed_s = 21.4;
     f.least_s = 36;
-    f.most_s = 90;
+    f.max_s = 90;
     f.planned = 320;
     f.sent = 212;
     f.done = 200;
@@ -118,7 +121,8 @@ TEST_CASE("what reports look like") {
         plain += console_text(g);
         styled_text += console_text(g, {true, true});
     }
-    golden::check("console.txt", plain + reports_text("llmbench-report") + closing_text(gates));
+    golden::check("console.txt", plain + closing_text(gates) +
+                                     last_line(gates, "llmbench-report", quiet_machine()));
     golden::check("console-styled.txt", styled_text + closing_text(gates, {true, true}));
     golden::check("summary.md", summary_md(gates));
     golden::check("junit.xml", golden::rounded(junit_xml(gates)));
@@ -167,7 +171,7 @@ TEST_CASE("a result is read back as it was written") {
 
 TEST_CASE("the side of an objective that was read back is that of its limit") {
     const auto side = [](const std::string& slo) {
-        return read_past_result(R"({"schema": "llmbench/result/1", "gates": [{"slos": [{"slo": ")" +
+        return read_past_result(R"({"schema": "llmbench/result/2", "gates": [{"slos": [{"slo": ")" +
                                     slo + R"("}]}]})", "x").gates[0].slos[0].at_most;
     };
     CHECK(side("p99(ttft) <= 300 ms"));
@@ -203,8 +207,11 @@ TEST_CASE("the progress line says all there is, and leaves out what does not fit
     f.phase = "waiting for the server";
     lines += progress_line(f, 80, false) + "\n";
     f = middle_of_a_gate();
+    f.elapsed_s = f.max_s + 1;  // with the start of a server, which nobody planned
+    lines += progress_line(f, 40, false) + "\n";
+    f = middle_of_a_gate();
     f.planned = 0;  // a closed loop of some duration
-    f.least_s = f.most_s = 0;
+    f.least_s = f.max_s = 0;
     f.tpot = not_a_number;
     f.decided = 0;
     f.waits_for.clear();
@@ -226,7 +233,7 @@ TEST_CASE("the stage of a gate names its repeat, pair or stage") {
     p = with_judging(p, [&](planned_judging& j) { j.has_baseline = true; });
     CHECK(stage_text(p, 1, run_arm::baseline) == "pair 2 of 2-5, baseline");
     p = with_judging(p, [&](planned_judging& j) { j.has_baseline = false; });
-    p = with_judging(p, [&](planned_judging& j) { j.first_repeats = j.most_repeats = 3; });
+    p = with_judging(p, [&](planned_judging& j) { j.first_repeats = j.max_repeats = 3; });
     CHECK(stage_text(p, 2, run_arm::candidate) == "repeat 3 of 3");
 }
 
@@ -272,7 +279,14 @@ TEST_CASE("a summary stays below what a comment holds, the worst gates first and
     CHECK(md.find(" of 401 gates are left out here") != std::string::npos);
     CHECK(md.substr(md.size() - 3) == "**\n");
     CHECK(summary_md({gates[0]}).find("left out") == std::string::npos);
-    CHECK(summary_md(gates, {}, {}, 0).size() < 400);  // one sentence
+    CHECK(summary_md(gates, {}, 0).size() < 400);  // one sentence
+    const std::vector<comparison_report> comparisons(200, sample_comparison());
+    comparisons_and_curves many(comparisons), one({comparisons[0]});
+    const std::string tables = summary_md(gates, {&many});
+    CHECK(tables.size() <= summary_limit);
+    CHECK(tables.find(" of 200 comparisons and curves are left out here") != std::string::npos);
+    CHECK(tables.find("**401 of 401 gates are left out here") != std::string::npos);
+    CHECK(summary_md({gates[0]}, {&one}).find("left out") == std::string::npos);
 }
 
 TEST_CASE("of many gates those that did not pass are named at the end") {

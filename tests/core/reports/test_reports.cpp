@@ -10,6 +10,7 @@
 #include "support/sample_gates.hpp"
 #include "support/texts.hpp"
 #include "support/timelines.hpp"
+#include "support/verdicts.hpp"
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -24,7 +25,7 @@ const std::string hostile = "<b>&\"'|`*_[x](http://evil)]]> \\ \n\x01\xFF</b>";
 /// Its objectives are met, missed, undecided and missed but only noted; the guard on errors comes
 /// last.
 test_gate sample_gate(const std::string& name = "chat stays interactive") {
-    test_gate g = measured_gate(name, {mean(ttft) <= 100_ms, mean(tpot) <= 9_ms,
+    test_gate g = sample_gates::measured_gate(name, {mean(ttft) <= 100_ms, mean(tpot) <= 9_ms,
                                          mean(e2e) <= 190_ms, advisory(p50(e2e) <= 50_ms)});
     judge(g);
     return g;
@@ -171,19 +172,19 @@ TEST_CASE("result.json holds what was measured and judged") {
     CHECK(number(g.get("scenario"), "seed") == 7);
     CHECK(words(g.get("scenario"), "trace_hash").size() == 16);
 
-    const picojson::value& arm = g.get("candidate");
-    CHECK(number(arm.get("ttft"), "mean") == about(0.080));
-    CHECK(number(arm.get("tpot"), "p50") == about(0.010));
-    CHECK(number(arm.get("itl"), "p99") == about(0.010));
-    CHECK(number(arm.get("e2e"), "max") == about(0.180));
-    CHECK(number(arm, "output_throughput") == about(100));
-    CHECK(number(arm, "prefill_throughput") == about(1000 / 11.0));
-    CHECK(number(arm, "decode_throughput") == about(1000 / 11.0));
-    CHECK(number(arm, "error_rate") == 0);
-    CHECK(arm.get("startup_time").is<picojson::null>());
-    CHECK(number(arm.get("statuses"), "ok") == 40);
-    REQUIRE(arm.get("repeats").get<picojson::array>().size() == 2);
-    CHECK(number(arm.get("repeats").get(1), "index") == 1);
+    const picojson::value& variant = g.get("candidate");
+    CHECK(number(variant.get("ttft"), "mean") == about(0.080));
+    CHECK(number(variant.get("tpot"), "p50") == about(0.010));
+    CHECK(number(variant.get("itl"), "p99") == about(0.010));
+    CHECK(number(variant.get("e2e"), "max") == about(0.180));
+    CHECK(number(variant, "output_throughput") == about(100));
+    CHECK(number(variant, "prefill_throughput") == about(1000 / 11.0));
+    CHECK(number(variant, "decode_throughput") == about(1000 / 11.0));
+    CHECK(number(variant, "error_rate") == 0);
+    CHECK(variant.get("startup_time").is<picojson::null>());
+    CHECK(number(variant.get("statuses"), "ok") == 40);
+    REQUIRE(variant.get("repeats").get<picojson::array>().size() == 2);
+    CHECK(number(variant.get("repeats").get(1), "index") == 1);
     CHECK_FALSE(g.contains("baseline"));
     CHECK(g.get("self_check").get("ok").get<bool>());
 }
@@ -262,7 +263,7 @@ TEST_CASE("a file that programs read is UTF-8 whatever the gate is called") {
 TEST_CASE("a record is one line with its fields in order") {
     record r;
     r.id = "g1-r0-5";
-    r.arm = run_arm::baseline;
+    r.variant = run_arm::baseline;
     r.phase = run_phase::warmup;
     r.repeat = 3;
     r.scheduled_ns = 1000;
@@ -292,6 +293,7 @@ TEST_CASE("a record is one line with its fields in order") {
     r.first_read_events = 2;
     r.text_bytes = 40;
     r.most_prompt_tokens = 90;
+    r.most_output_tokens = 64;
     r.choices = 5;
     r.resends = 1;
     CHECK(
@@ -302,7 +304,7 @@ TEST_CASE("a record is one line with its fields in order") {
         R"("prompt_tokens":17,"output_tokens":9,"token_source":"usage","events":4,"first_event_tokens":2,)"
         R"("status":"server","http_status":200,"finish_reason":"abort","error":"out of \"memory\"","late_ns":0,)"
         R"("cached_tokens":16,"reasoning_tokens":7,"hidden_tokens":5,"conversation":4294967296,"turn":2,"reads":3,"first_read_events":2,)"
-        R"("text_bytes":40,"most_prompt_tokens":90,"choices":5,"resends":1})"
+        R"("text_bytes":40,"most_prompt_tokens":90,"most_output_tokens":64,"choices":5,"resends":1})"
         "\n");
 }
 
@@ -319,7 +321,7 @@ TEST_CASE("a record has null where there is no time, status or reason") {
         R"("prompt_tokens":0,"output_tokens":0,"token_source":"events","events":0,"first_event_tokens":0,)"
         R"("status":"unsent","http_status":null,"finish_reason":null,"error":null,"late_ns":0,)"
         R"("cached_tokens":null,"reasoning_tokens":null,"hidden_tokens":null,"conversation":0,"turn":0,"reads":0,"first_read_events":0,)"
-        R"("text_bytes":0,"most_prompt_tokens":0,"choices":0,"resends":0})"
+        R"("text_bytes":0,"most_prompt_tokens":0,"most_output_tokens":0,"choices":0,"resends":0})"
         "\n");
     CHECK(count(record_json(r, "two\nlines\r"), "\n") == 1);
     CHECK(words(parsed(record_json(r, "two\nlines\r")), "gate") == "two\nlines\r");
@@ -389,7 +391,7 @@ TEST_CASE("where inconclusive fails the build, every report has it red") {
     const std::string notes = github_annotations({g}, "");
     CHECK(count(notes, "::error ") == 2);
     CHECK(count(notes, "::warning ") == 1);
-    CHECK(summary_md({g}).find("**Some objectives are inconclusive, which fails this build.**") == 0);
+    CHECK(holds(summary_md({g}), "**\n\n**Some objectives are inconclusive, which fails this build.**"));
 }
 
 TEST_CASE("junit.xml is well-formed whatever the gates are called") {
@@ -409,6 +411,7 @@ TEST_CASE("the summary is a table a gate") {
     test_gate g = sample_gate();
     g.verdicts.erase(g.verdicts.begin() + 1, g.verdicts.end());
     CHECK(summary_md({g, refused_gate()}) ==
+          "**Nothing is judged: refused: `the rate must be above 0`**\n\n"
           "### chat stays interactive: failed\n\n"
           "| verdict | objective | measured | typical repeat | interval | headroom | note |\n"
           "| --- | --- | ---: | ---: | ---: | ---: | --- |\n"
@@ -421,13 +424,45 @@ TEST_CASE("the summary is a table a gate") {
 TEST_CASE("a summary with inconclusive objectives says first what green does not mean") {
     const std::string warning =
         "**Some objectives are inconclusive: green does not mean shown.**\n\n";
-    CHECK(summary_md({sample_gate()}).find(warning) == 0);
+    const std::string failed =
+        "**Failed: chat stays interactive: mean(tpot) is 10 ms, the limit is 9 ms**\n\n";
+    CHECK(summary_md({sample_gate()}).find(failed + warning) == 0);
     test_gate g = sample_gate();
+    g.verdicts[1].outcome = verdict::pass;
+    CHECK(summary_md({g}).find("**Inconclusive: chat stays interactive: mean(e2e) is 180 ms, the "
+                               "limit is 190 ms**\n\n" + warning) == 0);
+    g = sample_gate();
     g.verdicts[2].what.is_advisory = true;
     CHECK(summary_md({g}).find(warning) == std::string::npos);
     g = sample_gate();
     g.verdicts[2].outcome = verdict::pass;
     CHECK(summary_md({g}).find(warning) == std::string::npos);
+}
+
+TEST_CASE("a green summary begins with how many gates and objectives there are") {
+    test_gate g = sample_gates::measured_gate("g", {mean(ttft) <= 100_ms, mean(tpot) <= 11_ms});
+    judge(g);
+    CHECK(summary_md({g}).find("**The gate passed, with 2 objectives**\n\n### g") == 0);
+    CHECK(summary_md({g, g}).find("**All 2 gates passed, with 4 objectives**\n\n") == 0);
+    const test_gate skipped = refused_gate("no server", gate_outcome::skipped);
+    CHECK(summary_md({g, skipped}).find("###") == 0);
+}
+
+TEST_CASE("a red summary begins with what failed, in its units, beside what it is compared with") {
+    test_gate g = sample_gate();
+    slo_verdict v = verdicts::verdict_on_pairs({1.2, 1.2, 1.2, 1.2}, mean(ttft) <= 1.1 * baseline);
+    REQUIRE(v.outcome == verdict::fail);
+    g.verdicts = {v};
+    CHECK(summary_md({g}).find("**Failed: chat stays interactive: mean(ttft) is 120 ms, the limit is "
+                               "110 ms, 1.1 times the baseline's 100 ms**\n\n") == 0);
+    CHECK(holds(summary_md({g}), "| 1.200 x (120 ms against 100 ms) |"));
+    v.what = p50(ttft).of("a") <= 1.1 * p50(ttft).of("b");
+    g.verdicts = {v, v, v};
+    CHECK(summary_md({g}).find("**Failed: chat stays interactive: p50(ttft) of \"a\" is 120 ms, the "
+                               "limit is 110 ms, 1.1 times the 100 ms of p50(ttft) of \"b\"; and 2 "
+                               "more**\n\n") == 0);
+    g.verdicts[0].what.is_advisory = g.verdicts[1].what.is_advisory = g.verdicts[2].what.is_advisory = true;
+    CHECK(!holds(summary_md({g}), "**Failed"));
 }
 
 TEST_CASE("no text of a gate or a server becomes markup of the summary") {
@@ -437,7 +472,7 @@ TEST_CASE("no text of a gate or a server becomes markup of the summary") {
     const std::string escaped = "\\<b\\>&amp;\"'\\|\\`\\*\\_\\[x\\](http://evil)\\]\\]\\> \\\\ "
                                 "\\\\n\\\\x01\xEF\xBF\xBD\\</b\\>";
     const std::string code = "``<b>&\"'\u2502`*_[x](http://evil)]]> \\ \\n\\x01\xEF\xBF\xBD</b>``";
-    CHECK(count(md, escaped) == 1);  // the gate's name, which is its author's
+    CHECK(count(md, escaped) == 2);  // over all of it, and over its gate  // the gate's name, which is its author's
     CHECK(count(md, code) == 2);     // what may be a server's
     // Every row of a table is still one line of six cells.
     std::size_t rows = 0;
@@ -484,11 +519,11 @@ TEST_CASE("every report says how answers ended, in words that are the server's")
     const std::string escaped = "(ended: 20 content_filter, 18 @a`&lt;b&gt;, 2 without a reason)";
     CHECK(holds(report_html({g}, quiet_machine()), escaped));
     CHECK(holds(junit_xml({g}), escaped));
-    const picojson::value arm = *member(array_member(parsed(result_json({g}, quiet_machine(), {{0}, "00ff"}, 1)), "gates")[0],
+    const picojson::value variant = *member(array_member(parsed(result_json({g}, quiet_machine(), {{0}, "00ff"}, 1)), "gates")[0],
                                         "candidate");
-    CHECK(array_member(arm, "finish_reasons").size() == 3);
-    CHECK(string_member(array_member(arm, "finish_reasons")[0], "reason") == "content_filter");
-    CHECK(number_member(array_member(arm, "finish_reasons")[0], "count") == 20);
+    CHECK(array_member(variant, "finish_reasons").size() == 3);
+    CHECK(string_member(array_member(variant, "finish_reasons")[0], "reason") == "content_filter");
+    CHECK(number_member(array_member(variant, "finish_reasons")[0], "count") == 20);
 }
 
 TEST_CASE("every report says how many tokens were never streamed") {
@@ -511,7 +546,8 @@ TEST_CASE("a test case that failed beside its objectives is told in every report
     CHECK(xml_flaw(junit_xml({g})) == "");
     CHECK(junit_xml({g}).find("tests=\"2\" failures=\"1\"") != std::string::npos);
     CHECK(junit_xml({g}).find("an exception ended it: &lt;@you&gt;") != std::string::npos);
-    CHECK(summary_md({g}).find("### chat stays interactive: failed\n\n"
+    CHECK(summary_md({g}).find("**Failed: chat stays interactive: `its test case failed: an exception "
+                               "ended it: <@you>`**\n\n### chat stays interactive: failed\n\n"
                                "`its test case failed: an exception ended it: <@you>`\n\n| verdict") == 0);
     CHECK(closing_text({g}) == "\nchat stays interactive: " + g.beside + "\n");
     CHECK(closing_text({g, refused_gate()}).find("failed  chat stays interactive: " + g.beside) !=
@@ -529,20 +565,20 @@ TEST_CASE("a test case that failed beside its objectives is told in every report
 TEST_CASE("the console block of a gate") {
     CHECK(console_text(sample_gate()) == R"(
 chat stays interactive: failed
-  PASS          mean(ttft) <= 100 ms         measured 80 ms [74.8 ms, 85.5 ms],
-        20.0 % inside the limit, 2 repeats x 20 requests, moderated t, shows a miss from 13 %
-  FAIL          mean(tpot) <= 9 ms           measured 10 ms [9.36 ms, 10.7 ms],
-        11.1 % outside the limit, 2 repeats x 20 requests, moderated t, shows a miss from 13 %
-  INCONCLUSIVE  mean(e2e) <= 190 ms          measured 180 ms [168 ms, 192 ms],
-        5.3 % inside the limit, 2 repeats x 20 requests, moderated t, shows a miss from 13 %;
-        too close to call
-        advice: headroom of 5.3 % under noise of 3.8 % will often be inconclusive;
-        <= 210 ms would seldom be
-  FAIL          advisory(p50(e2e) <= 50 ms)  measured 180 ms [168 ms, 192 ms],
-        260.0 % outside the limit, 2 repeats x 20 requests, moderated t, shows a miss from 13 %
-  OBSERVED      error_rate <= 1 %            measured 0 % [0 %, 9.684 %], 2 repeats x 20 requests,
-        Clopper-Pearson on counts, shows misses from 13 %; 0 of 40 failed,
-        limit 1 %: within it as observed, not shown
+  PASS          mean(ttft) <= 100 ms         measured 80 ms   interval 74.8 to 85.5 ms
+  FAIL          mean(tpot) <= 9 ms           measured 10 ms   interval 9.36 to 10.7 ms
+                11.1 % over the limit; the smallest miss this run could show: 13 %;
+                2 repeats x 20 requests, moderated t
+  INCONCLUSIVE  mean(e2e) <= 190 ms          measured 180 ms  interval 168 to 192 ms
+                5.26 % inside the limit; too close to call;
+                the smallest miss this run could show: 13 %; 2 repeats x 20 requests, moderated t
+                advice: headroom of 5.3 % under noise of 3.8 % will often be inconclusive;
+                <= 210 ms would seldom be
+  FAIL          advisory(p50(e2e) <= 50 ms)  measured 180 ms  interval 168 to 192 ms
+                260 % over the limit; the smallest miss this run could show: 13 %;
+                2 repeats x 20 requests, moderated t
+  OBSERVED      error_rate <= 1 %            measured 0 %     interval 0 to 9.684 %
+                0 of 40 failed, limit 1 %: within it as observed, not shown
 
                         mean        p50        p90        p99        max
   ttft                 80 ms      80 ms      80 ms      80 ms      80 ms
@@ -552,9 +588,67 @@ chat stays interactive: failed
   ttft_from_send       80 ms      80 ms      80 ms      80 ms      80 ms
   output 100 tok/s (prefill 90.9 tok/s, decode 90.9 tok/s),
       40 of 40 requests ok (ended: 40 stop)
-  client: sends late by p50 0 ms, p99 0 ms, max 0 ms; read within p99 0 ms,
-      woke within p99 0 ms; 0 % of a core; 0.0 % of events read together; 0 connections
+  client checks passed
 )");
+}
+
+TEST_CASE("the verbose console also has what no verdict depends on") {
+    test_gate g = sample_gates::measured_gate("g", {mean(ttft) <= 100_ms});
+    judge(g);
+    const std::string out = console_text(g, {false, false, true});
+    CHECK(holds(unwrapped(out), "  PASS          mean(ttft) <= 100 ms  measured 80 ms, 20 % inside "
+                                "the limit (interval 74.8 to 85.5 ms; the smallest miss this run "
+                                "could show: 13 %), 2 repeats x 20 requests, moderated t\n"));
+    CHECK(holds(out, "\n  client: sends late by p50 0 ms, "));
+    CHECK_FALSE(holds(out, "checks passed"));
+}
+
+TEST_CASE("what was measured stands under an objective that is too long for one line") {
+    test_gate g = sample_gates::measured_gate(
+        "g", {goodput(ttft <= 300_ms && tpot <= 50_ms && e2e <= 5_s && itl <= 2_s) >= 70_pct});
+    judge(g);
+    const std::string out = console_text(g), name = str(g.verdicts[0].what.text());
+    REQUIRE(name.size() > 60);
+    CAPTURE(out);
+    CHECK(holds(out, name + "\n                measured 100 %  interval 90.32 to 100 %\n"));
+}
+
+TEST_CASE("the client's line stands on the console where it matters for a verdict") {
+    const auto has_line = [](const auto& change) {
+        test_gate g = sample_gate();
+        gate_report r = g;
+        change(r);
+        const std::string out = console_text(r);
+        CHECK(holds(out, "\n  client: ") != holds(out, "\n  client checks passed\n"));
+        return holds(out, "\n  client: ");
+    };
+    CHECK_FALSE(has_line([](gate_report&) {}));
+    CHECK(has_line([](gate_report& r) { r.self_check.ok = false; }));
+    CHECK(has_line([](gate_report& r) { r.self_check.unknown_gaps = 3; }));
+    CHECK(has_line([](gate_report& r) { r.self_check.stamped_fraction = 0.5; }));
+    CHECK(has_line([](gate_report& r) { r.self_check.lost_fraction = 0.01; }));
+}
+
+TEST_CASE("the server's line stands on the console where its counters differ") {
+    test_gate g = sample_gate();
+    gate_report r = g;
+    server_usage& page = r.figures.candidate.server;
+    page.is_read = true;
+    page.of = "vLLM";
+    page.readings = 12;
+    page.checked = 2;
+    CHECK(holds(console_text(r), "\n  client and server checks passed\n"));
+    CHECK_FALSE(holds(console_text(r), "server: "));
+    CHECK(holds(unwrapped(console_text(r, {false, false, true})),
+                "server: vLLM's page, 12 readings; cross-check: the server's counters match our "
+                "requests"));
+    page.differences = "it counts 2 generated tokens, the usage in its answers 3";
+    CHECK(holds(unwrapped(console_text(r)), "cross-check: the server's counters differ from our "
+                                            "requests: it counts 2 generated tokens"));
+    CHECK(holds(console_text(r), "\n  client checks passed\n"));
+    page.differences = "";
+    page.missed = 1;
+    CHECK(holds(unwrapped(console_text(r)), "server: vLLM's page, 12 readings (1 failed: "));
 }
 
 TEST_CASE("the console block of a refused gate is its reason") {
@@ -580,7 +674,7 @@ TEST_CASE("failures are counted by kind, most frequent first, with an example") 
 }
 
 TEST_CASE("traffic that a server may have seen before says so in every report") {
-    test_gate g = measured_gate("given", {p50(ttft) <= 1_s});
+    test_gate g = sample_gates::measured_gate("given", {p50(ttft) <= 1_s});
     judge(g);
     const std::string said = "prompts are sent as given: a prefix cache of the server may answer "
                              "them from earlier repeats and earlier runs";
@@ -599,17 +693,17 @@ TEST_CASE("traffic that a server may have seen before says so in every report") 
 
 TEST_CASE("a table shows the data of all repeats together") {
     // One request of 40 took 1.955 s. The geometric mean of the two largest values is 280 ms.
-    std::vector<repeat_data> arm = {steady_repeat(40), steady_repeat(40)};
-    arm[1].records[3].first_token_ns += 1'915'000'000;
-    arm[1].records[3].last_token_ns += 1'915'000'000;
-    arm[1].records[3].end_ns += 1'915'000'000;
-    const metric_row row = distribution_of(metric_id::ttft, arm).row;
+    std::vector<repeat_data> variant = {steady_repeat(40), steady_repeat(40)};
+    variant[1].records[3].first_token_ns += 1'915'000'000;
+    variant[1].records[3].last_token_ns += 1'915'000'000;
+    variant[1].records[3].end_ns += 1'915'000'000;
+    const metric_row row = distribution_of(metric_id::ttft, variant).row;
     CHECK(row.max == about(1.955));
     CHECK(row.p99 == about(1.955));
     CHECK(row.p50 == about(0.040));
     CHECK(row.mean == about((39 * 0.040 + 1.955) / 40));
     // Failures are the worst values of all, not of their repeat alone.
-    std::vector<repeat_data> with_failure = arm;
+    std::vector<repeat_data> with_failure = variant;
     with_failure.push_back(repeat_of({answered(0, 50), failed(1)}));
     CHECK(distribution_of(metric_id::ttft, with_failure).row.max == infinity);
     CHECK(distribution_of(metric_id::ttft, with_failure).row.p90 == about(0.040));
@@ -621,10 +715,10 @@ TEST_CASE("the error rate over repeats is the share of all their requests") {
     std::vector<request> requests;
     for (int i = 0; i < 9; ++i) requests.push_back(answered(i, 50));
     requests.push_back(failed(9));
-    const std::vector<repeat_data> arm = {repeat_of(requests), steady_repeat(50, 10)};
-    CHECK(run_value(metric_id::error_rate, arm) == about(0.05));
-    CHECK(run_value(metric_id::error_rate, {arm[1], arm[0]}) == about(0.05));
-    CHECK(run_value(metric_id::error_rate, {arm[1], arm[1]}) == 0);
+    const std::vector<repeat_data> variant = {repeat_of(requests), steady_repeat(50, 10)};
+    CHECK(run_value(metric_id::error_rate, variant) == about(0.05));
+    CHECK(run_value(metric_id::error_rate, {variant[1], variant[0]}) == about(0.05));
+    CHECK(run_value(metric_id::error_rate, {variant[1], variant[1]}) == 0);
 }
 
 TEST_CASE("the client's account in one line") {
@@ -639,9 +733,18 @@ TEST_CASE("the client's account in one line") {
     c.connections_opened = 12;
     CHECK(self_check_text(c) ==
           "sends late by p50 100 us, p99 2 ms, max 12 ms; sent 7.996 of 8 requests/s; read within "
-          "p99 0 ms, woke within p99 0 ms; 25 % of a "
+          "p99 0 ms, woke within p99 0 ms; stamps: read; 25 % of a "
           "core; 1.5 % of events "
           "read together; 12 connections");
+    c.stamped_fraction = 1;
+    CHECK(stamps_text(c) == "kernel");
+    c.stamped_fraction = 0.996;
+    c.unknown_gaps = 12;
+    CHECK(stamps_text(c) == "kernel, but for 0.4 % of the reads, 12 gaps unknown");
+    c.stamped_fraction = 0.25;
+    CHECK(stamps_text(c) == "read, but for 25 % of the reads, 12 gaps unknown");
+    c.stamped_fraction = 0;
+    c.unknown_gaps = 0;
     c.ok = false;
     c.reason = "client: too slow";
     CHECK(self_check_text(c).find("; NOT OK: client: too slow") != std::string::npos);
@@ -730,6 +833,18 @@ TEST_CASE("prompts that the server counts otherwise are told beside what was ask
     CHECK(reported(0.5) != "");
 }
 
+TEST_CASE("what was said of a load and of its server before it is said in every report, once") {
+    gate_report g;
+    planned_traffic sent;
+    workload_files files;
+    files.fields.leave_out("tools", 1);
+    sent.files = std::make_shared<const workload_files>(std::move(files));
+    g.what.sent = std::make_shared<const planned_traffic>(std::move(sent));
+    g.target.notes = {"http://h: the server does not list this model; it lists a"};
+    g.baseline.notes = g.target.notes;
+    CHECK(notes_on(g) == std::vector<std::string>{g.target.notes[0], "left out: tools (1 row)"});
+}
+
 TEST_CASE("streams that were buffered and requests that were sent again are told of each arm") {
     test_gate g;
     g.what = planned({.workload = prompts({"hi"}), .arrivals = closed_loop(1), .requests = 20}, 1);
@@ -752,17 +867,24 @@ TEST_CASE("streams that were buffered and requests that were sent again are told
                       "at once");
     CHECK(notes[2] == "baseline: 0 of 20 answers came in one piece, 1 more began with over 5 % of "
                       "their tokens at once");
-    g.measured.candidate[0].hang_ups = 1;
+    g.measured.candidate[0].idle_resends = 2;
+    CHECK(notes_on(g)[0] == "sent again, as the server closed the kept connection without an answer: "
+                            "1 requests; more than one that are over 1 % of a repeat's are failures");
+    CHECK(notes_on(g)[1] == "sent again, as the server closed the connection, which had been idle for "
+                            "a second or more, as they came: 2 requests; that is nobody's failure, "
+                            "and their times include it");
+    g.measured.candidate[0].idle_resends = 0;
+    g.measured.candidate[0].connection_resets = 1;
     g.measured.candidate[0].connections_opened = 3;
-    g.measured.baseline[0].hang_ups = 2;
+    g.measured.baseline[0].connection_resets = 2;
     g.measured.baseline[0].connections_opened = 20;
     g.measured.baseline[0].used_once = true;
     const std::vector<std::string> more = notes_on(g);
     REQUIRE(more.size() == 5);
-    CHECK(more[0] == "the server closed 1 of 3 connections right after their first answer without "
-                     "saying so");
-    CHECK(more[3] == "baseline: connections were used once, as the server closes them right after "
-                     "an answer without saying so: 20 opened, 2 closed so");
+    CHECK(more[0] == "the server closed 1 of 3 connections within a second after their first answer "
+                     "without saying so");
+    CHECK(more[3] == "baseline: connections were used once, as the server closes them within a "
+                     "second after an answer without saying so: 20 opened, 2 closed so");
     g.measured.candidate[0].records[0].text_bytes = 10;
     g.measured.candidate[0].records[0].output_tokens = 27;
     CHECK(status_text({g.measured.candidate[0]}) ==
@@ -787,13 +909,20 @@ TEST_CASE("the share of prompt tokens from the prefix cache is told where the se
     m.baseline[0].records[0].cached_tokens = 100;
     CHECK(prefix_cache_text(m) == "prefix cache: 25 % of the prompt tokens came from it, with the "
                                   "baseline 100 %");
+    m.baseline[0].records[0].cached_tokens = 216;
+    m.baseline[0].records[1].cached_tokens = 0;
+    CHECK(prefix_cache_text(m) == "prefix cache: usage has 216 cached tokens of 200 prompt tokens, "
+                                  "which cannot be");
+    CHECK(reasoning_text({.requests = 2, .tokens = 200, .output = 100}, "") ==
+          "reasoning: in 2 requests; usage has 200 reasoning tokens of 100 output tokens, which "
+          "cannot be");
 }
 
 // ---- headlines ----------------------------------------------------------------------------------
 
 TEST_CASE("a headline says how much of a pass a green gate is") {
     const auto judged_gate = [](const std::vector<slo>& slos) {
-        test_gate g = measured_gate("g", slos);
+        test_gate g = sample_gates::measured_gate("g", slos);
         judge(g);
         return g;
     };
@@ -818,7 +947,7 @@ TEST_CASE("a headline says how much of a pass a green gate is") {
 }
 
 TEST_CASE("the console shows both arms of a comparison") {
-    test_gate g = measured_gate("a/b", {mean(ttft) <= 1_s});
+    test_gate g = sample_gates::measured_gate("a/b", {mean(ttft) <= 1_s});
     g.measured.baseline = {steady_repeat(200), steady_repeat(200)};
     judge(g);
     const gate_report r = g;
@@ -830,7 +959,7 @@ TEST_CASE("the console shows both arms of a comparison") {
 }
 
 TEST_CASE("answers in one piece have no row of first tokens") {
-    test_gate g = measured_gate("whole", {mean(e2e) <= 1_s});
+    test_gate g = sample_gates::measured_gate("whole", {mean(e2e) <= 1_s});
     g.what = with_traffic(g.what, [&](planned_traffic& t) { t.common.stream = false; });
     judge(g);
     const std::string out = console_text(g);
@@ -855,7 +984,7 @@ TEST_CASE("a calibration prints the line to paste") {
     CHECK(written_in_code("output_throughput >= 400 tok/s") == "output_throughput >= 400_tps");
     CHECK(written_in_code("mean(tpot) <= 1.1 * baseline") == "mean(tpot) <= 1.1 * baseline");
     CHECK(written_in_code("max(queued_requests) <= 8") == "max(queued_requests) <= 8");
-    test_gate g = measured_gate("g", {mean(ttft) <= 100_ms});
+    test_gate g = sample_gates::measured_gate("g", {mean(ttft) <= 100_ms});
     judge(g);
     calibrated row;
     row.what = mean(tpot) <= 25_ms;

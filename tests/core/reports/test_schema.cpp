@@ -2,6 +2,8 @@
 #include "llmbench.hpp"
 #include "core/metric/table.hpp"
 #include "core/reports/result_json.hpp"
+#include "extensions/compare/core/comparisons_and_curves.hpp"
+#include "extensions/history/core/nights_judge.hpp"
 #include "support/golden.hpp"
 #include "support/sample_comparison.hpp"
 #include "support/sample_gates.hpp"
@@ -18,10 +20,10 @@ namespace {
 
 /// A gate with a row of each kind that results may have.
 gate_report gate_with_all_rows() {
-    test_gate sample = measured_gate("all", {mean(ttft) <= 100_ms});
+    test_gate sample = sample_gates::measured_gate("all", {mean(ttft) <= 100_ms});
     judge(sample);
     gate_report g = sample;
-    arm_figures& a = g.figures.candidate;
+    variant_figures& a = g.figures.candidate;
     a.distributions.clear();
     for (const metric_id m : {metric_id::ttft, metric_id::time_to_first_answer, metric_id::tpot,
                               metric_id::itl, metric_id::e2e, metric_id::ttft_from_send,
@@ -47,11 +49,11 @@ gate_report gate_with_all_rows() {
 
 TEST_CASE("ci/result.schema.json describes what the lists of fields write") {
     std::vector<gate_report> gates = {gate_with_all_rows()};
-    std::vector<comparison_report> comparisons = {sample_comparison()};
     environment_facts environment;
     event_index events;
-    std::vector<curve_report> curves = {{"chat", "", 0, metric_id::capacity_in_rate, {{}}}};
-    run_report all{gates, environment, events, comparisons, curves};
+    comparisons_and_curves beside({sample_comparison()},
+                                  {{"chat", "", 0, metric_id::capacity_in_rate, {{}}}});
+    run_report all{gates, environment, events, {&beside}};
     schemas::schema_writer v;
     fields_of(v, all);
     std::string text = v.document(

@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <cstddef>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -37,6 +38,53 @@ TEST_CASE("a server's page and its exporters' make one reading") {
     CHECK(r.value(quantity::energy) == doctest::Approx(2));
     CHECK(r.began == 1700000000.5);
     CHECK(r.value(quantity::running) != r.value(quantity::running));
+}
+
+TEST_CASE("an accelerator is one by its UUID, however often its exporters tell of it") {
+    const auto dcgm = [](const char* more, double gpu_1) {
+        const auto one = [&](int gpu, double joules) {
+            return printed("{gpu=\"%d\",UUID=\"GPU-%d\"%s} ", gpu, gpu, more) +
+                   printed("%.0f\n", joules * 1000);
+        };
+        return "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION" + one(0, 10) +
+               "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION" + one(1, gpu_1) +
+               "DCGM_FI_DEV_POWER_USAGE" + one(0, 0.1) + "DCGM_FI_DEV_POWER_USAGE" + one(1, 0.2);
+    };
+    const page_reading twice =
+        reading_of({page_of(dcgm("", 20)), page_of(dcgm(",hostname=\"b\"", 20.001))}, false, {});
+    CHECK(twice.value(quantity::energy) == doctest::Approx(30.001));
+    CHECK(twice.value(quantity::power) == doctest::Approx(300));
+    CHECK(twice.series[static_cast<std::size_t>(quantity::power)] == 2);
+    CHECK(twice.joules.size() == 2);
+    CHECK(twice.joules.at("GPU-0") == doctest::Approx(10));
+    // Of parts of one card each tells the energy of all of it.
+    CHECK(reading_of({page_of("DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{UUID=\"a\",GPU_I_ID=\"1\"} 1000\n"
+                              "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{UUID=\"a\",GPU_I_ID=\"2\"} 1000\n")},
+                     false, {}).value(quantity::energy) == doctest::Approx(1));
+}
+
+TEST_CASE("what each rank of a replica repeats is added up over replicas alone") {
+    const auto running = [](const std::string& labels, int n) {
+        return "sglang:num_running_reqs{model_name=\"m\"," + labels + printed("} %d\n", n);
+    };
+    const auto total = [](const std::string& page) {
+        return reading_of({page_of(page)}, true, {}).value(quantity::running);
+    };
+    std::string tensor_parallel, both, contexts;
+    for (int rank = 0; rank < 8; ++rank) {
+        tensor_parallel += running(printed("tp_rank=\"%d\",pp_rank=\"0\",moe_ep_rank=\"%d\","
+                                           "pid=\"%d\"", rank, rank, 100 + rank), 2);
+        both += running(printed("tp_rank=\"%d\",dp_rank=\"%d\"", rank, rank / 4), 2 + rank / 4);
+        contexts += running(printed("attn_cp_rank=\"%d\"", rank), rank == 3 ? 1 : 2);
+    }
+    CHECK(total(tensor_parallel) == 2);
+    CHECK(total(both) == 5);
+    CHECK(total(contexts) == 2);  // that one is a moment behind
+    CHECK(total(running("attn_dp_rank=\"0\"", 2) + running("attn_dp_rank=\"1\"", 3)) == 5);
+    CHECK(total(running("engine=\"0\",pid=\"1\"", 2) + running("engine=\"0\",pid=\"2\"", 3)) == 5);
+    CHECK(reading_of({page_of("sglang:num_retracted_requests_total{tp_rank=\"0\"} 3\n"
+                              "sglang:num_retracted_requests_total{tp_rank=\"1\"} 3\n")},
+                     true, {}).value(quantity::preemptions) == 3);
 }
 
 TEST_CASE("a server tells of accelerators only where no exporter does") {

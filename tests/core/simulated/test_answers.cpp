@@ -1,6 +1,6 @@
 // What the simulated server says, read back by the client's own reader.
-#include "core/simulated/answers.hpp"
-#include "core/simulated/replies.hpp"
+#include "extensions/simulated/core/answers.hpp"
+#include "extensions/simulated/core/replies.hpp"
 
 #include "core/answers/answer_reader.hpp"
 
@@ -101,10 +101,11 @@ void check_answer(const answer_facts& f, const given& a, int events, bool report
     CHECK(h.words == a.words);
     CHECK(h.r.token_source == (reports_usage ? token_origin::usage : token_origin::events));
     CHECK(h.r.output_tokens == (reports_usage ? f.asked.output_tokens : events));
-    CHECK(h.r.prompt_tokens == (reports_usage ? f.asked.prompt_tokens : 0));
-    // Neither Triton nor plain text says why an answer ends.
-    const bool says_why = f.asked.api != triton && f.asked.api != plain_text;
-    CHECK(std::string(h.r.finish_reason) == (says_why ? f.asked.stops ? "stop" : "length" : ""));
+    const api_traits& speaks = traits_of(f.asked.api);
+    CHECK(h.r.prompt_tokens ==
+          (reports_usage && speaks.tells_prompt_tokens ? f.asked.prompt_tokens : 0));
+    CHECK(std::string(h.r.finish_reason) ==
+          (speaks.tells_reason ? f.asked.stops ? "stop" : "length" : ""));
 }
 
 }  // namespace

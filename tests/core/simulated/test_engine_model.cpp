@@ -1,6 +1,6 @@
 // Engine model: times of steps worked out by hand, in virtual time and without jitter.
 #include "llmbench.hpp"
-#include "core/simulated/engine_model.hpp"
+#include "extensions/simulated/core/engine_model.hpp"
 
 #include <map>
 

@@ -1,5 +1,5 @@
 // What requests ask for, in each API: those that the client writes, and some that it does not.
-#include "core/simulated/questions.hpp"
+#include "extensions/simulated/core/questions.hpp"
 
 #include <doctest/doctest.h>
 

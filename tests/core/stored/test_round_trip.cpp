@@ -5,7 +5,7 @@
 #include "core/base/random.hpp"
 #include "core/measured/record_fields.hpp"
 #include "core/measured/repeat_fields.hpp"
-#include "core/measured/together.hpp"
+#include "extensions/machines/core/together.hpp"
 #include "core/stored/arm_fields.hpp"
 #include "core/stored/calibration.hpp"
 #include "core/stored/event_index.hpp"
@@ -58,8 +58,8 @@ void check_round_trips(const char* what, const T&... empty) {
 }
 
 /// With a row and a count of each kind: which there are is nothing that a list draws.
-arm_figures arm_with_rows() {
-    arm_figures a;
+variant_figures arm_with_rows() {
+    variant_figures a;
     a.distributions.resize(2);
     a.distributions[0].row = {metric_id::ttft, 0, 0, 0, 0, 0};
     a.distributions[1].row = {metric_id::e2e, 0, 0, 0, 0, 0};
@@ -75,11 +75,10 @@ TEST_CASE("whatever a struct holds is read back as it was written, byte by byte"
     check_round_trips("repeat", repeat_facts(), cross_check(), std::vector<named_number>());
     check_round_trips("target", target_facts());
     check_round_trips("scenario", load_facts());
-    check_round_trips("judging", terms(), load_conditions(), expected_load());
+    check_round_trips("judging", judging_parameters(), load_conditions(), expected_load());
     check_round_trips("arm", arm_with_rows(), token_fit(), std::size_t{2},
                       std::vector<statistic_data>());
     check_round_trips("capacity", load_curve());
-    check_round_trips("other tool", other_view());
     check_round_trips("self check", self_check_t(), true);
     check_round_trips("profile", taken_profile());
     check_round_trips("rehearsal", rehearsal_report(), 0.0);
@@ -92,16 +91,20 @@ TEST_CASE("a record's list has all that a record has") {
     record r;
     // One more member, and this does not compile: it is a field as well, but for `same` and `excused`,
     // which follow from other records and from side tasks.
-    auto& [id, arm, phase, repeat, scheduled, dispatched, connected, sent, first, last, end, second,
+    auto& [id, variant, phase, repeat, scheduled, dispatched, connected, sent, first, last, end, second,
            answer, late, prompt, output, source, events, first_tokens, status, http, finish, error,
            cached, reasoning, hidden, conversation, turn, depth, workload_part, reads, first_read,
-           bytes, most_prompt, choices, right, graded, hash, same, excused, resends] = r;
+           unknown_gaps, first_early, bytes, most_prompt, most_output, choices, right, graded, hash,
+           same, excused, resends, idle] = r;
     id = "x";
     right = true;  // written where there was a question
     graded = "7";
     hash = 7;
+    idle = 7;  // written where the connection was lost
     depth = workload_part = 1;  // written where they are not 0
-    CHECK(parsed(written(true, r, std::string())).get<picojson::object>().size() == 39 + 1);
+    unknown_gaps = 1;
+    first_early = 1;
+    CHECK(parsed(written(true, r, std::string())).get<picojson::object>().size() == 43 + 1);
 }
 
 TEST_CASE("a clock that moves moves every time, and nothing else") {

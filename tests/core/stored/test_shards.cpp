@@ -1,9 +1,10 @@
 // Shards of a load as their files tell them: which are one run, and which are refused by name.
 #include "llmbench.hpp"
 #include "core/stored/stored.hpp"
-#include "core/stored/shards.hpp"
+#include "extensions/machines/core/stored_shards.hpp"
 #include "core/reports/result_json.hpp"
 #include "core/wire/http_date.hpp"
+#include "extensions/simulated/session.hpp"
 #include "support/sample_gates.hpp"
 #include "support/texts.hpp"
 #include "support/timelines.hpp"
@@ -38,7 +39,7 @@ stored_shard shard(std::size_t index, std::size_t count, const scenario& s = cha
     g.what.name = "chat";
     g.what.shard = {index, count};
     g.what.nonce = nonce;
-    g.what.most_skew_s = 0.05;
+    g.what.max_skew_s = 0.05;
     g.target = tiny_model();
     for (int k = 0; k < 3; ++k) {
         repeat_data d = repeat_of_ttft(80 + static_cast<double>(index), k);
@@ -49,7 +50,7 @@ stored_shard shard(std::size_t index, std::size_t count, const scenario& s = cha
         d.ranks = {r};
         g.measured.candidate.push_back(d);
     }
-    g.measured.most_skew_s = 0.05;
+    g.measured.max_skew_s = 0.05;
     g.measured.slos = g.what.judged->slos;
     g.measured.rule = g.what.judged->rule;
     judge(g);
@@ -84,7 +85,7 @@ TEST_CASE("shards are one gate again, with its load in its own words") {
         for (int i = 0; i < 3; ++i) CHECK(d.ranks[static_cast<std::size_t>(i)].index == i);
         CHECK(d.window.from_ns() - d.ranks[0].start_ns == 3000000);
     }
-    CHECK(g.seen.most_skew_s == 0.05);
+    CHECK(g.seen.max_skew_s == 0.05);
     const plan whole = planned(chat(), 1);
     CHECK(arrival_text(g.what.sent->arrivals) == arrival_text(whole.sent->arrivals));
     CHECK(extent_text(g.what) == extent_text(whole));
@@ -141,7 +142,7 @@ TEST_CASE("shards of another run, trace, version, model or limit are refused wit
 }
 
 TEST_CASE("shards whose machines were not at one time are refused, whatever their own clocks say") {
-    const auto with_leads = [](const clock_lead& a, const clock_lead& b) {
+    const auto with_leads = [](const clock_ahead& a, const clock_ahead& b) {
         stored_shard first = shard(0, 2), second = shard(1, 2);
         for (std::size_t i = 0; i < first.gate.seen.candidate.size(); ++i)
             first.gate.seen.candidate.change(i, [&](repeat_data& d) { d.ranks[0].lead = a; });
@@ -163,7 +164,7 @@ TEST_CASE("a shard sees the server's clock in the Date of its answers") {
     for (const long long at : {0ll, 784111777ll, 951782400ll, 951868799ll, 1795381483ll})
         CHECK(seconds_of_http_date(http_date_of(at)) == static_cast<double>(at));
     CHECK(http_date_of(784111777) == "Sun, 06 Nov 1994 08:49:37 GMT");
-    clock_lead lead;
+    clock_ahead lead;
     CHECK_FALSE(lead.is_reported());
     const double reported = *seconds_of_http_date("Sun, 06 Nov 1994 08:49:37 GMT");
     CHECK(reported == 784111777);

@@ -62,8 +62,8 @@ struct read_gate : stored_gate {
 };
 read_gate read_back(const test_gate& g) {
     read_gate r{read_stored_gate(file_of({g}), "r.json", "")};
-    static_cast<measurements::open_evidence&>(r.measured) = r.seen;
-    static_cast<terms&>(r.measured) = r.judged_by;
+    static_cast<sample_measurements::open_evidence&>(r.measured) = r.seen;
+    static_cast<judging_parameters&>(r.measured) = r.judged_by;
     return r;
 }
 
@@ -104,8 +104,8 @@ TEST_CASE("a gate is found among others by its name, and each window belongs to 
     first.measured.baseline = first.measured.candidate;
     int n = 0;
     for (test_gate* g : {&first, &second})
-        for (auto* arm : {&g->measured.candidate, &g->measured.baseline})
-            for (repeat_data& d : *arm) {
+        for (auto* variant : {&g->measured.candidate, &g->measured.baseline})
+            for (repeat_data& d : *variant) {
                 const long long from = over_double + 10 * n++;
                 d.window = time_interval::between(from, from + 5);
             }
@@ -118,7 +118,7 @@ TEST_CASE("a gate is found among others by its name, and each window belongs to 
     CHECK(a.name == "first");
     CHECK(a.context.has_baseline);
     REQUIRE(a.seen.baseline.size() == 2);
-    CHECK(a.seen.baseline[1].arm == run_arm::baseline);
+    CHECK(a.seen.baseline[1].variant == run_arm::baseline);
     CHECK(a.seen.candidate[1].window.from_ns() == over_double + 10);
     CHECK(a.seen.baseline[0].window.from_ns() == over_double + 20);
     CHECK(a.seen.baseline[1].window.to_ns() == over_double + 35);
@@ -154,87 +154,51 @@ TEST_CASE("what is not a result of this schema is refused with its name") {
     const std::string json = file_of({chat_gate()});
     for (const std::string& bad : {std::string(), std::string("hello"), std::string("[]"),
                                    std::string("{}"), json.substr(0, json.size() / 2),
+                                   replaced(json, "llmbench/result/2", "llmbench/result/1"),
                                    replaced(json, "llmbench/result/2", "llmbench/result/3")}) {
         const std::string said = refusal_of([&] { read_stored_gate(bad, "dir/r.json", "chat"); });
         CHECK(holds(said, "dir/r.json is not a result of this schema (llmbench/result/2)"));
     }
-    CHECK(read_stored_gate(replaced(json, "llmbench/result/2", "llmbench/result/1"), "r.json", "chat")
-              .name == "chat");  // of an older version
     CHECK(holds(refusal_of([&] { read_stored_gate(file_of({}), "r.json", "chat"); }),
                 "no measured gate \"chat\": it has none"));
 }
 
-TEST_CASE("a file of the first schema is read by the names that it has") {
-    test_gate g = chat_gate();
-    repeat_data& d = g.measured.candidate[0];
-    d.stalls = {{at_ms(1), at_ms(2), 1000000, 500000}};
-    d.cpu_utilization = 0.25;
-    d.thread_cpu_utilization = {0.25, 0.125};
-    g.measured.unsupported = {{"no gaps", {metric_id::itl}}};
-    const std::string json = file_of({g});
-    std::string old = replaced(json, "llmbench/result/2", "llmbench/result/1");
-    for (const auto& [is, was] : {std::pair{"\"stalls\": [", "\"blind\": ["},
-                                  std::pair{"\"cpu_utilization\"", "\"cpu_share\""},
-                                  std::pair{"\"thread_cpu_utilization\"", "\"thread_cpu_shares\""},
-                                  std::pair{"\"interim_analyses\"", "\"looks\""},
-                                  std::pair{"\"unsupported\"", "\"untold\""}}) {
-        CHECK(holds(old, is));
-        while (holds(old, is)) old = replaced(old, is, was);
-    }
-    for (const std::string& file : {json, old}) {
-        const stored_gate read = read_stored_gate(file, "r.json", "chat");
-        REQUIRE(read.seen.candidate[0].stalls.size() == 1);
-        CHECK(read.seen.candidate[0].stalls[0].lost_ns == 500000);
-        CHECK(read.seen.candidate[0].cpu_utilization == 0.25);
-        CHECK(read.seen.candidate[0].thread_cpu_utilization == d.thread_cpu_utilization);
-        REQUIRE(read.seen.unsupported.size() == 1);
-        CHECK(read.seen.unsupported[0].why == "no gaps");
-        CHECK(read.judged_by.rule.analyses == g.measured.rule.analyses);
-    }
-    CHECK(holds(refusal_of([&] {
-                    read_stored_gate(replaced(old, "\"looks\": 5", "\"looks\": 0"), "r.json", "chat");
-                }),
-                "interim_analyses"));
-}
-
 TEST_CASE("verdicts on what was read back are those of the run, bit for bit") {
-    for (const traffic_mode traffic : {replayed, fresh}) {
-        test_gate g = measured_gate(chat(), "chat", {80, 97, 88});
-        measurement& m = g.measured;
-        m.slos = {mean(ttft) <= 100_ms,
-                  p50(itl) <= 11_ms,
-                  p75(ttft) <= 90_ms,
-                  error_rate <= 5_pct,
-                  goodput(ttft <= 1_s && itl <= 20_ms) >= 50_pct,
-                  mean(decode_speed) >= 90_tps};
-        if (traffic == replayed) m.slos.push_back(output_throughput >= 90_tps);
-        m.rule = rule_of({.false_fail = 0.3_pct}, traffic, traffic == fresh ? 1 : 2, 3);
-        m.noise = {{"mean(ttft)", 0.0712345678901234}};
-        m.candidate[1].short_outputs = 1;
-        read_gate s = read_back(g);
-        s.measured.slos = m.slos;
-        for (std::size_t i = 0; i < m.candidate.size(); ++i) {
-            const repeat_data& d = m.candidate[i];
-            for (const record& r : d.records) {
-                std::string gate;
-                s.measured.candidate[i].records.push_back(
-                    read_record(record_json(r, "chat"), gate));
-                CHECK(gate == "chat");
-            }
-            s.measured.candidate[i].gaps = d.gaps;
-            s.measured.candidate[i].gap_offsets = d.gap_offsets;
+    test_gate g = measured_gate(chat(), "chat", {80, 97, 88});
+    measurement& m = g.measured;
+    m.slos = {mean(ttft) <= 100_ms,
+              p50(itl) <= 11_ms,
+              p75(ttft) <= 90_ms,
+              error_rate <= 5_pct,
+              goodput(ttft <= 1_s && itl <= 20_ms) >= 50_pct,
+              mean(decode_speed) >= 90_tps};
+    m.slos.push_back(output_throughput >= 90_tps);
+    m.rule = rule_of({.false_fail = 0.3_pct}, 2, 3);
+    m.noise = {{"mean(ttft)", 0.0712345678901234}};
+    m.candidate[1].short_outputs = 1;
+    read_gate s = read_back(g);
+    s.measured.slos = m.slos;
+    for (std::size_t i = 0; i < m.candidate.size(); ++i) {
+        const repeat_data& d = m.candidate[i];
+        for (const record& r : d.records) {
+            std::string gate;
+            s.measured.candidate[i].records.push_back(
+                read_record(record_json(r, "chat"), gate));
+            CHECK(gate == "chat");
         }
-        const std::vector<slo_verdict> before = judge_all(m), after = judge_all(s.measured);
-        REQUIRE(before.size() == after.size());
-        for (std::size_t i = 0; i < before.size(); ++i) {
-            const auto bytes_of = [](const slo_verdict& v) {
-                json_writer j;
-                j.open('{');
-                write_fields(j, v);
-                return j.close().text();
-            };
-            CHECK(bytes_of(before[i]) == bytes_of(after[i]));
-        }
+        s.measured.candidate[i].gaps = d.gaps;
+        s.measured.candidate[i].gap_offsets = d.gap_offsets;
+    }
+    const std::vector<slo_verdict> before = judge_all(m), after = judge_all(s.measured);
+    REQUIRE(before.size() == after.size());
+    for (std::size_t i = 0; i < before.size(); ++i) {
+        const auto bytes_of = [](const slo_verdict& v) {
+            json_writer j;
+            j.open('{');
+            write_fields(j, v);
+            return j.close().text();
+        };
+        CHECK(bytes_of(before[i]) == bytes_of(after[i]));
     }
 }
 
@@ -291,6 +255,27 @@ TEST_CASE("a run of another kind is refused with what differs") {
         "be brief"));
     CHECK(refused_after([](scenario& s, target_facts&) { s.seed = 8; }) ==
           does_not_compare("seed", "7", "8"));
+}
+
+TEST_CASE("a load is compared by its values, and by its words where a file has no more") {
+    read_gate old = read_back(chat_gate());
+    const plan p = planned(chat(), 1);
+    const auto refused = [&] {
+        return refusal_of([&] { check_comparable(old, "old.json", p, tiny_model()); });
+    };
+    CHECK(old.load.values == load_hash(*p.sent));
+    old.load.workload = "other words of the same load";
+    old.load.options = "";
+    CHECK(refused() == "");
+    old.load.values = "0123456789abcdef";
+    CHECK(holds(refused(), "its workload is \"other words of the same load\""));
+    old = read_back(chat_gate());
+    old.load.values = "0123456789abcdef";
+    CHECK(holds(refused(), "its load hash is \"0123456789abcdef\""));
+    old.load.values = "";
+    CHECK(refused() == "");
+    old.load.extent = "more";
+    CHECK(holds(refused(), "its extent is \"more\""));
 }
 
 TEST_CASE("definitions and traces of another version are refused") {
@@ -370,8 +355,10 @@ TEST_CASE("a stored run that was itself no evidence is no baseline") {
     g.verdicts[2].estimate.value = 0;
     g.verdicts[1].outcome = verdict::fail;
     CHECK(refused(file_of({g})) == "");
-    g.measured.rule.traffic = fresh;
-    CHECK(holds(refused(file_of({g})), "its traffic is \"fresh\" and this gate's is \"replayed\""));
+    CHECK(holds(refusal_of([&] {
+                    refused(replaced(file_of({g}), "\"replayed\"", "\"fresh\""));
+                }),
+                "\"replayed\" is allowed"));
 }
 
 // ---- calibration.json ---------------------------------------------------------------------------
@@ -381,13 +368,17 @@ TEST_CASE("a calibration is read back for its gate and statistic") {
                 other = measured_gate(chat(), "other", {80, 80.8, 81});
     for (test_gate* x : {&g, &other}) x->calibration = calibration_of(x->measured);
     const std::string json = calibration_json({g, chat_gate("not calibrated"), other});
-    const std::map<std::string, double> noise = read_calibration(json, "c.json", "chat");
+    const gate_calibration read = read_calibration(json, "c.json", "chat");
+    const std::map<std::string, double>& noise = read.noise;
+    CHECK(read.why_none == "");
     REQUIRE(noise.size() == 2);  // the error rate has none
     CHECK(noise.at("mean(ttft)") == g.calibration[0].sd);
     CHECK(noise.at("p75(ttft)") == g.calibration[1].sd);
-    CHECK(read_calibration(json, "c.json", "other").at("mean(ttft)") == other.calibration[0].sd);
-    CHECK(read_calibration(json, "c.json", "not calibrated").empty());
-    CHECK(read_calibration(json, "c.json", "unknown").empty());
+    CHECK(read_calibration(json, "c.json", "other").noise.at("mean(ttft)") == other.calibration[0].sd);
+    CHECK(read_calibration(json, "c.json", "unknown").noise.empty());
+    CHECK(read_calibration(json, "c.json", "unknown").why_none ==
+          "LLMBENCH_CALIBRATION: c.json has nothing of this gate, which is judged as without it; it "
+          "has \"chat\", \"other\"");
 }
 
 TEST_CASE("the noise of a ratio is not that of the statistic itself") {
@@ -395,7 +386,7 @@ TEST_CASE("the noise of a ratio is not that of the statistic itself") {
     g.measured.baseline = g.measured.candidate;
     g.measured.slos = {mean(ttft) <= 1.1 * baseline, mean(ttft) <= 100_ms};
     g.calibration = calibration_of(g.measured);
-    const auto noise = read_calibration(calibration_json({g}), "c.json", "chat");
+    const auto noise = read_calibration(calibration_json({g}), "c.json", "chat").noise;
     REQUIRE(noise.size() == 2);
     measurement m = g.measured;
     m.noise = noise;
@@ -415,10 +406,10 @@ TEST_CASE("what is no calibration is refused with its name, and so is noise that
                 sd + "}]}]}",
             "c.json", "g");
     };
-    CHECK(with_sd("0.07").at("mean(ttft)") == 0.07);
-    CHECK(with_sd("0.30").at("mean(ttft)") == 0.30);
-    CHECK(with_sd("0").at("mean(ttft)") == 0);
-    CHECK(with_sd("null").empty());  // of shares, and of what had no value
+    CHECK(with_sd("0.07").noise.at("mean(ttft)") == 0.07);
+    CHECK(with_sd("0.30").noise.at("mean(ttft)") == 0.30);
+    CHECK(with_sd("0").noise.at("mean(ttft)") == 0);
+    CHECK(with_sd("null").noise.empty());  // of shares, and of what had no value
     CHECK(refusal_of([&] { with_sd("0.301"); }) ==
           "LLMBENCH_CALIBRATION: c.json: gates[0].slos[0].sd is 0.301, a number from 0 to 0.3 is "
           "allowed");
@@ -503,7 +494,7 @@ TEST_CASE("a line that is not a record is refused in one clear sentence") {
     CHECK(holds(said(replaced(good, "\"status\":\"ok\"", "\"status\":\"fine\"")),
                 "status is \"fine\", one of ok, connect, "));
     CHECK(said(replaced(good, "\"token_source\":\"events\"", "\"token_source\":7")) ==
-          "token_source is 7, one of usage, events is allowed");
+          "token_source is 7, one of usage, events, no_usage is allowed");
     CHECK(said(replaced(good, "\"finish_reason\":\"stop\"", "\"finish_reason\":7")) ==
           "finish_reason is 7, a text is allowed");
 }

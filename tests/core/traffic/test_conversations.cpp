@@ -1,13 +1,19 @@
 // Traffic from files: traces, datasets, conversations, groups.
 #include "llmbench.hpp"
+#include "extensions/answers/core/asked_questions.hpp"
+#include "extensions/sessions/core/session_lines.hpp"
+#include "extensions/sessions/core/session_workload.hpp"
 #include "core/traffic/requests.hpp"
 #include "core/traffic/trace_hash.hpp"
+#include "core/planning/load_notes.hpp"
 #include "core/planning/planning.hpp"
 #include "support/scenarios.hpp"
 #include "support/texts.hpp"
 
 #include <cmath>
+#include <initializer_list>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
@@ -50,6 +56,8 @@ TEST_CASE("a replayed trace has its own times, lengths and end") {
     CHECK(expected_requests(p) == 4);
     CHECK(expected_seconds(p) == 5);
     CHECK(arrival_text(p.sent->arrivals) == "replay(t.csv, speed 2)");
+    CHECK(arrival_text(replay("t.csv").unit(1_s).data()) == "replay(t.csv, unit 1 s)");
+    CHECK(load_notes(*p.sent) == std::vector<std::string>{"t.csv: 4 starts over 5 s, 0.8/s"});
     CHECK(p.sent->workload_text ==
           "synthetic, prompt of the trace tokens, output of the trace tokens");
     for (std::size_t i = 0; i < 4; ++i) {
@@ -58,6 +66,59 @@ TEST_CASE("a replayed trace has its own times, lengths and end") {
         CHECK(words(request_of(p, run_arm::candidate, 0, i).prompt).size() ==
               static_cast<std::size_t>(four_rows[i].prompt_tokens));
     }
+}
+
+TEST_CASE("a row's own fields are in its request, and what is not or comes again is told") {
+    workload_files f = with_dialogues(10);
+    for (dialogue& d : f.dialogues) d.turns.pop_back();
+    f.dialogues[0].temperature = 0.5;
+    f.dialogues[0].fields = R"(,"tools":[{"a":1}])";
+    f.fields.leave_out("model", 1);
+    scenario s = {.workload = dataset{.path = "d.jsonl", .format = openai_jsonl, .salted = false},
+                  .warmup = 0, .requests = 40};
+    const auto body = [&](std::size_t i) {
+        const request_spec r = request_of(planned(s, 1, f), run_arm::candidate, 0, i);
+        return std::pair{r.temperature, r.extra_fields};
+    };
+    CHECK(body(0) == std::pair{0.5, std::string(R"(,"tools":[{"a":1}])")});
+    CHECK(std::isnan(body(1).first));
+    CHECK(body(1).second == "");
+    CHECK(load_notes(*planned(s, 1, f).sent) ==
+          std::vector<std::string>{
+              "left out: model (1 row)",
+              "40 starts and 10 prompts: each comes 4 times, and a prefix cache may have it"});
+    s.requests = 10;
+    CHECK(load_notes(*planned(s, 1, f).sent).size() == 1);
+    s.options.temperature = 0.1;
+    CHECK(body(0).first == 0.1);
+    const std::string hash = trace_hash(*planned(s, 1, f).sent);
+    f.dialogues[0].fields = R"(,"tools":[{"a":2}])";
+    CHECK(trace_hash(*planned(s, 1, f).sent) != hash);
+}
+
+TEST_CASE("a field that a step's body and the options of all requests set is refused") {
+    std::string line = R"({"session":"s","step":"a","prompt_tokens":9,"output_tokens":1,)"
+                       R"("body":{"top_p":0.5,"k":1}})";
+    byte_stream in(
+        [&](char* room, std::size_t size) {
+            const std::size_t n = line.copy(room, size);
+            line.erase(0, n);
+            return n;
+        },
+        "s.jsonl");
+    session_reader reader(0);
+    reader.read(in);
+    workload_files f;
+    const sessions said{.path = "s.jsonl"};
+    f.of_extension = std::make_shared<const read_sessions>(said, reader.finished("s.jsonl"));
+    scenario s = {.workload = said, .warmup = 0, .requests = 4};
+    CHECK(texts::refusal_of([&] { planned(s, 1, f); }) == "");
+    s.options.extra_body = R"({"top_k": 2})";
+    CHECK(texts::refusal_of([&] { planned(s, 1, f); }) == "");
+    s.options.extra_body = R"({"top_p": 1})";
+    CHECK(texts::refusal_of([&] { planned(s, 1, f); }) ==
+          "a step's body sets \"top_p\" and so does options.extra_body: a field must not stand "
+          "twice");
 }
 
 TEST_CASE("a trace ends with its requests or its duration where that comes first") {
@@ -105,27 +166,6 @@ TEST_CASE("lengths of a trace are mapped by a scale and a most, or not used at a
                           s.workload = synthetic{.prompt_tokens = from_trace(scale)};
                       }),
                       "workload.prompt_tokens is from_trace(");
-}
-
-TEST_CASE("a trace is not fresh traffic") {
-    scenario s = {.arrivals = replay("t"), .traffic = fresh};
-    CHECK_THROWS_WITH_AS(planned(s, 1, with_trace(four_rows)),
-                         doctest::Contains("one recording"), std::invalid_argument);
-}
-
-TEST_CASE("fresh stages of a ramp and of steps keep their mixture of rates") {
-    const planned_traffic steep =
-        stage_of(planned({.arrivals = steps({{2_rps, 50_s}, {8_rps, 50_s}}),
-                          .traffic = fresh}, 1), 2);
-    CHECK(own_length(steep.arrivals, steep.files->trace) == 200);
-    CHECK(expected_requests(steep) == 1000);
-    CHECK(schedule_of(steep).at.size() > 850);
-    const planned_traffic climb =
-        stage_of(planned({.arrivals = ramp(2_rps, 8_rps, 100_s), .duration = 100_s,
-                          .traffic = fresh}, 1), 2);
-    CHECK(expected_requests(climb) == 1000);
-    CHECK(stage_of(planned({.arrivals = steps({{2_rps, 50_s}}), .traffic = fresh}, 1), 1)
-              .arrivals.stages[0].lasts.seconds() == 50);
 }
 
 TEST_CASE("turns take places of the trace, and requests count turns") {
@@ -202,20 +242,6 @@ TEST_CASE("a dataset's prompts are sent in turn, salted by repeat, with the file
     CHECK(forced_tokens(plain, 0) == 0);
 }
 
-TEST_CASE("fresh stages send other conversations of the dataset") {
-    scenario s = {.workload = dataset{.path = "x"}, .arrivals = poisson(8_rps), .requests = 30,
-                  .traffic = fresh};
-    const plan p = planned(s, 1, with_dialogues(40));
-    std::set<std::string> first;
-    for (const int stage : {0, 1, 2}) {
-        const planned_traffic q = stage_of(p, stage);
-        const auto& source = std::get<recorded_dialogues>(q.source);
-        for (std::size_t i = 0; i < (stage == 2 ? 20u : 10u); ++i)
-            first.insert(source.at(i, *q.files).turns[0].prompt);
-    }
-    CHECK(first.size() == 40);
-}
-
 TEST_CASE("metrics of turns need conversations, and as many of the turns as others need") {
     CHECK_REFUSED(refusal_of_slo(p90(first_turn_ttft) <= 1_s), "first_turn_ttft",
                   "needs a workload of conversations");
@@ -266,7 +292,7 @@ TEST_CASE("prompts of a group share their prefix, by the fraction that is asked 
         std::string prefix;
         for (std::size_t k = 0; k < 32; ++k) prefix += w[k] + " ";
         ++prefixes[prefix];
-        members += std::get<made_up_prompts>(p.sent->source).group(i, p.sent->seed) >= 0;
+        members += p.sent->source.as<synthetic_prompts>()->group(i, p.sent->seed) >= 0;
     }
     int groups = 0;
     for (const auto& [prefix, times] : prefixes) {
@@ -282,12 +308,6 @@ TEST_CASE("prompts of a group share their prefix, by the fraction that is asked 
     CHECK_REFUSED(refusal_after([](scenario& s) {
                       s.workload = synthetic{.prefix_fraction = 101_pct};
                   }),
-                  "workload.prefix_fraction is 101 %");
-    // By the name that it had in the version before.
-    const plan old = traffic(1, {.prompt_tokens = fixed(60), .shared_prefix = fixed(32),
-                                 .prefix_groups = 5, .prefix_share = 60_pct});
-    CHECK(old.sent->workload_text == p.sent->workload_text);
-    CHECK_REFUSED(refusal_after([](scenario& s) { s.workload = synthetic{.prefix_share = 101_pct}; }),
                   "workload.prefix_fraction is 101 %");
 }
 
@@ -311,15 +331,15 @@ TEST_CASE("helpers of conversations that cannot be are refused, field by field")
     const auto refused_talk = [](const conversations& c) {
         return refusal({.workload = c, .requests = 30});
     };
-    CHECK_REFUSED(refused_talk({.helped = 101_pct}), "workload.helped is 101 %");
-    CHECK_REFUSED(refused_talk({.helped = 10_pct}), "workload.helpers is not given");
-    CHECK_REFUSED(refused_talk({.helpers = 2}), "workload.helpers is given, and helped is 0 %");
-    CHECK_REFUSED(refused_talk({.helped = 10_pct, .helpers = 65, .helper_turns = 1}), "workload.helpers is 65");
-    CHECK_REFUSED(refused_talk({.helped = 10_pct, .helpers = 2, .helper_turns = normal(2, 1)}),
+    CHECK_REFUSED(refused_talk({.subagents = 101_pct}), "workload.subagents is 101 %");
+    CHECK_REFUSED(refused_talk({.subagents = 10_pct}), "workload.helpers is not given");
+    CHECK_REFUSED(refused_talk({.helpers = 2}), "workload.helpers is given, and subagents is 0 %");
+    CHECK_REFUSED(refused_talk({.subagents = 10_pct, .helpers = 65, .helper_turns = 1}), "workload.helpers is 65");
+    CHECK_REFUSED(refused_talk({.subagents = 10_pct, .helpers = 2, .helper_turns = normal(2, 1)}),
                   "workload.helper_turns is normal(2, 1)");
-    CHECK_REFUSED(refused_talk({.turns = 1, .helped = 10_pct, .helpers = 2, .helper_turns = 1}),
+    CHECK_REFUSED(refused_talk({.turns = 1, .subagents = 10_pct, .helpers = 2, .helper_turns = 1}),
                   "conversations have one turn");
-    CHECK_REFUSED(refused_talk({.turns = 1000, .helped = 10_pct, .helpers = 2, .helper_turns = 5}),
+    CHECK_REFUSED(refused_talk({.turns = 1000, .subagents = 10_pct, .helpers = 2, .helper_turns = 5}),
                   "may have 10990 steps", "at most 10000");
 }
 
@@ -330,9 +350,9 @@ TEST_CASE("helpers and drawn times to think change the hash, and no conversation
     CHECK(hash({.turns = uniform(1, 6), .think = fixed(1_s)}) == hash({.turns = uniform(1, 6), .think = 1_s}));
     CHECK(hash({.think = uniform(1_s, 2_s)}) != hash({.think = 1_s}));
     CHECK(hash({.think = uniform(1_s, 2_s)}) != hash({.think = uniform(1_s, 3_s)}));
-    CHECK(hash({.helped = 20_pct, .helpers = 2, .helper_turns = 1}) != hash({}));
-    CHECK(hash({.helped = 20_pct, .helpers = 2, .helper_turns = 1}) !=
-          hash({.helped = 20_pct, .helpers = 2, .helper_turns = 2}));
+    CHECK(hash({.subagents = 20_pct, .helpers = 2, .helper_turns = 1}) != hash({}));
+    CHECK(hash({.subagents = 20_pct, .helpers = 2, .helper_turns = 1}) !=
+          hash({.subagents = 20_pct, .helpers = 2, .helper_turns = 2}));
 }
 
 TEST_CASE("the hash of files and conversations is the same on every platform, and tells them apart") {
@@ -357,4 +377,18 @@ TEST_CASE("the hash of files and conversations is the same on every platform, an
     scenario salted = data;
     salted.workload = dataset{.path = "x", .max_turns = 2, .salted = false};
     CHECK(hash(salted, with_dialogues(5)) == hash(data, with_dialogues(5)));
+}
+
+TEST_CASE("what grades the questions of a file is named with as many as it grades") {
+    const auto text = [](std::initializer_list<answer_grade> grades) {
+        std::vector<dialogue> asked;
+        for (const answer_grade by : grades) {
+            asked.push_back({.turns = {{.prompt = "?"}}});
+            asked.back().wanted = std::make_shared<const keyed_answer>(answer_key{.by = by, .key = "1"});
+        }
+        return asked_questions({.path = "q.jsonl"}, asked).planned({}, {}, 1).text;
+    };
+    CHECK(text({choice, choice}) == "2 questions of q.jsonl (qa_jsonl, graded by choice)");
+    CHECK(text({choice, exact, choice}) ==
+          "3 questions of q.jsonl (qa_jsonl, graded by exact (1), choice (2))");
 }

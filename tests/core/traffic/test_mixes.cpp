@@ -5,6 +5,7 @@
 #include "core/traffic/trace_hash.hpp"
 #include "core/planning/plan_text.hpp"
 #include "core/planning/planning.hpp"
+#include "extensions/sessions/api.hpp"
 #include "support/scenarios.hpp"
 #include "support/texts.hpp"
 
@@ -183,7 +184,7 @@ TEST_CASE("what is no mix is refused") {
     CHECK(holds(refusal_of(mix({{.name = "a",
                                  .options = request_options{.extra_body = "no JSON"}}})),
                 "part \"a\" of the mix: options.extra_body"));
-    const request_options leaving{.leaves_after = 1_s};
+    const request_options leaving{.cancel_after = 1_s};
     CHECK(refusal_of(mix({{.name = "a", .options = leaving}, {.name = "b"}})) == "");
     CHECK(holds(refusal_of(mix({{.name = "a", .options = leaving},
                                 {.name = "b", .options = leaving}})), "nobody is left"));
@@ -198,7 +199,7 @@ TEST_CASE("another workload is another arm, with the scenario's times and option
                                            .shared_prefix = fixed(260)},
                      .arrivals = closed_loop(16), .requests = 320,
                      .slos = {mean(ttft) <= 0.5 * baseline}};
-    const plan p = planned(s, 1), other = plan_of_arm(p, run_arm::baseline);
+    const plan p = planned(s, 1), other = plan_of_variant(p, run_arm::baseline);
     CHECK(holds(p.sent->workload_text, "shared prefix 260 tokens"));
     CHECK(!holds(other.sent->workload_text, "shared prefix"));
     CHECK(other.sent->arrivals.users == 16);
@@ -206,10 +207,10 @@ TEST_CASE("another workload is another arm, with the scenario's times and option
         CHECK(item_of(p, i).output_tokens == item_of(other, i).output_tokens);
     scenario mixes = s;
     mixes.baseline = otherwise{.workload = three};
-    CHECK(plan_of_arm(planned(mixes, 1), run_arm::baseline).sent->labels.size() == 3);
+    CHECK(plan_of_variant(planned(mixes, 1), run_arm::baseline).sent->labels.size() == 3);
     scenario models = mixed_load(three, {p50(ttft) <= 1.1 * baseline});
     models.baseline = otherwise{.model = "old"};
-    const plan old = plan_of_arm(planned(models, 1), run_arm::baseline);
+    const plan old = plan_of_variant(planned(models, 1), run_arm::baseline);
     for (std::size_t i = 0; i < 20; ++i) CHECK(holds(body_of(old, i), "\"model\":\"old\""));
     models.baseline = otherwise{.alone = true};
     CHECK(holds(refusal_of(models), "the scenario does nothing beside its load"));

@@ -22,9 +22,9 @@ scenario asking(const request_options& mine, const any_baseline& theirs) {
             .arrivals = closed_loop(2), .requests = 40,
             .slos = {mean(e2e) <= 1.5 * baseline}, .options = mine};
 }
-std::string body_of(const plan& p, run_arm arm) {
+std::string body_of(const plan& p, run_arm variant) {
     return request_body(traits_of(openai_chat), "m",
-                        request_of(plan_of_arm(p, arm), arm, 0, 0));
+                        request_of(plan_of_variant(p, variant), variant, 0, 0));
 }
 std::string refusal_of(const scenario& s) {
     return texts::refusal_of([&] { planned(s, 1); });
@@ -33,7 +33,7 @@ std::string refusal_of(const scenario& s) {
 
 TEST_CASE("each arm has its own options, in place of the other's, and the same prompts") {
     const plan p = planned(asking({.max_tokens = 16, .extra_body = schema},
-                                  other_options({.max_tokens = 16, .extra_body = tools})), 1);
+                                  otherwise{.options = request_options{.max_tokens = 16, .extra_body = tools}}), 1);
     CHECK(p.judged->has_baseline);
     const std::string mine = body_of(p, run_arm::candidate);
     const std::string theirs = body_of(p, run_arm::baseline);
@@ -49,33 +49,41 @@ TEST_CASE("each arm has its own options, in place of the other's, and the same p
 }
 
 TEST_CASE("no options at all are none; lengths that options force are forced in that arm alone") {
-    const plan p = planned(asking({.max_tokens = 16, .ignore_eos = true}, other_options({})), 1);
+    const plan p = planned(asking({.max_tokens = 16, .ignore_eos = true}, otherwise{.options = request_options{}}), 1);
     CHECK(options_text(p, run_arm::baseline) == "none");
     CHECK(holds(body_of(p, run_arm::candidate), "\"ignore_eos\":true"));
     CHECK(!holds(body_of(p, run_arm::baseline), "ignore_eos"));
     CHECK(forced_tokens(p, 0) == 16);
-    CHECK(forced_tokens(plan_of_arm(p, run_arm::baseline), 0) == 0);
+    CHECK(forced_tokens(plan_of_variant(p, run_arm::baseline), 0) == 0);
 }
 
 TEST_CASE("a plan without other options is one for both arms") {
-    const plan p = planned(asking({.max_tokens = 16}, same_server()), 1);
+    const plan p = planned(asking({.max_tokens = 16}, otherwise{.same = true}), 1);
     CHECK(!p.sent->otherwise);
     CHECK(body_of(p, run_arm::baseline) == body_of(p, run_arm::candidate));
 }
 
 TEST_CASE("the baseline's options are refused as the target's are, and say whose they are") {
     const auto refused = [](const request_options& theirs) {
-        return refusal_of(asking({.max_tokens = 16}, other_options(theirs)));
+        return refusal_of(asking({.max_tokens = 16}, otherwise{.options = theirs}));
     };
     const std::string whose = "baseline is otherwise{...}: ";
     CHECK(holds(refused({.extra_body = R"({"n": 2})"}), whose + "options.extra_body sets \"n\""));
     CHECK(holds(refused({.max_tokens = 0}), whose + "options.max_tokens is 0"));
     CHECK(holds(refused({.extra_body = "[]"}), "must be a JSON object"));
     CHECK(holds(refused({.stream = false}), "one arm is streamed and the other is not"));
-    scenario made_up = asking({}, other_options({.max_tokens = 8}));
+    scenario made_up = asking({}, otherwise{.options = request_options{.max_tokens = 8}});
     made_up.workload = synthetic{};
     CHECK(holds(refusal_of(made_up), whose + "options.max_tokens is 8: a synthetic workload"));
-    scenario drawn = asking({.max_tokens = 16}, other_options({.temperature = 1.0}));
-    drawn.traffic = fresh;
-    CHECK(holds(refusal_of(drawn), "a baseline is compared on replayed traffic"));
+}
+
+TEST_CASE("an A/A run says nothing else") {
+    const auto refused = [](otherwise o) {
+        o.same = true;
+        return refusal_of(asking({.max_tokens = 16}, o));
+    };
+    CHECK(refused({}) == "");
+    for (const otherwise& o : {otherwise{.options = request_options{}}, otherwise{.model = "m"},
+                               otherwise{.workload = prompts({"a"})}, otherwise{.alone = true}})
+        CHECK(holds(refused(o), "an A/A run has nothing but .same"));
 }

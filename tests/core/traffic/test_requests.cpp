@@ -43,8 +43,8 @@ TEST_CASE("a request asks for the lengths of its place in the trace, in every re
         const trace_item item = item_of(p, i);
         CHECK((item.prompt_tokens >= 20 && item.prompt_tokens <= 60));
         for (const int repeat : {0, 1, 7})
-            for (const run_arm arm : {run_arm::candidate, run_arm::baseline}) {
-                const request_spec r = request_of(p, arm, repeat, i);
+            for (const run_arm variant : {run_arm::candidate, run_arm::baseline}) {
+                const request_spec r = request_of(p, variant, repeat, i);
                 CHECK(words(r.prompt).size() == static_cast<std::size_t>(item.prompt_tokens));
                 CHECK(r.max_tokens == item.output_tokens);
                 CHECK(r.force_length);
@@ -103,9 +103,9 @@ TEST_CASE("prompts are exact in tokens where the server tells which words are on
     CHECK(asked < 2 * static_cast<int>(std::size(prompt_words)));
     const plan p = traffic();
     for (std::size_t i = 0; i < 300; ++i)
-        for (const run_arm arm : {run_arm::candidate, run_arm::baseline})
+        for (const run_arm variant : {run_arm::candidate, run_arm::baseline})
             for (const int repeat : {0, 1, 7})
-                REQUIRE(with_template(request_of(p, arm, repeat, i, {}, fit).prompt) ==
+                REQUIRE(with_template(request_of(p, variant, repeat, i, {}, fit).prompt) ==
                         item_of(p, i).prompt_tokens);
     CHECK(request_of(p, run_arm::candidate, 0, 3, {}, fit).prompt !=
           request_of(p, run_arm::candidate, 1, 3, {}, fit).prompt);

@@ -1,4 +1,4 @@
-// Fresh traffic: its stages, forced tokens, how unsteady a load is.
+// Forced tokens, and how unsteady a load is.
 #include "llmbench.hpp"
 #include "core/traffic/requests.hpp"
 #include "core/traffic/trace_hash.hpp"
@@ -12,42 +12,6 @@ using namespace llmbench;
 using namespace llmbench::detail;
 using namespace scenarios;
 using doctest::Approx;
-
-TEST_CASE("stages of fresh traffic hold n, n and 2n requests") {
-    const plan p = traffic();
-    const auto measured_in = [&](int stage) {
-        const planned_traffic q = stage_of(p, stage);
-        const schedule s = open_loop_schedule(q.arrivals, q.warmup_requests, q.warmup_s, q.requests,
-                                              q.duration_s, q.seed);
-        return s.at.size() - s.warmup;
-    };
-    CHECK(measured_in(0) == 300);
-    CHECK(measured_in(1) == 300);
-    CHECK(measured_in(2) == 600);
-    for (const int stage : {0, 1, 2}) CHECK(stage_of(p, stage).warmup_requests == 20);
-
-    scenario by_time = sound();
-    by_time.requests = 0;
-    by_time.duration = 40_s;
-    const plan q = planned(by_time, 1);
-    CHECK(stage_of(q, 1).duration_s == 40);
-    CHECK(stage_of(q, 2).duration_s == 80);
-    CHECK(stage_of(q, 2).requests == 0);
-}
-
-TEST_CASE("every stage is other traffic, the first one that of the plan") {
-    const plan p = traffic();
-    CHECK(trace_hash(stage_of(p, 0)) == trace_hash(p));
-    std::set<std::uint64_t> seeds;
-    for (const std::uint64_t seed : {1u, 2u, 3u, 40u})
-        for (const int stage : {0, 1, 2}) seeds.insert(stage_of(traffic(seed), stage).seed);
-    CHECK(seeds.size() == 12);
-    std::set<int> lengths;
-    for (const int stage : {0, 1, 2}) lengths.insert(item_of(stage_of(p, stage), 5).output_tokens);
-    CHECK(lengths.size() == 3);
-    // The same stage is the same traffic again.
-    CHECK(trace_hash(stage_of(p, 2)) == trace_hash(stage_of(traffic(), 2)));
-}
 
 TEST_CASE("tokens are forced where the request says how many") {
     const plan made = traffic();

@@ -78,3 +78,30 @@ TEST_CASE("the hash of a trace does not change with what leaves the traffic alon
     s.repeats = 5;
     CHECK(trace_hash(planned(s, 1)) == before);
 }
+
+TEST_CASE("the hash of a load changes with what its trace does not tell, and with no word of it") {
+    const auto hash = [](auto&& change, const arrival_pattern& arrivals) {
+        scenario s = {.workload = synthetic{}, .arrivals = arrivals, .requests = 300};
+        change(s);
+        return load_hash(*planned(s, 1).sent);
+    };
+    for (const arrival_pattern& arrivals : {arrival_pattern(poisson(8_rps)), arrival_pattern(closed_loop(4))}) {
+        std::set<std::string> seen = {hash([](scenario&) {}, arrivals)};
+        const auto is_new = [&](auto&& change) { return seen.insert(hash(change, arrivals)).second; };
+        CHECK_FALSE(is_new([](scenario& s) { s.name = "another"; }));
+        CHECK_FALSE(is_new([](scenario& s) { s.slos = {p90(ttft) <= 1_s}; }));
+        CHECK(is_new([](scenario& s) { s.requests = 301; }));
+        CHECK(is_new([](scenario& s) { s.warmup = 5_s; }));
+        CHECK(is_new([](scenario& s) { s.options.temperature = 0.5; }));
+        CHECK(is_new([](scenario& s) { s.workload = prompts({"one"}); }));
+        CHECK(is_new([](scenario& s) { s.workload = prompts({"one"}); s.options.max_tokens = 7; }));
+        CHECK(is_new([](scenario& s) { s.options.system_prompt = "be brief"; }));
+        CHECK(is_new([](scenario& s) { s.options.extra_body = R"({"top_k":1})"; }));
+        CHECK(is_new([](scenario& s) { s.workload = synthetic{.force_output = false}; }));
+        CHECK(is_new([](scenario& s) { s.workload = synthetic{.output_tokens = fixed(9)}; }));
+        CHECK(is_new([](scenario& s) { s.arrivals = closed_loop(5); }));
+        CHECK(is_new([](scenario& s) { s.arrivals = poisson(8_rps).max_in_flight(3); }));
+    }
+    CHECK(hash([](scenario& s) { s.warmup = until_stable(5_s); }, closed_loop(4)) !=
+          hash([](scenario& s) { s.warmup = 5_s; }, closed_loop(4)));
+}

@@ -106,6 +106,20 @@ TEST_CASE("unknown fields say nothing") {
           events{"|one"});
 }
 
+TEST_CASE("an error is an event, with or without data and in whichever field") {
+    CHECK(events_of("error: {\"code\":500}\n\ndata: one\n\n") == events{"error|{\"code\":500}", "|one"});
+    CHECK(events_of("data: one\n\nInternal Server Error\n\n") ==
+          events{"|one", "error|Internal Server Error"});
+    CHECK(events_of("{\"error\": {\"message\": \"out\"}}\n") ==
+          events{"error|{\"error\": {\"message\": \"out\"}}"});
+    CHECK(events_of("event: error\n\ndata: one\n\n") == events{"error|", "|one"});
+    CHECK(events_of("event: error\n: out of memory\n\nevent: error\n\n") ==
+          events{"error|out of memory", "error|"});
+    CHECK(events_of("event: error\n: why\ndata: one\ndata: two\n\n") == events{"error|one\ntwo"});
+    CHECK(events_of(": error in a comment\n\ndata: one\n\n") == events{"|one"});
+    CHECK(events_of("event: request_failed\n\n") == events{"request_failed|"});
+}
+
 TEST_CASE("a byte order mark is skipped once, at the start") {
     CHECK(events_of("\xEF\xBB\xBF"
                     "data: one\n\n") == events{"|one"});

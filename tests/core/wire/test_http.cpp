@@ -3,6 +3,7 @@
 #include "llmbench.hpp"
 #include "core/wire/http.hpp"
 #include "core/wire/url.hpp"
+#include "extensions/simulated/core/request_parser.hpp"
 #include "support/texts.hpp"
 
 #include <tuple>
@@ -109,10 +110,10 @@ TEST_CASE("a URL that is refused is told with its field, its value and the reaso
     CHECK(
         refusal("http://::1:8000") ==
         "target.url is \"http://::1:8000\": an IPv6 address stands in brackets, http://[::1]:8000");
-    CHECK(refusal("http://h/a?b") ==
-          "target.url is \"http://h/a?...\": a query or fragment is not allowed");
     CHECK(refusal("http://h/a#b") ==
-          "target.url is \"http://h/a#...\": a query or fragment is not allowed");
+          "target.url is \"http://h/a#...\": a fragment is not allowed");
+    CHECK(refusal("http://h/a?b#c") ==
+          "target.url is \"http://h/a?...\": a fragment is not allowed");
     CHECK(refusal("http://me:pass@h") ==
           "target.url is \"http://...@h\": credentials belong in api_key_env");
     CHECK(refusal("http://me:p@ss@h:x?key=secret") ==
@@ -122,6 +123,23 @@ TEST_CASE("a URL that is refused is told with its field, its value and the reaso
         CHECK(refusal(url) ==
               "target.url is \"" + url + "\": the port must be a number from 1 to 65535");
     }
+}
+
+TEST_CASE("a query is kept, and what may be a key in it is not shown") {
+    const http_url u = parsed_url("http://h:1/openai/chat/?api-version=2024-10-21&code=s3cret-s3", "url");
+    CHECK(u.authority() == "h:1");
+    CHECK(u.path == "/openai/chat");
+    CHECK(u.query == "?api-version=2024-10-21&code=s3cret-s3");
+    CHECK(parsed_url("http://h?a=/b", "url").host == "h");
+    CHECK(parsed_url("http://h?a=/b", "url").query == "?a=/b");
+    CHECK(parsed_url("http://h/?", "url").query == "");
+    CHECK(without_path("http://h:1?a=/b") == "http://h:1");
+    CHECK(shown_url("http://h/a?api-version=2024-10-21&code=s3cret-s3&x=&y&key=a=b") ==
+          "http://h/a?api-version=2024-10-21&code=***&x=&y&key=***");
+    CHECK(shown_url("http://h/a=b") == "http://h/a=b");
+    CHECK(shown_url("http://h/a?api-version=1&code=1") == "http://h/a?api-version=1&code=***");
+    CHECK(query_secrets("http://h/a?code=1&key=22") == std::vector<std::string_view>{"1", "22"});
+    CHECK(query_secrets("http://h/a?").empty());
 }
 
 TEST_CASE("https has a port of its own") {
@@ -451,7 +469,7 @@ TEST_CASE("a broken answer takes no more bytes") {
 
 namespace {
 
-const std::string post =
+const std::string a_post =
     "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nX-Request-Id:  abc "
     "\r\n\r\nbody";
 
@@ -464,7 +482,7 @@ bool is_refused(const std::string& bytes) {
 
 TEST_CASE("a request has a method, a path, headers and a body") {
     request_parser p;
-    REQUIRE(p.feed(post));
+    REQUIRE(p.feed(a_post));
     CHECK(p.method == "POST");
     CHECK(p.path == "/v1/chat/completions");
     CHECK(p.body == "body");
@@ -475,23 +493,23 @@ TEST_CASE("a request has a method, a path, headers and a body") {
 }
 
 TEST_CASE("a request may come in any pieces") {
-    for (std::size_t cut = 0; cut < post.size(); ++cut) {
+    for (std::size_t cut = 0; cut < a_post.size(); ++cut) {
         CAPTURE(cut);
         request_parser p;
-        CHECK_FALSE(p.feed(post.substr(0, cut)));
-        REQUIRE(p.feed(post.substr(cut)));
+        CHECK_FALSE(p.feed(a_post.substr(0, cut)));
+        REQUIRE(p.feed(a_post.substr(cut)));
         CHECK(p.body == "body");
         CHECK(p.fields.size() == 3);
     }
     request_parser p;
-    for (std::size_t i = 0; i < post.size(); ++i)
-        CHECK(p.feed(post.substr(i, 1)) == (i + 1 == post.size()));
+    for (std::size_t i = 0; i < a_post.size(); ++i)
+        CHECK(p.feed(a_post.substr(i, 1)) == (i + 1 == a_post.size()));
     CHECK(p.body == "body");
 }
 
 TEST_CASE("requests that come early wait for their turn") {
     request_parser p;
-    REQUIRE(p.feed(post + "GET /health HTTP/1.1\r\n\r\n" + "GET /v1/models HT"));
+    REQUIRE(p.feed(a_post + "GET /health HTTP/1.1\r\n\r\n" + "GET /v1/models HT"));
     CHECK(p.path == "/v1/chat/completions");
     p.reset();
     REQUIRE(p.feed(""));
@@ -527,6 +545,6 @@ TEST_CASE("what is not a request is refused") {
         CHECK(is_refused("POST / HTTP/1.1\r\nContent-Length: " + length + "\r\n\r\nbody"));
     }
     CHECK(is_refused(std::string(65 * 1024, 'a')));
-    CHECK_FALSE(is_refused(post));
+    CHECK_FALSE(is_refused(a_post));
     CHECK_FALSE(is_refused("GET / HT"));
 }

@@ -39,10 +39,10 @@ TEST_CASE("an id is a UUID, whatever its gate, repeat and place") {
 TEST_CASE("gates, arms, repeats and requests have ids of their own") {
     std::set<std::string> ids{id_of_check()};
     for (const int gate : {1, 2, 300})
-        for (const run_arm arm : {run_arm::candidate, run_arm::baseline})
+        for (const run_arm variant : {run_arm::candidate, run_arm::baseline})
             for (const int repeat : {0, 1, 10})
                 for (const std::size_t place : {0ul, 1ul, 10ul, 100000ul})
-                    ids.insert(request_id(id_prefix(gate, arm, repeat), place));
+                    ids.insert(request_id(id_prefix(gate, variant, repeat), place));
     CHECK(ids.size() == 1 + 3 * 2 * 3 * 4);
     CHECK(request_id(id_prefix(12, run_arm::candidate, 3), 456) ==
           "11bbec40-0012-8c03-8000-000000000456");

@@ -14,7 +14,7 @@ using namespace sample_gates;
 using namespace timelines;
 
 TEST_CASE("all threads that ask get one list of all requests") {
-    evidence seen;
+    measurements seen;
     for (int k = 0; k < 3; ++k) seen.candidate.push_back(repeat_of_ttft(80, k));
     const auto all = listed_once(seen);
     std::vector<const types::list<record>*> got(8, nullptr);

@@ -1,6 +1,6 @@
 #include "llmbench.hpp"
-#include "effects/history/append.hpp"
-#include "effects/history/folder.hpp"
+#include "extensions/history/append.hpp"
+#include "extensions/history/folder.hpp"
 #include "effects/system/files.hpp"
 #include "support/scratch.hpp"
 
@@ -23,7 +23,7 @@ std::vector<history_entry> two_gates() {
     std::vector<history_entry> gates(2);
     for (std::size_t i = 0; i < 2; ++i) {
         gates[i].in.gate = gates[i].run.gate = i == 0 ? "chat" : "long";
-        gates[i].run.cohort = id_of(gates[i].in);
+        gates[i].run.run_series = id_of(gates[i].in);
         gates[i].run.outcome = "passed";
         gates[i].run.values = {{"mean(tpot)", {0.01, 0.02, 0.03}}};
     }
@@ -42,10 +42,10 @@ TEST_CASE("a program is one file, by its time and its commit, with its cohorts i
     CHECK(all.lines.runs[0].commit == "e2bbe02a91f3");
     CHECK(all.lines.runs[0].id + ".jsonl" ==
           std::filesystem::path(file).stem().string() + ".1.jsonl");
-    CHECK(all.cohorts.at(all.lines.runs[1].cohort).gate == "long");
+    CHECK(all.all_series.at(all.lines.runs[1].run_series).gate == "long");
     append_history(dir.file("h"), two_gates(), at, "");
     CHECK(read(dir.file("h")).lines.runs.size() == 4);
-    CHECK(files_of_history(dir.file("h")).cohorts.size() == 2);
+    CHECK(files_of_history(dir.file("h")).all_series.size() == 2);
 }
 TEST_CASE("fifty programs add at once, and nothing is lost") {
     const files::scratch dir;

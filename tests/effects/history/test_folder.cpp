@@ -1,6 +1,7 @@
 #include "llmbench.hpp"
-#include "core/history/line.hpp"
-#include "effects/history/folder.hpp"
+#include "extensions/history/core/line.hpp"
+#include "extensions/history/folder.hpp"
+#include "extensions/history/settings.hpp"
 #include "effects/system/files.hpp"
 #include "support/scratch.hpp"
 
@@ -16,7 +17,7 @@ namespace {
 const std::string now = "2026-11-24T00:00:00Z";
 
 std::string line(const std::string& id, const std::string& gate = "chat") {
-    const history_run r{.id = id, .at = "2026-11-20T00:00:00Z", .gate = gate, .cohort = "c",
+    const history_run r{.id = id, .at = "2026-11-20T00:00:00Z", .gate = gate, .run_series = "c",
                         .commit = "", .outcome = "passed", .values = {{"mean(tpot)", {1}}}};
     return history_line(r);
 }
@@ -40,11 +41,11 @@ TEST_CASE("every file below a folder is read, but for hidden ones and links") {
     put(dir.file("2026/.b.jsonl.tmp"), "half");
     put(dir.file(".git/c.jsonl"), "half");
     put(dir.file("README.md"), "words");
-    put(dir.file("cohorts/c.json"), cohort_json({.gate = "chat"}));
+    put(dir.file("cohorts/c.json"), series_json({.gate = "chat"}));
     std::filesystem::create_symlink("/dev/zero", dir.file("zero.jsonl"));
     const history_store all = read_history(dir.file(""), now);
     CHECK(all.lines.runs.size() == 3);
-    CHECK(all.cohorts.at("c").gate == "chat");
+    CHECK(all.all_series.at("c").gate == "chat");
     const history_store of = history_of_gate(dir.file(""), "chat", "");
     CHECK(of.lines.runs.size() == 2);
     CHECK(history_of_gate(dir.file(""), "other", "").lines.runs.size() == 1);
@@ -57,12 +58,33 @@ TEST_CASE("every file below a folder is read, but for hidden ones and links") {
                          doctest::Contains("half.jsonl:1 is no line of a history"),
                          std::invalid_argument);
 }
+TEST_CASE("a gate's lines are those whose JSON names it, however it is written") {
+    const files::scratch dir;
+    const std::string name = "Gespr\u00e4ch \"a\" <b>";
+    const auto with_name = [&](const std::string& as) {
+        static int n = 0;
+        std::string one = line(std::to_string(n++), "NAME");
+        return one.replace(one.find("\"NAME\""), 6, as);
+    };
+    put(dir.file("a.jsonl"), line("x", name) + with_name("\"Gespr\\u00e4ch \\\"a\\\" <b>\"") +
+                                 with_name("\"Gespr\u00e4ch \\u0022a\\u0022 \\u003cb\\u003e\"") +
+                                 with_name("\"Gespr\\u00c4ch \\\"a\\\" <b>\"") + line("y", "chat") +
+                                 line("z", name + "2"));
+    CHECK(history_of_gate(dir.file(""), name, "").lines.runs.size() == 3);
+    CHECK(history_of_gate(dir.file(""), "chat", "").lines.runs.size() == 1);
+    // A fact of that name is not the gate's.
+    std::string moved = line("m", "chat");
+    moved.replace(moved.find("\"id\":"), 5, "\"watched\":{\"gate\":\"other\"},\"id\":");
+    moved.erase(moved.find("\"watched\":{},"), 13);
+    put(dir.file("b.jsonl"), moved);
+    CHECK(history_of_gate(dir.file(""), "chat", "").lines.runs.size() == 2);
+}
 TEST_CASE("a folder that is not there, and one of too many files, are refused") {
     const files::scratch dir;
     CHECK_THROWS_WITH(read_history(dir.file("none"), now),
                       ("there is no history at " + dir.file("none") +
                        ": LLMBENCH_HISTORY=append on main makes it").c_str());
-    for (std::size_t i = 0; i < most_history_files; ++i)
+    for (std::size_t i = 0; i < max_history_files; ++i)
         write_file(dir.file(std::to_string(i) + ".jsonl"), "");
     CHECK(read_history(dir.file(""), now).lines.runs.empty());
     write_file(dir.file("more.jsonl"), "");

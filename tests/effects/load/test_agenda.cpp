@@ -58,7 +58,7 @@ struct closed_load : load {
 /// Conversations of so many turns each.
 template <class Load>
 void converse(Load& l, std::size_t turns, std::size_t conversations, double think_s = 0) {
-    made_up_conversations source;
+    synthetic_conversations source;
     source.most_turns = turns;
     source.turns_each = fixed(static_cast<int>(turns));
     l.what = with_traffic(l.what, [&](planned_traffic& t) {
@@ -378,7 +378,7 @@ TEST_CASE("after a warm-up that is a time only so many requests are measured") {
     closed_load l(1);
     l.order.measured_by_time = true;
     l.order.measured_from_ns = 100 * ms;
-    l.order.most_measured = 2;
+    l.order.max_measured = 2;
     agenda a = l.shard();
     long long now = start;
     for (int i = 0; i < 5; ++i, now += 40 * ms) {  // at 0, 40, 80, 120 and 160 ms
@@ -581,49 +581,4 @@ TEST_CASE("users of a load that is cut off do not come back") {
     fail(a, first, start + ms);
     CHECK(a.next_due() == 0);
     CHECK(a.nothing_left());
-}
-
-// ---- parts with arrivals of their own
-
-TEST_CASE("sends of an open part and users of another are due each by itself") {
-    load l;
-    l.what = with_traffic(l.what, [](planned_traffic& t) {
-        t.parts.resize(2);
-        t.own_arrivals = true;
-        t.parts[0].arrivals.kind = arrival_kind::poisson;
-        t.parts[1].arrivals.users = 2;
-        t.parts[1].arrivals.think = time_span::from_seconds(1);
-        t.arrivals.kind = arrival_kind::poisson;
-        t.arrivals.users = 2;
-        t.duration_s = 3;
-    });
-    l.order.send_at = {0, 2500 * ms};
-    l.order.begins = {0, 2};
-    l.order.last = 1000;
-    l.order.measured_by_time = true;
-    l.order.measured_from_ns = second;
-    begin_lines(l.order, l.shared);
-    agenda a = l.shard();
-    CHECK(l.shared.measured_from == start + second);
-    // What may be due together is known before, each once: a send, and a request of each user.
-    CHECK(a.due_together() == 3);
-    list_of_places ahead;
-    for (std::size_t i = 0; i < 4; ++i) ahead.push_back(a.place_ahead(i));
-    CHECK(ahead == list_of_places{0, 1, 3, l.order.last});
-    const auto first = sent_at(a, start);
-    CHECK(places(first) == list_of_places{0, 1, 3});
-    CHECK(a.place_ahead(0) == 2);
-    CHECK(a.place_ahead(0) == 5);
-    end(a, first[1], start + 100 * ms);
-    CHECK(a.next_due() == start + 1100 * ms);  // behind its own think time
-    CHECK_FALSE(a.sending_is_over(start + 1100 * ms));
-    const planned_request again = only_one_at(a, start + 1100 * ms);
-    CHECK(again.index == 5);
-    CHECK(again.user == first[1].user);
-    CHECK(only_one_at(a, start + 2500 * ms).index == 2);
-    // Users are out of time three seconds after all parts began to be measured.
-    end(a, again, start + 3200 * ms);
-    CHECK(places_at(a, start + 4200 * ms).empty());
-    CHECK(l.shared.exhausted_at == start + 4 * second);
-    CHECK(a.sending_is_over(start + 4200 * ms));
 }

@@ -4,7 +4,7 @@
 #include "core/base/time_interval.hpp"
 #include "core/measured/metrics.hpp"
 #include "core/measured/server_values.hpp"
-#include "core/measured/together.hpp"
+#include "extensions/machines/core/together.hpp"
 #include "core/judging/judge.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/planning/planning.hpp"
@@ -51,7 +51,7 @@ struct virtual_load {
     repeat_data run() {
         order.what = &p;
         order.id_prefix = id_prefix(1, run_arm::candidate, 0);
-        d.arm = run_arm::candidate;
+        d.variant = run_arm::candidate;
         send_all(p, order, state, d, all, [&] { gather(); });
         d.warmup = state.settling.seen();
         all.move_into(d, false);
@@ -62,7 +62,7 @@ struct virtual_load {
 private:
     void gather() {
         state.start_ns = start;
-        begin_lines(order, state);
+        begin_places(order, state);
         for (std::size_t t = 0; t < threads; ++t) agendas.emplace_back(order, state, t, threads);
         for (agenda& a : agendas) a.begin();
         for (long long now = next_event(); now < cut_at_ns; now = next_event()) {

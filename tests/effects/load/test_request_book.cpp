@@ -20,10 +20,10 @@ struct load {
     load() {
         order.what = &what;
         order.id_prefix = id_prefix(7, run_arm::baseline, 3);
-        order.arm = run_arm::baseline;
+        order.variant = run_arm::baseline;
         order.repeat = 3;
         order.warmup = 1;
-        shared.most_gaps = 1000000;
+        shared.max_gaps = 1000000;
     }
     load(const load&) = delete;
     load& operator=(const load&) = delete;
@@ -62,7 +62,7 @@ TEST_CASE("a record is told whose it is") {
     CHECK(kept[1].index == 6);
     const record& r = kept[1].what;
     CHECK(str(r.id) == "11bbec40-0007-8b03-8000-000000000006");
-    CHECK(r.arm == run_arm::baseline);
+    CHECK(r.variant == run_arm::baseline);
     CHECK(r.repeat == 3);
     CHECK(r.phase == run_phase::measure);
     CHECK(r.conversation == 1);
@@ -115,7 +115,7 @@ TEST_CASE("without anybody who writes, nothing waits to be written") {
 
 TEST_CASE("gaps that become too many are counted, those of the oldest requests first") {
     load l;
-    l.shared.most_gaps = 10;
+    l.shared.max_gaps = 10;
     request_book book(l.order, l.shared);
     const long long long_ago = now_ns() - 60000000000;
     for (std::size_t i = 0; i < 5; ++i) add(book, i, 6, long_ago);

@@ -7,6 +7,7 @@
 #include "effects/load/agenda.hpp"
 #include "effects/load/run_load.hpp"
 #include "effects/load/worker.hpp"
+#include "extensions/sessions/api.hpp"
 #include "support/memory.hpp"
 #include "support/scenarios.hpp"
 #include "support/scratch.hpp"
@@ -61,7 +62,7 @@ void send_shard(const plan& p, std::size_t threads, sent_requests& all) {
     const load_order order = order_of(p, target);
     load_state shared;
     shared.start_ns = start;
-    begin_lines(order, shared);
+    begin_places(order, shared);
     std::vector<agenda> agendas;
     for (std::size_t t = 0; t < threads; ++t) agendas.emplace_back(order, shared, t, threads);
     for (agenda& a : agendas) a.begin();
@@ -159,9 +160,9 @@ TEST_CASE("sessions stay with one program, with their helpers, and the shards to
             corpus << begin << R"("d","after":["b","c"],"keeps":["b",9],"prompt_tokens":60})" "\n";
     }
     corpus.close();
-    const conversations helped{.turns = uniform(2, 5), .user_tokens = fixed(8), .think = uniform(1_s, 2_s),
-                               .helped = 50_pct, .helpers = uniform(1, 3), .helper_turns = uniform(1, 2)};
-    for (const any_workload& w : {any_workload(sessions{.path = file}), any_workload(helped)})
+    const conversations subagents{.turns = uniform(2, 5), .user_tokens = fixed(8), .think = uniform(1_s, 2_s),
+                               .subagents = 50_pct, .helpers = uniform(1, 3), .helper_turns = uniform(1, 2)};
+    for (const any_workload& w : {any_workload(sessions{.path = file}), any_workload(subagents)})
         for (const arrival_pattern& a : {arrival_pattern(poisson(20_rps)), arrival_pattern(closed_loop(9))}) {
             scenario s{.workload = w, .arrivals = a, .warmup = 4, .requests = 120};
             plan p = plan_of_load(s);
@@ -237,7 +238,7 @@ TEST_CASE("clients that give up leave a server that does not answer, and the loa
     plan p = plan_of_load({.workload = synthetic{.prompt_tokens = fixed(8)},
                            .arrivals = closed_loop(2), .warmup = 0, .requests = 4});
     planned_traffic sent = *p.sent;
-    sent.common.leaves_after_s = 0.05;
+    sent.common.cancel_after_s = 0.05;
     p.sent = std::make_shared<const planned_traffic>(std::move(sent));
     const load_order order = order_of(p, target);
     load_state shared;

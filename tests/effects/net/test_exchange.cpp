@@ -323,21 +323,21 @@ TEST_CASE("an answer may come in pieces, in chunks, or up to the end of the conn
 
 TEST_CASE("whether a server stays after its answer is seen where the request lets it") {
     scripted::answer once = scripted::healthy();
-    const auto hung_up = [](const scripted::answer& a) {
+    const auto reset_by_server = [](const scripted::answer& a) {
         const scripted::server server({a});
         const http_server there = at(server.port());
-        CHECK_FALSE(blocking_post(there, "/", "", "", 20).hung_up);
+        CHECK_FALSE(blocking_post(there, "/", "", "", 20).reset_by_server);
         const http_answer kept = blocking_post_kept(there, "/", "", "", 20);
         CHECK(kept.status == 200);
         CHECK(server.log()[0].header("Connection") == "close");
         CHECK(server.log()[1].header("Connection") == "");
-        return kept.hung_up;
+        return kept.reset_by_server;
     };
-    CHECK_FALSE(hung_up(once));
+    CHECK_FALSE(reset_by_server(once));
     once.push_back(scripted::close());
-    CHECK(hung_up(once));
+    CHECK(reset_by_server(once));
     // It says so: nothing to be seen.
-    CHECK_FALSE(hung_up({scripted::send(scripted::sized_stream(scripted::healthy_events(1),
+    CHECK_FALSE(reset_by_server({scripted::send(scripted::sized_stream(scripted::healthy_events(1),
                                                                "Connection: close\r\n")),
                          scripted::close()}));
 }

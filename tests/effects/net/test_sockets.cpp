@@ -1,10 +1,17 @@
-// Ports that are drawn for servers.
+// Ports that are drawn for servers, and what may block for long.
 #include "effects/net/sockets.hpp"
 #include "effects/system/limits.hpp"
+#include "support/descriptors.hpp"
 
 #include <doctest/doctest.h>
 
+#include <atomic>
+#include <functional>
+#include <future>
+#include <memory>
 #include <set>
+#include <string>
+#include <thread>
 
 using namespace llmbench::detail;
 
@@ -38,4 +45,40 @@ TEST_CASE("the port of a server is none that a connection may be given") {
         CHECK_FALSE(within(port, outgoing));
         CHECK(drawn.insert(port).second);
     }
+}
+
+TEST_CASE("what does not answer in time is left behind, and an interrupt is heard while it is waited for") {
+    using llmbench::detail::answered_within;
+    const auto release = std::make_shared<std::promise<void>>();
+    const std::shared_future<void> released = release->get_future().share();
+    const std::function<int()> never = [released] { return released.wait(), 7; };
+    CHECK(answered_within<int>([] { return 7; }, 60).value_or(0) == 7);
+    CHECK(!answered_within<int>(never, 0.03));
+    std::atomic<bool> is_reported_by_host{false};
+    std::thread interrupter([&] {  // again and again: one that comes before the wait is not its own
+        for (; !is_reported_by_host; sleep_s(0.01)) stop_asked = !stop_asked;
+    });
+    CHECK(!answered_within<int>(never, 3600));  // else this test would not end
+    is_reported_by_host = true;
+    interrupter.join();
+    stop_asked = true;
+    CHECK(answered_within<int>([] { return 7; }, 60).value_or(0) == 7);  // as what ends a gate asks
+    llmbench::detail::stop_asked = false;
+    release->set_value();
+}
+
+TEST_CASE("a port that cannot be looked for without a descriptor says what to raise") {
+    if (a_sanitizer_needs_descriptors) return;
+    rlimit before{};
+    REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+    rlimit none = before;
+    none.rlim_cur = 0;
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+    std::string why;
+    try {
+        free_port();
+    } catch (const std::runtime_error& e) { why = e.what(); }
+    ::setrlimit(RLIMIT_NOFILE, &before);
+    CHECK(why == "no free port can be looked for: no file descriptor is left (EMFILE): raise its "
+                 "limit, ulimit -n");
 }

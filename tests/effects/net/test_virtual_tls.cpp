@@ -20,9 +20,9 @@ long long with_status(const repeat& r, request_status s) {
 std::string refusal_of(const tls::identity& who, const tls::identity& authority) {
     const files::scratch folder;
     tls::write_pem(authority, folder.file("authority.pem"));
-    virtual_world world;
-    const inside_world here(&world);
-    virtual_tls_server server(world, {}, tls_of_server(who));
+    virtual_environment execution_environment;
+    const inside_environment here(&execution_environment);
+    virtual_tls_server server(execution_environment, {}, tls_of_server(who));
     endpoint at = tls_endpoint(server);
     at.tls.ca_file = text(folder.file("authority.pem"));
     live_target target(at, run_arm::candidate);

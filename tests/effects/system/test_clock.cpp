@@ -17,7 +17,7 @@ using namespace llmbench::detail;
 
 namespace {
 
-struct still_world final : world {
+struct still_world final : execution_environment {
     long long now = 5000000000;
     std::multimap<long long, std::function<void()>> to_come{};
     long long now_ns() const override { return now; }
@@ -43,7 +43,7 @@ TEST_CASE("a thread in a world of its own has that one's time, and sleeps in it"
     long long elsewhere = 0;
     const long long before = now_ns();
     {
-        const inside_world here(&made_up);
+        const inside_environment here(&made_up);
         CHECK(now_ns() == 5000000000);
         CHECK(unix_s() == 1000000005.0);
         CHECK(thread_cpu_seconds() == 0);
@@ -60,7 +60,7 @@ TEST_CASE("a thread in a world of its own has that one's time, and sleeps in it"
 
 TEST_CASE("what the client waits for between two loads is made-up time there") {
     still_world made_up;
-    const inside_world here(&made_up);
+    const inside_environment here(&made_up);
     rest({});
     CHECK(made_up.now == 5200000000);
 }
@@ -70,7 +70,7 @@ TEST_CASE("what is done again and again happens in a made-up world, and in a thr
     const auto each = [](long long ns) { return [ns] { return now_ns() + ns; }; };
     {
         still_world made_up;
-        const inside_world here(&made_up);
+        const inside_environment here(&made_up);
         repeated often;
         often.begin(each(1000000000), [&] { ++done; }, [](const char*) {});
         CHECK(done == 0);

@@ -1,6 +1,6 @@
 // Files that appear whole or not at all, on a disk that takes no more.
-#include "effects/net/virtual_network.hpp"
-#include "effects/net/virtual_world.hpp"
+#include "extensions/simulated/virtual_network.hpp"
+#include "extensions/simulated/virtual_environment.hpp"
 #include "effects/system/files.hpp"
 #include "support/scratch.hpp"
 #include "support/texts.hpp"
@@ -50,14 +50,27 @@ TEST_CASE("files appear together, or none of them does") {
     CHECK(files_in(folder.file("")) == 2);
 }
 
+TEST_CASE("where one file cannot have its name, those before it are not there, either") {
+    const files::scratch folder;
+    write_file(folder.file("a"), "before");
+    std::filesystem::create_directories(folder.file("b/taken"));
+    {
+        drafted_files all;
+        for (const char* name : {"a", "b", "c"}) all.add(folder.file(name), "after");
+        CHECK_THROWS_AS(all.publish(), std::runtime_error);
+    }
+    CHECK(files_in(folder.file("")) == 1);  // the directory
+    CHECK(std::filesystem::is_directory(folder.file("b/taken")));
+}
+
 TEST_CASE("a disk that is full, and one that opens no file, leave what was there before") {
     const files::scratch folder;
     write_file(folder.file("a"), "before");
-    virtual_world world;
-    const inside_world here(&world);
+    virtual_environment execution_environment;
+    const inside_environment here(&execution_environment);
     for (const int problem : {ENOSPC, EMFILE}) {
         std::size_t room = 3;
-        world.disk = [&](std::size_t& bytes) {
+        execution_environment.disk = [&](std::size_t& bytes) {
             if (problem == EMFILE) return problem;
             const bool is_full = bytes > 0 && room == 0;
             room -= bytes = std::min(bytes, room);
@@ -67,7 +80,7 @@ TEST_CASE("a disk that is full, and one that opens no file, leave what was there
         CHECK(what_is_thrown_by(one, folder.file("a"), "after") ==
               "cannot write " + folder.file("a") + ": " + error_text(problem));
     }
-    world.disk = {};
+    execution_environment.disk = {};
     CHECK(file_content(folder.file("a"), "a") == "before");
     CHECK(files_in(folder.file("")) == 1);
 }

@@ -4,6 +4,7 @@
 #include "effects/system/settings.hpp"
 
 #include "support/texts.hpp"
+#include "support/nights.hpp"
 
 #include <map>
 #include <string>
@@ -66,6 +67,12 @@ TEST_CASE("each variable is read") {
     }
 }
 
+TEST_CASE("what an extension carries out is refused without it, and names its file") {
+    for (const char* name : {"LLMBENCH_SHARD", "LLMBENCH_START_AT", "LLMBENCH_RANK_WAIT"})
+        CHECK(refused(name, "1/2") == std::string(name) +
+                                          " needs llmbench_machines.hpp: include it after "
+                                          "llmbench.hpp where LLMBENCH_MAIN is");
+}
 TEST_CASE("a value that cannot be used is refused by its name") {
     CHECK(refused("LLMBENCH_SEED", "0") ==
           "LLMBENCH_SEED is \"0\": it must be a whole number above 0");
@@ -124,6 +131,8 @@ TEST_CASE("where a program runs decides what its console shows") {
     CHECK(surroundings_of(in({}), true).shown(progress_mode::off) == progress_mode::off);
     CHECK(surroundings_of(in({{"TERM", "xterm"}}), true).style().colour);
     CHECK_FALSE(surroundings_of(in({{"TERM", "xterm"}, {"NO_COLOR", "1"}}), true).style().colour);
+    CHECK_FALSE(surroundings_of(in({}), true).style().verbose);
+    CHECK(surroundings_of(in({{"LLMBENCH_VERBOSE", "1"}}), true).style().verbose);
     CHECK_FALSE(surroundings_of(in({{"GITHUB_ACTIONS", "1"}}), false).on_github);
     CHECK(surroundings_of(in({{"GITHUB_ACTIONS", "true"}}), false).on_github);
 }
@@ -144,6 +153,11 @@ TEST_CASE("a variable that is nearly one of ours is named, somebody's own is not
 }
 
 TEST_CASE("the help lists every variable that is read") {
+    const auto is_gone = [](const std::string& name) {
+        for (const gone_variable& v : gone_variables)
+            if (name == v.name) return true;
+        return false;
+    };
     const std::string help = variables_help();
     std::vector<std::string> asked;
     const variable_lookup recorder = [&](const char* name) {
@@ -153,37 +167,19 @@ TEST_CASE("the help lists every variable that is read") {
     settings_of(recorder);
     surroundings_of(recorder, false);
     for (const std::string& name : asked)
-        if (name.rfind("LLMBENCH_", 0) == 0) CHECK(help.find(" " + name + " ") != std::string::npos);
+        if (name.rfind("LLMBENCH_", 0) == 0 && !is_gone(name))
+            CHECK(help.find(" " + name + " ") != std::string::npos);
     CHECK(help.find("LLMBENCH_URL") != std::string::npos);
 }
 
-TEST_CASE("a bisection has a good commit, and nothing else beside it") {
-    const variables step = {{"LLMBENCH_BISECT", "1"}, {"LLMBENCH_BISECT_GOOD", "good.json"}};
-    CHECK(read(step).bisect.judges());
-    CHECK(read(step).bisect.what == "1");
-    CHECK(read(step).inconclusive == inconclusive_means::skip);
-    CHECK(read({{"LLMBENCH_BISECT", "mean(tpot)"}, {"LLMBENCH_BISECT_GOOD", "g"}}).bisect.what ==
-          "mean(tpot)");
-    CHECK_FALSE(read({{"LLMBENCH_BISECT", "0"}}).bisect.judges());
-    const settings good = read({{"LLMBENCH_WRITE_BASELINE", "1"}, {"LLMBENCH_BISECT_GOOD", "g"}});
-    CHECK_FALSE(good.bisect.judges());
-    CHECK(good.bisect.good == "g");
-    const auto refused_beside = [&](const char* name, const char* value) {
-        variables both = step;
-        both[name] = value;
-        return refusal_of([&] { read(both); });
-    };
-    CHECK(refused_beside("LLMBENCH_WRITE_BASELINE", "1").find("both set") != std::string::npos);
-    CHECK(refused_beside("LLMBENCH_HISTORY", "append").find("LLMBENCH_HISTORY=append") !=
-          std::string::npos);
-    CHECK(refused_beside("LLMBENCH_CALIBRATE", "5").find("LLMBENCH_CALIBRATE") !=
-          std::string::npos);
-    CHECK(refused_beside("LLMBENCH_REHEARSE", "1").find("LLMBENCH_REHEARSE") != std::string::npos);
-    CHECK(refused("LLMBENCH_BISECT", "1").find("LLMBENCH_BISECT_GOOD is not") != std::string::npos);
-    CHECK(refused("LLMBENCH_BISECT_GOOD", "g").find("neither is set") != std::string::npos);
+TEST_CASE("a variable that is gone is refused with what does the same") {
+    CHECK(refused("LLMBENCH_BISECT", "1").find("ci/README.md") != std::string::npos);
+    CHECK(refused("LLMBENCH_BISECT_GOOD", "g").find("stored(file, 0.5_pct)") != std::string::npos);
+    CHECK(refused("LLMBENCH_SHOW_AS", "vllm").find("llmbench show") != std::string::npos);
+    CHECK_NOTHROW(read({{"LLMBENCH_BISECT", "0"}}));
 }
 TEST_CASE("a history is added to by whole gates that were judged") {
-    CHECK(read({{"LLMBENCH_HISTORY", "append"}}).history.appends());
+    CHECK(read({{"LLMBENCH_HISTORY", "append"}}).keeps);
     for (const char* other : {"LLMBENCH_CALIBRATE", "LLMBENCH_WRITE_BASELINE", "LLMBENCH_REHEARSE"}) {
         const variables both = {{"LLMBENCH_HISTORY", "append"},
                                 {other, std::string(other) == "LLMBENCH_CALIBRATE" ? "5" : "1"}};

@@ -41,24 +41,29 @@ TEST_CASE("a refused key is told as one, with or without a key that was sent") {
     load_target to = target_at("");
     to.fields = "User-Agent: llmbench\r\n";
     CHECK(why(to, 401, "denied") ==
-          "http://h serves nothing of this: POST /x answered HTTP 401: denied; no key was sent: set "
-          "LLMBENCH_API_KEY, or name its variable in endpoint.api_key_env");
+          "http://h does not serve this API: POST /x answered HTTP 401: denied; no key was sent: set "
+          "LLMBENCH_API_KEY (of a baseline on another host LLMBENCH_BASELINE_API_KEY), or name "
+          "its variable in endpoint.api_key_env");
     for (const char* sent : {"Authorization: Bearer k\r\n", "authorization: Basic k\r\n"}) {
         to.fields = std::string("User-Agent: llmbench\r\n") + sent;
         CHECK(why(to, 403, "denied") ==
-              "http://h serves nothing of this: POST /x answered HTTP 403: denied; it does not take "
+              "http://h does not serve this API: POST /x answered HTTP 403: denied; it does not take "
               "the key that was sent");
     }
 }
 
 TEST_CASE("a pasted path is named as one, any other is asked about") {
     CHECK(why(target_at(""), 404, "no") ==
-          "http://h serves nothing of this: POST /x answered HTTP 404: no");
-    for (const char* own : {"/v1/chat/completions", "/v1/models", "/api/chat", "/generate_stream"})
+          "http://h does not serve this API: POST /x answered HTTP 404: no");
+    for (const char* own : {"/v1/completions", "/v1/models", "/api/chat", "/generate_stream"})
         CHECK(path_hint(target_at(std::string("/p") + own), std::string("http://h/p") + own) ==
               std::string("the URL ends with ") + own + ", which is added to it: write http://h/p");
     CHECK(path_hint(target_at("/openai/v1"), "http://h/openai/v1") ==
-          "the URL's own path is /openai/v1: is that where this server has its API?");
+          "the URL's own path is /openai/v1: is that where this server has its API? If it "
+          "has a path of its own, name it by endpoint.path");
+    CHECK(path_hint(target_at("/p/v1/chat/completions"), "http://h/p/v1/chat/completions") ==
+          "the URL names the whole path, /p/v1/chat/completions: does this server have its API "
+          "there?");
     // Of bare text the path is all there is.
     CHECK(path_hint(target_at("/generate", plain_text), "http://h/generate") == "");
 }

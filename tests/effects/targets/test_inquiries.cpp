@@ -1,4 +1,5 @@
 // What is read from a server's answers before the load: its models, and how it counts tokens.
+#include "effects/targets/commands.hpp"
 #include "effects/targets/inquiries.hpp"
 
 #include "support/scripted_server.hpp"
@@ -62,6 +63,31 @@ int words_under(const char* name, const std::string& body) {
 }  // namespace
 
 // ---- models
+
+TEST_CASE("what is asked beside the requests is beside the path that they have, with their query") {
+    load_target to = target_of(openai_chat);
+    to.own_path = "/v3/chat/completions?a=1";
+    CHECK(inquiry_path(to, "/v1/models") == "/v3/models");
+    to.own_path = "/invocations";
+    to.url.path = "/p/v1";
+    to.url.query = "?api-version=2";
+    CHECK(inquiry_path(to, "/v1/models") == "/p/v1/models?api-version=2");
+    CHECK(inquiry_path(to, "/start?x=1") == "/p/start?x=1&api-version=2");
+    request_spec r;
+    r.model = "other";
+    CHECK(path_of(to, r) == "/streams");  // as the gate names it, whatever the model
+    to.own_path.clear();
+    CHECK(path_of(to, r) == "/p/v1/chat/completions?api-version=2");
+}
+
+TEST_CASE("a URL in a command of the shell is a word of it, whatever its characters") {
+    CHECK(with_url_of_shell("curl {url}/x") == "curl \"$LLMBENCH_URL\"/x");
+    CHECK(with_url_of_shell("curl \"{url}/x\" '{url}' {url}") ==
+          "curl \"$LLMBENCH_URL/x\" ''\"$LLMBENCH_URL\"'' \"$LLMBENCH_URL\"");
+    CHECK(with_url_of_shell("echo \\\"{url} 'a\\' {url} it\\'s {url}") ==
+          "echo \\\"\"$LLMBENCH_URL\" 'a\\' \"$LLMBENCH_URL\" it\\'s \"$LLMBENCH_URL\"");
+    CHECK(with_url_of_shell("no url") == "no url");
+}
 
 TEST_CASE("models are read in the shape that each API lists them in") {
     CHECK(models_by(openai_chat, ok(R"({"data":[{"id":"a"},{"id":"b"}]})")) == words{"a", "b"});
@@ -279,11 +305,11 @@ TEST_CASE("a server that closed the connection after the check is asked once mor
     closes.push_back(scripted::close());
     struct one {
         std::vector<scripted::answer> answers;
-        int hang_ups;
+        int connection_resets;
         std::size_t asked;
     };
     for (const one& x : {one{{stays}, 0, 1}, one{{closes, stays}, 1, 2}, one{{closes}, 2, 2}}) {
-        CAPTURE(x.hang_ups);
+        CAPTURE(x.connection_resets);
         scripted::server server;
         server.answer_checks(x.answers);
         load_target to = target_of(openai_chat);
@@ -291,7 +317,33 @@ TEST_CASE("a server that closed the connection after the check is asked once mor
             server_at({.host = "127.0.0.1", .port = std::to_string(server.port())});
         request_spec common;
         common.stream = true;
-        CHECK(hang_ups_of_check(to, common, "http://h") == x.hang_ups);
+        CHECK(resets_of_check(to, common, "http://h") == x.connection_resets);
         CHECK(server.checked() == x.asked);
     }
+}
+
+TEST_CASE("a first answer is one that brings a token, read as every other") {
+    const auto why = [](bool streamed, const char* type, const std::string& body, int status = 200) {
+        load_target to = target_of(openai_chat);
+        to.secrets = {"s3cret"};
+        request_spec r;
+        r.stream = streamed;
+        return why_no_answer(to, r, {.status = status, .body = body, .content_type = type});
+    };
+    const std::string chunk =
+        "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hi\"},\"finish_reason\":\"length\"}]}\n\n";
+    CHECK(why(true, "text/event-stream", chunk + "data: [DONE]\n\n") == "");
+    CHECK(why(false, "application/json",
+              R"({"choices":[{"message":{"content":"Hi"}}],"usage":{"completion_tokens":1}})") == "");
+    // A token may have no text, such as a piece of a character.
+    CHECK(why(true, "text/event-stream",
+              R"(data: {"choices":[],"usage":{"completion_tokens":1}})" "\n\ndata: [DONE]\n\n") == "");
+    CHECK(why(true, "application/json", "{}") == "\"application/json\" is not an event stream");
+    CHECK(why(false, "application/json", "{}") == "complete without any content");
+    CHECK(why(true, "text/event-stream", "") == "the answer ended before any content");
+    CHECK(why(true, "text/event-stream", "data: {}\n\ndata: [DONE]\n\n") ==
+          "complete without any content");
+    CHECK(why(true, "text/event-stream", chunk + "error: {\"message\":\"s3cret is loading\"}\n\n") ==
+          "*** is loading");
+    CHECK(why(true, "text/event-stream", chunk, 503) == "HTTP 503");
 }

@@ -46,7 +46,7 @@ TEST_CASE("one address and port is one server, by whatever name") {
     CHECK_FALSE(same("http://127.0.0.1:8000", "unix:/run/a.socket"));
     const std::string why = reason(at("http://127.0.0.1:8000"), at("http://localhost:8000"));
     for (const char* words : {"http://one", "http://other", "LLMBENCH_BASELINE_URL",
-                              "same_server()", "model", "header"})
+                              "otherwise{.same = true}", "model", "header"})
         CHECK(holds(why, words));
 }
 

@@ -34,18 +34,18 @@ inline std::string answer_html(const shown_answer& a) {
                       block("baseline's answer", a.baseline_answer) + row_of("request", a.id) +
                       "</dl>\n");
 }
-/// What was said where an objective on answers did not pass.
+/// Returns the answers of objectives on answers that did not pass.
 inline std::string answers_html(const gate_report& g) {
     if (g.answers.empty()) return {};
     std::string h = "<h3>Answers</h3>\n<p class=\"note\">Each question once, in the order in which "
                     "its answer came, with the repeats in which it was so; answers.jsonl has the "
                     "same.</p>\n";
-    constexpr std::size_t most_at_once = 10;
+    constexpr std::size_t max_at_once = 10;
     std::string more;
     for (std::size_t i = 0; i < g.answers.size(); ++i)
-        (i < most_at_once ? h : more) += answer_html(g.answers[i]);
+        (i < max_at_once ? h : more) += answer_html(g.answers[i]);
     if (more.empty()) return h;
-    return h + folded(printed("%zu more", g.answers.size() - most_at_once), "", false, more);
+    return h + folded(printed("%zu more", g.answers.size() - max_at_once), "", false, more);
 }
 
 }  // namespace detail

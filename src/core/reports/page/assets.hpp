@@ -1,7 +1,7 @@
 // the report page: style, icons and script
-// report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
-// words beside it; the script adds what a pointer asks for, the page is whole without it. What a
-// gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
+// report.html needs no other file. Each drawing is an SVG with a text beside it; without the script
+// the page is complete. Text of gates, servers and machines goes through xml_escaped, coordinates
+// of drawings through pixels.
 #pragma once
 
 namespace llmbench {
@@ -16,8 +16,8 @@ inline constexpr const char* page_icons =
 #include "core/reports/page/icons.svg.inc"
     ;
 
-// A plot's data-x and data-y are "scale low high unit"; the numbers under the pointer are read back
-// from the lines themselves. Text goes in as text, never as markup.
+// A plot's data-x and data-y are "scale low high unit"; the script reads values from the drawn
+// lines. It inserts text as text, never as markup.
 inline constexpr const char* page_script =
 #include "core/reports/page/script.js.inc"
     ;

@@ -24,20 +24,20 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-inline std::string arms_key(bool has_baseline) {
+inline std::string variants_key(bool has_baseline) {
     return has_baseline
                ? " <b class=\"arm c\">candidate</b> <b class=\"arm b\">- - baseline</b>"
                : "";
 }
 
 inline std::string distribution_figure(const gate_report& g, metric_id id,
-                                       const arm_distribution& mine,
-                                       const arm_distribution& other) {
+                                       const variant_distribution& mine,
+                                       const variant_distribution& other) {
     const bool both = !g.figures.baseline.empty();
     double low = std::min(mine.least, other.least), high = std::max(mine.most, other.most);
     if (!(high > 0)) return {};
     low = std::max(low, high * 1e-5);
-    for (const slo_verdict& v : g.verdicts)  // a limit far off would squeeze all else into a corner
+    for (const slo_verdict& v : g.verdicts)  // a far limit would squeeze the curve
         if (v.what.what.metric == id && is_of_all(v.what.what) && v.what.factor == 0 &&
             v.limit > 0) {
             if (v.limit < 20 * high) high = std::max(high, v.limit);
@@ -55,19 +55,19 @@ inline std::string distribution_figure(const gate_report& g, metric_id id,
         speed ? plot_scale{plot_scale::shape::linear, 0, 1}
               : plot_scale{plot_scale::shape::nines, 0, 1 - std::pow(10, -nines_of(least))};
     plot p(x, speed ? plot_unit::tokens_per_second : plot_unit::seconds, y, plot_unit::percentile);
-    for (const auto* arm : {&other, &mine}) {
+    for (const auto* variant : {&other, &mine}) {
         const auto draw = [&](const char* style, const char* name, const auto& line) {
             std::vector<curve_point> shown;
             for (const curve_point& q : line)
                 if (q.y <= y.high + 1e-12) shown.push_back({std::min(q.x, x.high), q.y});
             p.line(style, name, shown);
         };
-        const bool is_mine = arm == &mine;
-        for (const std::vector<curve_point>& line : arm->lines)
+        const bool is_mine = variant == &mine;
+        for (const std::vector<curve_point>& line : variant->lines)
             draw(is_mine ? "c2" : "b2",
                  !both ? "repeats" : is_mine ? "candidate's repeats" : "baseline's repeats", line);
         draw(is_mine ? "c1" : "b1", !both ? "all" : is_mine ? "candidate" : "baseline",
-             arm->pooled);
+             variant->pooled);
     }
     std::string limits;
     for (const slo_verdict& v : g.verdicts) {
@@ -97,7 +97,7 @@ inline std::string distribution_figure(const gate_report& g, metric_id id,
     return p.figure(metric_name(id), alt, true);
 }
 
-/// What each label's requests did, "" where there are none.
+/// Returns the requests of each label, "" if there are none.
 inline std::string labels_html(const gate_report& g) {
     const labels_table t = labels_table_of(g);
     std::string rows;

@@ -1,4 +1,4 @@
-// the report page: gates beside each other
+// the report page: curves over the load
 #pragma once
 
 #include "api/metrics.hpp"
@@ -10,14 +10,15 @@
 #include "core/traffic/arrivals.hpp"
 #include "core/planning/target_facts.hpp"
 #include "core/figures/gate_figures.hpp"
-#include "core/reports/curve_report.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/reports/headlines.hpp"
+#include "core/reports/load_rows.hpp"
+#include "core/reports/program_section.hpp"
 #include "core/reports/page/distributions.hpp"
 #include "core/reports/page/plot.hpp"
 #include "core/reports/page/verdicts.hpp"
 
-#include <algorithm>  // max, min, sort
+#include <algorithm>  // any_of, max, min, sort
 #include <cmath>  // isfinite, isnan
 #include <cstddef>  // size_t
 #include <map>
@@ -29,19 +30,13 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-inline bool is_of_a_curve(const gate_report& g, const std::vector<curve_report>& curves) {
-    for (const curve_report& c : curves)
-        for (const judged_load& p : c.loads)
-            if (p.gate == g.what.name) return true;
-    return false;
-}
-/// Gates that differ in their load alone, lightest first.
+/// Gates that differ only in their load, lightest first.
 struct load_series {
     bool is_rate = true;                                  // else users
-    std::vector<std::pair<double, std::size_t>> gates{};  // load, place in the report
+    std::vector<std::pair<double, std::size_t>> gates{};  // load, index in the report
 };
 inline std::vector<load_series> load_series_of(const std::vector<gate_report>& gates,
-                                               const std::vector<curve_report>& curves = {}) {
+                                               const all_sections& beside = {}) {
     std::map<std::string, load_series> found;
     for (std::size_t i = 0; i < gates.size(); ++i) {
         const gate_report& g = gates[i];
@@ -49,10 +44,12 @@ inline std::vector<load_series> load_series_of(const std::vector<gate_report>& g
         const bool users = a.kind == arrival_kind::closed_loop;
         const bool steady = a.kind == arrival_kind::constant || a.kind == arrival_kind::poisson ||
                             a.kind == arrival_kind::gamma;
-        const bool is_one = (users || steady) && !g.what.sent->own_arrivals;
-        if (!g.refusal.empty() || g.figures.candidate.empty() || !is_one) continue;
-        if (is_of_a_curve(g, curves)) continue;
-        // Every simulated server has a port of its own.
+        if (!g.refusal.empty() || g.figures.candidate.empty() || !(users || steady))
+            continue;
+        if (std::any_of(beside.begin(), beside.end(),
+                        [&](const program_section* b) { return b->draws(g); }))
+            continue;
+        // The port of a simulated server is its own, so its URL tells no series apart.
         const std::string url = g.target.kind == target_kind::endpoint ? g.target.url : "";
         load_series& s = found[std::string(to_string(g.target.kind)) + "\n" + url + "\n" +
                                g.target.model + "\n" + g.what.sent->workload_text + "\n" +
@@ -71,15 +68,15 @@ inline std::vector<load_series> load_series_of(const std::vector<gate_report>& g
     return series;
 }
 
-/// A value of each row over another one.
+/// One value of each row over another.
 struct drawn_line {
     std::string name{};
     std::vector<double> x{}, y{};
 };
-/// What is drawn of a curve: over its load, where `c` may have a capacity, else one value over
-/// another with the load beside each dot.
+/// Draws a curve over its load, where `ends` may be of a capacity, or else one value over another
+/// with the load beside each dot.
 inline std::string curve_figure(const std::string& caption, const std::string& against,
-                                const curve_report& c, const std::vector<curve_row>& rows,
+                                const search_state& ends, const std::vector<curve_row>& rows,
                                 plot_unit x_unit, plot_unit y_unit,
                                 const std::vector<drawn_line>& lines, bool over_load) {
     double least = infinity, most = 0, highest = 0;
@@ -95,7 +92,6 @@ inline std::string curve_figure(const std::string& caption, const std::string& a
     plot p(is_wide ? plot_scale{plot_scale::shape::logarithmic, least * 0.8, most * 1.25}
                    : plot_scale{plot_scale::shape::linear, 0, most * 1.05},
            x_unit, {plot_scale::shape::linear, 0, highest * 1.08}, y_unit);
-    const search_state ends = ends_of(c);
     if (over_load && ends.low > 0 && ends.monotone())
         p.stretch("stretch", ends.low, std::min(ends.high, most));
     std::string alt = caption + " against " + against;
@@ -121,7 +117,7 @@ inline std::string curve_figure(const std::string& caption, const std::string& a
             if (over_load && !points.empty() && !std::isnan(points.back().y))
                 p.label(points.back(), l.name);
         }
-    for (const bool of_ends : {true, false})  // where labels are near each other, theirs stand
+    for (const bool of_ends : {true, false})  // the ends' labels have precedence
         for (std::size_t i = 0; i < rows.size() && !over_load; ++i) {
             const double load = rows[i].at.load;
             const bool is_low = load == ends.low, is_high = load == ends.high;
@@ -140,9 +136,9 @@ inline headline look_at(const curve_row& r) {
                                            : headline_of(r.of);
 }
 inline std::string curve_html(const std::string& title, const std::string& said,
-                              const curve_report& c, const std::vector<curve_row>& rows) {
+                              bool in_users, const search_state& ends,
+                              const std::vector<curve_row>& rows) {
     const curve_columns columns = columns_of_rows(rows);
-    const bool in_users = c.unit == metric_id::capacity_in_users;
     std::vector<double> loads, tokens, p50, p90, tpot;
     std::string cells;
     bool both = false;
@@ -169,41 +165,33 @@ inline std::string curve_html(const std::string& title, const std::string& said,
                                                                             : "Input tokens/s";
     const auto over = [&](const std::string& what, plot_unit unit,
                           const std::vector<drawn_line>& lines) {
-        return curve_figure(what, head[0], c, rows, load, unit, lines, true);
+        return curve_figure(what, head[0], ends, rows, load, unit, lines, true);
     };
     return "<section><h2>" + xml_escaped(title) + "</h2>\n" + said + "<div class=\"plots\">\n" +
-           (columns.has_tokens ? curve_figure(rate, "tpot mean", c, rows, s, per_s,
+           (columns.has_tokens ? curve_figure(rate, "tpot mean", ends, rows, s, per_s,
                                               {{"", tpot, tokens}}, false)
                                : "") +
-           curve_figure(rate, first + " p90", c, rows, s, per_s, {{"", p90, tokens}}, false) +
+           curve_figure(rate, first + " p90", ends, rows, s, per_s, {{"", p90, tokens}}, false) +
            over(first, s, {{"p90", loads, p90}, {"p50", loads, p50}}) +
            (columns.has_tokens ? over("tpot", s, {{"mean", loads, tpot}}) : "") +
            over(rate, per_s, {{"", loads, tokens}}) + "</div>\n" +
-           (both ? "<p class=\"note\">" + arms_key(true) + "</p>\n" : "") +
+           (both ? "<p class=\"note\">" + variants_key(true) + "</p>\n" : "") +
            page_table("By load", head, cells, 2) + "</section>\n";
 }
 inline std::string load_curves_html(const std::vector<gate_report>& gates,
-                                    const std::vector<curve_report>& curves = {}) {
+                                    const all_sections& beside = {}) {
     std::string h;
-    for (const curve_report& c : curves)
-        h += curve_html(c.name,
-                        "<p class=\"why\">" + xml_escaped(curve_line(c)) +
-                            ".</p>\n<p class=\"note\">Up and to the left is better. A dot is a "
-                            "load: green where it was shown to hold all objectives, red where it "
-                            "was shown to miss one; the grey stretch is the capacity.</p>\n",
-                        c, rows_of(c, gates));
-    for (const load_series& s : load_series_of(gates, curves)) {
-        curve_report c;
-        if (!s.is_rate) c.unit = metric_id::capacity_in_users;
-        for (const auto& [load, i] : s.gates) c.loads.push_back({load});
+    for (const load_series& s : load_series_of(gates, beside)) {
+        std::vector<judged_load> loads;
+        for (const auto& [load, i] : s.gates) loads.push_back({load});
         std::vector<curve_row> rows;
         for (std::size_t k = 0; k < s.gates.size(); ++k)
-            add_rows(rows, c.loads[k], s.gates[k].second, gates[s.gates[k].second]);
+            add_rows(rows, loads[k], s.gates[k].second, gates[s.gates[k].second]);
         h += curve_html(s.is_rate ? "By offered load" : "By number of users",
                         "<p class=\"note\">" + plural(s.gates.size(), "gate") + " with " +
                             xml_escaped(gates[s.gates[0].second].what.sent->workload_text) +
                             ".</p>\n",
-                        c, rows);
+                        !s.is_rate, {}, rows);
     }
     return h;
 }

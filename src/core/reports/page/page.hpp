@@ -3,25 +3,23 @@
 
 #include "api/metrics.hpp"
 #include "api/result.hpp"
-#include "api/version.hpp"
 #include "core/base/text.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/planning/target_facts.hpp"
 #include "core/figures/gate_figures.hpp"
 #include "core/reports/ci_files.hpp"
 #include "core/reports/console.hpp"
-#include "core/reports/comparison_report.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/reports/profile.hpp"
 #include "core/reports/rehearsal.hpp"
 #include "core/reports/text.hpp"
+#include "core/reports/program_section.hpp"
 #include "core/reports/page/answers.hpp"
 #include "core/reports/page/assets.hpp"
 #include "core/reports/page/distributions.hpp"
 #include "core/reports/page/load_curves.hpp"
 #include "core/reports/page/search.hpp"
 #include "core/reports/page/sections.hpp"
-#include "core/reports/page/settings.hpp"
 #include "core/reports/page/timelines.hpp"
 #include "core/reports/page/verdicts.hpp"
 
@@ -33,19 +31,19 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Tables and drawings of what was measured.
+/// Returns the tables and drawings of measured values.
 inline std::string numbers_html(const gate_report& g) {
     const gate_figures& f = g.figures;
     const std::string at = f.search.tables_at();
     std::string h = "<h3>Latency" + (at.empty() ? "" : " " + at) + "</h3>\n" + latency_table(g) +
-                    "<p class=\"note\">Of all repeats together: what was measured, the slowest "
-                    "request of all as max.</p>\n" + labels_html(g);
-    for (const arm_figures* arm : {&f.candidate, &f.baseline})
-        if (!arm->empty())
-            h += std::string("<p>") + (arm == &f.baseline ? "Baseline, " : "") +
-                 (arm == &f.baseline ? "throughput of " : "Throughput of ") +
-                 throughput_kind(g) + ": " + throughput_text(g, *arm) + ", " +
-                 ok_text(arm->statuses) + xml_escaped(ended_text(*arm)) + ".</p>\n";
+                    "<p class=\"note\">Over the requests of all repeats; max is the slowest "
+                    "request.</p>\n" + labels_html(g);
+    for (const variant_figures* variant : {&f.candidate, &f.baseline})
+        if (!variant->empty())
+            h += std::string("<p>") + (variant == &f.baseline ? "Baseline, " : "") +
+                 (variant == &f.baseline ? "throughput of " : "Throughput of ") +
+                 throughput_kind(g) + ": " + throughput_text(g, *variant) + ", " +
+                 ok_text(variant->statuses) + xml_escaped(ended_text(*variant)) + ".</p>\n";
     for (const std::string& note : notes_on(g))
         h += "<p class=\"note\">" + xml_escaped(note) + ".</p>\n";
     if (g.profile.wanted)
@@ -57,12 +55,12 @@ inline std::string numbers_html(const gate_report& g) {
             curves += distribution_figure(g, f.metrics[i], f.candidate.distributions[i],
                                           f.baseline.distributions[i]);
     if (!curves.empty())
-        h += "<h3>Distributions</h3>\n<p class=\"note\">The thick line is all repeats together, "
-             "each thin one a repeat. At the height of p90 it is at the time that 90 % of the "
-             "requests took at most; a failed one never ends. A dashed line is a limit: it ends in "
-             "a ring at its percentile, and a thick line that crosses it misses it; of a mean it "
-             "is a mark on the axis. A dot in its interval is the typical repeat." +
-             arms_key(!f.baseline.empty()) + "</p>\n<div class=\"plots\">\n" + curves +
+        h += "<h3>Distributions</h3>\n<p class=\"note\">Height: the percentile. Thick line: the "
+             "requests of all repeats together. Thin lines: the single repeats. A failed request "
+             "counts as the worst value. Dashed line: a limit on a percentile, which ends in a "
+             "ring at that percentile; a thick line that crosses it misses the limit. Mark on the "
+             "axis: a limit on a mean. Dot with a bar: the typical repeat and its interval." +
+             variants_key(!f.baseline.empty()) + "</p>\n<div class=\"plots\">\n" + curves +
              "</div>\n";
     return h + timeline_figures(g).html();
 }
@@ -100,14 +98,11 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
     if (measured && has_client) h += self_check_html(g.self_check);
     if (measured) h += repeats_html(g) + ranks_html(g) + side_tasks_html(g);
     h += scenario_html(g);
-    if (const std::string t = others_text(g); !t.empty())
-        h += folded("In other tools' definitions", "", true,
-                    "<pre>" + escaped_lines(t) + "</pre>\n");
     if (!g.verdicts.empty()) h += arithmetic_html(g);
     return h + again + "</section>\n";
 }
 
-/// "1 of 2 gates failed", by what is worst.
+/// Returns the worst headline, and "1 of 2 gates failed".
 inline std::pair<headline, std::string> overall(const std::vector<gate_report>& gates) {
     for (const headline c : headlines) {
         std::size_t n = 0;
@@ -129,7 +124,7 @@ inline std::pair<headline, std::string> overall(const std::vector<gate_report>& 
     return {headline::skipped, "No gate ran"};
 }
 
-/// The links to the gates, worst first, and with several outcomes the buttons that choose some.
+/// Returns the links to the gates, worst first, and buttons that filter them by outcome.
 inline std::string gates_html(const std::vector<gate_report>& gates) {
     std::vector<std::pair<std::string, std::size_t>> outcomes;
     std::string items;
@@ -164,8 +159,7 @@ inline std::string gates_html(const std::vector<gate_report>& gates) {
 
 inline std::string report_html(const std::vector<gate_report>& gates,
                                const environment_facts& env,
-                               const std::vector<comparison_report>& comparisons = {},
-                               const std::vector<curve_report>& curves = {}) {
+                               const all_sections& beside = {}) {
     const auto [worst, title] = overall(gates);
     std::size_t undecided = 0;
     for (const gate_report& g : gates) undecided += count_of(g, verdict::inconclusive);
@@ -181,14 +175,13 @@ inline std::string report_html(const std::vector<gate_report>& gates,
         h += "<p class=\"why\">" + plural(undecided, "objective") +
              (undecided == 1 ? " is " : " are ") + undecided_text(gates.front()) + ".</p>\n";
     h += "<p class=\"dim\">" +
-         xml_escaped(printed("llmbench %d.%d.%d", LLMBENCH_VERSION_MAJOR, LLMBENCH_VERSION_MINOR,
-                             LLMBENCH_VERSION_PATCH) +
-                     ", " + env.started_at + ", " + env.os + ", " + env.cpu +
-                     printed(", %d cores", env.cores) +
+         xml_escaped("llmbench " + version_text() + ", " + env.started_at + ", " + env.os + ", " +
+                     env.cpu + printed(", %d cores", env.cores) +
                      (env.commit.empty() ? "" : ", commit " + env.commit)) +
          "</p>\n</header>\n";
     if (gates.size() > 1) h += gates_html(gates);
-    h += comparisons_html(comparisons) + load_curves_html(gates, curves);
+    for (const program_section* b : beside) h += b->html(gates);
+    h += load_curves_html(gates, beside);
     for (std::size_t i = 0; i < gates.size(); ++i) h += gate_html(gates[i], i + 1, env);
     return h + "</main>\n<script>" + page_script + "</script>\n</body>\n</html>\n";
 }

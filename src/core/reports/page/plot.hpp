@@ -14,7 +14,7 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// A place in a drawing: tenths of a pixel, never "nan", "inf" or "-0".
+/// Returns a coordinate in tenths of a pixel, never "nan", "inf" or "-0".
 inline std::string pixels(double v) {
     const long long tenths =
         std::isfinite(v) ? std::llround(std::clamp(v, -9999.0, 9999.0) * 10) : 0;
@@ -22,8 +22,7 @@ inline std::string pixels(double v) {
                             : printed("%.1f", static_cast<double>(tenths) / 10);
 }
 
-/// How values lie along a side of a plot. `nines` is for quantiles: p90 to p99 is as long as p99 to
-/// p99.9.
+/// The scale of an axis. `nines` is for quantiles: p90 to p99 is as long as p99 to p99.9.
 struct plot_scale {
     enum class shape { linear, logarithmic, nines };
     shape how = shape::linear;
@@ -33,7 +32,7 @@ struct plot_scale {
         if (how == shape::nines) return -std::log10(std::max(1 - v, 1e-9));
         return v;
     }
-    /// 0 at `low`, 1 at `high`, and nowhere else.
+    /// Returns 0 at `low`, 1 at `high`; other values are clamped.
     double place(double v) const {
         const double length = bent(high) - bent(low);
         if (!(length > 0)) return 0.5;
@@ -45,7 +44,7 @@ struct plot_scale {
     }
 };
 
-/// Up to `most` + 1 round values within the scale.
+/// Returns up to `most` + 1 round values within the scale.
 inline std::vector<double> ticks_of(const plot_scale& s, int most) {
     std::vector<double> ticks;
     const bool by_logarithm = s.how == plot_scale::shape::logarithmic;
@@ -70,11 +69,11 @@ inline std::vector<double> ticks_of(const plot_scale& s, int most) {
     return ticks;
 }
 
-/// What a plot says of a value along its side.
+/// The unit of an axis.
 enum class plot_unit {
     seconds, elapsed, per_second, tokens_per_second, fraction, percentile, named, none
 };
-inline const char* unit_name(plot_unit u) {  // as the script knows it
+inline const char* unit_name(plot_unit u) {  // as the script names it
     switch (u) {
         case plot_unit::seconds: return "seconds";
         case plot_unit::elapsed: return "elapsed";
@@ -106,7 +105,6 @@ inline std::string tick_text(plot_unit u, double v) {
            : a >= 300 ? printed("%.4g min", v / 60)
                       : printed("%.4g s", v);
 }
-/// A drawing with two axes.
 class plot {
 public:
     static constexpr double left = 50, right = 288, top = 8, bottom = 142;
@@ -134,8 +132,7 @@ public:
             for (const double v : ticks_of(y, 4)) horizontal(v);
         }
     }
-    /// A place along x that has a name and no number. Of what is too long the end is shown: that is
-    /// where names of a kind differ.
+    /// Labels an x without a number. A long name keeps its end, in which similar names differ.
     void place(double x, const std::string& name, std::size_t columns) {
         std::string shown = name;
         while (columns_of(shown) >= columns)
@@ -144,7 +141,7 @@ public:
         put_text(frame_, at_x(x), 157, "middle", "",
                  shown.size() < name.size() ? "\u2026" + shown : shown);
     }
-    /// A value at such a place in its interval, and the colour of its dot.
+    /// Draws a dot at a named x, and its interval.
     void upright(const char* style, const curve_point& p, double low, double high) {
         if (std::isfinite(low) && std::isfinite(high))
             drawn_ += "<path class=\"span\" d=\"M" + pixels(at_x(p.x)) + " " + pixels(at_y(low)) +
@@ -190,7 +187,7 @@ public:
         put_text(drawn_, at_x(p.x) + (near_end ? -6 : 6), at_y(p.y) - 5, near_end ? "end" : "start",
                  "mark", words);
     }
-    /// The same, unless another such label is near.
+    /// Labels a point, unless another such label is near.
     void label_apart(const curve_point& p, const std::string& words) {
         const curve_point at{at_x(p.x), at_y(p.y)};
         for (const curve_point& other : labelled_)
@@ -198,8 +195,8 @@ public:
         labelled_.push_back(at);
         label(p, words);
     }
-    /// A limit on what lies along x. Of a quantile it ends in a ring at its height, so that a curve
-    /// which crosses it misses it; of a mean it is a mark on the axis.
+    /// Draws a limit on x. Of a quantile it ends in a ring at its height, so that a curve that
+    /// crosses it misses it; of a mean it is a mark on the axis.
     void limit(double x, double q, bool at_most, const std::string& words) {
         const double place = at_x(x);
         const double from = std::isnan(q) ? bottom - 14 : at_most ? at_y(q) : top;
@@ -209,7 +206,7 @@ public:
         if (!std::isnan(q))
             drawn_ += "<circle class=\"ring\" r=\"3.5\" cx=\"" + pixels(place) + "\" cy=\"" +
                       pixels(at_y(q)) + "\"/>";
-        // Above and left of a rising curve is room, and below and right of it.
+        // A rising curve leaves room above left of it, and below right.
         const bool low = place > (left + right) / 2, before = place > left + 80;
         const double at = std::isnan(q) ? bottom - 18 - 13 * limits_
                           : low         ? 136 - 13 * limits_
@@ -217,18 +214,18 @@ public:
         put_text(drawn_, place + (before ? -6 : 6), at, before ? "end" : "start", "mark", words);
         limits_ += low || std::isnan(q);
     }
-    /// A limit on what lies along y.
+    /// Draws a limit on y.
     void limit_across(double y, const std::string& words) {
         drawn_ += "<path class=\"limit\" d=\"M50 " + pixels(at_y(y)) + "H288\"/>";
         put_text(drawn_, left + 4, at_y(y) - 4, "start", "mark", words);
     }
-    /// A stretch of x.
+    /// Draws a range of x.
     void stretch(const char* style, double from, double to) {
         drawn_ += std::string("<rect class=\"") + style + "\" x=\"" + pixels(at_x(from)) +
                   "\" y=\"8\" height=\"134\" width=\"" +
                   pixels(std::max(at_x(to) - at_x(from), 1.0)) + "\"/>";
     }
-    /// A value in its interval, at the height of its quantile; of a mean above the axis.
+    /// Draws a value and its interval at the height of its quantile; of a mean, above the axis.
     void interval(double x, double low, double high, double q) {
         if (!std::isfinite(x)) return;
         const std::string y = pixels(std::isnan(q) ? bottom - 6 : at_y(q));
@@ -238,7 +235,7 @@ public:
                   "\"/><circle class=\"typical\" r=\"2.5\" cx=\"" + pixels(at_x(x)) + "\" cy=\"" +
                   y + "\"/>";
     }
-    /// `alt` says in words what is seen.
+    /// `alt` describes the drawing to readers who cannot see it.
     std::string figure(const std::string& caption, const std::string& alt,
                        bool reads_across) const {
         return "<figure><figcaption>" + caption + "</figcaption><svg class=\"plot\" role=\"img\" " +

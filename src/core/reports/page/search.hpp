@@ -1,4 +1,4 @@
-// the report page: what a search found
+// the report page: the result of a search
 #pragma once
 
 #include "api/metrics.hpp"
@@ -23,14 +23,14 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// The colour of a probe: of what it shows, else of nobody.
+/// Returns the style of the baseline's probes, or that of a probe's result.
 inline const char* style_of(const load_point& p) {
-    return p.arm == run_arm::baseline        ? "b"
+    return p.variant == run_arm::baseline        ? "b"
            : p.what.shown == carried::holds  ? "pass"
            : p.what.shown == carried::misses ? "fail"
                                              : "open";
 }
-/// One objective over the load.
+/// Draws one objective over the load.
 inline std::string objective_figure(const load_curve& c, std::size_t which) {
     const slo& s = c.objectives_held[which];
     const metric_id id = s.what.metric;
@@ -76,7 +76,7 @@ inline std::string search_html(const gate_report& g) {
     h += "<p class=\"note\">Each dot is a probe: green where all at its load show that it is "
          "carried, red where they show that it is too much, hollow where they show nothing or only "
          "led there. The dashed line is the limit, the grey stretch the capacity." +
-         arms_key(both) +
+         variants_key(both) +
          "</p>\n"
          "<div class=\"plots\">\n";
     std::string rows;
@@ -89,7 +89,7 @@ inline std::string search_html(const gate_report& g) {
                                   : p.what.over                   ? "it outgrew the server"
                                                                   : "";
         rows += printed("<tr><th scope=\"row\">%zu</th><td>", i + 1) +
-                (both ? std::string(to_string(p.arm)) + ", " : "") + to_string(p.what.part) +
+                (both ? std::string(to_string(p.variant)) + ", " : "") + to_string(p.what.part) +
                 "</td><td>" + shows + "</td>" + number_cell(value_text(c.unit, p.what.load)) +
                 number_cell(std::to_string(p.requests));
         for (std::size_t k = 0; k < c.objectives_held.size(); ++k)

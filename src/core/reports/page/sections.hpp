@@ -1,4 +1,4 @@
-// the report page: what else a gate has to say
+// the report page: other sections of a gate
 #pragma once
 
 #include "api/metrics.hpp"
@@ -29,10 +29,10 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-inline std::string failures_html(const arm_figures& arm, const char* who) {
+inline std::string failures_html(const variant_figures& variant, const char* who) {
     std::size_t all = 0;
-    for (const status_count& c : arm.statuses) all += c.count;
-    const std::vector<failure_kind>& kinds = arm.failures;
+    for (const status_count& c : variant.statuses) all += c.count;
+    const std::vector<failure_kind>& kinds = variant.failures;
     if (kinds.empty()) return {};
     std::string rows;
     for (const failure_kind& k : kinds) {
@@ -71,13 +71,13 @@ inline std::string self_check_html(const self_check_t& c) {
                                      printed("; %.2g %% over 10 ms", c.late_fraction * 100));
     if (c.asked_rate > 0)
         h += row_of("rate", printed("sent %.4g of %.4g requests/s", c.achieved_rate, c.asked_rate));
+    h += row_of("stamps", stamps_text(c));
     h += row_of("bytes read after",
                 "p99 " + time_text(c.stamp_lag_p99) + ", max " + time_text(c.stamp_lag_max));
     h += row_of("thread woke late by",
                 "p99 " + time_text(c.loop_lag_p99) + ", max " + time_text(c.loop_lag_max));
-    if (c.stalls > 0)
-        h += row_of("stalled", printed("%lld times, at most ", c.stalls) +
-                                       time_text(c.stall_max));
+    if (c.lost_fraction > 0)
+        h += row_of("lost", printed("%.2g %% of a repeat's time", c.lost_fraction * 100));
     h += row_of("busiest thread", printed("%.0f %% of a core", c.cpu_utilization * 100));
     h += row_of("events read together", printed("%.1f %%", c.coalesced_fraction * 100));
     h += row_of("connections", std::to_string(c.connections_opened));
@@ -85,19 +85,19 @@ inline std::string self_check_html(const self_check_t& c) {
                   h + "</dl>\n");
 }
 
-/// The load as asked and as sent, and what came of it, in each repeat.
+/// Returns the load of each repeat as asked and as sent, and its results.
 inline std::string repeats_html(const gate_report& g) {
-    const arm_figures &mine = g.figures.candidate, &other = g.figures.baseline;
+    const variant_figures &mine = g.figures.candidate, &other = g.figures.baseline;
     const bool both = !other.empty();
     std::string rows;
     const std::size_t n = std::max(mine.repeats.size(), other.repeats.size());
     for (std::size_t i = 0; i < n; ++i)
-        for (const arm_figures* arm : {&mine, &other}) {
-            if (i >= arm->repeats.size()) continue;
-            const repeat_figures& d = arm->repeats[i];
+        for (const variant_figures* variant : {&mine, &other}) {
+            if (i >= variant->repeats.size()) continue;
+            const repeat_figures& d = variant->repeats[i];
             rows += printed("<tr><th scope=\"row\">%zu</th>", i + 1) +
                     (!both           ? ""
-                     : arm == &other ? "<td class=\"arm b\">baseline</td>"
+                     : variant == &other ? "<td class=\"arm b\">baseline</td>"
                                      : "<td class=\"arm c\">candidate</td>") +
                     number_cell(std::to_string(d.requests)) +
                     number_cell(std::to_string(d.failed));
@@ -123,7 +123,7 @@ inline std::string repeats_html(const gate_report& g) {
                   page_table("Repeats of " + g.what.name, head, rows, both ? 2 : 1));
 }
 
-/// What each of several programs did.
+/// Returns the load and the results of each of several programs.
 inline std::string ranks_html(const gate_report& g) {
     const std::vector<rank_part>& all = g.figures.candidate.ranks;
     if (all.size() < 2) return {};
@@ -146,21 +146,21 @@ inline std::string ranks_html(const gate_report& g) {
                              rows, 2));
 }
 
-/// Each step of what was done beside the load, and when.
+/// Returns each step of the side tasks, and when it was done.
 inline std::string side_tasks_html(const gate_report& g) {
-    constexpr std::size_t most_shown = 1000;
+    constexpr std::size_t max_shown = 1000;
     std::string rows;
     std::size_t steps = 0;
-    for (const arm_figures* arm : {&g.figures.candidate, &g.figures.baseline})
-        for (const repeat_figures& d : arm->repeats)
+    for (const variant_figures* variant : {&g.figures.candidate, &g.figures.baseline})
+        for (const repeat_figures& d : variant->repeats)
             for (const side_task_seen& t : d.beside)
                 for (const side_step& s : t.steps) {
-                    if (++steps > most_shown) continue;
+                    if (++steps > max_shown) continue;
                     const auto seconds = [](long long ns) {
                         return time_text(static_cast<double>(ns) * 1e-9);
                     };
                     rows += printed("<tr><th scope=\"row\">%d</th><td>%s</td><td>", d.index + 1,
-                                    to_string(d.arm)) +
+                                    to_string(d.variant)) +
                             xml_escaped(t.name) + "</td><td>" + xml_escaped(s.what) + "</td>" +
                             number_cell(seconds(s.from_ns - d.window.from_ns())) +
                             number_cell(seconds(s.to_ns - s.from_ns)) + "<td>" +
@@ -168,13 +168,13 @@ inline std::string side_tasks_html(const gate_report& g) {
                 }
     if (steps == 0) return {};
     return folded("Beside the load",
-                  plural(steps, "step") + (steps > most_shown ? ", the first 1000 of them" : ""),
+                  plural(steps, "step") + (steps > max_shown ? ", the first 1000 of them" : ""),
                   false,
                   page_table("Side tasks of " + g.what.name,
                              {"repeat", "arm", "task", "step", "at", "took", "failed"}, rows, 4));
 }
 
-/// What only whoever sends knows.
+/// Returns the rows that only the sender of the load knows.
 inline std::string sent_html(const gate_report& g) {
     const plan& p = g.what;
     return row_of("seed", std::to_string(p.sent->seed)) + row_of("trace hash", trace_hash(p)) +
@@ -191,14 +191,13 @@ inline std::string scenario_html(const gate_report& g) {
          row_of("workload", p.sent->workload_text);
     h += row_of("measured", extent_text(p)) + row_of("repeats", repeats_text(p));
     const judging_rule& rule = p.judged->rule;
-    h += row_of("traffic", traffic_name(rule.traffic));
     if (!p.sent->is_read) h += sent_html(g);
     h += row_of("error levels",
                 printed("false pass %g %%, false fail %g %%%s", rule.pass_level * 100,
                         rule.fail_level * 100, rule.holm ? ", Holm over the gate" : ""));
     h += row_of("stopped", g.under.stopped);
     h += row_of("definitions", definitions_version);
-    h += row_of("stands at", p.file + ":" + std::to_string(p.line));
+    if (p.line > 0) h += row_of("stands at", p.file + ":" + std::to_string(p.line));
     return folded("The scenario in full", "", false, h + "</dl>\n");
 }
 
@@ -211,18 +210,7 @@ inline std::string arithmetic_html(const gate_report& g) {
     return folded("How the verdicts came about", "", false, h + "</dl>\n");
 }
 
-/// One word of a POSIX shell.
-inline std::string shell_quoted(const std::string& s) {
-    const bool plain = !s.empty() && s.find_first_not_of(
-                                         "abcdefghijklmnopqrstuvwxyz"
-                                         "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                         "0123456789_./:@%+=-") == std::string::npos;
-    if (plain) return s;
-    std::string out = "'";
-    for (const char c : s) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    return out + "'";
-}
-/// What runs this gate again, on the same traffic.
+/// Returns the command that runs this gate again, on the same traffic.
 inline std::string rerun_command(const gate_report& g, const environment_facts& env) {
     if (env.program.empty()) return {};
     std::string t;
@@ -233,14 +221,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
     }
     if (!g.what.sent->is_read)
         t += printed("LLMBENCH_SEED=%llu ", static_cast<unsigned long long>(g.what.sent->seed));
-    t += shell_quoted(env.program);
-    if (g.what.test_case.empty()) return t;
-    std::string pattern;  // doctest's own: a comma separates two of them
-    for (const char c : g.what.test_case) {
-        if (c == ',' || c == '\\') pattern += '\\';
-        pattern += c;
-    }
-    return t + " " + shell_quoted("--test-case=" + pattern);
+    return t + gate_command(g, env);
 }
 
 }  // namespace detail

@@ -22,7 +22,7 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// All repeats of a gate over time, one drawing for each thing that changes.
+/// All repeats of a gate over time, one drawing for each quantity.
 class timeline_figures {
 public:
     explicit timeline_figures(const gate_report& g)
@@ -42,7 +42,8 @@ private:
             "<h3>Over time</h3>\n<p class=\"note\">One line a repeat, in windows "
             "of %s; 0 is where the measured part begins, after the warm-up.%s%s</p>"
             "\n<div class=\"plots\">\n",
-            tick_text(plot_unit::elapsed, grid_.step).c_str(), arms_key(!other_.empty()).c_str(),
+            tick_text(plot_unit::elapsed, grid_.step).c_str(),
+            variants_key(!other_.empty()).c_str(),
             drift_third() > 0 ? " Grey are the first and the last third of it, which a drift holds "
                                 "against each other."
                               : "");
@@ -69,7 +70,7 @@ private:
                         plot_unit::fraction, {{windows(&t::good), "c", ""}});
         return h + "</div>\n";
     }
-    /// What the servers' pages said, on the same axis; "" where they said nothing of it.
+    /// Returns the servers' metrics on the same axis, "" if they reported none.
     std::string of_servers() const {
         using t = server_timeline;
         std::string plots;
@@ -101,11 +102,11 @@ private:
             plot_unit::none, &t::temperature);
         if (plots.empty()) return {};
         return "<h3>Server metrics</h3>\n<p class=\"note\">Its page of metrics, read once "
-               "a second." + arms_key(!other_.empty()) + "</p>\n<div class=\"plots\">\n" + plots +
-               "</div>\n";
+               "a second." +
+               variants_key(!other_.empty()) + "</p>\n<div class=\"plots\">\n" + plots + "</div>\n";
     }
 
-    /// One line of each repeat.
+    /// Returns the points of one repeat's line.
     using curve_of = std::function<std::vector<curve_point>(const repeat_timeline&)>;
     struct series {
         curve_of what;
@@ -113,7 +114,7 @@ private:
         const char* name;
     };
 
-    /// A third of the steady part, where an objective holds its last one against its first; else 0.
+    /// Returns a third of the steady part if an objective compares its last with its first, else 0.
     double drift_third() const {
         const bool is_held = std::any_of(
             g_.verdicts.begin(), g_.verdicts.end(),
@@ -122,13 +123,13 @@ private:
         return is_held && !repeats.empty() ? repeats[0].window_s / 3 : 0;
     }
     bool has_failures() const {
-        for (const auto* arm : {&mine_, &other_})
-            for (const repeat_timeline& t : *arm)
+        for (const auto* variant : {&mine_, &other_})
+            for (const repeat_timeline& t : *variant)
                 for (const double rate : t.failed)
                     if (rate > 0) return true;
         return false;
     }
-    /// What there is in each window of the grid.
+    /// Returns the curve of the values in each window of the grid.
     curve_of windows(std::vector<double> repeat_timeline::*values) const {
         return [this, values](const repeat_timeline& t) {
             std::vector<curve_point> points;
@@ -141,8 +142,8 @@ private:
                        const std::vector<series>& all, const curve_of& behind = {}) const {
         double most = 0;
         const auto widen = [&](const curve_of& which) {
-            for (const auto* arm : {&mine_, &other_})
-                for (const repeat_timeline& t : *arm)
+            for (const auto* variant : {&mine_, &other_})
+                for (const repeat_timeline& t : *variant)
                     for (const curve_point& p : which(t))
                         if (std::isfinite(p.y)) most = std::max(most, p.y);
         };

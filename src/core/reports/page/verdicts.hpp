@@ -25,7 +25,7 @@ inline std::string icon(const char* name) {
 inline std::string badge(const char* look, const std::string& words) {
     return std::string("<span class=\"badge ") + look + "\">" + icon(look) + words + "</span>";
 }
-/// The look of a gate: that of the verdict that its headline resembles.
+/// Returns the CSS class of the verdict that a headline resembles.
 inline const char* look_of(headline h) { return to_string(verdict_like(h)); }
 inline std::size_t count_of(const gate_report& g, verdict outcome) {
     std::size_t n = 0;
@@ -44,7 +44,7 @@ inline std::string escaped_lines(std::string_view s) {
     return out;
 }
 
-/// Why the gate ended as it did, in one or two sentences.
+/// Returns the reason for a gate's outcome in one or two sentences.
 inline std::string gate_sentence(const gate_report& g) {
     if (!g.refusal.empty()) return g.refusal;
     if (!g.beside.empty()) return g.beside + ".";
@@ -87,8 +87,8 @@ inline std::string gate_sentence(const gate_report& g) {
            errors;
 }
 
-/// What was measured, as a diamond; what the verdict rests on, as a dot with its interval, and what
-/// each repeat says; all of it beside the limit.
+/// Draws the limit, the measured value as a diamond, the value that is judged as a dot with its
+/// interval, and the values of the repeats.
 inline std::string interval_svg(const slo_verdict& v) {
     std::vector<double> rug;
     for (const named_values& n : v.inputs)
@@ -111,7 +111,7 @@ inline std::string interval_svg(const slo_verdict& v) {
     };
     const double limit = at(v.limit), from = v.what.at_most ? 4 : limit;
     std::string out =
-        // No green over what is not shown.
+        // A pass that is only observed is not green.
         std::string("<svg class=\"plot ") +
         to_string(verdict_like(v)) +
         "\" role=\"img\" viewBox=\"0 0 320 42\" aria-label=\"" +
@@ -139,9 +139,10 @@ inline std::string interval_svg(const slo_verdict& v) {
 }
 
 inline constexpr const char* verdicts_key =
-    "<p class=\"note\">Measured, in bold and as a diamond: the requests of all repeats together. "
-    "What a verdict rests on, as a dot in its interval: the typical repeat, which is the geometric "
-    "mean of the repeats, the upright strokes; of fractions all requests counted.</p>\n";
+    "<p class=\"note\">Bold number and diamond: measured over the requests of all repeats. Dot: "
+    "the value that the verdict uses, in most cases the typical repeat (the geometric mean of the "
+    "repeats). Bar: the interval of that value. Short strokes: the single repeats. Shaded: the "
+    "values that the limit allows.</p>\n";
 inline std::string verdict_item(const slo_verdict& v) {
     std::string h = "<li>" + badge(to_string(verdict_like(v)), verdict_text(v));
     h += "<div><code>" + xml_escaped(str(v.what.text())) + "</code>";
@@ -157,7 +158,7 @@ inline std::string verdict_item(const slo_verdict& v) {
     if (!advice.empty()) h += "<p class=\"note\">Advice: " + xml_escaped(advice) + "</p>";
     h += "</div>";
     const estimate_t& e = v.estimate;
-    if (is_capacity(v.what.what.metric)) return h + "</li>\n";  // its reason tells the loads
+    if (is_capacity(v.what.what.metric)) return h + "</li>\n";  // its reason names the loads
     if (std::isnan(e.value)) return h + "<span class=\"found dim\">not measured</span></li>\n";
     h += "<div class=\"found\"><b>" + xml_escaped(verdict_value_text(v, v.measured)) + "</b>";
     const std::string basis = basis_name(v);
@@ -170,7 +171,7 @@ inline std::string verdict_item(const slo_verdict& v) {
     return h + "</div>" + interval_svg(v) + "</li>\n";
 }
 
-/// A table that scrolls by itself where the page is too narrow for it.
+/// Returns a table that scrolls by itself if the page is too narrow for it.
 inline std::string page_table(const std::string& name, const std::vector<std::string>& head,
                               const std::string& rows, std::size_t words = 1) {
     std::string h = "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"" +

@@ -1,6 +1,7 @@
 // The report page: what is on it, and that it stays whole whatever it is told.
 #include "llmbench.hpp"
 #include "core/reports/result_json.hpp"
+#include "extensions/compare/core/comparisons_and_curves.hpp"
 #include "core/reports/page/page.hpp"
 #include "support/sample_comparison.hpp"
 #include "support/sample_gates.hpp"
@@ -255,7 +256,7 @@ TEST_CASE("a metric's line goes through its percentiles and keeps its extremes")
     std::vector<timelines::request> requests;
     for (int i = 1; i <= 1000; ++i) requests.push_back(answered(10.0 * i, i));
     const repeat_data d = timelines::repeat_of(requests);
-    const arm_distribution all = distribution_of(metric_id::ttft, {d});
+    const variant_distribution all = distribution_of(metric_id::ttft, {d});
     REQUIRE(all.lines.size() == 1);
     const std::vector<curve_point>& line = all.lines[0];
     CHECK(line.size() == line_points + 2);
@@ -348,14 +349,14 @@ TEST_CASE("the numbers on the page are those of result.json") {
                                        : limit_text(id, real(v.get("limit")))) +
                                   "</text>"));
         }
-        for (const char* arm : {"candidate", "baseline"}) {
-            if (!g.contains(arm) || g.get(arm).get("repeats").get<picojson::array>().empty())
+        for (const char* variant : {"candidate", "baseline"}) {
+            if (!g.contains(variant) || g.get(variant).get("repeats").get<picojson::array>().empty())
                 continue;
             for (const metric_id id : table_metrics(gates[i].what)) {
                 std::string row;
                 bool finite = true;
                 for (const char* column : {"mean", "p50", "p90", "p99", "max"}) {
-                    const double x = real(g.get(arm).get(metric_name(id)).get(column));
+                    const double x = real(g.get(variant).get(metric_name(id)).get(column));
                     finite &= std::isfinite(x);
                     row += "<td class=\"n\">" + time_text(x) + "</td>";
                     ++cells;
@@ -391,7 +392,7 @@ TEST_CASE("the page says first why it is red, worst gate first") {
     CHECK(passed < h.find("<section"));
     CHECK(holds(h,
                 "mean(tpot) &lt;= 20 ms is missed: measured 30.8 ms, typical repeat 30.8 ms, 53.9 % "
-                "outside the limit; 1 more objective missed."));
+                "over the limit; 1 more objective missed."));
     CHECK(holds(h, "inconclusive: green does not mean shown."));
 }
 
@@ -527,15 +528,33 @@ TEST_CASE("the command to run a gate again survives a shell and doctest's filter
     const environment_facts env = quiet_machine();
     CHECK(rerun_command(g, env) ==
           "LLMBENCH_URL=http://127.0.0.1:8000 LLMBENCH_MODEL=tiny LLMBENCH_SEED=1 ./gates "
-          "'--test-case=chat stays interactive'");
+          "--test-case='chat stays interactive'");
     g.target.api = "ollama";
     CHECK(holds(rerun_command(g, env), " LLMBENCH_API=ollama LLMBENCH_SEED=1 "));
     g.what.test_case = "it's fast, really";
     g.target.kind = target_kind::simulated;
-    CHECK(rerun_command(g, env) == "LLMBENCH_SEED=1 ./gates '--test-case=it'\\''s fast\\, really'");
+    CHECK(rerun_command(g, env) == "LLMBENCH_SEED=1 ./gates --test-case='it'\\''s fast\\, really'");
     g.what.test_case.clear();
     CHECK(rerun_command(g, env) == "LLMBENCH_SEED=1 ./gates");
     CHECK(rerun_command(g, {}) == "");
+}
+
+TEST_CASE("the last line names the page, and the command of the worst gate that is red") {
+    test_gate good = passing_gate(), bad = passing_gate(), refused = refused_gate();
+    const environment_facts env = quiet_machine();
+    CHECK(last_line({good, good}, "r", env) == "report: r/report.html\n");
+    bad.outcome = gate_outcome::failed;
+    bad.what.test_case = "two, \"three\"";
+    refused.what.line = 7;
+    refused.what.test_case = "sound";
+    CHECK(last_line({good, refused}, "r", env) ==
+          "report: r/report.html; run again: ./gates --test-case=sound\n");
+    CHECK(last_line({refused, bad}, "r", env) ==
+          "report: r/report.html; run again: ./gates --test-case='two\\, \"three\"'\n");
+    bad.what.test_case = "two\n::error::lines";
+    CHECK(last_line({bad}, "r", env) == "report: r/report.html\n");
+    bad.what.line = 0;  // of a program that has other arguments
+    CHECK(last_line({bad}, "r", env) == "report: r/report.html\n");
 }
 
 TEST_CASE("no text of a gate, a server or a machine becomes markup") {
@@ -551,8 +570,9 @@ TEST_CASE("no text of a gate, a server or a machine becomes markup") {
 }
 
 TEST_CASE("several settings stand beside each other, each statistic in a plot of its own") {
-    const std::string h =
-        report_html({passing_gate()}, quiet_machine(), {sample_comparison(), cut_comparison()});
+    comparisons_and_curves both({sample_comparison(), cut_comparison()});
+    comparisons_and_curves rude({sample_comparison(hostile)});
+    const std::string h = report_html({passing_gate()}, quiet_machine(), {&both});
     CHECK(page_flaw(h) == "");
     CHECK(holds(h, "<h2>chunked prefill</h2>"));
     CHECK(holds(h, "<li>p99(itl): budget 256 is best, then budget 1024, then budget 4096</li>"));
@@ -563,8 +583,7 @@ TEST_CASE("several settings stand beside each other, each statistic in a plot of
     CHECK(count(h, "<circle class=\"pass\" r=\"3.5\"") >= 2);
     CHECK(holds(h, "budget 1024 is not compared: process &quot;vllm serve&quot; exited"));
     CHECK_FALSE(holds(page({passing_gate()}), "in turns"));
-    CHECK(page_flaw(report_html(hostile_gates(), hostile_environment(),
-                                {sample_comparison(hostile)})) == "");
+    CHECK(page_flaw(report_html(hostile_gates(), hostile_environment(), {&rude})) == "");
 }
 
 TEST_CASE("the page needs nothing from elsewhere") {
@@ -616,10 +635,11 @@ TEST_CASE("pages are written for the browser") {
     const auto write = [&](const char* name, const test_gates& gates, const environment_facts& env,
                            const std::vector<comparison_report>& comparisons) {
         const std::filesystem::path to = std::filesystem::path(directory) / name;
+        comparisons_and_curves told(comparisons);
         std::filesystem::create_directories(to);
-        std::ofstream(to / "report.html", std::ios::binary) << report_html(gates, env, comparisons);
+        std::ofstream(to / "report.html", std::ios::binary) << report_html(gates, env, {&told});
         std::ofstream(to / "result.json", std::ios::binary)
-            << result_json(gates, env, {}, 1, comparisons);
+            << result_json(gates, env, {}, 1, {&told});
         CHECK(std::filesystem::file_size(to / "report.html") > 10000);
     };
     write("gallery", gallery(), quiet_machine(), {sample_comparison(), cut_comparison()});

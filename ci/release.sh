@@ -1,0 +1,108 @@
+#!/usr/bin/env bash
+# Makes a release of the last commit in build/release-VERSION/: the header and the extensions, the program
+# for machines like this one, a source archive, ports for vcpkg and Conan that name it, and SHA256SUMS.
+#   ci/release.sh [--no-tests] [URL]      URL: where people will find these files; default: that folder
+# Refuses a tree with changes. Runs the README's two commands and every test before, unless told not to.
+# The program is made from the archive and needs no library; it then runs in a root with nothing else in
+# it, and judges a server outside of that.
+set -euo pipefail
+# shellcheck source=ci/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+tests=1
+if [[ ${1:-} == --no-tests ]]; then
+    tests=
+    shift
+fi
+[[ $# -le 1 && ${1:-} != -* ]] || die "usage: ci/release.sh [--no-tests] [URL]"
+changes=$(git status --porcelain)
+[[ -z $changes ]] || die "the tree has changes, a release is of a commit: $(head -n 3 <<< "$changes" | paste -sd,)"
+version=$(version)
+if tagged=$(git rev-parse --quiet --verify "v$version^{commit}") && [[ $tagged != "$(git rev-parse HEAD)" ]]; then
+    die "v$version is another commit: raise the version in src/api/version.hpp"
+fi
+need_compiler
+need_python
+for command in "tests/structure/check.sh" ${tests:+"ci/demo.sh" "ci/test.sh" "ci/test.sh --all"}; do
+    say "$command"
+    read -ra words <<< "$command"
+    bash "${words[@]}" || die "'$command' failed: there is no release"
+done
+
+out=$PWD/build/release-$version url=${1:-file://$PWD/build/release-$version}
+work=$(mktemp -d)
+server=
+trap 'kill $server 2> /dev/null || true; rm -rf "$work"' EXIT
+rm -rf "$out"
+mkdir -p "$out"
+archive=llmbench-$version.tar.gz
+git archive --format=tar.gz --prefix="llmbench-$version/" -o "$out/$archive" HEAD
+tar -xzf "$out/$archive" -C "$work"
+source=$work/llmbench-$version
+cp "$source"/{LICENSE,llmbench.hpp,extensions/llmbench_*.hpp} "$out"
+
+say "the program, from $archive"
+program=llmbench-$(uname -s | tr '[:upper:]' '[:lower:]')-$(uname -m)
+launcher=()
+if has ccache; then launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
+export CCACHE_BASEDIR=$work  # the folder has another name each time
+cmake -S "$source" -B "$work/build" "${launcher[@]}" -DLLMBENCH_BUILD_{PROGRAM,EXAMPLES}=ON \
+    -DLLMBENCH_PROGRAM_STATIC=ON -DLLMBENCH_WITH_TLS=ON > /dev/null
+cmake --build "$work/build" --parallel "$(cores)" --target llmbench_program simulated_server
+strip -o "$out/$program" "$work/build/llmbench"
+# What is linked into it asks for this.
+cat /usr/share/doc/{libcli11-dev,picojson-dev,libssl-dev,libc6-dev,libstdc++-*-dev}/copyright > "$out/$program.licenses"
+
+say "the program alone, in a root that has nothing else"
+root=$work/root
+mkdir "$root"
+cp "$out/$program" "$root/llmbench"
+user=()
+((EUID == 0)) || user=(--map-root-user)
+in_root() { env -i "$(command -v unshare)" "${user[@]}" --root="$root" /llmbench "$@"; }
+[[ $(in_root --version) == "llmbench $version" ]] || die "the program is not of $version"
+"$work/build/examples/simulated_server" --port 0 > "$work/server" &
+server=$!
+until at=$(sed -n 's/^listening on //p' "$work/server") && [[ $at ]]; do
+    kill -0 "$server" || die "the simulated server did not start"
+    sleep 0.1
+done
+# gates STATUS OBJECTIVE: with such a status it ends, and so say its reports
+gates() {
+    local status=0 report=$root/llmbench-report file says
+    rm -rf "$report"
+    in_root run --url "$at" --rate 20 --requests 100 --output-tokens 16 --slo "$2" || status=$?
+    ((status == $1)) || die "llmbench ended with $status, not with $1"
+    for file in report.html summary.md junit.xml metrics.txt records.jsonl; do
+        [[ -s $report/$file ]] || die "it has left no $file"
+    done
+    for says in "\"version\": \"$version\"" "\"exit_code\": $1,"; do
+        grep -qF "$says" "$report/result.json" || die "result.json does not say $says"
+    done
+}
+gates 0 'p90(ttft) <= 5 s'
+gates 1 'mean(tpot) <= 0.1 ms'
+
+say "ports that name $url/$archive"
+mkdir -p "$out/ports/vcpkg" "$out/ports/conan"
+cp ci/packaging/vcpkg/{vcpkg.json,usage} "$out/ports/vcpkg"
+{
+    cat << PORT
+vcpkg_download_distfile(ARCHIVE FILENAME "$archive" URLS "$url/$archive"
+    SHA512 $(sha512sum < "$out/$archive" | cut -d ' ' -f 1))
+vcpkg_extract_source_archive(SOURCE_PATH ARCHIVE "\${ARCHIVE}")
+PORT
+    sed '1,/SOURCE_PATH/d' ci/packaging/vcpkg/portfile.cmake
+} > "$out/ports/vcpkg/portfile.cmake"
+cp -r ci/packaging/{conanfile.py,test_package} "$out/ports/conan"
+cat > "$out/ports/conan/conandata.yml" << DATA
+sources:
+  "$version":
+    url: "$url/$archive"
+    sha256: "$(sha256sum < "$out/$archive" | cut -d ' ' -f 1)"
+DATA
+if [[ $url == file://* ]]; then bash tests/packaging/run.sh "$out/ports"; fi
+
+(cd "$out" && find . -type f -printf '%P\0' | sort -z | xargs -0 sha256sum > "$work/sums" && mv "$work/sums" SHA256SUMS)
+say "the release is in $out"
+cat "$out/SHA256SUMS"

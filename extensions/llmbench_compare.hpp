@@ -1,0 +1,1941 @@
+// llmbench_compare 1.0.0-rc.1: compare() and curve(). Include it after llmbench.hpp.
+// Put together from src/ by ci/assemble.py: edit there, not here.
+//
+// Part one: declarations
+//   [A1] several settings of a server, and one load after the other
+// Part three: turns of settings, loads one after the other, and what reports tell of them
+//
+// SPDX-License-Identifier: MIT
+//
+// Copyright (c) 2026 the llmbench authors
+//
+// Permission is hereby granted, free of charge, to any person obtaining a copy of this software and
+// associated documentation files (the "Software"), to deal in the Software without restriction,
+// including without limitation the rights to use, copy, modify, merge, publish, distribute,
+// sublicense, and/or sell copies of the Software, and to permit persons to whom the Software is
+// furnished to do so, subject to the following conditions:
+//
+// The above copyright notice and this permission notice shall be included in all copies or
+// substantial portions of the Software.
+//
+// THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT
+// NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND
+// NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM,
+// DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
+// OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
+
+#ifndef LLMBENCH_HPP
+#error "llmbench_compare.hpp comes after llmbench.hpp: include that first"
+#include <llmbench stops here>
+#endif
+
+#ifndef LLMBENCH_COMPARE_HPP
+#define LLMBENCH_COMPARE_HPP
+
+// ===== [A1] several settings of a server, and one load after the other ===========================
+
+namespace llmbench {
+inline namespace v0 {
+
+/// One of several ways to run a server, for compare().
+struct setting {
+    types::text name{};   ///< up to 60 characters, unique
+    any_target target{};  ///< default: LLMBENCH_URL
+};
+/// A load of a curve: `8_rps`, `64_users`.
+struct offered_load {
+    double value = 0;
+    bool in_users = false;
+    offered_load() = default;
+    offered_load(request_rate r) : value(r.per_second) {}
+    offered_load(user_count n) : value(n.users), in_users(true) {}
+};
+
+namespace detail {
+text best_setting(const box& data, const statistic_data& what);
+estimate_t ratio_of_settings(const box& data, const text& of, const text& to,
+                             const statistic_data& what);
+struct comparison_access;
+struct curve_access;
+}  // namespace detail
+
+/// The result of compare(): several settings of a server on one trace.
+class comparison_result {
+public:
+    comparison_result() = default;
+    /// Returns their names, in order.
+    const types::list<types::text>& settings() const& { return names_; }
+    types::list<types::text> settings() && { return names_; }
+    /// Returns one setting as a run of its own: CHECK_SLO(c["budget 512"], p99(itl) <= 60_ms).
+    /// Throws std::invalid_argument for an unknown name, or index (from 0).
+    const result& operator[](const types::text& name) const;
+    const result& at(types::whole place) const;
+    /// Returns the setting shown to be better than all others, "" if none is. It is a wrong one in
+    /// at most 5 % of the comparisons.
+    template <class U, detail::bound_side S>
+    types::text best(const statistic<U, S>& s) const {
+        return detail::best_setting(data_, s.data);
+    }
+    template <detail::run_metric M>
+    types::text best(M m) const {
+        return detail::best_setting(data_, detail::make(detail::statistic_kind::value, m).data);
+    }
+    /// Returns the ratio of one setting to another, with simultaneous 95 % intervals over all
+    /// pairs: two differ significantly if the interval excludes 1. NaN if they cannot be compared.
+    /// Throws std::invalid_argument for an unknown setting.
+    template <class U, detail::bound_side S>
+    estimate_t ratio(const types::text& of, const types::text& to,
+                     const statistic<U, S>& s) const {
+        return detail::ratio_of_settings(data_, of, to, s.data);
+    }
+    template <detail::run_metric M>
+    estimate_t ratio(const types::text& of, const types::text& to, M m) const {
+        return detail::ratio_of_settings(
+            data_, of, to, detail::make(detail::statistic_kind::value, m).data);
+    }
+    /// Returns "3 settings in turns, 4 rounds: p99(itl): budget 256 is best; ...".
+    const types::text& line() const { return line_; }
+    /// Returns the same for all statistics, with the arithmetic of every ratio.
+    const types::text& explain() const { return explained_; }
+    template <class Stream>
+        requires requires(Stream& o) { o.rdbuf(); }
+    friend Stream& operator<<(Stream& o, const comparison_result& c) {
+        o << c.line_.c_str();
+        return o;
+    }
+#ifndef LLMBENCH_NO_DOCTEST
+    friend doctest::String toString(const comparison_result& c) { return c.line_.c_str(); }
+#endif
+
+private:
+    friend struct detail::comparison_access;
+    types::list<types::text> names_{};
+    types::list<result> results_{};
+    detail::box data_{};
+    types::text line_{}, explained_{};
+};
+
+/// The result of curve(): a server at several loads, in requests/s or users.
+class curve_result {
+public:
+    curve_result() = default;
+    types::whole size() const { return results_.size(); }
+    const types::list<double>& loads() const& { return loads_; }
+    types::list<double> loads() && { return loads_; }
+    /// Returns one load as a run of its own: CHECK_SLO(c[8_rps], p90(ttft) <= 300_ms). Throws
+    /// std::invalid_argument for an unknown load, or index (from 0).
+    const result& operator[](offered_load load) const;
+    const result& at(types::whole place) const;
+    /// Returns the highest load up to which all loads were shown to meet all objectives; 0: none.
+    /// It is above the capacity as often as one verdict passes wrongly, 5 % by default.
+    double low() const { return low_; }
+    /// Returns the lowest load from which all loads were shown to miss an objective; infinite:
+    /// none. It is below the capacity as often as one verdict fails wrongly, 1 % an objective by
+    /// default.
+    double high() const { return high_; }
+    /// Returns "capacity in [8, 12] req/s, limited by p90(ttft), 5 loads".
+    const types::text& line() const { return line_; }
+    template <class Stream>
+        requires requires(Stream& o) { o.rdbuf(); }
+    friend Stream& operator<<(Stream& o, const curve_result& c) {
+        o << c.line_.c_str();
+        return o;
+    }
+#ifndef LLMBENCH_NO_DOCTEST
+    friend doctest::String toString(const curve_result& c) { return c.line_.c_str(); }
+#endif
+
+private:
+    friend struct detail::curve_access;
+    types::list<double> loads_{};
+    types::list<result> results_{};
+    double low_ = 0, high_ = __builtin_inf();
+    types::text line_{};
+};
+
+// Linkers show these names if they are missing.
+namespace include_llmbench_compare_hpp_where_LLMBENCH_MAIN_is {
+comparison_result compared(const scenario& s, const types::list<setting>& settings,
+                           const char* file, int line);
+curve_result loads_of(const scenario& s, const types::list<offered_load>& loads, const char* file,
+                      int line);
+}  // namespace include_llmbench_compare_hpp_where_LLMBENCH_MAIN_is
+
+/// Measures two to eight settings of a server on one trace, in turns: each once a round, in four
+/// rounds or `.repeats` (2 to 12). A process runs only in its own turns. Every setting is judged by
+/// the scenario's objectives, and all are compared with each other; nothing fails, as in run(). A
+/// setting that cannot be started is invalid, and the others continue. The scenario has no target
+/// and no baseline. Throws as run() does.
+inline comparison_result compare(const scenario& s, const types::list<setting>& settings,
+                                 const char* file = __builtin_FILE(),
+                                 int line = __builtin_LINE()) {
+    return include_llmbench_compare_hpp_where_LLMBENCH_MAIN_is::compared(s, settings, file, line);
+}
+
+/// Measures two to sixteen loads of a server, the lightest first, each as its own gate: rates on
+/// one stretched trace (Poisson by default), or users of a closed loop. `.arrivals` gives the kind
+/// only. Nothing fails, as in run(). Each load is judged by the objectives; the capacity is between
+/// loads that meet them and loads that miss one. With a live baseline there are two curves. Throws
+/// as run() does.
+///     curve({.workload = synthetic{}, .requests = 200, .slos = {p90(ttft) <= 500_ms}},
+///           {2_rps, 4_rps, 8_rps, 16_rps});
+inline curve_result curve(const scenario& s, const types::list<offered_load>& loads,
+                          const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return include_llmbench_compare_hpp_where_LLMBENCH_MAIN_is::loads_of(s, loads, file, line);
+}
+
+}  // inline namespace v0
+}  // namespace llmbench
+
+#endif  // LLMBENCH_COMPARE_HPP
+
+#if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_COMPARE_IMPLEMENTED)
+#define LLMBENCH_COMPARE_IMPLEMENTED
+
+#include <algorithm>  // count_if, max, min, reverse, any_of, find, find_if, sort
+#include <cmath>  // exp, log, sqrt, isfinite, isnan, floor
+#include <cstddef>  // size_t
+#include <exception>
+#include <list>
+#include <memory>  // shared_ptr
+#include <optional>
+#include <stdexcept>  // invalid_argument
+#include <string>
+#include <utility>  // move, exchange, pair
+#include <vector>
+
+// ===== [E1] several settings: turns, ratios, significant differences =============================
+// Each setting is measured once a round. Two are compared by their ratios within rounds, which
+// cancel effects on the whole round.
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline constexpr int usual_rounds = 4, fewest_rounds = 2, max_rounds = 12;
+inline constexpr std::size_t fewest_settings = 2, max_settings = 8;
+/// The maximum rate at which a statistic shows a significant difference between equal settings.
+inline constexpr double false_difference = 0.05;
+
+/// The order of settings in a round. Every other round is reversed, so that an even drift of the
+/// machine affects all alike; after both the order begins at another setting.
+inline std::vector<std::size_t> turns_of_round(std::size_t settings, int round) {
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < settings; ++i)
+        order.push_back((i + static_cast<std::size_t>(round / 2)) % settings);
+    if (round % 2 == 1) std::reverse(order.begin(), order.end());
+    return order;
+}
+
+/// A statistic of one setting by round, SI units.
+struct values_in_rounds {
+    std::vector<double> measured{};
+    std::vector<double> pessimistic{}, optimistic{};  // bounds, for errors of the client
+    std::string fault{};                        // why it is not compared
+};
+
+/// The ratio of the second setting to the first in the typical round.
+struct setting_ratio {
+    std::size_t first = 0, second = 0;
+    double ratio = not_a_number, low = not_a_number, high = not_a_number;
+    std::vector<double> logs{};  // of the ratio, by round
+    interim_analysis at{};       // mean, sd, df and standard error of those
+    bool may_be_the_clients = false;  // the interval excludes 1, perhaps because of the client
+    bool significant() const { return !may_be_the_clients && (low > 1 || high < 1); }
+};
+
+/// The value of a statistic for one setting.
+struct setting_value {
+    double typical = not_a_number, low = not_a_number, high = not_a_number;
+    std::string fault{};  // why it is not compared
+};
+
+/// All settings by one statistic.
+struct compared_statistic {
+    statistic_data what{};
+    double believed_sd = 0;  // prior, of a log ratio
+    std::vector<setting_value> settings{};
+    std::vector<setting_ratio> pairs{};  // of settings without a fault, by first and second
+    bool less_is_better() const { return facts_of(what.metric).side != bound_side::at_least; }
+    /// Of two settings in any order, null if not compared.
+    const setting_ratio* pair(std::size_t a, std::size_t b) const {
+        for (const setting_ratio& r : pairs)
+            if ((r.first == a && r.second == b) || (r.first == b && r.second == a)) return &r;
+        return nullptr;
+    }
+    /// The ratio of `a` to `b` with its interval, if compared.
+    std::optional<estimate_t> ratio(std::size_t a, std::size_t b) const {
+        const setting_ratio* r = pair(a, b);
+        if (!r) return std::nullopt;
+        if (r->second == a) return estimate_t{r->ratio, r->low, r->high};
+        return estimate_t{1 / r->ratio, 1 / r->high, 1 / r->low};
+    }
+    /// Whether `a` is shown to be better than `b`.
+    bool is_better(std::size_t a, std::size_t b) const {
+        const setting_ratio* r = pair(a, b);
+        return r && r->significant() && ((r->ratio < 1) == less_is_better()) == (r->second == a);
+    }
+    std::size_t compared() const {
+        return static_cast<std::size_t>(std::count_if(
+            settings.begin(), settings.end(),
+            [](const setting_value& v) { return v.fault.empty(); }));
+    }
+    /// The setting shown to be better than all others compared.
+    std::optional<std::size_t> best() const {
+        for (std::size_t a = 0; a < settings.size(); ++a) {
+            std::size_t beaten = 0;
+            for (std::size_t b = 0; b < settings.size(); ++b) beaten += is_better(a, b);
+            if (beaten > 0 && beaten + 1 == compared()) return a;
+        }
+        return std::nullopt;
+    }
+};
+
+/// The rule of an interval that is wrong on either side in `level` of all cases, at its only
+/// analysis.
+inline judging_rule rule_of_interval(double level) {
+    judging_rule r;
+    r.analyses = 1;
+    r.pass_level = r.fail_level = level / 2;
+    r.pass_z = r.fail_z = normal_quantile(1 - level / 2);
+    return r;
+}
+/// Every pair has an equal part of the level (Bonferroni), also with settings left out: leaving
+/// some out must not make the others easier to distinguish.
+inline judging_rule rule_of_a_pair(std::size_t settings) {
+    return rule_of_interval(2 * false_difference / static_cast<double>(settings * (settings - 1)));
+}
+
+/// The logarithms of a metric's values, as in verdicts.
+inline std::vector<double> logs_of(metric_id m, const std::vector<double>& values) {
+    std::vector<double> logs;
+    for (const double v : values) logs.push_back(std::log(with_offset(m, v)));
+    return logs;
+}
+inline std::vector<double> log_ratios(metric_id m, const std::vector<double>& first,
+                                      const std::vector<double>& second) {
+    std::vector<double> logs;
+    for (std::size_t i = 0; i < std::min(first.size(), second.size()); ++i)
+        logs.push_back(std::log(with_offset(m, second[i])) - std::log(with_offset(m, first[i])));
+    return logs;
+}
+
+/// Whether a difference remains if the client's delays caused it: subtracted from the worse
+/// setting, added to the better one. Without such values none remains.
+inline bool withstands_the_client(const compared_statistic& c, const values_in_rounds& better,
+                                  const values_in_rounds& worse, const judging_rule& rule) {
+    if (better.pessimistic.empty() && worse.optimistic.empty()) return true;
+    const std::vector<double> logs =
+        log_ratios(c.what.metric, better.pessimistic.empty() ? better.measured : better.pessimistic,
+                   worse.optimistic.empty() ? worse.measured : worse.optimistic);
+    const interim_analysis l = analysis_of_pairs(logs, c.believed_sd, rule);
+    const double sign = c.less_is_better() ? 1 : -1;
+    return sign * l.mean - l.pass_t * l.se > 0;  // false for NaN
+}
+
+inline setting_ratio ratio_of(const compared_statistic& c,
+                              const std::vector<values_in_rounds>& values, std::size_t first,
+                              std::size_t second, const judging_rule& rule) {
+    setting_ratio r;
+    r.first = first;
+    r.second = second;
+    r.logs = log_ratios(c.what.metric, values[first].measured, values[second].measured);
+    r.at = analysis_of_pairs(r.logs, c.believed_sd, rule);
+    const double reach = r.at.pass_t * r.at.se;
+    r.ratio = std::exp(r.at.mean);
+    r.low = std::exp(r.at.mean - reach);
+    r.high = std::exp(r.at.mean + reach);
+    if (!r.significant()) return r;
+    const bool second_is_better = (r.ratio < 1) == c.less_is_better();
+    r.may_be_the_clients = !withstands_the_client(
+        c, values[second_is_better ? second : first], values[second_is_better ? first : second],
+        rule);
+    return r;
+}
+
+/// The typical round with its own 95 % interval. Whether settings differ is decided by the interval
+/// of their ratio, which is free of effects on whole rounds.
+inline setting_value value_of(metric_id m, values_in_rounds&& v, double s0) {
+    setting_value out;
+    out.fault = std::move(v.fault);
+    const interim_analysis l =
+        analysis_of_pairs(logs_of(m, v.measured), s0, rule_of_interval(0.05));
+    const double reach = l.pass_t * l.se, offset = facts_of(m).offset;
+    const auto back = [&](double log) {  // rounding must not make 0 negative
+        return offset > 0 ? std::max(std::exp(log) - offset, 0.0) : std::exp(log);
+    };
+    out.typical = back(l.mean);
+    if (out.fault.empty()) {
+        out.low = back(l.mean - reach);
+        out.high = back(l.mean + reach);
+    }
+    return out;
+}
+
+/// `s0`: prior standard deviation of one setting's logarithm.
+inline compared_statistic compared(const statistic_data& what,
+                                   std::vector<values_in_rounds> values, double s0) {
+    compared_statistic c;
+    c.what = what;
+    c.believed_sd = s0 * std::sqrt(2.0);
+    for (values_in_rounds& v : values)
+        if (v.fault.empty() && v.measured.size() < static_cast<std::size_t>(fewest_rounds))
+            v.fault = printed("it was measured in %zu round%s, it takes %d", v.measured.size(),
+                              v.measured.size() == 1 ? "" : "s", fewest_rounds);
+    const judging_rule rule = rule_of_a_pair(values.size());
+    for (std::size_t a = 0; a < values.size(); ++a)
+        for (std::size_t b = a + 1; b < values.size(); ++b)
+            if (values[a].fault.empty() && values[b].fault.empty())
+                c.pairs.push_back(ratio_of(c, values, a, b, rule));
+    for (values_in_rounds& v : values)
+        c.settings.push_back(value_of(what.metric, std::move(v), s0));
+    return c;
+}
+
+// ===== [E2] several settings: comparison of their measurements ===================================
+
+/// One setting of a comparison. It does not own the measurements and judging parameters.
+struct measured_setting {
+    std::string name{};
+    const measurements& seen;
+    const judging_parameters& judged_by;
+    const analysis& found;
+    std::string lost{};  // why its server could not be measured
+};
+
+/// A setting in the report of a comparison.
+struct reported_setting {
+    std::string name{};
+    std::string excluded{};            // why it is not compared
+    std::vector<verdict> verdicts{};   // of the objectives
+};
+
+/// Several settings of a server on one trace.
+struct settings_comparison {
+    std::vector<reported_setting> settings{};
+    std::vector<slo> objectives{};
+    std::size_t rounds = 0, planned_rounds = 0;
+    std::string stopped{};  // why there are fewer rounds than planned
+    std::vector<compared_statistic> statistics{};
+    std::size_t asked = 0;  // number of statistics of objectives, which are first
+};
+
+/// The statistics compared: those of objectives, then the usual ones.
+inline std::vector<statistic_data> compared_statistics(const std::vector<slo>& slos, bool streams,
+                                                       std::size_t& asked) {
+    std::vector<statistic_data> all;
+    const auto add = [&](const statistic_data& s) {
+        for (const statistic_data& known : all)
+            if (str(known.name) == str(s.name)) return;
+        all.push_back(s);
+    };
+    for (const slo& s : slos) add(s.what);
+    asked = all.size();
+    for (const metric_id id : {metric_id::ttft, metric_id::tpot, metric_id::itl, metric_id::e2e}) {
+        if (!streams && facts_of(id).needs_stream) continue;
+        add(make_statistic(statistic_kind::mean, id, 0));
+        for (const double q : {0.5, 0.99}) add(make_statistic(statistic_kind::percentile, id, q));
+    }
+    for (const metric_id id : {metric_id::output_throughput, metric_id::request_throughput})
+        add(make_statistic(statistic_kind::value, id, 0));
+    return all;
+}
+
+/// Returns why a setting is not compared, "" if it is. A server that rejects requests is fast, and
+/// the values of an overloaded one grow with the length of the run.
+inline std::string exclusion_of(const measured_setting& s) {
+    if (!s.lost.empty()) return s.lost;
+    if (s.seen.candidate.empty())
+        return s.seen.stopped.empty() ? "nothing was measured" : s.seen.stopped;
+    if (s.found.on.invalid) return described(s.found.on.invalid);
+    const slo limit = error_limit(s.judged_by.slos);
+    if (const double errors = pooled_value(limit.what, s.seen.candidate); errors > limit.bound)
+        return printed("%.3g %% of its requests failed (%s), where %.3g %% may", errors * 100,
+                       failure_example(s.seen.candidate).c_str(), limit.bound * 100);
+    return described(s.found.on.saturated);
+}
+
+/// A limit for a statistic without an objective, which it cannot miss.
+inline slo statistic_alone(const statistic_data& what, double typical) {
+    slo s;
+    s.what = what;
+    s.at_most = facts_of(what.metric).side != bound_side::at_least;
+    s.bound = typical;
+    return s;
+}
+
+/// Returns why a statistic of a setting is too weak to compare, "" if it is not.
+inline std::string fault_of_statistic(const measured_setting& m, const statistic_data& what,
+                                      const std::vector<double>& values) {
+    if (!may_be_relative(what.metric)) return "a fraction";
+    std::size_t infinite = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        if (std::isnan(values[i]))
+            return is_of_start(what.metric)
+                       ? "startup_time is only known of a process that is started"
+                       : printed("round %zu has no value of it", i + 1);
+        infinite += !(with_offset(what.metric, values[i]) > 0) || !std::isfinite(values[i]);
+    }
+    if (infinite > 0 && is_of_server(what.metric))
+        return printed("it is not above zero in %zu of %zu rounds", infinite, values.size());
+    if (infinite > 0)
+        return printed("failed requests reach it in %zu of %zu rounds", infinite, values.size());
+    const slo alone = statistic_alone(what, std::exp(mean_of(logs_of(what.metric, values))));
+    cause why = sample_fault(m.seen, alone);
+    if (!why) why = fault_of_verdict(m.seen, m.judged_by, m.found.on, undecided(alone));
+    return described(why, alone);
+}
+
+inline values_in_rounds values_of_setting(const measured_setting& m,
+                                          const reported_setting& reported,
+                                          const statistic_data& what) {
+    const repeat_list& variant = m.seen.candidate;
+    values_in_rounds v;
+    if (variant.empty() || !m.lost.empty()) return v.fault = reported.excluded, v;
+    if (!may_be_relative(what.metric)) {
+        v.measured = {pooled_value(what, variant)};
+        v.fault = "a fraction";
+        return v;
+    }
+    v.measured = values_of(what, variant).each;
+    v.fault =
+        reported.excluded.empty() ? fault_of_statistic(m, what, v.measured) : reported.excluded;
+    const double late_after = late_after_s(m.judged_by);
+    const bool had_part = std::any_of(variant.begin(), variant.end(), [&](const repeat_data& d) {
+        return client_had_part(d, late_after);
+    });
+    if (!v.fault.empty() || !had_part) return v;
+    v.pessimistic = values_of(what, variant, timing_bound::pessimistic).each;
+    v.optimistic = values_of(what, variant, timing_bound::optimistic).each;
+    return v;
+}
+
+/// Compares all settings by one statistic.
+inline compared_statistic compared_by(const statistic_data& what,
+                                      const std::vector<measured_setting>& all,
+                                      const std::vector<reported_setting>& reported) {
+    std::vector<values_in_rounds> values;
+    double s0 = prior_sd;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        values.push_back(values_of_setting(all[i], reported[i], what));
+        s0 = std::max(s0, prior_sd_of(all[i].seen, all[i].judged_by, statistic_alone(what, 1)));
+    }
+    return compared(what, std::move(values), s0);
+}
+
+inline std::vector<reported_setting> settings_as_reported(const std::vector<measured_setting>& all,
+                                                          const std::vector<slo>& objectives) {
+    std::vector<reported_setting> reported;
+    for (const measured_setting& m : all) {
+        reported.push_back({m.name, exclusion_of(m), {}});
+        for (std::size_t i = 0; i < objectives.size() && i < m.found.verdicts.size(); ++i)
+            reported.back().verdicts.push_back(m.found.verdicts[i].outcome);
+    }
+    return reported;
+}
+/// Compares all settings by every statistic. `streams`: answers come token by token.
+inline settings_comparison comparison_of_settings(const std::vector<measured_setting>& all,
+                                                  const std::vector<slo>& objectives,
+                                                  bool streams, std::size_t planned_rounds) {
+    settings_comparison c;
+    c.objectives = objectives;
+    c.planned_rounds = planned_rounds;
+    c.settings = settings_as_reported(all, objectives);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        if (c.settings[i].excluded.empty())
+            c.rounds = std::max(c.rounds, all[i].seen.candidate.size());
+        if (c.stopped.empty()) c.stopped = all[i].seen.stopped;
+    }
+    const auto left = std::count_if(c.settings.begin(), c.settings.end(),
+                                    [](const reported_setting& s) { return s.excluded.empty(); });
+    for (const statistic_data& what : compared_statistics(objectives, streams, c.asked)) {
+        compared_statistic s = compared_by(what, all, c.settings);
+        // Statistics without an objective are left out if they compare nothing.
+        if (c.statistics.size() < c.asked || !s.pairs.empty() || left < 2)
+            c.statistics.push_back(std::move(s));
+    }
+    return c;
+}
+
+// ===== [E3] data of results of several settings or loads =========================================
+
+/// Shared by all copies of a result; never changes.
+struct comparison_data {
+    std::vector<std::string> names{};
+    std::vector<std::shared_ptr<const result_data>> settings{};
+};
+
+/// Throws std::invalid_argument for an unknown setting.
+inline std::size_t place_of_setting(const std::vector<std::string>& names,
+                                    const std::string& name) {
+    for (std::size_t i = 0; i < names.size(); ++i)
+        if (names[i] == name) return i;
+    throw std::invalid_argument("there is no setting \"" + printable(name) + "\" in the result" +
+                                (names.empty() ? ", which is empty"
+                                               : ": it has " + enumerated(names)));
+}
+
+/// Compares the settings by another statistic.
+inline compared_statistic compared_by(const statistic_data& what, const comparison_data& h) {
+    std::vector<measured_setting> all;
+    std::list<analysis> found;
+    for (std::size_t i = 0; i < h.names.size(); ++i) {
+        const result_data& g = *h.settings[i];
+        found.emplace_back();
+        found.back().on = validity_checks_of(g.seen);
+        all.push_back({h.names[i], g.seen, g.judged_by, found.back(), g.refusal});
+    }
+    return compared_by(what, all, settings_as_reported(all, {}));
+}
+
+struct comparison_access {
+    static comparison_result make(comparison_data&& h, const list<result>& results,
+                                  const std::string& line, const std::string& with_reasons) {
+        comparison_result r;
+        for (const std::string& name : h.names) r.names_.push_back(name);
+        r.results_ = results;
+        r.data_ = box::make(std::move(h));
+        r.line_ = line;
+        r.explained_ = with_reasons;
+        return r;
+    }
+};
+struct curve_access {
+    static void add_load(curve_result& c, double load, const result& r) {
+        c.loads_.push_back(load);
+        c.results_.push_back(r);
+    }
+    static void end_curve(curve_result& c, const search_state& ends, const std::string& line) {
+        c.low_ = ends.low;
+        c.high_ = ends.high;
+        c.line_ = line;
+    }
+};
+
+// ===== [E4] checks of a scenario for a curve, and the load at each point =========================
+
+inline constexpr std::size_t fewest_loads = 2, max_loads = 16;
+
+/// Throws std::invalid_argument with a sentence for the first fault.
+inline void check_curve(const scenario& s, const list<offered_load>& loads) {
+    if (!(loads.size() >= fewest_loads && loads.size() <= max_loads))
+        refuse({"curve() has ", plural(loads.size(), "load"),
+                printed(": it takes %zu to %zu", fewest_loads, max_loads)});
+    for (std::size_t i = 0; i < loads.size(); ++i) {
+        const double load = loads[i].value;
+        if (!(load > 0 && load <= 1e6))
+            refuse({printed("curve() has a load of %.9g: it must be above 0 and at most 1000000",
+                            load)});
+        if (loads[i].in_users != loads[0].in_users)
+            refuse({"curve() has rates and numbers of users: all its loads are one or the other"});
+        if (i > 0 && !(load > loads[i - 1].value))
+            refuse({printed("curve() has a load of %.9g after one of %.9g: they rise", load,
+                            loads[i - 1].value)});
+        if (loads[i].in_users && load != std::floor(load))
+            refuse({printed("curve() has a load of %.9g users: users are whole", load)});
+    }
+    const arrival_data& a = s.arrivals.data();
+    const std::string given = "arrivals is " + arrival_text(a) + ": ";
+    if (a.is_searched)
+        refuse({given,
+                "curve() measures the loads that it is given, find_capacity() searches one"});
+    const bool in_users = is_counted_in_users(a);
+    const bool is_default = a.users == 1 && a.users_ramp_s == 0 && a.think.a + a.think.b == 0;
+    if (loads[0].in_users ? !in_users : in_users && !is_default)
+        refuse({given, loads[0].in_users ? "its loads are rates, as in {8_rps, 16_rps}"
+                                         : "its loads are numbers of users, as in {8_users, "
+                                           "16_users}"});
+    if (a.kind == arrival_kind::ramp || a.kind == arrival_kind::steps ||
+        a.kind == arrival_kind::replay || a.kind == arrival_kind::all_at_once)
+        refuse({given, "a curve is of one steady load after the other: poisson, constant, gamma or "
+                       "closed_loop"});
+    if (s.baseline.is_stored() || s.baseline.is_of_extension())
+        refuse({"baseline is given: curve() holds each load against a second server, and not "
+                "against an earlier run, which had one load"});
+}
+
+/// The arrivals of a scenario at a load, which replaces the scenario's own.
+inline arrival_pattern arrivals_at(arrival_data a, const offered_load& load) {
+    if (load.in_users)
+        return closed_loop(static_cast<long long>(load.value))
+            .think(a.think)
+            .ramp(time_span::from_seconds(a.users_ramp_s));
+    if (is_counted_in_users(a)) a.kind = arrival_kind::poisson;
+    a.rate = load.value;
+    return open_loop(a);
+}
+
+// ===== [E5] reports of several settings ==========================================================
+
+/// A comparison in reports, beside the gates of its settings.
+struct comparison_report {
+    std::string name{}, file{};
+    int line = 0;
+    settings_comparison found{};
+};
+
+// ===== [E6] texts on several settings ============================================================
+
+inline std::string names_of(const settings_comparison& c, const std::vector<std::size_t>& which) {
+    std::vector<std::string> names;
+    for (const std::size_t i : which) names.push_back(c.settings[i].name);
+    return enumerated(names);
+}
+
+/// Pairs without a difference: "a and b do not differ significantly". If no pair of three or more
+/// settings differs, the settings are listed once.
+inline std::string alike_text(const settings_comparison& c, const compared_statistic& s) {
+    std::vector<std::size_t> members;
+    std::vector<std::string> pairs;
+    for (const setting_ratio& r : s.pairs) {
+        if (r.significant()) continue;
+        pairs.push_back(names_of(c, {r.first, r.second}));
+        for (const std::size_t i : {r.first, r.second})
+            if (std::find(members.begin(), members.end(), i) == members.end())
+                members.push_back(i);
+    }
+    if (pairs.empty()) return {};
+    std::sort(members.begin(), members.end());
+    if (members.size() > 2 && pairs.size() == c.settings.size() * (c.settings.size() - 1) / 2)
+        return "no two settings differ significantly";
+    if (members.size() * (members.size() - 1) / 2 == pairs.size())
+        return names_of(c, members) + " do not differ significantly";
+    std::string out;
+    for (const std::string& p : pairs) out += (out.empty() ? "" : ", ") + p;
+    return "no significant difference between " + out;
+}
+/// Settings by the text on them, in order of first use.
+using said_of_settings = std::vector<std::pair<std::string, std::vector<std::size_t>>>;
+inline void say_of(said_of_settings& all, const std::string& words, std::size_t setting) {
+    const auto at = std::find_if(all.begin(), all.end(),
+                                 [&](const auto& said) { return said.first == words; });
+    if (at == all.end()) all.push_back({words, {setting}});
+    else at->second.push_back(setting);
+}
+/// "a is x; b and c are y".
+inline std::string said_text(const settings_comparison& c, const said_of_settings& all) {
+    std::string out;
+    for (const auto& [words, which] : all)
+        out += (out.empty() ? "" : "; ") + names_of(c, which) +
+               (which.size() == 1 ? " is " : " are ") + words;
+    return out;
+}
+
+/// If none is best: "a and b are better than c".
+inline std::string better_text(const settings_comparison& c, const compared_statistic& s) {
+    said_of_settings said;
+    for (std::size_t a = 0; a < s.settings.size(); ++a) {
+        std::vector<std::size_t> beaten;
+        for (std::size_t b = 0; b < s.settings.size(); ++b)
+            if (s.is_better(a, b)) beaten.push_back(b);
+        if (!beaten.empty()) say_of(said, "better than " + names_of(c, beaten), a);
+    }
+    return said_text(c, said);
+}
+/// "a is best, then b, then c", if each differs significantly from all others.
+inline std::string order_text(const settings_comparison& c, const compared_statistic& s) {
+    std::vector<std::pair<double, std::size_t>> order;
+    for (std::size_t i = 0; i < s.settings.size(); ++i)
+        if (s.settings[i].fault.empty())
+            order.emplace_back((s.less_is_better() ? 1 : -1) * s.settings[i].typical, i);
+    std::sort(order.begin(), order.end());
+    std::string out;
+    for (const auto& [value, i] : order)
+        out += (out.empty() ? "" : ", then ") + c.settings[i].name +
+               (out.empty() ? " is best" : "");
+    return out;
+}
+
+/// Settings that only this statistic leaves out, and why.
+inline std::string left_out_text(const settings_comparison& c, const compared_statistic& s) {
+    said_of_settings said;
+    for (std::size_t i = 0; i < s.settings.size(); ++i)
+        if (const std::string& why = s.settings[i].fault; !why.empty() &&
+                                                          c.settings[i].excluded.empty())
+            say_of(said, "not compared: " + why, i);
+    return said_text(c, said);
+}
+
+/// The result of a statistic, without its name: "a is best; b and c do not differ significantly".
+inline std::string shown_text(const settings_comparison& c, const compared_statistic& s) {
+    if (!may_be_relative(s.what.metric)) return "a fraction is shown and not compared";
+    const std::string alike = alike_text(c, s), left_out = left_out_text(c, s);
+    std::string out;
+    const auto add = [&](const std::string& words) {
+        if (!words.empty()) out += (out.empty() ? "" : "; ") + words;
+    };
+    if (s.pairs.empty()) add(left_out.empty() ? "nothing to compare" : "");
+    else if (alike.empty()) add(order_text(c, s));
+    else {
+        const auto best = s.best();
+        add(best ? c.settings[*best].name + " is best" : better_text(c, s));
+    }
+    add(alike);
+    std::string by_client;
+    for (const setting_ratio& r : s.pairs)
+        if (r.may_be_the_clients)
+            by_client += (by_client.empty() ? "" : ", ") + names_of(c, {r.first, r.second});
+    if (!by_client.empty())
+        add("the client was stalled and may have made the difference between " + by_client);
+    add(left_out);
+    return out;
+}
+inline std::string sentence_of(const settings_comparison& c, const compared_statistic& s) {
+    return str(s.what.name) + ": " + shown_text(c, s);
+}
+
+/// Results of the statistics before `end`, one sentence for equal ones.
+inline std::vector<std::string> sentences_of(const settings_comparison& c, std::size_t end) {
+    std::vector<std::pair<std::string, std::string>> shown;  // result, statistics
+    for (std::size_t i = 0; i < end; ++i) {
+        const std::string words = shown_text(c, c.statistics[i]);
+        const std::string name = str(c.statistics[i].what.name);
+        const auto at = std::find_if(shown.begin(), shown.end(),
+                                     [&](const auto& s) { return s.first == words; });
+        if (at == shown.end()) shown.emplace_back(words, name);
+        else at->second += ", " + name;
+    }
+    std::vector<std::string> sentences;
+    for (const auto& [words, names] : shown) sentences.push_back(names + ": " + words);
+    return sentences;
+}
+
+/// "3 settings in turns, 4 rounds", "3 settings in turns, 2 of 4 rounds".
+inline std::string rounds_text(const settings_comparison& c) {
+    return printed("%zu settings in turns, ", c.settings.size()) +
+           (c.rounds < c.planned_rounds ? printed("%zu of ", c.rounds) : "") +
+           printed("%zu rounds", c.planned_rounds);
+}
+/// Notes on the table, one sentence each.
+inline std::vector<std::string> notes_on(const settings_comparison& c) {
+    std::vector<std::string> notes;
+    for (const reported_setting& s : c.settings)
+        if (!s.excluded.empty()) notes.push_back(s.name + " is not compared: " + s.excluded);
+    if (!c.stopped.empty()) notes.push_back(c.stopped);
+    return notes;
+}
+/// The error rate of the table.
+inline std::string intervals_text(const settings_comparison& c) {
+    const std::size_t pairs = c.settings.size() * (c.settings.size() - 1) / 2;
+    return "ratios to " + c.settings[0].name + ", of the typical round; " +
+           (pairs == 1 ? std::string("an interval holds")
+                       : printed("the intervals of all %zu pairs of a row hold together", pairs)) +
+           " in 95 % of all cases" + (pairs == 1 ? "" : " (Bonferroni)");
+}
+
+/// The results of the objectives' statistics on one line, or of all statistics if there are none.
+inline std::string comparison_line(const settings_comparison& c) {
+    std::string line = rounds_text(c);
+    const std::size_t n = c.asked > 0 ? c.asked : c.statistics.size();
+    const char* before = ": ";
+    for (const std::string& sentence : sentences_of(c, n))
+        line += std::exchange(before, "; ") + sentence;
+    for (const std::string& note : notes_on(c)) line += "; " + note;
+    return line;
+}
+
+/// "1.04 [0.99, 1.09]".
+inline std::string ratio_text(const estimate_t& r) {
+    return printed(r.low < 0.1 ? "%.3g [%.3g, %.3g]" : "%.2f [%.2f, %.2f]", r.value, r.low,
+                   r.high);
+}
+/// The line with the arithmetic of every ratio.
+inline std::string comparison_explained(const settings_comparison& c) {
+    std::string out = comparison_line(c) + "\n" + intervals_text(c);
+    for (const compared_statistic& s : c.statistics) {
+        out += "\n" + sentence_of(c, s);
+        for (std::size_t i = 0; i < s.settings.size(); ++i)
+            out += "\n  " + c.settings[i].name + ": " +
+                   value_text(s.what.metric, s.settings[i].typical);
+        for (const setting_ratio& r : s.pairs)
+            out += "\n  " + c.settings[r.second].name + " / " + c.settings[r.first].name + ": " +
+                   ratio_text(*s.ratio(r.second, r.first)) + "; ln ratios " + listed(r.logs) +
+                   printed("; mean %.6g, sd %.6g (%s), df %.0f, standard error %.6g, t %.4f",
+                           r.at.mean, r.at.sd, to_string(r.at.spread), r.at.df, r.at.se,
+                           r.at.pass_t);
+    }
+    return out;
+}
+
+// ===== [E7] several settings in result.json ======================================================
+
+inline void fields_of(field_visitor& v, setting_ratio& r, settings_comparison& c) {
+    std::string of = c.settings[r.second].name, to = c.settings[r.first].name;
+    v.text({"of"}, of);
+    v.text({"to"}, to);
+    v.number({"ratio"}, r.ratio);
+    v.interval({"interval"}, r.low, r.high);
+    bool is_significant = r.significant();
+    v.flag({"significant",
+            "the interval excludes 1, and the client's delays cannot have done that"},
+           is_significant);
+    v.flag({"may_be_the_clients"}, r.may_be_the_clients);
+    v.numbers({"log_ratios", "one a round"}, r.logs, any_number);
+    v.number({"sd"}, r.at.sd);
+    v.choice({"spread", "where the sd comes from"}, r.at.spread, spread_of::measured);
+    v.number({"df"}, r.at.df);
+    v.number({"standard_error"}, r.at.se);
+    v.number({"t", "half of the interval's logarithm in standard errors"}, r.at.pass_t);
+}
+
+inline void fields_of(field_visitor& v, compared_statistic& s, settings_comparison& c) {
+    const auto best = s.best();
+    std::string metric = metric_name(s.what.metric), shows = shown_text(c, s);
+    std::string best_name = best ? c.settings[*best].name : "";
+    bool less_is_better = s.less_is_better();
+    v.text({"statistic"}, s.what.name);
+    v.text({"metric"}, metric);
+    v.flag({"less_is_better"}, less_is_better);
+    v.text({"best",
+            "the setting that differs significantly from every other on the good side, \"\": none"},
+           best_name);
+    v.text({"shows", "the same for all settings in words"}, shows);
+    std::size_t i = 0;
+    v.list({"settings"}, s.settings, [&](setting_value& one) {
+        std::string name = c.settings[i++].name;
+        v.text({"name"}, name);
+        v.number({"estimate", "geometric mean of the rounds; of a fraction that of all requests"},
+                 one.typical, any_number);
+        v.interval({"interval", "of 95 % by itself"}, one.low, one.high);
+        v.text({"fault", "why this statistic of it is compared with no other"}, one.fault);
+    });
+    v.list({"ratios", "of each two settings that can be compared"}, s.pairs,
+           [&](setting_ratio& r) { fields_of(v, r, c); });
+}
+
+/// Each setting is also one of the gates.
+inline void fields_of(field_visitor& v, comparison_report& r) {
+    settings_comparison& c = r.found;
+    v.text({"name"}, r.name);
+    v.text({"file"}, r.file);
+    v.whole({"line"}, r.line);
+    v.whole({"rounds", "that were measured on all settings that are compared"}, c.rounds);
+    v.whole({"rounds_planned"}, c.planned_rounds);
+    v.text({"stopped", "why there are fewer"}, c.stopped);
+    double level = false_difference;
+    v.number({"false_difference", "the error level of all intervals of a statistic together"},
+             level);
+    v.list({"settings"}, c.settings, [&](reported_setting& s) {
+        std::string gate = r.name + " / " + s.name;
+        v.text({"name"}, s.name);
+        v.text({"gate", "the name of its gate"}, gate);
+        v.text({"excluded", "why it is compared on nothing"}, s.excluded);
+    });
+    v.list({"statistics"}, c.statistics, [&](compared_statistic& s) { fields_of(v, s, c); });
+}
+
+// ===== [E8] several settings on the console ======================================================
+
+/// The cell of a setting: its value, and its ratio to the first, if any.
+struct comparison_cell {
+    std::string value{}, ratio{};
+    bool significant = false;
+};
+inline comparison_cell cell_of(const compared_statistic& s, std::size_t setting) {
+    comparison_cell cell{value_text(s.what.metric, s.settings[setting].typical), "", false};
+    if (setting == 0) return cell;
+    if (const auto r = s.ratio(setting, 0)) {
+        cell.ratio = ratio_text(*r);
+        cell.significant = s.pair(setting, 0)->significant();
+    }
+    return cell;
+}
+
+/// One line of a table on the console. The first column is as wide as names are, and so is each of
+/// the others.
+class table_columns {
+public:
+    explicit table_columns(std::vector<std::vector<std::string>> rows) : rows_(std::move(rows)) {
+        for (const auto& row : rows_)
+            for (std::size_t i = 0; i < row.size(); ++i) {
+                if (widths_.size() <= i) widths_.push_back(0);
+                widths_[i] = std::max(widths_[i], columns_of(row[i]));
+            }
+    }
+    std::string text() const {
+        std::string out;
+        for (const auto& row : rows_) {
+            std::string line = " ";
+            for (std::size_t i = 0; i < row.size(); ++i)
+                line += " " + row[i] + std::string(widths_[i] - columns_of(row[i]) + 1, ' ');
+            line.erase(line.find_last_not_of(' ') + 1);
+            out += line + "\n";
+        }
+        return out;
+    }
+
+private:
+    std::vector<std::vector<std::string>> rows_;
+    std::vector<std::size_t> widths_{};
+};
+
+/// The table of some settings, the first of which the others are held against.
+inline std::string comparison_table(const settings_comparison& c,
+                                    const std::vector<std::size_t>& which) {
+    std::vector<std::vector<std::string>> rows{{""}};
+    const auto add = [&](std::size_t setting, const std::string& value, const std::string& ratio) {
+        rows.back().push_back(value);
+        if (setting != 0) rows.back().push_back(ratio);
+    };
+    for (const std::size_t i : which) add(i, c.settings[i].name, "");
+    for (std::size_t k = 0; k < c.objectives.size(); ++k) {
+        rows.push_back({str(c.objectives[k].text())});
+        for (const std::size_t i : which)
+            add(i,
+                k < c.settings[i].verdicts.size() ? to_string(c.settings[i].verdicts[k]) : "", "");
+    }
+    for (const compared_statistic& s : c.statistics) {
+        rows.push_back({str(s.what.name)});
+        for (const std::size_t i : which) {
+            const comparison_cell cell = cell_of(s, i);
+            add(i, cell.value, cell.ratio + (cell.significant ? " *" : ""));
+        }
+    }
+    return table_columns(std::move(rows)).text();
+}
+
+/// The block that closes a comparison on the console.
+inline std::string comparison_text(const comparison_report& r) {
+    constexpr std::size_t beside = 3;  // side by side; more are wider than a terminal
+    const settings_comparison& c = r.found;
+    std::string out = "\n" + r.name + ": " + rounds_text(c) + "\n";
+    for (std::size_t from = 1; from < c.settings.size(); from += beside) {
+        std::vector<std::size_t> which{0};
+        for (std::size_t i = from; i < std::min(from + beside, c.settings.size()); ++i)
+            which.push_back(i);
+        out += "\n" + comparison_table(c, which);
+    }
+    out += "  * significant; " + intervals_text(c) + "\n\n";
+    for (const std::string& s : sentences_of(c, c.statistics.size())) out += "  " + s + "\n";
+    for (const std::string& note : notes_on(c)) out += "  " + note + "\n";
+    return out;
+}
+
+// ===== [E9] several settings in summary.md =======================================================
+
+inline std::string comparison_md(const comparison_report& r) {
+    const settings_comparison& c = r.found;
+    std::string out = "### " + markdown_escaped(r.name) + ": " + rounds_text(c) + "\n\n| |";
+    for (const reported_setting& s : c.settings) out += " " + markdown_escaped(s.name) + " |";
+    out += "\n| --- |";
+    for (std::size_t i = 0; i < c.settings.size(); ++i) out += " ---: |";
+    out += "\n";
+    for (std::size_t k = 0; k < c.objectives.size(); ++k) {
+        out += "| " + markdown_escaped(str(c.objectives[k].text())) + " |";
+        for (const reported_setting& s : c.settings)
+            out += std::string(" ") +
+                   (k < s.verdicts.size() ? to_string(s.verdicts[k]) : "") + " |";
+        out += "\n";
+    }
+    for (const compared_statistic& s : c.statistics) {
+        out += "| " + markdown_escaped(str(s.what.name)) + " |";
+        for (std::size_t i = 0; i < c.settings.size(); ++i) {
+            const comparison_cell cell = cell_of(s, i);
+            const char* mark = cell.significant ? "**" : "";
+            out += " " + cell.value +
+                   (cell.ratio.empty() ? "" : " (" + (mark + cell.ratio) + mark + ")") + " |";
+        }
+        out += "\n";
+    }
+    out += "\nBold: significantly different from " + markdown_escaped(c.settings[0].name) + "; " +
+           markdown_escaped(intervals_text(c)) + ".\n\n";
+    for (const std::string& s : sentences_of(c, c.statistics.size()))
+        out += "- " + markdown_escaped(s) + "\n";
+    for (const std::string& note : notes_on(c)) out += "\n" + markdown_code(note) + "\n";
+    return out + "\n";
+}
+
+// ===== [E10] reports of a server at several loads ================================================
+
+/// A curve in reports, beside the gates of its loads, which rise.
+struct curve_report {
+    std::string name{}, file{};
+    int line = 0;
+    metric_id unit = metric_id::capacity_in_rate;
+    std::vector<judged_load> loads{};
+};
+
+/// Whether a load was shown to meet all objectives, or to miss one.
+inline judged_load judged_load_of(double load, const std::string& gate,
+                                  const list<slo_verdict>& verdicts) {
+    judged_load p{load, gate, carried::open, ""};
+    bool has_own = false, holds = true;
+    for (const slo_verdict& v : verdicts) {
+        if (v.what.is_advisory) continue;
+        if (v.outcome == verdict::fail && p.missed.empty()) p.missed = str(v.what.what.name);
+        has_own = has_own || is_own_objective(v);
+        holds = holds && v.outcome == verdict::pass;
+    }
+    if (!p.missed.empty()) p.shows = carried::misses;
+    else if (has_own && holds) p.shows = carried::holds;
+    return p;
+}
+/// The interval of the capacity. All loads up to its low end were shown to meet the objectives, all
+/// from its high end to miss one. An end is wrong only if the verdict next to the capacity is (a
+/// fixed sequence of tests; Maurer, Hothorn, Lehmacher 1995), as often as a single verdict.
+inline search_state ends_of(const curve_report& c) {
+    search_state s;
+    for (const judged_load& p : c.loads) {
+        if (p.shows != carried::holds) break;
+        s.low = p.load;
+    }
+    for (std::size_t i = c.loads.size(); i-- > 0 && c.loads[i].shows == carried::misses;)
+        s.high = c.loads[i].load;
+    return s;
+}
+/// The objective that limits the capacity, "" if none is shown to.
+inline std::string limit_of(const curve_report& c) {
+    const double high = ends_of(c).high;
+    for (const judged_load& p : c.loads)
+        if (p.load == high) return p.missed;
+    return {};
+}
+/// Returns "capacity in [8, 12] req/s, limited by p90(ttft), 5 loads".
+inline std::string curve_line(const curve_report& c) {
+    return capacity_text(c.unit, ends_of(c), limit_of(c)) + ", " + plural(c.loads.size(), "load");
+}
+
+/// Rows of loads that have a gate.
+inline std::vector<curve_row> rows_of(const curve_report& c,
+                                      const std::vector<gate_report>& gates) {
+    std::vector<curve_row> rows;
+    for (const judged_load& p : c.loads)
+        for (std::size_t i = 0; i < gates.size(); ++i)
+            if (gates[i].what.name == p.gate) add_rows(rows, p, i, gates[i]);
+    return rows;
+}
+
+/// The last block of a curve on the console.
+inline std::string curve_text(const curve_report& c, const std::vector<gate_report>& gates) {
+    const std::vector<curve_row> rows = rows_of(c, gates);
+    const curve_columns columns = columns_of_rows(rows);
+    std::vector<std::vector<std::string>> table{{"", ""}};
+    const auto append = [&](const std::vector<std::string>& more) {
+        table.back().insert(table.back().end(), more.begin(), more.end());
+    };
+    append(curve_head(columns));
+    for (const curve_row& r : rows) {
+        table.push_back({r.is_baseline ? "" : value_text(c.unit, r.at.load), shown_at(r)});
+        append(curve_cells(columns, r));
+    }
+    return "\n" + c.name + ": " + curve_line(c) + "\n\n" + table_columns(std::move(table)).text();
+}
+
+/// The same in summary.md.
+inline std::string curve_md(const curve_report& c, const std::vector<gate_report>& gates) {
+    const std::vector<curve_row> rows = rows_of(c, gates);
+    const curve_columns columns = columns_of_rows(rows);
+    std::string out = "### " + markdown_escaped(c.name) + ": " + markdown_escaped(curve_line(c)) +
+                      "\n\n| load | |", under = "| ---: | --- |";
+    for (const std::string& name : curve_head(columns)) {
+        out += " " + markdown_escaped(name) + " |";
+        under += " ---: |";
+    }
+    out += "\n" + under + "\n";
+    for (const curve_row& r : rows) {
+        out += "| " + value_text(c.unit, r.at.load) + " | " + shown_at(r) + " |";
+        for (const std::string& cell : curve_cells(columns, r)) out += " " + cell + " |";
+        out += "\n";
+    }
+    return out + "\n";
+}
+
+/// curves.csv: a line for each variant and load, SI units, empty without a value.
+inline std::string curves_csv(const std::vector<curve_report>& curves,
+                              const std::vector<gate_report>& gates) {
+    constexpr metric_id of_run[] = {metric_id::output_throughput, metric_id::input_throughput,
+                                    metric_id::request_throughput, metric_id::error_rate,
+                                    metric_id::cost_per_million_tokens};
+    constexpr metric_id of_requests[] = {metric_id::ttft, metric_id::tpot, metric_id::e2e};
+    std::string out = "curve,load,unit,arm,outcome,shows";
+    for (const metric_id m : of_run) out += std::string(",") + metric_name(m);
+    for (const metric_id m : of_requests)
+        for (const char* of : {"mean", "p50", "p90", "p99"})
+            out += std::string(",") + of + "(" + metric_name(m) + ")";
+    out += ",tokens_per_s_of_a_user\n";
+    const auto quoted = [](const std::string& s) {
+        std::string q = "\"";
+        for (const char x : printable(s, s.size() * 4 + 4))
+            q += x == '"' ? "\"\"" : std::string(1, x);
+        return q + "\"";
+    };
+    const auto number = [](double v) {
+        return std::isfinite(v) ? "," + printed("%.9g", v) : std::string(",");
+    };
+    for (const curve_report& c : curves)
+        for (const curve_row& r : rows_of(c, gates)) {
+            out += quoted(c.name) + number(r.at.load) +
+                   (c.unit == metric_id::capacity_in_users ? ",users," : ",requests/s,") +
+                   (r.is_baseline ? "baseline," : "candidate,") + to_string(headline_of(r.of)) +
+                   "," + (r.at.shows == carried::open ? "" : to_string(r.at.shows));
+            for (const metric_id m : of_run) out += number(r.value(m));
+            for (const metric_id m : of_requests) {
+                const metric_row row = r.row(m);
+                for (const double v : {row.mean, row.p50, row.p90, row.p99}) out += number(v);
+            }
+            out += number(r.speed()) + "\n";
+        }
+    return out;
+}
+
+/// In result.json. Each load is also one of the gates.
+inline void fields_of(field_visitor& v, curve_report& c) {
+    search_state ends = ends_of(c);
+    std::string unit = c.unit == metric_id::capacity_in_users ? "users" : "requests/s";
+    std::string limiting = limit_of(c), said = curve_line(c);
+    v.text({"name"}, c.name);
+    v.text({"file"}, c.file);
+    v.whole({"line"}, c.line);
+    v.text({"unit", "of its loads: requests/s or users"}, unit);
+    v.number({"low", "the highest load up to which all were shown to hold the objectives, 0: none"},
+             ends.low, rate_range);
+    v.number({"high", "the lowest load from which on all were shown to miss one, null: none"},
+             ends.high, {0, max_rate, infinity});
+    v.text({"limiting_objective"}, limiting);
+    v.text({"shows", "the same in words"}, said);
+    v.list({"loads"}, c.loads, [&](judged_load& p) {
+        v.number({"load"}, p.load, rate_range);
+        v.text({"gate", "the name of its gate"}, p.gate);
+        v.choice({"shows", "by its own verdicts"}, p.shows, carried::misses);
+    });
+}
+
+// ===== [E11] the report page: several settings ===================================================
+
+/// The figure of one statistic for all settings, "" without a value.
+inline std::string settings_figure(const settings_comparison& c, const compared_statistic& s) {
+    double least = infinity, most = 0;
+    for (const setting_value& v : s.settings)
+        for (const double x : {v.typical, v.low, v.high}) {
+            if (!std::isfinite(x) || !(x > 0)) continue;
+            least = std::min(least, x);
+            most = std::max(most, x);
+        }
+    if (!(most > 0)) return {};
+    const bool is_wide = most > 20 * least;
+    const double n = static_cast<double>(s.settings.size());
+    plot p({plot_scale::shape::linear, 0.5, n + 0.5}, plot_unit::named,
+           is_wide ? plot_scale{plot_scale::shape::logarithmic, least * 0.8, most * 1.25}
+                   : plot_scale{plot_scale::shape::linear, 0, most * 1.08},
+           plot_unit_of(facts_of(s.what.metric).unit));
+    const auto best = s.best();
+    std::string alt = str(s.what.name) + " of the settings";
+    for (std::size_t i = 0; i < s.settings.size(); ++i) {
+        const setting_value& v = s.settings[i];
+        const double x = static_cast<double>(i + 1);
+        p.place(x, c.settings[i].name, static_cast<std::size_t>(238 / n / 6));
+        alt += ", " + c.settings[i].name + " " + value_text(s.what.metric, v.typical);
+        if (std::isfinite(v.typical))
+            p.upright(best == i ? "pass" : v.fault.empty() ? "c" : "open", {x, v.typical}, v.low,
+                      v.high);
+    }
+    return p.figure(xml_escaped(str(s.what.name)) + "<span>" +
+                        (best ? xml_escaped(c.settings[*best].name) + " is best" : "") + "</span>",
+                    alt + "; " + shown_text(c, s), false);
+}
+
+inline std::string settings_table(const comparison_report& r) {
+    const settings_comparison& c = r.found;
+    std::vector<std::string> head{""};
+    for (const reported_setting& s : c.settings) head.push_back(xml_escaped(s.name));
+    std::string rows;
+    for (std::size_t k = 0; k < c.objectives.size(); ++k) {
+        rows += "<tr><th scope=\"row\">" + xml_escaped(str(c.objectives[k].text())) + "</th>";
+        for (const reported_setting& s : c.settings) {
+            const bool is_judged = k < s.verdicts.size();
+            const char* words = is_judged ? to_string(s.verdicts[k]) : "";
+            rows += number_cell(is_judged ? badge(words, words) : "");
+        }
+        rows += "</tr>\n";
+    }
+    for (const compared_statistic& s : c.statistics) {
+        rows += "<tr><th scope=\"row\">" + xml_escaped(str(s.what.name)) + "</th>";
+        for (std::size_t i = 0; i < c.settings.size(); ++i) {
+            const comparison_cell cell = cell_of(s, i);
+            rows += number_cell(cell.value +
+                                (cell.ratio.empty()  ? ""
+                                 : cell.significant ? "<div><b>" + cell.ratio + "</b></div>"
+                                                   : "<div>" + cell.ratio + "</div>"));
+        }
+        rows += "</tr>\n";
+    }
+    return page_table("Settings of " + r.name, head, rows);
+}
+
+inline std::string comparisons_html(const std::vector<comparison_report>& all) {
+    std::string h;
+    for (const comparison_report& r : all) {
+        const settings_comparison& c = r.found;
+        h += "<section><h2>" + xml_escaped(r.name) + "</h2>\n<p class=\"why\">" + rounds_text(c) +
+             "</p>\n";
+        for (const std::string& note : notes_on(c))
+            h += "<p class=\"note\">" + xml_escaped(note) + ".</p>\n";
+        h += settings_table(r) + "<p class=\"note\">Bold: significantly different from " +
+             xml_escaped(c.settings[0].name) + "; " + xml_escaped(intervals_text(c)) +
+             ".</p>\n<ul>\n";
+        for (const std::string& s : sentences_of(c, c.statistics.size()))
+            h += "<li>" + xml_escaped(s) + "</li>\n";
+        std::string figures;
+        for (const compared_statistic& s : c.statistics) figures += settings_figure(c, s);
+        h += "</ul>\n<p class=\"note\">A dot is the typical round of a setting in its own "
+             "interval of 95 %; green where it is shown to be best, hollow where it is not "
+             "compared. Two settings can differ significantly although these intervals overlap, by "
+             "their "
+             "ratios within the rounds.</p>\n<div class=\"plots\">\n" + figures +
+             "</div>\n</section>\n";
+    }
+    return h;
+}
+
+// ===== [E12] comparisons and curves in the program's files =======================================
+
+class comparisons_and_curves : public program_section {
+public:
+    explicit comparisons_and_curves(std::vector<comparison_report> some = {},
+                                    std::vector<curve_report> more = {})
+        : comparisons(std::move(some)), curves(std::move(more)) {}
+    /// Changed only through the session.
+    static comparisons_and_curves& of_this_program() {
+        static comparisons_and_curves* const all = new comparisons_and_curves;  // outlives statics
+        return *all;
+    }
+    std::vector<comparison_report> comparisons;
+    std::vector<curve_report> curves;
+
+    void fields(field_visitor& v) override {
+        if (v.has("comparisons", !comparisons.empty()))
+            v.list({"comparisons", "several settings of a server, measured in turns on one trace; "
+                                   "of compare()", at_times},
+                   comparisons, [&](comparison_report& c) { fields_of(v, c); });
+        if (v.has("curves", !curves.empty()))
+            v.list({"curves", "one load after the other, of curve()", at_times}, curves,
+                   [&](curve_report& c) { fields_of(v, c); });
+    }
+    std::vector<std::string> tables(const std::vector<gate_report>& gates) const override {
+        std::vector<std::string> all;
+        for (const comparison_report& r : comparisons) all.push_back(comparison_md(r));
+        for (const curve_report& c : curves) all.push_back(curve_md(c, gates));
+        return all;
+    }
+    std::string html(const std::vector<gate_report>& gates) const override {
+        std::string h = comparisons_html(comparisons);
+        for (const curve_report& c : curves)
+            h += curve_html(c.name,
+                            "<p class=\"why\">" + xml_escaped(curve_line(c)) +
+                                ".</p>\n<p class=\"note\">Up and to the left is better. A dot is a "
+                                "load: green where it was shown to hold all objectives, red where "
+                                "it was shown to miss one; the grey stretch is the capacity.</p>\n",
+                            c.unit == metric_id::capacity_in_users, ends_of(c), rows_of(c, gates));
+        return h;
+    }
+    bool draws(const gate_report& g) const override {
+        for (const curve_report& c : curves)
+            for (const judged_load& p : c.loads)
+                if (p.gate == g.what.name) return true;
+        return false;
+    }
+    std::vector<std::pair<std::string, std::string>> files(
+        const std::vector<gate_report>& gates) const override {
+        if (curves.empty()) return {};
+        return {{"curves.csv", curves_csv(curves, gates)}};
+    }
+};
+
+// ===== [E13] a server at several loads: from a scenario to its curve =============================
+
+/// Represents all loads, and says why there is no curve.
+class refused_curve : public execution {
+public:
+    refused_curve(const scenario& s, const list<offered_load>& loads, const char* file, int line)
+        : execution(s, file, line, "curve", false), loads_(loads) {}
+    result measured() {
+        begin();
+        check_curve(scenario_, loads_);
+        return {};
+    }
+
+private:
+    const list<offered_load>& loads_;
+};
+
+inline curve_result measured_curve(const scenario& s, const list<offered_load>& loads,
+                                   const char* file, int line) {
+    try {
+        check_curve(s, loads);
+    } catch (const std::invalid_argument&) {
+        curve_result c;
+        curve_access::add_load(c, 0, executed(refused_curve(s, loads, file, line), file, line,
+                                               "curve"));
+        return c;
+    }
+    session& all = session::of_this_program();
+    curve_report r{opened_gate(s, file, line, "curve").what.name, file, line,
+                   loads[0].in_users ? metric_id::capacity_in_users : metric_id::capacity_in_rate,
+                   {}};
+    curve_result c;
+    const auto ended = [&] {
+        if (r.loads.empty()) return;
+        curve_access::end_curve(c, ends_of(r), curve_line(r));
+        comparisons_and_curves& told = comparisons_and_curves::of_this_program();
+        say(all.tell_sections(told, [&](const std::vector<gate_report>& gates) {
+            told.curves.push_back(r);
+            return curve_text(r, gates);
+        }));
+    };
+    try {
+        for (const offered_load& load : loads) {
+            scenario at = s;
+            at.name = r.name + " / " + value_text(r.unit, load.value);
+            at.arrivals = arrivals_at(s.arrivals.data(), load);
+            const result one = measured_result(at, file, line, "curve");
+            r.loads.push_back(judged_load_of(load.value, str(one.name()), one.verdicts()));
+            curve_access::add_load(c, load.value, one);
+            // An unsound scenario is so at every load.
+            if (result_access::gate_of(one)->outcome == gate_outcome::refused) break;
+        }
+    } catch (...) {
+        ended();
+        throw;
+    }
+    ended();
+    return c;
+}
+
+// ===== [E14] checks of a scenario for several settings ===========================================
+
+inline void check_names(const list<setting>& settings) {
+    if (!(settings.size() >= fewest_settings && settings.size() <= max_settings))
+        refuse({printed("compare() has %zu setting%s: it takes %zu to %zu", settings.size(),
+                        settings.size() == 1 ? "" : "s", fewest_settings, max_settings)});
+    for (std::size_t i = 0; i < settings.size(); ++i) {
+        const std::string name = str(settings[i].name);
+        if (trimmed(name).empty())
+            refuse({printed("setting %zu has no name: reports tell it by one, as in {\"budget "
+                            "512\", process{...}}", i + 1)});
+        if (columns_of(name) > 60)
+            refuse({"setting \"", printable(name, 80), "\" has a name of over 60 characters"});
+        for (std::size_t k = 0; k < i; ++k)
+            if (name == str(settings[k].name))
+                refuse({printed("settings %zu and %zu are both named \"", k + 1, i + 1),
+                        printable(name), "\": give each a name of its own"});
+    }
+}
+
+/// Throws std::invalid_argument with a sentence for the first fault.
+inline void check_comparison(const scenario& s, const list<setting>& settings) {
+    check_names(settings);
+    if (!s.target.what().empty())
+        refuse({"target is given: compare() takes one with each setting, and none beside them"});
+    if (s.baseline.is_live() || s.baseline.is_stored() || s.baseline.is_of_extension())
+        refuse({"baseline is given: compare() holds its settings against each other, a gate is "
+                "held against a baseline"});
+    const arrival_data& a = s.arrivals.data();
+    if (a.is_searched)
+        refuse({"arrivals is ", arrival_text(a),
+                ": compare() measures one load, find_capacity() searches one"});
+    for (const slo& x : s.slos)
+        if (x.factor != 0)
+            refuse({"the SLO ", str(x.text()),
+                    " is refused: compare() has no baseline, and shows the ratios of its settings "
+                    "by itself"});
+    const long long rounds = s.repeats;
+    if (rounds != 0 && !(rounds >= fewest_rounds && rounds <= max_rounds))
+        refuse({printed("repeats is %lld: compare() takes %d to %d rounds, or is 0 for %d", rounds,
+                        fewest_rounds, max_rounds, usual_rounds)});
+}
+
+/// The scenario of each setting: one repeat a round.
+inline scenario scenario_of_a_setting(scenario s) {
+    if (s.repeats == 0) s.repeats = usual_rounds;
+    return s;
+}
+
+// ===== [E15] several settings of a server, measured in turns =====================================
+
+/// One setting: its part of the plan, its server and its measurements.
+struct setting_under_test {
+    std::string name{};
+    plan what{};
+    int number = 0;  // of its gate
+    live_target server;
+    measured_gate all{};
+    std::string lost{};  // why it has no more turns
+    gate_outcome lost_as = gate_outcome::invalid;
+    bool is_missing = false;  // no server was there
+    bool is_known = false;    // it was running once
+    long long took_ns = 0;    // by its turns, with its server's starts
+    bool has_turns() const { return lost.empty(); }
+};
+
+/// The rounds of a comparison.
+class settings_run {
+public:
+    /// `all`: in the order of the scenario. The arguments must outlive this.
+    settings_run(std::vector<setting_under_test>& all, const plan& as_a_whole,
+                 const run_mode& mode, progress_mode progress)
+        : all_(all),
+          whole_(as_a_whole),
+          mode_(mode),
+          rounds_(all.front().what.judged->max_repeats),
+          slots_(rounds_),
+          meter_(whole_, progress, surroundings_of_program().style()) {
+        for (setting_under_test& s : all_) {
+            static_cast<load_conditions&>(s.all.seen) = load_conditions_of(s.what);
+            s.all.judged_by = parameters_asked(s.what, mode);
+        }
+    }
+    /// Until all rounds are measured, the time is spent, or no setting is left. A round that the
+    /// client had too great a part in is measured again, on all settings.
+    void measure() {
+        meter_.say(printed("\n%s\n  ", whole_.name.c_str()) + plan_text(whole_) +
+                   printed("; %zu settings in turns, %d rounds", all_.size(), rounds_) +
+                   time_of_all() + "\n");
+        for (setting_under_test& s : all_)
+            if (!s.server.is_process()) bring_up(s);
+        check_servers();
+        for (int slot = next_position(); slot >= 0; slot = next_position()) {
+            const long long began = now_ns();
+            if (is_out_of_time() || !measure_round(slot)) {
+                note_end_of_time();
+                break;
+            }
+            slowest_ns_ = std::max(slowest_ns_, now_ns() - began);
+        }
+        if (stop_asked.load()) note_interruption();
+        for (setting_under_test& s : all_) s.all.found = analyse(s.all.seen, s.all.judged_by);
+    }
+
+private:
+    std::string time_of_all() const {
+        const double each = seconds_of_one(whole_);
+        const double all = each * whole_.judged->max_repeats;
+        return all > 0 ? ", " + span_text(all, all) + of_virtual_time() : std::string();
+    }
+    /// Returns the next round to measure; -1: none.
+    int next_position() {
+        if (stop_asked.load() || !is_anything_left()) return -1;
+        const int slot = slots_.next(measured_rounds());
+        if (slot < rounds_) return slot;
+        for (setting_under_test& s : all_) {
+            if (!s.has_turns()) continue;
+            s.all.found = analyse(s.all.seen, s.all.judged_by);
+            if (s.all.found.bias && set_aside(*s.all.found.bias))
+                return slots_.next(measured_rounds());
+        }
+        return -1;
+    }
+    bool is_anything_left() const {
+        for (const setting_under_test& s : all_)
+            if (s.has_turns()) return true;
+        return false;
+    }
+    /// The number of complete rounds, equal for all settings that still have turns.
+    int measured_rounds() const {
+        for (const setting_under_test& s : all_)
+            if (s.has_turns()) return static_cast<int>(s.all.seen.candidate.size());
+        return 0;
+    }
+    /// As for a gate's repeats, but the round is set aside for all settings, because they are
+    /// compared by rounds.
+    bool set_aside(const client_error& bias) {
+        const int slot = static_cast<int>(bias.repeat);
+        if (slot >= measured_rounds() || !slots_.has_another(measured_rounds()) ||
+            is_out_of_time())
+            return false;
+        slots_.set_aside(seen_where([](const setting_under_test& s) { return s.has_turns(); }),
+                         bias.repeat, described(bias.why));
+        meter_.say(printed("  round %d is measured again: ", slot + 1) + described(bias.why) +
+                   "\n");
+        return true;
+    }
+    /// Returns false if the time ended in between: then the round counts for no setting.
+    bool measure_round(int slot) {
+        const int number = slots_.begin();
+        bool whole = true;
+        for (const std::size_t i : turns_of_round(all_.size(), slot))
+            if (whole && all_[i].has_turns() && !stop_asked.load()) {
+                const long long began = now_ns();
+                whole = take_turn(all_[i], slot, number);
+                all_[i].took_ns += now_ns() - began;
+            }
+        slots_.end(seen_where([&](const setting_under_test& s) { return !whole || s.has_turns(); }),
+                   slot, number, whole);
+        return whole;
+    }
+    template <class F>
+    std::vector<measurements*> seen_where(F&& f) {
+        std::vector<measurements*> seen;
+        for (setting_under_test& s : all_)
+            if (f(s)) seen.push_back(&s.all.seen);
+        return seen;
+    }
+    /// A process runs only in its turn: two may not fit side by side.
+    bool take_turn(setting_under_test& s, int slot, int number) {
+        if (s.server.is_process()) bring_up(s);
+        else if (number > 0) rest(s.server.pages());
+        if (s.has_turns() && !mode_.model) prepare(s, number);
+        if (!s.has_turns()) return true;
+        meter_.stage(printed("round %d of %d, ", slot + 1, rounds_) + s.name);
+        repeat_list& variant = s.all.seen.candidate;
+        variant.push_back(recorded_repeat(s.what, s.server, run_arm::candidate, number, s.number,
+                                      mode_.deadline_ns, meter_));
+        s.server.end();
+        if (variant.back().cut_short) return false;
+        if (const cause why = fault_of_gate(s.all.seen)) {
+            s.lost = described(why);
+            meter_.say("  " + s.name + " has no more turns: " + s.lost + "\n");
+        }
+        return true;
+    }
+
+    void lose(setting_under_test& s, gate_outcome as, bool is_missing, const std::exception& e,
+              const char* told = "it did not start again: ") {
+        s.lost = reason_in(e);
+        s.lost_as = as;
+        s.is_missing = is_missing;
+        s.server.end();
+        meter_.say("  " + s.name + ": " + s.lost + "\n");
+        if (!s.all.seen.candidate.empty())
+            s.all.seen.candidate.change_last(
+                [&](repeat_data& d) { d.target_gone = told + s.lost; });
+    }
+    void prepare(setting_under_test& s, int number) {
+        try {
+            prepare_server(s.what, s.server, number, s.what.sent->limits.total.seconds());
+        } catch (const std::runtime_error& e) {
+            lose(s, gate_outcome::invalid, false, e, "");
+        }
+    }
+    /// A missing server leaves the comparison.
+    void bring_up(setting_under_test& s) {
+        try {
+            s.server.bring_up(seconds_left());
+            if (std::exchange(s.is_known, true)) return;
+            check_images(s.what, *s.server.load().api);
+            check_room(s);
+            s.server.check_answers(*s.what.sent);
+            s.server.learn_tokens(s.what, seconds_left());
+            s.server.check_reports_metrics(s.what.judged->slos, s.what.sent->common);
+            s.all.target = s.server.facts();
+            for (const std::string& note :
+                 unended_profiles::of_this_program().ended_on(s.server, s.number)) {
+                meter_.say("  note: " + note + "\n");
+                s.all.seen.notes.push_back(note);
+            }
+            meter_.say("  " + s.name + ": " + target_text(s.all.target) +
+                       (makes_up_prompts(s.what)
+                            ? "; " + fit_text(s.all.target.tokens, shortest_prompt(s.what))
+                            : "") +
+                       "\n");
+            for (const std::string& note : s.all.target.notes)
+                if (session::of_this_program().is_news(note))
+                    meter_.say("  note: " + note + "\n");
+        } catch (const std::invalid_argument& e) {
+            lose(s, gate_outcome::refused, false, e);
+        } catch (const no_server& e) {
+            lose(s, gate_outcome::invalid, !stop_asked.load(), e);
+        } catch (const std::exception& e) {
+            lose(s, gate_outcome::invalid, false, e);
+        }
+    }
+    /// Settings are compared on the same sessions, those that fit all.
+    static void check_room(const setting_under_test& s) {
+        const plan fitted = without_long_sessions(
+            s.what, [&](const std::string& model) { return s.server.room_of(model); });
+        if (trace_hash(fitted) != trace_hash(s.what))
+            refuse({"its server has no room for all sessions, which are the same of all settings: ",
+                    fitted.sent->workload_text, "; give workload.max_context"});
+    }
+    /// Two settings on one server cannot differ.
+    void check_servers() const {
+        for (std::size_t a = 0; a < all_.size(); ++a)
+            for (std::size_t b = a + 1; b < all_.size(); ++b) {
+                if (!all_[a].is_known || !all_[b].is_known) continue;
+                const live_target &one = all_[a].server, &other = all_[b].server;
+                if (are_one_server(one.load(), other.load()))
+                    refuse({"settings \"", all_[a].name, "\" and \"", all_[b].name,
+                            "\" are one server at ", printable(one.facts().url),
+                            ": give them URLs, models, paths or headers of their own"});
+                if (lead_to_one_process(one.load(), one.pages(), other.load(), other.pages(),
+                                        all_[a].what.sent->common))
+                    refuse({one_process_text("setting \"" + all_[a].name + "\"", one.facts().url,
+                                             "setting \"" + all_[b].name + "\"", other.facts().url),
+                            " and differ in nothing: forward another port"});
+            }
+    }
+
+    double seconds_left() const { return seconds_until(mode_.deadline_ns); }
+    /// Whether the next round would end after the deadline.
+    bool is_out_of_time() const {
+        return mode_.deadline_ns > 0 && now_ns() + needed_ns() > mode_.deadline_ns;
+    }
+    long long needed_ns() const {
+        const double each = expected_seconds(whole_) * static_cast<double>(all_.size());
+        return std::max(slowest_ns_, ns_of(each));
+    }
+    /// Undecided verdicts get another reason.
+    void note_end_of_time() {
+        const std::string why =
+            budget_text(mode_.time_budget_s, seconds_left(),
+                        static_cast<double>(needed_ns()) * 1e-9, measured_rounds(), rounds_,
+                        "round");
+        for (setting_under_test& s : all_)
+            if (s.has_turns()) s.all.seen.stopped = why;
+    }
+    /// After an interruption no setting is complete.
+    void note_interruption() {
+        for (setting_under_test& s : all_) {
+            if (!s.all.seen.candidate.empty())
+                s.all.seen.candidate.change_last([](repeat_data& d) { d.interrupted = true; });
+            else if (s.lost.empty()) s.lost = "the run was interrupted before its first turn";
+        }
+    }
+
+    std::vector<setting_under_test>& all_;
+    const plan& whole_;
+    const run_mode& mode_;
+    const int rounds_;
+    repeat_positions slots_;
+    long long slowest_ns_ = 0;
+    progress_meter meter_;
+};
+
+// ===== [E16] several settings from a scenario to their result ====================================
+
+inline std::unique_ptr<execution_environment> new_environment_for(const list<setting>& settings,
+                                            const scenario& of_each) {
+    const target_extension* const by = extension_of(settings[0].target);
+    const bool is_one = std::all_of(settings.begin(), settings.end(), [&](const setting& s) {
+        return extension_of(s.target) == by;
+    });
+    return by && is_one && !has_commands(of_each.beside) ? by->new_environment() : nullptr;
+}
+
+/// One comparison, from its scenario to its result and its reports. Each setting is a gate "NAME /
+/// SETTING"; until they are known, one gate represents all.
+class comparison_execution : public execution {
+public:
+    comparison_execution(const scenario& s, const list<setting>& settings, const char* file,
+                         int line)
+        : execution(s, file, line, "compare", false),
+          of_each_(scenario_of_a_setting(s)),
+          settings_(settings) {}
+    /// Throws if nothing could be measured; ended_by() then makes the result.
+    comparison_result measured() {
+        begin();
+        of_each_.slos = of_today(of_each_.slos);
+        check_comparison(of_each_, settings_);
+        if (asked_.calibrate > 0)
+            return ended_by(gate_outcome::skipped, "a calibration run compares no settings");
+        if (asked_.write_baseline)
+            return ended_by(gate_outcome::skipped,
+                            "a run that writes baselines compares no settings");
+        if (rehearses())
+            for (const setting& s : settings_)
+                models_.push_back(known_rehearsals().of_gate(
+                    asked_, who_.what.name + " / " + str(s.name), of_each_));
+        enter(rehearses() ? new_environment_for(*models_[0])
+                          : new_environment_for(settings_, of_each_));
+        plan whole = plan_of(of_each_, who_, asked_.seed, scenario_use::measure,
+                             api_of(settings_[0].target));
+        for (const setting& s : settings_)
+            if (api_of(s.target).generates != whole.sent->scores.empty())
+                refuse({"compare: a setting's API generates tokens and another's does not, which "
+                        "have nothing in common to be compared on"});
+        whole = with_judging(std::move(whole), [](planned_judging& j) {
+            j.first_repeats = j.max_repeats;  // no decision before the last round
+        });
+        const run_mode mode = mode_of(whole, asked_, budget_began_ns());
+        std::vector<setting_under_test> under_test = parts_of(whole);
+        if (stop_asked.load())
+            throw no_server("the run was interrupted before this comparison began");
+        // Announcement and progress cover all turns of all settings.
+        whole = with_judging(std::move(whole), [&](planned_judging& j) {
+            j.max_repeats *= static_cast<int>(under_test.size());
+            j.first_repeats = j.max_repeats;
+            j.slos.clear();
+        });
+        settings_run(under_test, whole, mode, shown_progress()).measure();
+        return finished(under_test);
+    }
+    /// Without measurements: every setting has a result that says why.
+    comparison_result ended_by(gate_outcome outcome, const std::string& why) {
+        gate_report g = unmeasured(who_, of_each_, outcome, why);
+        const result r = result_of(g, {}, number_, asked_);
+        say(console_text(g, surroundings_of_program().style()));
+        for (std::size_t i = 0; i < numbers_.size(); ++i) {
+            gate_report each = g;
+            each.what.name += " / " + str(settings_[i].name);
+            close(numbers_[i], std::move(each), began_ns_);
+        }
+        if (numbers_.empty()) close(number_, std::move(g), began_ns_);
+        list<result> results;
+        comparison_data held;
+        for (const setting& s : settings_) {
+            results.push_back(r);
+            held.names.push_back(str(s.name));
+            held.settings.push_back(result_access::gate_of(r));
+        }
+        const std::string line = to_string(outcome) + (": " + why);
+        return comparison_access::make(std::move(held), results, line, line);
+    }
+private:
+    any_target stand_in(std::size_t setting) const {
+        return models_.empty() ? any_target() : models_[setting]->stand_in(setting);
+    }
+    /// Each setting's plan, on the same trace with its own words, and its server.
+    std::vector<setting_under_test> parts_of(const plan& whole) {
+        std::vector<setting_under_test> parts;
+        for (const setting& s : settings_) {
+            plan p = whole;
+            p.name += " / " + str(s.name);
+            p.nonce = fresh_nonce(asked_.seed, p.name);
+            parts.push_back({.name = str(s.name),
+                             .what = std::move(p),
+                             .server = live_target(s.target, run_arm::candidate,
+                                                   stand_in(parts.size()))});
+        }
+        // The first one takes over the gate that represented all.
+        for (std::size_t i = 0; i < parts.size(); ++i) {
+            gate_report g = who_;
+            g.what.name = parts[i].what.name;
+            numbers_.push_back(i == 0 ? number_ : all_.open_gate(std::move(g)));
+            parts[i].number = static_cast<int>(numbers_.back()) + 1;
+        }
+        return parts;
+    }
+    gate_report report_on(const setting_under_test& s) const {
+        if (s.lost.empty() || !s.all.seen.candidate.empty())
+            return report_of(s.what, s.all, asked_);
+        gate_report who = who_;
+        who.what.name = s.what.name;
+        const bool skips = s.is_missing && may_be_skipped();
+        return unmeasured(std::move(who), of_each_, skips ? gate_outcome::skipped : s.lost_as,
+                          s.lost);
+    }
+    comparison_result finished(std::vector<setting_under_test>& parts) {
+        const plan& p = parts.front().what;
+        std::vector<measured_setting> measured;
+        for (const setting_under_test& s : parts)
+            measured.push_back({s.name, s.all.seen, s.all.judged_by, s.all.found,
+                                s.all.seen.candidate.empty() ? s.lost : ""});
+        const settings_comparison found = comparison_of_settings(
+            measured, p.judged->slos, p.sent->common.stream,
+            static_cast<std::size_t>(p.judged->max_repeats));
+        const comparison_report report{who_.what.name, who_.what.file, who_.what.line, found};
+        comparison_data held;
+        list<result> results;
+        for (std::size_t i = 0; i < parts.size(); ++i) {
+            gate_report g = report_on(parts[i]);
+            g.took_s = static_cast<double>(parts[i].took_ns) * 1e-9;
+            if (!models_.empty() && g.refusal.empty())
+                models_[i]->mark(g, parts[i].all.seen);
+            results.push_back(
+                result_of(g, std::move(parts[i].all), numbers_[i], asked_));
+            held.names.push_back(parts[i].name);
+            held.settings.push_back(result_access::gate_of(results.back()));
+            if (in_test_case_ && g.refusal.empty())
+                g = only_noted(std::move(g), asked_.inconclusive);
+            say(console_text(g, surroundings_of_program().style()));
+            if (i + 1 == parts.size())
+                all_.tell_sections(comparisons_and_curves::of_this_program(), [&](const auto&) {
+                    comparisons_and_curves::of_this_program().comparisons.push_back(report);
+                });
+            close(numbers_[i], std::move(g), now_ns() - parts[i].took_ns);
+        }
+        say(comparison_text(report));
+        if (asked_.keeps) say(no_night_text(no_night_of("compare()")));
+        if (surroundings_of_program().verbose && all_.records().are_open())
+            say(reports_text(report_directory()));
+        inform_test_case(held);
+        return comparison_access::make(std::move(held), results, comparison_line(found),
+                                       comparison_explained(found));
+    }
+    /// As in run(): a setting that could not be measured fails the test case, a miss does not.
+    void inform_test_case(const comparison_data& h) const {
+        if (!in_test_case_) return;
+        for (std::size_t i = 0; i < h.names.size(); ++i) {
+            const result_data& g = *h.settings[i];
+            if (!g.refusal.empty() && g.outcome != gate_outcome::skipped)
+                refuse_in_test(who_.what.file.c_str(), who_.what.line, "compare",
+                               h.names[i] + ": " + g.refusal);
+        }
+    }
+    void close(std::size_t number, gate_report&& g, long long began_ns) {
+        tell_ends(g);
+        g.took_s = static_cast<double>(now_ns() - began_ns) * 1e-9;
+        all_.close_gate(number, std::move(g), false, in_test_case_);
+    }
+
+    scenario of_each_;
+    const list<setting>& settings_;
+    std::vector<std::size_t> numbers_{};  // of the settings' gates
+    std::vector<std::shared_ptr<const rehearsal>> models_{};  // replace the servers
+};
+
+inline comparison_result compared_settings(const scenario& s, const list<setting>& settings,
+                                           const char* file, int line) {
+    return executed(comparison_execution(s, settings, file, line), file, line, "compare");
+}
+
+// ===== [E17] compare() and curve(), and functions of their results ===============================
+
+text best_setting(const box& data, const statistic_data& what) {
+    const auto* h = data.get<comparison_data>();
+    if (!h) return {};
+    const auto best = compared_by(what, *h).best();
+    return best ? text(h->names[*best]) : text();
+}
+estimate_t ratio_of_settings(const box& data, const text& of, const text& to,
+                             const statistic_data& what) {
+    const auto* h = data.get<comparison_data>();
+    const std::vector<std::string> names = h ? h->names : std::vector<std::string>{};
+    const std::size_t a = place_of_setting(names, str(of)), b = place_of_setting(names, str(to));
+    if (a == b) return {1, 1, 1};
+    return compared_by(what, *h).ratio(a, b).value_or(
+        estimate_t{not_a_number, not_a_number, not_a_number});
+}
+}  // namespace detail
+
+const result& comparison_result::operator[](const types::text& name) const {
+    const std::vector<std::string> names(names_.begin(), names_.end());
+    return results_[detail::place_of_setting(names, detail::str(name))];
+}
+const result& comparison_result::at(types::whole place) const {
+    const long long i = place;
+    if (!(i >= 0 && i < static_cast<long long>(results_.size())))
+        detail::refuse({detail::printed("there is no setting at %lld in the result, which has %zu",
+                                        i, static_cast<std::size_t>(results_.size()))});
+    return results_[static_cast<detail::size_type>(i)];
+}
+
+const result& curve_result::operator[](offered_load load) const {
+    std::vector<std::string> all;
+    for (detail::size_type i = 0; i < loads_.size(); ++i) {
+        if (loads_[i] == load.value) return results_[i];
+        all.push_back(detail::printed("%.9g", loads_[i]));
+    }
+    detail::refuse({detail::printed("there is no load of %.9g in the curve", load.value),
+                    all.empty() ? ", which is empty" : ": it has " + detail::enumerated(all)});
+}
+const result& curve_result::at(types::whole place) const {
+    const long long i = place;
+    if (!(i >= 0 && i < static_cast<long long>(results_.size())))
+        detail::refuse({detail::printed("there is no load at %lld in the curve, which has %zu", i,
+                                        static_cast<std::size_t>(results_.size()))});
+    return results_[static_cast<detail::size_type>(i)];
+}
+
+comparison_result include_llmbench_compare_hpp_where_LLMBENCH_MAIN_is::compared(
+    const scenario& s, const types::list<setting>& settings, const char* file, int line) {
+    return detail::compared_settings(s, settings, file, line);
+}
+curve_result include_llmbench_compare_hpp_where_LLMBENCH_MAIN_is::loads_of(
+    const scenario& s, const types::list<offered_load>& loads, const char* file, int line) {
+    return detail::measured_curve(s, loads, file, line);
+}
+
+}  // inline namespace v0
+}  // namespace llmbench
+
+#endif  // LLMBENCH_COMPARE_IMPLEMENTED

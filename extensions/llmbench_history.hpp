@@ -1,0 +1,2382 @@
+// llmbench_history 1.0.0-rc.1: history(), the nights of main, LLMBENCH_HISTORY. Include it after llmbench.hpp.
+// Put together from src/ by ci/assemble.py: edit there, not here.
+//
+// Part one: declarations
+//   [A1] the main branch's runs as a baseline
+// Part three: nights read, learned from, judged by and added
+//
+// SPDX-License-Identifier: MIT
+//
+// Copyright (c) 2026 the llmbench authors
+//
+// Permission is hereby granted, free of charge, to any person obtaining a copy of this software and
+// associated documentation files (the "Software"), to deal in the Software without restriction,
+// including without limitation the rights to use, copy, modify, merge, publish, distribute,
+// sublicense, and/or sell copies of the Software, and to permit persons to whom the Software is
+// furnished to do so, subject to the following conditions:
+//
+// The above copyright notice and this permission notice shall be included in all copies or
+// substantial portions of the Software.
+//
+// THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT
+// NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND
+// NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM,
+// DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
+// OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
+
+#ifndef LLMBENCH_HPP
+#error "llmbench_history.hpp comes after llmbench.hpp: include that first"
+#include <llmbench stops here>
+#endif
+
+#ifndef LLMBENCH_HISTORY_HPP
+#define LLMBENCH_HISTORY_HPP
+
+// ===== [A1] the main branch's runs as a baseline =================================================
+
+namespace llmbench {
+inline namespace v0 {
+
+namespace detail {
+/// If this is not found, the file with LLMBENCH_MAIN or LLMBENCH_IMPLEMENT lacks the header in the
+/// name.
+extern const past_extension* const include_llmbench_history_hpp_where_LLMBENCH_MAIN_is;
+}  // namespace detail
+
+struct history_baseline {
+    types::text folder{};
+    fraction night_to_night{0};
+    operator any_baseline() const {
+        return detail::extension_baseline{
+            detail::box::make(*this), detail::include_llmbench_history_hpp_where_LLMBENCH_MAIN_is};
+    }
+};
+/// The main branch's runs (one a night) as a baseline: LLMBENCH_HISTORY=append adds them to the
+/// folder. A run is compared with them and the spread between them, from 3 on. With
+/// `night_to_night`, a relative standard deviation up to 50 %, the first one is enough; it counts
+/// until there are ten, and nothing below twice that fails meanwhile. The runs also give the noise
+/// of repeats: objectives without a baseline need fewer repeats.
+inline history_baseline history(const types::text& folder = "perf-history",
+                                fraction night_to_night = fraction(0)) {
+    return {folder, night_to_night};
+}
+
+}  // inline namespace v0
+}  // namespace llmbench
+
+#endif  // LLMBENCH_HISTORY_HPP
+
+#if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_HISTORY_IMPLEMENTED)
+#define LLMBENCH_HISTORY_IMPLEMENTED
+
+#include <algorithm>  // is_sorted, min, none_of, sort, find, find_if, unique, all_of, any_of, ...
+#include <cerrno>  // errno, EEXIST
+#include <cmath>  // isfinite, exp, fabs, log, sqrt, pow, round, expm1, isnan, log1p, floor, ceil
+#include <cstddef>  // size_t
+#include <cstdint>  // uint64_t
+#include <exception>
+#include <filesystem>
+#include <fstream>  // ifstream, ios
+#include <functional>
+#include <iostream>  // cout
+#include <map>
+#include <memory>  // shared_ptr
+#include <mutex>  // lock_guard
+#include <optional>
+#include <random>  // random_device
+#include <set>
+#include <stdexcept>  // invalid_argument, runtime_error
+#include <string>
+#include <string_view>
+#include <system_error>  // error_code
+#include <thread>  // hardware_concurrency
+#include <utility>  // pair, move, exchange
+#include <vector>  // erase_if
+
+#include <fcntl.h>  // open, O_DIRECTORY
+#include <picojson.h>  // JSON of servers
+#include <sys/utsname.h>  // the kernel
+#include <unistd.h>  // fsync, link, unlink, close
+
+// ===== [E1] one statistic of one gate in a history ===============================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The last valid run of a UTC date.
+struct history_night {
+    std::string id{};
+    std::string at{};      // UTC, "2026-11-23T02:15:04Z"
+    std::string commit{};  // "" if unknown
+    std::vector<double> repeats{};  // of the statistic, SI units, > 0
+    /// Properties that do not change the series: name and value, "server" "vllm 0.33.0".
+    std::vector<std::pair<std::string, std::string>> watched{};
+    bool is_left_out = false;  // by an annotation
+};
+
+enum class annotation_kind { accept, step, no_step, leave_out };
+
+struct annotation {
+    annotation_kind kind = annotation_kind::accept;
+    std::string at{};  // its date, or its run's
+    std::string why{}, by{};
+};
+
+/// One statistic of a gate in one series, oldest run first, with its annotations.
+struct history_series {
+    std::string statistic{};  // "mean(tpot)"
+    double offset = 0;        // of its metric: levels are logarithms of value + offset
+    std::vector<history_night> nights{};
+    std::vector<annotation> marks{};
+};
+
+// ===== [E2] lines of a history's files ===========================================================
+
+inline constexpr const char* history_schema = "llmbench/history/1";
+inline constexpr std::size_t longest_history_line = 65536;  // bytes
+inline constexpr std::size_t max_history_repeats = 1000;   // of one statistic in one run
+
+inline const char* to_string(annotation_kind k) {
+    return name_at({"accept", "step", "no_step", "leave_out"}, k);
+}
+
+/// A fact or a statistic by its name.
+using named_text = std::pair<std::string, std::string>;
+struct named_repeats {
+    std::string name{};             // "mean(tpot)"
+    std::vector<double> repeats{};  // SI units, > 0
+};
+
+/// One gate of one run of a program.
+struct history_run {
+    std::string id{};  // unique, in any file
+    std::string at{};  // UTC start of its program
+    std::string gate{}, run_series{}, commit{};
+    std::vector<named_text> watched{};
+    std::string outcome{};
+    std::vector<named_repeats> values{};
+};
+/// A person's annotation on a gate's runs.
+struct history_note {
+    std::string id{};
+    std::string gate{}, run_series{};  // "": of every series
+    annotation mark{};
+};
+
+/// The content of files: oldest first, each id once.
+struct history_lines {
+    std::vector<history_run> runs{};
+    std::vector<history_note> notes{};
+};
+
+/// "2026-11-23T02:15:04Z", with valid month, day and time.
+inline bool is_utc_time(std::string_view s) {
+    constexpr std::string_view form = "dddd-dd-ddTdd:dd:ddZ";
+    if (s.size() != form.size()) return false;
+    for (std::size_t i = 0; i < s.size(); ++i)
+        if (form[i] == 'd' ? s[i] < '0' || s[i] > '9' : s[i] != form[i]) return false;
+    const auto at = [&](std::size_t i) { return (s[i] - '0') * 10 + s[i + 1] - '0'; };
+    return at(5) >= 1 && at(5) <= 12 && at(8) >= 1 && at(8) <= 31 && at(11) < 24 && at(14) < 60 &&
+           at(17) <= 60;
+}
+inline bool is_utc_date(std::string_view s) {
+    return is_utc_time(std::string(s) + "T00:00:00Z");
+}
+
+inline void fields_of(field_visitor& v, history_run& r) {
+    std::string schema = history_schema;
+    v.text({"schema"}, schema);
+    v.text({"id"}, r.id);
+    v.text({"at"}, r.at);
+    v.must(is_utc_time(r.at), "at", "a time such as 2026-11-23T02:15:04Z is allowed");
+    v.text({"gate"}, r.gate);
+    v.text({"cohort"}, r.run_series);
+    v.quoted({"commit"}, r.commit, false);
+    if (v.begin({"watched"})) {
+        std::vector<std::string> names;
+        for (const named_text& w : r.watched) names.push_back(w.first);
+        names = v.names(names);
+        if (v.assigns()) r.watched.resize(names.size());
+        for (std::size_t i = 0; i < names.size(); ++i) {
+            v.quoted({names[i].c_str()}, r.watched[i].second, false);
+            if (v.assigns()) r.watched[i].first = printable(names[i], 60);
+        }
+        v.end();
+    }
+    v.text({"outcome"}, r.outcome);
+    if (!v.begin({"values", "of each statistic its repeats, in SI units"})) return;
+    std::vector<std::string> names;
+    for (const named_repeats& n : r.values) names.push_back(n.name);
+    names = v.names(names);
+    if (v.assigns()) r.values.resize(names.size());
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        named_repeats& n = r.values[i];
+        if (v.assigns()) n.name = names[i];
+        v.numbers({names[i].c_str()}, n.repeats, any_number, layout::one_line);
+        const auto is_none = [](double x) { return !std::isfinite(x) || !(x > 0); };
+        const bool holds = !n.repeats.empty() && n.repeats.size() <= max_history_repeats &&
+                           std::none_of(n.repeats.begin(), n.repeats.end(), is_none);
+        v.must(holds, names[i].c_str(), "one to 1000 numbers above 0 are allowed");
+    }
+    v.end();
+}
+inline void fields_of(field_visitor& v, history_note& n) {
+    std::string schema = history_schema;
+    v.text({"schema"}, schema);
+    v.text({"id"}, n.id);
+    v.choice({"mark"}, n.mark.kind, annotation_kind::leave_out);
+    v.text({"gate"}, n.gate);
+    v.text({"cohort", "of every one where there is none", at_times}, n.run_series);
+    v.quoted({"at", "a date, or the id of a run"}, n.mark.at, false);
+    v.quoted({"why"}, n.mark.why, false);
+    v.must(!n.mark.why.empty(), "why", "a text that is not empty is allowed");
+    v.quoted({"by", "", at_times}, n.mark.by, false);
+}
+
+/// Includes the line's end.
+template <class T>
+std::string history_line(const T& of) {
+    json_writer j(true);
+    j.open('{');
+    write_fields(j, of);
+    j.close();
+    return j.text() + "\n";
+}
+
+/// Six digits are finer than any server's noise.
+inline double in_six_digits(double v) {
+    return parsed_number<double>(printed("%.5e", v)).value_or(not_a_number);
+}
+
+/// Adds a line's content. `where` is its file and number. Throws std::invalid_argument with one
+/// sentence if it is invalid, of a later schema, or later than `now`.
+inline void read_history_line(std::string_view line, const std::string& where,
+                              const std::string& now, history_lines& to) {
+    picojson::value v;
+    const bool is_object = line.size() <= longest_history_line && parse_json(line, v) &&
+                           v.is<picojson::object>();
+    const std::string schema = is_object ? string_member(v, "schema") : "";
+    constexpr std::string_view family = "llmbench/history/";
+    if (schema.compare(0, family.size(), family) != 0)
+        refuse({where, " is no line of a history: ", printable(line, 60)});
+    if (schema != history_schema)
+        refuse({where, " has the schema ", printable(schema, 60), ", which a later llmbench wrote; "
+                "this one reads ", history_schema});
+    const checked_object of(v, where, "");
+    document_digits digits(line);
+    field_reader reader(of, digits, 0, true);
+    try {
+        if (member(v, "mark")) {
+            history_note n;
+            fields_of(reader, n);
+            to.notes.push_back(std::move(n));
+            return;
+        }
+        history_run r;
+        fields_of(reader, r);
+        if (r.at > now)
+            refuse({where, " is of ", r.at, ", and now it is ", now,
+                    ": one of the two clocks is wrong"});
+        to.runs.push_back(std::move(r));
+    } catch (const std::invalid_argument& e) {
+        const std::string why = e.what();
+        if (why.compare(0, where.size(), where) == 0) throw;
+        refuse({where, ": ", why});
+    }
+}
+/// Whether a complete line in our format is about another gate. It is not parsed, because each of
+/// many gates reads all lines.
+inline bool is_of_another_gate(std::string_view line, const std::string& gate) {
+    constexpr std::string_view begins = R"({"schema":"llmbench/history/1",)", key = R"("gate":)";
+    if (gate.empty() || line.substr(0, begins.size()) != begins || line.back() != '}') return false;
+    const std::size_t at = line.find(key);
+    if (at == std::string_view::npos || line.substr(1, at).find('{') != std::string_view::npos)
+        return false;
+    const std::string_view named = line.substr(at + key.size());
+    if (named.front() != '"') return false;
+    // Other writers may escape other characters: such lines are parsed as JSON.
+    const std::size_t end = named.find_first_of("\"\\", 1);
+    if (end == std::string_view::npos || named[end] == '\\') return false;
+    return named.substr(0, end + 1) != gate;
+}
+/// All lines of a file, or those of one gate, without empty ones.
+inline void read_history_file(std::string_view text, const std::string& file,
+                              const std::string& now, history_lines& to,
+                              const std::string& gate = "") {
+    const std::string quoted = gate.empty() ? "" : json_quoted(gate);
+    for (std::size_t number = 1; !text.empty(); ++number) {
+        const std::size_t end = std::min(text.find('\n'), text.size());
+        const std::string_view line = text.substr(0, end);
+        text.remove_prefix(std::min(end + 1, text.size()));
+        if (!trimmed(line).empty() && !is_of_another_gate(line, quoted))
+            read_history_line(line, file + ":" + std::to_string(number), now, to);
+    }
+}
+
+/// A stable sort. std::stable_sort in libstdc++ 12 uses a buffer that C++20 removed, and clang
+/// warns.
+template <class T, class Before>
+void sort_stably(std::vector<T>& all, Before&& before) {
+    if (std::is_sorted(all.begin(), all.end(), before)) return;
+    std::vector<std::size_t> places(all.size());
+    for (std::size_t i = 0; i < places.size(); ++i) places[i] = i;
+    std::sort(places.begin(), places.end(), [&](std::size_t a, std::size_t b) {
+        return before(all[a], all[b]) || (a < b && !before(all[b], all[a]));
+    });
+    std::vector<T> sorted;
+    sorted.reserve(all.size());
+    for (const std::size_t place : places) sorted.push_back(std::move(all[place]));
+    all = std::move(sorted);
+}
+/// Oldest first, and only the oldest of equal ids: files may be concatenated and kept beside their
+/// sources.
+inline history_lines in_order(history_lines all) {
+    const auto earlier = [](const history_run& a, const history_run& b) {
+        return a.at != b.at ? a.at < b.at : a.id < b.id;
+    };
+    const auto noted_before = [](const history_note& a, const history_note& b) {
+        return a.mark.at != b.mark.at ? a.mark.at < b.mark.at : a.id < b.id;
+    };
+    sort_stably(all.runs, earlier);
+    sort_stably(all.notes, noted_before);
+    const auto keep_first = [](auto& of) {
+        std::set<std::string> seen;
+        std::erase_if(of, [&](const auto& x) { return !seen.insert(x.id).second; });
+    };
+    keep_first(all.runs);
+    keep_first(all.notes);
+    return all;
+}
+
+// ===== [E3] properties that the runs of one series share =========================================
+
+inline constexpr const char* series_schema = "llmbench/cohort/1";
+
+/// Properties equal in all runs of a series, as text; "": unknown or none. The text of the load is
+/// for readers; `load` identifies it, and older files lack that.
+struct run_series {
+    std::string gate{}, definitions{}, model{}, api{};
+    std::string arrivals{}, workload{}, extent{}, options{}, seed{}, trace_hash{};
+    std::string server{};        // its kind, "vLLM", or a simulated one's settings
+    std::string accelerators{};  // "8 x NVIDIA H100 80GB HBM3"
+    std::string cpu{}, cores{};  // of the server's machine; cores it may use
+    std::string machine{};       // LLMBENCH_MACHINE
+    std::string load{};          // hash of its values
+};
+
+inline void fields_of(field_visitor& v, run_series& c) {
+    v.quoted({"gate"}, c.gate, false);
+    v.quoted({"definitions"}, c.definitions, false);
+    v.quoted({"model"}, c.model, false);
+    v.quoted({"api"}, c.api, false);
+    v.quoted({"arrivals"}, c.arrivals, false);
+    v.quoted({"workload"}, c.workload, false);
+    v.quoted({"extent"}, c.extent, false);
+    v.quoted({"options"}, c.options, false);
+    v.quoted({"seed"}, c.seed, false);
+    v.quoted({"trace_hash"}, c.trace_hash, false);
+    v.quoted({"server"}, c.server, false);
+    v.quoted({"accelerators"}, c.accelerators, false);
+    v.quoted({"cpu"}, c.cpu, false);
+    v.quoted({"cores"}, c.cores, false);
+    v.quoted({"machine"}, c.machine, false);
+    if (v.has("load", !c.load.empty()))
+        v.quoted({"load", "a hash of its values", at_times}, c.load, false);
+}
+
+/// Visits texts only, in order.
+class text_reader : public field_visitor {
+public:
+    text_reader() : field_visitor(false) {}
+    std::vector<named_text> all{};
+
+protected:
+    bool visit_text(const field& f, std::string_view t, std::string&) override {
+        all.emplace_back(f.name, t);
+        return false;
+    }
+};
+inline std::vector<named_text> facts_of(const run_series& c) {
+    text_reader r;
+    fields_of(r, const_cast<run_series&>(c));  // it is only read
+    return r.all;
+}
+
+inline bool says_the_load(const std::string& fact) {
+    return fact == "arrivals" || fact == "workload" || fact == "extent" || fact == "options";
+}
+/// 16 hexadecimal digits: a hash of every property and its name. If the load's values are known its
+/// text is left out, so that a corrected text does not lose all runs.
+inline std::string id_of(const run_series& c) {
+    fnv1a hash;
+    for (const auto& [name, value] : facts_of(c)) {
+        if (!c.load.empty() && says_the_load(name)) continue;
+        for (const std::string& part : {name, value}) {
+            hash.add(part.data(), part.size());
+            hash.add("", 1);  // so that different lists have different bytes
+        }
+    }
+    return hash.text();
+}
+
+/// Whether `older` is what an older version wrote for `c`: all texts are equal.
+inline bool is_older_form_of(run_series older, const run_series& c) {
+    if (!older.load.empty() || c.load.empty()) return false;
+    older.load = c.load;
+    return facts_of(older) == facts_of(c);
+}
+/// Gives runs and annotations of older series their present ids, if the series is known.
+inline void join_older_cohorts(history_lines& lines, std::map<std::string, run_series>& known) {
+    std::map<std::string, std::string> ids;
+    for (const auto& [id, older] : known)
+        for (const auto& [other, c] : known)
+            if (is_older_form_of(older, c)) ids[id] = other;
+    for (const auto& [older, id] : ids) known.erase(older);
+    const auto rename = [&](std::string& id) {
+        if (const auto at = ids.find(id); at != ids.end()) id = at->second;
+    };
+    for (history_run& r : lines.runs) rename(r.run_series);
+    for (history_note& n : lines.notes) rename(n.run_series);
+}
+
+/// Names a machine: "2 x NVIDIA L4", "AMD EPYC 7763, 4 cores", "bench-7".
+inline std::string machine_text(const run_series& c) {
+    std::string words = c.accelerators;
+    if (words.empty() && !c.cpu.empty())
+        words = c.cpu + (c.cores.empty() ? "" : ", " + c.cores + " cores");
+    if (words.empty() && c.cpu.empty()) words = c.machine.empty() ? c.server : "";
+    if (c.machine.empty()) return words;
+    return words.empty() ? c.machine : c.machine + " (" + words + ")";
+}
+
+/// The first difference of two series, "cpu \"AMD EPYC 7763\", there \"AMD EPYC 9V74\"", "" if
+/// none.
+inline std::string first_difference(const run_series& is, const run_series& there) {
+    const std::vector<named_text> a = facts_of(is), b = facts_of(there);
+    for (std::size_t i = 0; i < a.size(); ++i)
+        if (a[i].second != b[i].second)
+            return joined({a[i].first, " \"", printable(a[i].second, 100), "\", there \"",
+                           printable(b[i].second, 100), "\""});
+    return {};
+}
+
+/// cohorts/<id>.json.
+inline std::string series_json(const run_series& c) {
+    json_writer j;
+    j.open('{').key("schema").value(std::string_view(series_schema));
+    write_fields(j, c);
+    return j.close().text() + "\n";
+}
+/// Throws std::invalid_argument if the text is not valid.
+inline run_series read_series(const std::string& json, const std::string& file) {
+    picojson::value root;
+    if (!parse_json(json, root) || string_member(root, "schema") != series_schema)
+        refuse({file, " is no cohort of a history (", series_schema, ")"});
+    run_series c;
+    document_digits digits(json);
+    read_fields(checked_object(root, file, ""), digits, c);
+    return c;
+}
+
+// ===== [E4] properties of a server and its machine, for a history ================================
+
+/// Unknown properties are "".
+struct fingerprint {
+    std::string server{}, version{};  // "vLLM", "0.33.0"
+    std::string arguments{};          // a hash
+    std::string accelerators{};       // "8 x NVIDIA H100 80GB HBM3"
+    std::string cards{};              // a hash of the cards' ids
+    std::string driver{}, power{}, kernel{};
+    std::string cpu{}, cores{};
+};
+
+inline std::string short_hash(std::string_view s) {
+    fnv1a hash;
+    hash.add(s.data(), s.size());
+    return hash.text().substr(8);
+}
+
+// ---- its software
+
+/// Where a server reports its version, and the fields that identify it.
+struct version_page {
+    const char *server, *path, *version, *more;  // "": no more fields
+};
+inline constexpr version_page version_pages[] = {
+    {"vLLM", "/version", "version", ""},        {"TensorRT-LLM", "/version", "version", ""},
+    {"SGLang", "/server_info", "version", ""},  {"SGLang", "/get_server_info", "version", ""},
+    {"llama.cpp", "/props", "build_info", ""},  {"Ollama", "/api/version", "version", ""},
+    {"TGI", "/info", "version", "sha"},         {"TEI", "/info", "version", "sha"},
+    {"Triton", "/v2", "version", ""}};
+
+/// The pages to ask, in turn: those of a known server, else all paths, each once.
+inline std::vector<version_page> version_pages_of(const std::string& server) {
+    std::vector<version_page> pages;
+    for (const version_page& p : version_pages)
+        if (server == p.server) pages.push_back(p);
+    if (!server.empty()) return pages;
+    for (const version_page& p : version_pages) {
+        const auto same = [&](const version_page& x) { return std::string_view(x.path) == p.path; };
+        if (std::find_if(pages.begin(), pages.end(), same) == pages.end()) pages.push_back(p);
+    }
+    return pages;
+}
+/// Returns "0.33.0", "3.1.0 (4d5e6f70)"; "" if the answer is another server's.
+inline std::string reported_version(const version_page& p, const std::string& body) {
+    picojson::value v;
+    if (!parse_json(body, v)) return {};
+    const std::string version = printable(string_member(v, p.version), 60);
+    const std::string more = *p.more ? printable(string_member(v, p.more), 12) : "";
+    return version.empty() || more.empty() ? version : version + " (" + more + ")";
+}
+/// The name of a server whose metrics page does not say it: by its API, or by the path that it
+/// answers, which two servers may share.
+inline std::string server_behind(const std::string& path) {
+    std::string names;
+    for (const version_page& p : version_pages)
+        if (path == p.path) names += (names.empty() ? "" : " or ") + std::string(p.server);
+    return names;
+}
+
+/// Hashes the parts of a command that matter: not addresses, file locations, keys and seeds.
+inline std::string hash_of_arguments(std::string_view command) {
+    constexpr std::string_view idle[] = {"host", "port", "path", "dir",  "file",
+                                         "root", "seed", "key",  "token"};
+    const auto ends_with = [](std::string_view s, std::string_view end) {
+        return s.size() >= end.size() && s.substr(s.size() - end.size()) == end;
+    };
+    std::string kept;
+    bool passes_value = false;
+    while (!command.empty()) {
+        const std::size_t n = std::min(command.find_first_of(" \t\n"), command.size());
+        const std::string_view word = command.substr(0, n);
+        command.remove_prefix(std::min(n + 1, command.size()));
+        if (word.empty()) continue;
+        const bool is_option = word.front() == '-';
+        const bool is_value = std::exchange(passes_value, false) && !is_option;
+        const std::size_t sign = word.find('=');
+        const std::string_view name = word.substr(0, sign);
+        bool is_idle = is_value || (!is_option && name.find('/') != std::string_view::npos);
+        for (const std::string_view end : idle)
+            if (is_option && ends_with(name, end)) {
+                is_idle = true;
+                passes_value = sign == std::string_view::npos;
+            }
+        if (!is_idle) kept.append(word).append(" ");
+    }
+    return kept.empty() ? "" : short_hash(kept);
+}
+
+// ---- its accelerators
+
+/// "2 x NVIDIA L4, NVIDIA T4": the names of all, counted.
+inline std::string counted_names(std::vector<std::string> names) {
+    std::sort(names.begin(), names.end());
+    std::string words;
+    for (std::size_t i = 0, n = 0; i < names.size(); i += n) {
+        for (n = 1; i + n < names.size() && names[i + n] == names[i];) ++n;
+        words += (words.empty() ? "" : ", ") + printed("%zu x ", n) + names[i];
+    }
+    return words;
+}
+/// Each card once, in any order.
+inline std::string hash_of_cards(std::vector<std::string> ids) {
+    std::sort(ids.begin(), ids.end());
+    std::string all;
+    for (const std::string& id : ids) all += id + "\n";
+    return ids.empty() ? "" : short_hash(all);
+}
+
+/// Adds cards on a dcgm-exporter page to those of other pages.
+struct reported_cards {
+    std::vector<std::string> ids{}, names{}, drivers{};
+};
+inline void read_cards(const metrics_page& page, reported_cards& to) {
+    for (const page_sample& s : page.samples) {
+        const std::string id = printable(label_of(page, s, "UUID"), 60);
+        const std::string name = printable(label_of(page, s, "modelName"), 60);
+        if (id.empty() || name.empty()) continue;
+        if (std::find(to.ids.begin(), to.ids.end(), id) != to.ids.end()) continue;
+        to.ids.push_back(id);
+        to.names.push_back(name);
+        const std::string_view driver = label_of(page, s, "DCGM_FI_DRIVER_VERSION");
+        if (!driver.empty()) to.drivers.push_back(printable(driver, 30));
+    }
+}
+/// Reads `nvidia-smi --query-gpu=name,uuid,driver_version,memory.total,power.limit
+/// --format=csv,noheader`: a line for each card; no cards in other text.
+inline void read_nvidia_smi(std::string_view csv, fingerprint& to) {
+    std::vector<std::string> names, cards, powers;
+    while (!csv.empty()) {
+        const std::size_t end = std::min(csv.find('\n'), csv.size());
+        std::string_view line = csv.substr(0, end);
+        csv.remove_prefix(std::min(end + 1, csv.size()));
+        std::vector<std::string> cells;
+        for (std::size_t n = 0; !line.empty(); line.remove_prefix(std::min(n + 1, line.size()))) {
+            n = std::min(line.find(','), line.size());
+            cells.push_back(printable(trimmed(line.substr(0, n)), 60));
+        }
+        if (cells.size() != 5 || cells[1].compare(0, 4, "GPU-") != 0) continue;
+        names.push_back(cells[0]);
+        cards.push_back(cells[1] + " " + cells[3]);
+        powers.push_back(cells[4]);
+        to.driver = cells[2];
+    }
+    if (names.empty()) return;
+    to.accelerators = counted_names(names);
+    to.cards = hash_of_cards(cards);
+    std::sort(powers.begin(), powers.end());
+    powers.erase(std::unique(powers.begin(), powers.end()), powers.end());
+    to.power = powers.size() == 1 ? powers[0] : "";
+}
+
+/// Properties that are watched, and named if they change at a step.
+inline std::vector<named_text> watched_facts(const fingerprint& f) {
+    std::vector<named_text> all;
+    const auto add = [&](const char* name, const std::string& value) {
+        if (!value.empty()) all.emplace_back(name, value);
+    };
+    add("arguments", f.arguments);
+    add("card", f.cards);
+    add("driver", f.driver);
+    add("kernel", f.kernel);
+    add("power", f.power);
+    add("server", f.version.empty() ? "" : f.server + " " + f.version);
+    return all;
+}
+
+// ===== [E5] from a measured gate to its line of a history ========================================
+
+/// The default number of repeats of a baseline run: two show no spread of their own.
+inline constexpr int repeats_of_a_night = 3;
+
+/// The series of a gate, before its load: the properties that a stored baseline must share, and the
+/// machine.
+inline run_series series_of_run(const plan& p, const target_facts& target, const fingerprint& print,
+                        const std::string& machine) {
+    const load_facts load = load_facts_of(p);
+    return {.gate = p.name,
+            .definitions = definitions_version,
+            .model = target.model,
+            .api = target.api,
+            .arrivals = load.arrivals,
+            .workload = load.workload,
+            .extent = load.extent,
+            .options = load.options,
+            .seed = load.seed,
+            .trace_hash = load.trace_hash,
+            .server = print.server,
+            .accelerators = print.accelerators,
+            .cpu = print.cpu,
+            .cores = print.cores,
+            .machine = machine,
+            .load = load.values};
+}
+
+/// A gate to add, or the reason not to.
+struct history_entry {
+    run_series in{};
+    history_run run{};  // the program sets its id and time
+    std::string why_not{};
+};
+
+/// The statistics of the gate's objectives, and the usual ones of histories.
+inline std::vector<std::string> statistics_of_a_night(const plan& p) {
+    std::vector<std::string> names;
+    const auto add = [&](const std::string& name) {
+        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    };
+    for (const slo& s : p.judged->slos)
+        if (may_be_relative(s.what.metric)) add(str(s.what.name));
+    for (const char* usual :
+         {"mean(tpot)", "p50(ttft)", "p90(ttft)", "p50(e2e)", "output_throughput"})
+        add(usual);
+    return names;
+}
+/// The values by repeat, if every repeat has one.
+inline std::vector<named_repeats> values_of_a_night(const plan& p, const gate_figures& g) {
+    std::vector<named_repeats> values;
+    for (const std::string& name : statistics_of_a_night(p))
+        for (std::size_t i = 0; i < g.kept.size(); ++i) {
+            if (str(g.kept[i].name) != name) continue;
+            named_repeats n{name, {}};
+            for (const repeat_figures& r : g.candidate.repeats)
+                n.repeats.push_back(in_six_digits(r.statistics[i]));
+            const auto is_one = [](double v) { return std::isfinite(v) && v > 0; };
+            if (!n.repeats.empty() && std::all_of(n.repeats.begin(), n.repeats.end(), is_one))
+                values.push_back(std::move(n));
+        }
+    return values;
+}
+inline std::string outcome_of_a_night(const std::vector<slo_verdict>& verdicts) {
+    const auto any = [&](verdict v) {
+        return std::any_of(verdicts.begin(), verdicts.end(), [&](const slo_verdict& x) {
+            return !x.what.is_advisory && x.outcome == v;
+        });
+    };
+    return any(verdict::invalid)        ? "invalid"
+           : any(verdict::fail)         ? "failed"
+           : any(verdict::inconclusive) ? "inconclusive"
+                                        : "passed";
+}
+
+/// Returns why a measured gate is no baseline run, "" if it is one. The verdict does not matter,
+/// because slow runs must not be left out.
+inline std::string why_no_night(const plan& p, const gate_figures& g,
+                                const std::vector<slo_verdict>& verdicts,
+                                const std::string& stopped) {
+    if (p.searches()) return "a capacity was searched, by another load in each run";
+    if (!stopped.empty()) return stopped;
+    for (const slo_verdict& v : verdicts) {
+        if (v.what.is_advisory) continue;
+        if (v.outcome == verdict::invalid) return "it is invalid: " + str(v.reason);
+        if (v.what.what.metric == metric_id::error_rate && v.estimate.value > v.limit)
+            return printed("%.3g %% of its requests failed, where %.3g %% may",
+                           v.estimate.value * 100, v.limit * 100);
+    }
+    const std::size_t repeats = g.candidate.repeats.size();
+    const auto wanted = static_cast<std::size_t>(p.judged->max_repeats);
+    if (repeats < wanted) return printed("it has %zu of %zu repeats", repeats, wanted);
+    return {};
+}
+
+/// `stopped`: why its repeats ended early, "" if they did not.
+inline history_entry history_entry_of(const plan& p, run_series in, const fingerprint& print,
+                                      const gate_figures& g,
+                                      const std::vector<slo_verdict>& verdicts,
+                                      const std::string& stopped) {
+    history_entry e;
+    e.why_not = why_no_night(p, g, verdicts, stopped);
+    if (!e.why_not.empty()) return e;
+    e.in = std::move(in);
+    e.run.gate = p.name;
+    e.run.run_series = id_of(e.in);
+    e.run.watched = watched_facts(print);
+    e.run.outcome = outcome_of_a_night(verdicts);
+    e.run.values = values_of_a_night(p, g);
+    if (e.run.values.empty()) e.why_not = "no repeat has a value above 0";
+    return e;
+}
+
+/// The note on gates added to a file.
+inline std::string history_text(const std::string& file, std::size_t gates) {
+    return "history: " + plural(gates, "gate") + " added, " + file + "\n";
+}
+
+// ===== [E6] levels of a series, and their first runs =============================================
+
+// The minimum difference between two programs on one machine, days apart.
+inline constexpr double least_night_sd = 0.0025;
+inline constexpr std::size_t searched_nights = 80;
+inline constexpr std::size_t nights_before = 3, nights_after = 2;  // minimum around a step
+
+inline double median_of(std::vector<double> v) {
+    if (v.empty()) return not_a_number;
+    const auto middle = v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2);
+    std::nth_element(v.begin(), middle, v.end());
+    if (v.size() % 2 == 1) return *middle;
+    return (*std::max_element(v.begin(), middle) + *middle) / 2;
+}
+/// The median distance from `center` in normal standard deviations, corrected for few values; 0 if
+/// more than half are equal.
+inline double robust_sd(std::vector<double> v, double center) {
+    for (double& x : v) x = std::fabs(x - center);
+    return 1.4826 * median_of(v) * (1 + 1 / static_cast<double>(v.size()));
+}
+/// Lag-1 autocorrelation of values around 0.
+inline double lag_one(const std::vector<double>& v) {
+    double products = 0, squares = 0;
+    for (std::size_t i = 0; i < v.size(); ++i) {
+        squares += v[i] * v[i];
+        if (i > 0) products += v[i] * v[i - 1];
+    }
+    return squares > 0 ? products / squares : 0;
+}
+
+/// A run's repeats as logarithms, with less as better.
+struct night_level {
+    std::size_t night = 0;  // its index in the series
+    double mean = 0, variance = 0, repeats = 0;
+};
+/// Without runs that lack the statistic or that an annotation leaves out.
+inline std::vector<night_level> levels_of(const history_series& s, bool at_most) {
+    std::vector<night_level> out;
+    for (std::size_t i = 0; i < s.nights.size(); ++i) {
+        if (s.nights[i].is_left_out || s.nights[i].repeats.empty()) continue;
+        std::vector<double> logs;
+        for (const double x : s.nights[i].repeats)
+            logs.push_back((at_most ? 1 : -1) * std::log(x + s.offset));
+        out.push_back({i, mean_of(logs), sample_variance(logs), static_cast<double>(logs.size())});
+    }
+    return out;
+}
+inline std::vector<double> means_of(const std::vector<night_level>& nights, std::size_t first,
+                                    std::size_t end) {
+    std::vector<double> out;
+    for (std::size_t i = first; i < end; ++i) out.push_back(nights[i].mean);
+    return out;
+}
+
+/// The best split of values: the largest two-sample t, and the start of the later part.
+struct split_found {
+    std::size_t at = 0;
+    double t = 0;
+};
+inline split_found best_split(const std::vector<double>& v) {
+    const std::size_t n = v.size();
+    const double shift = v.empty() ? 0 : v[0];  // sums of differences keep their digits
+    double all = 0, squares = 0;
+    for (const double x : v) {
+        all += x - shift;
+        squares += (x - shift) * (x - shift);
+    }
+    split_found best;
+    double before = 0;
+    for (std::size_t k = 1; k + nights_after <= n; ++k) {
+        before += v[k - 1] - shift;
+        if (k < nights_before) continue;
+        const double a = static_cast<double>(k), b = static_cast<double>(n - k);
+        const double after = all - before;
+        const double within = squares - before * before / a - after * after / b;
+        const double variance = std::max(within / (a + b - 2), least_night_sd * least_night_sd);
+        const double t = std::fabs(after / b - before / a) / std::sqrt(variance * (1 / a + 1 / b));
+        if (t > best.t) best = {k, t};
+    }
+    return best;
+}
+/// The factor by which dependence lowers a t: autocorrelation around both means, corrected for the
+/// bias of short series.
+inline double dependence_of_split(const std::vector<double>& v, std::size_t at) {
+    const auto n = static_cast<double>(v.size());
+    const auto part = v.begin() + static_cast<std::ptrdiff_t>(at);
+    const double before = mean_of({v.begin(), part}), after = mean_of({part, v.end()});
+    std::vector<double> rest;
+    for (std::size_t i = 0; i < v.size(); ++i) rest.push_back(v[i] - (i < at ? before : after));
+    const double r = std::clamp((lag_one(rest) * n + 2) / (n - 5), 0.0, 0.8);
+    return std::sqrt((1 - r) / (1 + r));
+}
+/// The start of the newest level, 0 if no step is shown: a changepoint model (Hawkins, Qiu and
+/// Kang, Journal of Quality Technology 35, 2003), with a two-sided level for a false step in 1 of
+/// 500 runs.
+inline std::size_t step_in(std::vector<double> v) {
+    const std::size_t n = v.size();
+    if (n < nights_before + nights_after + 1) return 0;
+    const double center = median_of(v), sd = robust_sd(v, center);
+    if (n >= 8 && sd > 0)
+        for (double& x : v) x = std::clamp(x, center - 4 * sd, center + 4 * sd);
+    split_found best = best_split(v);
+    if (best.at == 0) return 0;
+    const auto nights = static_cast<double>(n);
+    const double df = nights - 2;
+    const double level = std::exp(-7.471 - 5.32 / nights + 56.4 / (nights * nights));
+    const auto is_shown = [&](double t) {
+        return incomplete_beta(df / 2, 0.5, df / (df + t * t)) < level;
+    };
+    if (!is_shown(best.t)) return 0;
+    return n < 20 || is_shown(best.t * dependence_of_split(v, best.at)) ? best.at : 0;
+}
+
+/// Runs of one level: indices of night_levels, `end` is one beyond the last.
+struct history_segment {
+    std::size_t first = 0, end = 0;
+    std::size_t found = 0;   // by the runs up to this one; `first` if by an annotation
+    bool is_marked = false;  // whether an annotation set its start
+    bool is_accepted = true;
+};
+
+/// The index of the first run at or after a date; their number if there is none.
+inline std::size_t night_of(const history_series& s, const std::vector<night_level>& nights,
+                            const std::string& at) {
+    std::size_t i = 0;
+    while (i < nights.size() && s.nights[nights[i].night].at.substr(0, 10) < at.substr(0, 10)) ++i;
+    return i;
+}
+inline std::vector<std::size_t> marked_nights(const history_series& s,
+                                              const std::vector<night_level>& nights,
+                                              annotation_kind kind) {
+    std::vector<std::size_t> out;
+    for (const annotation& m : s.marks)
+        if (m.kind == kind) out.push_back(night_of(s, nights, m.at));
+    return out;
+}
+
+/// From the first run to the last: a step that was found stays, unless an annotation denies it.
+/// Runs before such an annotation stay in the segment, and are not searched again.
+inline std::vector<history_segment> segments_of(const history_series& s,
+                                                const std::vector<night_level>& nights) {
+    if (nights.empty()) return {};
+    const auto steps = marked_nights(s, nights, annotation_kind::step);
+    const auto none = marked_nights(s, nights, annotation_kind::no_step);
+    const auto holds = [](const std::vector<std::size_t>& v, std::size_t i) {
+        return std::find(v.begin(), v.end(), i) != v.end();
+    };
+    std::vector<history_segment> out(1);
+    std::size_t searched = 0;
+    for (std::size_t i = 0; i < nights.size(); ++i) {
+        if (holds(steps, i) && i > out.back().first) {
+            out.back().end = i;
+            out.push_back({i, i + 1, i, true});
+            searched = i;
+        }
+        if (holds(none, i)) searched = i;
+        const std::size_t from =
+            std::max(searched, i + 1 > searched_nights ? i + 1 - searched_nights : 0);
+        if (const std::size_t at = step_in(means_of(nights, from, i + 1)); at > 0) {
+            out.back().end = searched = from + at;
+            out.push_back({from + at, i + 1, i});
+        }
+        out.back().end = i + 1;
+    }
+    return out;
+}
+
+// ===== [E7] the level of a history, and the spread of its runs and repeats =======================
+
+inline constexpr std::size_t newest_nights = 30;  // the spread is from these
+inline constexpr std::size_t level_nights = 10;   // maximum for a level's mean
+inline constexpr std::size_t fewest_nights = 3;
+inline constexpr std::size_t robust_from = 12;    // runs from which residuals are clipped
+inline constexpr double given_df = 4;
+inline constexpr std::size_t given_until = 10;    // runs that replace a given spread
+
+/// The mean of values clipped at `reach` around their median, if there are at least five.
+inline double clipped_mean(std::vector<double> v, double reach) {
+    if (v.size() < 5) return mean_of(v);
+    const double center = median_of(v);
+    for (double& x : v) x = std::clamp(x, center - reach, center + reach);
+    return mean_of(v);
+}
+
+/// The spread of repeats within runs, pooled over runs.
+struct repeats_spread {
+    double variance = 0, df = 0;
+    double repeats = 0;  // of a run, harmonic mean
+};
+inline repeats_spread spread_of_repeats(const std::vector<night_level>& nights, std::size_t from) {
+    repeats_spread out;
+    double squares = 0, inverse = 0;
+    for (std::size_t i = from; i < nights.size(); ++i) {
+        squares += (nights[i].repeats - 1) * nights[i].variance;
+        out.df += nights[i].repeats - 1;
+        inverse += 1 / nights[i].repeats;
+    }
+    if (out.df > 0) out.variance = squares / out.df;
+    if (inverse > 0) out.repeats = static_cast<double>(nights.size() - from) / inverse;
+    return out;
+}
+
+/// The spread of runs around the levels of their segments.
+struct nights_spread {
+    double sd = 0, df = 0;
+    std::size_t trouble = 0;  // runs over four robust deviations away
+    double farthest = 0;      // of the slower ones
+};
+/// The runs from one on, around the levels of their segments.
+struct night_residuals {
+    std::vector<double> all{};
+    double segments = 0;
+};
+inline night_residuals residuals_of(const std::vector<night_level>& nights,
+                                    const std::vector<history_segment>& segments,
+                                    std::size_t from) {
+    night_residuals out;
+    const bool is_robust = nights.size() - from >= robust_from;
+    for (const history_segment& s : segments) {
+        if (s.end <= from) continue;
+        const std::vector<double> own = means_of(nights, std::max(s.first, from), s.end);
+        const double center = is_robust && own.size() >= 5 ? median_of(own) : mean_of(own);
+        for (const double x : own) out.all.push_back(x - center);
+        ++out.segments;
+    }
+    return out;
+}
+/// Clips them, and counts the outliers.
+inline void clip_residuals(std::vector<double>& rest, nights_spread& noted) {
+    const double reach = robust_sd(rest, 0);
+    if (!(reach > 0)) return;
+    for (double& x : rest) {
+        if (std::fabs(x) > 4 * reach) {
+            ++noted.trouble;
+            noted.farthest = std::max(noted.farthest, x);
+        }
+        x = std::clamp(x, -3 * reach, 3 * reach);
+    }
+}
+/// For dependent runs: the value of the newest ones' mean for the next run, relative to independent
+/// runs, and how much too small their squares are.
+struct night_dependence {
+    double variance_by = 1, df_by = 1;
+};
+inline night_dependence dependence_of_nights(const std::vector<double>& rest) {
+    const auto n = static_cast<double>(rest.size());
+    const double r = std::clamp((lag_one(rest) * n + 1) / (n - 4), 0.0, 0.9);
+    double effect = 1, shared = 0;
+    for (double k = 1; k <= n; ++k) {
+        effect += 2 * (1 - k / n) * std::pow(r, k);
+        shared += std::pow(r, k);
+    }
+    return {std::max(1.0, (1 + effect / n - 2 / n * shared) /
+                              ((1 - (effect - 1) / (n - 1)) * (1 + 1 / n))),
+            std::clamp((1 - r * r) / (1 + r * r), 0.3, 1.0)};
+}
+inline nights_spread spread_of_nights(const std::vector<night_level>& nights,
+                                      const std::vector<history_segment>& segments,
+                                      std::size_t from) {
+    night_residuals rest = residuals_of(nights, segments, from);
+    const double df = static_cast<double>(rest.all.size()) - rest.segments;
+    nights_spread out;
+    out.df = df;
+    if (!(df > 0)) return out;
+    night_dependence by;
+    if (rest.all.size() >= robust_from) {
+        clip_residuals(rest.all, out);
+        by = dependence_of_nights(rest.all);
+    }
+    double squares = 0;
+    for (const double x : rest.all) squares += x * x;
+    out.df *= by.df_by;
+    out.sd = std::max(std::sqrt(squares / df * by.variance_by), least_night_sd);
+    return out;
+}
+
+/// A level and its number of runs.
+struct level_of_nights {
+    double mean = 0;
+    double nights = 0;
+};
+/// A change of main in its newest one or two runs, not yet shown as a step.
+struct main_moved {
+    level_of_nights now{};
+    double by = 0;            // from the segment's older runs; above 0: worse
+};
+
+/// All that the rule needs of a history: the same numbers give the same verdicts. Logarithms, less
+/// is better.
+struct learned_history {
+    std::size_t nights = 0;  // the newest ones, used for all of this
+    repeats_spread repeats{};
+    nights_spread spread{};
+    level_of_nights level{};
+    std::vector<main_moved> moved{};
+    double given_sd = 0;      // the user's spread between runs while it counts, else 0
+    bool is_enough() const {
+        return level.nights > 0 && repeats.df > 0 && spread.df > 0 && spread.sd > 0 &&
+               (given_sd > 0 || nights >= fewest_nights);
+    }
+};
+
+/// The level at the end of a segment.
+inline level_of_nights newest_level(const std::vector<night_level>& nights,
+                                    const history_segment& s, double sd) {
+    const std::size_t w = std::min(s.end - s.first, level_nights);
+    return {clipped_mean(means_of(nights, s.end - w, s.end), 3 * sd), static_cast<double>(w)};
+}
+
+inline std::vector<main_moved> moves_of_main(const std::vector<night_level>& nights,
+                                             const history_segment& s, const nights_spread& n) {
+    std::vector<main_moved> out;
+    for (std::size_t c = 1; c <= 2 && s.first + c + 4 <= s.end; ++c) {
+        const double now = mean_of(means_of(nights, s.end - c, s.end));
+        const double before = clipped_mean(means_of(nights, s.first, s.end - c), 3 * n.sd);
+        const auto count = static_cast<double>(c), older = static_cast<double>(s.end - s.first - c);
+        const double reach = student_t_quantile(0.99, n.df) * n.sd *
+                             std::sqrt(1 / count + 1 / older);
+        if (std::fabs(now - before) > reach) out.push_back({{now, count}, now - before});
+    }
+    return out;
+}
+
+/// Main is compared with the newest accepted segment, another branch with the newest one.
+inline const history_segment& segment_for(const std::vector<history_segment>& segments,
+                                          bool is_main) {
+    for (auto s = segments.rbegin(); is_main && s != segments.rend(); ++s)
+        if (s->is_accepted) return *s;
+    return segments.back();
+}
+
+/// `given_sd`: the user's spread between runs, 0 if not given.
+inline learned_history learned_from(const std::vector<night_level>& nights,
+                                    const std::vector<history_segment>& segments, bool is_main,
+                                    double given_sd = 0) {
+    learned_history h;
+    if (nights.empty()) return h;
+    const std::size_t from = nights.size() - std::min(nights.size(), newest_nights);
+    h.nights = nights.size() - from;
+    h.repeats = spread_of_repeats(nights, from);
+    h.spread = spread_of_nights(nights, segments, from);
+    if (given_sd > 0 && h.nights < given_until) {
+        h.given_sd = given_sd;
+        const double squares = h.spread.sd * h.spread.sd * h.spread.df;
+        h.spread.df += given_df;
+        h.spread.sd = std::sqrt((given_df * given_sd * given_sd + squares) / h.spread.df);
+    }
+    const history_segment& against = segment_for(segments, is_main);
+    h.level = newest_level(nights, against, h.spread.sd);
+    // Main itself moved: its own run is compared with its earlier level.
+    if (!is_main && h.spread.df > 0) h.moved = moves_of_main(nights, against, h.spread);
+    return h;
+}
+
+// ===== [E8] accepted levels, and the drift since then ============================================
+
+inline constexpr std::size_t nights_of_drift = 10;
+inline constexpr double least_drift = 0.01;
+// runs: the accuracy with which a step's first one is found
+inline constexpr std::size_t mark_reaches = 2;
+
+/// Whether the first runs of a segment, as many as showed it, are worse than the newest of another,
+/// at a level of 5 %. Later runs do not count, so that decisions do not change.
+inline bool is_worse(const std::vector<night_level>& nights, const history_segment& s,
+                     const history_segment& than) {
+    const std::vector<double> now = means_of(nights, s.first, std::min(s.found + 1, s.end));
+    const std::vector<double> old =
+        means_of(nights, than.end - std::min(than.end - than.first, level_nights), than.end);
+    const auto a = static_cast<double>(now.size()), b = static_cast<double>(old.size());
+    const double df = a + b - 2, change = mean_of(now) - mean_of(old);
+    if (df <= 0) return change > 0;
+    const double variance =
+        std::max(((a - 1) * sample_variance(now) + (b - 1) * sample_variance(old)) / df,
+                 least_night_sd * least_night_sd);
+    return change > student_t_quantile(0.95, df) * std::sqrt(variance * (1 / a + 1 / b));
+}
+
+/// A regression is accepted only by an annotation; a level no worse than the newest accepted one
+/// (an improvement, or a repaired regression) is accepted automatically.
+inline std::vector<history_segment> with_accepted(std::vector<history_segment> segments,
+                                                  const history_series& s,
+                                                  const std::vector<night_level>& nights) {
+    const auto marks = marked_nights(s, nights, annotation_kind::accept);
+    std::size_t accepted = 0;
+    for (std::size_t i = 1; i < segments.size(); ++i) {
+        history_segment& now = segments[i];
+        const bool is_marked = std::any_of(marks.begin(), marks.end(), [&](std::size_t m) {
+            return m + mark_reaches >= now.first && m < now.end;
+        });
+        now.is_accepted = is_marked || !is_worse(nights, now, segments[accepted]);
+        if (now.is_accepted) accepted = i;
+    }
+    return segments;
+}
+
+/// The difference of the newest runs from the first ones of the accepted level: logarithms with a
+/// 95 % interval.
+struct level_drift {
+    double by = 0, low = 0, high = 0;
+    std::size_t since = 0;  // the first of those runs
+    std::size_t steps = 0;  // found since then
+};
+inline std::optional<level_drift> drift_of_level(const std::vector<night_level>& nights,
+                                                 const std::vector<history_segment>& segments,
+                                                 const nights_spread& spread) {
+    if (segments.empty() || !(spread.df > 0)) return {};
+    const history_segment& accepted = segment_for(segments, true);
+    const std::size_t end = nights.size(), n = nights_of_drift;
+    if (accepted.end - accepted.first < n || end < accepted.first + 2 * n) return {};
+    const double then = clipped_mean(means_of(nights, accepted.first, accepted.first + n),
+                                     3 * spread.sd);
+    const double now = clipped_mean(means_of(nights, end - n, end), 3 * spread.sd);
+    const double se = spread.sd * std::sqrt(2 / static_cast<double>(n));
+    level_drift d{now - then, 0, 0, accepted.first, 0};
+    if (std::fabs(d.by) < least_drift ||
+        std::fabs(d.by) < student_t_quantile(0.9995, spread.df) * se)
+        return {};
+    const double half = student_t_quantile(0.975, spread.df) * se;
+    d.low = d.by - half;
+    d.high = d.by + half;
+    for (const history_segment& s : segments) d.steps += s.first > accepted.first;
+    return d;
+}
+
+/// A series: its runs, segments and the data for the rule.
+struct history_read {
+    std::vector<night_level> nights{};
+    std::vector<history_segment> segments{};
+    learned_history learned{};
+};
+inline history_read history_read_as(const history_series& s, bool at_most, bool is_main,
+                                    double given_sd = 0) {
+    history_read r;
+    r.nights = levels_of(s, at_most);
+    r.segments = with_accepted(segments_of(s, r.nights), s, r.nights);
+    r.learned = learned_from(r.nights, r.segments, is_main, given_sd);
+    return r;
+}
+
+// ===== [E9] a run judged against a history =======================================================
+
+/// Error levels of a run's interim analyses. An early pass uses a twentieth of the level; one more
+/// analysis, with better knowledge of today's spread, uses Pocock's bounds for five. All share one
+/// run's deviation, so that additional analyses cost little.
+struct history_bounds {
+    double early_pass = 2.80, pass = 1.645, fail = 2.326, late_pass = 2.12, late_fail = 2.80;
+};
+enum class history_analysis_kind : unsigned char { none, early, whole, late };
+
+/// The analyses of a run: after two repeats, after as many as baseline runs have, and after two
+/// more if today's spread left it open.
+struct history_analyses {
+    std::size_t early = 2, whole = 3, late = 5;
+};
+inline history_analyses analyses_for(const learned_history& h) {
+    const auto n = static_cast<std::size_t>(std::max(2.0, std::round(h.repeats.repeats)));
+    return {2, n, n + 2};
+}
+
+/// 20 % quantile of the chi-square distribution, within 1 % from 20 degrees of freedom on (Wilson
+/// and Hilferty 1931).
+inline double chi_square_20(double df) {
+    const double spread = 2 / (9 * df);
+    return df * std::pow(1 - spread - 0.8416 * std::sqrt(spread), 3);
+}
+
+/// Reasons to hold a verdict back.
+enum class history_hold : unsigned char { none, main_moved, trouble, given };
+
+/// An analysis of a run: distances from the limit are logarithms, negative if it is met.
+struct history_analysis {
+    history_analysis_kind kind = history_analysis_kind::none;
+    verdict outcome = verdict::inconclusive;
+    history_hold withheld = history_hold::none;
+    verdict held_back = verdict::inconclusive;  // without the reason to hold it back
+    std::size_t by = 0;                         // index of main's step that held it back
+    std::size_t repeats = 0;
+    double distance = 0, pass_bound = 0, fail_bound = 0;
+    double change = 0;                          // from the level
+    bool is_noisier = false;                    // today's repeats vary more than the history's
+};
+
+/// The half widths of both bounds. If today's repeats vary no more than the history's, the exact
+/// predictive interval of one more run.
+struct history_reach {
+    double pass = 0, fail = 0;
+};
+inline history_reach reach_of(const learned_history& h, double own_variance, std::size_t k,
+                              double nights, double pass_z, double fail_z) {
+    const auto repeats = static_cast<double>(k);
+    // two repeats hardly show their own noise
+    const double known = (k == 2 ? 4 : 1) * h.repeats.variance;
+    const bool is_own = own_variance > known;
+    const double excess = std::max(0.0, std::max(known, own_variance) / repeats -
+                                            h.repeats.variance / h.repeats.repeats);
+    const double df = is_own ? repeats - 1 : h.repeats.df;
+    const auto half = [&](double z) {
+        const double p = normal_cdf(z);
+        const double t = student_t_quantile(p, h.spread.df);
+        const double night = t * t * h.spread.sd * h.spread.sd * (1 + 1 / nights);
+        const double own = excess > 0 ? student_t_quantile(p, df) : 0;
+        return std::sqrt(night + own * own * excess);
+    };
+    return {half(pass_z), half(fail_z)};
+}
+
+/// Analyses the first repeats of a run, in logarithms with the history's signs. `line`: logarithm
+/// of the limit's factor, with its sign.
+inline history_analysis analysis_against(const learned_history& h, const std::vector<double>& run,
+                                 double line, history_analysis_kind kind,
+                                 const history_bounds& bounds = {}) {
+    history_analysis l;
+    l.kind = kind;
+    l.repeats = run.size();
+    const double mean = mean_of(run), own = sample_variance(run);
+    const auto is = [&](history_analysis_kind k) { return kind == k; };
+    const double pass_z = is(history_analysis_kind::early)  ? bounds.early_pass
+                          : is(history_analysis_kind::late) ? bounds.late_pass
+                                                            : bounds.pass;
+    const double fail_z = is(history_analysis_kind::late) ? bounds.late_fail : bounds.fail;
+    const auto k = static_cast<double>(run.size());
+    l.is_noisier = h.repeats.variance <= 0
+                       ? own > 0
+                       : own > h.repeats.variance * f_quantile_80(k - 1, h.repeats.df);
+    l.change = mean - h.level.mean;
+    const auto outcome_against = [&](const level_of_nights& level, history_reach& reach) {
+        reach = reach_of(h, own, run.size(), level.nights, pass_z, fail_z);
+        const double distance = mean - level.mean - line;
+        if (distance + reach.pass < 0) return verdict::pass;
+        const bool is_missed = distance - reach.fail > 0 && !is(history_analysis_kind::early);
+        return is_missed ? verdict::fail : verdict::inconclusive;
+    };
+    history_reach reach;
+    l.outcome = outcome_against(h.level, reach);
+    l.distance = l.change - line;
+    l.pass_bound = l.distance + reach.pass;
+    l.fail_bound = l.distance - reach.fail;
+    const auto hold = [&](history_hold why) {
+        l.withheld = why;
+        l.held_back = l.outcome;
+        l.outcome = verdict::inconclusive;
+    };
+    for (std::size_t i = 0; i < h.moved.size() && l.outcome != verdict::inconclusive; ++i) {
+        const main_moved& m = h.moved[i];
+        if (l.outcome != (m.by > 0 ? verdict::fail : verdict::pass)) continue;
+        if (outcome_against(m.now, reach) == l.outcome) continue;
+        l.by = i;
+        hold(history_hold::main_moved);
+    }
+    if (l.outcome != verdict::fail) return l;
+    if (h.spread.farthest > 0 && l.distance < h.spread.farthest + h.spread.sd)
+        hold(history_hold::trouble);
+    else if (l.distance < 2 * h.given_sd)
+        hold(history_hold::given);
+    return l;
+}
+
+/// The analysis after so many repeats. `appended`: a run that joins the history has one, after all
+/// repeats.
+inline history_analysis_kind analysis_kind_after(const learned_history& h, std::size_t k,
+                                                 bool is_last, bool appended) {
+    const history_analyses planned = analyses_for(h);
+    if (appended) return is_last ? history_analysis_kind::whole : history_analysis_kind::none;
+    if (k == planned.late) return history_analysis_kind::late;
+    if (k == planned.whole) return history_analysis_kind::whole;
+    return k == planned.early ? history_analysis_kind::early : history_analysis_kind::none;
+}
+/// Whether more repeats cannot decide more.
+inline bool is_last_analysis(const learned_history& h, const history_analysis& l) {
+    const history_analyses planned = analyses_for(h);
+    return l.repeats >= planned.late || (l.repeats >= planned.whole && !l.is_noisier);
+}
+/// The verdict of a run on all its repeats: at the first analysis that decides, or at its last. The
+/// late one is made only if the run was open and noisier than the history.
+inline history_analysis judged_against(const learned_history& h, const std::vector<double>& run,
+                                   double line, bool appended,
+                                   const history_bounds& bounds = {}) {
+    history_analysis l;
+    for (std::size_t k = 2; k <= run.size() && l.outcome == verdict::inconclusive; ++k) {
+        const history_analysis_kind kind = analysis_kind_after(h, k, k == run.size(), appended);
+        if (kind == history_analysis_kind::none) continue;
+        if (kind == history_analysis_kind::late && !l.is_noisier) break;
+        l = analysis_against(h, {run.begin(), run.begin() + static_cast<std::ptrdiff_t>(k)}, line,
+                             kind, bounds);
+    }
+    return l;
+}
+
+/// The share of runs of unchanged code that pass a limit with this logarithm, and of runs that far
+/// beyond it that fail, at their last analysis; 0 to 1.
+inline double chance_to_pass(const learned_history& h, double line,
+                             const history_bounds& bounds = {}) {
+    const double sd = h.spread.sd * std::sqrt(1 + 1 / h.level.nights);
+    const double t = student_t_quantile(normal_cdf(bounds.pass), h.spread.df);
+    return student_t_cdf(line / sd - t, h.spread.df);
+}
+inline double chance_to_find(const learned_history& h, double beyond,
+                             const history_bounds& bounds = {}) {
+    const double sd = h.spread.sd * std::sqrt(1 + 1 / h.level.nights);
+    const double t = student_t_quantile(normal_cdf(bounds.fail), h.spread.df);
+    return student_t_cdf(beyond / sd - t, h.spread.df);
+}
+
+// ===== [E10] noise of repeats by a history, for limits without a baseline ========================
+
+/// Degrees of freedom within runs that make their noise a prior.
+inline constexpr double noise_known_from = 20;
+// The floor of the prior: without it, a day with four times the noise of a quiet history would
+// exceed the error levels.
+inline constexpr double least_believed_sd = 0.04;
+
+/// The prior standard deviation between repeats of a statistic's logarithm: a bound that is high
+/// enough in four of five cases; 0: the history is too short.
+inline double believed_sd(const repeats_spread& r) {
+    if (r.df < noise_known_from) return 0;
+    return std::max(least_believed_sd, std::sqrt(r.variance * r.df / chi_square_20(r.df)));
+}
+
+// ===== [E11] the history that a gate is judged by ================================================
+
+/// One statistic in one direction: data for the rule and the reports.
+struct objective_history {
+    std::string statistic{};
+    bool at_most = true;
+    learned_history learned{};
+    std::string newest{};       // the newest run's commit or date
+    double step = 0;            // at the level's start, as a share; 0: none
+    std::string step_at{};      // its date
+    std::string step_text{};    // commit and changed properties
+    bool is_open_step = false;  // main became worse, not accepted
+    double drift = 0, drift_low = 0, drift_high = 0;  // as shares; 0: none shown
+    std::string drift_since{};
+    std::size_t drift_steps = 0;
+};
+
+/// The runs of main, for a gate's objectives.
+struct history_parameters {
+    std::string folder{};
+    std::string machine{};     // of the runs, in words
+    std::string none{};        // why there is no history to judge by
+    bool appends = false;      // the run joins the history
+    bool knows_card = true;    // whether any run was measured on today's
+    std::vector<objective_history> objectives{};
+
+    bool is_there() const { return !folder.empty(); }
+    const objective_history* of(const slo& s) const {
+        for (const objective_history& o : objectives)
+            if (o.statistic == str(s.what.name) && o.at_most == s.at_most) return &o;
+        return nullptr;
+    }
+};
+/// The noise of repeats by the history, for a limit without a baseline.
+inline history_noise noise_by(const history_parameters& h, const slo& s) {
+    const objective_history* const o = s.factor > 0 || !h.none.empty() ? nullptr : h.of(s);
+    if (!o) return {};
+    return {believed_sd(o->learned.repeats), o->learned.repeats.df};
+}
+
+// ===== [E12] from the lines of a history to its series ===========================================
+
+/// A date's run is its last valid one, whatever it measured.
+inline bool is_valid_run(const history_run& r) {
+    return r.outcome == "passed" || r.outcome == "failed" || r.outcome == "inconclusive";
+}
+
+/// The runs of one gate in one series, one a date, oldest first.
+inline std::vector<const history_run*> nights_of(const history_lines& all, const std::string& gate,
+                                                 const std::string& run_series) {
+    std::vector<const history_run*> nights;
+    for (const history_run& r : all.runs) {
+        if (r.gate != gate || r.run_series != run_series || !is_valid_run(r)) continue;
+        const bool is_same_date =
+            !nights.empty() && nights.back()->at.compare(0, 10, r.at, 0, 10) == 0;
+        if (is_same_date) nights.back() = &r;
+        else nights.push_back(&r);
+    }
+    return nights;
+}
+
+/// The number of runs of each series of a gate.
+inline std::map<std::string, std::size_t> nights_by_cohort(const history_lines& all,
+                                                           const std::string& gate) {
+    std::map<std::string, std::size_t> found;
+    for (const history_run& r : all.runs)
+        if (r.gate == gate) found[r.run_series] = 0;
+    for (auto& [run_series, nights] : found) nights = nights_of(all, gate, run_series).size();
+    return found;
+}
+
+/// An annotation names a run, or its date.
+inline bool is_about(const annotation& m, const history_run& r) {
+    return m.at == r.id || m.at == r.at || (m.at.size() == 10 && r.at.compare(0, 10, m.at) == 0);
+}
+
+/// The runs of a gate in a series that have the statistic, and their annotations.
+inline history_series series_of(const history_lines& all,
+                                const std::vector<const history_run*>& nights,
+                                const std::string& statistic) {
+    history_series s;
+    s.statistic = statistic;
+    if (nights.empty()) return s;
+    const history_run& any = *nights.front();
+    for (const history_note& n : all.notes)
+        if (n.gate == any.gate && (n.run_series.empty() || n.run_series == any.run_series))
+            s.marks.push_back(n.mark);
+    for (const history_run* r : nights) {
+        const auto named = [&](const named_repeats& v) { return v.name == statistic; };
+        const auto at = std::find_if(r->values.begin(), r->values.end(), named);
+        if (at == r->values.end()) continue;
+        const auto leaves_out = [&](const annotation& m) {
+            return m.kind == annotation_kind::leave_out && is_about(m, *r);
+        };
+        s.nights.push_back({r->id, r->at, r->commit, at->repeats, r->watched,
+                            std::any_of(s.marks.begin(), s.marks.end(), leaves_out)});
+    }
+    return s;
+}
+
+/// The history at a date (all of that day), a time, or the last run of a commit (seven digits are
+/// enough); "": now. Throws std::invalid_argument for other text.
+inline history_lines as_of(history_lines all, const std::string& when) {
+    if (when.empty()) return all;
+    const char* const name = "LLMBENCH_HISTORY_AT is \"";
+    std::string until;
+    if (is_utc_time(when)) until = when;
+    else if (is_utc_date(when)) until = when + "T23:59:60Z";
+    else {
+        if (when.size() < 7 || when.find_first_not_of("0123456789abcdef") != std::string::npos)
+            refuse({name, printable(when, 60), "\": it must be a date such as 2026-11-23, a time "
+                    "such as 2026-11-23T02:15:04Z, or a commit by 7 of its digits or more"});
+        for (const history_run& r : all.runs) {
+            const std::size_t n = std::min(r.commit.size(), when.size());
+            if (n >= 7 && r.commit.compare(0, n, when, 0, n) == 0) until = r.at;
+        }
+        if (until.empty())
+            refuse({name, printable(when, 60), "\": the history has no run of that commit"});
+    }
+    std::erase_if(all.runs, [&](const history_run& r) { return r.at > until; });
+    const auto is_later = [&](const history_note& n) {
+        const auto has_id = [&](const history_run& r) { return r.id == n.mark.at; };
+        const bool is_dated = is_utc_date(n.mark.at) || is_utc_time(n.mark.at);
+        return is_dated ? n.mark.at > until
+                        : std::none_of(all.runs.begin(), all.runs.end(), has_id);
+    };
+    std::erase_if(all.notes, is_later);
+    return all;
+}
+
+// ===== [E13] from the lines of a history to a gate's judging parameters ==========================
+
+inline std::string short_commit(const history_night& n) {
+    return n.commit.empty() ? n.at.substr(0, 10) : n.commit.substr(0, 8);
+}
+/// The watched properties that differ between two runs: "vLLM 0.32 -> vLLM 0.33".
+inline std::string changed_facts(const history_night& before, const history_night& after) {
+    std::string words;
+    const auto value_in = [](const history_night& n, const std::string& name) {
+        for (const auto& [key, value] : n.watched)
+            if (key == name) return value;
+        return std::string();
+    };
+    for (const auto& [name, now] : after.watched) {
+        const std::string then = value_in(before, name);
+        if (then.empty() || then == now) continue;
+        const bool is_hash = name == "card" || name == "arguments";
+        words += words.empty() ? "" : ", ";
+        words += is_hash            ? (name == "card" ? "another card" : "other arguments")
+                 : name == "server" ? then + " -> " + now
+                                    : name + " " + then + " -> " + now;
+    }
+    return words;
+}
+
+inline objective_history objective_history_of(const history_series& s, const slo& what,
+                                              bool is_main, double given_sd) {
+    objective_history o;
+    o.statistic = str(what.what.name);
+    o.at_most = what.at_most;
+    const history_read r = history_read_as(s, what.at_most, is_main, given_sd);
+    o.learned = r.learned;
+    if (r.nights.empty()) return o;
+    const double sign = what.at_most ? 1 : -1;
+    const auto night = [&](std::size_t i) -> const history_night& {
+        return s.nights[r.nights[i].night];
+    };
+    o.newest = short_commit(night(r.nights.size() - 1));
+    o.is_open_step = !r.segments.back().is_accepted;
+    if (r.segments.size() > 1) {
+        const history_segment& last = r.segments.back();
+        const history_segment& before = r.segments[r.segments.size() - 2];
+        o.step = std::expm1(sign * (mean_of(means_of(r.nights, last.first, last.end)) -
+                                    mean_of(means_of(r.nights, before.first, before.end))));
+        o.step_at = night(last.first).at.substr(0, 10);
+        const std::string changed = changed_facts(night(last.first - 1), night(last.first));
+        o.step_text = night(last.first).commit.substr(0, 8);
+        if (!changed.empty()) o.step_text += (o.step_text.empty() ? "" : ", ") + changed;
+    }
+    if (const auto d = drift_of_level(r.nights, r.segments, r.learned.spread)) {
+        o.drift = std::expm1(sign * d->by);
+        o.drift_low = std::expm1(sign * (sign > 0 ? d->low : d->high));
+        o.drift_high = std::expm1(sign * (sign > 0 ? d->high : d->low));
+        o.drift_since = night(d->since).at.substr(0, 10);
+        o.drift_steps = d->steps;
+    }
+    return o;
+}
+
+/// Returns why a series has no runs: the series with most, and its first difference.
+inline std::string why_no_nights(const history_lines& lines, const run_series& mine,
+                                 const std::map<std::string, run_series>& known) {
+    const auto nights = nights_by_cohort(lines, mine.gate);
+    const auto most = std::max_element(nights.begin(), nights.end(), [](auto& a, auto& b) {
+        return a.second < b.second;
+    });
+    if (most == nights.end() || most->second == 0)
+        return "the history has no night of this gate";
+    const std::string count = plural(most->second, "night");
+    const auto at = known.find(most->first);
+    if (at == known.end()) return count + " of another cohort, none of this one";
+    const std::string there = machine_text(at->second), here = machine_text(mine);
+    if (there != here) return count + " of " + there + ", none of " + here;
+    return count + " of another cohort, none of this one: " + first_difference(mine, at->second);
+}
+
+/// The questioner's data, beside the gate's objectives.
+struct history_question {
+    std::string folder{};
+    double given_sd = 0;
+    bool appends = false;
+    std::string oldest{};  // a newest run before that is too old
+    std::string card{};    // today's, "" if unknown
+};
+/// Values, speeds and rates have a spread between repeats, as have objectives on a baseline.
+inline history_parameters history_parameters_of(const history_lines& lines, const run_series& mine,
+                                      const std::map<std::string, run_series>& known,
+                                      const std::vector<slo>& slos, const history_question& asked) {
+    history_parameters h;
+    h.folder = asked.folder;
+    h.machine = machine_text(mine);
+    h.appends = asked.appends;
+    const std::string id = id_of(mine);
+    const std::vector<const history_run*> nights = nights_of(lines, mine.gate, id);
+    if (nights.empty()) {
+        h.none = why_no_nights(lines, mine, known);
+        return h;
+    }
+    if (nights.back()->at < asked.oldest)
+        h.none = "the newest night is of " + nights.back()->at.substr(0, 10) +
+                 ", over 30 days ago";
+    bool any_card = false, same_card = false;
+    for (const history_run* r : nights)
+        for (const auto& [name, value] : r->watched)
+            if (name == "card") {
+                any_card = true;
+                same_card = same_card || value == asked.card;
+            }
+    h.knows_card = same_card || !any_card || asked.card.empty();
+    for (const slo& s : slos) {
+        if (!(is_judged_by_spread(s.what.metric) || s.factor > 0) || h.of(s)) continue;
+        history_series series = series_of(lines, nights, str(s.what.name));
+        series.offset = facts_of(s.what.metric).offset;
+        h.objectives.push_back(objective_history_of(series, s, asked.appends, asked.given_sd));
+    }
+    return h;
+}
+
+// ===== [E14] the history in a result =============================================================
+// All that the rule needs: judging again needs no folder and gives the same bits.
+
+inline void fields_of(field_visitor& v, main_moved& m) {
+    v.number({"level"}, m.now.mean, any_number);
+    v.number({"nights"}, m.now.nights, {1, most_of_few});
+    v.number({"by", "logarithm"}, m.by, any_number);
+}
+inline void fields_of(field_visitor& v, learned_history& h) {
+    constexpr number_range count{0, most_of_few};
+    v.whole({"nights", "the newest ones, of which all of this is"}, h.nights, {0, most_of_few});
+    v.number({"repeats_variance", "of logarithms, within nights"}, h.repeats.variance, any_number);
+    v.number({"repeats_df"}, h.repeats.df, count);
+    v.number({"repeats_a_night", "harmonic mean"}, h.repeats.repeats, count);
+    v.number({"nights_sd", "of logarithms"}, h.spread.sd, any_number);
+    v.number({"nights_df"}, h.spread.df, count);
+    v.whole({"trouble_nights"}, h.spread.trouble, {0, most_of_few});
+    v.number({"farthest", "of the trouble nights, from its level"}, h.spread.farthest, any_number);
+    v.number({"level", "mean of the newest nights' logarithms; less is better"}, h.level.mean,
+             any_number);
+    v.number({"level_nights"}, h.level.nights, count);
+    v.number({"given_sd", "what nights differ by as the user says; 0: it does not count"},
+             h.given_sd, any_number);
+    v.list({"main_moved"}, h.moved, [&](main_moved& m) { fields_of(v, m); });
+}
+inline void fields_of(field_visitor& v, objective_history& o) {
+    v.text({"statistic"}, o.statistic);
+    v.flag({"at_most"}, o.at_most);
+    fields_of(v, o.learned);
+    v.text({"newest", "commit of the newest night, or its date"}, o.newest);
+    v.text({"segment_from", "the date of the step that the level began with, \"\": none"},
+           o.step_at);
+    v.number({"segment_step", "as a share"}, o.step, any_number);
+    v.text({"segment_text"}, o.step_text);
+    v.flag({"open_step", "main became worse, and nobody accepted it"}, o.is_open_step);
+    v.number({"drift", "as a share, 0: none is shown"}, o.drift, any_number);
+    v.number({"drift_low"}, o.drift_low, any_number);
+    v.number({"drift_high"}, o.drift_high, any_number);
+    v.text({"drift_since"}, o.drift_since);
+    v.whole({"drift_steps"}, o.drift_steps, {0, most_of_few});
+}
+inline void fields_of(field_visitor& v, history_parameters& h) {
+    v.text({"folder"}, h.folder);
+    v.text({"machine"}, h.machine);
+    v.text({"none", "why there is nothing to be held against"}, h.none);
+    v.flag({"appends", "the run becomes a night"}, h.appends);
+    v.flag({"knows_card", "some night was measured on the card"}, h.knows_card);
+    v.list({"objectives"}, h.objectives, [&](objective_history& o) { fields_of(v, o); });
+}
+
+// ===== [E15] verdicts by the history of main =====================================================
+
+inline history_bounds history_bounds_of(const judging_rule& r) {
+    const auto z = [](double level) { return -normal_quantile(level); };
+    const bool usual = r.pass_level == 0.05 && r.fail_level == 0.01;
+    if (usual && r.pass_z <= 2.17) return {};
+    return {z(r.pass_level / 20), z(r.pass_level), z(r.fail_level), r.pass_z, r.fail_z};
+}
+
+/// Returns why an objective cannot be judged by the history; empty if it can.
+inline cause without_nights(const history_parameters& h, const slo& s) {
+    if (!h.none.empty()) return with_text(because::no_nights, h.none);
+    const objective_history* const o = h.of(s);
+    if (!o || o->learned.nights == 0) return {because::nights_lack};
+    const learned_history& l = o->learned;
+    if (l.is_enough()) return {};
+    const because what = l.given_sd <= 0 && l.nights < fewest_nights ? because::few_nights
+                         : l.repeats.df <= 0                         ? because::lone_repeats
+                                                                     : because::lone_levels;
+    return {what, {as_number(l.nights)}};
+}
+/// Returns why a verdict is held back.
+inline cause cause_of(const history_analysis& l, const objective_history& o) {
+    const learned_history& h = o.learned;
+    switch (l.withheld) {
+    case history_hold::none: break;
+    case history_hold::main_moved: {
+        const main_moved& m = h.moved[l.by];
+        return {because::main_moved,
+                {std::fabs(std::expm1(m.by)), m.by > 0 ? 1.0 : 0.0, m.now.nights - 1},
+                whose::nobody, o.newest};
+    }
+    case history_hold::trouble:
+        return {because::trouble_nights, {as_number(h.spread.trouble), as_number(h.nights)}};
+    case history_hold::given: return {because::given_spread, {h.given_sd}};
+    }
+    return {};
+}
+
+/// The analysis in the form of others: bounds in standard errors.
+inline interim_analysis reported_analysis(const history_analysis& l, const learned_history& h,
+                                          const history_bounds& z) {
+    interim_analysis out;
+    const bool is_late = l.kind == history_analysis_kind::late;
+    out.outcome = l.outcome;
+    out.spread = spread_of::measured;
+    out.mean = l.distance;
+    out.sd = h.spread.sd;
+    out.df = h.spread.df;
+    out.pass_z = l.kind == history_analysis_kind::early ? z.early_pass
+                 : is_late                              ? z.late_pass
+                                                        : z.pass;
+    out.fail_z = is_late ? z.late_fail : z.fail;
+    out.pass_t = student_t_quantile(normal_cdf(out.pass_z), out.df);
+    out.se = (l.pass_bound - l.distance) / out.pass_t;
+    out.fail_t = (l.distance - l.fail_bound) / out.se;
+    out.prior_sd = h.given_sd;
+    out.pass_bound = l.pass_bound;
+    out.fail_bound = l.fail_bound;
+    out.detectable = std::expm1((out.fail_t + four_in_five) * out.se);
+    return out;
+}
+
+/// Judges a ratio to main's level. `to_the_end`: with all repeats, whenever they decided.
+inline decision judge_by_nights(const history_parameters& nights, const measurements& e,
+                                const judging_parameters& t, const slo& s, bool to_the_end) {
+    decision d = undecided(s);
+    d.limit = s.factor;
+    d.repeats = static_cast<int>(e.candidate.size());
+    d.requests = measured_requests(e, e.candidate.size(), s.what);
+    d.is_at_its_end = true;
+    if (cause why = without_nights(nights, s))
+        return decided(std::move(d), verdict::inconclusive, std::move(why));
+    const objective_history& o = *nights.of(s);
+    const learned_history& h = o.learned;
+    const comparison c = comparison_of(e, t, s);
+    set_measured(d, e, t, c);
+    observed_repeats seen;
+    for (std::size_t i = 0; i < e.candidate.size(); ++i) {
+        const double value = c.of_repeat(i);
+        if (std::isnan(value))
+            return decided(std::move(d), verdict::invalid,
+                           {because::no_value_in, {as_number(i + 1), 1}});
+        seen.add(value, s, d.limit);
+    }
+    if (seen.values.empty())
+        return decided(std::move(d), verdict::invalid, {because::nothing_measured});
+    d.values = seen.values;
+    d.decided_by = verdict_method::counted_misses;
+    d.is_at_its_end = false;
+    if (seen.unbounded > 0) {
+        decide_by_misses(d, seen, e, t, c, first_fail);
+        return d;
+    }
+    d.decided_by = verdict_method::predictive_t;
+    d.past = t.past;
+    d.distances = seen.distances;
+    if (seen.values.size() < 2)
+        return decided(std::move(d), verdict::inconclusive, {because::one_repeat});
+    const double line = (s.at_most ? 1 : -1) * std::log(d.limit);
+    std::vector<double> run = seen.distances;
+    for (double& x : run) x += h.level.mean + line;
+    const history_bounds bounds = history_bounds_of(t.rule);
+    const history_analysis l =
+        to_the_end ? analysis_against(h, run, line, history_analysis_kind::whole, bounds)
+                   : judged_against(h, run, line, nights.appends, bounds);
+    d.repeats = static_cast<int>(l.repeats);
+    d.requests = measured_requests(e, l.repeats, s.what);
+    d.values.resize(l.repeats);
+    d.distances.resize(l.repeats);
+    d.last = reported_analysis(l, h, bounds);
+    d.outcome = l.outcome;
+    d.is_at_its_end = !nights.appends && is_last_analysis(h, l);
+    if (cause why = cause_of(l, o)) d.why = {std::move(why)};
+    if (d.outcome == verdict::fail && !nights.knows_card)
+        return decided(std::move(d), verdict::inconclusive, {because::unknown_card});
+    if (d.outcome == verdict::pass) withdraw_over_failures(d, e, t);
+    return d;
+}
+
+/// The numbers of such a verdict, and a limit that unchanged code would mostly pass.
+inline void estimate_by_nights(const learned_history& h, decision& d) {
+    if (d.repeats < 2) return;
+    const interim_analysis& l = d.last;
+    const double sign = d.what.at_most ? 1 : -1, reach = l.pass_t * l.se;
+    const auto back = [&](double distance) { return at_distance(d.what, distance, d.limit); };
+    d.estimate = {back(l.mean), back(l.mean - sign * reach), back(l.mean + sign * reach)};
+    d.detectable = fraction_of_limit(d.what, std::log1p(l.detectable));
+    const double se = l.sd * std::sqrt(1 + 1 / h.level.nights);
+    const history_bounds bounds = history_bounds_of(d.rule);
+    const double t = student_t_quantile(normal_cdf(bounds.pass), l.df);
+    if (l.mean < 0 && -l.mean < (t + four_in_five) * se && d.why.empty())
+        d.advice = {because::headroom_in_noise,
+                    {-fraction_of_limit(d.what, l.mean), l.sd, back(l.mean + (t + 1.645) * se)}};
+}
+
+// ===== [E16] reports of the history that a gate was judged by ====================================
+
+inline constexpr double wide_nights_sd = 0.03;  // above this a live comparison sees far more
+
+inline int of_hundred(double fraction) {
+    return static_cast<int>(std::floor(100 * std::clamp(fraction, 0.0, 1.0)));
+}
+/// The text for one objective relative to the history.
+inline std::string nights_text(const history_parameters& h, const objective_history& o,
+                               const slo& s, const judging_rule& rule) {
+    const learned_history& l = o.learned;
+    std::string words = plural(l.nights, "night") + (h.machine.empty() ? "" : " on " + h.machine);
+    if (!o.step_at.empty())
+        words += printed(", the level is of the step of %+.1f %% on %s", o.step * 100,
+                         o.step_at.c_str()) +
+                 (o.step_text.empty() ? "" : " (" + o.step_text + ")");
+    if (o.is_open_step) words += ", which made main worse and which nobody accepted";
+    if (!l.is_enough()) return words;
+    const history_bounds bounds = history_bounds_of(rule);
+    const double line = (s.at_most ? 1 : -1) * std::log(s.factor);
+    words += printed("; nights differ by %.2g %%%s, repeats by %.2g %%; unchanged code passes in "
+                     "%d of 100, 10 %% beyond the limit is found in %d",
+                     l.spread.sd * 100, l.given_sd > 0 ? " (as given)" : "",
+                     std::sqrt(l.repeats.variance) * 100,
+                     of_hundred(chance_to_pass(l, line, bounds)),
+                     of_hundred(chance_to_find(l, std::log(1.10), bounds)));
+    if (o.drift != 0)
+        words += printed("; main has drifted by %+.1f %% [%+.1f %%, %+.1f %%] since %s, in %zu "
+                         "steps", o.drift * 100, o.drift_low * 100, o.drift_high * 100,
+                         o.drift_since.c_str(), o.drift_steps);
+    if (l.spread.sd >= wide_nights_sd)
+        words += "; with such nights, compare with a live baseline";
+    return words;
+}
+/// A line for each objective, "history: 27 nights on ...".
+inline std::vector<std::string> nights_lines(const history_parameters& h, const gate_report& g) {
+    std::vector<std::string> lines;
+    if (!h.none.empty()) return {"history: " + h.none};
+    std::vector<const slo*> relative;
+    for (const slo& s : g.judged_by.slos)
+        if (s.factor > 0 && h.of(s)) relative.push_back(&s);
+    for (const slo* s : relative)
+        lines.push_back((relative.size() > 1 ? "history of " + str((*s).what.name) : "history") +
+                        ": " + nights_text(h, *h.of(*s), *s, g.judged_by.rule));
+    return lines;
+}
+
+// ===== [E17] the history of main as the judge of a baseline ======================================
+
+inline void add_nights(arithmetic& a, const learned_history& h, const decision& d) {
+    if (d.repeats < 2) return;
+    add_values(a, d);
+    a.line += "; ln distances from the limit " + listed(d.distances) +
+              printed("; %zu nights, sd %.6g (df %.3g); repeats, sd %.6g (df %.0f); level of "
+                      "%.0f nights; bounds: pass %.6g < 0, fail %.6g > 0 (t quantiles of the "
+                      "normal scores %.4f and %.4f)",
+                      h.nights, h.spread.sd, h.spread.df, std::sqrt(h.repeats.variance),
+                      h.repeats.df, h.level.nights, d.last.pass_bound, d.last.fail_bound,
+                      d.last.pass_z, d.last.fail_z);
+    a.add("log_distances", d.distances);
+    a.add("nights_sd", {h.spread.sd});
+    a.add("nights_df", {h.spread.df});
+    a.add("repeats_sd", {std::sqrt(h.repeats.variance)});
+    a.add("level", {h.level.mean});
+    a.add("level_nights", {h.level.nights});
+    if (h.given_sd > 0) a.add("given_sd", {h.given_sd});
+    a.add("standard_error", {d.last.se});
+    a.add("pass_bound", {d.last.pass_bound});
+    a.add("fail_bound", {d.last.fail_bound});
+}
+
+class nights_judge final : public past_judge {
+public:
+    explicit nights_judge(history_parameters&& h = {}) : nights(std::move(h)) {}
+    history_parameters nights;
+
+    decision judged(const measurements& e, const judging_parameters& t, const slo& s,
+                    bool to_the_end) const override {
+        return judge_by_nights(nights, e, t, s, to_the_end);
+    }
+    void estimate(decision& d) const override { estimate_by_nights(learned(d), d); }
+    std::string against(const decision& d) const override {
+        return printed("%zu nights", learned(d).nights);
+    }
+    void explain(arithmetic& a, const decision& d) const override {
+        add_nights(a, learned(d), d);
+    }
+    std::optional<level> level_of(const slo& s) const override {
+        const objective_history* const o = nights.of(s);
+        if (!o) return std::nullopt;
+        return level{(s.at_most ? 1 : -1) * o->learned.level.mean, o->learned.spread.sd};
+    }
+    history_noise noise_of(const slo& s) const override { return noise_by(nights, s); }
+    std::vector<std::string> lines(const gate_report& g) const override {
+        return nights_lines(nights, g);
+    }
+    void fields(field_visitor& v) override { fields_of(v, nights); }
+
+private:
+    const learned_history& learned(const decision& d) const { return nights.of(d.what)->learned; }
+};
+/// Static objects of other files may read results, too.
+[[gnu::constructor(101)]] static void make_nights_readable() {
+    new_past_judge = []() -> std::shared_ptr<past_judge> {
+        return std::make_shared<nights_judge>();
+    };
+}
+
+// ===== [E18] reads the folder of a history =======================================================
+
+inline constexpr std::size_t max_history_files = 10000;
+inline constexpr std::size_t max_history_bytes = std::size_t{256} << 20;  // of all files
+
+/// The content of a folder.
+struct history_store {
+    std::string folder{};
+    history_lines lines{};
+    std::map<std::string, run_series> all_series{};  // by their ids, if described
+};
+
+/// The maximum difference between clocks of writing and reading machines.
+inline constexpr double max_clock_skew_s = 600;
+
+/// *.jsonl below a folder and cohorts/*.json, by name. No hidden files (a worktree's .git, drafts),
+/// no symbolic links.
+struct history_files {
+    std::vector<std::filesystem::path> lines{}, all_series{};
+};
+inline history_files files_of_history(const std::filesystem::path& folder) {
+    namespace fs = std::filesystem;
+    history_files found;
+    std::error_code problem;
+    fs::recursive_directory_iterator at(folder, problem);
+    for (const fs::recursive_directory_iterator end; !problem && at != end; at.increment(problem)) {
+        const fs::path& path = at->path();
+        std::error_code none;
+        const fs::file_status is = at->symlink_status(none);
+        if (path.filename().string().front() == '.') {
+            if (fs::is_directory(is)) at.disable_recursion_pending();
+            continue;
+        }
+        if (!fs::is_regular_file(is)) continue;
+        const bool is_series =
+            path.extension() == ".json" && path.parent_path().filename() == "cohorts";
+        if (is_series) found.all_series.push_back(path);
+        if (path.extension() == ".jsonl") found.lines.push_back(path);
+        if (std::max(found.lines.size(), found.all_series.size()) > max_history_files)
+            refuse({folder.string(), printed(" has more than %zu files", max_history_files),
+                    ": put those of a year together, such as by cat 2026/*/*.jsonl > 2026.jsonl, "
+                    "and remove them"});
+    }
+    if (problem) refuse({folder.string(), " cannot be read: ", problem.message()});
+    std::sort(found.lines.begin(), found.lines.end());
+    std::sort(found.all_series.begin(), found.all_series.end());
+    return found;
+}
+
+/// The bytes of a file; `room` limits all files together.
+inline std::string bounded_content(const std::filesystem::path& path, std::size_t& room) {
+    std::ifstream in(path, std::ios::binary | std::ios::ate);
+    const std::streamoff size = in ? static_cast<std::streamoff>(in.tellg()) : -1;
+    if (size < 0) refuse({path.string(), " cannot be read"});
+    const auto n = static_cast<std::size_t>(size);
+    if (n > room)
+        refuse({path.string(), printed(": a history may have %zu MiB, and with this file it has "
+                                       "more", max_history_bytes >> 20)});
+    room -= n;
+    std::string bytes(n, '\0');
+    in.seekg(0);
+    in.read(bytes.data(), size);
+    bytes.resize(static_cast<std::size_t>(in.gcount()));
+    return bytes;
+}
+
+/// Reads one gate, or all for "". Throws std::invalid_argument with one sentence if the folder is
+/// missing, or a file is invalid, of a later version, or later than `now`.
+inline history_store read_history(const std::string& folder, const std::string& now,
+                                  const std::string& gate = "") {
+    std::error_code none;
+    if (!std::filesystem::is_directory(folder, none))
+        refuse({"there is no history at ", folder, ": LLMBENCH_HISTORY=append on main makes it"});
+    history_store all;
+    all.folder = folder;
+    const history_files files = files_of_history(folder);
+    std::size_t room = max_history_bytes;
+    for (const std::filesystem::path& path : files.lines)
+        read_history_file(bounded_content(path, room), path.string(), now, all.lines, gate);
+    for (const std::filesystem::path& path : files.all_series)
+        all.all_series[path.stem().string()] =
+            read_series(bounded_content(path, room), path.string());
+    join_older_cohorts(all.lines, all.all_series);
+    all.lines = in_order(std::move(all.lines));
+    return all;
+}
+
+/// The history of a gate: all its lines in the folder, as of LLMBENCH_HISTORY_AT, for series_of().
+/// Times are the machine's, also in virtual time.
+inline history_store history_of_gate(const std::string& folder, const std::string& gate,
+                                     const std::string& at) {
+    history_store all = read_history(folder, utc_text(machine_unix_s() + max_clock_skew_s), gate);
+    all.lines = as_of(std::move(all.lines), at);
+    std::erase_if(all.lines.runs, [&](const history_run& r) { return r.gate != gate; });
+    std::erase_if(all.lines.notes, [&](const history_note& n) { return n.gate != gate; });
+    return all;
+}
+
+// ===== [E19] a run added to the folder of a history ==============================================
+
+/// Makes a file, completely or not at all, even if this program is killed. Returns false if the
+/// name exists. Throws std::runtime_error.
+inline bool add_file(const std::filesystem::path& path, std::string_view content,
+                     std::uint64_t own) {
+    const auto check = [&](int problem) {
+        if (problem != 0)
+            throw std::runtime_error("cannot write " + path.string() + ": " + error_text(problem));
+    };
+    std::error_code none;
+    std::filesystem::create_directories(path.parent_path(), none);
+    if (std::filesystem::exists(std::filesystem::symlink_status(path, none))) return false;
+    const std::filesystem::path draft =
+        path.parent_path() / ("." + path.filename().string() +
+                              printed(".%08llx.tmp", static_cast<unsigned long long>(own)));
+    struct removed {
+        const std::filesystem::path& file;
+        ~removed() { ::unlink(file.c_str()); }
+    } const at_end{draft};
+    new_file out;
+    int problem = out.open(draft);
+    if (problem == 0) problem = out.append(content);
+    if (problem == 0 && ::fsync(out.fd()) != 0) problem = errno;
+    if (const int at_close = out.close(); problem == 0) problem = at_close;
+    check(problem);
+    // A link replaces no file, unlike a rename.
+    if (::link(draft.c_str(), path.c_str()) != 0) {
+        if (errno == EEXIST) return false;
+        check(errno);
+    }
+    const int folder = ::open(path.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder >= 0) {
+        ::fsync(folder);  // for the name; other file systems keep it anyway
+        ::close(folder);
+    }
+    return true;
+}
+
+/// "20261123T021504Z-e2bbe02a-7c1e9f40": time, commit, unique part.
+inline std::string stem_of_run(const std::string& at, const std::string& commit,
+                               std::uint64_t own) {
+    std::string stem;
+    for (const char c : at)
+        if (c != '-' && c != ':') stem += c;
+    const bool is_hash = commit.size() >= 8 &&
+                         commit.find_first_not_of("0123456789abcdefABCDEF") == std::string::npos;
+    return stem + "-" + (is_hash ? commit.substr(0, 8) : "00000000") +
+           printed("-%08llx", static_cast<unsigned long long>(own & 0xFFFFFFFF));
+}
+
+/// A clock that is behind would put the run among much older ones. `latest`: the latest valid day,
+/// "20261124".
+inline void check_clock(const std::filesystem::path& folder, const std::string& latest) {
+    std::error_code none;
+    if (!std::filesystem::is_directory(folder, none)) return;
+    for (const std::filesystem::path& file : files_of_history(folder).lines) {
+        const std::string name = file.filename().string();
+        const bool is_dated = name.size() > 8 && name[8] == 'T' &&
+                              name.find_first_not_of("0123456789") == 8;
+        if (is_dated && name.compare(0, 8, latest) > 0)
+            throw std::runtime_error(file.string() + " is of a day that this machine says has not "
+                                     "come: one of the two clocks is wrong");
+    }
+}
+
+/// Adds the gates of one program as a file with a line for each; returns its name. Describes series
+/// that are new in the folder. Throws std::runtime_error.
+inline std::string append_history(const std::filesystem::path& folder,
+                                  const std::vector<history_entry>& gates, const std::string& at,
+                                  const std::string& commit) {
+    std::random_device random;
+    const auto drawn = [&] { return static_cast<std::uint64_t>(random()); };
+    const std::string tomorrow = utc_text(machine_unix_s() + 86400);
+    check_clock(folder, stem_of_run(tomorrow, "", 0).substr(0, 8));
+    for (const history_entry& e : gates)
+        add_file(folder / "cohorts" / (e.run.run_series + ".json"), series_json(e.in), drawn());
+    for (int tries = 0; tries < 5; ++tries) {
+        const std::uint64_t own = drawn();
+        const std::string stem = stem_of_run(at, commit, own);
+        std::string lines;
+        for (std::size_t i = 0; i < gates.size(); ++i) {
+            history_run run = gates[i].run;
+            run.id = stem + "." + std::to_string(i + 1);
+            run.at = at;
+            run.commit = commit.substr(0, 12);
+            lines += history_line(run);
+        }
+        const std::filesystem::path file =
+            folder / at.substr(0, 4) / at.substr(5, 2) / (stem + ".jsonl");
+        if (add_file(file, lines, own)) return file.string();
+    }
+    throw std::runtime_error("cannot write into " + folder.string() +
+                             ": five names are taken already");
+}
+
+// ===== [E20] finds the properties of a server and its machine ====================================
+
+inline constexpr double fingerprint_within_s = 2;
+
+/// Cores that this program may use: by its affinity and its control group's quota.
+inline int usable_cores() {
+    const int cores = static_cast<int>(std::thread::hardware_concurrency());
+    std::ifstream in("/sys/fs/cgroup/cpu.max");
+    double quota = 0, period = 0;
+    if (!(in >> quota >> period) || !(quota > 0 && period > 0)) return cores;  // "max 100000"
+    return std::min(cores, static_cast<int>(std::ceil(quota / period)));
+}
+/// The output of a command, "" if it fails or takes too long. Leaves no file.
+inline std::string said_by(const char* command, double within_s) try {
+    process p;
+    p.command = command;
+    const std::string log = report_directory() + "/machine.log";
+    server_process running(p, 0, log, {});
+    running.unlink_log();
+    const long long until_ns = now_ns() + ns_of(within_s);
+    while (running.how_it_ended().empty() && now_ns() < until_ns) sleep_s(0.005);
+    return running.how_it_ended() == "exited with status 0" ? running.log_tail(65536) : "";
+} catch (const std::runtime_error&) {
+    return {};  // no resources for a process or its output
+}
+
+inline void ask_for_version(const live_target& of, fingerprint& f) {
+    const load_target& to = of.load();
+    const std::string api = to.api->name;
+    f.server = of.pages().first_is_servers ? of.pages().of : "";
+    if (f.server.empty())
+        f.server = api == "tgi"                    ? "TGI"
+                   : api == "triton"               ? "Triton"
+                   : api.compare(0, 6, "ollama") == 0 ? "Ollama"
+                   : api == "llama_cpp"            ? "llama.cpp"
+                                                   : "";
+    const long long until_ns = now_ns() + ns_of(fingerprint_within_s);
+    for (const version_page& page : version_pages_of(f.server)) {
+        const double left_s = static_cast<double>(until_ns - now_ns()) * 1e-9;
+        if (left_s <= 0) return;
+        const http_answer a = blocking_get(to, inquiry_path(to, page.path), to.fields, left_s);
+        const std::string version = a.status == 200 ? reported_version(page, a.body) : "";
+        if (version.empty()) continue;
+        if (f.server.empty()) f.server = server_behind(page.path);
+        f.version = printable(without_secrets(version, to.secrets));
+        return;
+    }
+}
+/// By the exporters' pages, or by this host if the server is on it; a virtual server is not.
+inline void ask_machine(const live_target& of, fingerprint& f) {
+    reported_cards cards;
+    const server_pages& pages = of.pages();
+    for (std::size_t i = pages.first_is_servers ? 1 : 0; i < pages.all.size(); ++i)
+        read_cards(read_page(pages.all[i]).page, cards);
+    f.accelerators = counted_names(cards.names);
+    f.cards = hash_of_cards(cards.ids);
+    if (!cards.drivers.empty()) f.driver = cards.drivers.front();
+    if (current_environment || (!of.is_process() && !is_this_host(of.load().url))) return;
+    if (f.accelerators.empty())
+        read_nvidia_smi(said_by("nvidia-smi --query-gpu=name,uuid,driver_version,memory.total,"
+                                "power.limit --format=csv,noheader", fingerprint_within_s), f);
+    f.cpu = printable(name_of_the_processor(), 60);
+    f.cores = std::to_string(usable_cores());
+    utsname u{};
+    if (uname(&u) == 0) f.kernel = printable(u.release, 60);
+}
+
+/// The properties of a running server. Throws std::invalid_argument if its machine is unknown and
+/// not named.
+inline fingerprint fingerprint_of(const live_target& of, const std::string& machine) {
+    fingerprint f;
+    if (const extension_server* const own = of.of_extension()) {
+        f.server = own->description();
+        if (current_environment) return f;
+    } else {
+        ask_for_version(of, f);
+        f.arguments = hash_of_arguments(of.command());
+    }
+    ask_machine(of, f);
+    if (f.accelerators.empty() && f.cpu.empty() && machine.empty())
+        refuse({"nothing tells which machine ", of.facts().url, " is, and only runs on one machine "
+                "make a history: set LLMBENCH_MACHINE to a name for it, or name the page of its "
+                "dcgm-exporter, endpoint{.telemetry = {\"http://host:9400/metrics\"}}"});
+    return f;
+}
+
+// ===== [E21] the environment's settings for a history ============================================
+
+enum class history_use : unsigned char { read, append, off };
+
+/// The LLMBENCH_HISTORY variables.
+struct history_settings {
+    history_use use = history_use::read;
+    std::string folder{};   // replaces the gate's own
+    std::string at{};       // as of then
+    std::string machine{};  // LLMBENCH_MACHINE
+    bool appends() const { return use == history_use::append; }
+    std::string folder_or(const types::text& own) const {
+        return folder.empty() ? str(own) : folder;
+    }
+};
+
+/// Throws std::invalid_argument with one sentence for the first invalid variable.
+inline history_settings history_settings_of(const variable_lookup& look_up) {
+    history_settings s;
+    const std::string use = look_up("LLMBENCH_HISTORY");
+    if (use == "append") s.use = history_use::append;
+    else if (use == "off") s.use = history_use::off;
+    else if (!use.empty())
+        refuse({"LLMBENCH_HISTORY is \"", printable(use, 40), "\": it must be append or off, or "
+                "not be set, to read"});
+    s.folder = look_up("LLMBENCH_HISTORY_DIR");
+    s.at = look_up("LLMBENCH_HISTORY_AT");
+    s.machine = printable(trimmed(look_up("LLMBENCH_MACHINE")), 100);
+    if (s.use == history_use::append && !s.at.empty())
+        refuse({"LLMBENCH_HISTORY=append and LLMBENCH_HISTORY_AT are both set: nothing is added to "
+                "the past"});
+    return s;
+}
+
+// ===== [E22] gates judged by the history of main, and added to it ================================
+
+/// The history baseline of a plan, or the default.
+inline history_baseline history_of(const plan& p) {
+    const auto* own = p.judged->past.what.get<history_baseline>();
+    return own ? *own : history();
+}
+/// Throws std::invalid_argument with a sentence for the first fault.
+inline void check_history(const scenario& s) {
+    const auto& own = *s.baseline.of_extension().what.get<history_baseline>();
+    if (own.folder.empty()) refuse({"baseline is history(\"\"): it must name a folder"});
+    const double reported = own.night_to_night.value;
+    if (!(reported >= 0 && reported <= 0.5))
+        refuse({printed("baseline is history(...): the standard deviation between nights is %g %%: "
+                        "it runs from above 0 to 50 %%, or is left out and learned",
+                        reported * 100)});
+}
+/// All baseline runs have the same number of repeats: ending at a clear verdict would bias them.
+inline scenario as_a_night(scenario s) {
+    if (s.baseline.is_live())
+        refuse({"LLMBENCH_HISTORY=append, and the baseline is a server: a history is of what main "
+                "does alone; gates with such a baseline are for pull requests"});
+    if (s.repeats == 0) s.repeats = repeats_of_a_night;
+    return s;
+}
+
+inline constexpr double nights_count_for_s = 30 * 86400.0;  // after the newest one
+
+inline history_parameters nights_for(const plan& p, const target_facts& target,
+                                const fingerprint& print, const run_mode& mode) {
+    const history_settings asked = history_settings_of(environment);
+    const history_baseline own = history_of(p);
+    const std::string folder = asked.folder_or(own.folder);
+    history_parameters none;
+    none.folder = folder;
+    none.appends = mode.keeps;
+    std::error_code unread;
+    const bool begins = mode.keeps && !std::filesystem::exists(folder, unread);
+    none.none = mode.model                      ? "a rehearsal has no nights"
+                : asked.use == history_use::off ? "LLMBENCH_HISTORY is off"
+                : begins                        ? "the history begins with this run"
+                                                : "";
+    if (!none.none.empty()) return none;
+    history_store store = history_of_gate(folder, p.name, asked.at);
+    // The last run of a date counts: this one replaces earlier ones of today.
+    const std::string today = utc_text(machine_unix_s()).substr(0, 10);
+    if (mode.keeps)
+        std::erase_if(store.lines.runs,
+                      [&](const history_run& r) { return r.at.substr(0, 10) == today; });
+    const std::string oldest =
+        asked.at.empty() ? utc_text(machine_unix_s() - nights_count_for_s) : "";
+    const planned_judging& j = *p.judged;
+    const run_series mine = series_of_run(p, target, print, asked.machine);
+    store.all_series[id_of(mine)] = mine;
+    join_older_cohorts(store.lines, store.all_series);
+    return history_parameters_of(store.lines, mine, store.all_series, j.slos,
+                            {folder, own.night_to_night.value, mode.keeps, oldest,
+                             print.cards});
+}
+
+/// The history of one gate, by series.
+class nights_of_gate final : public gate_past {
+public:
+    nights_of_gate(const plan& p, const live_target& candidate, const target_facts& facts,
+                   const run_mode& mode) {
+        const history_settings asked = history_settings_of(environment);
+        if (!mode.model) print = fingerprint_of(candidate, asked.machine);
+        if (p.judged->past.by)
+            nights_ = std::make_shared<nights_judge>(nights_for(p, facts, print, mode));
+    }
+    std::shared_ptr<const past_judge> judge() const override { return nights_; }
+    fingerprint print{};
+
+private:
+    std::shared_ptr<const past_judge> nights_{};
+};
+
+class nights_keeper final : public past_extension {
+public:
+    void check(const scenario& s) const override { check_history(s); }
+    bool keeps(const variable_lookup& look_up) const override {
+        return history_settings_of(look_up).appends();
+    }
+    scenario as_kept(const scenario& s) const override { return as_a_night(s); }
+    std::shared_ptr<const gate_past> of_gate(const plan& p, const live_target& candidate,
+                                             const target_facts& facts,
+                                             const run_mode& mode) const override {
+        return std::make_shared<nights_of_gate>(p, candidate, facts, mode);
+    }
+    std::string keep(const gate_report& g, const gate_past* of,
+                     const std::string& stopped) const override {
+        const history_settings asked = history_settings_of(environment);
+        const plan& p = g.what;
+        const fingerprint print =
+            of ? static_cast<const nights_of_gate*>(of)->print : fingerprint();
+        history_entry e = history_entry_of(p, series_of_run(p, g.target, print, asked.machine),
+                                           print, g.figures, g.verdicts, stopped);
+        if (!e.why_not.empty()) return e.why_not;
+        const std::lock_guard guard(waiting().mutex);
+        waiting().nights[asked.folder_or(history_of(p).folder)].push_back(std::move(e));
+        return {};
+    }
+    /// One file for each folder.
+    void write_kept(
+        const std::string& began_at, const std::string& commit,
+        const std::function<void(const std::string&, const std::exception&)>& lost) const override {
+        std::map<std::string, std::vector<history_entry>> nights;
+        {
+            const std::lock_guard guard(waiting().mutex);
+            nights = std::exchange(waiting().nights, {});
+        }
+        for (const auto& [folder, gates] : nights) try {
+                const std::string file = append_history(folder, gates, began_at, commit);
+                std::cout << history_text(file, gates.size()) << std::flush;
+            } catch (const std::exception& e) {
+                lost(folder, e);
+            }
+    }
+
+private:
+    /// Judged gates by their target folders.
+    struct waiting_nights {
+        std::mutex mutex{};
+        std::map<std::string, std::vector<history_entry>> nights{};
+    };
+    static waiting_nights& waiting() {
+        static waiting_nights* const all = new waiting_nights;  // outlives every static object
+        return *all;
+    }
+};
+
+inline constinit const nights_keeper the_keeper{};
+constinit const past_extension* const include_llmbench_history_hpp_where_LLMBENCH_MAIN_is =
+    &the_keeper;
+/// Before static objects of other files, which may be gates.
+[[gnu::constructor(101)]] static void make_history_known() { known_past = &the_keeper; }
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
+
+#endif  // LLMBENCH_HISTORY_IMPLEMENTED

@@ -1,0 +1,1228 @@
+// llmbench_machines 1.0.0-rc.1: one load that several programs send, on one machine or on many, as shards
+// Put together from src/ by ci/assemble.py: edit there, not here.
+// or as ranks of MPI. Include it after llmbench.hpp.
+//
+// Part one: declarations
+//   [A1] a load that several programs send
+// Part three: what each of these programs does, and what is made of their parts
+//
+// Macros, optional, in the file with the implementation:
+//   LLMBENCH_WITH_MPI          ranks of MPI share the load of each gate: compile with mpicxx
+//
+// SPDX-License-Identifier: MIT
+//
+// Copyright (c) 2026 the llmbench authors
+//
+// Permission is hereby granted, free of charge, to any person obtaining a copy of this software and
+// associated documentation files (the "Software"), to deal in the Software without restriction,
+// including without limitation the rights to use, copy, modify, merge, publish, distribute,
+// sublicense, and/or sell copies of the Software, and to permit persons to whom the Software is
+// furnished to do so, subject to the following conditions:
+//
+// The above copyright notice and this permission notice shall be included in all copies or
+// substantial portions of the Software.
+//
+// THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT
+// NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND
+// NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM,
+// DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
+// OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
+
+#ifndef LLMBENCH_HPP
+#error "llmbench_machines.hpp comes after llmbench.hpp: include that first"
+#include <llmbench stops here>
+#endif
+
+#ifndef LLMBENCH_MACHINES_HPP
+#define LLMBENCH_MACHINES_HPP
+
+// ===== [A1] a load that several programs send ====================================================
+
+namespace llmbench {
+inline namespace v0 {
+
+/// Judges a load that several programs sent: LLMBENCH_SHARD (such as 2/8, counted from 0) gives
+/// each its part, and LLMBENCH_START_AT (seconds since 1970) the common start. Combines the records
+/// of their report directories and judges once. `gate` names one of several. Refuses, by name, a
+/// shard that is missing, double, or of another run, trace, version, model or time limit; a shard
+/// more than 50 ms late makes all objectives invalid. The error guard is last. Reported and
+/// asserted as by gate().
+///     judge_shards({"shard-0", "shard-1"}, {p90(ttft) <= 300_ms});
+result judge_shards(const types::list<types::text>& directories, const slo_list& slos,
+                    const types::text& gate = {}, const char* file = __builtin_FILE(),
+                    int line = __builtin_LINE());
+
+}  // inline namespace v0
+}  // namespace llmbench
+
+#endif  // LLMBENCH_MACHINES_HPP
+
+#if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_MACHINES_IMPLEMENTED)
+#define LLMBENCH_MACHINES_IMPLEMENTED
+
+#include <algorithm>  // max, min, sort
+#include <atomic>
+#include <cmath>  // fabs, llround
+#include <cstddef>  // size_t
+#include <cstdint>  // uint32_t, uint64_t
+#include <cstdio>  // freopen
+#include <cstdlib>  // atexit, getenv, setenv, _Exit
+#include <exception>  // current_exception, rethrow_exception
+#include <filesystem>
+#include <fstream>
+#include <functional>  // what is done when ranks are lost
+#include <iostream>  // cerr
+#include <stdexcept>  // runtime_error
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>  // move
+#include <vector>
+
+#include <picojson.h>  // JSON of servers
+#include <sys/resource.h>  // getrusage
+
+// ===== [E1] one repeat from the parts of several programs ========================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Moves all times of a part to another clock.
+inline void move_clock(repeat_data& d, long long by_ns) {
+    for (record& r : d.records) move_clock(r, by_ns);
+    move_clock(static_cast<repeat_facts&>(d), by_ns);
+}
+
+/// Adds the facts of another part to a repeat. Both are on one clock.
+inline void add_facts(repeat_data& to, const repeat_data& part, bool by_window_of_all) {
+    if (by_window_of_all) to.window = to.window.shared_with(part.window);
+    to.short_outputs += part.short_outputs;
+    to.long_outputs += part.long_outputs;
+    to.resends += part.resends;
+    to.idle_resends += part.idle_resends;
+    to.connection_resets += part.connection_resets;
+    to.used_once = to.used_once || part.used_once;
+    if (part.shared_tokens >= 0)
+        to.shared_tokens = std::max(to.shared_tokens, 0ll) + part.shared_tokens;
+    // The slopes of sends over plan are averaged, weighted by the rates.
+    const double asked = to.asked_rate + part.asked_rate;
+    to.achieved_rate += part.achieved_rate;
+    to.asked_rate = asked;
+    to.connections_opened += part.connections_opened;
+    to.content_events += part.content_events;
+    to.coalesced_events += part.coalesced_events;
+    to.cpu_utilization = std::max(to.cpu_utilization, part.cpu_utilization);
+    to.thread_cpu_utilization.insert(to.thread_cpu_utilization.end(),
+                                     part.thread_cpu_utilization.begin(),
+                                     part.thread_cpu_utilization.end());
+    to.loop_lag_p99 = std::max(to.loop_lag_p99, part.loop_lag_p99);
+    to.loop_lag_max = std::max(to.loop_lag_max, part.loop_lag_max);
+    to.stamp_lag_p99 = std::max(to.stamp_lag_p99, part.stamp_lag_p99);
+    to.stamp_lag_max = std::max(to.stamp_lag_max, part.stamp_lag_max);
+    add_handshakes(to.handshakes_full, part.handshakes_full);
+    add_handshakes(to.handshakes_resumed, part.handshakes_resumed);
+    to.reads += part.reads;
+    to.stamped_reads += part.stamped_reads;
+    to.lost_fraction = std::max(to.lost_fraction, part.lost_fraction);
+    to.disturbed_requests += part.disturbed_requests;
+    if (to.target_gone.empty()) to.target_gone = part.target_gone;
+    to.interrupted = to.interrupted || part.interrupted;
+    to.cut_short = to.cut_short || part.cut_short;
+    to.differences.add(part.differences);
+    to.texts.insert(to.texts.end(), part.texts.begin(), part.texts.end());
+    to.shown.insert(to.shown.end(), part.shown.begin(), part.shown.end());
+    if (!to.server.is_read) to.server = part.server;
+    to.ranks.insert(to.ranks.end(), part.ranks.begin(), part.ranks.end());
+}
+
+/// The repeat of these parts, on the clock of the first; each has one entry in `ranks`, its own.
+/// `closed`: users wait for answers, so each part has its own window, and the common part of all
+/// windows counts.
+inline repeat_data together(std::vector<repeat_data> parts, bool closed) {
+    fail_frequent_resends(parts);
+    fail_unfinished([&](auto&& f) {
+        for (repeat_data& part : parts)
+            for (record& r : part.records) f(r);
+    });
+    repeat_data all = std::move(parts.front());
+    request_log log;
+    log.take(request_log::again(all));
+    bool counted = all.gaps_counted;
+    for (std::size_t i = 1; i < parts.size(); ++i) {
+        repeat_data& part = parts[i];
+        move_clock(part, all.ranks.front().start_ns - part.ranks.front().start_ns);
+        log.take(request_log::again(part));
+        counted = counted || part.gaps_counted;
+        add_facts(all, part, closed);
+        part = {};
+    }
+    if (counted) log.count_all(all.window);
+    log.move_into(all, counted);
+    note_lateness(all);
+    note_unknown_gaps(all);
+    return all;
+}
+
+// ===== [E2] shards of a load, combined ===========================================================
+
+/// One program's files of a shared load, with its requests.
+struct stored_shard {
+    std::string directory{};
+    stored_gate gate{};
+};
+
+/// The combined shards, with their common properties.
+struct gathered_shards {
+    plan what{};
+    target_facts target{};
+    measurements seen{};
+    judging_parameters judged_by{};
+};
+
+/// Numbers in a list: "3, 5, 6"; at most ten of them.
+inline std::string numbers_text(const std::vector<std::size_t>& all) {
+    std::string t;
+    for (std::size_t i = 0; i < std::min<std::size_t>(all.size(), 10); ++i)
+        t += (i > 0 ? ", " : "") + std::to_string(all[i]);
+    return all.size() > 10 ? t + printed(" and %zu more", all.size() - 10) : t;
+}
+
+/// Refuses a list that is not each shard of one load, once.
+inline void check_all_there(const std::vector<stored_shard>& shards) {
+    const stored_shard& first = shards.front();
+    for (const stored_shard& s : shards)
+        if (s.gate.load.shard.is_whole())
+            refuse({s.directory, " is no shard of a load: \"", s.gate.name,
+                    "\" was measured as a whole"});
+    std::vector<const stored_shard*> found(first.gate.load.shard.count, nullptr);
+    for (const stored_shard& s : shards) {
+        const load_shard& shard = s.gate.load.shard;
+        if (shard.count != found.size())
+            refuse({s.directory, printed(" is one of %zu shards, ", shard.count), first.directory,
+                    printed(" one of %zu", found.size())});
+        const stored_shard*& place = found[std::min(shard.index, found.size() - 1)];
+        if (place)
+            refuse({printed("shard %zu is there twice: ", shard.index), place->directory, " and ",
+                    s.directory});
+        place = &s;
+    }
+    std::vector<std::size_t> missing;
+    for (std::size_t i = 0; i < found.size(); ++i)
+        if (!found[i]) missing.push_back(i);
+    if (!missing.empty())
+        refuse({printed("of %zu shards these are missing: ", found.size()),
+                numbers_text(missing)});
+}
+
+/// Refuses shards of different runs or loads.
+inline void check_alike(const stored_shard& first, const stored_shard& s) {
+    const auto same = [&](const char* what, const std::string& a, const std::string& b) {
+        if (a != b)
+            refuse({s.directory, " belongs to another load: ", what, " \"", printable(b), "\", in ",
+                    first.directory, " \"", printable(a), "\""});
+    };
+    const stored_gate &a = first.gate, &b = s.gate;
+    same("gate", a.name, b.name);
+    same("version", a.version, b.version);
+    same("definitions version", a.definitions, b.definitions);
+    same("trace hash", a.load.trace_hash, b.load.trace_hash);
+    same("run", a.load.nonce, b.load.nonce);
+    same("server", a.target.url, b.target.url);
+    same("model", a.target.model, b.target.model);
+    same("api", a.target.api, b.target.api);
+    same("arrivals", a.load.arrivals, b.load.arrivals);
+    same("workload", a.load.workload, b.load.workload);
+    same("extent", a.load.extent, b.load.extent);
+    same("options", a.load.options, b.load.options);
+    same("limits", a.load.limits, b.load.limits);
+    same("seed", a.load.seed, b.load.seed);
+    same("number of repeats", std::to_string(a.seen.candidate.size()),
+         std::to_string(b.seen.candidate.size()));
+}
+
+/// Refuses shards that did not send at the same time, by the server's clock, in the first of their
+/// remaining repeats, the run's `repeat`-th.
+inline void check_one_time(const std::vector<stored_shard>& shards, std::size_t repeat) {
+    const auto part = [&](const stored_shard& s) -> const rank_part& {
+        const std::vector<rank_part>& own = s.gate.seen.candidate.front().ranks;
+        if (own.empty())
+            refuse({s.directory, printed(": repeat %zu does not say when it began", repeat)});
+        return own.front();
+    };
+    const stored_shard *ahead = &shards.front(), *behind = ahead;
+    for (const stored_shard& s : shards) {
+        const clock_ahead& lead = part(s).lead;
+        if (!lead.is_reported()) continue;
+        const auto is_reported = [&](const stored_shard* x) { return part(*x).lead.is_reported(); };
+        if (!is_reported(ahead) || lead.low_s > part(*ahead).lead.low_s) ahead = &s;
+        if (!is_reported(behind) || lead.high_s < part(*behind).lead.high_s) behind = &s;
+    }
+    const double apart_s = clock_ahead::least_between(part(*ahead).lead, part(*behind).lead);
+    const double max_s = shards.front().gate.seen.max_skew_s;
+    if (!(apart_s <= max_s))
+        refuse({"in repeat ", std::to_string(repeat), " the clocks of ", ahead->directory, " and ",
+                behind->directory, " were at least ", time_text(apart_s),
+                " apart, by the Date of the server's answers: they sent no load together; up to ",
+                time_text(max_s), " is allowed"});
+}
+
+/// Throws std::invalid_argument with one sentence if the shards are not a whole run. There is at
+/// least one, and its repeats have their records.
+inline gathered_shards gathered(std::vector<stored_shard> shards, const slo_list& slos) {
+    check_all_there(shards);
+    for (const stored_shard& s : shards) check_alike(shards.front(), s);
+    std::sort(shards.begin(), shards.end(), [](const stored_shard& a, const stored_shard& b) {
+        return a.gate.load.shard.index < b.gate.load.shard.index;
+    });
+    const stored_gate& first = shards.front().gate;
+    gathered_shards g;
+    g.what = with_judging(first.described, [&](planned_judging& j) {
+        j.rule = first.judged_by.rule;
+        j.first_repeats = j.max_repeats = static_cast<int>(first.seen.candidate.size());
+        j.slos = {slos.begin(), slos.end()};
+    });
+    g.target.kind = target_kind::endpoint;
+    g.target.url = first.target.url;
+    g.target.model = first.target.model;
+    g.target.api = first.target.api;
+    g.judged_by.slos = g.what.judged->slos;
+    g.judged_by.rule = first.judged_by.rule;
+    static_cast<load_conditions&>(g.seen) = first.seen;
+    const bool closed = users_of(*g.what.sent) > 0;
+    while (!first.seen.candidate.empty()) {
+        check_one_time(shards, g.seen.candidate.size());
+        std::vector<repeat_data> parts;
+        for (stored_shard& s : shards) {
+            parts.push_back(s.gate.seen.candidate.front());
+            s.gate.seen.candidate.erase(0);
+        }
+        g.seen.candidate.push_back(together(std::move(parts), closed));
+    }
+    for (const stored_shard& s : shards)
+        if (g.seen.stopped.empty()) g.seen.stopped = s.gate.seen.stopped;
+    return g;
+}
+
+// ===== [E3] finished shards, judged as a gate ====================================================
+
+inline stored_shard read_shard(const std::string& directory, const std::string& gate) {
+    if (directory == report_directory())
+        refuse({"directories: ", directory, " is where this program's own report goes: set "
+                                            "LLMBENCH_REPORT_DIR to another one"});
+    stored_run run =
+        read_stored_run(std::filesystem::path(directory) / "records.jsonl", gate);
+    if (!run.problem_of_events.empty()) refuse({directory, ": ", run.problem_of_events});
+    return {directory, std::move(run.gate)};
+}
+
+inline result judged_shards(const types::list<types::text>& directories, const slo_list& slos,
+                            const types::text& gate, const char* file, int line) {
+    return read_result(gate, slos, file, line, "judge_shards", [&](const plan& who) {
+        if (directories.size() == 0)
+            refuse({"directories: none is named, one for each shard is needed"});
+        std::vector<stored_shard> shards;
+        for (const text& d : directories) shards.push_back(read_shard(str(d), str(gate)));
+        gathered_shards all = gathered(std::move(shards), slos);
+        read_gate g{named_as(who, std::move(all.what)), {}};
+        const slo_context context = slo_context_of(g.what);
+        for (const slo& s : g.what.judged->slos) check_slo(s, context);
+        g.seen.target = all.target;
+        g.seen.seen = std::move(all.seen);
+        g.seen.judged_by = std::move(all.judged_by);
+        return g;
+    });
+}
+
+}  // namespace detail
+
+result judge_shards(const types::list<types::text>& directories, const slo_list& slos,
+                    const types::text& gate, const char* file, int line) {
+    return detail::asserted(detail::judged_shards(directories, slos, gate, file, line), file, line);
+}
+
+// ===== [E4] a repeat as bytes, for another program of the same run ===============================
+
+namespace detail {
+
+/// As in result.json, records.jsonl and events.bin: facts on the first line, a line for each
+/// request, an empty line, and all gaps in that order. Every gap must be listed.
+inline std::string packed(const repeat_data& d) {
+    json_writer facts(true);
+    facts.open('{');
+    write_fields(facts, static_cast<const repeat_facts&>(d), cross_check(),
+                 std::vector<named_number>());
+    std::string bytes = facts.close().text() + "\n";
+    for (const record& r : d.records) bytes += record_json(r, "");
+    bytes += '\n';
+    for (std::size_t i = 0; i < d.records.size(); ++i)
+        for (std::size_t k = 0; k < gap_count(d.records[i]); ++k) {
+            const std::uint32_t gap = d.gaps[d.gap_offsets[i] + k];
+            for (int b = 0; b < 4; ++b) bytes += static_cast<char>(gap >> (8 * b));
+        }
+    return bytes;
+}
+
+/// Throws std::runtime_error for invalid bytes, std::invalid_argument for an invalid number.
+inline repeat_data unpacked(std::string_view bytes, run_arm variant) {
+    const auto line = [&] {
+        const std::size_t end = bytes.find('\n');
+        if (end == std::string_view::npos) throw std::runtime_error("a part of a repeat is cut");
+        const std::string_view found = bytes.substr(0, end);
+        bytes.remove_prefix(end + 1);
+        return found;
+    };
+    const std::string facts(line());
+    picojson::value described;
+    if (!parse_json(facts, described)) throw std::runtime_error("a part of a repeat has no facts");
+    const checked_object part(described, "a part of a repeat", "");
+    if (!part.has("window_from_ns") || !part.has("window_to_ns"))
+        throw std::runtime_error("a part of a repeat has no window");
+    document_digits digits(facts);
+    repeat_data d = read_repeat(part, variant, digits, 0).what;
+    std::string gate;
+    std::vector<record> records;
+    for (std::string_view next = line(); !next.empty(); next = line())
+        records.push_back(read_record(std::string(next), gate));
+    request_log log;
+    for (std::size_t i = 0; i < records.size(); ++i) {
+        const std::size_t count = gap_count(records[i]);
+        if (bytes.size() < 4 * count) throw std::runtime_error("a part of a repeat is cut");
+        const gap_list gaps = gaps_in(bytes.substr(0, 4 * count));
+        bytes.remove_prefix(4 * count);
+        log.add(index_of(records[i], i), std::move(records[i]), gaps);
+    }
+    log.move_into(d, false);
+    return d;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
+
+// ===== [E5] facts of this program's part in a shared load ========================================
+
+#ifdef __linux__
+#include <sys/timex.h>  // adjtimex
+#endif
+#include <unistd.h>  // gethostname
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Peak memory of this process, in bytes.
+inline double max_memory_so_far() {
+    rusage used{};
+    ::getrusage(RUSAGE_SELF, &used);
+#ifdef __APPLE__
+    return static_cast<double>(used.ru_maxrss);
+#else
+    return 1024.0 * static_cast<double>(used.ru_maxrss);
+#endif
+}
+inline std::string name_of_the_machine() {
+    char name[256] = {};
+    ::gethostname(name, sizeof name - 1);
+    return name;
+}
+/// An id of this machine's start, "" if there is none.
+inline std::string name_of_the_boot() {
+    std::string id;
+#ifdef __linux__
+    std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
+#endif
+    return id;
+}
+/// Whether the system reports a synchronised clock.
+inline bool clock_is_synchronised() {
+#ifdef __linux__
+    timex reported{};
+    return ::adjtimex(&reported) != TIME_ERROR;
+#else
+    return true;  // unknown
+#endif
+}
+
+/// Returns the facts of this program's part in a shared load.
+inline rank_part part_of(const repeat_data& d, const load_shard& shard, long long start_ns) {
+    rank_part r;
+    r.index = static_cast<int>(shard.index);
+    r.count = static_cast<int>(shard.count);
+    r.host = printable(name_of_the_machine(), 256);
+    r.start_ns = start_ns;
+    r.cpu_utilization = d.cpu_utilization;
+    r.memory_bytes = max_memory_so_far();
+    r.synchronised = clock_is_synchronised();
+    std::vector<double> late;
+    for (const record& x : d.records) {
+        if (!is_measured(x)) continue;
+        ++r.requests;
+        r.failed += has_failed(x);
+        if (x.dispatched_ns > 0) late.push_back(static_cast<double>(x.late_ns) * 1e-9);
+    }
+    std::sort(late.begin(), late.end());
+    if (!late.empty()) r.lateness_p99 = nearest_rank(late, 0.99);
+    return r;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
+
+// ===== [E6] programs started together by MPI =====================================================
+// Rank 0 plans, judges and reports; the others send their share of the load and return their
+// measurements. Only this part calls MPI, from one thread (MPI_THREAD_FUNNELED), with nine
+// functions: Init_thread, Comm_rank, Comm_size, Bcast, Barrier, Allreduce, Gatherv, Finalize and
+// Abort.
+
+#ifdef LLMBENCH_WITH_MPI
+#include <mpi.h>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Seconds that a rank waits for the others in a common step; ten times that before a gate and
+/// while rank 0 judges. LLMBENCH_RANK_WAIT.
+inline double rank_wait_s() {
+    const char* said = std::getenv("LLMBENCH_RANK_WAIT");
+    if (!said || !*said) return 60;
+    const double s = parsed_number<double>(said).value_or(0);
+    if (!(s >= 1 && s <= 86400))
+        refuse({"LLMBENCH_RANK_WAIT is \"", printable(said, 40),
+                "\": it must be a number of seconds from 1 to 86400"});
+    return s;
+}
+
+/// Timing of a rank's starts.
+struct start_parameters {
+    bool machine_has_one_clock = true;  // false: the clocks of its ranks are measured, too
+    long long later_ns = 0;             // than agreed
+};
+
+class rank_group {
+public:
+    static rank_group& of_this_program() {
+        static rank_group* const group = new rank_group;  // outlives every static object
+        return *group;
+    }
+    int index() const { return index_; }
+    int count() const { return count_; }
+    bool is_first() const { return index_ == 0; }
+    bool is_alone() const { return count_ == 1; }
+    double wait_s() const { return wait_s_; }
+    const start_parameters& starts() const { return starts_; }
+    void set_starts(const start_parameters& s) { starts_ = s; }
+
+    /// Sets the action, which does not return, for when other ranks are lost.
+    void when_lost(std::function<void(const std::string& why)> act) { lost_ = std::move(act); }
+
+    // ---- what all ranks call together; each waits for at most `max_s`
+
+    /// Rank `from` sends, the others receive.
+    std::string heard(std::string said, double max_s, int from = 0) {
+        const waiting w(*this, max_s);
+        long long size = static_cast<long long>(said.size());
+        MPI_Bcast(&size, 1, MPI_LONG_LONG, from, MPI_COMM_WORLD);
+        said.resize(static_cast<std::size_t>(size));
+        for (std::size_t at = 0; at < said.size(); at += max_at_once)
+            MPI_Bcast(said.data() + at, part(said.size(), at), MPI_CHAR, from, MPI_COMM_WORLD);
+        return said;
+    }
+    long long heard(long long said, double max_s, int from = 0) {
+        const waiting w(*this, max_s);
+        MPI_Bcast(&said, 1, MPI_LONG_LONG, from, MPI_COMM_WORLD);
+        return said;
+    }
+    void meet(double max_s) {
+        const waiting w(*this, max_s);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    long long most(long long mine, double max_s) {
+        const waiting w(*this, max_s);
+        long long all = mine;
+        MPI_Allreduce(&mine, &all, 1, MPI_LONG_LONG, MPI_MAX, MPI_COMM_WORLD);
+        return all;
+    }
+    /// Returns all texts in rank order at rank 0; elsewhere nothing. MPI counts in ints, so it is
+    /// sent in pieces.
+    std::vector<std::string> gathered(const std::string& mine, double max_s) {
+        const std::size_t longest = static_cast<std::size_t>(
+            most(static_cast<long long>(mine.size()), max_s));
+        const std::size_t piece = std::max<std::size_t>(
+            1, max_at_once / static_cast<std::size_t>(count_));
+        std::vector<std::string> all(is_first() ? static_cast<std::size_t>(count_) : 0);
+        for (std::size_t at = 0; at < longest; at += piece) {
+            const waiting w(*this, max_s);
+            gather_piece(mine, at, piece, all);
+        }
+        return all;
+    }
+    /// All ranks do this, or all throw: a rank that failed its own exception, the others the text
+    /// of the first one.
+    void all_or_none(const std::function<void()>& act, double max_s) {
+        std::exception_ptr own;
+        std::string why;
+        try {
+            act();
+        } catch (const std::exception& e) {
+            own = std::current_exception();
+            why = reason_in(e);
+        }
+        agree(own, why, max_s);
+    }
+    void agree(const std::exception_ptr& own, const std::string& why, double max_s) {
+        const long long failed = most(own ? count_ - index_ : 0, max_s);
+        if (failed == 0) return;
+        const int first = count_ - static_cast<int>(failed);
+        const std::string words = heard(why, max_s, first);
+        if (own) std::rethrow_exception(own);
+        throw std::runtime_error(printed("rank %d of %d: ", first, count_) + words);
+    }
+    /// The last call, also of a program that ends by exit().
+    void finish() {
+        if (finished_.exchange(true)) return;
+        const waiting w(*this, wait_s_);
+        MPI_Finalize();
+    }
+
+private:
+    static constexpr std::size_t max_at_once = 64 << 20;
+
+    rank_group() : main_(std::this_thread::get_id()) {
+        wait_s_ = rank_wait_s();
+        ::setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);  // a waiting rank leaves the core
+        contained_thread([this] { watch(); }, [](const char* why) {
+            std::cerr << "llmbench: nobody watches the other ranks any more: " << why << std::endl;
+            std::_Exit(3);
+        }).detach();
+        int provided = 0;
+        {
+            const waiting w(*this, wait_s_);
+            MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+        }
+        MPI_Comm_rank(MPI_COMM_WORLD, &index_);
+        MPI_Comm_size(MPI_COMM_WORLD, &count_);
+        if (!is_first() && !std::freopen("/dev/null", "w", stdout))
+            std::cerr << "llmbench: rank " << index_ << " speaks although rank 0 does\n";
+        std::atexit([] { of_this_program().finish(); });
+    }
+    static int part(std::size_t size, std::size_t at, std::size_t most = max_at_once) {
+        return static_cast<int>(std::min(most, size - std::min(at, size)));
+    }
+    void gather_piece(const std::string& mine, std::size_t at, std::size_t piece,
+                      std::vector<std::string>& all) {
+        const int own = part(mine.size(), at, piece);
+        // The lengths are unknown to others, so all send them first.
+        std::vector<int> sizes(all.size()), ones(all.size(), 1), places(all.size());
+        for (std::size_t i = 0; i < places.size(); ++i) places[i] = static_cast<int>(i);
+        MPI_Gatherv(&own, 1, MPI_INT, sizes.data(), ones.data(), places.data(), MPI_INT, 0,
+                    MPI_COMM_WORLD);
+        int total = 0;
+        for (std::size_t i = 0; i < sizes.size(); ++i) {
+            places[i] = total;
+            total += sizes[i];
+        }
+        std::string bytes(static_cast<std::size_t>(total), '\0');
+        MPI_Gatherv(mine.data() + std::min(at, mine.size()), own, MPI_CHAR, bytes.data(),
+                    sizes.data(), places.data(), MPI_CHAR, 0, MPI_COMM_WORLD);
+        for (std::size_t i = 0; i < all.size(); ++i)
+            all[i].append(bytes, static_cast<std::size_t>(places[i]),
+                          static_cast<std::size_t>(sizes[i]));
+    }
+
+    /// Sets the deadline of a call that may never return.
+    class waiting {
+    public:
+        waiting(rank_group& g, double max_s) : group_(g) {
+            if (std::this_thread::get_id() != g.main_)
+                refuse({"a gate in a thread of its own: with MPI all gates run in the thread that "
+                        "runs the first"});
+            group_.since_ns_ = now_ns();
+            group_.until_ns_ = now_ns() + ns_of(max_s);
+        }
+        ~waiting() { group_.until_ns_ = 0; }
+        waiting(const waiting&) = delete;
+        waiting& operator=(const waiting&) = delete;
+
+    private:
+        rank_group& group_;
+    };
+    /// Nothing hangs: a rank whose call does not return writes its results and ends the others.
+    void watch() {
+        for (;;) {
+            sleep_s(0.05);
+            const long long until = until_ns_, now = now_ns();
+            if (until == 0) continue;
+            const double waited_s = static_cast<double>(now - since_ns_) * 1e-9;
+            std::string why;
+            if (now > until)
+                why = printed("rank %d of %d waited %.0f s for the others: one of them has died, "
+                              "or never came", index_, count_, waited_s);
+            else if (stop_asked.load() && waited_s > 0.3)
+                why = printed("the run was interrupted while rank %d of %d waited for the others: "
+                              "one of them may have died", index_, count_);
+            if (why.empty()) continue;
+            std::cerr << "llmbench: " << why << std::endl;
+            if (lost_) lost_(why);
+            std::_Exit(3);  // also ends the other ranks
+        }
+    }
+
+    const std::thread::id main_;
+    int index_ = 0, count_ = 1;
+    double wait_s_ = 60;
+    start_parameters starts_{};
+    std::atomic<long long> since_ns_{0}, until_ns_{0};
+    std::atomic<bool> finished_{false};
+    std::function<void(const std::string&)> lost_{};
+};
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
+#endif
+
+// ===== [E7] one repeat of a load sent by MPI ranks ===============================================
+
+#ifdef LLMBENCH_WITH_MPI
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Rank 0's order to the others between two verdicts.
+struct rank_command {
+    bool is_over = false;  // the gate has ended
+    shared_repeat_order next{};
+};
+inline std::string text_of(const rank_command& c) {
+    return printed("%d %d %d %.17g %.17g %.17g", c.is_over, c.next.variant == run_arm::baseline,
+                   c.next.number, c.next.load, c.next.answer_s, c.next.left_s);
+}
+inline rank_command command_of(const std::string& text) {
+    std::vector<double> n;
+    std::string_view left = text;
+    while (!left.empty()) {
+        n.push_back(leading_number<double>(left).value_or(not_a_number));
+        left.remove_prefix(std::min(left.size(), left.find_first_not_of(' ')));
+        if (n.size() == 6) break;
+    }
+    if (n.size() != 6) throw std::runtime_error("rank 0 asks for \"" + printable(text) + "\"");
+    return {n[0] != 0, {n[1] != 0 ? run_arm::baseline : run_arm::candidate,
+                        static_cast<int>(n[2]), n[3], n[4], n[5]}};
+}
+
+/// By how much a rank's clock is ahead of rank 0's, and the error of that.
+struct clock_offset {
+    long long ahead_ns = 0, error_ns = 0;
+};
+/// Called by all ranks, returned at all. Ranks of one machine share a clock. With any other, rank 0
+/// exchanges messages for its time: the shortest of fifty exchanges is the most exact, because that
+/// time lies between its two ends (Cristian 1989, doi:10.1007/BF01784024). If busy machines allow
+/// no short one, it continues for a second.
+inline std::vector<clock_offset> clock_offsets(rank_group& ranks, double max_s) {
+    constexpr int least_exchanges = 50;
+    constexpr long long good_ns = 100000, max_ns = 1000000000;
+    std::vector<clock_offset> all(static_cast<std::size_t>(ranks.count()));
+    const std::string own_boot = name_of_the_boot();
+    for (int r = 1; r < ranks.count(); ++r) {
+        const std::string boot = ranks.heard(own_boot, max_s, r);
+        const bool same =
+            ranks.starts().machine_has_one_clock && !boot.empty() && boot == own_boot;
+        if (ranks.heard(static_cast<long long>(same), max_s, 0)) continue;
+        clock_offset best{0, 1LL << 60};
+        const long long first = now_ns();
+        for (int i = 0;; ++i) {
+            const long long began = now_ns();
+            const bool more =
+                i < least_exchanges || (best.error_ns > good_ns && began - first < max_ns);
+            if (!ranks.heard(static_cast<long long>(more), max_s, 0)) break;
+            const long long there = ranks.heard(now_ns(), max_s, r);
+            const long long half = (now_ns() - began + 1) / 2;
+            if (half < best.error_ns) best = {there - (began + half), half};
+        }
+        clock_offset& at = all[static_cast<std::size_t>(r)];
+        at.ahead_ns = ranks.heard(best.ahead_ns, max_s, 0);
+        at.error_ns = ranks.heard(best.error_ns, max_s, 0);
+    }
+    return all;
+}
+
+/// The common start of all ranks, each by its clock, once all are ready.
+class common_start {
+public:
+    common_start(rank_group& ranks, std::vector<clock_offset> offsets)
+        : ranks_(ranks), offsets_(std::move(offsets)) {}
+    long long operator()() {
+        try {
+            ranks_.agree({}, "", ranks_.wait_s());
+        } catch (...) {
+            is_called_off_ = true;
+            throw;
+        }
+        ++begun_;
+        ranks_.meet(ranks_.wait_s());
+        at_first_ns_ = ranks_.heard(now_ns() + ahead_ns, ranks_.wait_s());
+        const auto own = static_cast<std::size_t>(ranks_.index());
+        return std::max(at_first_ns_ + offsets_[own].ahead_ns, now_ns() + 10000000) +
+               ranks_.starts().later_ns;
+    }
+    int begun() const { return begun_; }
+    bool is_called_off() const { return is_called_off_; }
+    /// Notes how far from the plan a part began, by clocks before and after.
+    void note(rank_part& part, const std::vector<clock_offset>& after) const {
+        const auto r = static_cast<std::size_t>(part.index);
+        for (const auto* offsets : {&offsets_, &after}) {
+            const clock_offset& c = (*offsets)[r];
+            const double off_s =
+                static_cast<double>(part.start_ns - c.ahead_ns - at_first_ns_) * 1e-9;
+            const double error_s = static_cast<double>(c.error_ns) * 1e-9;
+            if (offsets == &offsets_ || std::fabs(off_s) > std::fabs(part.off_s))
+                part.off_s = off_s;
+            part.error_s = offsets == &offsets_ ? error_s : std::max(part.error_s, error_s);
+        }
+    }
+
+private:
+    static constexpr long long ahead_ns = 200000000;
+    rank_group& ranks_;
+    std::vector<clock_offset> offsets_;
+    long long at_first_ns_ = 0;
+    int begun_ = 0;
+    bool is_called_off_ = false;
+};
+
+/// The requests of a part, for rank 0's files.
+inline delivered_requests delivered(const repeat_data& part) {
+    delivered_requests d;
+    d.records = part.records;
+    for (std::size_t i = 0; i < part.records.size(); ++i)
+        for (std::size_t k = 0; k < gap_count(part.records[i]); ++k)
+            d.gaps.push_back(part.gaps[part.gap_offsets[i] + k]);
+    return d;
+}
+
+/// Rank 0 combines all parts, its own first.
+inline repeat_data gathered_repeat(const plan& p, repeat_data own,
+                                   const std::vector<std::string>& packed_parts,
+                                   const common_start& start,
+                                   const std::vector<clock_offset>& after, outbox* out) {
+    std::vector<repeat_data> parts;
+    parts.push_back(std::move(own));
+    for (std::size_t i = 1; i < packed_parts.size(); ++i) {
+        if (packed_parts[i].empty() || packed_parts[i][0] != '{')
+            throw std::runtime_error(printed("rank %zu of %zu: ", i, packed_parts.size()) +
+                                     printable(packed_parts[i]));
+        parts.push_back(unpacked(packed_parts[i], parts[0].variant));
+    }
+    for (repeat_data& d : parts)
+        for (rank_part& r : d.ranks) start.note(r, after);
+    for (std::size_t i = 1; i < parts.size(); ++i) {
+        move_clock(parts[i], parts[0].ranks[0].start_ns - parts[i].ranks[0].start_ns);
+        if (!out) continue;
+        delivered_requests d = delivered(parts[i]);
+        out->put(d);
+    }
+    return together(std::move(parts), users_of(*p.sent) > 0);
+}
+
+/// A batch is measured after its warm-up, as a load of its own.
+inline int starts_of(const planned_traffic& p) {
+    return p.arrivals.kind == arrival_kind::all_at_once && p.warmup_requests > 0 ? 2 : 1;
+}
+
+/// Called by all ranks. Returns the whole repeat at rank 0, elsewhere this rank's part. Throws at
+/// all ranks if one could not begin, at rank 0 if one could not end.
+inline repeat_data repeat_of_ranks(const plan& p, live_target& target, run_arm variant, int repeat,
+                                   int gate_number, repeat_parameters parameters) {
+    rank_group& ranks = rank_group::of_this_program();
+    common_start start(ranks, clock_offsets(ranks, ranks.wait_s()));
+    const server_pages none{};
+    page_watch pages(ranks.is_first() ? target.pages() : none, named_series(p.judged->slos));
+    long long began_ns = now_ns();
+    parameters.start = [&] { return began_ns = start(); };
+    if (!ranks.is_first())
+        parameters.max_gaps = ~0ull;  // counted when all are combined
+    repeat_data d;
+    std::string why;
+    const long long began = now_ns();
+    try {
+        d = run_repeat(p, target, variant, repeat, gate_number, parameters);
+        d.ranks = {part_of(d, p.shard, began_ns)};
+    } catch (const std::exception& e) {
+        if (start.is_called_off()) throw;
+        if (start.begun() < starts_of(p))  // the others wait for it
+            ranks.agree(std::current_exception(), reason_in(e), ranks.wait_s());
+        why = reason_in(e);
+    }
+    // Another rank's users may take as long again as ours, and so may the last answers.
+    const double max_s = ranks.wait_s() + drain_s(*p.sent) +
+                          static_cast<double>(now_ns() - began) * 1e-9;
+    const std::vector<clock_offset> after = clock_offsets(ranks, max_s);
+    if (ranks.is_first() && !why.empty()) {
+        ranks.gathered("", max_s);
+        throw std::runtime_error(why);
+    }
+    const std::vector<std::string> parts =
+        ranks.gathered(ranks.is_first() ? "" : why.empty() ? packed(d) : why, max_s);
+    if (!ranks.is_first()) return d;
+    repeat_data all = gathered_repeat(p, std::move(d), parts, start, after, parameters.out);
+    all.server = pages.metrics(cross_check_of(all).finished);
+    return all;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
+#endif
+
+// ===== [E8] a load sent by several programs without communication ================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// This program's share of the load, and the start of its first repeat in Unix time.
+struct shard_settings {
+    load_shard shard{};
+    double start_at_s = 0;
+};
+/// LLMBENCH_SHARD, the whole load if not set.
+inline load_shard shard_of(const std::string& s) {
+    if (s.empty()) return {};
+    const std::size_t slash = std::min(s.find('/'), s.size());
+    const auto index = parsed_number<std::size_t>(s.substr(0, slash));
+    const auto count = parsed_number<std::size_t>(s.substr(std::min(slash + 1, s.size())));
+    if (!(index && count && *count > 0 && *count <= max_shards && *index < *count))
+        refuse({"LLMBENCH_SHARD is \"", printable(s, 40),
+                "\": it must be such as 2/8, the third of eight: 0/8 to 7/8, of 10000 at most"});
+    return {*index, *count};
+}
+/// LLMBENCH_START_AT, 0 if not set.
+inline double start_at_of(const std::string& s) {
+    if (s.empty()) return 0;
+    const double at = parsed_number<double>(s).value_or(0);
+    if (!(at >= 1e9 && at < 1e10))
+        refuse({"LLMBENCH_START_AT is \"", printable(s, 40),
+                "\": it must be a time in seconds since 1970, such as $(($(date +%s) + 60))"});
+    return at;
+}
+inline shard_settings shard_settings_of(const variable_lookup& look_up) {
+    const shard_settings s{shard_of(look_up("LLMBENCH_SHARD")),
+                           start_at_of(look_up("LLMBENCH_START_AT"))};
+    if (s.shard.is_whole() != (s.start_at_s == 0))
+        refuse({"LLMBENCH_SHARD and LLMBENCH_START_AT belong together: all shards of a load begin "
+                "at one time, and only ", s.shard.is_whole() ? "the second" : "the first",
+                " is set"});
+    return s;
+}
+
+/// Refuses loads that cannot be shared in any way.
+inline void check_shard(const planned_traffic& p, const load_shard& shard) {
+    const auto count = static_cast<long long>(shard.count);
+    const std::string shared = printed("the load is shared by %lld programs, and ", count);
+    const arrival_data& a = p.arrivals;
+    if (!p.beside.empty())
+        refuse({shared, "beside has side tasks, which each of them would do: let one program send "
+                "the load"});
+    if (users_of(p) > 0 && !a.is_searched && a.users < count)
+        refuse({shared, printed("arrivals has %lld users: each program needs one", a.users)});
+    if (p.warmup_until_stable)
+        refuse({shared, "warmup is until_stable: each program would end it at another time"});
+    if (a.max_in_flight != 0 && a.max_in_flight < count)
+        refuse({shared, printed("max_in_flight is %lld: each program needs one", a.max_in_flight)});
+}
+/// With servers of their own they would be separate loads.
+inline void check_shared_target(const scenario& s) {
+    for (const box* what : {&s.target.what(), &s.baseline.live().what()}) {
+        if (what->get<process>())
+            refuse({"target is a process, and the load is shared by several programs: start the "
+                    "server once, and name its endpoint"});
+        if (what->get<extension_target>())
+            refuse({"target is simulated(), and the load is shared by several programs: start the "
+                    "simulated server once (serve_simulated), and name its endpoint"});
+    }
+}
+
+/// Refuses loads for which shards would have to communicate.
+inline void check_shard(const plan& p, const load_shard& shard, const settings& asked) {
+    const std::string of = printed("LLMBENCH_SHARD is %zu/%zu: ", shard.index, shard.count);
+    if (p.searches())
+        refuse({of, "a search needs a verdict between its probes, which shards do not have: use "
+                    "MPI, or ask for one load"});
+    if (p.judged->has_baseline || p.judged->has_stored_baseline)
+        refuse({of, "a baseline is measured in turns with the candidate, which shards cannot agree "
+                    "on: use MPI, or run the gate in one program"});
+    if (p.judged->past.by)
+        refuse({of, "a history is of runs of one program: use MPI, or run the gate in one"});
+    if (asked.calibrate != 0 || asked.write_baseline)
+        refuse({of, "LLMBENCH_CALIBRATE and LLMBENCH_WRITE_BASELINE are of a whole load"});
+    if (!p.sent->is_open_loop() && !(p.sent->duration_s > 0))
+        refuse({of, "arrivals is a closed loop without a duration, so that no shard knows when the "
+                    "next repeat begins: set .duration"});
+    check_shard(*p.sent, shard);
+}
+
+/// The default number of repeats of shards: there is one analysis at the end, and a fail takes
+/// three.
+inline constexpr int repeats_of_shards = 3;
+
+/// Shards start by their machines' clocks, which NTP keeps within some ten milliseconds.
+inline constexpr double max_skew_of_shards_s = 0.05;
+
+/// The starts of all repeats of this program's shards: all know the first start and the longest
+/// duration of a repeat, so none has to ask. Times are Unix seconds.
+class shard_clock {
+public:
+    static shard_clock& of_this_program() {
+        static shard_clock clock;
+        return clock;
+    }
+    /// The same words in all shards, and in no other run.
+    static std::uint64_t nonce(double start_at_s, std::uint64_t seed, std::size_t gate) {
+        const auto at = static_cast<std::uint64_t>(std::llround(start_at_s * 1e6));
+        return mixed(at ^ mixed(seed + 7919 * (gate + 1)));
+    }
+    void begin_gate(double start_at_s) {
+        if (next_s_ == 0) next_s_ = start_at_s;
+        else next_s_ += between_gates_s;
+    }
+    /// The start of the next repeat, which lasts until begin_next().
+    double start_s() const { return next_s_; }
+    /// The measured part of a batch begins when its warm-up must be over.
+    static double measured_after_s(const planned_traffic& p) {
+        return drain_s(p) + 1;
+    }
+    /// When all shards have all answers to a repeat that begins now.
+    double end_s(const planned_traffic& p) const {
+        const bool at_once = p.arrivals.kind == arrival_kind::all_at_once;
+        const double sends_s = at_once && p.warmup_requests > 0 ? measured_after_s(p) :
+                               expected_seconds(p) + (p.is_open_loop() ? 0 : first_answers_s);
+        return next_s_ + sends_s + drain_s(p) + 1;
+    }
+    void begin_next(const planned_traffic& p) { next_s_ = end_s(p) + between_repeats_s; }
+
+private:
+    static constexpr double between_gates_s = 15;  // to find the server, and its words
+    static constexpr double between_repeats_s = 4;
+    static constexpr double first_answers_s = 10;  // of users whose warm-up is a number
+    double next_s_ = 0;
+};
+
+/// Waits for a time of the machine's clock, or a signal.
+inline void wait_for_unix_time(double at_s) {
+    for (double left = at_s - unix_s(); left > 0 && !stop_asked.load(); left = at_s - unix_s())
+        sleep_s(std::min(left, 0.05));
+}
+/// The time on the clock of a load.
+inline long long steady_ns_at(double unix_time_s) {
+    return now_ns() + std::llround((unix_time_s - unix_s()) * 1e9);
+}
+
+// ===== [E9] one program's part of a shared plan ==================================================
+
+/// One shard's part of a plan.
+inline plan as_shard(plan p, const scenario& s, const settings& asked, std::size_t gate) {
+    const shard_settings own = shard_settings_of(environment);
+    check_shard(p, own.shard, asked);
+    const long long repeats = s.repeats;
+    p.shard = own.shard;
+    p.max_skew_s = max_skew_of_shards_s;
+    p.nonce = shard_clock::nonce(own.start_at_s, asked.seed, gate);
+    p = with_judging(std::move(p), [&](planned_judging& j) {
+        j.max_repeats = j.first_repeats =
+            repeats > 0 ? static_cast<int>(repeats) : repeats_of_shards;
+        j.rule = rule_of(s.judging, j.first_repeats, j.max_repeats, false);
+    });
+    shard_clock::of_this_program().begin_gate(own.start_at_s);
+    const double ahead_s = shard_clock::of_this_program().start_s() - unix_s();
+    if (!(ahead_s > 0 && ahead_s < 86400))
+        refuse({printed("LLMBENCH_START_AT: the first repeat was to begin %.0f s %s: all shards "
+                        "must be there before it, and within a day", std::fabs(ahead_s),
+                        ahead_s < 0 ? "ago" : "from now")});
+    return p;
+}
+
+/// Seconds: 5 ms, or 1 % of the tightest limit on ttft if that is more. Each latency is measured on
+/// one clock; only the arrival pattern depends on the skew.
+inline double max_skew_of_ranks(const plan& p) {
+    double tightest = infinity;
+    const auto take = [&](metric_id m, double bound) {
+        if (m == metric_id::ttft && bound > 0) tightest = std::min(tightest, bound);
+    };
+    for (const auto* objectives : {&p.judged->slos, &p.judged->search.objectives_held})
+        for (const slo& s : *objectives) {
+            if (s.factor == 0) take(s.what.metric, s.bound);
+            for (const predicate_step& step : s.what.where)
+                if (step.op == predicate_step::op_kind::compare) take(step.metric, step.bound);
+        }
+    return std::max(0.005, tightest < infinity ? 0.01 * tightest : 0);
+}
+
+#ifdef LLMBENCH_WITH_MPI
+/// One rank's part of a plan, which must be the same at all ranks.
+inline plan as_rank(plan p) {
+    rank_group& ranks = rank_group::of_this_program();
+    p.shard = {static_cast<std::size_t>(ranks.index()), static_cast<std::size_t>(ranks.count())};
+    check_shard(*p.sent, p.shard);
+    p.max_skew_s = max_skew_of_ranks(p);
+    std::string mine = version_text() + " " + p.name + " " + trace_hash(p) + " " +
+                       options_text(p) + " " + limits_text(p);
+    for (const slo& x : p.judged->slos) mine += "; " + str(x.text());
+    const std::string first = ranks.heard(mine, 10 * ranks.wait_s());
+    p.nonce = static_cast<std::uint64_t>(
+        ranks.heard(static_cast<long long>(p.nonce), ranks.wait_s()));
+    ranks.all_or_none(
+        [&] {
+            if (mine != first)
+                refuse({"its gate is another one than rank 0's: \"", printable(mine),
+                        "\" is not \"", printable(first),
+                        "\"; all ranks need the same program, arguments and LLMBENCH_ variables"});
+        },
+        ranks.wait_s());
+    return p;
+}
+#endif
+
+// ===== [E10] one repeat of a load sent by several programs =======================================
+
+/// Reads the server's clock, if it reports one, because all shards see the same one.
+inline void note_server_clock(const load_target& to, clock_ahead& lead) {
+    const double asked_s = unix_s();
+    const http_answer a = blocking_get(to, first_path(to), to.fields, 1);
+    if (a.date_s) lead.note(asked_s, unix_s(), *a.date_s);
+}
+
+/// A shard's part, which begins with all others. Only the first shard reads the server's metrics,
+/// before any of them sends and after all have their answers.
+inline repeat_data repeat_of_shard(const plan& p, live_target& target, run_arm variant, int repeat,
+                                   int gate_number, repeat_parameters parameters) {
+    constexpr double to_connect_s = 2;
+    shard_clock& clock = shard_clock::of_this_program();
+    double begins_s = clock.start_s();
+    const double ends_s = clock.end_s(p);
+    clock.begin_next(p);
+    clock_ahead lead;
+    wait_for_unix_time(begins_s - to_connect_s - 1);
+    if (unix_s() < begins_s - to_connect_s) note_server_clock(target.load(), lead);
+    wait_for_unix_time(begins_s - to_connect_s);
+    long long planned_ns = 0, began_ns = now_ns();
+    parameters.start = [&] {
+        planned_ns = steady_ns_at(begins_s);
+        begins_s += shard_clock::measured_after_s(p);
+        return began_ns = std::max(planned_ns, now_ns() + 10000000);
+    };
+    const server_pages none{};
+    page_watch pages(p.shard.index == 0 ? target.pages() : none, named_series(p.judged->slos));
+    repeat_data d = run_repeat(p, target, variant, repeat, gate_number, parameters);
+    rank_part part = part_of(d, p.shard, began_ns);
+    wait_for_unix_time(ends_s);
+    if (!stop_asked.load()) note_server_clock(target.load(), lead);
+    part.off_s = static_cast<double>(part.start_ns - planned_ns) * 1e-9;
+    part.lead = lead;
+    d.ranks = {part};
+    d.server = pages.metrics(cross_check_of(d).finished);
+    return d;
+}
+
+// ===== [E11] this program's role in a shared load ================================================
+
+/// Shards, which do not communicate.
+class shards_of_load : public load_sharing {
+public:
+    int rank() override { return 0; }
+    void when_lost(std::function<void(const std::string&)>) override {}
+    bool is_shard(const variable_lookup& look_up) const override {
+        return !shard_settings_of(look_up).shard.is_whole();
+    }
+    void check(const scenario& s, const settings& asked) override {
+        if (asked.is_shard) check_shared_target(s);
+    }
+    void all_or_none(const std::function<void()>& act) override { act(); }
+    void take_part(plan& p, const scenario& s, const settings& asked, std::size_t gate) override {
+        if (asked.is_shard) p = as_shard(std::move(p), s, asked, gate);
+    }
+    repeat_data sent(const plan& p, live_target& target, run_arm variant, int number, int gate,
+                     const repeat_parameters& parameters) override {
+        return repeat_of_shard(p, target, variant, number, gate, parameters);
+    }
+    void ask(const shared_repeat_order&) override {}
+    void end_gate() override {}
+    std::string follow(const plan&, gate_servers&, progress_meter&) override { return {}; }
+};
+
+#ifdef LLMBENCH_WITH_MPI
+/// Ranks of MPI, if it has started several programs.
+class ranks_of_load final : public shards_of_load {
+public:
+    int rank() override { return ranks().index(); }
+    void when_lost(std::function<void(const std::string&)> act) override {
+        ranks().when_lost(std::move(act));
+    }
+    void check(const scenario& s, const settings& asked) override {
+        if (ranks().is_alone()) return shards_of_load::check(s, asked);
+        if (!asked.rehearse.empty())
+            refuse({"LLMBENCH_REHEARSE is set, and the load is shared by ranks of MPI: start one "
+                    "program, the model answers no others"});
+        if (asked.is_shard)
+            refuse({"LLMBENCH_SHARD is set, and MPI shares the load already"});
+        check_shared_target(s);
+    }
+    void all_or_none(const std::function<void()>& act) override {
+        if (ranks().is_alone()) act();
+        else ranks().all_or_none(act, 10 * ranks().wait_s());
+    }
+    void take_part(plan& p, const scenario& s, const settings& asked, std::size_t gate) override {
+        if (ranks().is_alone()) shards_of_load::take_part(p, s, asked, gate);
+        else p = as_rank(std::move(p));
+    }
+    repeat_data sent(const plan& p, live_target& target, run_arm variant, int number, int gate,
+                     const repeat_parameters& parameters) override {
+        if (ranks().is_alone())
+            return shards_of_load::sent(p, target, variant, number, gate, parameters);
+        return repeat_of_ranks(p, target, variant, number, gate, parameters);
+    }
+    void ask(const shared_repeat_order& next) override { tell({false, next}); }
+    void end_gate() override { tell({.is_over = true}); }
+    /// Rank 0 reports the failure of a repeat.
+    std::string follow(const plan& p, gate_servers& servers, progress_meter& meter) override {
+        for (;;) {
+            const rank_command c = command_of(ranks().heard(std::string(), 10 * ranks().wait_s()));
+            const shared_repeat_order& next = c.next;
+            if (c.is_over) break;
+            const plan what = next.load > 0 ? at_load(p, next.load, next.answer_s) : p;
+            const long long deadline_ns = next.left_s > 0 ? now_ns() + ns_of(next.left_s) : 0;
+            try {
+                recorded_repeat(plan_of_variant(what, next.variant), servers.on(next.variant),
+                                next.variant, next.number,
+                                session::of_this_program().running_gate(), deadline_ns, meter);
+            } catch (const std::exception&) {
+                // Rank 0 knows of it.
+            }
+        }
+        return printed("rank %d of %d sends its part of the load: rank 0 judges and reports",
+                       ranks().index(), ranks().count());
+    }
+
+private:
+    static rank_group& ranks() { return rank_group::of_this_program(); }
+    static void tell(const rank_command& c) {
+        if (!ranks().is_alone() && ranks().is_first()) ranks().heard(text_of(c), ranks().wait_s());
+    }
+};
+inline constinit ranks_of_load sharing_with_others{};
+#else
+inline constinit shards_of_load sharing_with_others{};
+#endif
+
+/// Before static objects of other files, which may be gates.
+[[gnu::constructor(101)]] static void make_others_known() {
+    load_sharing_of_program = &sharing_with_others;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
+
+#endif  // LLMBENCH_MACHINES_IMPLEMENTED

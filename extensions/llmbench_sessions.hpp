@@ -1,0 +1,885 @@
+// llmbench_sessions 1.0.0-rc.1: recorded sessions of agents as a workload. Include it after llmbench.hpp.
+// Put together from src/ by ci/assemble.py: edit there, not here.
+//
+// Part one: declarations
+//   [A1] recorded sessions
+// Part three: sessions as graphs of model calls, and their files
+//
+// SPDX-License-Identifier: MIT
+//
+// Copyright (c) 2026 the llmbench authors
+//
+// Permission is hereby granted, free of charge, to any person obtaining a copy of this software and
+// associated documentation files (the "Software"), to deal in the Software without restriction,
+// including without limitation the rights to use, copy, modify, merge, publish, distribute,
+// sublicense, and/or sell copies of the Software, and to permit persons to whom the Software is
+// furnished to do so, subject to the following conditions:
+//
+// The above copyright notice and this permission notice shall be included in all copies or
+// substantial portions of the Software.
+//
+// THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT
+// NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND
+// NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM,
+// DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
+// OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
+
+#ifndef LLMBENCH_HPP
+#error "llmbench_sessions.hpp comes after llmbench.hpp: include that first"
+#include <llmbench stops here>
+#endif
+
+#ifndef LLMBENCH_SESSIONS_HPP
+#define LLMBENCH_SESSIONS_HPP
+
+// ===== [A1] recorded sessions ====================================================================
+
+namespace llmbench {
+inline namespace v0 {
+
+namespace detail {
+/// Defined in this extension's implementation. If it is missing, the linker shows the name.
+extern const workload_extension* const include_llmbench_sessions_hpp_where_LLMBENCH_MAIN_is;
+}  // namespace detail
+
+/// A recorded model name, and the model used instead.
+struct model_name {
+    types::text recorded{};
+    types::text asked{};
+};
+/// Recorded sessions of agents, each a graph of model calls: a step waits for others, then for a
+/// tool, and its prompt continues an earlier one. Read from JSON lines of {"session", "step",
+/// "after", "wait", "keeps", "prompt_tokens", "output_tokens"}; `llmbench convert` makes them from
+/// other tools' recordings. Arrivals start sessions; users play one after the other, in the seed's
+/// order. Prompts are synthetic and share prefixes as the recorded ones did.
+struct in_llmbench_sessions_hpp::sessions {
+    types::text path{};           ///< a file, or a folder of them
+    time_span max_wait = time_span::from_seconds(60);  ///< longer waits are cut to this
+    types::whole max_context = 0; ///< tokens; sessions with more are left out; 0: no limit
+    types::list<model_name> models{};  ///< replacements for recorded names
+    types::maybe<int> max_items{};     ///< number of sessions; default: all
+    bool force_output = true;          ///< by ignore_eos; false: lengths are upper limits
+
+    operator any_workload() const {
+        return detail::extension_workload{
+            detail::box::make(*this),
+            detail::include_llmbench_sessions_hpp_where_LLMBENCH_MAIN_is};
+    }
+};
+
+}  // inline namespace v0
+}  // namespace llmbench
+
+#endif  // LLMBENCH_SESSIONS_HPP
+
+#if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_SESSIONS_IMPLEMENTED)
+#define LLMBENCH_SESSIONS_IMPLEMENTED
+
+#include <algorithm>  // find, max, min, any_of, max_element, sort
+#include <cmath>  // llround
+#include <cstddef>  // size_t
+#include <cstdint>  // uint32_t, uint64_t
+#include <filesystem>
+#include <functional>  // greater
+#include <map>
+#include <memory>  // shared_ptr, make_shared
+#include <queue>  // steps that nothing holds back
+#include <string>
+#include <system_error>  // error_code
+#include <utility>  // move, pair, swap
+#include <vector>
+
+#include <picojson.h>  // JSON of servers
+
+// ===== [E1] sessions as graphs of model calls ====================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline constexpr std::size_t max_steps_before = 255;  // maximum that one step waits for
+inline constexpr std::size_t max_corpus_steps = 2000000;
+inline constexpr int no_parent = -1;
+
+/// One model call of a session, as recorded.
+struct recorded_step {
+    double at_s = 0, end_s = 0;  // since the session's zero; end < at: unknown
+    std::uint32_t agent = 0;     // 0: the main one
+    std::uint32_t model = 0, label = 0, body = 0;  // indices in the corpus
+    tree_prompt prompt{};
+    int output_tokens = 0;
+    int quotes = no_parent;  // an earlier step whose answer the prompt contains, if known
+    bool has_ended() const { return end_s >= at_s; }
+};
+
+/// The steps that a step waits for, and the shared start of its prompt.
+struct step_links {
+    std::vector<std::uint32_t> after{};
+    int goes_on_from = no_parent;
+    double wait_s = 0;
+    double at_s = 0;  // not before this, since its session's start
+};
+
+/// The agent of a step, for reports only.
+struct step_place {
+    std::uint32_t line = 0, turn = 0;
+    int depth = 0;
+};
+
+/// A step of a corpus. The steps it waits for are in `corpus.after`.
+struct session_step {
+    tree_prompt prompt{};
+    int output_tokens = 0;
+    float wait_s = 0, at_s = 0;
+    std::uint32_t first_after = 0, first_next = 0;
+    std::uint8_t after = 0, depth = 0;  // number of them; nesting of its line
+    std::uint16_t next = 0, line = 0, turn = 0;
+    std::uint8_t model = 0, label = 0;
+    std::uint32_t body = 0;
+};
+struct session_entry {
+    std::uint32_t first = 0, steps = 0;
+    double start_s = -1;  // in the recording; below 0: unknown
+    bool shares = false;  // its text is shared with other sessions
+};
+
+/// All sessions of a recording. Steps follow those that they wait for.
+struct session_corpus {
+    prefix_tree prompts{};
+    std::vector<session_step> steps{};
+    std::vector<std::uint32_t> after{}, next{};  // steps of the same session
+    std::vector<session_entry> sessions{};
+    std::vector<std::string> models{""}, labels{""}, bodies{""};
+    long long left_out = 0;  // sessions with too long prompts
+    std::size_t max_steps = 1;
+    int deepest = 0;
+
+    std::size_t bytes() const {
+        return prompts.nodes.size() * sizeof(prefix_node) + steps.size() * sizeof(session_step) +
+               (after.size() + next.size()) * sizeof(std::uint32_t) +
+               sessions.size() * sizeof(session_entry);
+    }
+};
+
+/// The lines of a graph whose steps follow those they wait for. A step that keeps most of an
+/// earlier one stays on its line (of several, the one whose branch ends last), as does a step that
+/// waits for the end of a line that nobody continues: a compaction.
+inline std::vector<step_place> lines_of(const std::vector<recorded_step>& steps,
+                                        const std::vector<step_links>& links,
+                                        const prefix_tree& tree) {
+    const std::size_t n = steps.size();
+    const auto behind = [&](std::size_t i) {
+        return static_cast<std::size_t>(links[i].goes_on_from);
+    };
+    const auto is_first = [&](std::size_t i) { return links[i].goes_on_from == no_parent; };
+    std::vector<double> ends(n);  // of the branch begun by a step
+    for (std::size_t i = n; i-- > 0;) {
+        ends[i] = std::max({ends[i], steps[i].end_s, steps[i].at_s});
+        if (!is_first(i)) ends[behind(i)] = std::max(ends[behind(i)], ends[i]);
+    }
+    std::vector<std::size_t> heir(n, n);
+    std::vector<int> most(n, 0);
+    for (std::size_t i = 0; i < n; ++i) {
+        if (is_first(i)) continue;
+        const std::size_t p = behind(i);
+        const int has = tree.common(steps[i].prompt, steps[p].prompt);
+        if (steps[i].agent != steps[p].agent || 2 * has < steps[p].prompt.tokens) continue;
+        if (heir[p] == n || has > most[p] || (has == most[p] && ends[i] > ends[heir[p]])) {
+            heir[p] = i;
+            most[p] = has;
+        }
+    }
+    std::vector<step_place> places(n);
+    std::vector<std::size_t> last{0};  // of each line
+    for (std::size_t i = 1; i < n; ++i) {
+        const step_place from = is_first(i) ? step_place{} : places[behind(i)];
+        const std::size_t tip = last[from.line];
+        const std::vector<std::uint32_t>& after = links[i].after;
+        const bool ends_there = heir[tip] == n && steps[tip].agent == steps[i].agent &&
+                                std::find(after.begin(), after.end(), tip) != after.end();
+        if (!is_first(i) && (heir[behind(i)] == i || ends_there)) {
+            places[i] = {from.line, places[tip].turn + 1, from.depth};
+            last[from.line] = i;
+        } else {
+            places[i] = {static_cast<std::uint32_t>(last.size()), 0, std::min(from.depth + 1, 255)};
+            last.push_back(i);
+        }
+    }
+    return places;
+}
+
+/// Adds a session with a valid graph: steps follow those that they wait for.
+inline void add_session(session_corpus& c, const std::vector<recorded_step>& steps,
+                        const std::vector<step_links>& links,
+                        const std::vector<step_place>& places, double start_s, bool shares) {
+    const auto first = static_cast<std::uint32_t>(c.steps.size());
+    std::vector<std::vector<std::uint32_t>> next(steps.size());
+    for (std::uint32_t i = 0; i < steps.size(); ++i) {
+        for (const std::uint32_t a : links[i].after) next[a].push_back(i);
+        session_step s;
+        s.prompt = steps[i].prompt;
+        s.output_tokens = steps[i].output_tokens;
+        s.wait_s = static_cast<float>(links[i].wait_s);
+        s.at_s = static_cast<float>(links[i].at_s);
+        s.first_after = static_cast<std::uint32_t>(c.after.size());
+        s.after = static_cast<std::uint8_t>(links[i].after.size());
+        s.depth = static_cast<std::uint8_t>(places[i].depth);
+        c.deepest = std::max(c.deepest, places[i].depth);
+        s.line = static_cast<std::uint16_t>(places[i].line);
+        s.turn = static_cast<std::uint16_t>(places[i].turn);
+        s.model = static_cast<std::uint8_t>(steps[i].model);
+        s.label = static_cast<std::uint8_t>(steps[i].label);
+        s.body = steps[i].body;
+        c.after.insert(c.after.end(), links[i].after.begin(), links[i].after.end());
+        c.steps.push_back(s);
+    }
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+        session_step& s = c.steps[first + i];
+        s.first_next = static_cast<std::uint32_t>(c.next.size());
+        s.next = static_cast<std::uint16_t>(next[i].size());
+        c.next.insert(c.next.end(), next[i].begin(), next[i].end());
+    }
+    c.max_steps = std::max(c.max_steps, steps.size());
+    c.sessions.push_back({first, static_cast<std::uint32_t>(steps.size()), start_s, shares});
+}
+
+// ===== [E2] common parts of readers of recorded sessions =========================================
+
+/// A reader's position in its file, and the corpus that it fills.
+class corpus_reader {
+public:
+    /// Returns the corpus; `name` is that of the files.
+    session_corpus finished(const std::string& name) {
+        if (corpus_.sessions.empty() && corpus_.left_out == 0)
+            refuse({name, ": it holds no sessions"});
+        return std::move(corpus_);
+    }
+
+protected:
+    corpus_reader() = default;
+    ~corpus_reader() = default;
+
+    static std::string quoted(const std::string& n) { return json_quoted(printable(n, 60)); }
+    [[noreturn]] void fail(const std::string& why) const { in_->refuse(line_, why); }
+    /// A value of the current line.
+    checked_object checked(picojson::value v) {
+        held_ = std::move(v);
+        return {held_, in_->name() + printed(":%lld", line_), ""};
+    }
+    static int tokens(const checked_object& o, const char* name, int least) {
+        if (!o.has(name)) o.refuse(name, "a whole number of tokens is needed");
+        return o.whole<int>(name, least, 1e7, 0);
+    }
+    /// Counts a step of a session with so many.
+    void count_step(std::size_t steps) {
+        if (steps == max_session_steps) fail("the session has over 10000 steps");
+        if (read_steps_++ == max_corpus_steps)
+            fail("the files have over 2000000 steps: cut them first");
+    }
+    /// Adds a session without line numbers.
+    void add(const std::vector<recorded_step>& steps, const std::vector<step_links>& links,
+             double start_s, bool shares) {
+        add_session(corpus_, steps, links, lines_of(steps, links, corpus_.prompts), start_s,
+                    shares);
+    }
+    std::uint32_t model(const std::string& n) { return place_of_name(corpus_.models, n); }
+    std::uint32_t label(const std::string& n) { return place_of_name(corpus_.labels, n); }
+
+    byte_stream* in_ = nullptr;
+    long long line_ = 0;
+    session_corpus corpus_{};
+
+private:
+    std::uint32_t place_of_name(std::vector<std::string>& names, const std::string& n) const {
+        const auto at = static_cast<std::size_t>(std::find(names.begin(), names.end(), n) -
+                                                 names.begin());
+        if (at == names.size()) names.push_back(n);
+        if (at == max_names) fail("over 255 models, or labels");
+        return static_cast<std::uint32_t>(at);
+    }
+    static constexpr std::size_t max_names = 256;
+    picojson::value held_{};
+    std::size_t read_steps_ = 0;
+};
+
+// ===== [E3] recorded sessions, one JSON line per step ============================================
+
+/// The format of another tool's recording, by the members in its first bytes, as named by `llmbench
+/// convert`; "" if unknown.
+inline const char* other_recording(const std::string& start) {
+    using pair = std::pair<const char*, const char*>;
+    if (start.find("\"step\"") != std::string::npos) return "";
+    for (const auto& [name, format] :
+         {pair{"\"requests\"", "weka"}, pair{"\"block_size\"", "weka"},
+          pair{"\"chat_id\"", "bailian"}, pair{"\"input_length\"", "mooncake_agents"},
+          pair{"\"resourceSpans\"", "otel"}, pair{"\"traceId\"", "otel"},
+          pair{"\"trace_id\"", "otel"}})
+        if (start.find(name) != std::string::npos) return format;
+    return "";
+}
+
+/// Reads files of sessions into one corpus. Holds one session's lines at a time.
+class session_reader final : public corpus_reader {
+public:
+    explicit session_reader(int max_context) : max_context_(max_context) {}
+
+    void read(byte_stream& in) {
+        in_ = &in;
+        line_ = 1;
+        if (const std::string format = other_recording(in.start()); !format.empty())
+            fail("it is a recording of another format: `llmbench convert " +
+                 printable(in.name(), 200) + " --from " + format +
+                 " --out sessions.jsonl` makes lines of it, which sessions{} reads");
+        for (in.skip_space(); in.peek() >= 0; in.skip_space()) {
+            line_ = in.line();
+            add_line(checked(next_json(in)));
+        }
+        finish_session();
+    }
+    /// Returns the corpus; `name` is that of the files.
+    session_corpus finished(const std::string& name) {
+        const auto all = static_cast<long long>(corpus_.sessions.size()) + corpus_.left_out;
+        if (2 * corpus_.left_out > all)
+            refuse({name, printed(": %lld of %lld sessions have a prompt of over %d tokens "
+                                  "(workload.max_context), and over half of them are too many to "
+                                  "leave out", corpus_.left_out, all, max_context_)});
+        return corpus_reader::finished(name);
+    }
+
+private:
+    static constexpr std::size_t max_body_bytes = std::size_t{256} << 20;
+
+    struct earlier_step {
+        tree_prompt prompt{};
+        int answer = 0;
+    };
+    struct named_step {
+        std::string name{}, keeps{}, agent{};
+        std::vector<std::string> after{};
+        earlier_step other{};  // of another session, whose prompt it keeps
+        int kept = 0, tokens = 0;
+        double wait_s = 0, at_s = 0;
+        bool has_agent = false;
+        long long line = 0;
+        recorded_step step{};
+
+        bool is_after(const std::string& n) const {
+            return std::find(after.begin(), after.end(), n) != after.end();
+        }
+    };
+    using places_by_name = std::map<std::string, std::size_t>;
+    using steps_by_name = std::map<std::string, earlier_step>;
+
+    void add_line(const checked_object& o) {
+        for (const char* name : {"session", "step"})
+            if (o.text(name).empty()) o.refuse(name, "a text is needed");
+        begin_session(o);
+        count_step(named_.size());
+        named_step s;
+        s.line = line_;
+        s.name = o.text("step");
+        s.tokens = tokens(o, "prompt_tokens", 1);
+        s.step.output_tokens = tokens(o, "output_tokens", 1);
+        s.wait_s = o.number("wait", 0, latest_stamp_s, 0);
+        s.at_s = o.number("at", 0, latest_stamp_s, 0);
+        s.step.model = model(o.text("model"));
+        s.step.label = label(o.text("label"));
+        s.agent = o.text("agent");
+        s.has_agent = o.has("agent");
+        for (const picojson::value& a : array_member(o.value(), "after")) {
+            if (!a.is<std::string>()) o.refuse("after", "a list of steps' names is allowed");
+            s.after.push_back(a.get<std::string>());
+        }
+        if (s.after.size() > max_steps_before) o.refuse("after", "at most 255 steps are allowed");
+        if (o.has("keeps")) add_kept(o, s);
+        if (o.has("body")) s.step.body = body_of(o);
+        named_.push_back(std::move(s));
+    }
+    /// Session data is on the first line, and no other line may differ.
+    void begin_session(const checked_object& o) {
+        const std::string name = o.text("session");
+        const double start_s = o.number("start", 0, latest_stamp_s, -1);
+        if (o.has("shared") && !o.present("shared")->is<bool>())
+            o.refuse("shared", "true or false is allowed");
+        const bool shares = o.is_true("shared");
+        if (named_.empty() || name != session_) {
+            finish_session();
+            session_ = name;
+            start_s_ = start_s;
+            shares_ = shares;
+            if (!done_.emplace(name, steps_by_name()).second)
+                fail("session " + quoted(name) + " goes on behind another one: its steps must "
+                     "stand together");
+        }
+        if (o.has("start") && start_s != start_s_)
+            o.refuse("start", "what the first line of the session says is allowed");
+        if (o.has("shared") && shares != shares_)
+            o.refuse("shared", "what the first line of the session says is allowed");
+    }
+    void add_kept(const checked_object& o, named_step& s) const {
+        const picojson::array& k = array_member(o.value(), "keeps");
+        const bool is_other = k.size() == 3;
+        if ((k.size() != 2 && !is_other) || !k[0].is<std::string>() ||
+            (is_other && !k[2].is<std::string>()))
+            o.refuse("keeps", "a step's name and a number of tokens are allowed, and the name of "
+                              "its session if that is another one");
+        const std::string& name = k[0].get<std::string>();
+        s.kept = o.whole_of<int>(k[1], "keeps", 0, 1e7);
+        if (s.kept > s.tokens)
+            fail(printed("prompt_tokens is %d, and keeps %d of another prompt: a prompt is as "
+                         "long as what it keeps at least", s.tokens, s.kept));
+        if (!is_other) {
+            s.keeps = name;
+            return;
+        }
+        const std::string& session = k[2].get<std::string>();
+        const earlier_step* of = shares_ ? shared_step(session, name) : nullptr;
+        if (!of)
+            fail("keeps names step " + quoted(name) + " of session " + quoted(session) +
+                 ": both sessions must be \"shared\", and that one must stand before this one");
+        s.other = *of;
+    }
+    const earlier_step* shared_step(const std::string& session, const std::string& step) const {
+        const auto in = done_.find(session);
+        if (in == done_.end()) return nullptr;
+        const auto at = in->second.find(step);
+        return at == in->second.end() ? nullptr : &at->second;
+    }
+    std::uint32_t body_of(const checked_object& o) {
+        const picojson::value& body = *o.present("body");
+        if (!body.is<picojson::object>()) o.refuse("body", "an object is allowed");
+        for (const auto& [name, v] : body.get<picojson::object>()) {
+            const std::string why = fault_of_field("body", printable(name, 60), v);
+            if (!why.empty()) fail(why);
+        }
+        std::string fields = body.serialize();
+        fields = fields.substr(1, fields.size() - 2);
+        if (fields.empty()) return 0;
+        body_bytes_ += fields.size();
+        if (body_bytes_ > max_body_bytes) fail("all bodies together have over 256 MiB");
+        corpus_.bodies.push_back("," + fields);
+        return static_cast<std::uint32_t>(corpus_.bodies.size() - 1);
+    }
+    /// Orders steps after those that they wait for and keep, else as in the file.
+    void finish_session() {
+        if (named_.empty()) return;
+        places_by_name by_name;
+        for (std::size_t i = 0; i < named_.size(); ++i)
+            if (!by_name.emplace(named_[i].name, i).second)
+                in_->refuse(named_[i].line, "step " + quoted(named_[i].name) +
+                                                " is there twice in its session");
+        std::vector<std::size_t> waits(named_.size());
+        std::vector<std::vector<std::size_t>> next(named_.size());
+        for (std::size_t i = 0; i < named_.size(); ++i) {
+            const auto stands_behind = [&](const char* field, const std::string& name) {
+                const auto found = by_name.find(name);
+                if (found == by_name.end())
+                    in_->refuse(named_[i].line, field + (" names " + quoted(name)) +
+                                                    ", and the session has no such step");
+                next[found->second].push_back(i);
+                ++waits[i];
+            };
+            for (const std::string& a : named_[i].after) stands_behind("after", a);
+            if (!named_[i].keeps.empty()) stands_behind("keeps", named_[i].keeps);
+        }
+        std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> free;
+        for (std::size_t i = 0; i < named_.size(); ++i)
+            if (waits[i] == 0) free.push(i);
+        std::vector<std::uint32_t> place(named_.size());
+        std::vector<std::size_t> order;
+        std::vector<recorded_step> steps;
+        std::vector<step_links> links;
+        while (!free.empty()) {
+            const std::size_t i = free.top();
+            free.pop();
+            place[i] = static_cast<std::uint32_t>(steps.size());
+            order.push_back(i);
+            for (const std::size_t n : next[i])
+                if (--waits[n] == 0) free.push(n);
+            add_named(named_[i], by_name, place, steps, links);
+        }
+        for (std::size_t i = 0; i < named_.size(); ++i)
+            if (waits[i] > 0)
+                in_->refuse(named_[i].line, "step " + quoted(named_[i].name) +
+                                                " waits for itself, over what it is after or keeps");
+        add(steps, links, order);
+        named_.clear();
+    }
+    void add_named(const named_step& n, const places_by_name& by_name,
+                   const std::vector<std::uint32_t>& place, std::vector<recorded_step>& steps,
+                   std::vector<step_links>& links) {
+        recorded_step s = n.step;
+        step_links l;
+        l.wait_s = n.wait_s;
+        l.at_s = n.at_s;
+        for (const std::string& a : n.after) l.after.push_back(place[by_name.at(a)]);
+        if (!l.after.empty()) l.goes_on_from = static_cast<int>(l.after.back());
+        earlier_step from = n.other;
+        if (!n.keeps.empty()) {
+            const std::uint32_t behind = place[by_name.at(n.keeps)];
+            from = {steps[behind].prompt, steps[behind].output_tokens};
+            if (n.is_after(n.keeps)) l.goes_on_from = static_cast<int>(behind);
+        }
+        if (n.kept > from.prompt.tokens + from.answer)
+            in_->refuse(n.line, printed("keeps %d tokens of a step that has %d and an answer of %d",
+                                        n.kept, from.prompt.tokens, from.answer));
+        s.prompt = corpus_.prompts.branch(from.prompt.node, std::min(n.kept, from.prompt.tokens),
+                                          n.tokens);
+        s.at_s = s.end_s = static_cast<double>(steps.size());
+        if (shares_) done_[session_][n.name] = {s.prompt, s.output_tokens};
+        steps.push_back(s);
+        links.push_back(std::move(l));
+    }
+    void add(const std::vector<recorded_step>& steps, const std::vector<step_links>& links,
+             const std::vector<std::size_t>& order) {
+        bool is_too_long = false, has_agents = false;
+        for (const recorded_step& s : steps)
+            is_too_long |= max_context_ > 0 && s.prompt.tokens > max_context_;
+        for (const named_step& n : named_) has_agents |= n.has_agent;
+        if (is_too_long) ++corpus_.left_out;
+        else
+            add_session(corpus_, steps, links,
+                        has_agents ? places_of_agents(links, order)
+                                   : lines_of(steps, links, corpus_.prompts),
+                        start_s_, shares_);
+    }
+    /// An agent's steps are a line, one deeper than that of the first step that its first one is
+    /// after; the agent of the very first step is the main one.
+    std::vector<step_place> places_of_agents(const std::vector<step_links>& links,
+                                             const std::vector<std::size_t>& order) const {
+        std::vector<step_place> places;
+        std::map<std::string, step_place> next;
+        for (std::size_t i = 0; i < order.size(); ++i) {
+            const std::vector<std::uint32_t>& after = links[i].after;
+            const int above = after.empty() ? 0 : places[after[0]].depth;
+            const auto line = static_cast<std::uint32_t>(next.size());
+            const auto at = next.emplace(named_[order[i]].agent,
+                                         step_place{line, 0, i == 0 ? 0 : std::min(above + 1, 255)});
+            places.push_back(at.first->second);
+            ++at.first->second.turn;
+        }
+        return places;
+    }
+
+    const int max_context_;
+    std::size_t body_bytes_ = 0;
+    std::string session_{};
+    double start_s_ = -1;
+    bool shares_ = false;
+    std::vector<named_step> named_{};           // of the current session
+    std::map<std::string, steps_by_name> done_{};  // by session: steps of those that share
+};
+
+// ===== [E4] recorded sessions as traffic =========================================================
+// A source of traffic; what a source can do stands in traffic_source.hpp.
+
+/// The sessions of a corpus in the order of the seed, repeated if needed. A step's prompt is one
+/// user message: recordings do not use the server's answers.
+struct recorded_sessions {
+    std::shared_ptr<const session_corpus> corpus{};
+    std::size_t begin = 0;  // a replay's warm-up begins elsewhere
+    double max_wait_s = 0;
+    std::shared_ptr<const std::vector<std::uint32_t>> order{};  // of the sessions played
+    std::vector<std::string> models{};                          // by model index of the corpus
+    std::string name{};          // of the file
+    std::string left_out_by{};   // a server's model, and its number
+    long long left_out = 0;      // because of that model
+
+    source_facts facts() const {
+        return {.most_turns = corpus->max_steps,
+                .is_graph = true,
+                .plays_sessions = true,
+                .deepest = corpus->deepest,
+                .labels = corpus->labels.size() > 1 ? &corpus->labels : nullptr};
+    }
+    const session_entry& at(std::size_t conversation) const {
+        return corpus->sessions[(*order)[(begin + conversation) % order->size()]];
+    }
+    std::size_t turns(std::size_t conversation, const trace_parameters&) const {
+        return at(conversation).steps;
+    }
+    const session_step& recorded(const trace_place& place) const {
+        return corpus->steps[at(place.conversation).first + place.turn];
+    }
+    graph_step step(const trace_place& place, const trace_parameters&) const {
+        const session_step& s = recorded(place);
+        const auto after = corpus->after.begin() + s.first_after;
+        const auto next = corpus->next.begin() + s.first_next;
+        return {.after = {after, after + s.after},
+                .next = {next, next + s.next},
+                .wait_s = std::min<double>(s.wait_s, max_wait_s),
+                .at_s = s.at_s,
+                .turn = s.turn,
+                .depth = s.depth,
+                .line = s.line,
+                .label = s.label};
+    }
+    trace_item item(const trace_place& place, const trace_parameters&) const {
+        const session_step& s = recorded(place);
+        return {s.prompt.tokens, s.output_tokens};
+    }
+    /// A repeated session has other words, except for those shared with other sessions.
+    void fill(request_spec& r, const trace_place& place, const trace_parameters&,
+              const prompt_parameters& w) const {
+        const session_step& s = recorded(place);
+        const std::uint64_t play = place.conversation / order->size();
+        const bool is_new = play > 0 && !at(place.conversation).shares;
+        const prompt_parameters words{is_new ? mixed(w.salt ^ mixed(play)) : w.salt, w.fit,
+                                      w.answers};
+        r.max_tokens = s.output_tokens;
+        append_prompt(r.prompt, corpus->prompts, s.prompt, 1,
+                      w.fit.words_of_prompt(s.prompt.tokens), words);
+        if (w.fit.as_ids) r.token_ids = id_list(r.prompt);
+        if (!models[s.model].empty()) r.model = models[s.model];
+        r.extra_fields += corpus->bodies[s.body];
+    }
+    double fresh_tokens(const trace_place& place, const trace_parameters&,
+                        const token_fit& fit) const {
+        const session_step& s = recorded(place);
+        const bool is_again = place.conversation >= order->size();
+        if (is_again && at(place.conversation).shares) return 0;
+        return std::max(0, fit.words_of_prompt(s.prompt.tokens) - fit.words_in(s.prompt.kept)) *
+               fit.per_word;
+    }
+    void hash_all(fnv1a& h, const trace_parameters&) const {
+        const session_corpus& c = *corpus;
+        h.add(std::llround(max_wait_s * 1e6));
+        for (const std::uint32_t i : *order) {
+            h.add(i);
+            for (std::uint32_t s = 0; s < c.sessions[i].steps; ++s) {
+                const session_step& x = c.steps[c.sessions[i].first + s];
+                for (const long long n : {0ll + x.prompt.tokens, 0ll + x.prompt.kept,
+                                          0ll + x.output_tokens, std::llround(x.wait_s * 1e6),
+                                          std::llround(x.at_s * 1e6)})
+                    h.add(n);
+                for (std::uint32_t a = 0; a < x.after; ++a) h.add(c.after[x.first_after + a]);
+                add_text(h, models[x.model]);
+                add_text(h, c.bodies[x.body]);
+            }
+        }
+    }
+    void hash_conversation(fnv1a&, std::size_t, const trace_parameters&) const {}
+    /// Returns the number of sessions and their sizes.
+    std::string text(bool is_forced) const {
+        const session_corpus& c = *corpus;
+        double steps = 0;
+        int longest = 0;
+        for (const std::uint32_t i : *order) {
+            const session_entry& s = c.sessions[i];
+            steps += s.steps;
+            for (std::uint32_t k = 0; k < s.steps; ++k)
+                longest = std::max(longest, c.steps[s.first + k].prompt.tokens);
+        }
+        const auto n = static_cast<double>(order->size());
+        return printed("%.0f sessions of ", n) + name +
+               (c.left_out > 0 ? printed(", %lld left out by max_context", c.left_out) : "") +
+               (left_out > 0 ? printed(", %lld left out by ", left_out) + left_out_by : "") +
+               printed(", %.1f steps each, prompts of up to %d tokens, waits of up to %.9g s",
+                       steps / n, longest, max_wait_s) +
+               (is_forced ? "" : ", answers as long as they get") +
+               "; answers of the server are not fed back, so none of their tokens is found cached";
+    }
+    /// Leaves out whole sessions with a step too long for a model.
+    std::shared_ptr<const shorter_source> without_long(const room_of_models& room_of,
+                                                       bool is_forced) const {
+        std::vector<int> room;
+        for (const std::string& asked : models) room.push_back(room_of(asked));
+        std::vector<std::uint32_t> fits;
+        for (const std::uint32_t i : *order) {
+            const auto first = corpus->steps.begin() + corpus->sessions[i].first;
+            const bool is_out = std::any_of(first, first + corpus->sessions[i].steps,
+                                            [&](const session_step& s) {
+                const int most = room[s.model];
+                return most > 0 && s.prompt.tokens + s.output_tokens > most;
+            });
+            if (!is_out) fits.push_back(i);
+        }
+        const auto all = static_cast<long long>(order->size());
+        recorded_sessions shorter = *this;
+        shorter.left_out = all - static_cast<long long>(fits.size());
+        if (shorter.left_out == 0) return nullptr;
+        const int largest = *std::max_element(room.begin(), room.end());
+        shorter.left_out_by = printed("the server's max_model_len of %d", largest);
+        if (2 * (shorter.left_out + corpus->left_out) > all + corpus->left_out)
+            refuse({"workload.path, ", name,
+                    printed(": %lld of %lld sessions have a step for which the server has no room "
+                            "(its max_model_len is %d tokens, prompt and answer), and over half of "
+                            "them are too many to leave out", shorter.left_out,
+                            all + corpus->left_out, largest)});
+        shorter.order = std::make_shared<const std::vector<std::uint32_t>>(std::move(fits));
+        return std::make_shared<const shorter_source>(
+            shorter_source{shorter, shorter.text(is_forced), shorter.left_out});
+    }
+};
+
+/// The sessions to play, in the order of the seed.
+inline std::shared_ptr<const std::vector<std::uint32_t>> drawn_order(std::size_t sessions,
+                                                                     std::size_t most,
+                                                                     std::uint64_t seed) {
+    std::vector<std::uint32_t> order(sessions);
+    for (std::size_t i = 0; i < sessions; ++i) order[i] = static_cast<std::uint32_t>(i);
+    generator random(seed, streams::turns);
+    for (std::size_t i = sessions; i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+    if (most > 0 && most < sessions) order.resize(most);
+    return std::make_shared<const std::vector<std::uint32_t>>(std::move(order));
+}
+
+/// The sessions of a corpus in the order of their starts.
+inline std::vector<std::uint32_t> order_of_starts(const session_corpus& c) {
+    std::vector<std::uint32_t> order(c.sessions.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::uint32_t>(i);
+    std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+        const double at = c.sessions[a].start_s, other = c.sessions[b].start_s;
+        return at != other ? at < other : a < b;
+    });
+    return order;
+}
+/// The starts of the first `most` sessions, as a trace of session starts.
+inline recorded_trace trace_of_starts(const session_corpus& c, std::size_t most,
+                                      const std::string& name) {
+    recorded_trace t{.format = "sessions"};
+    for (const std::uint32_t i : order_of_starts(c)) {
+        const double start_s = c.sessions[i].start_s;
+        if (start_s < 0)
+            refuse({name, ": a replay starts sessions when they were recorded to begin, which "
+                    "their lines say as \"start\", and these do not"});
+        if (t.rows.size() < most) t.rows.push_back({.at_s = start_s});
+    }
+    for (std::size_t i = t.rows.size(); i-- > 0;) t.rows[i].at_s -= t.rows[0].at_s;
+    return t;
+}
+
+/// The sessions to play, in the order of their starts.
+inline std::shared_ptr<const std::vector<std::uint32_t>> recorded_order(const session_corpus& c,
+                                                                        std::size_t most) {
+    std::vector<std::uint32_t> order = order_of_starts(c);
+    if (most > 0 && most < order.size()) order.resize(most);
+    return std::make_shared<const std::vector<std::uint32_t>>(std::move(order));
+}
+
+// ===== [E5] from a scenario with recorded sessions to their part of the plan =====================
+
+/// Checks that do not need the files.
+inline void check_sessions(const sessions& w) {
+    if (w.path.empty()) refuse({"workload.path is empty: sessions must name a file or a folder"});
+    if (!(w.max_wait.seconds() >= 0 && w.max_wait.seconds() <= 86400))
+        refuse({printed("workload.max_wait is %g s: it runs from 0 to 86400 s",
+                        w.max_wait.seconds())});
+    if (!(w.max_context >= 0 && w.max_context <= 10000000))
+        refuse({printed("workload.max_context is %lld: it runs from 1 to 10000000, or is 0 for no "
+                        "limit", static_cast<long long>(w.max_context))});
+    if (w.max_items && !(*w.max_items >= 1 && *w.max_items <= 1000000))
+        refuse({printed("workload.max_items is %d: it runs from 1 to 1000000", *w.max_items)});
+}
+/// The sessions that were read.
+class read_sessions final : public read_workload {
+public:
+    read_sessions(sessions said, session_corpus corpus)
+        : w_(std::move(said)),
+          corpus_(std::make_shared<const session_corpus>(std::move(corpus))) {}
+    maybe<recorded_trace> starts(const arrival_data& a) const override {
+        if (!(a.file == w_.path))
+            refuse({"workload is sessions of ", str(w_.path), " and arrivals is a replay of ",
+                    str(a.file), ": sessions begin when their own recording says"});
+        if (a.unit_s != 0)
+            refuse({"arrivals is ", arrival_text(a), " and workload is sessions: the unit of "
+                    "their times is that of their format"});
+        const std::size_t most =
+            w_.max_items ? static_cast<std::size_t>(*w_.max_items) : max_corpus_steps;
+        return trace_of_starts(*corpus_, most, str(a.file));
+    }
+    planned_workload planned(const scenario& s, const arrival_data& a,
+                             std::uint64_t seed) const override {
+        check_no_max_tokens(s.options);
+        const auto most = static_cast<std::size_t>(w_.max_items ? *w_.max_items : 0);
+        const bool as_recorded = a.kind == arrival_kind::replay;
+        recorded_sessions source{
+            .corpus = corpus_,
+            .max_wait_s = w_.max_wait.seconds(),
+            .order = as_recorded ? recorded_order(*corpus_, most)
+                                 : drawn_order(corpus_->sessions.size(), most, seed),
+            .models = std::vector<std::string>(corpus_->models.size()),
+            .name = file_name(str(w_.path))};
+        for (const model_name& m : w_.models) {
+            const std::vector<std::string>& all = corpus_->models;
+            const auto at = std::find(all.begin(), all.end(), str(m.recorded));
+            if (at == all.end())
+                refuse({"workload.models names ", str(m.recorded), ", and no step of the recording "
+                        "is of such a model"});
+            source.models[static_cast<std::size_t>(at - all.begin())] = str(m.asked);
+        }
+        if (const field_names given = given_fields(s.options); !given.empty())
+            for (const std::string& body : corpus_->bodies) {
+                picojson::value own;
+                if (body.empty() || !parse_json("{" + body.substr(1) + "}", own)) continue;
+                for (const auto& [name, v] : own.get<picojson::object>())
+                    if (given.count(name) > 0)
+                        refuse({"a step's body sets \"", printable(name, 60), "\" and so does "
+                                "options.extra_body: a field must not stand twice"});
+            }
+        // The last ones warm up, so that all others keep their starts.
+        if (as_recorded) {
+            if (s.warmup.requests() > 0)
+                refuse({printed("workload is sessions and arrivals is a replay of them, with a "
+                                "warm-up of %lld requests: they begin when they did, so give a "
+                                "time, or 0",
+                                static_cast<long long>(s.warmup.requests()))});
+            const std::size_t n = source.order->size();
+            source.begin = (n - warmup_sends(a, 0, s.warmup.seconds()) % n) % n;
+        }
+        return {.source = source,
+                .text = source.text(w_.force_output),
+                .forces_length = w_.force_output || s.options.ignore_eos};
+    }
+
+private:
+    const sessions w_;
+    const std::shared_ptr<const session_corpus> corpus_;
+};
+
+// ===== [E6] recorded sessions, read from their files =============================================
+
+/// In a folder, all files by name.
+inline std::vector<std::string> files_at(const std::string& path, const char* field) {
+    std::vector<std::string> files{path};
+    std::error_code problem;
+    if (std::filesystem::is_directory(path, problem)) {
+        files.clear();
+        for (const auto& entry : std::filesystem::directory_iterator(path, problem))
+            if (entry.is_regular_file()) files.push_back(entry.path().string());
+        std::sort(files.begin(), files.end());
+        if (problem) refuse({field, ", ", path, ", cannot be read"});
+    }
+    return files;
+}
+inline session_corpus corpus_of(const sessions& w) {
+    const std::string path = str(w.path);
+    session_reader reader(static_cast<int>(w.max_context));
+    for (const std::string& file : files_at(path, "workload.path")) {
+        byte_stream in = bytes_of(file, "workload.path");
+        reader.read(in);
+    }
+    return reader.finished(path);
+}
+
+class sessions_of_files final : public workload_extension {
+public:
+    void read(const box& said, const scenario&, std::uint64_t,
+              workload_files& into) const override {
+        const sessions& w = *said.get<sessions>();
+        check_sessions(w);
+        into.of_extension = std::make_shared<const read_sessions>(w, corpus_of(w));
+    }
+    bool plays_sessions() const override { return true; }
+};
+inline const sessions_of_files reads_sessions{};
+
+extern const workload_extension* const include_llmbench_sessions_hpp_where_LLMBENCH_MAIN_is;
+const workload_extension* const include_llmbench_sessions_hpp_where_LLMBENCH_MAIN_is =
+    &reads_sessions;
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
+
+#endif  // LLMBENCH_SESSIONS_IMPLEMENTED

@@ -1,0 +1,2748 @@
+// llmbench_simulated 1.0.0-rc.1: simulated(), virtual time and rehearsals. Include it after llmbench.hpp.
+// Put together from src/ by ci/assemble.py: edit there, not here.
+//
+// Part one: declarations
+//   [A1] the simulated server as a target
+// Part three: the simulated server, its virtual world, rehearsals
+//
+// SPDX-License-Identifier: MIT
+//
+// Copyright (c) 2026 the llmbench authors
+//
+// Permission is hereby granted, free of charge, to any person obtaining a copy of this software and
+// associated documentation files (the "Software"), to deal in the Software without restriction,
+// including without limitation the rights to use, copy, modify, merge, publish, distribute,
+// sublicense, and/or sell copies of the Software, and to permit persons to whom the Software is
+// furnished to do so, subject to the following conditions:
+//
+// The above copyright notice and this permission notice shall be included in all copies or
+// substantial portions of the Software.
+//
+// THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT
+// NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND
+// NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM,
+// DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
+// OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
+
+#ifndef LLMBENCH_HPP
+#error "llmbench_simulated.hpp comes after llmbench.hpp: include that first"
+#include <llmbench stops here>
+#endif
+
+#ifndef LLMBENCH_SIMULATED_HPP
+#define LLMBENCH_SIMULATED_HPP
+
+// ===== [A1] the simulated server as a target =====================================================
+
+namespace llmbench {
+inline namespace v0 {
+
+/// Memory for attention keys and values. A token takes 2 x layers x kv_heads x head_size x
+/// bytes_per_value bytes.
+struct kv_cache {
+    types::whole layers = 32;
+    types::whole kv_heads = 8;
+    types::whole head_size = 128;
+    types::whole bytes_per_value = 2;
+    double memory_bytes = 16e9;
+};
+
+/// Faults of the simulated server, off by default.
+struct engine_faults {
+    time_span delay{};            ///< added to every answer's first byte
+    fraction error_rate{};        ///< fraction of requests answered with HTTP 500
+    fraction reset_rate{};        ///< fraction of answers cut by a reset after the first content
+    fraction stall_rate{};        ///< fraction of answers without further bytes after it
+    fraction garbage_rate{};      ///< fraction of answers that continue with bytes that are no HTTP
+    fraction wrong_answers{};     ///< of the questions it could answer; always the same ones
+    fraction wrong_in_batch{};    ///< the same for those in a batch with others
+    types::whole stop_after = 0;  ///< the server ends after so many requests; 0: never
+    /// Its metrics restart after so many requests, as after a server's restart; 0: never.
+    types::whole restart_after = 0;
+    bool metrics_hang = false;  ///< its metrics page is never answered
+    bool leaks_slots = false;   ///< a running request whose client leaves keeps its slot
+};
+
+/// The simulated server's engine: continuous batching in steps. A step takes `decode_step +
+/// step_per_sequence * running + prefill_per_token * prompt tokens`, and gives every running
+/// sequence its next token.
+struct in_llmbench_simulated_hpp::engine {
+    types::whole slots = 32;  ///< maximum of running sequences
+    time_span decode_step = time_span::from_seconds(0.012);
+    time_span step_per_sequence = time_span::from_seconds(0.0001);
+    time_span prefill_per_token = time_span::from_seconds(0.00006);
+    types::whole prefill_budget = 2048;  ///< tokens a step, running sequences included
+    bool chunked_prefill = true;   ///< false: whole prompts only; one over the budget gets HTTP 400
+    bool static_batching = false;  ///< true: a new batch starts when the old one has ended
+    types::whole queue_limit = 0;  ///< maximum of waiting requests, HTTP 429 beyond; 0: no limit
+    types::whole max_model_len = 32768;  ///< prompt + output tokens of one request
+    kv_cache kv{};
+    bool prefix_cache =
+        true;  ///< shared prompt starts (blocks of 16 tokens) are not computed again
+    types::whole tokens_per_event = 1;   ///< speculative decoding: tokens a sequence gains a step
+    fraction reasoning{};                ///< fraction of an answer's tokens, at its start
+    /// Time to answer POST /v1/load_lora_adapter; no step begins meanwhile.
+    time_span adapter_load{};
+    double jitter = 0.02;                ///< relative standard deviation of a step's time
+    types::whole seed = 1;
+    engine_faults faults{};
+};
+namespace detail {
+/// If this is not found, the file with LLMBENCH_MAIN or LLMBENCH_IMPLEMENT lacks the header in the
+/// name.
+extern const target_extension* const include_llmbench_simulated_hpp_where_LLMBENCH_MAIN_is;
+}  // namespace detail
+
+struct simulated_server {
+    engine settings{};
+    operator any_target() const {
+        return detail::extension_target{
+            detail::box::make(settings),
+            detail::include_llmbench_simulated_hpp_where_LLMBENCH_MAIN_is};
+    }
+};
+/// The built-in server with a model of its compute. A load on it runs in virtual time, without
+/// waiting, and repeats exactly; beside a baseline or setting that is not simulated, and in
+/// serve_simulated(), it uses real sockets.
+inline simulated_server simulated(const engine& e = {}) { return {e}; }
+
+/// Serves the simulated engine on 127.0.0.1 until SIGINT or SIGTERM; port 0 takes a free one.
+/// Prints its URL to standard output. Returns 0, or 1 if the port is not available.
+int serve_simulated(const engine& e, int port);
+
+}  // inline namespace v0
+}  // namespace llmbench
+
+#endif  // LLMBENCH_SIMULATED_HPP
+
+#if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_SIMULATED_IMPLEMENTED)
+#define LLMBENCH_SIMULATED_IMPLEMENTED
+#if !defined(__GXX_RTTI)
+#error "llmbench_simulated.hpp's implementation needs RTTI, as asio does: compile the one file that \
+has it without -fno-rtti; files with gates may go without"
+#include <llmbench stops here>
+#elif !__has_include(<asio.hpp>)
+#error "llmbench_simulated.hpp's implementation needs asio without Boost (apt-get install \
+libasio-dev, brew install asio), or the option -I with the folder that has asio.hpp"
+#include <llmbench stops here>
+#endif
+
+#include <algorithm>  // all_of, min, max, push_heap, pop_heap, clamp, sort
+#include <array>
+#include <cerrno>  // errno, ECONNRESET
+#include <charconv>  // to_chars
+#include <cmath>  // floor, abs, isinf, fabs, isfinite, isnan, log, log1p, sqrt, ceil
+#include <cstddef>  // size_t
+#include <cstdint>  // uint64_t, uint16_t
+#include <cstring>  // memcpy
+#include <deque>
+#include <filesystem>  // where reports go
+#include <functional>  // what stands behind connections, what is to be done at a time, ...
+#include <initializer_list>
+#include <iostream>  // cerr
+#include <iterator>  // size
+#include <map>
+#include <memory>  // enable_shared_from_this, make_shared, shared_ptr, weak_ptr, ...
+#include <mutex>  // lock_guard
+#include <optional>
+#include <set>  // the engine's cached blocks, adapters by name
+#include <span>
+#include <stdexcept>  // logic_error, runtime_error, exception
+#include <string>
+#include <string_view>
+#include <system_error>  // error_code
+#include <thread>
+#include <utility>  // exchange, move, pair, forward, swap
+#include <vector>
+
+#include <picojson.h>  // JSON of servers
+
+// ===== [E1] checks of the simulated server's settings ============================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Throws std::invalid_argument with the field and the allowed values. A step must take time, or
+/// time would not advance.
+inline void check_engine(const engine& e) {
+    const auto number = [](const char* field, double v, double least, double most,
+                           const char* unit = "") {
+        if (!(v >= least && v <= most))  // refuses NaN, too
+            refuse({"engine.", field, printed(" is %g%s: from %g to %g%s is allowed", v, unit,
+                                              least, most, unit)});
+    };
+    const auto seconds = [&](const char* field, const time_span& t, double least = 0) {
+        number(field, t.seconds(), least, 3600, " s");
+    };
+    const auto count = [&](const char* field, const types::whole& n, double least,
+                           double most = 1e9) {
+        number(field, static_cast<double>(static_cast<long long>(n)), least, most);
+    };
+    count("slots", e.slots, 1);
+    seconds("decode_step", e.decode_step, 1e-6);
+    seconds("step_per_sequence", e.step_per_sequence);
+    seconds("prefill_per_token", e.prefill_per_token);
+    count("prefill_budget", e.prefill_budget, 1);
+    count("queue_limit", e.queue_limit, 0);
+    count("max_model_len", e.max_model_len, 2);
+    count("kv.layers", e.kv.layers, 1, 1e6);
+    count("kv.kv_heads", e.kv.kv_heads, 1, 1e6);
+    count("kv.head_size", e.kv.head_size, 1, 1e6);
+    count("kv.bytes_per_value", e.kv.bytes_per_value, 1, 1e6);
+    number("kv.memory_bytes", e.kv.memory_bytes, 1, 1e18);
+    count("tokens_per_event", e.tokens_per_event, 1, 1e6);
+    seconds("adapter_load", e.adapter_load);
+    number("jitter", e.jitter, 0, 10);
+    number("reasoning", e.reasoning.value, 0, 1);
+    seconds("faults.delay", e.faults.delay);
+    number("faults.error_rate", e.faults.error_rate.value, 0, 1);
+    number("faults.reset_rate", e.faults.reset_rate.value, 0, 1);
+    number("faults.stall_rate", e.faults.stall_rate.value, 0, 1);
+    number("faults.garbage_rate", e.faults.garbage_rate.value, 0, 1);
+    number("faults.wrong_answers", e.faults.wrong_answers.value, 0, 1);
+    number("faults.wrong_in_batch", e.faults.wrong_in_batch.value, 0, 1);
+    count("faults.stop_after", e.faults.stop_after, 0);
+    count("faults.restart_after", e.faults.restart_after, 0);
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
+
+// ===== [E2] the parts of asio for the simulated server ===========================================
+
+#ifndef ASIO_STANDALONE
+#define ASIO_STANDALONE
+#endif
+#include <version>  // before asio: it asks for library features
+#include <asio/basic_socket_acceptor.hpp>
+#include <asio/basic_stream_socket.hpp>
+#include <asio/basic_waitable_timer.hpp>  // points in time
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+#include <asio/post.hpp>  // what must wait for the current handler
+
+#include <chrono>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+// A type of a single executor: asio's default for any of them takes half a second to compile.
+using tcp_executor = asio::io_context::executor_type;
+using tcp_socket = asio::basic_stream_socket<asio::ip::tcp, tcp_executor>;
+using tcp_acceptor = asio::basic_socket_acceptor<asio::ip::tcp, tcp_executor>;
+using tcp_timer = asio::basic_waitable_timer<std::chrono::steady_clock,
+                                             asio::wait_traits<std::chrono::steady_clock>,
+                                             tcp_executor>;
+
+// ===== [E3] engine model =========================================================================
+// A continuous-batching engine in virtual time. The simulated server uses it with a real clock; a
+// Monte Carlo study runs it at full speed.
+
+/// The cache's capacity in tokens.
+inline double kv_capacity_tokens(const kv_cache& c) {
+    const double bytes = 2.0 * static_cast<double>(c.layers) * static_cast<double>(c.kv_heads) *
+                         static_cast<double>(c.head_size) * static_cast<double>(c.bytes_per_value);
+    return std::floor(c.memory_bytes / bytes);
+}
+
+class engine_model {
+public:
+    static constexpr int block_tokens = 16;  // of the prefix cache
+
+    struct request {
+        std::uint64_t id = 0;
+        int prompt_tokens = 1;
+        int output_tokens = 1;
+        std::vector<std::uint64_t>
+            blocks{};  // a hash for each whole block of the prompt with all earlier ones
+    };
+    enum class admission : unsigned char { accepted, queue_full, too_long };
+    /// Times of its states, in seconds of the engine's time.
+    struct times {
+        double arrived = 0, admitted = 0, first_token = 0, last_token = 0;
+    };
+    struct emission {
+        std::uint64_t id = 0;
+        int tokens = 0;
+        bool finished = false;
+        int cached = 0;  // prompt tokens found in the cache
+        times when{};    // so far: its last token has these times
+        bool first = false;
+        double gap = 0;  // seconds since the previous tokens, 0 for the first
+    };
+    struct counters {
+        double prompt_tokens = 0, generated_tokens = 0, finished = 0, cache_queries = 0,
+               cache_hits = 0, busy_s = 0;
+    };
+
+    explicit engine_model(const engine& e)
+        : e_(e),
+          random_(static_cast<std::uint64_t>(static_cast<long long>(e.seed)), 77),
+          capacity_(kv_capacity_tokens(e.kv)) {}
+
+    const engine& settings() const { return e_; }
+    admission submit(double now, request r) {
+        const double tokens = r.prompt_tokens + r.output_tokens;
+        if (tokens > static_cast<double>(e_.max_model_len) || tokens > capacity_)
+            return admission::too_long;
+        if (!e_.chunked_prefill && r.prompt_tokens > e_.prefill_budget) return admission::too_long;
+        if (e_.queue_limit > 0 && static_cast<long long>(waiting_.size()) >= e_.queue_limit)
+            return admission::queue_full;
+        waiting_.push_back({.r = std::move(r), .when = {.arrived = now}});
+        if (!stepping_) begin_step(now);
+        return admission::accepted;
+    }
+    /// Returns false if no such request waits or runs.
+    bool cancel(std::uint64_t id) {
+        bool had = std::erase_if(waiting_, [&](const sequence& s) { return s.r.id == id; }) > 0;
+        for (sequence& s : running_)
+            if (s.r.id == id) had |= !std::exchange(s.cancelled, true);
+        return had;
+    }
+    void forget_prompts() {
+        cached_.clear();
+        cached_order_.clear();
+    }
+    /// Delays the next step.
+    void hold_up(double seconds) { held_up_s_ += seconds; }
+    /// The end of the running step, infinite if idle.
+    double step_end() const { return stepping_ ? step_end_ : infinity; }
+
+    /// Ends the running step, starts the next one, and returns the tokens.
+    std::vector<emission> finish_step() {
+        std::vector<emission> out;
+        for (sequence& s : running_) {
+            if (s.cancelled) continue;
+            if (s.decoding) {
+                const int n = std::min(std::max(1, static_cast<int>(e_.tokens_per_event)),
+                                       s.r.output_tokens - s.produced);
+                out.push_back(given(s, n));
+            } else if (s.computed >= s.r.prompt_tokens) {
+                s.decoding = true;
+                remember(s.r);
+                counters_.prompt_tokens += s.r.prompt_tokens;
+                out.push_back(given(s, 1));
+            }
+        }
+        for (const emission& e : out) {
+            counters_.generated_tokens += e.tokens;
+            counters_.finished += e.finished;
+        }
+        std::erase_if(running_, [&](const sequence& s) {
+            const bool gone = (s.cancelled && !e_.faults.leaks_slots) ||
+                              (s.decoding && s.produced >= s.r.output_tokens);
+            if (gone) reserved_ -= s.r.prompt_tokens + s.r.output_tokens;
+            return gone;
+        });
+        stepping_ = false;
+        begin_step(step_end_);
+        return out;
+    }
+
+    std::size_t running() const { return running_.size(); }
+    std::size_t waiting() const { return waiting_.size(); }
+    double cache_usage() const { return capacity_ > 0 ? reserved_ / capacity_ : 0; }
+    const counters& totals() const { return counters_; }
+
+private:
+    struct sequence {
+        request r{};
+        int computed = 0;  // prompt tokens done
+        int cached = 0;    // of them found in the cache
+        int produced = 0;
+        bool decoding = false;
+        bool cancelled = false;
+        times when{};
+    };
+
+    /// Gives a sequence tokens at the end of the running step.
+    emission given(sequence& s, int tokens) const {
+        const bool first = s.produced == 0;
+        if (first) s.when.first_token = step_end_;
+        const double before = std::exchange(s.when.last_token, step_end_);
+        s.produced += tokens;
+        return {s.r.id, tokens, s.produced >= s.r.output_tokens, s.cached, s.when, first,
+                first ? 0 : step_end_ - before};
+    }
+    void begin_step(double now) {
+        admit(now);
+        if (std::all_of(running_.begin(), running_.end(),
+                        [](const sequence& s) { return s.cancelled; }))
+            return;
+        long long budget = std::max(1ll, static_cast<long long>(e_.prefill_budget));
+        for (const sequence& s : running_) budget -= s.decoding;
+        double prefilled = 0, active = 0;
+        for (sequence& s : running_) {
+            if (s.decoding) { ++active; continue; }
+            const int left = s.r.prompt_tokens - s.computed;
+            const int n = static_cast<int>(std::min<long long>(left, std::max(budget, 0ll)));
+            // Without chunking a prompt waits for a step that takes all of it; alone it always
+            // runs.
+            if (n <= 0 || (!e_.chunked_prefill && n < left && active + prefilled > 0)) continue;
+            const int taken = e_.chunked_prefill ? n : left;
+            s.computed += taken;
+            budget -= taken;
+            prefilled += taken;
+            ++active;
+        }
+        const double base = e_.decode_step.seconds() + e_.step_per_sequence.seconds() * active +
+                            e_.prefill_per_token.seconds() * prefilled;
+        const double took = base * std::max(0.1, 1 + e_.jitter * random_.normal()) +
+                            std::exchange(held_up_s_, 0);
+        counters_.busy_s += took;
+        step_end_ = now + took;
+        stepping_ = true;
+    }
+    void admit(double now) {
+        if (e_.static_batching && !running_.empty()) return;
+        while (!waiting_.empty() && static_cast<long long>(running_.size()) <
+                                        std::max(1ll, static_cast<long long>(e_.slots))) {
+            const request& next = waiting_.front().r;
+            const double needs = next.prompt_tokens + next.output_tokens;
+            if (reserved_ + needs > capacity_)
+                break;  // memory is reserved at the start, nothing is preempted
+            reserved_ += needs;
+            sequence s = std::move(waiting_.front());
+            waiting_.pop_front();
+            // Requests that come while a step ends late have not waited.
+            s.when.admitted = std::max(now, s.when.arrived);
+            s.computed = s.cached = std::min(cached_tokens(s.r), s.r.prompt_tokens - 1);
+            running_.push_back(std::move(s));
+        }
+    }
+    int cached_tokens(const request& r) {
+        if (!e_.prefix_cache) return 0;
+        int tokens = 0;
+        for (const std::uint64_t b : r.blocks) {
+            if (!cached_.contains(b)) break;
+            tokens += block_tokens;
+        }
+        counters_.cache_queries += r.prompt_tokens;
+        counters_.cache_hits += tokens;
+        return tokens;
+    }
+    void remember(const request& r) {
+        if (!e_.prefix_cache) return;
+        for (const std::uint64_t b : r.blocks) {
+            if (!cached_.insert(b).second) continue;
+            cached_order_.push_back(b);
+            if (static_cast<double>(cached_order_.size()) * block_tokens > capacity_) {
+                cached_.erase(cached_order_.front());
+                cached_order_.pop_front();
+            }
+        }
+    }
+
+    engine e_;
+    generator random_;
+    double capacity_;
+    double reserved_ = 0;
+    double step_end_ = 0, held_up_s_ = 0;
+    bool stepping_ = false;
+    std::deque<sequence> waiting_{};
+    std::vector<sequence> running_{};
+    std::set<std::uint64_t> cached_{};
+    std::deque<std::uint64_t> cached_order_{};
+    counters counters_{};
+};
+
+// ===== [E4] requests to the simulated server =====================================================
+
+/// One request for tokens, by any API.
+struct question {
+    api_format api = openai_chat;
+    bool streamed = true;
+    bool wants_usage = false;  // with a stream, where it is optional
+    bool stops = false;        // ends by itself before the length asked for
+    int prompt_tokens = 1;
+    int output_tokens = 1;
+    int reasoning_tokens = 0;  // included in output_tokens
+    int documents = 1;         // documents to rank, or inputs
+    maybe<long long> result{};  // of the arithmetic in the prompt
+    double rank = 0;            // of its words among all questions, 0 to 1
+    std::uint64_t words = 0;    // seed of the answer's words, 0: the request's number
+    std::vector<std::uint64_t> blocks{};  // of the prompt, for the engine's cache
+};
+
+inline maybe<api_format> api_at(std::string_view path) {
+    if (path.substr(0, 11) == "/v2/models/") return triton;
+    if (path.ends_with("/rerank")) return rerank;
+    for (std::size_t i = 0; i < std::size(apis); ++i)
+        if (path == apis[i].path || path == apis[i].whole_path) return static_cast<api_format>(i);
+    return {};
+}
+/// Three APIs have the path /generate, two /v1/score; their requests differ.
+inline api_format api_of(api_format at, const picojson::value& body) {
+    if (at == score) return member(body, "items") ? sglang_score : score;
+    if (at != tgi && at != sglang) return at;
+    return member(body, "inputs") ? tgi : member(body, "text") ? sglang : plain_text;
+}
+
+/// Adds text and token ids at any depth.
+inline void add_prompt(std::string& prompt, const picojson::value& v) {
+    if (v.is<std::string>() || v.is<double>()) prompt += v.to_str() + " ";
+    if (v.is<picojson::array>())
+        for (const picojson::value& one : v.get<picojson::array>()) add_prompt(prompt, one);
+    for (const char* name : {"content", "text"})
+        if (const picojson::value* said = member(v, name)) add_prompt(prompt, *said);
+}
+/// Returns all text and token ids, separated by spaces.
+inline std::string prompt_of(const picojson::value& body) {
+    std::string prompt;
+    for (const char* name : {"prompt", "inputs", "text", "text_input", "system", "instructions",
+                             "input", "query", "text_1", "documents", "text_2", "items",
+                             "messages"})
+        if (const picojson::value* said = member(body, name)) add_prompt(prompt, *said);
+    return prompt;
+}
+/// One token each.
+inline std::vector<std::string_view> words_of(std::string_view s) {
+    std::vector<std::string_view> words;
+    std::size_t at = 0;
+    while ((at = s.find_first_not_of(" \t\n\r", at)) != std::string_view::npos) {
+        const std::size_t end = std::min(s.find_first_of(" \t\n\r", at), s.size());
+        words.push_back(s.substr(at, end - at));
+        at = end;
+    }
+    return words;
+}
+/// A hash of each word with all before it.
+inline std::vector<std::uint64_t> hashes_of(const std::vector<std::string_view>& words) {
+    std::vector<std::uint64_t> hashes;
+    std::uint64_t hash = 0;
+    for (const std::string_view word : words) {
+        fnv1a h;
+        h.add(static_cast<long long>(hash));
+        h.add(word.data(), word.size());
+        hashes.push_back(hash = mixed(h.value()));
+    }
+    return hashes;
+}
+
+/// The largest number with these names, at the top of the body or at the API's place; -1: none.
+inline int asked_count(const picojson::value& body, std::initializer_list<const char*> names) {
+    int n = -1;
+    const std::initializer_list<const picojson::value*> places = {
+        &body, member(body, "parameters"), member(body, "options"),
+        member(body, "sampling_params")};
+    for (const picojson::value* at : places)
+        for (const char* name : names)
+            if (at) n = std::max(n, count_member(*at, name));
+    return n;
+}
+inline bool read_flag(const picojson::value* at, const char* name, bool otherwise = false) {
+    const picojson::value* m = at ? member(*at, name) : nullptr;
+    return m && m->is<bool>() ? m->get<bool>() : otherwise;
+}
+/// Greedy decoding gives the same words for the same prompt.
+inline bool asks_for_greedy(const picojson::value& body) {
+    for (const picojson::value* at : {&body, member(body, "parameters"), member(body, "options"),
+                                      member(body, "sampling_params")}) {
+        const picojson::value* t = at ? member(*at, "temperature") : nullptr;
+        if ((t && t->is<double>() && t->get<double>() == 0) ||
+            (at && member(*at, "do_sample") && !read_flag(at, "do_sample")))
+            return true;
+    }
+    return false;
+}
+inline bool asks_for_stream(api_format api, std::string_view path, const picojson::value& body) {
+    if (api == plain_text) return true;
+    if (api == tgi || api == triton) return path.ends_with("generate_stream");
+    return read_flag(&body, "stream", api == ollama || api == ollama_generate);
+}
+
+/// The simulated server only knows arithmetic: the result of the last two whole numbers with +, -
+/// or * between them.
+inline maybe<long long> result_of(const std::vector<std::string_view>& words) {
+    maybe<long long> result;
+    for (std::size_t i = 2; i < words.size(); ++i) {
+        const auto number = [](std::string_view s) {
+            while (!s.empty() && (s.back() == '?' || s.back() == '.')) s.remove_suffix(1);
+            const auto n = parsed_number<int>(s);
+            return n && *n >= 0 ? n : std::nullopt;
+        };
+        const auto a = number(words[i - 2]), b = number(words[i]);
+        if (!a || !b) continue;
+        const long long x = *a, y = *b;
+        if (words[i - 1] == "+") result = x + y;
+        if (words[i - 1] == "-") result = x - y;
+        if (words[i - 1] == "*") result = x * y;
+    }
+    return result;
+}
+
+inline question question_of(api_format api, std::string_view path, const picojson::value& body) {
+    question q;
+    q.api = api;
+    q.streamed = asks_for_stream(api, path, body);
+    q.wants_usage = api == triton ? read_flag(&body, "return_num_output_tokens")
+                                  : read_flag(member(body, "stream_options"), "include_usage");
+    const std::string prompt = prompt_of(body);
+    const std::vector<std::string_view> words = words_of(prompt);
+    const std::vector<std::uint64_t> hashes = hashes_of(words);
+    q.result = result_of(words);
+    if (q.result) q.rank = generator(hashes.back(), 98).uniform();
+    if (asks_for_greedy(body) && !hashes.empty()) q.words = hashes.back();
+    q.prompt_tokens = std::max(1, static_cast<int>(hashes.size()));
+    for (std::size_t end = engine_model::block_tokens; end <= hashes.size();
+         end += engine_model::block_tokens)
+        q.blocks.push_back(hashes[end - 1]);
+    int most = asked_count(body, {"max_tokens", "max_completion_tokens", "max_output_tokens",
+                                  "max_new_tokens", "n_predict", "num_predict"});
+    if (most <= 0) most = 128;
+    const bool forced =
+        traits_of(api).forces_lengths && (read_flag(&body, "ignore_eos") ||
+                                          read_flag(member(body, "sampling_params"), "ignore_eos"));
+    // Unforced answers end by themselves, at the same length for the same prompt.
+    const int natural =
+        16 + static_cast<int>(hashes.empty() ? 0 : hashes.back() % (q.result ? 64 : 256));
+    q.output_tokens = forced ? most : std::min(most, natural);
+    q.stops = q.output_tokens < most;
+    for (const char* name : {"documents", "text_2", "items", "input"})
+        if (const picojson::array& texts = array_member(body, name);
+            !texts.empty() && !texts[0].is<double>())
+            q.documents = static_cast<int>(texts.size());
+    if (!traits_of(api).generates) q.output_tokens = 1;  // one step that reads the prompt
+    return q;
+}
+
+// ===== [E5] answers of the simulated server ======================================================
+// From facts to the bytes of each API, without a socket and without a clock.
+
+/// The data of an answer's bytes.
+struct answer_facts {
+    question asked{};
+    unsigned long long number = 0;  // in the answer's id
+    int cached_tokens = 0;
+    int output_tokens = 0;  // so far
+    bool is_wrong = false;  // the result is off by one
+    std::string text{};     // so far, for APIs that repeat it
+};
+
+/// The words of the next tokens. The last two are the result, if the answer is long enough. The
+/// others depend on their position, and on the prompt with greedy decoding, else on the request's
+/// id.
+inline std::string next_words(const answer_facts& f, const engine_model::emission& e) {
+    std::string words;
+    const std::uint64_t drawn_by = f.asked.words ? f.asked.words : e.id;
+    for (int i = 0; i < e.tokens; ++i) {
+        const int left = f.asked.output_tokens - f.output_tokens - i;
+        if (f.asked.result && f.asked.stops && left <= 2)
+            words += left == 2 ? " ####" : printed(" %lld", *f.asked.result + f.is_wrong);
+        else
+            words += std::string(" ") +
+                     prompt_words[(drawn_by * 7 + static_cast<std::uint64_t>(f.output_tokens + i)) %
+                                  std::size(prompt_words)];
+    }
+    return words;
+}
+inline void add_words(answer_facts& f, const std::string& words, const engine_model::emission& e) {
+    f.output_tokens += e.tokens;
+    f.cached_tokens = e.cached;
+    if (!f.asked.streamed || f.asked.api == tgi || f.asked.api == sglang ||
+        f.asked.api == openai_responses)
+        f.text += words;
+}
+
+/// Whether the last words are reasoning.
+inline bool is_reasoning(const answer_facts& f) {
+    return f.output_tokens <= f.asked.reasoning_tokens;
+}
+
+// ---- how the APIs say it
+
+inline std::string event_bytes(const std::string& json, const char* type = nullptr) {
+    return (type ? printed("event: %s\n", type) : "") + "data: " + json + "\n\n";
+}
+inline const char* finish_reason_of(const answer_facts& f) {
+    return f.asked.stops ? "stop" : "length";
+}
+
+inline std::string openai_identity(const answer_facts& f, bool chunk) {
+    const bool chat = f.asked.api == openai_chat;
+    const char* object =
+        chat ? (chunk ? "chat.completion.chunk" : "chat.completion") : "text_completion";
+    return printed(
+        "\"id\":\"%s-%llu\",\"object\":\"%s\",\"created\":1700000000,\"model\":\"simulated\"",
+        chat ? "chatcmpl" : "cmpl", f.number, object);
+}
+inline std::string openai_usage(const answer_facts& f) {
+    return printed("{\"prompt_tokens\":%d,\"completion_tokens\":%d,\"total_tokens\":%d,"
+                   "\"prompt_tokens_details\":{\"cached_tokens\":%d}",
+                   f.asked.prompt_tokens, f.output_tokens, f.asked.prompt_tokens + f.output_tokens,
+                   f.cached_tokens) +
+           (f.asked.reasoning_tokens > 0
+                ? printed(",\"completion_tokens_details\":{\"reasoning_tokens\":%d}}",
+                          f.asked.reasoning_tokens)
+                : "}");
+}
+inline std::string openai_ending(const answer_facts& f) {
+    const char* piece = f.asked.api == openai_chat ? "\"delta\":{}" : "\"text\":\"\"";
+    return event_bytes("{" + openai_identity(f, true) + ",\"choices\":[{\"index\":0," + piece +
+                       ",\"finish_reason\":\"" + finish_reason_of(f) + "\"}]}") +
+           (f.asked.wants_usage
+                ? event_bytes("{" + openai_identity(f, true) + ",\"choices\":[],\"usage\":" +
+                              openai_usage(f) + "}")
+                : "") +
+           event_bytes("[DONE]");
+}
+inline std::string openai_whole(const answer_facts& f) {
+    const std::string text = json_quoted(f.text);
+    const std::string choice = f.asked.api == openai_chat
+        ? "\"message\":{\"role\":\"assistant\",\"content\":" + text + "}"
+        : "\"text\":" + text;
+    return "{" + openai_identity(f, false) + ",\"choices\":[{\"index\":0," + choice +
+           ",\"finish_reason\":\"" + finish_reason_of(f) + "\"}],\"usage\":" + openai_usage(f) +
+           "}";
+}
+
+inline std::string llama_json(const answer_facts& f, const std::string& words, bool last) {
+    return "{\"content\":" + json_quoted(words) +
+           printed(",\"stop\":%s,\"id_slot\":0,\"index\":0,\"tokens_predicted\":%d,"
+                   "\"tokens_evaluated\":%d",
+                   last ? "true" : "false", f.output_tokens, f.asked.prompt_tokens) +
+           (last ? printed(",\"stop_type\":\"%s\"}", f.asked.stops ? "eos" : "limit") : "}");
+}
+
+inline std::string sglang_json(const answer_facts& f, bool last) {
+    return "{\"text\":" + json_quoted(f.text) +
+           printed(",\"meta_info\":{\"id\":\"%llu\",\"prompt_tokens\":%d,"
+                   "\"completion_tokens\":%d,\"finish_reason\":",
+                   f.number, f.asked.prompt_tokens, f.output_tokens) +
+           (last ? printed("{\"type\":\"%s\"}", finish_reason_of(f)) : "null") + "}}";
+}
+
+inline std::string ollama_json(const answer_facts& f, const std::string& words, bool last) {
+    const std::string text = json_quoted(words);
+    const std::string thought = last || !is_reasoning(f) ? "" : "\"thinking\":" + text;
+    return "{\"model\":\"simulated\",\"created_at\":\"2024-01-01T00:00:00Z\"," +
+           (f.asked.api == ollama
+                ? "\"message\":{\"role\":\"assistant\"," +
+                      (thought.empty() ? "\"content\":" + text : thought) + "}"
+                : thought.empty() ? "\"response\":" + text : thought) +
+           (last ? printed(",\"done\":true,\"done_reason\":\"%s\",\"prompt_eval_count\":%d,"
+                           "\"eval_count\":%d}",
+                           finish_reason_of(f), f.asked.prompt_tokens, f.output_tokens)
+                 : ",\"done\":false}");
+}
+
+inline std::string tgi_details(const answer_facts& f) {
+    return printed("{\"finish_reason\":\"%s\",\"generated_tokens\":%d,\"seed\":null,"
+                   "\"input_length\":%d}",
+                   f.asked.stops ? "eos_token" : "length", f.output_tokens, f.asked.prompt_tokens);
+}
+/// One event for each token; the last one also has totals.
+inline std::string tgi_events(const answer_facts& f, std::string_view words, bool last) {
+    std::string events;
+    const std::vector<std::string_view> tokens = words_of(words);
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+        const bool reports = last && i + 1 == tokens.size();
+        events += "data:{\"token\":{\"id\":7,\"text\":" +
+                  json_quoted(" " + std::string(tokens[i])) +
+                  ",\"logprob\":-0.5,\"special\":false},\"generated_text\":" +
+                  (reports ? json_quoted(f.text) : "null") +
+                  ",\"details\":" + (reports ? tgi_details(f) : "null") + "}\n\n";
+    }
+    return events;
+}
+
+inline std::string triton_json(const answer_facts& f, const std::string& words, int tokens) {
+    return "{\"model_name\":\"simulated\",\"model_version\":\"1\",\"text_output\":" +
+           json_quoted(words) +
+           (f.asked.wants_usage ? printed(",\"num_input_tokens\":%d,\"num_output_tokens\":%d",
+                                          f.asked.prompt_tokens, tokens)
+                                : "") +
+           "}";
+}
+
+/// The answer of an API that generates nothing: `each(i)` for each result asked for.
+template <class Each>
+std::string scored_json(const answer_facts& f, const char* list, Each&& each) {
+    std::string all;
+    for (int i = 0; i < f.asked.documents; ++i) all += (i > 0 ? "," : "") + each(i);
+    return printed("{\"id\":\"%llu\",\"object\":\"list\",\"model\":\"simulated\",\"%s\":[",
+                   f.number, list) +
+           all +
+           printed("],\"usage\":{\"prompt_tokens\":%d,\"total_tokens\":%d}}", f.asked.prompt_tokens,
+                   f.asked.prompt_tokens);
+}
+/// Eight fixed numbers: nobody reads them.
+inline std::string embeddings_json(const answer_facts& f) {
+    return scored_json(f, "data", [](int i) {
+        return printed(R"({"object":"embedding","index":%d,)"
+                       R"("embedding":[0.25,-0.5,0.125,0.0,0.75,-0.25,0.5,-0.125]})", i);
+    });
+}
+inline std::string scores_json(const answer_facts& f, const char* list, const char* score_name) {
+    return scored_json(f, list, [&](int i) {
+        return printed(R"({"index":%d,"%s":%g})", i, score_name, 1.0 / (i + 1));
+    });
+}
+inline std::string sglang_scores_json(const answer_facts& f) {
+    return scored_json(f, "scores", [](int i) {
+        return printed("[%g,%g]", 1.0 / (i + 1), 1 - 1.0 / (i + 1));
+    });
+}
+
+/// An event of OpenAI's responses, with rising numbers.
+inline std::string responses_event(const answer_facts& f, const char* type, int beside,
+                                   const std::string& more) {
+    return event_bytes(printed("{\"type\":\"%s\",\"sequence_number\":%d,", type,
+                               f.output_tokens + beside) +
+                           more + "}",
+                       type);
+}
+inline std::string response_json(const answer_facts& f, bool ended) {
+    const char* status = !ended ? "in_progress" : f.asked.stops ? "completed" : "incomplete";
+    const std::string message =
+        R"({"type":"message","role":"assistant","content":[{"type":"output_text","text":)" +
+        json_quoted(f.text) + "}]}";
+    return printed("{\"id\":\"resp_%llu\",\"object\":\"response\",\"status\":\"%s\","
+                   "\"model\":\"simulated\",\"error\":null,\"incomplete_details\":%s,",
+                   f.number, status,
+                   ended && !f.asked.stops ? R"({"reason":"max_output_tokens"})" : "null") +
+           "\"output\":[" + (ended ? message : "") + "],\"usage\":" +
+           (ended ? printed("{\"input_tokens\":%d,\"input_tokens_details\":{\"cached_tokens\":%d},"
+                            "\"output_tokens\":%d,\"output_tokens_details\":"
+                            "{\"reasoning_tokens\":%d}}",
+                            f.asked.prompt_tokens, f.cached_tokens, f.output_tokens,
+                            f.asked.reasoning_tokens)
+                  : "null") +
+           "}";
+}
+inline std::string responses_opening(const answer_facts& f) {
+    const std::string response = "\"response\":" + response_json(f, false);
+    return responses_event(f, "response.created", -1, response) +
+           responses_event(f, "response.in_progress", 0, response) +
+           responses_event(f, "response.output_item.added", 1,
+                           R"("output_index":0,"item":{"type":"message","content":[]})") +
+           responses_event(f, "response.content_part.added", 2,
+                           R"("output_index":0,"part":{"type":"output_text","text":""})");
+}
+/// The last event says "completed", as vLLM's does, and its status has the reason.
+inline std::string responses_ending(const answer_facts& f) {
+    const std::string text = "\"text\":" + json_quoted(f.text);
+    return responses_event(f, "response.output_text.done", 3, "\"output_index\":0," + text) +
+           responses_event(f, "response.content_part.done", 4,
+                           "\"output_index\":0,\"part\":{\"type\":\"output_text\"," + text + "}") +
+           responses_event(f, "response.completed", 5, "\"response\":" + response_json(f, true));
+}
+
+inline std::string anthropic_reason(const answer_facts& f) {
+    return f.asked.stops ? "\"end_turn\"" : "\"max_tokens\"";
+}
+inline std::string anthropic_message(const answer_facts& f, const std::string& content,
+                                     const std::string& reason, int output_tokens) {
+    return printed("{\"id\":\"msg_%llu\",\"type\":\"message\",\"role\":\"assistant\",", f.number) +
+           "\"model\":\"simulated\",\"content\":" + content + ",\"stop_reason\":" + reason +
+           printed(",\"usage\":{\"input_tokens\":%d,\"output_tokens\":%d}}",
+                   f.asked.prompt_tokens, output_tokens);
+}
+inline std::string anthropic_opening(const answer_facts& f) {
+    return event_bytes("{\"type\":\"message_start\",\"message\":" +
+                           anthropic_message(f, "[]", "null", 1) + "}",
+                       "message_start") +
+           event_bytes(R"({"type":"content_block_start","index":0,)"
+                       R"("content_block":{"type":"text","text":""}})",
+                       "content_block_start") +
+           event_bytes(R"({"type":"ping"})", "ping");
+}
+inline std::string anthropic_ending(const answer_facts& f) {
+    return event_bytes(R"({"type":"content_block_stop","index":0})", "content_block_stop") +
+           event_bytes("{\"type\":\"message_delta\",\"delta\":{\"stop_reason\":" +
+                           anthropic_reason(f) +
+                           printed("},\"usage\":{\"output_tokens\":%d}}", f.output_tokens),
+                       "message_delta") +
+           event_bytes(R"({"type":"message_stop"})", "message_stop");
+}
+
+// ---- an answer from its head to its end
+
+inline std::string stream_head(api_format api) {
+    const char* type = api == plain_text ? "text/plain; charset=utf-8"
+                       : traits_of(api).framed == framing::lines
+                           ? "application/x-ndjson"
+                           : "text/event-stream; charset=utf-8";
+    return printed("HTTP/1.1 200 OK\r\nContent-Type: %s\r\nTransfer-Encoding: chunked\r\n\r\n",
+                   type);
+}
+/// The bytes before the first words, "" if none.
+inline std::string answer_opening(const answer_facts& f) {
+    if (f.asked.api == openai_chat)
+        return event_bytes("{" + openai_identity(f, true) +
+                           ",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\","
+                           "\"content\":\"\"},\"finish_reason\":null}]}");
+    if (f.asked.api == anthropic) return anthropic_opening(f);
+    if (f.asked.api == openai_responses) return responses_opening(f);
+    return {};
+}
+/// The engine's words, which the facts already contain.
+inline std::string answer_piece(const answer_facts& f, const std::string& words,
+                                const engine_model::emission& e) {
+    switch (f.asked.api) {
+    case openai_chat:
+        return event_bytes("{" + openai_identity(f, true) +
+                           ",\"choices\":[{\"index\":0,\"delta\":{" +
+                           (is_reasoning(f) ? "\"reasoning_content\":" : "\"content\":") +
+                           json_quoted(words) + "},\"finish_reason\":null}]}");
+    case openai_completions:
+        return event_bytes("{" + openai_identity(f, true) + ",\"choices\":[{\"index\":0,\"text\":" +
+                           json_quoted(words) + ",\"finish_reason\":null}]}");
+    case tgi: return tgi_events(f, words, e.finished);
+    case triton: return event_bytes(triton_json(f, words, e.tokens));
+    case ollama: case ollama_generate: return ollama_json(f, words, false) + "\n";
+    case llama_cpp: return event_bytes(llama_json(f, words, false));
+    case sglang: return event_bytes(sglang_json(f, e.finished));
+    case plain_text: return words;
+    case anthropic:
+        return event_bytes("{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":" +
+                               std::string(is_reasoning(f) ? "\"thinking_delta\",\"thinking\":"
+                                                           : "\"text_delta\",\"text\":") +
+                               json_quoted(words) + "}}",
+                           "content_block_delta");
+    case openai_responses:
+        return responses_event(f,
+                               is_reasoning(f) ? "response.reasoning_text.delta"
+                                               : "response.output_text.delta",
+                               2, "\"output_index\":0,\"delta\":" + json_quoted(words));
+    case openai_embeddings: case rerank: case score: case sglang_score: break;  // in one piece
+    }
+    return {};
+}
+/// The bytes after the last words, "" if none.
+inline std::string answer_ending(const answer_facts& f) {
+    switch (f.asked.api) {
+    case openai_chat: case openai_completions: return openai_ending(f);
+    case ollama: case ollama_generate: return ollama_json(f, "", true) + "\n";
+    case llama_cpp: return event_bytes(llama_json(f, "", true));
+    case sglang: return event_bytes("[DONE]");
+    case anthropic: return anthropic_ending(f);
+    case openai_responses: return responses_ending(f);
+    case tgi: case triton: case plain_text: case openai_embeddings: case rerank: case score:
+    case sglang_score: break;
+    }
+    return {};
+}
+/// The answer in one piece.
+inline std::string whole_answer(const answer_facts& f) {
+    switch (f.asked.api) {
+    case tgi:
+        return "{\"generated_text\":" + json_quoted(f.text) + ",\"details\":" + tgi_details(f) +
+               "}";
+    case triton: return triton_json(f, f.text, f.output_tokens);
+    case ollama: case ollama_generate: return ollama_json(f, f.text, true);
+    case llama_cpp: return llama_json(f, f.text, true);
+    case sglang: return sglang_json(f, true);
+    case anthropic:
+        return anthropic_message(f, "[{\"type\":\"text\",\"text\":" + json_quoted(f.text) + "}]",
+                                 anthropic_reason(f), f.output_tokens);
+    case openai_embeddings: return embeddings_json(f);
+    case rerank: return scores_json(f, "results", "relevance_score");
+    case score: return scores_json(f, "data", "score");
+    case sglang_score: return sglang_scores_json(f);
+    case openai_responses: return response_json(f, true);
+    case openai_chat: case openai_completions: case plain_text: break;
+    }
+    return openai_whole(f);
+}
+
+// ===== [E6] the simulated server's metrics page ==================================================
+// vLLM's metrics under their names, in the text format of Python's Prometheus client (0.0.4).
+
+/// Why a sequence ended; `abort`: its client left.
+enum class end_reason : unsigned char { stop, length, abort, error };
+inline constexpr const char* end_reason_names[] = {"stop", "length", "abort", "error"};
+
+inline constexpr double first_token_limits[] = {0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1,
+                                                0.25,  0.5,   0.75, 1,    2.5,  5,    7.5,  10,
+                                                20,    40,    80,   160,  640,  2560};
+inline constexpr double gap_limits[] = {0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5,
+                                        0.75, 1,     2.5,  5,     7.5, 10,   20,  40,  80};
+inline constexpr double latency_limits[] = {0.3, 0.5, 0.8, 1,  1.5, 2,   2.5, 5,   10,   15,  20,
+                                            30,  40,  50,  60, 120, 240, 480, 960, 1920, 7680};
+
+/// Counts values by size.
+class bucket_counts {
+public:
+    /// `upper_limits` ascend and must outlive it; larger values have their own class.
+    explicit bucket_counts(std::span<const double> upper_limits)
+        : limits_(upper_limits), counts_(upper_limits.size() + 1) {}
+    void add(double v) {
+        std::size_t at = 0;
+        while (at < limits_.size() && v > limits_[at]) ++at;
+        ++counts_[at];
+        sum_ += v;
+    }
+    std::span<const double> limits() const { return limits_; }
+    /// By class, not cumulative.
+    const std::vector<long long>& counts() const { return counts_; }
+    double sum() const { return sum_; }
+
+private:
+    std::span<const double> limits_;
+    std::vector<long long> counts_;
+    double sum_ = 0;
+};
+
+/// A server's counters since its start; the engine's counters continue over a restart.
+struct tallies {
+    explicit tallies(double now_unix_s = 0, const engine_model::counters& so_far = {})
+        : began_unix_s(now_unix_s), before(so_far) {}
+
+    void count(const engine_model::emission& e) {
+        if (e.first) first_token.add(e.when.last_token - e.when.arrived);
+        else gap.add(e.gap);
+        if (!e.finished) return;
+        e2e.add(e.when.last_token - e.when.arrived);
+        queue.add(e.when.admitted - e.when.arrived);
+        prefill.add(e.when.first_token - e.when.admitted);
+        decode.add(e.when.last_token - e.when.first_token);
+    }
+    void count(end_reason why) { ++ended[static_cast<std::size_t>(why)]; }
+
+    double began_unix_s;
+    engine_model::counters before;  // of the engine, before this server
+    std::array<long long, std::size(end_reason_names)> ended{};
+    bucket_counts first_token{first_token_limits}, gap{gap_limits}, e2e{latency_limits},
+        queue{latency_limits}, prefill{latency_limits}, decode{latency_limits};
+};
+
+/// Formats a float as Python and its Prometheus client do from 1e6 on: "1.0", "1.5e+06".
+inline std::string python_number(double v) {
+    if (std::isinf(v)) return v > 0 ? "+Inf" : "-Inf";
+    const bool plain = v == 0 || (std::abs(v) >= 1e-4 && std::abs(v) < 1e6);
+    char digits[64];
+    const auto end =
+        std::to_chars(digits, digits + sizeof digits, v,
+                      plain ? std::chars_format::fixed : std::chars_format::scientific);
+    const std::string s(digits, end.ptr);
+    return plain && s.find('.') == std::string::npos ? s + ".0" : s;
+}
+
+/// Writes metrics one by one; those of the engine have its labels.
+class metrics_writer {
+public:
+    explicit metrics_writer(double began_unix_s) : began_unix_s_(began_unix_s) {}
+
+    void gauge(const std::string& name, const char* help, double v, bool of_engine = true) {
+        head(name, help, "gauge");
+        page_ += name + (of_engine ? labels() : "") + " " + python_number(v) + "\n";
+    }
+    void counter(const std::string& name, const char* help, double v) {
+        head(name + "_total", help, "counter");
+        sample(name + "_total", labels(), v);
+        created(name, help, {labels()});
+    }
+    void counter(const std::string& name, const char* help, const tallies& t) {
+        head(name + "_total", help, "counter");
+        std::vector<std::string> each;
+        for (std::size_t i = 0; i < t.ended.size(); ++i) {
+            each.push_back(labels(printed("finished_reason=\"%s\",", end_reason_names[i])));
+            sample(name + "_total", each.back(), static_cast<double>(t.ended[i]));
+        }
+        created(name, help, each);
+    }
+    void histogram(const std::string& name, const char* help, const bucket_counts& h) {
+        head(name, help, "histogram");
+        long long up_to = 0;
+        for (std::size_t i = 0; i < h.counts().size(); ++i) {
+            const double limit = i < h.limits().size() ? h.limits()[i] : infinity;
+            up_to += h.counts()[i];
+            sample(name + "_bucket", labels("le=\"" + python_number(limit) + "\","),
+                   static_cast<double>(up_to));
+        }
+        sample(name + "_count", labels(), static_cast<double>(up_to));
+        sample(name + "_sum", labels(), h.sum());
+        created(name, help, {labels()});
+    }
+    const std::string& page() const { return page_; }
+
+private:
+    static std::string labels(const std::string& own = "") {
+        return "{engine=\"0\"," + own + "model_name=\"simulated\"}";
+    }
+    void head(const std::string& name, const char* help, const char* kind) {
+        page_ += "# HELP " + name + " " + help + "\n# TYPE " + name + " " + kind + "\n";
+    }
+    void sample(const std::string& name, const std::string& labels, double v) {
+        page_ += name + labels + " " + python_number(v) + "\n";
+    }
+    void created(const std::string& name, const char* help, const std::vector<std::string>& each) {
+        head(name + "_created", help, "gauge");
+        for (const std::string& labels : each) sample(name + "_created", labels, began_unix_s_);
+    }
+
+    double began_unix_s_;
+    std::string page_{};
+};
+
+inline std::string vllm_page(const engine_model& m, const tallies& t) {
+    const auto since = [&](double engine_model::counters::*what) {
+        return m.totals().*what - t.before.*what;
+    };
+    using counters = engine_model::counters;
+    metrics_writer w(t.began_unix_s);
+    w.gauge("process_start_time_seconds", "When the server was started, in seconds since 1970.",
+            t.began_unix_s, false);
+    w.gauge("vllm:num_requests_running", "Requests in the engine's batch.",
+            static_cast<double>(m.running()));
+    w.gauge("vllm:num_requests_waiting", "Requests that wait to be in the batch.",
+            static_cast<double>(m.waiting()));
+    w.gauge("vllm:kv_cache_usage_perc", "KV cache in use, 1 is all of it.", m.cache_usage());
+    w.counter("vllm:prefix_cache_queries", "Prompt tokens that were looked up in the cache.",
+              since(&counters::cache_queries));
+    w.counter("vllm:prefix_cache_hits", "Prompt tokens that were found in the cache.",
+              since(&counters::cache_hits));
+    // A running sequence has its memory until its end.
+    w.counter("vllm:num_preemptions", "Requests that were put out of the batch.", 0.0);
+    w.counter("vllm:prompt_tokens", "Prompt tokens processed.", since(&counters::prompt_tokens));
+    w.counter("vllm:generation_tokens", "Tokens generated.", since(&counters::generated_tokens));
+    w.counter("vllm:request_success", "Requests that ended, by why they did.", t);
+    w.histogram("vllm:time_to_first_token_seconds", "From arrival to the first token.",
+                t.first_token);
+    w.histogram("vllm:inter_token_latency_seconds", "From tokens to the next ones.", t.gap);
+    w.histogram("vllm:e2e_request_latency_seconds", "From arrival to the last token.", t.e2e);
+    w.histogram("vllm:request_queue_time_seconds", "From arrival to the batch.", t.queue);
+    w.histogram("vllm:request_prefill_time_seconds", "From the batch to the first token.",
+                t.prefill);
+    w.histogram("vllm:request_decode_time_seconds", "From the first token to the last one.",
+                t.decode);
+    return w.page();
+}
+
+// ===== [E7] other replies of the simulated server ================================================
+
+/// A body of known length.
+struct reply {
+    int status = 200;
+    const char* type = "application/json";
+    std::string body{};
+};
+inline std::string reply_bytes(const reply& r) {
+    return printed("HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n%s\r\n", r.status,
+                   r.status == 200 ? "OK" : "Error", r.type, r.body.size(),
+                   r.status == 429 ? "Retry-After: 1\r\n" : "") +
+           r.body;
+}
+inline std::string chunk_of(const std::string& data) {
+    return printed("%zx\r\n", data.size()) + data + "\r\n";
+}
+inline constexpr const char* last_chunk = "0\r\n\r\n";
+
+inline reply error_reply(int status, const char* why) {
+    return {status, "application/json", printed(R"({"error":{"message":"%s"}})", why)};
+}
+/// Each API has its own format of errors.
+inline reply refusal(api_format api, int status, const char* why, const char* code) {
+    switch (api) {
+    case plain_text: return {status, "text/plain", why};
+    case tgi: case triton: case ollama: case ollama_generate:
+        return {status, "application/json", printed(R"({"error":"%s"})", why)};
+    default:
+        return {status, "application/json",
+                printed(R"({"type":"error","error":{"message":"%s","type":"%s","code":"%s"}})",
+                        why, code, code)};
+    }
+}
+
+/// The reply to a GET.
+inline reply about_server(std::string_view path, const engine_model& m, const tallies& t) {
+    const auto json = [](const char* body) { return reply{200, "application/json", body}; };
+    for (const char* ready : {"/health", "/api/version", "/v2/health/ready", "/readyz"})
+        if (path == ready) return json("{}");
+    if (path == "/v1/models")
+        return {200, "application/json",
+                printed(R"({"object":"list","data":[{"id":"simulated","object":"model",)"
+                        R"("max_model_len":%lld}]})",
+                        static_cast<long long>(m.settings().max_model_len))};
+    if (path == "/api/tags") return json(R"({"models":[{"name":"simulated"}]})");
+    if (path == "/info") return json(R"({"model_id":"simulated"})");
+    if (path == "/metrics")
+        return {200, "text/plain; version=0.0.4; charset=utf-8", vllm_page(m, t)};
+    return error_reply(404, "no such path");
+}
+/// Whether a profile is being taken.
+struct simulated_profiler {
+    bool runs = false;
+};
+inline bool is_of_profiler(std::string_view path) {
+    return path == "/start_profile" || path == "/stop_profile";
+}
+/// The reply to a POST that starts or stops a profile.
+inline reply profiler_reply(std::string_view path, simulated_profiler& p) {
+    const bool starts = path == "/start_profile";
+    if (starts == p.runs)
+        return error_reply(400, starts ? "a profile is being taken" : "no profile is being taken");
+    p.runs = starts;
+    return {200, "application/json", "{}"};
+}
+/// LoRA adapters: /v1/load_lora_adapter of vLLM; SGLang has no /v1.
+inline bool is_of_adapters(std::string_view path) {
+    return path.ends_with("/load_lora_adapter") || path.ends_with("/unload_lora_adapter");
+}
+inline reply adapter_reply(std::string_view path, const picojson::value& body,
+                           std::set<std::string>& loaded) {
+    const bool loads = path.ends_with("/load_lora_adapter");
+    const picojson::value name = body.get("lora_name");
+    if (!name.is<std::string>()) return error_reply(400, "lora_name is missing");
+    if (loads && !loaded.insert(name.to_str()).second)
+        return error_reply(400, "the adapter is loaded already");
+    if (!loads && loaded.erase(name.to_str()) == 0)
+        return error_reply(404, "the adapter is not loaded");
+    return {200, "application/json", "{}"};
+}
+inline reply counted_tokens(const picojson::value& body, long long max_model_len) {
+    return {200, "application/json",
+            printed(R"({"count":%zu,"max_model_len":%lld})", words_of(prompt_of(body)).size(),
+                    max_model_len)};
+}
+
+// ===== [E8] requests, as the simulated server reads them =========================================
+
+/// Only for requests of ours and of clients like curl.
+class request_parser {
+public:
+    std::string method{}, path{}, body{};
+    std::vector<header_field> fields{};
+    bool keep_alive = true;
+
+    std::string_view header(std::string_view name) const {
+        for (const header_field& f : fields)
+            if (same_ignoring_case(f.name, name)) return f.value;
+        return {};
+    }
+    /// Returns true for a complete request; false with `broken()` for an invalid one.
+    bool feed(std::string_view bytes) {
+        raw_.append(bytes);
+        if (!head_done_ && !read_head()) return false;
+        if (raw_.size() < length_) return false;
+        body = raw_.substr(0, length_);
+        raw_.erase(0, length_);
+        return true;
+    }
+    bool broken() const { return broken_; }
+    /// Prepares for the next request on the connection; early bytes are kept.
+    void reset() {
+        std::string rest = std::move(raw_);
+        *this = request_parser();
+        raw_ = std::move(rest);
+    }
+
+private:
+    bool read_head() {
+        const std::size_t end = raw_.find("\r\n\r\n");
+        if (end == std::string::npos) {
+            broken_ = raw_.size() > 64 * 1024;
+            return false;
+        }
+        std::string_view head = std::string_view(raw_).substr(0, end);
+        const std::size_t first = std::min(head.find("\r\n"), head.size());
+        const std::string_view line = head.substr(0, first);
+        const std::size_t a = line.find(' '), b = line.rfind(' ');
+        if (a == std::string_view::npos || a == b || line.substr(b + 1, 7) != "HTTP/1.")
+            return !(broken_ = true);
+        method = line.substr(0, a);
+        path = line.substr(a + 1, b - a - 1);
+        keep_alive = line.back() == '1';
+        head.remove_prefix(std::min(first + 2, head.size()));
+        while (!head.empty()) {
+            const std::size_t eol = std::min(head.find("\r\n"), head.size());
+            const std::size_t colon = head.substr(0, eol).find(':');
+            if (colon == std::string_view::npos) return !(broken_ = true);
+            fields.push_back({std::string(head.substr(0, colon)),
+                              std::string(trimmed(head.substr(colon + 1, eol - colon - 1)))});
+            head.remove_prefix(std::min(eol + 2, head.size()));
+        }
+        for (const header_field& f : fields) {
+            if (!same_ignoring_case(f.name, "content-length")) continue;
+            const auto length = parsed_number<std::size_t>(f.value);
+            if (!length) return !(broken_ = true);
+            length_ = *length;
+        }
+        if (length_ > (64u << 20) || !header("transfer-encoding").empty()) return !(broken_ = true);
+        if (lists(header("connection"), "close")) keep_alive = false;
+        raw_.erase(0, end + 4);
+        return head_done_ = true;
+    }
+    std::string raw_{};
+    std::size_t length_ = 0;
+    bool head_done_ = false;
+    bool broken_ = false;
+};
+
+// ===== [E9] a connection of the simulated server =================================================
+
+/// A Date header for these Unix seconds.
+inline std::string http_date_of(long long unix_s) {
+    const long long days = unix_s / 86400, at = unix_s % 86400;
+    int year = 1970, month = 1;
+    while (days_of_date(year + 1, 1, 1) <= days) ++year;
+    while (month < 12 && days_of_date(year, month + 1, 1) <= days) ++month;
+    const long long day = days - days_of_date(year, month, 1) + 1;
+    return printed("%.3s, %02lld %.3s %d %02lld:%02lld:%02lld GMT",
+                   &"ThuFriSatSunMonTueWed"[3 * (days % 7)], day,
+                   &month_names[3 * static_cast<std::size_t>(month - 1)], year, at / 3600,
+                   at / 60 % 60, at % 60);
+}
+
+class simulated_session;
+
+/// The handler of requests on connections.
+struct request_handler {
+    /// Called for each request, which one answer must follow, now or later.
+    std::function<void(simulated_session&)> on_request{};
+    /// The client left during this answer.
+    std::function<void(std::uint64_t)> on_gone{};
+};
+
+/// One connection: requests in, one answer at a time out. Derived classes carry its bytes.
+class simulated_session : public std::enable_shared_from_this<simulated_session> {
+public:
+    explicit simulated_session(const request_handler& handler) : handler_(handler) {}
+    virtual ~simulated_session() = default;
+    simulated_session(const simulated_session&) = delete;
+    simulated_session& operator=(const simulated_session&) = delete;
+
+    const request_parser& request() const { return parser_; }
+
+    /// Writes a whole answer with a Date header.
+    void answer(const reply& r) {
+        std::string bytes = reply_bytes(r);
+        bytes.insert(bytes.find("\r\n"),
+                     "\r\nDate: " + http_date_of(static_cast<long long>(unix_s())));
+        write(std::move(bytes));
+        next();
+    }
+    /// Writes a part of an answer, which next() ends.
+    void write(std::string bytes) {
+        queue_.push_back(std::move(bytes));
+        if (queue_.size() == 1) write_more();
+    }
+    /// Ends an answer: the next pipelined request may follow.
+    void next() {
+        busy_ = false;
+        ++answered_;
+        const bool keep = parser_.keep_alive;
+        parser_.reset();
+        const std::string held = std::exchange(early_, {});
+        if (!keep) close_when_written_ = true;
+        else if (parser_.feed(held)) serve();
+        if (close_when_written_ && queue_.empty()) close();
+    }
+    void reset() {
+        queue_.clear();
+        end(true);
+    }
+
+    std::uint64_t answering = 0;  // the handler's id of the current answer, 0: none
+
+protected:
+    /// The connection is kept after an answer and idle.
+    bool is_kept() const { return answered_ > 0 && !busy_; }
+    /// Takes bytes. Returns false if no more are wanted.
+    bool take(std::string_view bytes) {
+        if (busy_) early_.append(bytes);
+        else if (parser_.feed(bytes)) serve();
+        else if (parser_.broken()) {
+            answer(error_reply(400, "not an HTTP/1.1 request"));
+            return false;
+        }
+        return true;
+    }
+    /// Written at once if possible, so that the log has the time of the write.
+    void write_more() {
+        while (!queue_.empty()) {
+            const long long n = give(queue_.front());
+            if (n < 0) return gone();
+            if (n == 0) return;
+            if (n == static_cast<long long>(queue_.front().size())) queue_.pop_front();
+            else queue_.front().erase(0, static_cast<std::size_t>(n));
+        }
+        if (close_when_written_) close();
+    }
+    void gone() {
+        if (answering != 0) handler_.on_gone(std::exchange(answering, 0));
+        close();
+    }
+
+private:
+    /// Returns the number of bytes taken; 0: write_more() is called later; below 0: closed.
+    virtual long long give(std::string_view bytes) = 0;
+    virtual void end(bool by_reset) = 0;
+
+    void serve() {
+        busy_ = true;
+        handler_.on_request(*this);
+    }
+    void close() {
+        queue_.clear();
+        end(false);
+    }
+
+    const request_handler& handler_;
+    request_parser parser_{};
+    std::string early_{};  // bytes of the next request during an answer
+    std::deque<std::string> queue_{};
+    long long answered_ = 0;
+    bool busy_ = false;
+    bool close_when_written_ = false;
+};
+
+// ===== [E10] the simulated server's handling of requests =========================================
+
+/// The engine model with HTTP: every API, lists of models, /health, /tokenize, /metrics. The
+/// carrier of its connections also gives it time.
+class simulated_service {
+public:
+    struct log_entry {
+        std::string request_id{};
+        long long received_ns = 0, first_write_ns = 0, last_write_ns = 0, done_ns = 0;
+        int prompt_tokens = 0, output_tokens = 0;
+        engine_model::times engine{};  // of the engine model
+        std::vector<long long> writes{};  // virtual time only: of content, each
+    };
+
+    /// The start or the end of a profile.
+    struct profiler_entry {
+        std::string path{};
+        long long received_ns = 0;
+        int status = 0;
+    };
+
+    /// Runs an action at a time, in the only thread that calls this; at its end, pending actions
+    /// may be dropped.
+    using at_t = std::function<void(long long ns, std::function<void()> what)>;
+    /// `on_away`: no connections from now on.
+    simulated_service(const engine& e, at_t at, std::function<void()> on_away)
+        : settings_(e),
+          model_(e),
+          at_(std::move(at)),
+          on_away_(std::move(on_away)),
+          faults_(static_cast<std::uint64_t>(static_cast<long long>(e.seed)), 99) {}
+    simulated_service(const simulated_service&) = delete;
+    simulated_service& operator=(const simulated_service&) = delete;
+
+    const request_handler& handler() const { return handler_; }
+    void add(const std::shared_ptr<simulated_session>& s) {
+        std::erase_if(all_, [](const auto& weak) { return weak.expired(); });
+        all_.push_back(s);
+    }
+    void go_away() {
+        away_ = true;
+        on_away_();
+        for (const auto& weak : all_)
+            if (const auto s = weak.lock()) s->reset();
+        generating_.clear();
+    }
+    /// The last finished answers, as seen by the server.
+    std::vector<log_entry> log() {
+        const std::lock_guard lock(log_mutex_);
+        return {log_.begin(), log_.end()};
+    }
+    std::vector<profiler_entry> profiler_log() {
+        const std::lock_guard lock(log_mutex_);
+        return {profiler_log_.begin(), profiler_log_.end()};
+    }
+    static constexpr std::size_t max_logged = 100000;  // answers, and 100 times the writes
+
+private:
+    enum class fault : unsigned char { none, reset, stall, garbage };
+    /// An answer in progress.
+    struct generation {
+        std::uint64_t id = 0;
+        std::shared_ptr<simulated_session> to{};
+        answer_facts facts{};
+        log_entry entry{};
+        fault after_content = fault::none;
+        bool begun = false;
+    };
+
+    /// Rounded nanoseconds may lie just before a step's end that has passed.
+    double now_s() const {
+        return std::max(static_cast<double>(now_ns() - start_ns_) * 1e-9, reached_s_);
+    }
+
+    void on_request(simulated_session& s) {
+        const request_parser& asked = s.request();
+        if (asked.method == "GET") {
+            if (settings_.faults.metrics_hang && asked.path == "/metrics") return;
+            return s.answer(about_server(asked.path, model_, tallies_));
+        }
+        if (is_of_profiler(asked.path)) return profile(s);
+        // The names in vLLM and SGLang.
+        if (asked.path == "/reset_prefix_cache" || asked.path == "/flush_cache") {
+            model_.forget_prompts();
+            return s.answer({200, "application/json", "{}"});
+        }
+        const bool adapts = is_of_adapters(asked.path);
+        const bool counts = asked.path == "/tokenize";
+        const maybe<api_format> api = api_at(asked.path);
+        if (!api && !counts && !adapts) return s.answer(error_reply(404, "no such path"));
+        picojson::value body;
+        if (!parse_json(asked.body, body) || !body.is<picojson::object>())
+            return s.answer(error_reply(400, "the body is not a JSON object"));
+        if (counts) return s.answer(counted_tokens(body, settings_.max_model_len));
+        if (adapts) return adapt(s, adapter_reply(asked.path, body, adapters_));
+        generate(s, body, api_of(*api, body));
+    }
+    void adapt(simulated_session& s, const reply& r) {
+        const double takes_s = settings_.adapter_load.seconds();
+        const bool loads = s.request().path.find("unload") == std::string::npos;
+        if (r.status != 200 || !loads || takes_s <= 0) return s.answer(r);
+        model_.hold_up(takes_s);
+        at_(now_ns() + ns_of(takes_s), [r, to = s.weak_from_this()] {
+            if (const auto known = to.lock()) known->answer(r);
+        });
+    }
+    void profile(simulated_session& s) {
+        const std::string path = s.request().path;
+        const reply r = profiler_reply(path, profiler_);
+        {
+            const std::lock_guard lock(log_mutex_);
+            profiler_log_.push_back({path, now_ns(), r.status});
+            if (profiler_log_.size() > max_logged) profiler_log_.pop_front();
+        }
+        s.answer(r);
+    }
+    void on_gone(std::uint64_t id) {
+        if (model_.cancel(id)) tallies_.count(end_reason::abort);
+        generating_.erase(id);
+    }
+
+    // ---- one answer from its request on
+
+    void generate(simulated_session& s, const picojson::value& body, api_format api) {
+        ++generations_;
+        if (settings_.faults.stop_after > 0 && generations_ > settings_.faults.stop_after)
+            return go_away();
+        const long long restart = settings_.faults.restart_after;
+        if (restart > 0 && generations_ == restart + 1)
+            tallies_ = tallies(unix_s(), model_.totals());
+        auto g = std::make_shared<generation>();
+        g->entry.request_id = s.request().header("x-request-id");
+        g->entry.received_ns = now_ns();
+        if (faults_.uniform() < settings_.faults.error_rate.value)
+            return s.answer(refusal(api, 500, "an error that was asked for", "server_error"));
+        g->after_content = drawn_fault();
+        g->facts.asked = question_of(api, s.request().path, body);
+        g->facts.asked.reasoning_tokens = static_cast<int>(
+            settings_.reasoning.value * g->facts.asked.output_tokens);
+        const engine_faults& f = settings_.faults;
+        const double wrong = f.wrong_answers.value +
+                             (generating_.empty() ? 0 : f.wrong_in_batch.value);
+        g->facts.is_wrong = g->facts.asked.rank < wrong;
+        g->facts.number = static_cast<unsigned long long>(g->entry.received_ns);
+        g->entry.prompt_tokens = g->facts.asked.prompt_tokens;
+        g->id = s.answering = ++next_id_;
+        g->to = s.shared_from_this();
+        generating_[g->id] = g;
+        if (settings_.faults.delay.seconds() <= 0) return submit(*g);
+        at_(now_ns() + ns_of(settings_.faults.delay.seconds()), [this, g] {
+            if (generating_.contains(g->id)) submit(*g);
+        });
+    }
+    fault drawn_fault() {
+        fault drawn = fault::none;
+        for (const auto& [one, rate] : {std::pair{fault::reset, settings_.faults.reset_rate},
+                                        std::pair{fault::stall, settings_.faults.stall_rate},
+                                        std::pair{fault::garbage, settings_.faults.garbage_rate}})
+            if (faults_.uniform() < rate.value) drawn = one;
+        return drawn;
+    }
+    void submit(generation& g) {
+        catch_up();
+        question& asked = g.facts.asked;
+        const auto admission = model_.submit(
+            now_s(), {g.id, asked.prompt_tokens, asked.output_tokens, std::move(asked.blocks)});
+        if (admission == engine_model::admission::accepted) return arm_step_timer();
+        forget(g);
+        if (admission == engine_model::admission::queue_full)
+            return g.to->answer(refusal(asked.api, 429, "the queue is full", "rate_limit"));
+        g.to->answer(refusal(asked.api, 400, "the prompt and its answer do not fit",
+                             "context_length_exceeded"));
+    }
+    /// Frees its connection for another answer.
+    void forget(generation& g) {
+        g.to->answering = 0;
+        generating_.erase(g.id);
+    }
+
+    // ---- the engine's steps
+
+    void arm_step_timer() {
+        const double end = model_.step_end();
+        if (away_ || std::isinf(end) || end == armed_for_) return;
+        armed_for_ = end;
+        at_(start_ns_ + ns_of(end), [this, end] {
+            if (end != armed_for_) return;  // the timer was for another step
+            armed_for_ = 0;
+            reached_s_ = std::max(reached_s_, end);
+            if (away_) return;
+            catch_up();
+            arm_step_timer();
+        });
+    }
+    /// Ends every step that is over. A request after a stall of this thread must not join a step
+    /// that began before it.
+    void catch_up() {
+        if (catching_up_) return;  // an answer that ends here may bring the next request at once
+        catching_up_ = true;
+        while (!away_ && model_.step_end() <= now_s())
+            for (const auto& emission : model_.finish_step()) emit(emission);
+        catching_up_ = false;
+    }
+    void emit(const engine_model::emission& e) {
+        const auto found = generating_.find(e.id);
+        if (found == generating_.end()) return;
+        // A copy: a write may find the client gone, which erases the answer.
+        const std::shared_ptr<generation> g = found->second;
+        tallies_.count(e);
+        if (e.finished)
+            tallies_.count(g->facts.asked.stops ? end_reason::stop : end_reason::length);
+        g->entry.engine = e.when;
+        const std::string words = next_words(g->facts, e);
+        const long long now = now_ns();
+        if (g->entry.first_write_ns == 0) g->entry.first_write_ns = now;
+        g->entry.last_write_ns = now;
+        if (current_environment) g->entry.writes.push_back(now);
+        add_words(g->facts, words, e);
+        if (g->facts.asked.streamed) write_content(*g, words, e);
+        if (g->after_content != fault::none) return break_off(*g);
+        if (e.finished) finish(*g);
+    }
+    void write_content(generation& g, const std::string& words, const engine_model::emission& e) {
+        if (!std::exchange(g.begun, true)) {
+            g.to->write(stream_head(g.facts.asked.api));
+            write_chunk(g, answer_opening(g.facts));
+        }
+        write_chunk(g, answer_piece(g.facts, words, e));
+    }
+    /// An empty chunk would end the body.
+    static void write_chunk(generation& g, const std::string& data) {
+        if (!data.empty()) g.to->write(chunk_of(data));
+    }
+    void break_off(generation& g) {
+        if (model_.cancel(g.id)) tallies_.count(end_reason::error);
+        forget(g);
+        if (g.after_content == fault::reset) g.to->reset();
+        if (g.after_content == fault::garbage) g.to->write("\xFF\xFEno chunk\r\n");
+        // The client must end it.
+    }
+    void finish(generation& g) {
+        forget(g);
+        g.entry.done_ns = now_ns();
+        g.entry.output_tokens = g.facts.output_tokens;
+        {
+            const std::lock_guard lock(log_mutex_);
+            writes_logged_ += g.entry.writes.size();
+            log_.push_back(g.entry);
+            while (log_.size() > max_logged || writes_logged_ > 100 * max_logged) {
+                writes_logged_ -= log_.front().writes.size();
+                log_.pop_front();
+            }
+        }
+        if (!g.facts.asked.streamed)
+            return g.to->answer({200, "application/json", whole_answer(g.facts)});
+        write_chunk(g, answer_ending(g.facts));
+        g.to->write(last_chunk);
+        g.to->next();
+    }
+
+    const engine settings_;
+    engine_model model_;
+    const at_t at_;
+    const std::function<void()> on_away_;
+    tallies tallies_{unix_s()};
+    generator faults_;
+    const request_handler handler_{[this](simulated_session& s) { on_request(s); },
+                                   [this](std::uint64_t id) { on_gone(id); }};
+    std::map<std::uint64_t, std::shared_ptr<generation>> generating_{};
+    std::vector<std::weak_ptr<simulated_session>> all_{};
+    std::mutex log_mutex_{};
+    std::deque<log_entry> log_{};
+    std::deque<profiler_entry> profiler_log_{};
+    std::size_t writes_logged_ = 0;
+    simulated_profiler profiler_{};
+    std::set<std::string> adapters_{};
+    const long long start_ns_ = now_ns();
+    long long generations_ = 0;
+    std::uint64_t next_id_ = 0;
+    double armed_for_ = 0;  // the step's end, 0: none
+    double reached_s_ = 0;  // the last step's end that was reached
+    bool away_ = false;
+    bool catching_up_ = false;
+};
+
+// ===== [E11] the simulated server's sockets ======================================================
+
+/// A connection on a real socket.
+class socket_session final : public simulated_session {
+public:
+    socket_session(asio::io_context& io, const request_handler& handler)
+        : simulated_session(handler), socket(io) {}
+
+    void begin() {
+        asio::error_code ignored;
+        socket.set_option(asio::ip::tcp::no_delay(true), ignored);
+        socket.non_blocking(true, ignored);
+        read();
+    }
+    tcp_socket socket;
+
+private:
+    std::shared_ptr<socket_session> self() {
+        return std::static_pointer_cast<socket_session>(shared_from_this());
+    }
+    void read() {
+        socket.async_read_some(asio::buffer(buffer_),
+                               [this, me = self()](asio::error_code e, std::size_t n) {
+                                   if (e) return gone();
+                                   if (take({buffer_.data(), n})) read();
+                               });
+    }
+    long long give(std::string_view bytes) override {
+        asio::error_code error;
+        const std::size_t n = socket.write_some(asio::buffer(bytes), error);
+        if (error && error != asio::error::would_block) return -1;
+        if (error)
+            socket.async_wait(tcp_socket::wait_write, [this, me = self()](asio::error_code e) {
+                if (!e) write_more();
+            });
+        return error ? 0 : static_cast<long long>(n);
+    }
+    void end(bool by_reset) override {
+        asio::error_code ignored;
+        if (by_reset) socket.set_option(asio::socket_base::linger(true, 0), ignored);
+        socket.close(ignored);
+    }
+
+    std::array<char, 16384> buffer_{};
+};
+
+/// The simulated server on real sockets, in its own thread.
+class simulated_host {
+public:
+    explicit simulated_host(const engine& e, int port = 0)
+        : service_(
+              e, [this](long long ns, std::function<void()> f) { at(ns, std::move(f)); },
+              [this] {
+                  asio::error_code ignored;
+                  acceptor_.close(ignored);
+              }) {
+        const asio::ip::tcp::endpoint at(asio::ip::address_v4::loopback(),
+                                         static_cast<unsigned short>(port));
+        acceptor_.open(at.protocol());
+        acceptor_.set_option(asio::socket_base::reuse_address(true));
+        acceptor_.bind(at);
+        acceptor_.listen(4096);
+        port_ = acceptor_.local_endpoint().port();
+        accept_next();
+        thread_ = contained_thread([this] { io_.run(); },
+                                   [this](const char*) { service_.go_away(); });
+    }
+    ~simulated_host() {
+        asio::post(io_, [this] {
+            service_.go_away();
+            io_.stop();  // drops later events
+        });
+        thread_.join();
+    }
+    simulated_host(const simulated_host&) = delete;
+    simulated_host& operator=(const simulated_host&) = delete;
+
+    int port() const { return port_; }
+    std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
+    std::vector<simulated_service::log_entry> log() { return service_.log(); }
+    std::vector<simulated_service::profiler_entry> profiler_log() {
+        return service_.profiler_log();
+    }
+
+private:
+    void accept_next() {
+        auto s = std::make_shared<socket_session>(io_, service_.handler());
+        acceptor_.async_accept(s->socket, [this, s](asio::error_code e) {
+            if (!acceptor_.is_open()) return;
+            // Perhaps without descriptors: connections wait in the queue until there is one.
+            if (e) return accept_later();
+            service_.add(s);
+            s->begin();
+            accept_next();
+        });
+    }
+    void accept_later() {
+        at(now_ns() + 10000000, [this] {
+            if (acceptor_.is_open()) accept_next();
+        });
+    }
+    void at(long long ns, std::function<void()> what) {
+        auto timer = std::make_shared<tcp_timer>(io_, time_point_of(ns));
+        timer->async_wait([timer, what = std::move(what)](asio::error_code e) {
+            if (!e) what();
+        });
+    }
+
+    asio::io_context io_{1};
+    tcp_acceptor acceptor_{io_};
+    simulated_service service_;
+    std::thread thread_{};
+    int port_ = 0;
+};
+
+// ===== [E12] the simulated server's settings as text =============================================
+
+/// All settings that its speed depends on, except seed and faults.
+inline std::string engine_text(const engine& e) {
+    return printed("simulated, %lld slots, steps of %g s + %g s a sequence + %g s a prompt token, "
+                   "%lld tokens a step, ", static_cast<long long>(e.slots), e.decode_step.seconds(),
+                   e.step_per_sequence.seconds(), e.prefill_per_token.seconds(),
+                   static_cast<long long>(e.prefill_budget)) +
+           printed("%s%s%s%lld tokens an event, jitter %g",
+                   e.chunked_prefill ? "" : "whole prompts, ",
+                   e.static_batching ? "static batches, " : "",
+                   e.prefix_cache ? "" : "no prefix cache, ",
+                   static_cast<long long>(e.tokens_per_event), e.jitter);
+}
+
+// ===== [E13] a virtual machine: its time and its network =========================================
+// Everything happens in one thread, in the order of its times, so that every run gives the same
+// bytes.
+
+/// The server's end of a connection.
+class virtual_peer {
+public:
+    virtual void on_bytes(std::string_view bytes) = 0;
+    virtual void on_end() = 0;
+    /// Called when it takes bytes again.
+    virtual void on_room() = 0;
+    /// Whether it has answered a request and is idle.
+    virtual bool is_kept_idle() const = 0;
+    virtual ~virtual_peer() = default;
+};
+
+/// A connection between client and server in one environment: two ordered streams of bytes.
+struct virtual_link {
+    struct direction {
+        long long last_ns = 0;      // arrival of the last bytes on the way
+        std::size_t under_way = 0;  // in bytes, unread ones included
+    };
+    direction to_server{}, to_client{};
+    std::shared_ptr<virtual_peer> server{};  // null: not accepted yet, or gone
+    // The client's end.
+    std::string inbox{};
+    long long came_ns = 0;  // arrival of the last byte
+    bool has_ended = false, is_let_go = false;
+    int error = 0;  // of the end, or of connecting
+    bool is_writable = false, is_broken = false;
+    std::function<void()> on_change{};  // called on events
+
+    static constexpr std::size_t window = 1 << 18;
+};
+using shared_link = std::shared_ptr<virtual_link>;
+
+/// A server at an address.
+class virtual_listener {
+public:
+    /// Null: it accepts none now.
+    virtual std::shared_ptr<virtual_peer> accepted(const shared_link& l) = 0;
+    /// It goes away, and returns later without memory.
+    virtual void restart(double away_s) = 0;
+
+protected:
+    ~virtual_listener() = default;
+};
+
+/// Everything is immediate and nothing fails: functions are virtual for harder environments
+/// (tests/simulated/hard_world.hpp).
+class virtual_environment : public execution_environment {
+public:
+    virtual_environment() = default;
+    virtual ~virtual_environment() = default;
+    virtual_environment(const virtual_environment&) = delete;
+    virtual_environment& operator=(const virtual_environment&) = delete;
+
+    // ---- time
+
+    long long now_ns() const override { return now_ns_; }
+    double unix_s() const override { return static_cast<double>(now_ns_) * 1e-9 + 1e9; }
+    long long waited_ns() const override { return 0; }
+    void sleep_until(long long at_ns) override { pass(at_ns, [] { return false; }); }
+    void at(long long ns, std::function<void()> what) override {
+        to_come_.push_back({std::max(ns, now_ns_), ++number_, std::move(what)});
+        std::push_heap(to_come_.begin(), to_come_.end(), later);
+    }
+    /// Runs all events until then, or until the moment in which `enough` is true.
+    template <class Enough>
+    void pass(long long until_ns, Enough&& enough) {
+        bool ends = false;
+        while (!to_come_.empty() && to_come_.front().at_ns <= (ends ? now_ns_ : until_ns)) {
+            std::pop_heap(to_come_.begin(), to_come_.end(), later);
+            const event next = std::move(to_come_.back());
+            to_come_.pop_back();
+            move_to(next.at_ns);
+            next.what();
+            ends = ends || enough();
+        }
+        if (!ends) move_to(until_ns);
+    }
+    /// A loop without progress in time would never end.
+    void note_turn() {
+        if (++turns_ > max_turns_at_a_time)
+            throw std::logic_error("a million turns in one moment of virtual time");
+    }
+    /// Whether its kernel stamps arrivals.
+    virtual bool stamps_arrivals() const { return true; }
+    /// May stop the client for a while, with all else going on.
+    virtual void client_runs() {}
+
+    // ---- addresses
+
+    /// Accepts connections from now on; returns the URL.
+    std::string listen(virtual_listener& server) {
+        servers_.push_back(&server);
+        return prefix + std::to_string(servers_.size());
+    }
+    std::vector<address> resolved(const http_url& u) const override {
+        std::vector<address> all;
+        for (std::size_t n = 1; n <= servers_.size(); ++n)
+            if ("http://" + u.host == prefix + std::to_string(n)) all.push_back(address_of(n));
+        if (all.empty())
+            throw std::runtime_error("the host \"" + printable(u.host) +
+                                     "\" is not in this virtual world");
+        return all;
+    }
+    std::unique_ptr<network> new_network() override;
+    int use_disk(std::size_t& bytes) override { return disk ? disk(bytes) : 0; }
+    std::function<int(std::size_t& bytes)> disk{};  // null: unlimited
+    /// Null if nobody ever answers.
+    virtual virtual_listener* listener_at(const address& a) {
+        sockaddr_in in{};
+        std::memcpy(&in, &a.storage, sizeof in);
+        const std::size_t number = ntohs(in.sin_port);
+        return number > servers_.size() ? nullptr : servers_[number - 1];
+    }
+    /// The errno of connecting now.
+    virtual int error_of_connecting() { return 0; }
+    virtual bool refuses() { return false; }
+
+    // ---- bytes
+
+    /// An event of the server.
+    virtual void at_server(long long ns, std::function<void()> what) { at(ns, std::move(what)); }
+    /// `arrive` gets the bytes, in pieces.
+    template <class Arrive>
+    void carry(virtual_link::direction& d, std::string_view bytes, const Arrive& arrive) {
+        d.under_way += bytes.size();
+        while (!bytes.empty()) {
+            const std::size_t n = piece_of(bytes.size());
+            after_all(d, n, [piece = std::string(bytes.substr(0, n)), arrive] { arrive(piece); });
+            bytes.remove_prefix(n);
+        }
+    }
+    /// After all bytes on the way.
+    template <class What>
+    void after_all(virtual_link::direction& d, std::size_t bytes, What&& what) {
+        d.last_ns = arrival_ns(d.last_ns, bytes);
+        at(d.last_ns, std::forward<What>(what));
+    }
+    /// The server's write: bytes taken, below 0 if the connection is closed.
+    virtual long long send_to_client(const shared_link& l, std::string_view bytes) {
+        if (l->is_let_go || l->is_broken) return -1;
+        const std::size_t room =
+            virtual_link::window - std::min(virtual_link::window, l->to_client.under_way);
+        bytes = bytes.substr(0, room);
+        carry(l->to_client, bytes, [this, l](const std::string& piece) {
+            if (l->is_let_go || l->has_ended) return;
+            l->inbox += piece;
+            l->came_ns = now_ns();
+            l->on_change();
+        });
+        return static_cast<long long>(bytes.size());
+    }
+    /// `error`: 0, or the errno of a reset.
+    void end_from_server(const shared_link& l, int error) {
+        if (l->is_broken) return;
+        l->is_broken = true;
+        after_all(l->to_client, 0, [l, error] {
+            if (l->is_let_go || l->has_ended) return;
+            l->has_ended = true;
+            l->error = error;
+            l->on_change();
+        });
+        at(now_ns_, [l] { l->server.reset(); });  // not during its own call
+    }
+    void send_to_server(const shared_link& l, std::string_view bytes) {
+        carry(l->to_server, bytes, [this, l](const std::string& piece) {
+            at_server(now_ns_, [this, l, piece] {
+                l->to_server.under_way -= piece.size();
+                if (!l->server || is_closed_instead(l)) return;
+                l->server->on_bytes(piece);
+                if (!l->is_let_go) l->on_change();
+            });
+        });
+    }
+    void end_from_client(const shared_link& l) {
+        l->is_let_go = true;
+        after_all(l->to_server, 0, [l] {
+            if (const auto peer = std::exchange(l->server, nullptr)) peer->on_end();
+        });
+    }
+
+protected:
+    /// The number of bytes that arrive at once.
+    virtual std::size_t piece_of(std::size_t bytes) { return bytes; }
+    /// The arrival of bytes after earlier ones.
+    virtual long long arrival_ns(long long last_ns, std::size_t) {
+        return std::max(now_ns_, last_ns);
+    }
+    /// The server closed the connection just as a request came.
+    virtual bool is_closed_instead(const shared_link&) { return false; }
+    const std::vector<virtual_listener*>& servers() const { return servers_; }
+
+private:
+    static constexpr long long max_turns_at_a_time = 1000000;
+    static constexpr const char* prefix = "http://simulated-";
+
+    struct event {
+        long long at_ns = 0, number = 0;
+        std::function<void()> what{};
+    };
+    static bool later(const event& a, const event& b) {
+        return a.at_ns != b.at_ns ? a.at_ns > b.at_ns : a.number > b.number;
+    }
+    void move_to(long long ns) {
+        if (ns <= now_ns_) return;
+        now_ns_ = ns;
+        turns_ = 0;
+    }
+    static address address_of(std::size_t server) {
+        sockaddr_in in{};
+        in.sin_family = AF_INET;
+        in.sin_port = htons(static_cast<std::uint16_t>(server));
+        in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        address a;
+        std::memcpy(&a.storage, &in, sizeof in);
+        a.size = sizeof in;
+        return a;
+    }
+
+    long long now_ns_ = 1000000000000, number_ = 0, turns_ = 0;
+    std::vector<event> to_come_{};  // a heap
+    std::vector<virtual_listener*> servers_{};
+};
+
+// ===== [E14] the network of a virtual machine ====================================================
+
+/// The client's end of a connection.
+struct virtual_socket final : network_socket {
+    virtual_socket(socket_user& u, shared_link l) : network_socket(u), link(std::move(l)) {}
+    shared_link link;
+    bool is_due = false;  // an event is pending
+
+    bool can_be_read() const { return !link->inbox.empty() || link->has_ended; }
+    bool can_be_written() const {
+        return link->is_writable &&
+               (link->has_ended || link->to_server.under_way < virtual_link::window);
+    }
+};
+
+class virtual_network final : public network {
+public:
+    explicit virtual_network(virtual_environment& w) : environment_(w) {}
+
+    socket connect(const address& to, const address*, socket_user& user) override {
+        environment_.client_runs();
+        if (const int error = environment_.error_of_connecting()) {
+            errno = error;
+            return nullptr;
+        }
+        const auto link = std::make_shared<virtual_link>();
+        const auto s = std::make_shared<virtual_socket>(user, link);
+        link->on_change = [this, weak = std::weak_ptr(s)] {
+            if (const auto known = weak.lock()) note(known);
+        };
+        virtual_listener* const server = environment_.listener_at(to);
+        if (!server) return s;
+        const bool is_refused = environment_.refuses();
+        environment_.after_all(link->to_server, 0, [this, link, server, is_refused] {
+            if (!is_refused && !link->is_let_go) link->server = server->accepted(link);
+            if (!link->server) link->error = ECONNREFUSED;
+            environment_.after_all(link->to_client, 0, [link] {
+                link->is_writable = true;
+                if (!link->is_let_go) link->on_change();
+            });
+        });
+        return s;
+    }
+    int connect_error(const socket& s) override {
+        const virtual_link& l = *its(s).link;
+        return l.has_ended ? 0 : std::exchange(its(s).link->error, 0);
+    }
+    long long read(const socket& s, char* into, std::size_t bytes) override {
+        virtual_link& l = *its(s).link;
+        if (l.inbox.empty() && !l.has_ended) return failed(EAGAIN);
+        if (l.inbox.empty()) return l.error == 0 ? 0 : failed(l.error);
+        s->came_ns = environment_.stamps_arrivals() ? l.came_ns : 0;
+        const std::size_t n = l.inbox.copy(into, std::min(bytes, l.inbox.size()));
+        l.inbox.erase(0, n);
+        const bool was_full = l.to_client.under_way >= virtual_link::window;
+        l.to_client.under_way -= n;
+        if (was_full && l.server)
+            environment_.after_all(l.to_server, 0, [link = its(s).link] {
+                if (link->server) link->server->on_room();
+            });
+        environment_.client_runs();
+        return static_cast<long long>(n);
+    }
+    long long write(const socket& s, const char* from, std::size_t bytes) override {
+        const shared_link& l = its(s).link;
+        if (l->has_ended && l->error != 0) return failed(l->error);
+        const std::size_t room =
+            virtual_link::window - std::min(virtual_link::window, l->to_server.under_way);
+        const std::size_t n = std::min(bytes, room);
+        if (n == 0) return failed(EAGAIN);
+        environment_.send_to_server(l, {from, n});
+        return static_cast<long long>(n);
+    }
+    void await_room(const socket& s) override {
+        s->awaits_room = true;
+        if (its(s).can_be_written()) note(std::static_pointer_cast<virtual_socket>(s));
+    }
+    void close(socket s) override {
+        s->user = nullptr;
+        environment_.end_from_client(its(s).link);
+    }
+
+    using network::each;
+    using network::wait;
+    void wait(long long until_ns, long long now) override {
+        environment_.note_turn();
+        const bool has_some = !due_.empty();
+        environment_.pass(has_some ? now : std::max(until_ns, now),
+                          [this] { return !due_.empty(); });
+        environment_.client_runs();
+    }
+    long long full_turns(std::size_t) const override { return 0; }
+    void each(const std::function<void()>& after_each) override {
+        std::vector<known_socket> now;
+        std::swap(now, due_);
+        for (const known_socket& s : now) {
+            s->is_due = false;
+            if (s->user && s->awaits_room && s->can_be_written()) {
+                s->awaits_room = false;
+                s->user->on_writable();
+            }
+            if (s->user && s->link->is_writable && s->can_be_read()) s->user->on_readable();
+            if (s->user) note(s);  // as long as there is an event
+            after_each();
+        }
+    }
+
+private:
+    using known_socket = std::shared_ptr<virtual_socket>;
+
+    static virtual_socket& its(const socket& s) { return static_cast<virtual_socket&>(*s); }
+    static long long failed(int error) {
+        errno = error;
+        return -1;
+    }
+    void note(const known_socket& s) {
+        const bool any = s->can_be_read() || (s->awaits_room && s->can_be_written());
+        if (s->is_due || !s->user || !s->link->is_writable || !any) return;
+        s->is_due = true;
+        due_.push_back(s);
+    }
+
+    virtual_environment& environment_;
+    std::vector<known_socket> due_{};
+};
+
+inline std::unique_ptr<network> virtual_environment::new_network() {
+    return std::make_unique<virtual_network>(*this);
+}
+
+// ===== [E15] the simulated server in a virtual environment =======================================
+
+/// A virtual connection.
+class virtual_session : public simulated_session, public virtual_peer {
+public:
+    virtual_session(virtual_environment& w, const shared_link& l, const request_handler& handler)
+        : simulated_session(handler), environment_(w), link_(l) {}
+
+    void on_bytes(std::string_view bytes) override {
+        if (wants_bytes_) wants_bytes_ = take(bytes);
+    }
+    void on_end() override { gone(); }
+    void on_room() override { write_more(); }
+    bool is_kept_idle() const override { return is_kept(); }
+
+protected:
+    long long give(std::string_view bytes) override {
+        const shared_link l = link_.lock();
+        return l ? environment_.send_to_client(l, bytes) : -1;
+    }
+    void end(bool by_reset) override {
+        wants_bytes_ = false;
+        if (const shared_link l = link_.lock())
+            environment_.end_from_server(l, by_reset ? ECONNRESET : 0);
+    }
+
+private:
+    virtual_environment& environment_;
+    const std::weak_ptr<virtual_link> link_;
+    bool wants_bytes_ = true;
+};
+
+/// The simulated server at a virtual address.
+class virtual_server : public virtual_listener {
+public:
+    /// Must stay until its environment has no more events.
+    virtual_server(virtual_environment& w, const engine& e)
+        : environment_(w), engine_(e), service_(new_service()), url_(w.listen(*this)) {}
+    virtual_server(const virtual_server&) = delete;
+    virtual_server& operator=(const virtual_server&) = delete;
+    virtual ~virtual_server() = default;
+
+    const std::string& url() const { return url_; }
+    /// Finished answers so far, as seen by the server.
+    std::vector<simulated_service::log_entry> log() {
+        std::vector<simulated_service::log_entry> all = of_old_;
+        for (auto& x : service_->log()) all.push_back(std::move(x));
+        return all;
+    }
+
+    std::vector<simulated_service::profiler_entry> profiler_log() {
+        return service_->profiler_log();
+    }
+
+    std::shared_ptr<virtual_peer> accepted(const shared_link& l) override {
+        if (is_away_) return nullptr;
+        const auto s = session_on(l, service_->handler());
+        service_->add(s);
+        return s;
+    }
+    void restart(double away_s) override {
+        if (is_away_) return;
+        service_->go_away();
+        of_old_ = log();
+        alive_ = std::make_shared<int>();
+        environment_.at(environment_.now_ns() + ns_of(away_s),
+                        [this] { service_ = new_service(); });
+    }
+
+protected:
+    virtual std::shared_ptr<virtual_session> session_on(const shared_link& l,
+                                                        const request_handler& handler) {
+        return std::make_shared<virtual_session>(environment_, l, handler);
+    }
+
+private:
+    std::unique_ptr<simulated_service> new_service() {
+        is_away_ = false;
+        return std::make_unique<simulated_service>(
+            engine_,
+            [this, life = std::weak_ptr(alive_)](long long ns, std::function<void()> what) {
+                environment_.at_server(ns, [life, what = std::move(what)] {
+                    if (!life.expired()) what();
+                });
+            },
+            [this] { is_away_ = true; });
+    }
+    virtual_environment& environment_;
+    const engine engine_;
+    std::shared_ptr<int> alive_ = std::make_shared<int>();
+    bool is_away_ = false;
+    std::vector<simulated_service::log_entry> of_old_{};
+    std::unique_ptr<simulated_service> service_;
+    const std::string url_;
+};
+
+// ===== [E16] simulated() as a target =============================================================
+
+/// In the gate's virtual environment if there is one, else in its own thread.
+class simulated_engine final : public extension_server {
+public:
+    explicit simulated_engine(const engine& e) : settings_(e) { check_engine(e); }
+    std::string start() override {
+        if (auto* const execution_environment =
+                dynamic_cast<virtual_environment*>(current_environment)) {
+            sleep_s(0.1);  // no two begin at once
+            made_up_ = std::make_unique<virtual_server>(*execution_environment, settings_);
+            return made_up_->url();
+        }
+        host_ = std::make_unique<simulated_host>(settings_);
+        return host_->url();
+    }
+    std::string description() const override { return engine_text(settings_); }
+
+private:
+    const engine settings_;
+    std::unique_ptr<simulated_host> host_{};
+    std::unique_ptr<virtual_server> made_up_{};
+};
+
+class simulated_extension final : public target_extension {
+public:
+    std::unique_ptr<extension_server> server(const box& settings) const override {
+        return std::make_unique<simulated_engine>(*settings.get<engine>());
+    }
+    std::unique_ptr<execution_environment> new_environment() const override {
+        return std::make_unique<virtual_environment>();
+    }
+};
+inline constinit const simulated_extension simulated_targets{};
+
+// ===== [E17] functions of simulated() in the implementation ======================================
+
+constinit const target_extension* const
+    include_llmbench_simulated_hpp_where_LLMBENCH_MAIN_is = &simulated_targets;
+
+}  // namespace detail
+
+int serve_simulated(const engine& e, int port) {
+    const detail::interrupt_guard signals;
+    try {
+        detail::check_engine(e);
+        const detail::simulated_host host(e, port);
+        detail::say("listening on " + host.url() + "\n");
+        while (!detail::stop_asked.load()) detail::sleep_s(0.05);
+    } catch (const std::exception& error) {
+        std::cerr << "llmbench: cannot serve on port " << std::to_string(port) << ": "
+                  << error.what() << "\n";
+        return 1;
+    }
+    return 0;
+}
+
+// ===== [E18] predicted results of other runs of a gate ===========================================
+
+namespace detail {
+
+/// The results of an objective over many runs of the full gate, predicted from one run.
+struct foreseen {
+    double shows_from = not_a_number;    // a true value that fails in nine of ten runs
+    double inconclusive = not_a_number;  // share of the runs
+    bool is_known() const { return !std::isnan(inconclusive); }
+};
+inline constexpr double nine_in_ten = 1.2816;  // normal quantile of 90 %
+
+/// The noise of each statistic by name, from its values by repeat: the standard deviation of the
+/// logarithm.
+inline std::map<std::string, double> noise_of_repeats(
+    const std::map<std::string, std::vector<double>>& all) {
+    std::map<std::string, double> noise;
+    for (const auto& [name, values] : all) {
+        std::vector<double> logs;
+        for (const double v : values)
+            if (std::isfinite(v) && v > 0) logs.push_back(std::log(v));
+        if (logs.size() >= 2) noise[name] = std::sqrt(sample_variance(logs));
+    }
+    return noise;
+}
+/// NaN without values.
+inline double typical_of_repeats(const std::vector<double>& values) {
+    return values.empty() ? not_a_number : mean_of(values);
+}
+
+/// A verdict's input by name; null if it has none.
+inline const list<double>* input_of(const slo_verdict& v, std::string_view name) {
+    for (const named_values& n : v.inputs)
+        if (name == n.name.c_str()) return &n.values;
+    return nullptr;
+}
+inline double number_of(const slo_verdict& v, std::string_view name, double otherwise) {
+    const list<double>* const all = input_of(v, name);
+    return all && all->size() == 1 ? (*all)[0] : otherwise;
+}
+
+/// The distances from the limit at which repeats with known noise have a verdict, in one run.
+struct reaches {
+    double fails_from = infinity, passes_to = -infinity;
+};
+/// `draws`: of a standard normal, one a repeat. An analysis of repeats far on one side has the same
+/// reach anywhere on that side, because their spread does not depend on it.
+inline reaches reaches_of_run(const std::vector<double>& draws, double noise, double s0,
+                              const judging_rule& rule, const stored_side& other, bool in_pairs) {
+    reaches all;
+    const auto analysis_at = [&](std::size_t n, double at) {
+        std::vector<double> distances;
+        for (std::size_t i = 0; i < n; ++i) distances.push_back(at + noise * draws[i]);
+        return in_pairs ? analysis_of_pairs(distances, s0, rule)
+                        : analysis_of_repeats(distances, s0, rule, other);
+    };
+    const int first = in_pairs ? first_pair_analysis : first_analysis;
+    for (auto n = static_cast<std::size_t>(std::min(first, rule.most)); n <= draws.size(); ++n) {
+        const interim_analysis far_in = analysis_at(n, -100), far_out = analysis_at(n, 100);
+        all.passes_to = std::max(all.passes_to, -100 - far_in.pass_bound);
+        if (n >= static_cast<std::size_t>(std::min(first_fail, rule.most)))
+            all.fails_from = std::min(all.fails_from, 100 - far_out.fail_bound);
+    }
+    return all;
+}
+
+/// The noise of repeats in later runs. Machines add noise that no server model has; measured noise
+/// is complete.
+struct foreseen_noise {
+    double sd = 0.02;
+    bool is_all = false;  // false: added to the spread of this run's repeats
+};
+
+/// For a statistic by repeats: draws 100 runs.
+inline foreseen foreseen_of_repeats(const slo_verdict& v, judging_rule rule,
+                                    const foreseen_noise& noise) {
+    const list<double>* seen = input_of(v, "log_distances");
+    if (!seen) seen = input_of(v, "distances");
+    const double mean = number_of(v, "mean", not_a_number);
+    if (!seen || std::isnan(mean)) return {};
+    std::vector<double> own(seen->begin(), seen->end());
+    const double of_run = noise.is_all || own.size() < 2 ? 0 : sample_variance(own);
+    const double sd = std::sqrt(of_run + noise.sd * noise.sd);
+    stored_side other;
+    if (const list<double>* const stored = input_of(v, "stored_values")) {
+        std::vector<double> logs;
+        for (const double x : *stored) logs.push_back(std::log(x));
+        other = {static_cast<double>(logs.size()), sample_variance(logs),
+                 number_of(v, "day_to_day_sd", 0)};
+    }
+    rule.trusts_belief = rule.trusts_belief || input_of(v, "calibrated_sd");
+    const bool in_pairs = v.counted_in == verdict_unit::pair;
+    const double s0 = number_of(v, "prior_sd", prior_sd);
+    constexpr int runs = 100;
+    generator random(1, 1);
+    std::vector<double> fails_from;
+    int open = 0;
+    for (int i = 0; i < runs; ++i) {
+        std::vector<double> draws(static_cast<std::size_t>(std::max(1, rule.most)));
+        for (double& z : draws) z = random.normal();
+        const reaches r = reaches_of_run(draws, sd, s0, rule, other, in_pairs);
+        fails_from.push_back(r.fails_from);
+        open += mean >= r.passes_to && mean <= r.fails_from;
+    }
+    std::sort(fails_from.begin(), fails_from.end());
+    double from = nearest_rank(fails_from, 0.9);
+    if (other.repeats > 0) from = std::max(from, std::log1p(2 * other.day_sd));
+    if (!std::isfinite(from)) return {not_a_number, static_cast<double>(open) / runs};
+    return {at_distance(v.what, from, v.limit), static_cast<double>(open) / runs};
+}
+/// For a statistic judged within a run: by its own error.
+inline foreseen foreseen_within_a_run(const slo_verdict& v, const judging_rule& rule) {
+    const double mean = number_of(v, "mean", not_a_number), df = number_of(v, "df", 1);
+    const double se = number_of(v, "standard_error", not_a_number);
+    if (!(se > 0) || std::isnan(mean)) return {};
+    const double pass_t = student_t_quantile(normal_cdf(rule.pass_z), df);
+    const double fail_t = student_t_quantile(normal_cdf(rule.fail_z), df);
+    const double decided = normal_cdf(-mean / se - pass_t) + normal_cdf(mean / se - fail_t);
+    return {at_distance(v.what, (fail_t + nine_in_ten) * se, v.limit),
+            std::clamp(1 - decided, 0.0, 1.0)};
+}
+
+/// For a share of requests: by binomial counts of the independent ones. The error guard passes by
+/// its observed value.
+inline foreseen foreseen_of_counts(const slo_verdict& v, const judging_rule& rule) {
+    const double effect = std::max(1.0, number_of(v, "design_effect", 1));
+    const double trials = number_of(v, "trials", 0), misses = number_of(v, "misses", 0);
+    const double allowed = number_of(v, "allowed", 0), repeats = std::max(1, v.repeats);
+    const double n = std::floor(trials / effect * std::max(rule.most / repeats, 1.0));
+    if (n < 1 || !is_request_fraction(v.what.what.metric)) return {};
+    const double pass_level = number_of(v, "pass_level", 0);
+    const double fail_level = number_of(v, "fail_level", 0);
+    // The smallest number of misses whose bound is beyond the allowed value.
+    const auto fewest = [&](auto&& is_beyond) {
+        double low = -1, high = n + 1;
+        while (high - low > 1) {
+            const double mid = std::floor((low + high) / 2);
+            (is_beyond(mid) ? high : low) = mid;
+        }
+        return high;
+    };
+    const bool is_guard = v.what.what.metric == metric_id::error_rate && v.what.at.line == 0;
+    const double open = fewest([&](double k) {
+        return (is_guard ? k / n : clopper_pearson_upper(k, n, pass_level)) > allowed;
+    });
+    const double fails = fewest([&](double k) {
+        return clopper_pearson_lower(k, n, fail_level) > allowed;
+    });
+    const auto at_least = [&](double k, double p) {
+        return k <= 0 ? 1 : k > n || p <= 0 ? 0 : incomplete_beta(k, n - k + 1, p);
+    };
+    const double high =
+        bisect(0, 1, 0.9, [&](double fraction) { return at_least(fails, fraction); });
+    const double p = misses / trials, shown = fails > n ? not_a_number : high;
+    return {v.what.at_most ? shown : 1 - shown,
+            std::clamp(at_least(open, p) - at_least(fails, p), 0.0, 1.0)};
+}
+
+/// Unknown for values that are missing or judged in another way.
+inline foreseen foreseen_of(const slo_verdict& v, const judging_rule& rule,
+                            const foreseen_noise& noise = {}) {
+    if (input_of(v, "trials")) return foreseen_of_counts(v, rule);
+    const bool is_of_repeats = input_of(v, "values") || input_of(v, "ratios");
+    return is_of_repeats ? foreseen_of_repeats(v, rule, noise) : foreseen_within_a_run(v, rule);
+}
+
+/// "inconclusive in 3 % of the runs; a miss is shown in nine of ten from 27.1 ms on".
+inline std::string foreseen_text(const slo_verdict& v, const foreseen& f) {
+    if (!f.is_known()) return {};
+    std::string t = printed("inconclusive in %.0f %% of the runs", f.inconclusive * 100);
+    if (std::isnan(f.shows_from)) return t + ", and too few requests to show any miss";
+    const double beyond = v.limit > 0 ? std::fabs(f.shows_from / v.limit - 1) * 100 : 0;
+    const bool says_more = beyond > 0 && !is_request_fraction(v.what.what.metric);
+    return t + "; a miss is shown in nine of ten from " + verdict_value_text(v, f.shows_from) +
+           " on" + (says_more ? printed(", %.3g %% %s the limit", beyond,
+                                      v.what.at_most ? "over" : "under")
+                            : "");
+}
+
+// ===== [E19] the report of a rehearsed gate ======================================================
+
+/// "a rehearsal: pass on the model; inconclusive in 3 % of the runs; ...".
+inline std::string rehearsed_text(const slo_verdict& v, const foreseen& f) {
+    std::string t = std::string("a rehearsal: ") + to_string(v.outcome) + " on the model";
+    if (!v.reason.empty()) t += ", " + str(v.reason);
+    const std::string more = foreseen_text(v, f);
+    return more.empty() ? t : t + "; " + more;
+}
+/// Replaces verdicts on a model by texts: the verdict it would have been, and the prediction for
+/// other runs. An interrupted gate stays invalid.
+inline void mark_rehearsed(gate_report& g, const measurements& seen, const std::string& model,
+                           const std::map<std::string, double>& noise, double machine_noise) {
+    g.rehearsal.model = model;
+    for (const repeat_list* variant : {&seen.candidate, &seen.baseline})
+        for (const repeat_data& d : *variant)
+            if (d.interrupted) return;
+    for (slo_verdict& v : g.verdicts) {
+        const auto at = noise.find(noise_name(v.what));
+        const foreseen f = foreseen_of(v, g.judged_by.rule,
+                                       at == noise.end() ? foreseen_noise{machine_noise}
+                                                         : foreseen_noise{at->second, true});
+        g.rehearsal.objectives.push_back(
+            {str(v.what.text()), v.outcome, f.shows_from, f.inconclusive});
+        v.reason = rehearsed_text(v, f);
+        if (f.is_known()) v.detectable = 0;  // the prediction says it for later runs
+        v.outcome = verdict::skipped;
+    }
+    g.outcome = gate_outcome::skipped;
+}
+
+// ===== [E20] an engine with a measured server's pace =============================================
+
+/// A server's mean pace under a load: seconds, tokens of a request, requests a second.
+struct measured_pace {
+    double ttft = 0, tpot = 0, e2e = 0;
+    double queue_time = -1;  // from the server's metrics; below 0: unknown
+    double itl_spread = 0;   // p90 over p50, less 1
+    double prompt_tokens = 0, output_tokens = 0, requests_a_second = 0;
+};
+
+/// An engine that is about as fast under that load. The cost of each running sequence is the same
+/// share as in the default engine, because one load does not show it. First-token time that prompts
+/// cannot explain, because they would fill most steps, delays every answer.
+inline engine engine_at_pace(const measured_pace& m) {
+    constexpr double max_prefill = 0.6, little_prefill = 0.05;  // of all steps
+    constexpr double max_running = 1e5;  // a file may have any value
+    engine e;
+    const double sequence_fraction = e.step_per_sequence.seconds() / e.decode_step.seconds();
+    const double waited_s = std::max(0.0, m.queue_time);
+    const double running =
+        std::clamp(m.requests_a_second * std::max(0.0, m.e2e - waited_s), 1.0, max_running);
+    // A request is read in one step. An unknown wait is half of another step, if one was running.
+    const double unreported = m.queue_time < 0 ? 0.5 * std::min(1.0, running - 1) : 0;
+    const double prompt_s = std::max(0.0, m.ttft - waited_s - m.tpot * (1 + unreported));
+    const double rate = std::max(m.requests_a_second, 1e-9);
+    const double computed_s = std::min(prompt_s, max_prefill / rate);
+    const double prefill_fraction = computed_s * rate;
+    const double step_s = m.tpot * (1 - prefill_fraction) / (1 + sequence_fraction * running);
+    e.decode_step = time_span::from_seconds(step_s);
+    e.step_per_sequence = time_span::from_seconds(step_s * sequence_fraction);
+    e.prefill_per_token = time_span::from_seconds(computed_s / std::max(1.0, m.prompt_tokens));
+    e.faults.delay = time_span::from_seconds(prompt_s - computed_s);
+    // With few prompts in between, gaps vary as steps do.
+    if (prefill_fraction < little_prefill) e.jitter = std::min(0.5, m.itl_spread / 1.2816);
+    e.slots = std::max<long long>(e.slots, static_cast<long long>(std::ceil(4 * running)));
+    const double bytes_a_token = e.kv.memory_bytes / kv_capacity_tokens(e.kv);
+    const double tokens = 4 * running * (m.prompt_tokens + m.output_tokens);
+    e.kv.memory_bytes = std::max(e.kv.memory_bytes, bytes_a_token * tokens);
+    e.max_model_len = 1 << 20;  // the measured server accepted the requests
+    return e;
+}
+
+// ===== [E21] the pace of a server in the result of a run =========================================
+
+/// The facts of a server in an earlier run's gate.
+struct reported_pace {
+    measured_pace pace{};
+    std::map<std::string, double> noise{};  // of the logarithm of a repeat's statistic, by name
+};
+
+/// p90 over p50, less 1; 0 if the file has none.
+inline double spread_of_row(const checked_object& row) {
+    const double p50 = row.seconds("p50", 0), p90 = row.seconds("p90", 0);
+    return p50 > 0 && p90 > p50 ? p90 / p50 - 1 : 0;
+}
+/// Throws std::invalid_argument with the reason if the text has no such gate or no pace.
+inline reported_pace read_pace(const std::string& json, const std::string& file,
+                               const std::string& gate_name) {
+    const picojson::value document = result_document(json, file);
+    const checked_object root(document, file, "");
+    const checked_object gate = gate_named(root, file, gate_name).gate;
+    const std::string of = file + ": \"" + printable(gate.text("name"), 200) + "\" ";
+    const std::string fault = fault_of_stored(gate);
+    if (!fault.empty())
+        refuse({of, fault, ", so its times are none of a server to be modelled"});
+    const checked_object variant = gate.at("candidate");
+    reported_pace t;
+    measured_pace& p = t.pace;
+    p.ttft = variant.at("ttft").seconds("mean", 0);
+    p.tpot = variant.at("tpot").seconds("mean", 0);
+    if (!(p.ttft > 0 && p.tpot > 0))
+        refuse({of,
+                "reports no ttft and no tpot, which an engine is fitted to: its answers were not "
+                    "streamed, or had a token each"});
+    p.itl_spread = spread_of_row(variant.at("itl"));
+    p.e2e = variant.at("e2e").seconds("mean", p.ttft + p.tpot);
+    p.requests_a_second = variant.number("request_throughput", 0, max_rate, 0);
+    const double output = variant.number("output_throughput", 0, max_rate, 0);
+    const double input = variant.number("input_throughput", 0, max_rate, 0);
+    const double each = std::max(p.requests_a_second, 1e-9);
+    p.output_tokens = std::clamp(output / each, 1.0, most_tokens);
+    p.prompt_tokens = std::clamp(input / each, 1.0, most_tokens);
+    std::map<std::string, std::vector<double>> values;
+    document_digits digits(json);
+    for (const checked_object& r : variant.each("repeats")) {
+        std::vector<named_number> statistics;
+        field_reader reader(r, digits);
+        named_fields(reader, {"statistics"}, statistics, any_number);
+        for (const named_number& n : statistics) values[n.name].push_back(n.value);
+    }
+    t.noise = noise_of_repeats(values);
+    const double waited = typical_of_repeats(values["mean(queue_time)"]);
+    if (waited >= 0) p.queue_time = waited;
+    return t;
+}
+
+// ===== [E22] models of servers in a rehearsal ====================================================
+
+/// An engine for each server of a gate; they differ only in their seeds.
+struct rehearsal_model {
+    engine like{};
+    std::string words{};  // describes it
+    std::map<std::string, double> noise{};  // of repeats, if from a measured run
+    double machine_noise = foreseen_noise().sd;  // added to the model's own, for other statistics
+
+    engine of(std::size_t server) const {
+        engine e = like;
+        e.seed = static_cast<long long>(like.seed) + 1000 * static_cast<long long>(server);
+        return e;
+    }
+};
+
+/// `gate`: its name in the file that the model is fitted to. A simulated target is its own model,
+/// and its machine adds no noise.
+inline rehearsal_model model_for(const settings& asked, const std::string& gate,
+                                 const any_target& target) {
+    const auto* const brought = target.what().get<extension_target>();
+    const engine* const own = brought ? brought->settings.get<engine>() : nullptr;
+    if (asked.rehearse == "1" && own) {
+        engine like = *own;
+        like.faults = {.delay = own->faults.delay};  // faults that end answers have no pace
+        return {like, "the engine of its own target, whose repeats differ as they do", {}, 0};
+    }
+    if (asked.rehearse == "1")
+        return {engine{}, "the default engine, repeats taken to differ by 2 %", {}};
+    const std::string file = printable(asked.rehearse, 200);
+    reported_pace t = read_pace(file_content(asked.rehearse, "LLMBENCH_REHEARSE"), file, gate);
+    return {engine_at_pace(t.pace),
+            "an engine fitted to " + file + " (mean(ttft) " + time_text(t.pace.ttft) +
+                ", mean(tpot) " + time_text(t.pace.tpot) + ", repeats that differ as there)",
+            std::move(t.noise)};
+}
+
+/// Refuses a file that the rehearsal's own reports would overwrite.
+inline void check_stays(const std::string& rehearse) {
+    const std::filesystem::path file = rehearse;
+    std::error_code none;
+    const auto folder = [&](const std::filesystem::path& p) {
+        return std::filesystem::weakly_canonical(std::filesystem::absolute(p, none), none);
+    };
+    if (std::filesystem::is_regular_file(file, none) &&
+        folder(file).parent_path() == folder(report_directory()))
+        refuse({"LLMBENCH_REHEARSE is ", printable(rehearse, 200), ", which the rehearsal's own "
+                "reports would be written over: name another LLMBENCH_REPORT_DIR"});
+}
+
+/// Throws for targets and objectives that a model cannot predict.
+inline void check_rehearsal(const scenario& what) {
+    if (!what.beside.empty())
+        refuse({"LLMBENCH_REHEARSE: beside has side tasks, and a model is no server that they "
+                "could be done to: rehearse the load without them"});
+    for (const slo& s : what.slos)
+        if (is_of_start(s.what.metric))
+            refuse({"LLMBENCH_REHEARSE: ", str(s.text()),
+                    " is of a process, and a rehearsal starts none"});
+}
+
+/// On engines with one pace.
+class simulated_rehearsal final : public rehearsal {
+public:
+    explicit simulated_rehearsal(rehearsal_model m) : model_(std::move(m)) {}
+    std::string model() const override { return model_.words; }
+    any_target stand_in(std::size_t server) const override {
+        return simulated(model_.of(server));
+    }
+    void mark(gate_report& g, const measurements& seen) const override {
+        mark_rehearsed(g, seen, model_.words, model_.noise, model_.machine_noise);
+    }
+    stored_gate stored_baseline(const scenario& s, const gate_report& who, const settings& asked,
+                                scenario_use use) const override {
+        virtual_environment apart;
+        const inside_environment inside(&apart);
+        plan p = plan_of(s, who, asked.seed, use, api_of(s.target));
+        p = with_judging(std::move(p), [&](planned_judging& j) {
+            j.has_stored_baseline = false;
+            j.on_fail = {};
+            j.first_repeats = j.max_repeats;
+        });
+        rehearsal_model other = model_;
+        other.like.seed = 2000;
+        run_mode mode = mode_of(p, asked, now_ns());
+        mode.model = std::make_shared<simulated_rehearsal>(std::move(other));
+        mode.deadline_ns = 0;
+        mode.calibrate = p.judged->first_repeats;
+        gate_run run(p, s, mode, progress_mode::off);
+        if (run.bring_up()) run.measure_silently();
+        const measured_gate m = run.finished();
+        const gate_figures f = figures_of(p, m.seen, p.judged->slos);
+        stored_gate reported;
+        for (const repeat_figures& d : f.candidate.repeats)
+            for (std::size_t i = 0; i < f.kept.size(); ++i)
+                reported.statistics[str(f.kept[i].name)].push_back(d.statistics[i]);
+        return reported;
+    }
+
+private:
+    const rehearsal_model model_;
+};
+
+class simulated_rehearsals final : public rehearsals {
+public:
+    void check_asked(const std::string& rehearse) const override { check_stays(rehearse); }
+    std::shared_ptr<const rehearsal> of_gate(const settings& asked, const std::string& gate,
+                                             const scenario& s) const override {
+        auto made = std::make_shared<simulated_rehearsal>(model_for(asked, gate, s.target));
+        check_rehearsal(s);
+        return made;
+    }
+};
+inline constinit const simulated_rehearsals rehearsals_on_engines{};
+/// Before static objects of other files, which may be gates.
+[[gnu::constructor(101)]] static void make_rehearsals_known() {
+    rehearsals_of_program = &rehearsals_on_engines;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
+
+#endif  // LLMBENCH_SIMULATED_IMPLEMENTED

@@ -1,0 +1,103 @@
+// user-defined metrics
+// The metrics that a user's function reads decide what invalidates its verdicts. They are found by
+// calling the function with synthetic requests.
+#pragma once
+
+#include "api/metrics.hpp"
+#include "api/own_metrics.hpp"
+#include "api/result.hpp"
+#include "core/base/text.hpp"
+#include "core/metric/table.hpp"
+
+#include <algorithm>  // all_of
+#include <cmath>  // isnan
+#include <exception>
+#include <string>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// A request that records which metrics a user's function reads.
+struct synthetic_request final : request_source {
+    own_metric_row& row;
+    record r{};
+    long long many;
+    synthetic_request(own_metric_row& noted_in, int events) : row(noted_in), many(events - 1) {
+        r.events = events;
+        r.prompt_tokens = 100;
+        r.output_tokens = 2 * events;
+        r.cached_tokens = 0;
+        r.text_bytes = 8 * events;
+        r.finish_reason = "length";
+    }
+    double value(metric_id m) override {
+        metric_facts& f = row.facts;
+        const metric_facts& more = facts_of(m);
+        row.reads.push_back(m);
+        f.is_of_gaps = f.is_of_gaps || more.is_of_gaps;
+        f.is_of_decoding = f.is_of_decoding || more.is_of_decoding;
+        f.counts_output = f.counts_output || more.counts_output;
+        f.needs_stream = f.needs_stream || more.needs_stream;
+        f.is_of_prefill = f.is_of_prefill || more.is_of_prefill;
+        f.needs_event_times = f.needs_event_times || more.needs_event_times;
+        f.is_affected_by_lateness = f.is_affected_by_lateness || more.is_affected_by_lateness;
+        if (more.needs == value_needs::prompt_tokens) told(counted::prompt);
+        return many == 0 && more.is_of_decoding ? not_a_number : 0.1;
+    }
+    long long gaps() override {
+        value(metric_id::itl);
+        return many;
+    }
+    double gap(long long k) override { return k >= 0 && k < gaps() ? 0.1 : not_a_number; }
+    const record& told(counted what) override {
+        metric_facts& f = row.facts;
+        if (what == counted::prompt) f.needs = value_needs::prompt_tokens;
+        if (what == counted::output) f.counts_output = true;
+        return r;
+    }
+    const char* label() override { return ""; }
+};
+
+inline bool is_metric_name(const std::string& name) {
+    return !name.empty() && name.size() <= 40 && name[0] >= 'a' && name[0] <= 'z' &&
+           name != "baseline" && std::all_of(name.begin(), name.end(), [](char c) {
+               return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+           });
+}
+/// Never throws, since metrics are made before main(). Errors are reported where the metric is
+/// used.
+inline own_metric_row own_metric_row_of(const std::string& name, metric_unit unit, bound_side side,
+                                        double (*value)(const request_view&)) {
+    own_metric_row row{.name = name, .value = value, .facts = {.id = metric_id::ttft,
+                       .name = "", .unit = unit, .side = side, .needs = value_needs::own_value}};
+    if (!is_metric_name(name)) {
+        row.problem = "a name has up to 40 of the characters a-z, 0-9 and _, a letter first, and "
+                      "is not \"baseline\"";
+        return row;
+    }
+    if (!value) row.problem = "there is no function";
+    bool has_value = false;
+    for (const int events : {64, 1}) {
+        if (!value) break;
+        synthetic_request seen(row, events);
+        try {
+            const double v = value(request_view(seen));
+            has_value = is_value_of_user(v) || has_value;
+            if (!std::isnan(v) && !is_value_of_user(v))
+                row.problem =
+                    printed("its function gives %g: values run from 0 on and are finite", v);
+        } catch (const std::exception& e) {
+            row.problem = "its function throws: " + printable(e.what(), 200);
+        } catch (...) {
+            row.problem = "its function throws";
+        }
+    }
+    if (row.problem.empty() && !has_value)
+        row.problem = "its function gives NaN for a usual request, of 64 events and 128 tokens";
+    return row;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

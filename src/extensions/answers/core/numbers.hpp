@@ -1,0 +1,327 @@
+// numbers as written by people and models
+#pragma once
+
+#include "core/base/text.hpp"
+#include "extensions/answers/core/undressed.hpp"
+
+#include <algorithm>  // max, min
+#include <cmath>  // floor, pow
+#include <cstddef>  // size_t
+#include <cstdlib>  // abs
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// A decimal number with all digits, or a quotient of two whole numbers as a double.
+struct exact_number {
+    bool negative = false, is_quotient = false;
+    std::string digits{};  // without 0 at either end; empty: zero
+    int exponent = 0;      // of ten, after the last digit
+    double value = not_a_number;
+};
+inline bool same_number(const exact_number& a, const exact_number& b) {
+    if (a.is_quotient || b.is_quotient) return a.value == b.value;
+    return a.digits == b.digits &&
+           (a.digits.empty() || (a.exponent == b.exponent && a.negative == b.negative));
+}
+inline exact_number number_of_digits(std::string digits, int exponent, bool negative) {
+    const double value =
+        parsed_number<double>(digits + printed("e%d", exponent)).value_or(not_a_number);
+    digits.erase(0, digits.find_first_not_of('0'));
+    while (!digits.empty() && digits.back() == '0') { digits.pop_back(); ++exponent; }
+    return {negative, false, digits, exponent, negative ? -value : value};
+}
+
+/// A number in a text, or text that only looks like one: "1,5", "2:30", "1.2.3", "\sqrt{2}".
+struct number_in_text {
+    std::size_t begin = 0, end = 0;
+    std::optional<exact_number> n{};
+};
+
+/// Reads the number at a position of plain text.
+class number_reader {
+public:
+    explicit number_reader(std::string_view s) : s_(s) {}
+
+    /// Whether a number, a \frac or a \sqrt begins here.
+    bool begins(std::size_t i) const {
+        return is_digit(s_, i) || (is_at(i, '.') && is_digit(s_, i + 1)) || names(i, "\\frac") ||
+               names(i, "\\sqrt");
+    }
+    /// After a letter, ^ or _ it is a name or an exponent: "CO2", "cm^2", "x_{1}".
+    bool is_part_of_a_name(std::size_t i) const {
+        if (i > 0 && s_[i - 1] == '{') --i;
+        return i > 0 && (is_at(i - 1, '^') || is_at(i - 1, '_') || is_letter(s_, i - 1)) &&
+               s_[i] != '\\';
+    }
+    number_in_text read(std::size_t i) {
+        number_in_text t{.begin = i};
+        const bool negative = sign_before(t.begin);
+        i_ = i;
+        t.n = unsigned_number(negative);
+        const bool goes_on = (is_at(i_, ':') || is_at(i_, ',') || is_at(i_, '.') ||
+                              is_at(i_, '/')) && is_digit(s_, i_ + 1);
+        if (goes_on) {
+            t.n.reset();
+            while (is_digit(s_, i_) ||
+                   (is_digit(s_, i_ + 1) && holds_byte(":,./", s_[i_])))
+                ++i_;
+        }
+        const std::size_t next = past_space(i_);
+        for (const char* factor : {"\\sqrt", "\\pi", "\\log", "\\ln"})
+            if (names(next, factor)) t.n.reset();
+        t.end = i_;
+        return t;
+    }
+
+private:
+    bool is_at(std::size_t i, char c) const { return i < s_.size() && s_[i] == c; }
+    bool names(std::size_t i, std::string_view what) const {
+        return i < s_.size() && s_.substr(i, what.size()) == what;
+    }
+    std::size_t past_space(std::size_t i) const {
+        while (is_at(i, ' ')) ++i;
+        return i;
+    }
+    std::size_t past_digits(std::size_t i) const {
+        while (is_digit(s_, i)) ++i;
+        return i;
+    }
+    std::string taken(std::size_t end) {
+        const std::string digits(s_.substr(i_, end - i_));
+        i_ = end;
+        return digits;
+    }
+    /// A sign as a character or word, with a currency on either side. A difference has no sign.
+    bool sign_before(std::size_t& i) const {
+        std::size_t at = i;
+        if (at > 0 && s_[at - 1] == '$') --at;
+        const auto ends = [&](std::string_view word) {
+            return at > word.size() && s_[at - 1] == ' ' &&
+                   same_ignoring_case(s_.substr(at - word.size() - 1, word.size()), word);
+        };
+        std::size_t sign = at;  // after the sign
+        if (at > 2 && s_[at - 1] == ' ' && s_[at - 2] == '-') {  // "= - 5"
+            std::size_t k = at - 2;
+            while (k > 0 && s_[k - 1] == ' ') --k;
+            if (k > 0 && s_[k - 1] == '=') sign = at - 1;
+        }
+        if (sign > 0 && s_[sign - 1] == '-') {
+            if (sign > 1 && (is_digit(s_, sign - 2) || is_letter(s_, sign - 2) ||
+                             holds_byte(")]}%-_", s_[sign - 2])))
+                return false;
+            i = sign - 1;
+            return true;
+        }
+        std::size_t word = ends("negative") ? 9 : ends("minus") ? 6 : 0;
+        if (word == 6 && at > 7 && is_digit(s_, at - 8)) word = 0;
+        i = at - word;
+        return word > 0;
+    }
+    /// A whole number, with or without braces: of \frac, or of a power.
+    std::optional<std::string> argument(std::size_t max_digits) {
+        const bool braced = is_at(i_, '{');
+        const std::size_t from = i_ + braced, sign = from + is_at(from, '-');
+        std::size_t end = past_digits(sign);
+        if (!braced) end = std::min(end, sign + max_digits);
+        if (end == sign || (braced && !is_at(end, '}'))) {
+            if (braced) i_ += 2 + in_braces(s_.substr(i_ + 1)).size();
+            i_ = std::min(i_, s_.size());
+            return {};
+        }
+        i_ = end + braced;
+        return std::string(s_.substr(from, end - from));
+    }
+    static std::optional<exact_number> quotient(double whole, const std::string& over,
+                                                const std::string& under, bool negative) {
+        const auto a = parsed_number<double>(over), b = parsed_number<double>(under);
+        if (!a || !b || *b == 0) return {};
+        const double value = whole == 0 ? *a / *b : (whole * *b + *a) / *b;
+        return exact_number{.negative = negative, .is_quotient = true,
+                            .value = negative ? -value : value};
+    }
+    std::optional<exact_number> latex_fraction(double whole, bool negative) {
+        i_ += 5;
+        const auto over = argument(1), under = argument(1);
+        if (!over || !under) return {};
+        return quotient(whole, *over, *under, negative);
+    }
+    /// Thousands separators: the same between all groups of three digits (or two, except the last,
+    /// as in India). Two or more points are separators, one is not.
+    std::string grouped(std::string whole) {
+        if (whole.size() > 3 || whole[0] == '0') return whole;
+        for (const char mark : {',', ' ', '\'', '_', '.'}) {
+            std::string all = whole;
+            std::size_t end = i_, groups = 0, last = 0;
+            while (is_at(end, mark)) {
+                const std::size_t behind = past_digits(end + 1), n = behind - end - 1;
+                if (n != 3 && !(n == 2 && mark == ',' && is_at(behind, ','))) break;
+                if (mark == ' ' && (is_at(behind, '/') || is_at(behind, '^'))) break;
+                all += s_.substr(end + 1, n);
+                end = behind;
+                last = n;
+                ++groups;
+            }
+            if (groups < (mark == '.' ? 2u : 1u) || last != 3) continue;
+            i_ = end;
+            return all;
+        }
+        return whole;
+    }
+    /// "e-5" or "* 10^{-5}": returns the power of ten, if there is one.
+    std::optional<int> times_ten() {
+        const std::size_t start = i_;
+        const std::size_t at = past_space(i_), ten = past_space(at + 1);
+        if (is_at(i_, 'e') || is_at(i_, 'E')) i_ += 1 + is_at(i_ + 1, '+');
+        else if ((is_at(at, '*') || is_at(at, 'x')) && names(ten, "10^")) i_ = ten + 3;
+        else return {};
+        const auto n = power();
+        if (!n || is_letter(s_, i_)) i_ = start;
+        return i_ == start ? std::nullopt : n;
+    }
+    std::optional<int> power() {
+        const auto digits = argument(9);
+        const auto n = digits ? parsed_number<int>(*digits) : std::nullopt;
+        return n && std::abs(*n) < 100000 ? n : std::nullopt;
+    }
+    std::optional<exact_number> unsigned_number(bool negative) {
+        if (names(i_, "\\frac")) return latex_fraction(0, negative);
+        if (names(i_, "\\sqrt")) {
+            i_ += 5;
+            argument(1);
+            return {};
+        }
+        std::string digits = is_at(i_, '.') ? "" : taken(past_digits(i_));
+        if (!digits.empty()) digits = grouped(digits);
+        const double whole = parsed_number<double>(digits).value_or(not_a_number);
+        int exponent = 0;
+        if (is_at(i_, '.') && is_digit(s_, i_ + 1)) {
+            ++i_;
+            const std::string decimals = taken(past_digits(i_));
+            digits += decimals;
+            exponent = -static_cast<int>(decimals.size());
+        } else if (is_at(i_, '/') && is_digit(s_, i_ + 1)) {
+            ++i_;
+            return quotient(0, digits, taken(past_digits(i_)), negative);
+        } else if (const std::size_t at = past_space(i_); names(at, "\\frac")) {
+            i_ = at;
+            return latex_fraction(whole, negative);
+        } else if (const std::size_t slash = past_digits(at);
+                   at == i_ + 1 && slash > at && is_at(slash, '/') && is_digit(s_, slash + 1)) {
+            i_ = at;
+            const std::string over = taken(slash);
+            ++i_;
+            return quotient(whole, over, taken(past_digits(i_)), negative);
+        }
+        if (const auto ten = times_ten()) exponent += *ten;
+        if (!is_at(i_, '^')) return number_of_digits(digits, exponent, negative);
+        ++i_;
+        const auto n = power();
+        if (!n || exponent != 0) return {};
+        if (digits == "10") return number_of_digits("1", *n, negative);
+        const double value = std::pow(whole, *n);
+        if (!(value >= 1 && value < 9e15) || value != std::floor(value)) return {};
+        return number_of_digits(printed("%.0f", value), 0, negative);
+    }
+
+    std::string_view s_;
+    std::size_t i_ = 0;
+};
+
+/// The numbers of a plain text, in order.
+template <class Each>
+void each_number(std::string_view s, Each&& each) {
+    number_reader reader(s);
+    for (std::size_t i = 0; i < s.size();) {
+        if (!reader.begins(i)) { ++i; continue; }
+        if (reader.is_part_of_a_name(i)) {
+            for (++i; is_digit(s, i) || (i < s.size() && s[i] == '.' && is_digit(s, i + 1));) ++i;
+            continue;
+        }
+        const number_in_text t = reader.read(i);
+        each(t);
+        i = std::max(t.end, i + 1);
+    }
+}
+/// The number that is the whole text.
+inline std::optional<exact_number> whole_number(std::string_view text) {
+    std::string s(without_space(text));
+    s = std::string(without_space(undressed(s)));
+    std::optional<exact_number> found;
+    each_number(s, [&](const number_in_text& t) {
+        const bool begins = t.begin == 0 || (t.begin == 1 && (s[0] == '$' || s[0] == '+'));
+        const bool ends = t.end == s.size() || (t.end + 1 == s.size() && s.back() == '.');
+        if (begins && ends) found = t.n;
+    });
+    return found;
+}
+
+/// The final number of an answer; empty if there is none.
+struct number_said {
+    std::string read{};
+    std::optional<exact_number> n{};
+};
+/// The number that a statement begins with or results in: "42 apples", "$x = 6 * 7 = 42$".
+inline number_in_text stated_number(std::string_view s, bool may_be_equal) {
+    const auto leading = [&](std::size_t from) {
+        number_in_text first{};
+        constexpr std::string_view around = " \t\r\n*_($\"'[{:>+";
+        const std::size_t at = std::min(s.find_first_not_of(around, from), s.size());
+        bool is_first = true;
+        each_number(s.substr(0, std::min(s.size(), at + 80)), [&](const number_in_text& t) {
+            if (t.end <= from || !is_first) return;
+            is_first = false;
+            if (t.begin <= at) first = t;
+        });
+        const std::size_t next = s.find_first_not_of(' ', first.end);
+        if (next == std::string_view::npos || !holds_byte("+-*/=<>,", s[next])) return first;
+        const std::size_t behind = s.find_first_not_of(' ', next + 1);
+        if (behind < s.size() && holds_byte("0123456789$\\", s[behind])) first.n.reset();
+        return first;
+    };
+    const number_in_text first = leading(0);
+    const std::size_t equals = s.rfind('=');
+    const bool is_stated = first.n || !may_be_equal || equals == std::string_view::npos;
+    return is_stated ? first : leading(equals + 1);
+}
+/// The number after the last announcement of an answer, else the last one.
+inline number_said number_in_answer(std::string_view text) {
+    static constexpr std::string_view marks[] = {"####",     "answer is", "answer:",
+                                                 "answer\":", "<answer>",  box_mark};
+    constexpr std::size_t most_of_a_statement = 300;
+    const std::string s = undressed(text);
+    std::optional<number_in_text> found;
+    std::string_view of;  // the text around it
+    each_mark(s, marks, [&](std::size_t at, std::string_view mark) {
+        of = std::string_view(s).substr(at, most_of_a_statement);
+        if (mark == box_mark) {
+            of = in_braces(of);
+            int numbers = 0;
+            number_in_text only;
+            each_number(of, [&](const number_in_text& t) { only = t; ++numbers; });
+            found = numbers == 1 ? only : stated_number(of, true);
+            return true;  // a boxed answer counts, number or not
+        }
+        of = of.substr(0, of.find('\n', std::min(of.find_first_not_of(" *_:[$\r\n"), of.size())));
+        const number_in_text t = stated_number(of, mark != "####");
+        const bool is_heading = mark == "####" && t.end < of.size() &&
+                                holds_byte(".):", of[t.end]) && is_letter(of, t.end + 2);
+        if (t.n && !is_heading) found = t;
+        return found.has_value();
+    });
+    if (!found) {
+        of = s;
+        each_number(of, [&](const number_in_text& t) { found = t; });
+    }
+    if (!found || !found->n) return {};
+    return {std::string(of.substr(found->begin, found->end - found->begin)), found->n};
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

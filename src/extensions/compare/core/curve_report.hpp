@@ -1,0 +1,186 @@
+// reports of a server at several loads
+#pragma once
+
+#include "api/metrics.hpp"
+#include "api/result.hpp"
+#include "core/base/fields.hpp"
+#include "core/base/text.hpp"
+#include "core/metric/table.hpp"
+#include "core/metric/value_text.hpp"
+#include "core/capacity/found.hpp"
+#include "core/capacity/search.hpp"
+#include "core/traffic/plan.hpp"
+#include "core/figures/gate_figures.hpp"
+#include "core/figures/rows.hpp"
+#include "core/reports/gate_report.hpp"
+#include "core/reports/headlines.hpp"
+#include "core/reports/load_rows.hpp"
+#include "core/reports/markdown.hpp"
+#include "extensions/compare/core/comparison_text.hpp"
+
+#include <cmath>  // isfinite, isnan
+#include <cstddef>  // size_t
+#include <string>
+#include <utility>  // move
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// A curve in reports, beside the gates of its loads, which rise.
+struct curve_report {
+    std::string name{}, file{};
+    int line = 0;
+    metric_id unit = metric_id::capacity_in_rate;
+    std::vector<judged_load> loads{};
+};
+
+/// Whether a load was shown to meet all objectives, or to miss one.
+inline judged_load judged_load_of(double load, const std::string& gate,
+                                  const list<slo_verdict>& verdicts) {
+    judged_load p{load, gate, carried::open, ""};
+    bool has_own = false, holds = true;
+    for (const slo_verdict& v : verdicts) {
+        if (v.what.is_advisory) continue;
+        if (v.outcome == verdict::fail && p.missed.empty()) p.missed = str(v.what.what.name);
+        has_own = has_own || is_own_objective(v);
+        holds = holds && v.outcome == verdict::pass;
+    }
+    if (!p.missed.empty()) p.shows = carried::misses;
+    else if (has_own && holds) p.shows = carried::holds;
+    return p;
+}
+/// The interval of the capacity. All loads up to its low end were shown to meet the objectives, all
+/// from its high end to miss one. An end is wrong only if the verdict next to the capacity is (a
+/// fixed sequence of tests; Maurer, Hothorn, Lehmacher 1995), as often as a single verdict.
+inline search_state ends_of(const curve_report& c) {
+    search_state s;
+    for (const judged_load& p : c.loads) {
+        if (p.shows != carried::holds) break;
+        s.low = p.load;
+    }
+    for (std::size_t i = c.loads.size(); i-- > 0 && c.loads[i].shows == carried::misses;)
+        s.high = c.loads[i].load;
+    return s;
+}
+/// The objective that limits the capacity, "" if none is shown to.
+inline std::string limit_of(const curve_report& c) {
+    const double high = ends_of(c).high;
+    for (const judged_load& p : c.loads)
+        if (p.load == high) return p.missed;
+    return {};
+}
+/// Returns "capacity in [8, 12] req/s, limited by p90(ttft), 5 loads".
+inline std::string curve_line(const curve_report& c) {
+    return capacity_text(c.unit, ends_of(c), limit_of(c)) + ", " + plural(c.loads.size(), "load");
+}
+
+/// Rows of loads that have a gate.
+inline std::vector<curve_row> rows_of(const curve_report& c,
+                                      const std::vector<gate_report>& gates) {
+    std::vector<curve_row> rows;
+    for (const judged_load& p : c.loads)
+        for (std::size_t i = 0; i < gates.size(); ++i)
+            if (gates[i].what.name == p.gate) add_rows(rows, p, i, gates[i]);
+    return rows;
+}
+
+/// The last block of a curve on the console.
+inline std::string curve_text(const curve_report& c, const std::vector<gate_report>& gates) {
+    const std::vector<curve_row> rows = rows_of(c, gates);
+    const curve_columns columns = columns_of_rows(rows);
+    std::vector<std::vector<std::string>> table{{"", ""}};
+    const auto append = [&](const std::vector<std::string>& more) {
+        table.back().insert(table.back().end(), more.begin(), more.end());
+    };
+    append(curve_head(columns));
+    for (const curve_row& r : rows) {
+        table.push_back({r.is_baseline ? "" : value_text(c.unit, r.at.load), shown_at(r)});
+        append(curve_cells(columns, r));
+    }
+    return "\n" + c.name + ": " + curve_line(c) + "\n\n" + table_columns(std::move(table)).text();
+}
+
+/// The same in summary.md.
+inline std::string curve_md(const curve_report& c, const std::vector<gate_report>& gates) {
+    const std::vector<curve_row> rows = rows_of(c, gates);
+    const curve_columns columns = columns_of_rows(rows);
+    std::string out = "### " + markdown_escaped(c.name) + ": " + markdown_escaped(curve_line(c)) +
+                      "\n\n| load | |", under = "| ---: | --- |";
+    for (const std::string& name : curve_head(columns)) {
+        out += " " + markdown_escaped(name) + " |";
+        under += " ---: |";
+    }
+    out += "\n" + under + "\n";
+    for (const curve_row& r : rows) {
+        out += "| " + value_text(c.unit, r.at.load) + " | " + shown_at(r) + " |";
+        for (const std::string& cell : curve_cells(columns, r)) out += " " + cell + " |";
+        out += "\n";
+    }
+    return out + "\n";
+}
+
+/// curves.csv: a line for each variant and load, SI units, empty without a value.
+inline std::string curves_csv(const std::vector<curve_report>& curves,
+                              const std::vector<gate_report>& gates) {
+    constexpr metric_id of_run[] = {metric_id::output_throughput, metric_id::input_throughput,
+                                    metric_id::request_throughput, metric_id::error_rate,
+                                    metric_id::cost_per_million_tokens};
+    constexpr metric_id of_requests[] = {metric_id::ttft, metric_id::tpot, metric_id::e2e};
+    std::string out = "curve,load,unit,arm,outcome,shows";
+    for (const metric_id m : of_run) out += std::string(",") + metric_name(m);
+    for (const metric_id m : of_requests)
+        for (const char* of : {"mean", "p50", "p90", "p99"})
+            out += std::string(",") + of + "(" + metric_name(m) + ")";
+    out += ",tokens_per_s_of_a_user\n";
+    const auto quoted = [](const std::string& s) {
+        std::string q = "\"";
+        for (const char x : printable(s, s.size() * 4 + 4))
+            q += x == '"' ? "\"\"" : std::string(1, x);
+        return q + "\"";
+    };
+    const auto number = [](double v) {
+        return std::isfinite(v) ? "," + printed("%.9g", v) : std::string(",");
+    };
+    for (const curve_report& c : curves)
+        for (const curve_row& r : rows_of(c, gates)) {
+            out += quoted(c.name) + number(r.at.load) +
+                   (c.unit == metric_id::capacity_in_users ? ",users," : ",requests/s,") +
+                   (r.is_baseline ? "baseline," : "candidate,") + to_string(headline_of(r.of)) +
+                   "," + (r.at.shows == carried::open ? "" : to_string(r.at.shows));
+            for (const metric_id m : of_run) out += number(r.value(m));
+            for (const metric_id m : of_requests) {
+                const metric_row row = r.row(m);
+                for (const double v : {row.mean, row.p50, row.p90, row.p99}) out += number(v);
+            }
+            out += number(r.speed()) + "\n";
+        }
+    return out;
+}
+
+/// In result.json. Each load is also one of the gates.
+inline void fields_of(field_visitor& v, curve_report& c) {
+    search_state ends = ends_of(c);
+    std::string unit = c.unit == metric_id::capacity_in_users ? "users" : "requests/s";
+    std::string limiting = limit_of(c), said = curve_line(c);
+    v.text({"name"}, c.name);
+    v.text({"file"}, c.file);
+    v.whole({"line"}, c.line);
+    v.text({"unit", "of its loads: requests/s or users"}, unit);
+    v.number({"low", "the highest load up to which all were shown to hold the objectives, 0: none"},
+             ends.low, rate_range);
+    v.number({"high", "the lowest load from which on all were shown to miss one, null: none"},
+             ends.high, {0, max_rate, infinity});
+    v.text({"limiting_objective"}, limiting);
+    v.text({"shows", "the same in words"}, said);
+    v.list({"loads"}, c.loads, [&](judged_load& p) {
+        v.number({"load"}, p.load, rate_range);
+        v.text({"gate", "the name of its gate"}, p.gate);
+        v.choice({"shows", "by its own verdicts"}, p.shows, carried::misses);
+    });
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,298 @@
+// several settings of a server, measured in turns
+#pragma once
+
+#include "api/result.hpp"
+#include "api/scenario.hpp"
+#include "core/base/text.hpp"
+#include "core/measured/repeat_list.hpp"
+#include "core/judging/client_error.hpp"
+#include "core/judging/judge.hpp"
+#include "core/judging/validity.hpp"
+#include "core/described/sentences.hpp"
+#include "core/judging/outcome.hpp"
+#include "core/traffic/load_conditions.hpp"
+#include "core/traffic/plan.hpp"
+#include "core/traffic/requests.hpp"
+#include "core/traffic/tokens.hpp"
+#include "core/capacity/searched.hpp"
+#include "core/planning/plan_text.hpp"
+#include "core/planning/target_facts.hpp"
+#include "core/reports/text.hpp"
+#include "effects/system/clock.hpp"
+#include "effects/system/settings.hpp"
+#include "effects/system/signals.hpp"
+#include "effects/targets/inquiries.hpp"
+#include "effects/targets/live_target.hpp"
+#include "effects/targets/page_watch.hpp"
+#include "effects/targets/same_server.hpp"
+#include "effects/gates/announcement.hpp"
+#include "effects/gates/gate_repeats.hpp"
+#include "effects/gates/recorded_repeat.hpp"
+#include "effects/gates/repeat_positions.hpp"
+#include "effects/gates/progress_meter.hpp"
+#include "effects/gates/unended_profiles.hpp"
+#include "extensions/compare/core/setting_ratios.hpp"
+
+#include <algorithm>  // max
+#include <cstddef>  // size_t
+#include <exception>
+#include <stdexcept>  // invalid_argument
+#include <string>
+#include <utility>  // exchange
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// One setting: its part of the plan, its server and its measurements.
+struct setting_under_test {
+    std::string name{};
+    plan what{};
+    int number = 0;  // of its gate
+    live_target server;
+    measured_gate all{};
+    std::string lost{};  // why it has no more turns
+    gate_outcome lost_as = gate_outcome::invalid;
+    bool is_missing = false;  // no server was there
+    bool is_known = false;    // it was running once
+    long long took_ns = 0;    // by its turns, with its server's starts
+    bool has_turns() const { return lost.empty(); }
+};
+
+/// The rounds of a comparison.
+class settings_run {
+public:
+    /// `all`: in the order of the scenario. The arguments must outlive this.
+    settings_run(std::vector<setting_under_test>& all, const plan& as_a_whole,
+                 const run_mode& mode, progress_mode progress)
+        : all_(all),
+          whole_(as_a_whole),
+          mode_(mode),
+          rounds_(all.front().what.judged->max_repeats),
+          slots_(rounds_),
+          meter_(whole_, progress, surroundings_of_program().style()) {
+        for (setting_under_test& s : all_) {
+            static_cast<load_conditions&>(s.all.seen) = load_conditions_of(s.what);
+            s.all.judged_by = parameters_asked(s.what, mode);
+        }
+    }
+    /// Until all rounds are measured, the time is spent, or no setting is left. A round that the
+    /// client had too great a part in is measured again, on all settings.
+    void measure() {
+        meter_.say(printed("\n%s\n  ", whole_.name.c_str()) + plan_text(whole_) +
+                   printed("; %zu settings in turns, %d rounds", all_.size(), rounds_) +
+                   time_of_all() + "\n");
+        for (setting_under_test& s : all_)
+            if (!s.server.is_process()) bring_up(s);
+        check_servers();
+        for (int slot = next_position(); slot >= 0; slot = next_position()) {
+            const long long began = now_ns();
+            if (is_out_of_time() || !measure_round(slot)) {
+                note_end_of_time();
+                break;
+            }
+            slowest_ns_ = std::max(slowest_ns_, now_ns() - began);
+        }
+        if (stop_asked.load()) note_interruption();
+        for (setting_under_test& s : all_) s.all.found = analyse(s.all.seen, s.all.judged_by);
+    }
+
+private:
+    std::string time_of_all() const {
+        const double each = seconds_of_one(whole_);
+        const double all = each * whole_.judged->max_repeats;
+        return all > 0 ? ", " + span_text(all, all) + of_virtual_time() : std::string();
+    }
+    /// Returns the next round to measure; -1: none.
+    int next_position() {
+        if (stop_asked.load() || !is_anything_left()) return -1;
+        const int slot = slots_.next(measured_rounds());
+        if (slot < rounds_) return slot;
+        for (setting_under_test& s : all_) {
+            if (!s.has_turns()) continue;
+            s.all.found = analyse(s.all.seen, s.all.judged_by);
+            if (s.all.found.bias && set_aside(*s.all.found.bias))
+                return slots_.next(measured_rounds());
+        }
+        return -1;
+    }
+    bool is_anything_left() const {
+        for (const setting_under_test& s : all_)
+            if (s.has_turns()) return true;
+        return false;
+    }
+    /// The number of complete rounds, equal for all settings that still have turns.
+    int measured_rounds() const {
+        for (const setting_under_test& s : all_)
+            if (s.has_turns()) return static_cast<int>(s.all.seen.candidate.size());
+        return 0;
+    }
+    /// As for a gate's repeats, but the round is set aside for all settings, because they are
+    /// compared by rounds.
+    bool set_aside(const client_error& bias) {
+        const int slot = static_cast<int>(bias.repeat);
+        if (slot >= measured_rounds() || !slots_.has_another(measured_rounds()) ||
+            is_out_of_time())
+            return false;
+        slots_.set_aside(seen_where([](const setting_under_test& s) { return s.has_turns(); }),
+                         bias.repeat, described(bias.why));
+        meter_.say(printed("  round %d is measured again: ", slot + 1) + described(bias.why) +
+                   "\n");
+        return true;
+    }
+    /// Returns false if the time ended in between: then the round counts for no setting.
+    bool measure_round(int slot) {
+        const int number = slots_.begin();
+        bool whole = true;
+        for (const std::size_t i : turns_of_round(all_.size(), slot))
+            if (whole && all_[i].has_turns() && !stop_asked.load()) {
+                const long long began = now_ns();
+                whole = take_turn(all_[i], slot, number);
+                all_[i].took_ns += now_ns() - began;
+            }
+        slots_.end(seen_where([&](const setting_under_test& s) { return !whole || s.has_turns(); }),
+                   slot, number, whole);
+        return whole;
+    }
+    template <class F>
+    std::vector<measurements*> seen_where(F&& f) {
+        std::vector<measurements*> seen;
+        for (setting_under_test& s : all_)
+            if (f(s)) seen.push_back(&s.all.seen);
+        return seen;
+    }
+    /// A process runs only in its turn: two may not fit side by side.
+    bool take_turn(setting_under_test& s, int slot, int number) {
+        if (s.server.is_process()) bring_up(s);
+        else if (number > 0) rest(s.server.pages());
+        if (s.has_turns() && !mode_.model) prepare(s, number);
+        if (!s.has_turns()) return true;
+        meter_.stage(printed("round %d of %d, ", slot + 1, rounds_) + s.name);
+        repeat_list& variant = s.all.seen.candidate;
+        variant.push_back(recorded_repeat(s.what, s.server, run_arm::candidate, number, s.number,
+                                      mode_.deadline_ns, meter_));
+        s.server.end();
+        if (variant.back().cut_short) return false;
+        if (const cause why = fault_of_gate(s.all.seen)) {
+            s.lost = described(why);
+            meter_.say("  " + s.name + " has no more turns: " + s.lost + "\n");
+        }
+        return true;
+    }
+
+    void lose(setting_under_test& s, gate_outcome as, bool is_missing, const std::exception& e,
+              const char* told = "it did not start again: ") {
+        s.lost = reason_in(e);
+        s.lost_as = as;
+        s.is_missing = is_missing;
+        s.server.end();
+        meter_.say("  " + s.name + ": " + s.lost + "\n");
+        if (!s.all.seen.candidate.empty())
+            s.all.seen.candidate.change_last(
+                [&](repeat_data& d) { d.target_gone = told + s.lost; });
+    }
+    void prepare(setting_under_test& s, int number) {
+        try {
+            prepare_server(s.what, s.server, number, s.what.sent->limits.total.seconds());
+        } catch (const std::runtime_error& e) {
+            lose(s, gate_outcome::invalid, false, e, "");
+        }
+    }
+    /// A missing server leaves the comparison.
+    void bring_up(setting_under_test& s) {
+        try {
+            s.server.bring_up(seconds_left());
+            if (std::exchange(s.is_known, true)) return;
+            check_images(s.what, *s.server.load().api);
+            check_room(s);
+            s.server.check_answers(*s.what.sent);
+            s.server.learn_tokens(s.what, seconds_left());
+            s.server.check_reports_metrics(s.what.judged->slos, s.what.sent->common);
+            s.all.target = s.server.facts();
+            for (const std::string& note :
+                 unended_profiles::of_this_program().ended_on(s.server, s.number)) {
+                meter_.say("  note: " + note + "\n");
+                s.all.seen.notes.push_back(note);
+            }
+            meter_.say("  " + s.name + ": " + target_text(s.all.target) +
+                       (makes_up_prompts(s.what)
+                            ? "; " + fit_text(s.all.target.tokens, shortest_prompt(s.what))
+                            : "") +
+                       "\n");
+            for (const std::string& note : s.all.target.notes)
+                if (session::of_this_program().is_news(note))
+                    meter_.say("  note: " + note + "\n");
+        } catch (const std::invalid_argument& e) {
+            lose(s, gate_outcome::refused, false, e);
+        } catch (const no_server& e) {
+            lose(s, gate_outcome::invalid, !stop_asked.load(), e);
+        } catch (const std::exception& e) {
+            lose(s, gate_outcome::invalid, false, e);
+        }
+    }
+    /// Settings are compared on the same sessions, those that fit all.
+    static void check_room(const setting_under_test& s) {
+        const plan fitted = without_long_sessions(
+            s.what, [&](const std::string& model) { return s.server.room_of(model); });
+        if (trace_hash(fitted) != trace_hash(s.what))
+            refuse({"its server has no room for all sessions, which are the same of all settings: ",
+                    fitted.sent->workload_text, "; give workload.max_context"});
+    }
+    /// Two settings on one server cannot differ.
+    void check_servers() const {
+        for (std::size_t a = 0; a < all_.size(); ++a)
+            for (std::size_t b = a + 1; b < all_.size(); ++b) {
+                if (!all_[a].is_known || !all_[b].is_known) continue;
+                const live_target &one = all_[a].server, &other = all_[b].server;
+                if (are_one_server(one.load(), other.load()))
+                    refuse({"settings \"", all_[a].name, "\" and \"", all_[b].name,
+                            "\" are one server at ", printable(one.facts().url),
+                            ": give them URLs, models, paths or headers of their own"});
+                if (lead_to_one_process(one.load(), one.pages(), other.load(), other.pages(),
+                                        all_[a].what.sent->common))
+                    refuse({one_process_text("setting \"" + all_[a].name + "\"", one.facts().url,
+                                             "setting \"" + all_[b].name + "\"", other.facts().url),
+                            " and differ in nothing: forward another port"});
+            }
+    }
+
+    double seconds_left() const { return seconds_until(mode_.deadline_ns); }
+    /// Whether the next round would end after the deadline.
+    bool is_out_of_time() const {
+        return mode_.deadline_ns > 0 && now_ns() + needed_ns() > mode_.deadline_ns;
+    }
+    long long needed_ns() const {
+        const double each = expected_seconds(whole_) * static_cast<double>(all_.size());
+        return std::max(slowest_ns_, ns_of(each));
+    }
+    /// Undecided verdicts get another reason.
+    void note_end_of_time() {
+        const std::string why =
+            budget_text(mode_.time_budget_s, seconds_left(),
+                        static_cast<double>(needed_ns()) * 1e-9, measured_rounds(), rounds_,
+                        "round");
+        for (setting_under_test& s : all_)
+            if (s.has_turns()) s.all.seen.stopped = why;
+    }
+    /// After an interruption no setting is complete.
+    void note_interruption() {
+        for (setting_under_test& s : all_) {
+            if (!s.all.seen.candidate.empty())
+                s.all.seen.candidate.change_last([](repeat_data& d) { d.interrupted = true; });
+            else if (s.lost.empty()) s.lost = "the run was interrupted before its first turn";
+        }
+    }
+
+    std::vector<setting_under_test>& all_;
+    const plan& whole_;
+    const run_mode& mode_;
+    const int rounds_;
+    repeat_positions slots_;
+    long long slowest_ns_ = 0;
+    progress_meter meter_;
+};
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,36 @@
+// the main branch's runs as a baseline
+#pragma once
+
+#include "api/target.hpp"
+#include "api/text.hpp"
+#include "api/units.hpp"
+
+namespace llmbench {
+inline namespace v0 {
+
+namespace detail {
+/// If this is not found, the file with LLMBENCH_MAIN or LLMBENCH_IMPLEMENT lacks the header in the
+/// name.
+extern const past_extension* const include_llmbench_history_hpp_where_LLMBENCH_MAIN_is;
+}  // namespace detail
+
+struct history_baseline {
+    types::text folder{};
+    fraction night_to_night{0};
+    operator any_baseline() const {
+        return detail::extension_baseline{
+            detail::box::make(*this), detail::include_llmbench_history_hpp_where_LLMBENCH_MAIN_is};
+    }
+};
+/// The main branch's runs (one a night) as a baseline: LLMBENCH_HISTORY=append adds them to the
+/// folder. A run is compared with them and the spread between them, from 3 on. With
+/// `night_to_night`, a relative standard deviation up to 50 %, the first one is enough; it counts
+/// until there are ten, and nothing below twice that fails meanwhile. The runs also give the noise
+/// of repeats: objectives without a baseline need fewer repeats.
+inline history_baseline history(const types::text& folder = "perf-history",
+                                fraction night_to_night = fraction(0)) {
+    return {folder, night_to_night};
+}
+
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,160 @@
+// verdicts by the history of main
+#pragma once
+
+#include "api/result.hpp"
+#include "api/slo.hpp"
+#include "core/base/statistics.hpp"
+#include "core/judging/decision.hpp"
+#include "core/judging/measurements.hpp"
+#include "core/judging/scale.hpp"
+#include "core/judging/judging_parameters.hpp"
+#include "core/judging/values.hpp"
+#include "extensions/history/core/against.hpp"
+#include "extensions/history/core/history_parameters.hpp"
+
+#include <cmath>  // expm1, fabs, isnan, log, log1p, sqrt
+#include <cstddef>  // size_t
+#include <utility>  // move
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline history_bounds history_bounds_of(const judging_rule& r) {
+    const auto z = [](double level) { return -normal_quantile(level); };
+    const bool usual = r.pass_level == 0.05 && r.fail_level == 0.01;
+    if (usual && r.pass_z <= 2.17) return {};
+    return {z(r.pass_level / 20), z(r.pass_level), z(r.fail_level), r.pass_z, r.fail_z};
+}
+
+/// Returns why an objective cannot be judged by the history; empty if it can.
+inline cause without_nights(const history_parameters& h, const slo& s) {
+    if (!h.none.empty()) return with_text(because::no_nights, h.none);
+    const objective_history* const o = h.of(s);
+    if (!o || o->learned.nights == 0) return {because::nights_lack};
+    const learned_history& l = o->learned;
+    if (l.is_enough()) return {};
+    const because what = l.given_sd <= 0 && l.nights < fewest_nights ? because::few_nights
+                         : l.repeats.df <= 0                         ? because::lone_repeats
+                                                                     : because::lone_levels;
+    return {what, {as_number(l.nights)}};
+}
+/// Returns why a verdict is held back.
+inline cause cause_of(const history_analysis& l, const objective_history& o) {
+    const learned_history& h = o.learned;
+    switch (l.withheld) {
+    case history_hold::none: break;
+    case history_hold::main_moved: {
+        const main_moved& m = h.moved[l.by];
+        return {because::main_moved,
+                {std::fabs(std::expm1(m.by)), m.by > 0 ? 1.0 : 0.0, m.now.nights - 1},
+                whose::nobody, o.newest};
+    }
+    case history_hold::trouble:
+        return {because::trouble_nights, {as_number(h.spread.trouble), as_number(h.nights)}};
+    case history_hold::given: return {because::given_spread, {h.given_sd}};
+    }
+    return {};
+}
+
+/// The analysis in the form of others: bounds in standard errors.
+inline interim_analysis reported_analysis(const history_analysis& l, const learned_history& h,
+                                          const history_bounds& z) {
+    interim_analysis out;
+    const bool is_late = l.kind == history_analysis_kind::late;
+    out.outcome = l.outcome;
+    out.spread = spread_of::measured;
+    out.mean = l.distance;
+    out.sd = h.spread.sd;
+    out.df = h.spread.df;
+    out.pass_z = l.kind == history_analysis_kind::early ? z.early_pass
+                 : is_late                              ? z.late_pass
+                                                        : z.pass;
+    out.fail_z = is_late ? z.late_fail : z.fail;
+    out.pass_t = student_t_quantile(normal_cdf(out.pass_z), out.df);
+    out.se = (l.pass_bound - l.distance) / out.pass_t;
+    out.fail_t = (l.distance - l.fail_bound) / out.se;
+    out.prior_sd = h.given_sd;
+    out.pass_bound = l.pass_bound;
+    out.fail_bound = l.fail_bound;
+    out.detectable = std::expm1((out.fail_t + four_in_five) * out.se);
+    return out;
+}
+
+/// Judges a ratio to main's level. `to_the_end`: with all repeats, whenever they decided.
+inline decision judge_by_nights(const history_parameters& nights, const measurements& e,
+                                const judging_parameters& t, const slo& s, bool to_the_end) {
+    decision d = undecided(s);
+    d.limit = s.factor;
+    d.repeats = static_cast<int>(e.candidate.size());
+    d.requests = measured_requests(e, e.candidate.size(), s.what);
+    d.is_at_its_end = true;
+    if (cause why = without_nights(nights, s))
+        return decided(std::move(d), verdict::inconclusive, std::move(why));
+    const objective_history& o = *nights.of(s);
+    const learned_history& h = o.learned;
+    const comparison c = comparison_of(e, t, s);
+    set_measured(d, e, t, c);
+    observed_repeats seen;
+    for (std::size_t i = 0; i < e.candidate.size(); ++i) {
+        const double value = c.of_repeat(i);
+        if (std::isnan(value))
+            return decided(std::move(d), verdict::invalid,
+                           {because::no_value_in, {as_number(i + 1), 1}});
+        seen.add(value, s, d.limit);
+    }
+    if (seen.values.empty())
+        return decided(std::move(d), verdict::invalid, {because::nothing_measured});
+    d.values = seen.values;
+    d.decided_by = verdict_method::counted_misses;
+    d.is_at_its_end = false;
+    if (seen.unbounded > 0) {
+        decide_by_misses(d, seen, e, t, c, first_fail);
+        return d;
+    }
+    d.decided_by = verdict_method::predictive_t;
+    d.past = t.past;
+    d.distances = seen.distances;
+    if (seen.values.size() < 2)
+        return decided(std::move(d), verdict::inconclusive, {because::one_repeat});
+    const double line = (s.at_most ? 1 : -1) * std::log(d.limit);
+    std::vector<double> run = seen.distances;
+    for (double& x : run) x += h.level.mean + line;
+    const history_bounds bounds = history_bounds_of(t.rule);
+    const history_analysis l =
+        to_the_end ? analysis_against(h, run, line, history_analysis_kind::whole, bounds)
+                   : judged_against(h, run, line, nights.appends, bounds);
+    d.repeats = static_cast<int>(l.repeats);
+    d.requests = measured_requests(e, l.repeats, s.what);
+    d.values.resize(l.repeats);
+    d.distances.resize(l.repeats);
+    d.last = reported_analysis(l, h, bounds);
+    d.outcome = l.outcome;
+    d.is_at_its_end = !nights.appends && is_last_analysis(h, l);
+    if (cause why = cause_of(l, o)) d.why = {std::move(why)};
+    if (d.outcome == verdict::fail && !nights.knows_card)
+        return decided(std::move(d), verdict::inconclusive, {because::unknown_card});
+    if (d.outcome == verdict::pass) withdraw_over_failures(d, e, t);
+    return d;
+}
+
+/// The numbers of such a verdict, and a limit that unchanged code would mostly pass.
+inline void estimate_by_nights(const learned_history& h, decision& d) {
+    if (d.repeats < 2) return;
+    const interim_analysis& l = d.last;
+    const double sign = d.what.at_most ? 1 : -1, reach = l.pass_t * l.se;
+    const auto back = [&](double distance) { return at_distance(d.what, distance, d.limit); };
+    d.estimate = {back(l.mean), back(l.mean - sign * reach), back(l.mean + sign * reach)};
+    d.detectable = fraction_of_limit(d.what, std::log1p(l.detectable));
+    const double se = l.sd * std::sqrt(1 + 1 / h.level.nights);
+    const history_bounds bounds = history_bounds_of(d.rule);
+    const double t = student_t_quantile(normal_cdf(bounds.pass), l.df);
+    if (l.mean < 0 && -l.mean < (t + four_in_five) * se && d.why.empty())
+        d.advice = {because::headroom_in_noise,
+                    {-fraction_of_limit(d.what, l.mean), l.sd, back(l.mean + (t + 1.645) * se)}};
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

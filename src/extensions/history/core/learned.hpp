@@ -1,0 +1,204 @@
+// the level of a history, and the spread of its runs and repeats
+#pragma once
+
+#include "core/base/statistics.hpp"
+#include "extensions/history/core/night.hpp"
+#include "extensions/history/core/segments.hpp"
+
+#include <algorithm>  // clamp, max, min
+#include <cmath>  // fabs, pow, sqrt
+#include <cstddef>  // size_t
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline constexpr std::size_t newest_nights = 30;  // the spread is from these
+inline constexpr std::size_t level_nights = 10;   // maximum for a level's mean
+inline constexpr std::size_t fewest_nights = 3;
+inline constexpr std::size_t robust_from = 12;    // runs from which residuals are clipped
+inline constexpr double given_df = 4;
+inline constexpr std::size_t given_until = 10;    // runs that replace a given spread
+
+/// The mean of values clipped at `reach` around their median, if there are at least five.
+inline double clipped_mean(std::vector<double> v, double reach) {
+    if (v.size() < 5) return mean_of(v);
+    const double center = median_of(v);
+    for (double& x : v) x = std::clamp(x, center - reach, center + reach);
+    return mean_of(v);
+}
+
+/// The spread of repeats within runs, pooled over runs.
+struct repeats_spread {
+    double variance = 0, df = 0;
+    double repeats = 0;  // of a run, harmonic mean
+};
+inline repeats_spread spread_of_repeats(const std::vector<night_level>& nights, std::size_t from) {
+    repeats_spread out;
+    double squares = 0, inverse = 0;
+    for (std::size_t i = from; i < nights.size(); ++i) {
+        squares += (nights[i].repeats - 1) * nights[i].variance;
+        out.df += nights[i].repeats - 1;
+        inverse += 1 / nights[i].repeats;
+    }
+    if (out.df > 0) out.variance = squares / out.df;
+    if (inverse > 0) out.repeats = static_cast<double>(nights.size() - from) / inverse;
+    return out;
+}
+
+/// The spread of runs around the levels of their segments.
+struct nights_spread {
+    double sd = 0, df = 0;
+    std::size_t trouble = 0;  // runs over four robust deviations away
+    double farthest = 0;      // of the slower ones
+};
+/// The runs from one on, around the levels of their segments.
+struct night_residuals {
+    std::vector<double> all{};
+    double segments = 0;
+};
+inline night_residuals residuals_of(const std::vector<night_level>& nights,
+                                    const std::vector<history_segment>& segments,
+                                    std::size_t from) {
+    night_residuals out;
+    const bool is_robust = nights.size() - from >= robust_from;
+    for (const history_segment& s : segments) {
+        if (s.end <= from) continue;
+        const std::vector<double> own = means_of(nights, std::max(s.first, from), s.end);
+        const double center = is_robust && own.size() >= 5 ? median_of(own) : mean_of(own);
+        for (const double x : own) out.all.push_back(x - center);
+        ++out.segments;
+    }
+    return out;
+}
+/// Clips them, and counts the outliers.
+inline void clip_residuals(std::vector<double>& rest, nights_spread& noted) {
+    const double reach = robust_sd(rest, 0);
+    if (!(reach > 0)) return;
+    for (double& x : rest) {
+        if (std::fabs(x) > 4 * reach) {
+            ++noted.trouble;
+            noted.farthest = std::max(noted.farthest, x);
+        }
+        x = std::clamp(x, -3 * reach, 3 * reach);
+    }
+}
+/// For dependent runs: the value of the newest ones' mean for the next run, relative to independent
+/// runs, and how much too small their squares are.
+struct night_dependence {
+    double variance_by = 1, df_by = 1;
+};
+inline night_dependence dependence_of_nights(const std::vector<double>& rest) {
+    const auto n = static_cast<double>(rest.size());
+    const double r = std::clamp((lag_one(rest) * n + 1) / (n - 4), 0.0, 0.9);
+    double effect = 1, shared = 0;
+    for (double k = 1; k <= n; ++k) {
+        effect += 2 * (1 - k / n) * std::pow(r, k);
+        shared += std::pow(r, k);
+    }
+    return {std::max(1.0, (1 + effect / n - 2 / n * shared) /
+                              ((1 - (effect - 1) / (n - 1)) * (1 + 1 / n))),
+            std::clamp((1 - r * r) / (1 + r * r), 0.3, 1.0)};
+}
+inline nights_spread spread_of_nights(const std::vector<night_level>& nights,
+                                      const std::vector<history_segment>& segments,
+                                      std::size_t from) {
+    night_residuals rest = residuals_of(nights, segments, from);
+    const double df = static_cast<double>(rest.all.size()) - rest.segments;
+    nights_spread out;
+    out.df = df;
+    if (!(df > 0)) return out;
+    night_dependence by;
+    if (rest.all.size() >= robust_from) {
+        clip_residuals(rest.all, out);
+        by = dependence_of_nights(rest.all);
+    }
+    double squares = 0;
+    for (const double x : rest.all) squares += x * x;
+    out.df *= by.df_by;
+    out.sd = std::max(std::sqrt(squares / df * by.variance_by), least_night_sd);
+    return out;
+}
+
+/// A level and its number of runs.
+struct level_of_nights {
+    double mean = 0;
+    double nights = 0;
+};
+/// A change of main in its newest one or two runs, not yet shown as a step.
+struct main_moved {
+    level_of_nights now{};
+    double by = 0;            // from the segment's older runs; above 0: worse
+};
+
+/// All that the rule needs of a history: the same numbers give the same verdicts. Logarithms, less
+/// is better.
+struct learned_history {
+    std::size_t nights = 0;  // the newest ones, used for all of this
+    repeats_spread repeats{};
+    nights_spread spread{};
+    level_of_nights level{};
+    std::vector<main_moved> moved{};
+    double given_sd = 0;      // the user's spread between runs while it counts, else 0
+    bool is_enough() const {
+        return level.nights > 0 && repeats.df > 0 && spread.df > 0 && spread.sd > 0 &&
+               (given_sd > 0 || nights >= fewest_nights);
+    }
+};
+
+/// The level at the end of a segment.
+inline level_of_nights newest_level(const std::vector<night_level>& nights,
+                                    const history_segment& s, double sd) {
+    const std::size_t w = std::min(s.end - s.first, level_nights);
+    return {clipped_mean(means_of(nights, s.end - w, s.end), 3 * sd), static_cast<double>(w)};
+}
+
+inline std::vector<main_moved> moves_of_main(const std::vector<night_level>& nights,
+                                             const history_segment& s, const nights_spread& n) {
+    std::vector<main_moved> out;
+    for (std::size_t c = 1; c <= 2 && s.first + c + 4 <= s.end; ++c) {
+        const double now = mean_of(means_of(nights, s.end - c, s.end));
+        const double before = clipped_mean(means_of(nights, s.first, s.end - c), 3 * n.sd);
+        const auto count = static_cast<double>(c), older = static_cast<double>(s.end - s.first - c);
+        const double reach = student_t_quantile(0.99, n.df) * n.sd *
+                             std::sqrt(1 / count + 1 / older);
+        if (std::fabs(now - before) > reach) out.push_back({{now, count}, now - before});
+    }
+    return out;
+}
+
+/// Main is compared with the newest accepted segment, another branch with the newest one.
+inline const history_segment& segment_for(const std::vector<history_segment>& segments,
+                                          bool is_main) {
+    for (auto s = segments.rbegin(); is_main && s != segments.rend(); ++s)
+        if (s->is_accepted) return *s;
+    return segments.back();
+}
+
+/// `given_sd`: the user's spread between runs, 0 if not given.
+inline learned_history learned_from(const std::vector<night_level>& nights,
+                                    const std::vector<history_segment>& segments, bool is_main,
+                                    double given_sd = 0) {
+    learned_history h;
+    if (nights.empty()) return h;
+    const std::size_t from = nights.size() - std::min(nights.size(), newest_nights);
+    h.nights = nights.size() - from;
+    h.repeats = spread_of_repeats(nights, from);
+    h.spread = spread_of_nights(nights, segments, from);
+    if (given_sd > 0 && h.nights < given_until) {
+        h.given_sd = given_sd;
+        const double squares = h.spread.sd * h.spread.sd * h.spread.df;
+        h.spread.df += given_df;
+        h.spread.sd = std::sqrt((given_df * given_sd * given_sd + squares) / h.spread.df);
+    }
+    const history_segment& against = segment_for(segments, is_main);
+    h.level = newest_level(nights, against, h.spread.sd);
+    // Main itself moved: its own run is compared with its earlier level.
+    if (!is_main && h.spread.df > 0) h.moved = moves_of_main(nights, against, h.spread);
+    return h;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,245 @@
+// lines of a history's files
+#pragma once
+
+#include "core/base/checked_json.hpp"
+#include "core/base/field_json.hpp"
+#include "core/base/fields.hpp"
+#include "core/base/json.hpp"
+#include "core/base/text.hpp"
+#include "extensions/history/core/night.hpp"
+
+#include <algorithm>  // is_sorted, min, none_of, sort
+#include <cmath>  // isfinite
+#include <cstddef>  // size_t
+#include <set>
+#include <stdexcept>  // invalid_argument
+#include <string>
+#include <string_view>
+#include <utility>  // move, pair
+#include <vector>  // erase_if
+
+#include <picojson.h>  // JSON of servers
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline constexpr const char* history_schema = "llmbench/history/1";
+inline constexpr std::size_t longest_history_line = 65536;  // bytes
+inline constexpr std::size_t max_history_repeats = 1000;   // of one statistic in one run
+
+inline const char* to_string(annotation_kind k) {
+    return name_at({"accept", "step", "no_step", "leave_out"}, k);
+}
+
+/// A fact or a statistic by its name.
+using named_text = std::pair<std::string, std::string>;
+struct named_repeats {
+    std::string name{};             // "mean(tpot)"
+    std::vector<double> repeats{};  // SI units, > 0
+};
+
+/// One gate of one run of a program.
+struct history_run {
+    std::string id{};  // unique, in any file
+    std::string at{};  // UTC start of its program
+    std::string gate{}, run_series{}, commit{};
+    std::vector<named_text> watched{};
+    std::string outcome{};
+    std::vector<named_repeats> values{};
+};
+/// A person's annotation on a gate's runs.
+struct history_note {
+    std::string id{};
+    std::string gate{}, run_series{};  // "": of every series
+    annotation mark{};
+};
+
+/// The content of files: oldest first, each id once.
+struct history_lines {
+    std::vector<history_run> runs{};
+    std::vector<history_note> notes{};
+};
+
+/// "2026-11-23T02:15:04Z", with valid month, day and time.
+inline bool is_utc_time(std::string_view s) {
+    constexpr std::string_view form = "dddd-dd-ddTdd:dd:ddZ";
+    if (s.size() != form.size()) return false;
+    for (std::size_t i = 0; i < s.size(); ++i)
+        if (form[i] == 'd' ? s[i] < '0' || s[i] > '9' : s[i] != form[i]) return false;
+    const auto at = [&](std::size_t i) { return (s[i] - '0') * 10 + s[i + 1] - '0'; };
+    return at(5) >= 1 && at(5) <= 12 && at(8) >= 1 && at(8) <= 31 && at(11) < 24 && at(14) < 60 &&
+           at(17) <= 60;
+}
+inline bool is_utc_date(std::string_view s) {
+    return is_utc_time(std::string(s) + "T00:00:00Z");
+}
+
+inline void fields_of(field_visitor& v, history_run& r) {
+    std::string schema = history_schema;
+    v.text({"schema"}, schema);
+    v.text({"id"}, r.id);
+    v.text({"at"}, r.at);
+    v.must(is_utc_time(r.at), "at", "a time such as 2026-11-23T02:15:04Z is allowed");
+    v.text({"gate"}, r.gate);
+    v.text({"cohort"}, r.run_series);
+    v.quoted({"commit"}, r.commit, false);
+    if (v.begin({"watched"})) {
+        std::vector<std::string> names;
+        for (const named_text& w : r.watched) names.push_back(w.first);
+        names = v.names(names);
+        if (v.assigns()) r.watched.resize(names.size());
+        for (std::size_t i = 0; i < names.size(); ++i) {
+            v.quoted({names[i].c_str()}, r.watched[i].second, false);
+            if (v.assigns()) r.watched[i].first = printable(names[i], 60);
+        }
+        v.end();
+    }
+    v.text({"outcome"}, r.outcome);
+    if (!v.begin({"values", "of each statistic its repeats, in SI units"})) return;
+    std::vector<std::string> names;
+    for (const named_repeats& n : r.values) names.push_back(n.name);
+    names = v.names(names);
+    if (v.assigns()) r.values.resize(names.size());
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        named_repeats& n = r.values[i];
+        if (v.assigns()) n.name = names[i];
+        v.numbers({names[i].c_str()}, n.repeats, any_number, layout::one_line);
+        const auto is_none = [](double x) { return !std::isfinite(x) || !(x > 0); };
+        const bool holds = !n.repeats.empty() && n.repeats.size() <= max_history_repeats &&
+                           std::none_of(n.repeats.begin(), n.repeats.end(), is_none);
+        v.must(holds, names[i].c_str(), "one to 1000 numbers above 0 are allowed");
+    }
+    v.end();
+}
+inline void fields_of(field_visitor& v, history_note& n) {
+    std::string schema = history_schema;
+    v.text({"schema"}, schema);
+    v.text({"id"}, n.id);
+    v.choice({"mark"}, n.mark.kind, annotation_kind::leave_out);
+    v.text({"gate"}, n.gate);
+    v.text({"cohort", "of every one where there is none", at_times}, n.run_series);
+    v.quoted({"at", "a date, or the id of a run"}, n.mark.at, false);
+    v.quoted({"why"}, n.mark.why, false);
+    v.must(!n.mark.why.empty(), "why", "a text that is not empty is allowed");
+    v.quoted({"by", "", at_times}, n.mark.by, false);
+}
+
+/// Includes the line's end.
+template <class T>
+std::string history_line(const T& of) {
+    json_writer j(true);
+    j.open('{');
+    write_fields(j, of);
+    j.close();
+    return j.text() + "\n";
+}
+
+/// Six digits are finer than any server's noise.
+inline double in_six_digits(double v) {
+    return parsed_number<double>(printed("%.5e", v)).value_or(not_a_number);
+}
+
+/// Adds a line's content. `where` is its file and number. Throws std::invalid_argument with one
+/// sentence if it is invalid, of a later schema, or later than `now`.
+inline void read_history_line(std::string_view line, const std::string& where,
+                              const std::string& now, history_lines& to) {
+    picojson::value v;
+    const bool is_object = line.size() <= longest_history_line && parse_json(line, v) &&
+                           v.is<picojson::object>();
+    const std::string schema = is_object ? string_member(v, "schema") : "";
+    constexpr std::string_view family = "llmbench/history/";
+    if (schema.compare(0, family.size(), family) != 0)
+        refuse({where, " is no line of a history: ", printable(line, 60)});
+    if (schema != history_schema)
+        refuse({where, " has the schema ", printable(schema, 60), ", which a later llmbench wrote; "
+                "this one reads ", history_schema});
+    const checked_object of(v, where, "");
+    document_digits digits(line);
+    field_reader reader(of, digits, 0, true);
+    try {
+        if (member(v, "mark")) {
+            history_note n;
+            fields_of(reader, n);
+            to.notes.push_back(std::move(n));
+            return;
+        }
+        history_run r;
+        fields_of(reader, r);
+        if (r.at > now)
+            refuse({where, " is of ", r.at, ", and now it is ", now,
+                    ": one of the two clocks is wrong"});
+        to.runs.push_back(std::move(r));
+    } catch (const std::invalid_argument& e) {
+        const std::string why = e.what();
+        if (why.compare(0, where.size(), where) == 0) throw;
+        refuse({where, ": ", why});
+    }
+}
+/// Whether a complete line in our format is about another gate. It is not parsed, because each of
+/// many gates reads all lines.
+inline bool is_of_another_gate(std::string_view line, const std::string& gate) {
+    constexpr std::string_view begins = R"({"schema":"llmbench/history/1",)", key = R"("gate":)";
+    if (gate.empty() || line.substr(0, begins.size()) != begins || line.back() != '}') return false;
+    const std::size_t at = line.find(key);
+    if (at == std::string_view::npos || line.substr(1, at).find('{') != std::string_view::npos)
+        return false;
+    const std::string_view named = line.substr(at + key.size());
+    if (named.front() != '"') return false;
+    // Other writers may escape other characters: such lines are parsed as JSON.
+    const std::size_t end = named.find_first_of("\"\\", 1);
+    if (end == std::string_view::npos || named[end] == '\\') return false;
+    return named.substr(0, end + 1) != gate;
+}
+/// All lines of a file, or those of one gate, without empty ones.
+inline void read_history_file(std::string_view text, const std::string& file,
+                              const std::string& now, history_lines& to,
+                              const std::string& gate = "") {
+    const std::string quoted = gate.empty() ? "" : json_quoted(gate);
+    for (std::size_t number = 1; !text.empty(); ++number) {
+        const std::size_t end = std::min(text.find('\n'), text.size());
+        const std::string_view line = text.substr(0, end);
+        text.remove_prefix(std::min(end + 1, text.size()));
+        if (!trimmed(line).empty() && !is_of_another_gate(line, quoted))
+            read_history_line(line, file + ":" + std::to_string(number), now, to);
+    }
+}
+
+/// A stable sort. std::stable_sort in libstdc++ 12 uses a buffer that C++20 removed, and clang
+/// warns.
+template <class T, class Before>
+void sort_stably(std::vector<T>& all, Before&& before) {
+    if (std::is_sorted(all.begin(), all.end(), before)) return;
+    std::vector<std::size_t> places(all.size());
+    for (std::size_t i = 0; i < places.size(); ++i) places[i] = i;
+    std::sort(places.begin(), places.end(), [&](std::size_t a, std::size_t b) {
+        return before(all[a], all[b]) || (a < b && !before(all[b], all[a]));
+    });
+    std::vector<T> sorted;
+    sorted.reserve(all.size());
+    for (const std::size_t place : places) sorted.push_back(std::move(all[place]));
+    all = std::move(sorted);
+}
+/// Oldest first, and only the oldest of equal ids: files may be concatenated and kept beside their
+/// sources.
+inline history_lines in_order(history_lines all) {
+    const auto earlier = [](const history_run& a, const history_run& b) {
+        return a.at != b.at ? a.at < b.at : a.id < b.id;
+    };
+    const auto noted_before = [](const history_note& a, const history_note& b) {
+        return a.mark.at != b.mark.at ? a.mark.at < b.mark.at : a.id < b.id;
+    };
+    sort_stably(all.runs, earlier);
+    sort_stably(all.notes, noted_before);
+    const auto keep_first = [](auto& of) {
+        std::set<std::string> seen;
+        std::erase_if(of, [&](const auto& x) { return !seen.insert(x.id).second; });
+    };
+    keep_first(all.runs);
+    keep_first(all.notes);
+    return all;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

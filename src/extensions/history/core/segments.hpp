@@ -1,0 +1,185 @@
+// levels of a series, and their first runs
+#pragma once
+
+#include "core/base/statistics.hpp"
+#include "core/base/text.hpp"
+#include "extensions/history/core/night.hpp"
+
+#include <algorithm>  // clamp, count_if, max, min, nth_element
+#include <cmath>  // exp, fabs, log, sqrt
+#include <cstddef>  // size_t
+#include <string>
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+// The minimum difference between two programs on one machine, days apart.
+inline constexpr double least_night_sd = 0.0025;
+inline constexpr std::size_t searched_nights = 80;
+inline constexpr std::size_t nights_before = 3, nights_after = 2;  // minimum around a step
+
+inline double median_of(std::vector<double> v) {
+    if (v.empty()) return not_a_number;
+    const auto middle = v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2);
+    std::nth_element(v.begin(), middle, v.end());
+    if (v.size() % 2 == 1) return *middle;
+    return (*std::max_element(v.begin(), middle) + *middle) / 2;
+}
+/// The median distance from `center` in normal standard deviations, corrected for few values; 0 if
+/// more than half are equal.
+inline double robust_sd(std::vector<double> v, double center) {
+    for (double& x : v) x = std::fabs(x - center);
+    return 1.4826 * median_of(v) * (1 + 1 / static_cast<double>(v.size()));
+}
+/// Lag-1 autocorrelation of values around 0.
+inline double lag_one(const std::vector<double>& v) {
+    double products = 0, squares = 0;
+    for (std::size_t i = 0; i < v.size(); ++i) {
+        squares += v[i] * v[i];
+        if (i > 0) products += v[i] * v[i - 1];
+    }
+    return squares > 0 ? products / squares : 0;
+}
+
+/// A run's repeats as logarithms, with less as better.
+struct night_level {
+    std::size_t night = 0;  // its index in the series
+    double mean = 0, variance = 0, repeats = 0;
+};
+/// Without runs that lack the statistic or that an annotation leaves out.
+inline std::vector<night_level> levels_of(const history_series& s, bool at_most) {
+    std::vector<night_level> out;
+    for (std::size_t i = 0; i < s.nights.size(); ++i) {
+        if (s.nights[i].is_left_out || s.nights[i].repeats.empty()) continue;
+        std::vector<double> logs;
+        for (const double x : s.nights[i].repeats)
+            logs.push_back((at_most ? 1 : -1) * std::log(x + s.offset));
+        out.push_back({i, mean_of(logs), sample_variance(logs), static_cast<double>(logs.size())});
+    }
+    return out;
+}
+inline std::vector<double> means_of(const std::vector<night_level>& nights, std::size_t first,
+                                    std::size_t end) {
+    std::vector<double> out;
+    for (std::size_t i = first; i < end; ++i) out.push_back(nights[i].mean);
+    return out;
+}
+
+/// The best split of values: the largest two-sample t, and the start of the later part.
+struct split_found {
+    std::size_t at = 0;
+    double t = 0;
+};
+inline split_found best_split(const std::vector<double>& v) {
+    const std::size_t n = v.size();
+    const double shift = v.empty() ? 0 : v[0];  // sums of differences keep their digits
+    double all = 0, squares = 0;
+    for (const double x : v) {
+        all += x - shift;
+        squares += (x - shift) * (x - shift);
+    }
+    split_found best;
+    double before = 0;
+    for (std::size_t k = 1; k + nights_after <= n; ++k) {
+        before += v[k - 1] - shift;
+        if (k < nights_before) continue;
+        const double a = static_cast<double>(k), b = static_cast<double>(n - k);
+        const double after = all - before;
+        const double within = squares - before * before / a - after * after / b;
+        const double variance = std::max(within / (a + b - 2), least_night_sd * least_night_sd);
+        const double t = std::fabs(after / b - before / a) / std::sqrt(variance * (1 / a + 1 / b));
+        if (t > best.t) best = {k, t};
+    }
+    return best;
+}
+/// The factor by which dependence lowers a t: autocorrelation around both means, corrected for the
+/// bias of short series.
+inline double dependence_of_split(const std::vector<double>& v, std::size_t at) {
+    const auto n = static_cast<double>(v.size());
+    const auto part = v.begin() + static_cast<std::ptrdiff_t>(at);
+    const double before = mean_of({v.begin(), part}), after = mean_of({part, v.end()});
+    std::vector<double> rest;
+    for (std::size_t i = 0; i < v.size(); ++i) rest.push_back(v[i] - (i < at ? before : after));
+    const double r = std::clamp((lag_one(rest) * n + 2) / (n - 5), 0.0, 0.8);
+    return std::sqrt((1 - r) / (1 + r));
+}
+/// The start of the newest level, 0 if no step is shown: a changepoint model (Hawkins, Qiu and
+/// Kang, Journal of Quality Technology 35, 2003), with a two-sided level for a false step in 1 of
+/// 500 runs.
+inline std::size_t step_in(std::vector<double> v) {
+    const std::size_t n = v.size();
+    if (n < nights_before + nights_after + 1) return 0;
+    const double center = median_of(v), sd = robust_sd(v, center);
+    if (n >= 8 && sd > 0)
+        for (double& x : v) x = std::clamp(x, center - 4 * sd, center + 4 * sd);
+    split_found best = best_split(v);
+    if (best.at == 0) return 0;
+    const auto nights = static_cast<double>(n);
+    const double df = nights - 2;
+    const double level = std::exp(-7.471 - 5.32 / nights + 56.4 / (nights * nights));
+    const auto is_shown = [&](double t) {
+        return incomplete_beta(df / 2, 0.5, df / (df + t * t)) < level;
+    };
+    if (!is_shown(best.t)) return 0;
+    return n < 20 || is_shown(best.t * dependence_of_split(v, best.at)) ? best.at : 0;
+}
+
+/// Runs of one level: indices of night_levels, `end` is one beyond the last.
+struct history_segment {
+    std::size_t first = 0, end = 0;
+    std::size_t found = 0;   // by the runs up to this one; `first` if by an annotation
+    bool is_marked = false;  // whether an annotation set its start
+    bool is_accepted = true;
+};
+
+/// The index of the first run at or after a date; their number if there is none.
+inline std::size_t night_of(const history_series& s, const std::vector<night_level>& nights,
+                            const std::string& at) {
+    std::size_t i = 0;
+    while (i < nights.size() && s.nights[nights[i].night].at.substr(0, 10) < at.substr(0, 10)) ++i;
+    return i;
+}
+inline std::vector<std::size_t> marked_nights(const history_series& s,
+                                              const std::vector<night_level>& nights,
+                                              annotation_kind kind) {
+    std::vector<std::size_t> out;
+    for (const annotation& m : s.marks)
+        if (m.kind == kind) out.push_back(night_of(s, nights, m.at));
+    return out;
+}
+
+/// From the first run to the last: a step that was found stays, unless an annotation denies it.
+/// Runs before such an annotation stay in the segment, and are not searched again.
+inline std::vector<history_segment> segments_of(const history_series& s,
+                                                const std::vector<night_level>& nights) {
+    if (nights.empty()) return {};
+    const auto steps = marked_nights(s, nights, annotation_kind::step);
+    const auto none = marked_nights(s, nights, annotation_kind::no_step);
+    const auto holds = [](const std::vector<std::size_t>& v, std::size_t i) {
+        return std::find(v.begin(), v.end(), i) != v.end();
+    };
+    std::vector<history_segment> out(1);
+    std::size_t searched = 0;
+    for (std::size_t i = 0; i < nights.size(); ++i) {
+        if (holds(steps, i) && i > out.back().first) {
+            out.back().end = i;
+            out.push_back({i, i + 1, i, true});
+            searched = i;
+        }
+        if (holds(none, i)) searched = i;
+        const std::size_t from =
+            std::max(searched, i + 1 > searched_nights ? i + 1 - searched_nights : 0);
+        if (const std::size_t at = step_in(means_of(nights, from, i + 1)); at > 0) {
+            out.back().end = searched = from + at;
+            out.push_back({from + at, i + 1, i});
+        }
+        out.back().end = i + 1;
+    }
+    return out;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

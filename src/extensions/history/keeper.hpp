@@ -1,0 +1,182 @@
+// gates judged by the history of main, and added to it
+#pragma once
+
+#include "api/scenario.hpp"
+#include "api/target.hpp"
+#include "core/base/text.hpp"
+#include "core/judging/past_judge.hpp"
+#include "core/traffic/plan.hpp"
+#include "core/planning/past_extension.hpp"
+#include "core/planning/target_facts.hpp"
+#include "core/reports/gate_report.hpp"
+#include "effects/system/clock.hpp"
+#include "effects/system/settings.hpp"
+#include "effects/targets/live_target.hpp"
+#include "effects/gates/run_mode.hpp"
+#include "extensions/history/api.hpp"
+#include "extensions/history/core/run_series.hpp"
+#include "extensions/history/core/entry.hpp"
+#include "extensions/history/core/fingerprint.hpp"
+#include "extensions/history/core/from_nights.hpp"
+#include "extensions/history/core/history_parameters.hpp"
+#include "extensions/history/core/line.hpp"
+#include "extensions/history/core/nights_judge.hpp"
+#include "extensions/history/append.hpp"
+#include "extensions/history/fingerprint.hpp"
+#include "extensions/history/folder.hpp"
+#include "extensions/history/settings.hpp"
+
+#include <exception>
+#include <filesystem>
+#include <functional>
+#include <iostream>  // cout
+#include <map>
+#include <memory>  // shared_ptr
+#include <mutex>  // lock_guard
+#include <string>
+#include <system_error>  // error_code
+#include <utility>  // exchange, move
+#include <vector>  // erase_if
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The history baseline of a plan, or the default.
+inline history_baseline history_of(const plan& p) {
+    const auto* own = p.judged->past.what.get<history_baseline>();
+    return own ? *own : history();
+}
+/// Throws std::invalid_argument with a sentence for the first fault.
+inline void check_history(const scenario& s) {
+    const auto& own = *s.baseline.of_extension().what.get<history_baseline>();
+    if (own.folder.empty()) refuse({"baseline is history(\"\"): it must name a folder"});
+    const double reported = own.night_to_night.value;
+    if (!(reported >= 0 && reported <= 0.5))
+        refuse({printed("baseline is history(...): the standard deviation between nights is %g %%: "
+                        "it runs from above 0 to 50 %%, or is left out and learned",
+                        reported * 100)});
+}
+/// All baseline runs have the same number of repeats: ending at a clear verdict would bias them.
+inline scenario as_a_night(scenario s) {
+    if (s.baseline.is_live())
+        refuse({"LLMBENCH_HISTORY=append, and the baseline is a server: a history is of what main "
+                "does alone; gates with such a baseline are for pull requests"});
+    if (s.repeats == 0) s.repeats = repeats_of_a_night;
+    return s;
+}
+
+inline constexpr double nights_count_for_s = 30 * 86400.0;  // after the newest one
+
+inline history_parameters nights_for(const plan& p, const target_facts& target,
+                                const fingerprint& print, const run_mode& mode) {
+    const history_settings asked = history_settings_of(environment);
+    const history_baseline own = history_of(p);
+    const std::string folder = asked.folder_or(own.folder);
+    history_parameters none;
+    none.folder = folder;
+    none.appends = mode.keeps;
+    std::error_code unread;
+    const bool begins = mode.keeps && !std::filesystem::exists(folder, unread);
+    none.none = mode.model                      ? "a rehearsal has no nights"
+                : asked.use == history_use::off ? "LLMBENCH_HISTORY is off"
+                : begins                        ? "the history begins with this run"
+                                                : "";
+    if (!none.none.empty()) return none;
+    history_store store = history_of_gate(folder, p.name, asked.at);
+    // The last run of a date counts: this one replaces earlier ones of today.
+    const std::string today = utc_text(machine_unix_s()).substr(0, 10);
+    if (mode.keeps)
+        std::erase_if(store.lines.runs,
+                      [&](const history_run& r) { return r.at.substr(0, 10) == today; });
+    const std::string oldest =
+        asked.at.empty() ? utc_text(machine_unix_s() - nights_count_for_s) : "";
+    const planned_judging& j = *p.judged;
+    const run_series mine = series_of_run(p, target, print, asked.machine);
+    store.all_series[id_of(mine)] = mine;
+    join_older_cohorts(store.lines, store.all_series);
+    return history_parameters_of(store.lines, mine, store.all_series, j.slos,
+                            {folder, own.night_to_night.value, mode.keeps, oldest,
+                             print.cards});
+}
+
+/// The history of one gate, by series.
+class nights_of_gate final : public gate_past {
+public:
+    nights_of_gate(const plan& p, const live_target& candidate, const target_facts& facts,
+                   const run_mode& mode) {
+        const history_settings asked = history_settings_of(environment);
+        if (!mode.model) print = fingerprint_of(candidate, asked.machine);
+        if (p.judged->past.by)
+            nights_ = std::make_shared<nights_judge>(nights_for(p, facts, print, mode));
+    }
+    std::shared_ptr<const past_judge> judge() const override { return nights_; }
+    fingerprint print{};
+
+private:
+    std::shared_ptr<const past_judge> nights_{};
+};
+
+class nights_keeper final : public past_extension {
+public:
+    void check(const scenario& s) const override { check_history(s); }
+    bool keeps(const variable_lookup& look_up) const override {
+        return history_settings_of(look_up).appends();
+    }
+    scenario as_kept(const scenario& s) const override { return as_a_night(s); }
+    std::shared_ptr<const gate_past> of_gate(const plan& p, const live_target& candidate,
+                                             const target_facts& facts,
+                                             const run_mode& mode) const override {
+        return std::make_shared<nights_of_gate>(p, candidate, facts, mode);
+    }
+    std::string keep(const gate_report& g, const gate_past* of,
+                     const std::string& stopped) const override {
+        const history_settings asked = history_settings_of(environment);
+        const plan& p = g.what;
+        const fingerprint print =
+            of ? static_cast<const nights_of_gate*>(of)->print : fingerprint();
+        history_entry e = history_entry_of(p, series_of_run(p, g.target, print, asked.machine),
+                                           print, g.figures, g.verdicts, stopped);
+        if (!e.why_not.empty()) return e.why_not;
+        const std::lock_guard guard(waiting().mutex);
+        waiting().nights[asked.folder_or(history_of(p).folder)].push_back(std::move(e));
+        return {};
+    }
+    /// One file for each folder.
+    void write_kept(
+        const std::string& began_at, const std::string& commit,
+        const std::function<void(const std::string&, const std::exception&)>& lost) const override {
+        std::map<std::string, std::vector<history_entry>> nights;
+        {
+            const std::lock_guard guard(waiting().mutex);
+            nights = std::exchange(waiting().nights, {});
+        }
+        for (const auto& [folder, gates] : nights) try {
+                const std::string file = append_history(folder, gates, began_at, commit);
+                std::cout << history_text(file, gates.size()) << std::flush;
+            } catch (const std::exception& e) {
+                lost(folder, e);
+            }
+    }
+
+private:
+    /// Judged gates by their target folders.
+    struct waiting_nights {
+        std::mutex mutex{};
+        std::map<std::string, std::vector<history_entry>> nights{};
+    };
+    static waiting_nights& waiting() {
+        static waiting_nights* const all = new waiting_nights;  // outlives every static object
+        return *all;
+    }
+};
+
+inline constinit const nights_keeper the_keeper{};
+constinit const past_extension* const include_llmbench_history_hpp_where_LLMBENCH_MAIN_is =
+    &the_keeper;
+/// Before static objects of other files, which may be gates.
+[[gnu::constructor(101)]] static void make_history_known() { known_past = &the_keeper; }
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,165 @@
+// a load sent by several programs without communication
+#pragma once
+
+#include "api/target.hpp"
+#include "api/scenario.hpp"
+#include "api/traffic.hpp"
+#include "core/base/random.hpp"
+#include "core/base/text.hpp"
+#include "core/traffic/arrivals.hpp"
+#include "core/traffic/plan.hpp"
+#include "core/traffic/shard.hpp"
+#include "effects/system/clock.hpp"
+#include "effects/system/settings.hpp"
+#include "effects/system/signals.hpp"
+
+#include <algorithm>  // max, min
+#include <cmath>  // llround
+#include <cstddef>  // size_t
+#include <cstdint>  // uint64_t
+#include <string>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// This program's share of the load, and the start of its first repeat in Unix time.
+struct shard_settings {
+    load_shard shard{};
+    double start_at_s = 0;
+};
+/// LLMBENCH_SHARD, the whole load if not set.
+inline load_shard shard_of(const std::string& s) {
+    if (s.empty()) return {};
+    const std::size_t slash = std::min(s.find('/'), s.size());
+    const auto index = parsed_number<std::size_t>(s.substr(0, slash));
+    const auto count = parsed_number<std::size_t>(s.substr(std::min(slash + 1, s.size())));
+    if (!(index && count && *count > 0 && *count <= max_shards && *index < *count))
+        refuse({"LLMBENCH_SHARD is \"", printable(s, 40),
+                "\": it must be such as 2/8, the third of eight: 0/8 to 7/8, of 10000 at most"});
+    return {*index, *count};
+}
+/// LLMBENCH_START_AT, 0 if not set.
+inline double start_at_of(const std::string& s) {
+    if (s.empty()) return 0;
+    const double at = parsed_number<double>(s).value_or(0);
+    if (!(at >= 1e9 && at < 1e10))
+        refuse({"LLMBENCH_START_AT is \"", printable(s, 40),
+                "\": it must be a time in seconds since 1970, such as $(($(date +%s) + 60))"});
+    return at;
+}
+inline shard_settings shard_settings_of(const variable_lookup& look_up) {
+    const shard_settings s{shard_of(look_up("LLMBENCH_SHARD")),
+                           start_at_of(look_up("LLMBENCH_START_AT"))};
+    if (s.shard.is_whole() != (s.start_at_s == 0))
+        refuse({"LLMBENCH_SHARD and LLMBENCH_START_AT belong together: all shards of a load begin "
+                "at one time, and only ", s.shard.is_whole() ? "the second" : "the first",
+                " is set"});
+    return s;
+}
+
+/// Refuses loads that cannot be shared in any way.
+inline void check_shard(const planned_traffic& p, const load_shard& shard) {
+    const auto count = static_cast<long long>(shard.count);
+    const std::string shared = printed("the load is shared by %lld programs, and ", count);
+    const arrival_data& a = p.arrivals;
+    if (!p.beside.empty())
+        refuse({shared, "beside has side tasks, which each of them would do: let one program send "
+                "the load"});
+    if (users_of(p) > 0 && !a.is_searched && a.users < count)
+        refuse({shared, printed("arrivals has %lld users: each program needs one", a.users)});
+    if (p.warmup_until_stable)
+        refuse({shared, "warmup is until_stable: each program would end it at another time"});
+    if (a.max_in_flight != 0 && a.max_in_flight < count)
+        refuse({shared, printed("max_in_flight is %lld: each program needs one", a.max_in_flight)});
+}
+/// With servers of their own they would be separate loads.
+inline void check_shared_target(const scenario& s) {
+    for (const box* what : {&s.target.what(), &s.baseline.live().what()}) {
+        if (what->get<process>())
+            refuse({"target is a process, and the load is shared by several programs: start the "
+                    "server once, and name its endpoint"});
+        if (what->get<extension_target>())
+            refuse({"target is simulated(), and the load is shared by several programs: start the "
+                    "simulated server once (serve_simulated), and name its endpoint"});
+    }
+}
+
+/// Refuses loads for which shards would have to communicate.
+inline void check_shard(const plan& p, const load_shard& shard, const settings& asked) {
+    const std::string of = printed("LLMBENCH_SHARD is %zu/%zu: ", shard.index, shard.count);
+    if (p.searches())
+        refuse({of, "a search needs a verdict between its probes, which shards do not have: use "
+                    "MPI, or ask for one load"});
+    if (p.judged->has_baseline || p.judged->has_stored_baseline)
+        refuse({of, "a baseline is measured in turns with the candidate, which shards cannot agree "
+                    "on: use MPI, or run the gate in one program"});
+    if (p.judged->past.by)
+        refuse({of, "a history is of runs of one program: use MPI, or run the gate in one"});
+    if (asked.calibrate != 0 || asked.write_baseline)
+        refuse({of, "LLMBENCH_CALIBRATE and LLMBENCH_WRITE_BASELINE are of a whole load"});
+    if (!p.sent->is_open_loop() && !(p.sent->duration_s > 0))
+        refuse({of, "arrivals is a closed loop without a duration, so that no shard knows when the "
+                    "next repeat begins: set .duration"});
+    check_shard(*p.sent, shard);
+}
+
+/// The default number of repeats of shards: there is one analysis at the end, and a fail takes
+/// three.
+inline constexpr int repeats_of_shards = 3;
+
+/// Shards start by their machines' clocks, which NTP keeps within some ten milliseconds.
+inline constexpr double max_skew_of_shards_s = 0.05;
+
+/// The starts of all repeats of this program's shards: all know the first start and the longest
+/// duration of a repeat, so none has to ask. Times are Unix seconds.
+class shard_clock {
+public:
+    static shard_clock& of_this_program() {
+        static shard_clock clock;
+        return clock;
+    }
+    /// The same words in all shards, and in no other run.
+    static std::uint64_t nonce(double start_at_s, std::uint64_t seed, std::size_t gate) {
+        const auto at = static_cast<std::uint64_t>(std::llround(start_at_s * 1e6));
+        return mixed(at ^ mixed(seed + 7919 * (gate + 1)));
+    }
+    void begin_gate(double start_at_s) {
+        if (next_s_ == 0) next_s_ = start_at_s;
+        else next_s_ += between_gates_s;
+    }
+    /// The start of the next repeat, which lasts until begin_next().
+    double start_s() const { return next_s_; }
+    /// The measured part of a batch begins when its warm-up must be over.
+    static double measured_after_s(const planned_traffic& p) {
+        return drain_s(p) + 1;
+    }
+    /// When all shards have all answers to a repeat that begins now.
+    double end_s(const planned_traffic& p) const {
+        const bool at_once = p.arrivals.kind == arrival_kind::all_at_once;
+        const double sends_s = at_once && p.warmup_requests > 0 ? measured_after_s(p) :
+                               expected_seconds(p) + (p.is_open_loop() ? 0 : first_answers_s);
+        return next_s_ + sends_s + drain_s(p) + 1;
+    }
+    void begin_next(const planned_traffic& p) { next_s_ = end_s(p) + between_repeats_s; }
+
+private:
+    static constexpr double between_gates_s = 15;  // to find the server, and its words
+    static constexpr double between_repeats_s = 4;
+    static constexpr double first_answers_s = 10;  // of users whose warm-up is a number
+    double next_s_ = 0;
+};
+
+/// Waits for a time of the machine's clock, or a signal.
+inline void wait_for_unix_time(double at_s) {
+    for (double left = at_s - unix_s(); left > 0 && !stop_asked.load(); left = at_s - unix_s())
+        sleep_s(std::min(left, 0.05));
+}
+/// The time on the clock of a load.
+inline long long steady_ns_at(double unix_time_s) {
+    return now_ns() + std::llround((unix_time_s - unix_s()) * 1e9);
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,164 @@
+// sessions as graphs of model calls
+#pragma once
+
+#include "core/files/prefix_tree.hpp"
+
+#include <algorithm>  // find, max, min
+#include <cstddef>  // size_t
+#include <cstdint>  // uint32_t
+#include <string>
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline constexpr std::size_t max_steps_before = 255;  // maximum that one step waits for
+inline constexpr std::size_t max_corpus_steps = 2000000;
+inline constexpr int no_parent = -1;
+
+/// One model call of a session, as recorded.
+struct recorded_step {
+    double at_s = 0, end_s = 0;  // since the session's zero; end < at: unknown
+    std::uint32_t agent = 0;     // 0: the main one
+    std::uint32_t model = 0, label = 0, body = 0;  // indices in the corpus
+    tree_prompt prompt{};
+    int output_tokens = 0;
+    int quotes = no_parent;  // an earlier step whose answer the prompt contains, if known
+    bool has_ended() const { return end_s >= at_s; }
+};
+
+/// The steps that a step waits for, and the shared start of its prompt.
+struct step_links {
+    std::vector<std::uint32_t> after{};
+    int goes_on_from = no_parent;
+    double wait_s = 0;
+    double at_s = 0;  // not before this, since its session's start
+};
+
+/// The agent of a step, for reports only.
+struct step_place {
+    std::uint32_t line = 0, turn = 0;
+    int depth = 0;
+};
+
+/// A step of a corpus. The steps it waits for are in `corpus.after`.
+struct session_step {
+    tree_prompt prompt{};
+    int output_tokens = 0;
+    float wait_s = 0, at_s = 0;
+    std::uint32_t first_after = 0, first_next = 0;
+    std::uint8_t after = 0, depth = 0;  // number of them; nesting of its line
+    std::uint16_t next = 0, line = 0, turn = 0;
+    std::uint8_t model = 0, label = 0;
+    std::uint32_t body = 0;
+};
+struct session_entry {
+    std::uint32_t first = 0, steps = 0;
+    double start_s = -1;  // in the recording; below 0: unknown
+    bool shares = false;  // its text is shared with other sessions
+};
+
+/// All sessions of a recording. Steps follow those that they wait for.
+struct session_corpus {
+    prefix_tree prompts{};
+    std::vector<session_step> steps{};
+    std::vector<std::uint32_t> after{}, next{};  // steps of the same session
+    std::vector<session_entry> sessions{};
+    std::vector<std::string> models{""}, labels{""}, bodies{""};
+    long long left_out = 0;  // sessions with too long prompts
+    std::size_t max_steps = 1;
+    int deepest = 0;
+
+    std::size_t bytes() const {
+        return prompts.nodes.size() * sizeof(prefix_node) + steps.size() * sizeof(session_step) +
+               (after.size() + next.size()) * sizeof(std::uint32_t) +
+               sessions.size() * sizeof(session_entry);
+    }
+};
+
+/// The lines of a graph whose steps follow those they wait for. A step that keeps most of an
+/// earlier one stays on its line (of several, the one whose branch ends last), as does a step that
+/// waits for the end of a line that nobody continues: a compaction.
+inline std::vector<step_place> lines_of(const std::vector<recorded_step>& steps,
+                                        const std::vector<step_links>& links,
+                                        const prefix_tree& tree) {
+    const std::size_t n = steps.size();
+    const auto behind = [&](std::size_t i) {
+        return static_cast<std::size_t>(links[i].goes_on_from);
+    };
+    const auto is_first = [&](std::size_t i) { return links[i].goes_on_from == no_parent; };
+    std::vector<double> ends(n);  // of the branch begun by a step
+    for (std::size_t i = n; i-- > 0;) {
+        ends[i] = std::max({ends[i], steps[i].end_s, steps[i].at_s});
+        if (!is_first(i)) ends[behind(i)] = std::max(ends[behind(i)], ends[i]);
+    }
+    std::vector<std::size_t> heir(n, n);
+    std::vector<int> most(n, 0);
+    for (std::size_t i = 0; i < n; ++i) {
+        if (is_first(i)) continue;
+        const std::size_t p = behind(i);
+        const int has = tree.common(steps[i].prompt, steps[p].prompt);
+        if (steps[i].agent != steps[p].agent || 2 * has < steps[p].prompt.tokens) continue;
+        if (heir[p] == n || has > most[p] || (has == most[p] && ends[i] > ends[heir[p]])) {
+            heir[p] = i;
+            most[p] = has;
+        }
+    }
+    std::vector<step_place> places(n);
+    std::vector<std::size_t> last{0};  // of each line
+    for (std::size_t i = 1; i < n; ++i) {
+        const step_place from = is_first(i) ? step_place{} : places[behind(i)];
+        const std::size_t tip = last[from.line];
+        const std::vector<std::uint32_t>& after = links[i].after;
+        const bool ends_there = heir[tip] == n && steps[tip].agent == steps[i].agent &&
+                                std::find(after.begin(), after.end(), tip) != after.end();
+        if (!is_first(i) && (heir[behind(i)] == i || ends_there)) {
+            places[i] = {from.line, places[tip].turn + 1, from.depth};
+            last[from.line] = i;
+        } else {
+            places[i] = {static_cast<std::uint32_t>(last.size()), 0, std::min(from.depth + 1, 255)};
+            last.push_back(i);
+        }
+    }
+    return places;
+}
+
+/// Adds a session with a valid graph: steps follow those that they wait for.
+inline void add_session(session_corpus& c, const std::vector<recorded_step>& steps,
+                        const std::vector<step_links>& links,
+                        const std::vector<step_place>& places, double start_s, bool shares) {
+    const auto first = static_cast<std::uint32_t>(c.steps.size());
+    std::vector<std::vector<std::uint32_t>> next(steps.size());
+    for (std::uint32_t i = 0; i < steps.size(); ++i) {
+        for (const std::uint32_t a : links[i].after) next[a].push_back(i);
+        session_step s;
+        s.prompt = steps[i].prompt;
+        s.output_tokens = steps[i].output_tokens;
+        s.wait_s = static_cast<float>(links[i].wait_s);
+        s.at_s = static_cast<float>(links[i].at_s);
+        s.first_after = static_cast<std::uint32_t>(c.after.size());
+        s.after = static_cast<std::uint8_t>(links[i].after.size());
+        s.depth = static_cast<std::uint8_t>(places[i].depth);
+        c.deepest = std::max(c.deepest, places[i].depth);
+        s.line = static_cast<std::uint16_t>(places[i].line);
+        s.turn = static_cast<std::uint16_t>(places[i].turn);
+        s.model = static_cast<std::uint8_t>(steps[i].model);
+        s.label = static_cast<std::uint8_t>(steps[i].label);
+        s.body = steps[i].body;
+        c.after.insert(c.after.end(), links[i].after.begin(), links[i].after.end());
+        c.steps.push_back(s);
+    }
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+        session_step& s = c.steps[first + i];
+        s.first_next = static_cast<std::uint32_t>(c.next.size());
+        s.next = static_cast<std::uint16_t>(next[i].size());
+        c.next.insert(c.next.end(), next[i].begin(), next[i].end());
+    }
+    c.max_steps = std::max(c.max_steps, steps.size());
+    c.sessions.push_back({first, static_cast<std::uint32_t>(steps.size()), start_s, shares});
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

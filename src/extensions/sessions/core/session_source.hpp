@@ -1,0 +1,212 @@
+// recorded sessions as traffic
+// A source of traffic; what a source can do stands in traffic_source.hpp.
+#pragma once
+
+#include "core/base/bytes.hpp"
+#include "core/base/random.hpp"
+#include "core/base/text.hpp"
+#include "core/dialects/request_body.hpp"
+#include "core/files/traces.hpp"
+#include "core/traffic/places.hpp"
+#include "core/traffic/traffic_source.hpp"
+#include "extensions/sessions/core/session_graph.hpp"
+
+#include <algorithm>  // any_of, max, max_element, min
+#include <cmath>  // llround
+#include <cstdint>  // uint32_t, uint64_t
+#include <memory>  // shared_ptr, make_shared
+#include <string>
+#include <utility>  // move, swap
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The sessions of a corpus in the order of the seed, repeated if needed. A step's prompt is one
+/// user message: recordings do not use the server's answers.
+struct recorded_sessions {
+    std::shared_ptr<const session_corpus> corpus{};
+    std::size_t begin = 0;  // a replay's warm-up begins elsewhere
+    double max_wait_s = 0;
+    std::shared_ptr<const std::vector<std::uint32_t>> order{};  // of the sessions played
+    std::vector<std::string> models{};                          // by model index of the corpus
+    std::string name{};          // of the file
+    std::string left_out_by{};   // a server's model, and its number
+    long long left_out = 0;      // because of that model
+
+    source_facts facts() const {
+        return {.most_turns = corpus->max_steps,
+                .is_graph = true,
+                .plays_sessions = true,
+                .deepest = corpus->deepest,
+                .labels = corpus->labels.size() > 1 ? &corpus->labels : nullptr};
+    }
+    const session_entry& at(std::size_t conversation) const {
+        return corpus->sessions[(*order)[(begin + conversation) % order->size()]];
+    }
+    std::size_t turns(std::size_t conversation, const trace_parameters&) const {
+        return at(conversation).steps;
+    }
+    const session_step& recorded(const trace_place& place) const {
+        return corpus->steps[at(place.conversation).first + place.turn];
+    }
+    graph_step step(const trace_place& place, const trace_parameters&) const {
+        const session_step& s = recorded(place);
+        const auto after = corpus->after.begin() + s.first_after;
+        const auto next = corpus->next.begin() + s.first_next;
+        return {.after = {after, after + s.after},
+                .next = {next, next + s.next},
+                .wait_s = std::min<double>(s.wait_s, max_wait_s),
+                .at_s = s.at_s,
+                .turn = s.turn,
+                .depth = s.depth,
+                .line = s.line,
+                .label = s.label};
+    }
+    trace_item item(const trace_place& place, const trace_parameters&) const {
+        const session_step& s = recorded(place);
+        return {s.prompt.tokens, s.output_tokens};
+    }
+    /// A repeated session has other words, except for those shared with other sessions.
+    void fill(request_spec& r, const trace_place& place, const trace_parameters&,
+              const prompt_parameters& w) const {
+        const session_step& s = recorded(place);
+        const std::uint64_t play = place.conversation / order->size();
+        const bool is_new = play > 0 && !at(place.conversation).shares;
+        const prompt_parameters words{is_new ? mixed(w.salt ^ mixed(play)) : w.salt, w.fit,
+                                      w.answers};
+        r.max_tokens = s.output_tokens;
+        append_prompt(r.prompt, corpus->prompts, s.prompt, 1,
+                      w.fit.words_of_prompt(s.prompt.tokens), words);
+        if (w.fit.as_ids) r.token_ids = id_list(r.prompt);
+        if (!models[s.model].empty()) r.model = models[s.model];
+        r.extra_fields += corpus->bodies[s.body];
+    }
+    double fresh_tokens(const trace_place& place, const trace_parameters&,
+                        const token_fit& fit) const {
+        const session_step& s = recorded(place);
+        const bool is_again = place.conversation >= order->size();
+        if (is_again && at(place.conversation).shares) return 0;
+        return std::max(0, fit.words_of_prompt(s.prompt.tokens) - fit.words_in(s.prompt.kept)) *
+               fit.per_word;
+    }
+    void hash_all(fnv1a& h, const trace_parameters&) const {
+        const session_corpus& c = *corpus;
+        h.add(std::llround(max_wait_s * 1e6));
+        for (const std::uint32_t i : *order) {
+            h.add(i);
+            for (std::uint32_t s = 0; s < c.sessions[i].steps; ++s) {
+                const session_step& x = c.steps[c.sessions[i].first + s];
+                for (const long long n : {0ll + x.prompt.tokens, 0ll + x.prompt.kept,
+                                          0ll + x.output_tokens, std::llround(x.wait_s * 1e6),
+                                          std::llround(x.at_s * 1e6)})
+                    h.add(n);
+                for (std::uint32_t a = 0; a < x.after; ++a) h.add(c.after[x.first_after + a]);
+                add_text(h, models[x.model]);
+                add_text(h, c.bodies[x.body]);
+            }
+        }
+    }
+    void hash_conversation(fnv1a&, std::size_t, const trace_parameters&) const {}
+    /// Returns the number of sessions and their sizes.
+    std::string text(bool is_forced) const {
+        const session_corpus& c = *corpus;
+        double steps = 0;
+        int longest = 0;
+        for (const std::uint32_t i : *order) {
+            const session_entry& s = c.sessions[i];
+            steps += s.steps;
+            for (std::uint32_t k = 0; k < s.steps; ++k)
+                longest = std::max(longest, c.steps[s.first + k].prompt.tokens);
+        }
+        const auto n = static_cast<double>(order->size());
+        return printed("%.0f sessions of ", n) + name +
+               (c.left_out > 0 ? printed(", %lld left out by max_context", c.left_out) : "") +
+               (left_out > 0 ? printed(", %lld left out by ", left_out) + left_out_by : "") +
+               printed(", %.1f steps each, prompts of up to %d tokens, waits of up to %.9g s",
+                       steps / n, longest, max_wait_s) +
+               (is_forced ? "" : ", answers as long as they get") +
+               "; answers of the server are not fed back, so none of their tokens is found cached";
+    }
+    /// Leaves out whole sessions with a step too long for a model.
+    std::shared_ptr<const shorter_source> without_long(const room_of_models& room_of,
+                                                       bool is_forced) const {
+        std::vector<int> room;
+        for (const std::string& asked : models) room.push_back(room_of(asked));
+        std::vector<std::uint32_t> fits;
+        for (const std::uint32_t i : *order) {
+            const auto first = corpus->steps.begin() + corpus->sessions[i].first;
+            const bool is_out = std::any_of(first, first + corpus->sessions[i].steps,
+                                            [&](const session_step& s) {
+                const int most = room[s.model];
+                return most > 0 && s.prompt.tokens + s.output_tokens > most;
+            });
+            if (!is_out) fits.push_back(i);
+        }
+        const auto all = static_cast<long long>(order->size());
+        recorded_sessions shorter = *this;
+        shorter.left_out = all - static_cast<long long>(fits.size());
+        if (shorter.left_out == 0) return nullptr;
+        const int largest = *std::max_element(room.begin(), room.end());
+        shorter.left_out_by = printed("the server's max_model_len of %d", largest);
+        if (2 * (shorter.left_out + corpus->left_out) > all + corpus->left_out)
+            refuse({"workload.path, ", name,
+                    printed(": %lld of %lld sessions have a step for which the server has no room "
+                            "(its max_model_len is %d tokens, prompt and answer), and over half of "
+                            "them are too many to leave out", shorter.left_out,
+                            all + corpus->left_out, largest)});
+        shorter.order = std::make_shared<const std::vector<std::uint32_t>>(std::move(fits));
+        return std::make_shared<const shorter_source>(
+            shorter_source{shorter, shorter.text(is_forced), shorter.left_out});
+    }
+};
+
+/// The sessions to play, in the order of the seed.
+inline std::shared_ptr<const std::vector<std::uint32_t>> drawn_order(std::size_t sessions,
+                                                                     std::size_t most,
+                                                                     std::uint64_t seed) {
+    std::vector<std::uint32_t> order(sessions);
+    for (std::size_t i = 0; i < sessions; ++i) order[i] = static_cast<std::uint32_t>(i);
+    generator random(seed, streams::turns);
+    for (std::size_t i = sessions; i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+    if (most > 0 && most < sessions) order.resize(most);
+    return std::make_shared<const std::vector<std::uint32_t>>(std::move(order));
+}
+
+/// The sessions of a corpus in the order of their starts.
+inline std::vector<std::uint32_t> order_of_starts(const session_corpus& c) {
+    std::vector<std::uint32_t> order(c.sessions.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::uint32_t>(i);
+    std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+        const double at = c.sessions[a].start_s, other = c.sessions[b].start_s;
+        return at != other ? at < other : a < b;
+    });
+    return order;
+}
+/// The starts of the first `most` sessions, as a trace of session starts.
+inline recorded_trace trace_of_starts(const session_corpus& c, std::size_t most,
+                                      const std::string& name) {
+    recorded_trace t{.format = "sessions"};
+    for (const std::uint32_t i : order_of_starts(c)) {
+        const double start_s = c.sessions[i].start_s;
+        if (start_s < 0)
+            refuse({name, ": a replay starts sessions when they were recorded to begin, which "
+                    "their lines say as \"start\", and these do not"});
+        if (t.rows.size() < most) t.rows.push_back({.at_s = start_s});
+    }
+    for (std::size_t i = t.rows.size(); i-- > 0;) t.rows[i].at_s -= t.rows[0].at_s;
+    return t;
+}
+
+/// The sessions to play, in the order of their starts.
+inline std::shared_ptr<const std::vector<std::uint32_t>> recorded_order(const session_corpus& c,
+                                                                        std::size_t most) {
+    std::vector<std::uint32_t> order = order_of_starts(c);
+    if (most > 0 && most < order.size()) order.resize(most);
+    return std::make_shared<const std::vector<std::uint32_t>>(std::move(order));
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,69 @@
+// recorded sessions, read from their files
+#pragma once
+
+#include "api/scenario.hpp"
+#include "api/text.hpp"
+#include "core/base/text.hpp"
+#include "core/files/byte_stream.hpp"
+#include "core/files/traces.hpp"
+#include "core/traffic/workload.hpp"
+#include "effects/system/files.hpp"
+#include "extensions/sessions/api.hpp"
+#include "extensions/sessions/core/session_lines.hpp"
+#include "extensions/sessions/core/session_graph.hpp"
+#include "extensions/sessions/core/session_workload.hpp"
+
+#include <algorithm>  // sort
+#include <cstdint>  // uint64_t
+#include <filesystem>
+#include <memory>  // make_shared
+#include <string>
+#include <system_error>  // error_code
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// In a folder, all files by name.
+inline std::vector<std::string> files_at(const std::string& path, const char* field) {
+    std::vector<std::string> files{path};
+    std::error_code problem;
+    if (std::filesystem::is_directory(path, problem)) {
+        files.clear();
+        for (const auto& entry : std::filesystem::directory_iterator(path, problem))
+            if (entry.is_regular_file()) files.push_back(entry.path().string());
+        std::sort(files.begin(), files.end());
+        if (problem) refuse({field, ", ", path, ", cannot be read"});
+    }
+    return files;
+}
+inline session_corpus corpus_of(const sessions& w) {
+    const std::string path = str(w.path);
+    session_reader reader(static_cast<int>(w.max_context));
+    for (const std::string& file : files_at(path, "workload.path")) {
+        byte_stream in = bytes_of(file, "workload.path");
+        reader.read(in);
+    }
+    return reader.finished(path);
+}
+
+class sessions_of_files final : public workload_extension {
+public:
+    void read(const box& said, const scenario&, std::uint64_t,
+              workload_files& into) const override {
+        const sessions& w = *said.get<sessions>();
+        check_sessions(w);
+        into.of_extension = std::make_shared<const read_sessions>(w, corpus_of(w));
+    }
+    bool plays_sessions() const override { return true; }
+};
+inline const sessions_of_files reads_sessions{};
+
+extern const workload_extension* const include_llmbench_sessions_hpp_where_LLMBENCH_MAIN_is;
+const workload_extension* const include_llmbench_sessions_hpp_where_LLMBENCH_MAIN_is =
+    &reads_sessions;
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,233 @@
+// engine model
+// A continuous-batching engine in virtual time. The simulated server uses it with a real clock; a
+// Monte Carlo study runs it at full speed.
+#pragma once
+
+#include "api/target.hpp"
+#include "core/base/random.hpp"
+#include "core/base/text.hpp"
+#include "extensions/simulated/api.hpp"
+
+#include <algorithm>  // all_of, min, max
+#include <cmath>  // floor
+#include <cstdint>  // uint64_t
+#include <deque>
+#include <set>  // the engine's cached blocks
+#include <utility>  // exchange, move
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The cache's capacity in tokens.
+inline double kv_capacity_tokens(const kv_cache& c) {
+    const double bytes = 2.0 * static_cast<double>(c.layers) * static_cast<double>(c.kv_heads) *
+                         static_cast<double>(c.head_size) * static_cast<double>(c.bytes_per_value);
+    return std::floor(c.memory_bytes / bytes);
+}
+
+class engine_model {
+public:
+    static constexpr int block_tokens = 16;  // of the prefix cache
+
+    struct request {
+        std::uint64_t id = 0;
+        int prompt_tokens = 1;
+        int output_tokens = 1;
+        std::vector<std::uint64_t>
+            blocks{};  // a hash for each whole block of the prompt with all earlier ones
+    };
+    enum class admission : unsigned char { accepted, queue_full, too_long };
+    /// Times of its states, in seconds of the engine's time.
+    struct times {
+        double arrived = 0, admitted = 0, first_token = 0, last_token = 0;
+    };
+    struct emission {
+        std::uint64_t id = 0;
+        int tokens = 0;
+        bool finished = false;
+        int cached = 0;  // prompt tokens found in the cache
+        times when{};    // so far: its last token has these times
+        bool first = false;
+        double gap = 0;  // seconds since the previous tokens, 0 for the first
+    };
+    struct counters {
+        double prompt_tokens = 0, generated_tokens = 0, finished = 0, cache_queries = 0,
+               cache_hits = 0, busy_s = 0;
+    };
+
+    explicit engine_model(const engine& e)
+        : e_(e),
+          random_(static_cast<std::uint64_t>(static_cast<long long>(e.seed)), 77),
+          capacity_(kv_capacity_tokens(e.kv)) {}
+
+    const engine& settings() const { return e_; }
+    admission submit(double now, request r) {
+        const double tokens = r.prompt_tokens + r.output_tokens;
+        if (tokens > static_cast<double>(e_.max_model_len) || tokens > capacity_)
+            return admission::too_long;
+        if (!e_.chunked_prefill && r.prompt_tokens > e_.prefill_budget) return admission::too_long;
+        if (e_.queue_limit > 0 && static_cast<long long>(waiting_.size()) >= e_.queue_limit)
+            return admission::queue_full;
+        waiting_.push_back({.r = std::move(r), .when = {.arrived = now}});
+        if (!stepping_) begin_step(now);
+        return admission::accepted;
+    }
+    /// Returns false if no such request waits or runs.
+    bool cancel(std::uint64_t id) {
+        bool had = std::erase_if(waiting_, [&](const sequence& s) { return s.r.id == id; }) > 0;
+        for (sequence& s : running_)
+            if (s.r.id == id) had |= !std::exchange(s.cancelled, true);
+        return had;
+    }
+    void forget_prompts() {
+        cached_.clear();
+        cached_order_.clear();
+    }
+    /// Delays the next step.
+    void hold_up(double seconds) { held_up_s_ += seconds; }
+    /// The end of the running step, infinite if idle.
+    double step_end() const { return stepping_ ? step_end_ : infinity; }
+
+    /// Ends the running step, starts the next one, and returns the tokens.
+    std::vector<emission> finish_step() {
+        std::vector<emission> out;
+        for (sequence& s : running_) {
+            if (s.cancelled) continue;
+            if (s.decoding) {
+                const int n = std::min(std::max(1, static_cast<int>(e_.tokens_per_event)),
+                                       s.r.output_tokens - s.produced);
+                out.push_back(given(s, n));
+            } else if (s.computed >= s.r.prompt_tokens) {
+                s.decoding = true;
+                remember(s.r);
+                counters_.prompt_tokens += s.r.prompt_tokens;
+                out.push_back(given(s, 1));
+            }
+        }
+        for (const emission& e : out) {
+            counters_.generated_tokens += e.tokens;
+            counters_.finished += e.finished;
+        }
+        std::erase_if(running_, [&](const sequence& s) {
+            const bool gone = (s.cancelled && !e_.faults.leaks_slots) ||
+                              (s.decoding && s.produced >= s.r.output_tokens);
+            if (gone) reserved_ -= s.r.prompt_tokens + s.r.output_tokens;
+            return gone;
+        });
+        stepping_ = false;
+        begin_step(step_end_);
+        return out;
+    }
+
+    std::size_t running() const { return running_.size(); }
+    std::size_t waiting() const { return waiting_.size(); }
+    double cache_usage() const { return capacity_ > 0 ? reserved_ / capacity_ : 0; }
+    const counters& totals() const { return counters_; }
+
+private:
+    struct sequence {
+        request r{};
+        int computed = 0;  // prompt tokens done
+        int cached = 0;    // of them found in the cache
+        int produced = 0;
+        bool decoding = false;
+        bool cancelled = false;
+        times when{};
+    };
+
+    /// Gives a sequence tokens at the end of the running step.
+    emission given(sequence& s, int tokens) const {
+        const bool first = s.produced == 0;
+        if (first) s.when.first_token = step_end_;
+        const double before = std::exchange(s.when.last_token, step_end_);
+        s.produced += tokens;
+        return {s.r.id, tokens, s.produced >= s.r.output_tokens, s.cached, s.when, first,
+                first ? 0 : step_end_ - before};
+    }
+    void begin_step(double now) {
+        admit(now);
+        if (std::all_of(running_.begin(), running_.end(),
+                        [](const sequence& s) { return s.cancelled; }))
+            return;
+        long long budget = std::max(1ll, static_cast<long long>(e_.prefill_budget));
+        for (const sequence& s : running_) budget -= s.decoding;
+        double prefilled = 0, active = 0;
+        for (sequence& s : running_) {
+            if (s.decoding) { ++active; continue; }
+            const int left = s.r.prompt_tokens - s.computed;
+            const int n = static_cast<int>(std::min<long long>(left, std::max(budget, 0ll)));
+            // Without chunking a prompt waits for a step that takes all of it; alone it always
+            // runs.
+            if (n <= 0 || (!e_.chunked_prefill && n < left && active + prefilled > 0)) continue;
+            const int taken = e_.chunked_prefill ? n : left;
+            s.computed += taken;
+            budget -= taken;
+            prefilled += taken;
+            ++active;
+        }
+        const double base = e_.decode_step.seconds() + e_.step_per_sequence.seconds() * active +
+                            e_.prefill_per_token.seconds() * prefilled;
+        const double took = base * std::max(0.1, 1 + e_.jitter * random_.normal()) +
+                            std::exchange(held_up_s_, 0);
+        counters_.busy_s += took;
+        step_end_ = now + took;
+        stepping_ = true;
+    }
+    void admit(double now) {
+        if (e_.static_batching && !running_.empty()) return;
+        while (!waiting_.empty() && static_cast<long long>(running_.size()) <
+                                        std::max(1ll, static_cast<long long>(e_.slots))) {
+            const request& next = waiting_.front().r;
+            const double needs = next.prompt_tokens + next.output_tokens;
+            if (reserved_ + needs > capacity_)
+                break;  // memory is reserved at the start, nothing is preempted
+            reserved_ += needs;
+            sequence s = std::move(waiting_.front());
+            waiting_.pop_front();
+            // Requests that come while a step ends late have not waited.
+            s.when.admitted = std::max(now, s.when.arrived);
+            s.computed = s.cached = std::min(cached_tokens(s.r), s.r.prompt_tokens - 1);
+            running_.push_back(std::move(s));
+        }
+    }
+    int cached_tokens(const request& r) {
+        if (!e_.prefix_cache) return 0;
+        int tokens = 0;
+        for (const std::uint64_t b : r.blocks) {
+            if (!cached_.contains(b)) break;
+            tokens += block_tokens;
+        }
+        counters_.cache_queries += r.prompt_tokens;
+        counters_.cache_hits += tokens;
+        return tokens;
+    }
+    void remember(const request& r) {
+        if (!e_.prefix_cache) return;
+        for (const std::uint64_t b : r.blocks) {
+            if (!cached_.insert(b).second) continue;
+            cached_order_.push_back(b);
+            if (static_cast<double>(cached_order_.size()) * block_tokens > capacity_) {
+                cached_.erase(cached_order_.front());
+                cached_order_.pop_front();
+            }
+        }
+    }
+
+    engine e_;
+    generator random_;
+    double capacity_;
+    double reserved_ = 0;
+    double step_end_ = 0, held_up_s_ = 0;
+    bool stepping_ = false;
+    std::deque<sequence> waiting_{};
+    std::vector<sequence> running_{};
+    std::set<std::uint64_t> cached_{};
+    std::deque<std::uint64_t> cached_order_{};
+    counters counters_{};
+};
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

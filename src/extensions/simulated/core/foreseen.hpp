@@ -1,0 +1,203 @@
+// predicted results of other runs of a gate
+#pragma once
+
+#include "api/result.hpp"
+#include "core/base/random.hpp"
+#include "core/base/statistics.hpp"
+#include "core/base/text.hpp"
+#include "core/described/verdict_text.hpp"
+#include "core/metric/value_text.hpp"
+#include "core/judging/pairs.hpp"
+#include "core/judging/rule.hpp"
+#include "core/judging/scale.hpp"
+
+#include <algorithm>  // clamp, max, min, sort
+#include <cmath>  // fabs, floor, isfinite, isnan, log, log1p, sqrt
+#include <cstddef>  // size_t
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The results of an objective over many runs of the full gate, predicted from one run.
+struct foreseen {
+    double shows_from = not_a_number;    // a true value that fails in nine of ten runs
+    double inconclusive = not_a_number;  // share of the runs
+    bool is_known() const { return !std::isnan(inconclusive); }
+};
+inline constexpr double nine_in_ten = 1.2816;  // normal quantile of 90 %
+
+/// The noise of each statistic by name, from its values by repeat: the standard deviation of the
+/// logarithm.
+inline std::map<std::string, double> noise_of_repeats(
+    const std::map<std::string, std::vector<double>>& all) {
+    std::map<std::string, double> noise;
+    for (const auto& [name, values] : all) {
+        std::vector<double> logs;
+        for (const double v : values)
+            if (std::isfinite(v) && v > 0) logs.push_back(std::log(v));
+        if (logs.size() >= 2) noise[name] = std::sqrt(sample_variance(logs));
+    }
+    return noise;
+}
+/// NaN without values.
+inline double typical_of_repeats(const std::vector<double>& values) {
+    return values.empty() ? not_a_number : mean_of(values);
+}
+
+/// A verdict's input by name; null if it has none.
+inline const list<double>* input_of(const slo_verdict& v, std::string_view name) {
+    for (const named_values& n : v.inputs)
+        if (name == n.name.c_str()) return &n.values;
+    return nullptr;
+}
+inline double number_of(const slo_verdict& v, std::string_view name, double otherwise) {
+    const list<double>* const all = input_of(v, name);
+    return all && all->size() == 1 ? (*all)[0] : otherwise;
+}
+
+/// The distances from the limit at which repeats with known noise have a verdict, in one run.
+struct reaches {
+    double fails_from = infinity, passes_to = -infinity;
+};
+/// `draws`: of a standard normal, one a repeat. An analysis of repeats far on one side has the same
+/// reach anywhere on that side, because their spread does not depend on it.
+inline reaches reaches_of_run(const std::vector<double>& draws, double noise, double s0,
+                              const judging_rule& rule, const stored_side& other, bool in_pairs) {
+    reaches all;
+    const auto analysis_at = [&](std::size_t n, double at) {
+        std::vector<double> distances;
+        for (std::size_t i = 0; i < n; ++i) distances.push_back(at + noise * draws[i]);
+        return in_pairs ? analysis_of_pairs(distances, s0, rule)
+                        : analysis_of_repeats(distances, s0, rule, other);
+    };
+    const int first = in_pairs ? first_pair_analysis : first_analysis;
+    for (auto n = static_cast<std::size_t>(std::min(first, rule.most)); n <= draws.size(); ++n) {
+        const interim_analysis far_in = analysis_at(n, -100), far_out = analysis_at(n, 100);
+        all.passes_to = std::max(all.passes_to, -100 - far_in.pass_bound);
+        if (n >= static_cast<std::size_t>(std::min(first_fail, rule.most)))
+            all.fails_from = std::min(all.fails_from, 100 - far_out.fail_bound);
+    }
+    return all;
+}
+
+/// The noise of repeats in later runs. Machines add noise that no server model has; measured noise
+/// is complete.
+struct foreseen_noise {
+    double sd = 0.02;
+    bool is_all = false;  // false: added to the spread of this run's repeats
+};
+
+/// For a statistic by repeats: draws 100 runs.
+inline foreseen foreseen_of_repeats(const slo_verdict& v, judging_rule rule,
+                                    const foreseen_noise& noise) {
+    const list<double>* seen = input_of(v, "log_distances");
+    if (!seen) seen = input_of(v, "distances");
+    const double mean = number_of(v, "mean", not_a_number);
+    if (!seen || std::isnan(mean)) return {};
+    std::vector<double> own(seen->begin(), seen->end());
+    const double of_run = noise.is_all || own.size() < 2 ? 0 : sample_variance(own);
+    const double sd = std::sqrt(of_run + noise.sd * noise.sd);
+    stored_side other;
+    if (const list<double>* const stored = input_of(v, "stored_values")) {
+        std::vector<double> logs;
+        for (const double x : *stored) logs.push_back(std::log(x));
+        other = {static_cast<double>(logs.size()), sample_variance(logs),
+                 number_of(v, "day_to_day_sd", 0)};
+    }
+    rule.trusts_belief = rule.trusts_belief || input_of(v, "calibrated_sd");
+    const bool in_pairs = v.counted_in == verdict_unit::pair;
+    const double s0 = number_of(v, "prior_sd", prior_sd);
+    constexpr int runs = 100;
+    generator random(1, 1);
+    std::vector<double> fails_from;
+    int open = 0;
+    for (int i = 0; i < runs; ++i) {
+        std::vector<double> draws(static_cast<std::size_t>(std::max(1, rule.most)));
+        for (double& z : draws) z = random.normal();
+        const reaches r = reaches_of_run(draws, sd, s0, rule, other, in_pairs);
+        fails_from.push_back(r.fails_from);
+        open += mean >= r.passes_to && mean <= r.fails_from;
+    }
+    std::sort(fails_from.begin(), fails_from.end());
+    double from = nearest_rank(fails_from, 0.9);
+    if (other.repeats > 0) from = std::max(from, std::log1p(2 * other.day_sd));
+    if (!std::isfinite(from)) return {not_a_number, static_cast<double>(open) / runs};
+    return {at_distance(v.what, from, v.limit), static_cast<double>(open) / runs};
+}
+/// For a statistic judged within a run: by its own error.
+inline foreseen foreseen_within_a_run(const slo_verdict& v, const judging_rule& rule) {
+    const double mean = number_of(v, "mean", not_a_number), df = number_of(v, "df", 1);
+    const double se = number_of(v, "standard_error", not_a_number);
+    if (!(se > 0) || std::isnan(mean)) return {};
+    const double pass_t = student_t_quantile(normal_cdf(rule.pass_z), df);
+    const double fail_t = student_t_quantile(normal_cdf(rule.fail_z), df);
+    const double decided = normal_cdf(-mean / se - pass_t) + normal_cdf(mean / se - fail_t);
+    return {at_distance(v.what, (fail_t + nine_in_ten) * se, v.limit),
+            std::clamp(1 - decided, 0.0, 1.0)};
+}
+
+/// For a share of requests: by binomial counts of the independent ones. The error guard passes by
+/// its observed value.
+inline foreseen foreseen_of_counts(const slo_verdict& v, const judging_rule& rule) {
+    const double effect = std::max(1.0, number_of(v, "design_effect", 1));
+    const double trials = number_of(v, "trials", 0), misses = number_of(v, "misses", 0);
+    const double allowed = number_of(v, "allowed", 0), repeats = std::max(1, v.repeats);
+    const double n = std::floor(trials / effect * std::max(rule.most / repeats, 1.0));
+    if (n < 1 || !is_request_fraction(v.what.what.metric)) return {};
+    const double pass_level = number_of(v, "pass_level", 0);
+    const double fail_level = number_of(v, "fail_level", 0);
+    // The smallest number of misses whose bound is beyond the allowed value.
+    const auto fewest = [&](auto&& is_beyond) {
+        double low = -1, high = n + 1;
+        while (high - low > 1) {
+            const double mid = std::floor((low + high) / 2);
+            (is_beyond(mid) ? high : low) = mid;
+        }
+        return high;
+    };
+    const bool is_guard = v.what.what.metric == metric_id::error_rate && v.what.at.line == 0;
+    const double open = fewest([&](double k) {
+        return (is_guard ? k / n : clopper_pearson_upper(k, n, pass_level)) > allowed;
+    });
+    const double fails = fewest([&](double k) {
+        return clopper_pearson_lower(k, n, fail_level) > allowed;
+    });
+    const auto at_least = [&](double k, double p) {
+        return k <= 0 ? 1 : k > n || p <= 0 ? 0 : incomplete_beta(k, n - k + 1, p);
+    };
+    const double high =
+        bisect(0, 1, 0.9, [&](double fraction) { return at_least(fails, fraction); });
+    const double p = misses / trials, shown = fails > n ? not_a_number : high;
+    return {v.what.at_most ? shown : 1 - shown,
+            std::clamp(at_least(open, p) - at_least(fails, p), 0.0, 1.0)};
+}
+
+/// Unknown for values that are missing or judged in another way.
+inline foreseen foreseen_of(const slo_verdict& v, const judging_rule& rule,
+                            const foreseen_noise& noise = {}) {
+    if (input_of(v, "trials")) return foreseen_of_counts(v, rule);
+    const bool is_of_repeats = input_of(v, "values") || input_of(v, "ratios");
+    return is_of_repeats ? foreseen_of_repeats(v, rule, noise) : foreseen_within_a_run(v, rule);
+}
+
+/// "inconclusive in 3 % of the runs; a miss is shown in nine of ten from 27.1 ms on".
+inline std::string foreseen_text(const slo_verdict& v, const foreseen& f) {
+    if (!f.is_known()) return {};
+    std::string t = printed("inconclusive in %.0f %% of the runs", f.inconclusive * 100);
+    if (std::isnan(f.shows_from)) return t + ", and too few requests to show any miss";
+    const double beyond = v.limit > 0 ? std::fabs(f.shows_from / v.limit - 1) * 100 : 0;
+    const bool says_more = beyond > 0 && !is_request_fraction(v.what.what.metric);
+    return t + "; a miss is shown in nine of ten from " + verdict_value_text(v, f.shows_from) +
+           " on" + (says_more ? printed(", %.3g %% %s the limit", beyond,
+                                      v.what.at_most ? "over" : "under")
+                            : "");
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,187 @@
+// requests to the simulated server
+#pragma once
+
+#include "api/target.hpp"
+#include "core/base/bytes.hpp"
+#include "core/base/json.hpp"
+#include "core/base/random.hpp"
+#include "core/dialects/table.hpp"
+#include "extensions/simulated/api.hpp"
+#include "extensions/simulated/core/engine_model.hpp"
+
+#include <algorithm>  // max, min
+#include <cstdint>  // uint64_t
+#include <initializer_list>
+#include <iterator>  // size
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <picojson.h>  // JSON of servers
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// One request for tokens, by any API.
+struct question {
+    api_format api = openai_chat;
+    bool streamed = true;
+    bool wants_usage = false;  // with a stream, where it is optional
+    bool stops = false;        // ends by itself before the length asked for
+    int prompt_tokens = 1;
+    int output_tokens = 1;
+    int reasoning_tokens = 0;  // included in output_tokens
+    int documents = 1;         // documents to rank, or inputs
+    maybe<long long> result{};  // of the arithmetic in the prompt
+    double rank = 0;            // of its words among all questions, 0 to 1
+    std::uint64_t words = 0;    // seed of the answer's words, 0: the request's number
+    std::vector<std::uint64_t> blocks{};  // of the prompt, for the engine's cache
+};
+
+inline maybe<api_format> api_at(std::string_view path) {
+    if (path.substr(0, 11) == "/v2/models/") return triton;
+    if (path.ends_with("/rerank")) return rerank;
+    for (std::size_t i = 0; i < std::size(apis); ++i)
+        if (path == apis[i].path || path == apis[i].whole_path) return static_cast<api_format>(i);
+    return {};
+}
+/// Three APIs have the path /generate, two /v1/score; their requests differ.
+inline api_format api_of(api_format at, const picojson::value& body) {
+    if (at == score) return member(body, "items") ? sglang_score : score;
+    if (at != tgi && at != sglang) return at;
+    return member(body, "inputs") ? tgi : member(body, "text") ? sglang : plain_text;
+}
+
+/// Adds text and token ids at any depth.
+inline void add_prompt(std::string& prompt, const picojson::value& v) {
+    if (v.is<std::string>() || v.is<double>()) prompt += v.to_str() + " ";
+    if (v.is<picojson::array>())
+        for (const picojson::value& one : v.get<picojson::array>()) add_prompt(prompt, one);
+    for (const char* name : {"content", "text"})
+        if (const picojson::value* said = member(v, name)) add_prompt(prompt, *said);
+}
+/// Returns all text and token ids, separated by spaces.
+inline std::string prompt_of(const picojson::value& body) {
+    std::string prompt;
+    for (const char* name : {"prompt", "inputs", "text", "text_input", "system", "instructions",
+                             "input", "query", "text_1", "documents", "text_2", "items",
+                             "messages"})
+        if (const picojson::value* said = member(body, name)) add_prompt(prompt, *said);
+    return prompt;
+}
+/// One token each.
+inline std::vector<std::string_view> words_of(std::string_view s) {
+    std::vector<std::string_view> words;
+    std::size_t at = 0;
+    while ((at = s.find_first_not_of(" \t\n\r", at)) != std::string_view::npos) {
+        const std::size_t end = std::min(s.find_first_of(" \t\n\r", at), s.size());
+        words.push_back(s.substr(at, end - at));
+        at = end;
+    }
+    return words;
+}
+/// A hash of each word with all before it.
+inline std::vector<std::uint64_t> hashes_of(const std::vector<std::string_view>& words) {
+    std::vector<std::uint64_t> hashes;
+    std::uint64_t hash = 0;
+    for (const std::string_view word : words) {
+        fnv1a h;
+        h.add(static_cast<long long>(hash));
+        h.add(word.data(), word.size());
+        hashes.push_back(hash = mixed(h.value()));
+    }
+    return hashes;
+}
+
+/// The largest number with these names, at the top of the body or at the API's place; -1: none.
+inline int asked_count(const picojson::value& body, std::initializer_list<const char*> names) {
+    int n = -1;
+    const std::initializer_list<const picojson::value*> places = {
+        &body, member(body, "parameters"), member(body, "options"),
+        member(body, "sampling_params")};
+    for (const picojson::value* at : places)
+        for (const char* name : names)
+            if (at) n = std::max(n, count_member(*at, name));
+    return n;
+}
+inline bool read_flag(const picojson::value* at, const char* name, bool otherwise = false) {
+    const picojson::value* m = at ? member(*at, name) : nullptr;
+    return m && m->is<bool>() ? m->get<bool>() : otherwise;
+}
+/// Greedy decoding gives the same words for the same prompt.
+inline bool asks_for_greedy(const picojson::value& body) {
+    for (const picojson::value* at : {&body, member(body, "parameters"), member(body, "options"),
+                                      member(body, "sampling_params")}) {
+        const picojson::value* t = at ? member(*at, "temperature") : nullptr;
+        if ((t && t->is<double>() && t->get<double>() == 0) ||
+            (at && member(*at, "do_sample") && !read_flag(at, "do_sample")))
+            return true;
+    }
+    return false;
+}
+inline bool asks_for_stream(api_format api, std::string_view path, const picojson::value& body) {
+    if (api == plain_text) return true;
+    if (api == tgi || api == triton) return path.ends_with("generate_stream");
+    return read_flag(&body, "stream", api == ollama || api == ollama_generate);
+}
+
+/// The simulated server only knows arithmetic: the result of the last two whole numbers with +, -
+/// or * between them.
+inline maybe<long long> result_of(const std::vector<std::string_view>& words) {
+    maybe<long long> result;
+    for (std::size_t i = 2; i < words.size(); ++i) {
+        const auto number = [](std::string_view s) {
+            while (!s.empty() && (s.back() == '?' || s.back() == '.')) s.remove_suffix(1);
+            const auto n = parsed_number<int>(s);
+            return n && *n >= 0 ? n : std::nullopt;
+        };
+        const auto a = number(words[i - 2]), b = number(words[i]);
+        if (!a || !b) continue;
+        const long long x = *a, y = *b;
+        if (words[i - 1] == "+") result = x + y;
+        if (words[i - 1] == "-") result = x - y;
+        if (words[i - 1] == "*") result = x * y;
+    }
+    return result;
+}
+
+inline question question_of(api_format api, std::string_view path, const picojson::value& body) {
+    question q;
+    q.api = api;
+    q.streamed = asks_for_stream(api, path, body);
+    q.wants_usage = api == triton ? read_flag(&body, "return_num_output_tokens")
+                                  : read_flag(member(body, "stream_options"), "include_usage");
+    const std::string prompt = prompt_of(body);
+    const std::vector<std::string_view> words = words_of(prompt);
+    const std::vector<std::uint64_t> hashes = hashes_of(words);
+    q.result = result_of(words);
+    if (q.result) q.rank = generator(hashes.back(), 98).uniform();
+    if (asks_for_greedy(body) && !hashes.empty()) q.words = hashes.back();
+    q.prompt_tokens = std::max(1, static_cast<int>(hashes.size()));
+    for (std::size_t end = engine_model::block_tokens; end <= hashes.size();
+         end += engine_model::block_tokens)
+        q.blocks.push_back(hashes[end - 1]);
+    int most = asked_count(body, {"max_tokens", "max_completion_tokens", "max_output_tokens",
+                                  "max_new_tokens", "n_predict", "num_predict"});
+    if (most <= 0) most = 128;
+    const bool forced =
+        traits_of(api).forces_lengths && (read_flag(&body, "ignore_eos") ||
+                                          read_flag(member(body, "sampling_params"), "ignore_eos"));
+    // Unforced answers end by themselves, at the same length for the same prompt.
+    const int natural =
+        16 + static_cast<int>(hashes.empty() ? 0 : hashes.back() % (q.result ? 64 : 256));
+    q.output_tokens = forced ? most : std::min(most, natural);
+    q.stops = q.output_tokens < most;
+    for (const char* name : {"documents", "text_2", "items", "input"})
+        if (const picojson::array& texts = array_member(body, name);
+            !texts.empty() && !texts[0].is<double>())
+            q.documents = static_cast<int>(texts.size());
+    if (!traits_of(api).generates) q.output_tokens = 1;  // one step that reads the prompt
+    return q;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

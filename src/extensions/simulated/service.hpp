@@ -1,0 +1,321 @@
+// the simulated server's handling of requests
+#pragma once
+
+#include "api/target.hpp"
+#include "core/base/json.hpp"
+#include "core/base/random.hpp"
+#include "effects/system/clock.hpp"
+#include "extensions/simulated/api.hpp"
+#include "extensions/simulated/core/answers.hpp"
+#include "extensions/simulated/core/engine_model.hpp"
+#include "extensions/simulated/core/vllm_page.hpp"
+#include "extensions/simulated/core/questions.hpp"
+#include "extensions/simulated/core/replies.hpp"
+#include "extensions/simulated/session.hpp"
+
+#include <algorithm>  // max
+#include <cmath>  // isinf
+#include <cstddef>  // size_t
+#include <cstdint>  // uint64_t
+#include <deque>
+#include <functional>  // what is to be done at a time
+#include <map>
+#include <memory>  // make_shared, shared_ptr, weak_ptr
+#include <mutex>  // lock_guard
+#include <set>  // adapters by name
+#include <string>
+#include <utility>  // exchange, move, pair
+#include <vector>
+
+#include <picojson.h>  // JSON of servers
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The engine model with HTTP: every API, lists of models, /health, /tokenize, /metrics. The
+/// carrier of its connections also gives it time.
+class simulated_service {
+public:
+    struct log_entry {
+        std::string request_id{};
+        long long received_ns = 0, first_write_ns = 0, last_write_ns = 0, done_ns = 0;
+        int prompt_tokens = 0, output_tokens = 0;
+        engine_model::times engine{};  // of the engine model
+        std::vector<long long> writes{};  // virtual time only: of content, each
+    };
+
+    /// The start or the end of a profile.
+    struct profiler_entry {
+        std::string path{};
+        long long received_ns = 0;
+        int status = 0;
+    };
+
+    /// Runs an action at a time, in the only thread that calls this; at its end, pending actions
+    /// may be dropped.
+    using at_t = std::function<void(long long ns, std::function<void()> what)>;
+    /// `on_away`: no connections from now on.
+    simulated_service(const engine& e, at_t at, std::function<void()> on_away)
+        : settings_(e),
+          model_(e),
+          at_(std::move(at)),
+          on_away_(std::move(on_away)),
+          faults_(static_cast<std::uint64_t>(static_cast<long long>(e.seed)), 99) {}
+    simulated_service(const simulated_service&) = delete;
+    simulated_service& operator=(const simulated_service&) = delete;
+
+    const request_handler& handler() const { return handler_; }
+    void add(const std::shared_ptr<simulated_session>& s) {
+        std::erase_if(all_, [](const auto& weak) { return weak.expired(); });
+        all_.push_back(s);
+    }
+    void go_away() {
+        away_ = true;
+        on_away_();
+        for (const auto& weak : all_)
+            if (const auto s = weak.lock()) s->reset();
+        generating_.clear();
+    }
+    /// The last finished answers, as seen by the server.
+    std::vector<log_entry> log() {
+        const std::lock_guard lock(log_mutex_);
+        return {log_.begin(), log_.end()};
+    }
+    std::vector<profiler_entry> profiler_log() {
+        const std::lock_guard lock(log_mutex_);
+        return {profiler_log_.begin(), profiler_log_.end()};
+    }
+    static constexpr std::size_t max_logged = 100000;  // answers, and 100 times the writes
+
+private:
+    enum class fault : unsigned char { none, reset, stall, garbage };
+    /// An answer in progress.
+    struct generation {
+        std::uint64_t id = 0;
+        std::shared_ptr<simulated_session> to{};
+        answer_facts facts{};
+        log_entry entry{};
+        fault after_content = fault::none;
+        bool begun = false;
+    };
+
+    /// Rounded nanoseconds may lie just before a step's end that has passed.
+    double now_s() const {
+        return std::max(static_cast<double>(now_ns() - start_ns_) * 1e-9, reached_s_);
+    }
+
+    void on_request(simulated_session& s) {
+        const request_parser& asked = s.request();
+        if (asked.method == "GET") {
+            if (settings_.faults.metrics_hang && asked.path == "/metrics") return;
+            return s.answer(about_server(asked.path, model_, tallies_));
+        }
+        if (is_of_profiler(asked.path)) return profile(s);
+        // The names in vLLM and SGLang.
+        if (asked.path == "/reset_prefix_cache" || asked.path == "/flush_cache") {
+            model_.forget_prompts();
+            return s.answer({200, "application/json", "{}"});
+        }
+        const bool adapts = is_of_adapters(asked.path);
+        const bool counts = asked.path == "/tokenize";
+        const maybe<api_format> api = api_at(asked.path);
+        if (!api && !counts && !adapts) return s.answer(error_reply(404, "no such path"));
+        picojson::value body;
+        if (!parse_json(asked.body, body) || !body.is<picojson::object>())
+            return s.answer(error_reply(400, "the body is not a JSON object"));
+        if (counts) return s.answer(counted_tokens(body, settings_.max_model_len));
+        if (adapts) return adapt(s, adapter_reply(asked.path, body, adapters_));
+        generate(s, body, api_of(*api, body));
+    }
+    void adapt(simulated_session& s, const reply& r) {
+        const double takes_s = settings_.adapter_load.seconds();
+        const bool loads = s.request().path.find("unload") == std::string::npos;
+        if (r.status != 200 || !loads || takes_s <= 0) return s.answer(r);
+        model_.hold_up(takes_s);
+        at_(now_ns() + ns_of(takes_s), [r, to = s.weak_from_this()] {
+            if (const auto known = to.lock()) known->answer(r);
+        });
+    }
+    void profile(simulated_session& s) {
+        const std::string path = s.request().path;
+        const reply r = profiler_reply(path, profiler_);
+        {
+            const std::lock_guard lock(log_mutex_);
+            profiler_log_.push_back({path, now_ns(), r.status});
+            if (profiler_log_.size() > max_logged) profiler_log_.pop_front();
+        }
+        s.answer(r);
+    }
+    void on_gone(std::uint64_t id) {
+        if (model_.cancel(id)) tallies_.count(end_reason::abort);
+        generating_.erase(id);
+    }
+
+    // ---- one answer from its request on
+
+    void generate(simulated_session& s, const picojson::value& body, api_format api) {
+        ++generations_;
+        if (settings_.faults.stop_after > 0 && generations_ > settings_.faults.stop_after)
+            return go_away();
+        const long long restart = settings_.faults.restart_after;
+        if (restart > 0 && generations_ == restart + 1)
+            tallies_ = tallies(unix_s(), model_.totals());
+        auto g = std::make_shared<generation>();
+        g->entry.request_id = s.request().header("x-request-id");
+        g->entry.received_ns = now_ns();
+        if (faults_.uniform() < settings_.faults.error_rate.value)
+            return s.answer(refusal(api, 500, "an error that was asked for", "server_error"));
+        g->after_content = drawn_fault();
+        g->facts.asked = question_of(api, s.request().path, body);
+        g->facts.asked.reasoning_tokens = static_cast<int>(
+            settings_.reasoning.value * g->facts.asked.output_tokens);
+        const engine_faults& f = settings_.faults;
+        const double wrong = f.wrong_answers.value +
+                             (generating_.empty() ? 0 : f.wrong_in_batch.value);
+        g->facts.is_wrong = g->facts.asked.rank < wrong;
+        g->facts.number = static_cast<unsigned long long>(g->entry.received_ns);
+        g->entry.prompt_tokens = g->facts.asked.prompt_tokens;
+        g->id = s.answering = ++next_id_;
+        g->to = s.shared_from_this();
+        generating_[g->id] = g;
+        if (settings_.faults.delay.seconds() <= 0) return submit(*g);
+        at_(now_ns() + ns_of(settings_.faults.delay.seconds()), [this, g] {
+            if (generating_.contains(g->id)) submit(*g);
+        });
+    }
+    fault drawn_fault() {
+        fault drawn = fault::none;
+        for (const auto& [one, rate] : {std::pair{fault::reset, settings_.faults.reset_rate},
+                                        std::pair{fault::stall, settings_.faults.stall_rate},
+                                        std::pair{fault::garbage, settings_.faults.garbage_rate}})
+            if (faults_.uniform() < rate.value) drawn = one;
+        return drawn;
+    }
+    void submit(generation& g) {
+        catch_up();
+        question& asked = g.facts.asked;
+        const auto admission = model_.submit(
+            now_s(), {g.id, asked.prompt_tokens, asked.output_tokens, std::move(asked.blocks)});
+        if (admission == engine_model::admission::accepted) return arm_step_timer();
+        forget(g);
+        if (admission == engine_model::admission::queue_full)
+            return g.to->answer(refusal(asked.api, 429, "the queue is full", "rate_limit"));
+        g.to->answer(refusal(asked.api, 400, "the prompt and its answer do not fit",
+                             "context_length_exceeded"));
+    }
+    /// Frees its connection for another answer.
+    void forget(generation& g) {
+        g.to->answering = 0;
+        generating_.erase(g.id);
+    }
+
+    // ---- the engine's steps
+
+    void arm_step_timer() {
+        const double end = model_.step_end();
+        if (away_ || std::isinf(end) || end == armed_for_) return;
+        armed_for_ = end;
+        at_(start_ns_ + ns_of(end), [this, end] {
+            if (end != armed_for_) return;  // the timer was for another step
+            armed_for_ = 0;
+            reached_s_ = std::max(reached_s_, end);
+            if (away_) return;
+            catch_up();
+            arm_step_timer();
+        });
+    }
+    /// Ends every step that is over. A request after a stall of this thread must not join a step
+    /// that began before it.
+    void catch_up() {
+        if (catching_up_) return;  // an answer that ends here may bring the next request at once
+        catching_up_ = true;
+        while (!away_ && model_.step_end() <= now_s())
+            for (const auto& emission : model_.finish_step()) emit(emission);
+        catching_up_ = false;
+    }
+    void emit(const engine_model::emission& e) {
+        const auto found = generating_.find(e.id);
+        if (found == generating_.end()) return;
+        // A copy: a write may find the client gone, which erases the answer.
+        const std::shared_ptr<generation> g = found->second;
+        tallies_.count(e);
+        if (e.finished)
+            tallies_.count(g->facts.asked.stops ? end_reason::stop : end_reason::length);
+        g->entry.engine = e.when;
+        const std::string words = next_words(g->facts, e);
+        const long long now = now_ns();
+        if (g->entry.first_write_ns == 0) g->entry.first_write_ns = now;
+        g->entry.last_write_ns = now;
+        if (current_environment) g->entry.writes.push_back(now);
+        add_words(g->facts, words, e);
+        if (g->facts.asked.streamed) write_content(*g, words, e);
+        if (g->after_content != fault::none) return break_off(*g);
+        if (e.finished) finish(*g);
+    }
+    void write_content(generation& g, const std::string& words, const engine_model::emission& e) {
+        if (!std::exchange(g.begun, true)) {
+            g.to->write(stream_head(g.facts.asked.api));
+            write_chunk(g, answer_opening(g.facts));
+        }
+        write_chunk(g, answer_piece(g.facts, words, e));
+    }
+    /// An empty chunk would end the body.
+    static void write_chunk(generation& g, const std::string& data) {
+        if (!data.empty()) g.to->write(chunk_of(data));
+    }
+    void break_off(generation& g) {
+        if (model_.cancel(g.id)) tallies_.count(end_reason::error);
+        forget(g);
+        if (g.after_content == fault::reset) g.to->reset();
+        if (g.after_content == fault::garbage) g.to->write("\xFF\xFEno chunk\r\n");
+        // The client must end it.
+    }
+    void finish(generation& g) {
+        forget(g);
+        g.entry.done_ns = now_ns();
+        g.entry.output_tokens = g.facts.output_tokens;
+        {
+            const std::lock_guard lock(log_mutex_);
+            writes_logged_ += g.entry.writes.size();
+            log_.push_back(g.entry);
+            while (log_.size() > max_logged || writes_logged_ > 100 * max_logged) {
+                writes_logged_ -= log_.front().writes.size();
+                log_.pop_front();
+            }
+        }
+        if (!g.facts.asked.streamed)
+            return g.to->answer({200, "application/json", whole_answer(g.facts)});
+        write_chunk(g, answer_ending(g.facts));
+        g.to->write(last_chunk);
+        g.to->next();
+    }
+
+    const engine settings_;
+    engine_model model_;
+    const at_t at_;
+    const std::function<void()> on_away_;
+    tallies tallies_{unix_s()};
+    generator faults_;
+    const request_handler handler_{[this](simulated_session& s) { on_request(s); },
+                                   [this](std::uint64_t id) { on_gone(id); }};
+    std::map<std::uint64_t, std::shared_ptr<generation>> generating_{};
+    std::vector<std::weak_ptr<simulated_session>> all_{};
+    std::mutex log_mutex_{};
+    std::deque<log_entry> log_{};
+    std::deque<profiler_entry> profiler_log_{};
+    std::size_t writes_logged_ = 0;
+    simulated_profiler profiler_{};
+    std::set<std::string> adapters_{};
+    const long long start_ns_ = now_ns();
+    long long generations_ = 0;
+    std::uint64_t next_id_ = 0;
+    double armed_for_ = 0;  // the step's end, 0: none
+    double reached_s_ = 0;  // the last step's end that was reached
+    bool away_ = false;
+    bool catching_up_ = false;
+};
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

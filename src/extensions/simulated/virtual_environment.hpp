@@ -1,0 +1,252 @@
+// a virtual machine: its time and its network
+// Everything happens in one thread, in the order of its times, so that every run gives the same
+// bytes.
+#pragma once
+
+#include "core/base/text.hpp"
+#include "core/wire/url.hpp"
+#include "effects/system/clock.hpp"
+#include "effects/net/network.hpp"
+#include "effects/net/sockets.hpp"
+
+#include <algorithm>  // max, push_heap, pop_heap
+#include <cstdint>  // uint16_t
+#include <cstring>  // memcpy
+#include <functional>  // what happens
+#include <memory>  // shared_ptr, unique_ptr
+#include <stdexcept>  // logic_error, runtime_error
+#include <string>
+#include <string_view>
+#include <utility>  // exchange, forward, move
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The server's end of a connection.
+class virtual_peer {
+public:
+    virtual void on_bytes(std::string_view bytes) = 0;
+    virtual void on_end() = 0;
+    /// Called when it takes bytes again.
+    virtual void on_room() = 0;
+    /// Whether it has answered a request and is idle.
+    virtual bool is_kept_idle() const = 0;
+    virtual ~virtual_peer() = default;
+};
+
+/// A connection between client and server in one environment: two ordered streams of bytes.
+struct virtual_link {
+    struct direction {
+        long long last_ns = 0;      // arrival of the last bytes on the way
+        std::size_t under_way = 0;  // in bytes, unread ones included
+    };
+    direction to_server{}, to_client{};
+    std::shared_ptr<virtual_peer> server{};  // null: not accepted yet, or gone
+    // The client's end.
+    std::string inbox{};
+    long long came_ns = 0;  // arrival of the last byte
+    bool has_ended = false, is_let_go = false;
+    int error = 0;  // of the end, or of connecting
+    bool is_writable = false, is_broken = false;
+    std::function<void()> on_change{};  // called on events
+
+    static constexpr std::size_t window = 1 << 18;
+};
+using shared_link = std::shared_ptr<virtual_link>;
+
+/// A server at an address.
+class virtual_listener {
+public:
+    /// Null: it accepts none now.
+    virtual std::shared_ptr<virtual_peer> accepted(const shared_link& l) = 0;
+    /// It goes away, and returns later without memory.
+    virtual void restart(double away_s) = 0;
+
+protected:
+    ~virtual_listener() = default;
+};
+
+/// Everything is immediate and nothing fails: functions are virtual for harder environments
+/// (tests/simulated/hard_world.hpp).
+class virtual_environment : public execution_environment {
+public:
+    virtual_environment() = default;
+    virtual ~virtual_environment() = default;
+    virtual_environment(const virtual_environment&) = delete;
+    virtual_environment& operator=(const virtual_environment&) = delete;
+
+    // ---- time
+
+    long long now_ns() const override { return now_ns_; }
+    double unix_s() const override { return static_cast<double>(now_ns_) * 1e-9 + 1e9; }
+    long long waited_ns() const override { return 0; }
+    void sleep_until(long long at_ns) override { pass(at_ns, [] { return false; }); }
+    void at(long long ns, std::function<void()> what) override {
+        to_come_.push_back({std::max(ns, now_ns_), ++number_, std::move(what)});
+        std::push_heap(to_come_.begin(), to_come_.end(), later);
+    }
+    /// Runs all events until then, or until the moment in which `enough` is true.
+    template <class Enough>
+    void pass(long long until_ns, Enough&& enough) {
+        bool ends = false;
+        while (!to_come_.empty() && to_come_.front().at_ns <= (ends ? now_ns_ : until_ns)) {
+            std::pop_heap(to_come_.begin(), to_come_.end(), later);
+            const event next = std::move(to_come_.back());
+            to_come_.pop_back();
+            move_to(next.at_ns);
+            next.what();
+            ends = ends || enough();
+        }
+        if (!ends) move_to(until_ns);
+    }
+    /// A loop without progress in time would never end.
+    void note_turn() {
+        if (++turns_ > max_turns_at_a_time)
+            throw std::logic_error("a million turns in one moment of virtual time");
+    }
+    /// Whether its kernel stamps arrivals.
+    virtual bool stamps_arrivals() const { return true; }
+    /// May stop the client for a while, with all else going on.
+    virtual void client_runs() {}
+
+    // ---- addresses
+
+    /// Accepts connections from now on; returns the URL.
+    std::string listen(virtual_listener& server) {
+        servers_.push_back(&server);
+        return prefix + std::to_string(servers_.size());
+    }
+    std::vector<address> resolved(const http_url& u) const override {
+        std::vector<address> all;
+        for (std::size_t n = 1; n <= servers_.size(); ++n)
+            if ("http://" + u.host == prefix + std::to_string(n)) all.push_back(address_of(n));
+        if (all.empty())
+            throw std::runtime_error("the host \"" + printable(u.host) +
+                                     "\" is not in this virtual world");
+        return all;
+    }
+    std::unique_ptr<network> new_network() override;
+    int use_disk(std::size_t& bytes) override { return disk ? disk(bytes) : 0; }
+    std::function<int(std::size_t& bytes)> disk{};  // null: unlimited
+    /// Null if nobody ever answers.
+    virtual virtual_listener* listener_at(const address& a) {
+        sockaddr_in in{};
+        std::memcpy(&in, &a.storage, sizeof in);
+        const std::size_t number = ntohs(in.sin_port);
+        return number > servers_.size() ? nullptr : servers_[number - 1];
+    }
+    /// The errno of connecting now.
+    virtual int error_of_connecting() { return 0; }
+    virtual bool refuses() { return false; }
+
+    // ---- bytes
+
+    /// An event of the server.
+    virtual void at_server(long long ns, std::function<void()> what) { at(ns, std::move(what)); }
+    /// `arrive` gets the bytes, in pieces.
+    template <class Arrive>
+    void carry(virtual_link::direction& d, std::string_view bytes, const Arrive& arrive) {
+        d.under_way += bytes.size();
+        while (!bytes.empty()) {
+            const std::size_t n = piece_of(bytes.size());
+            after_all(d, n, [piece = std::string(bytes.substr(0, n)), arrive] { arrive(piece); });
+            bytes.remove_prefix(n);
+        }
+    }
+    /// After all bytes on the way.
+    template <class What>
+    void after_all(virtual_link::direction& d, std::size_t bytes, What&& what) {
+        d.last_ns = arrival_ns(d.last_ns, bytes);
+        at(d.last_ns, std::forward<What>(what));
+    }
+    /// The server's write: bytes taken, below 0 if the connection is closed.
+    virtual long long send_to_client(const shared_link& l, std::string_view bytes) {
+        if (l->is_let_go || l->is_broken) return -1;
+        const std::size_t room =
+            virtual_link::window - std::min(virtual_link::window, l->to_client.under_way);
+        bytes = bytes.substr(0, room);
+        carry(l->to_client, bytes, [this, l](const std::string& piece) {
+            if (l->is_let_go || l->has_ended) return;
+            l->inbox += piece;
+            l->came_ns = now_ns();
+            l->on_change();
+        });
+        return static_cast<long long>(bytes.size());
+    }
+    /// `error`: 0, or the errno of a reset.
+    void end_from_server(const shared_link& l, int error) {
+        if (l->is_broken) return;
+        l->is_broken = true;
+        after_all(l->to_client, 0, [l, error] {
+            if (l->is_let_go || l->has_ended) return;
+            l->has_ended = true;
+            l->error = error;
+            l->on_change();
+        });
+        at(now_ns_, [l] { l->server.reset(); });  // not during its own call
+    }
+    void send_to_server(const shared_link& l, std::string_view bytes) {
+        carry(l->to_server, bytes, [this, l](const std::string& piece) {
+            at_server(now_ns_, [this, l, piece] {
+                l->to_server.under_way -= piece.size();
+                if (!l->server || is_closed_instead(l)) return;
+                l->server->on_bytes(piece);
+                if (!l->is_let_go) l->on_change();
+            });
+        });
+    }
+    void end_from_client(const shared_link& l) {
+        l->is_let_go = true;
+        after_all(l->to_server, 0, [l] {
+            if (const auto peer = std::exchange(l->server, nullptr)) peer->on_end();
+        });
+    }
+
+protected:
+    /// The number of bytes that arrive at once.
+    virtual std::size_t piece_of(std::size_t bytes) { return bytes; }
+    /// The arrival of bytes after earlier ones.
+    virtual long long arrival_ns(long long last_ns, std::size_t) {
+        return std::max(now_ns_, last_ns);
+    }
+    /// The server closed the connection just as a request came.
+    virtual bool is_closed_instead(const shared_link&) { return false; }
+    const std::vector<virtual_listener*>& servers() const { return servers_; }
+
+private:
+    static constexpr long long max_turns_at_a_time = 1000000;
+    static constexpr const char* prefix = "http://simulated-";
+
+    struct event {
+        long long at_ns = 0, number = 0;
+        std::function<void()> what{};
+    };
+    static bool later(const event& a, const event& b) {
+        return a.at_ns != b.at_ns ? a.at_ns > b.at_ns : a.number > b.number;
+    }
+    void move_to(long long ns) {
+        if (ns <= now_ns_) return;
+        now_ns_ = ns;
+        turns_ = 0;
+    }
+    static address address_of(std::size_t server) {
+        sockaddr_in in{};
+        in.sin_family = AF_INET;
+        in.sin_port = htons(static_cast<std::uint16_t>(server));
+        in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        address a;
+        std::memcpy(&a.storage, &in, sizeof in);
+        a.size = sizeof in;
+        return a;
+    }
+
+    long long now_ns_ = 1000000000000, number_ = 0, turns_ = 0;
+    std::vector<event> to_come_{};  // a heap
+    std::vector<virtual_listener*> servers_{};
+};
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,267 @@
+// the page of a history, a single file
+#pragma once
+
+#include "program/history/drawn.hpp"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace history_tool {
+
+inline std::string shown(const std::string& s) { return xml_escaped(printable(s, 200)); }
+inline std::string at_most_digits(double v) { return printed("%.5g", v); }
+
+/// The scale of a plot of 400 by 170.
+struct plot_scale {
+    double first_day = 0, last_day = 1, low = 0, high = 1;
+    static constexpr double left = 68, right = 392, top = 10, bottom = 138;
+    double x(double day) const {
+        const double span = std::max(last_day - first_day, 1.0);
+        return left + 8 + (right - left - 16) * (day - first_day) / span;
+    }
+    double y(double v) const {
+        return top + (bottom - top) * (1 - (std::clamp(v, low, high) - low) / (high - low));
+    }
+};
+/// The axis covers at least a fifth of the value, so that a small change looks small.
+inline plot_scale scale_of(const history_series& s, const drawn_levels& levels, const todays& now) {
+    plot_scale p;
+    double low = infinity, high = 0;
+    const auto see = [&](double v) {
+        if (!std::isfinite(v) || v <= 0) return;
+        low = std::min(low, v);
+        high = std::max(high, v);
+    };
+    for (const history_night& n : s.nights)
+        for (const double v : n.repeats) see(v);
+    see(now.value);
+    see(levels.low);
+    see(levels.high);
+    // A far limit would leave no room for the runs.
+    if (now.limit > low / 2 && now.limit < high * 2) see(now.limit);
+    const double middle = (low + high) / 2, half = std::max((high - low) * 0.58, middle * 0.1);
+    p.low = std::max(0.0, middle - half);
+    p.high = middle + half;
+    p.first_day = day_number(s.nights.front().at);
+    p.last_day = day_number(s.nights.back().at) + (now.outcome.empty() ? 0 : 1);
+    return p;
+}
+inline std::string svg_line(const char* kind, double x1, double y1, double x2, double y2) {
+    return printed("<line class=\"%s\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>", kind, x1,
+                   y1, x2, y2);
+}
+inline std::string svg_text(const char* kind, double x, double y, const std::string& words) {
+    return printed("<text class=\"%s\" x=\"%.1f\" y=\"%.1f\">", kind, x, y) + shown(words) +
+           "</text>";
+}
+
+inline std::string night_words(const history_night& n, const std::string& statistic) {
+    std::string words = n.at.substr(0, 10) +
+                        (n.commit.empty() ? "" : ", " + n.commit.substr(0, 8)) + "\n" +
+                        value_words(statistic, mean_of_repeats(n.repeats)) + ", repeats";
+    for (const double v : n.repeats) words += " " + value_words(statistic, v);
+    return words + (n.is_left_out ? "\nleft out" : "");
+}
+inline std::string night_mark(const history_night& n, bool is_trouble, const plot_scale& p,
+                              double half) {
+    const double x = p.x(day_number(n.at)), y = p.y(mean_of_repeats(n.repeats));
+    std::string svg;
+    for (const double v : n.repeats)
+        svg += printed("<circle class=\"repeat\" cx=\"%.1f\" cy=\"%.1f\" r=\"1.3\"/>", x, p.y(v));
+    const std::string at = printed("translate(%.1f %.1f)", x, y);
+    svg += n.is_left_out ? "<path class=\"out\" transform=\"" + at + "\" d=\"M-4-4L4 4M-4 4L4-4\"/>"
+                         : printed("<circle class=\"night%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"3\"/>",
+                                   is_trouble ? " trouble" : "", x, y);
+    return svg + printed("<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\">", x - half,
+                         plot_scale::top, 2 * half, plot_scale::bottom - plot_scale::top);
+}
+
+/// Draws levels as steps, with their changes, dashed unless accepted, and the newest one's band.
+inline std::string levels_of_plot(const drawn_levels& levels, const plot_scale& p) {
+    std::string svg;
+    for (std::size_t i = 0; i < levels.all.size(); ++i) {
+        const drawn_level& l = levels.all[i];
+        const bool is_last = i + 1 == levels.all.size();
+        const double from = p.x(day_number(l.from)),
+                     to = is_last ? p.right : p.x(day_number(levels.all[i + 1].from));
+        if (is_last && std::isfinite(levels.low))
+            svg += printed("<rect class=\"band\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
+                           "height=\"%.1f\"/>", from, p.y(levels.high), std::max(0.0, to - from),
+                           p.y(levels.low) - p.y(levels.high));
+        svg += svg_line("level", from, p.y(l.value), to, p.y(l.value));
+        if (i == 0) continue;
+        const char* const kind = l.is_accepted ? "step" : "step unaccepted";
+        svg += svg_line(kind, from, p.top, from, p.bottom) +
+               svg_text(from > 330 ? "end" : "start", from + (from > 330 ? -3 : 3), p.bottom - 3,
+                        printed("%+.1f %%", 100 * l.change));
+    }
+    return svg;
+}
+
+inline std::string plot_of(const history_series& s, const drawn_levels& levels,
+                           const todays& now) {
+    const plot_scale p = scale_of(s, levels, now);
+    const auto nights = static_cast<double>(s.nights.size());
+    const double half = std::max(2.0, (p.right - p.left) / (2 * nights));
+    const history_night& newest = s.nights.back();
+    std::string svg = "<svg class=\"plot\" viewBox=\"0 0 400 170\" role=\"img\" aria-label=\"" +
+                      shown(s.statistic) + " over " + plural(s.nights.size(), "night") +
+                      ", in the newest " +
+                      shown(value_words(s.statistic, mean_of_repeats(newest.repeats))) + "\">\n";
+    for (const double v : {p.low, (p.low + p.high) / 2, p.high})
+        svg += svg_line("grid", p.left, p.y(v), p.right, p.y(v)) +
+               svg_text("end", p.left - 4, p.y(v) + 4, value_words(s.statistic, v));
+    if (now.limit >= p.low && now.limit <= p.high)
+        svg += svg_line("limit", p.left, p.y(now.limit), p.right, p.y(now.limit));
+    std::string line;
+    for (const history_night& n : s.nights)
+        if (!n.is_left_out)
+            line += at_most_digits(p.x(day_number(n.at))) + "," +
+                    at_most_digits(p.y(mean_of_repeats(n.repeats))) + " ";
+    svg += "<polyline class=\"line\" points=\"" + line + "\"/>\n";
+    svg += levels_of_plot(levels, p);
+    for (std::size_t i = 0; i < s.nights.size(); ++i) {
+        const history_night& n = s.nights[i];
+        const std::string changed = i == 0 ? "" : changes(s.nights[i - 1].watched, n.watched);
+        if (!changed.empty())
+            svg += svg_line("changed", p.x(day_number(n.at)), p.bottom + 2,
+                            p.x(day_number(n.at)), p.bottom + 9);
+        svg += night_mark(n, levels.is_trouble[i], p, half) + "<title>" +
+               xml_escaped(night_words(n, s.statistic)) + (changed.empty() ? "" : ", ") +
+               shown(changed) + "</title></rect>\n";
+    }
+    if (!now.outcome.empty() && std::isfinite(now.value)) {
+        const double x = p.x(p.last_day);
+        if (std::isfinite(now.low) && std::isfinite(now.high))
+            svg += svg_line("today", x, p.y(now.low), x, p.y(now.high));
+        svg += printed("<path class=\"today\" transform=\"translate(%.1f %.1f)\" "
+                       "d=\"M0-5L5 0L0 5L-5 0z\"/>", x, p.y(now.value));
+    }
+    svg += svg_text("start", p.left, 163, s.nights.front().at.substr(0, 10));
+    if (s.nights.size() > 1) svg += svg_text("end", p.right, 163, newest.at.substr(0, 10));
+    return svg + "</svg>\n";
+}
+
+inline const char* page_head() {
+    return R"(<!doctype html>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width,initial-scale=1"><title>llmbench history</title>
+<style>
+:root{color-scheme:light dark;--ink:#1a1f24;--dim:#56616c;--line:#dce1e7;--back:#fff;
+--night:#0b5fa5;--now:#8a3b00;--step:#b3241c}
+@media(prefers-color-scheme:dark){:root{--ink:#e4e8ec;--dim:#a3adb8;--line:#343b43;--back:#14171a;
+--night:#7fb8ea;--now:#f0a35c;--step:#ff9086}}
+*{box-sizing:border-box}
+body{font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif;margin:0 auto;
+max-width:76rem;padding:1.25rem 1rem 4rem;color:var(--ink);background:var(--back);
+font-variant-numeric:tabular-nums;overflow-wrap:anywhere}
+h1{font-size:1.6rem;line-height:1.25;margin:0 0 .25rem;font-weight:650}
+h2{font-size:1.25rem;margin:2.5rem 0 .25rem;padding-top:1.25rem;border-top:3px solid var(--line)}
+p{margin:.25rem 0;text-wrap:pretty}a{color:inherit;text-underline-offset:.15em}
+code{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;
+font-size:.87em}
+.dim{color:var(--dim);font-size:.87rem}b{font-weight:650}
+.plots{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,22rem),1fr));gap:1.25rem}
+figure{margin:.75rem 0 0;min-width:0;display:flex;flex-direction:column;justify-content:flex-end}
+figcaption{display:flex;flex-wrap:wrap;justify-content:space-between;gap:0 1rem}
+svg.plot{width:100%;height:auto;display:block}
+svg text{font-size:11px;fill:var(--dim)}text.end{text-anchor:end}
+.grid{stroke:var(--line)}rect{fill:transparent}rect:hover{fill:var(--dim);opacity:.2}
+.limit{stroke:var(--ink);stroke-dasharray:3 2;stroke-width:1.2}
+.line{fill:none;stroke:var(--night);opacity:.35}
+.night{fill:var(--night)}.repeat{fill:var(--dim);opacity:.6}
+.out{stroke:var(--dim);stroke-width:1.5;fill:none}
+.night.trouble{fill:var(--back);stroke:var(--night);stroke-width:1.5}
+.level{stroke:var(--ink);stroke-width:1.5}.band{fill:var(--night);opacity:.14}
+rect.band:hover{opacity:.14;fill:var(--night)}
+.step{stroke:var(--step)}.unaccepted{stroke-dasharray:4 3}.changed{stroke:var(--ink);stroke-width:2}
+path.today{fill:var(--now)}line.today{stroke:var(--now);stroke-width:2}
+table{border-collapse:collapse;width:100%;margin-top:.75rem}
+td,th{text-align:left;padding:.25rem 1rem .25rem 0;border-bottom:1px solid var(--line);
+vertical-align:top}th{color:var(--dim);font-weight:400;font-size:.87rem}
+th,td:nth-child(-n+3){white-space:nowrap}
+@media(max-width:40rem){thead{display:none}tr{display:block;padding:.4rem 0;
+border-bottom:1px solid var(--line)}td{display:block;padding:0;border:0}}
+@media print{figure,tr{break-inside:avoid}}
+</style></head><body><main>
+)";
+}
+
+inline std::string commit_link(const std::string& commit, const std::string& url) {
+    const std::string text = "<code>" + shown(commit.substr(0, 8)) + "</code>";
+    if (commit.empty()) return "no commit";
+    return url.empty() ? text : "<a href=\"" + shown(url + commit) + "\">" + text + "</a>";
+}
+
+/// Returns the table of runs, newest first, with their changes and annotations.
+inline std::string table_of(const drawn_gate& g, const std::string& commits) {
+    std::string table = "<table><thead><tr><th>night</th><th>commit</th><th>verdict</th>"
+                        "<th>mean of the repeats</th><th>changed, marks</th></tr></thead><tbody>\n";
+    for (std::size_t i = g.nights.size(); i-- > 0;) {
+        const history_run& r = g.nights[i];
+        std::string values, notes = i == 0 ? "" : changes(g.nights[i - 1].watched, r.watched);
+        for (const named_repeats& v : r.values)
+            values += (values.empty() ? "" : "; ") + v.name + " " +
+                      value_words(v.name, mean_of_repeats(v.repeats));
+        if (!g.series.empty())
+            for (const annotation& m : g.series.front().marks)
+                if (is_about(m, r))
+                    notes += (notes.empty() ? "" : "; ") + std::string(to_string(m.kind)) + ": " +
+                             m.why + (m.by.empty() ? "" : " (" + m.by + ")");
+        table += "<tr><td>" + shown(r.at.substr(0, 10)) + "</td><td>" +
+                 commit_link(r.commit, commits) + "</td><td>" + shown(r.outcome) + "</td><td>" +
+                 xml_escaped(values) + "</td><td>" + xml_escaped(notes) + "</td></tr>\n";
+    }
+    return table + "</tbody></table>\n";
+}
+
+inline std::string section_of(const drawn_gate& g, const std::string& commits) {
+    std::string words = plural(g.nights.size(), "night");
+    if (const std::string machine = machine_text(g.in); g.is_described && !machine.empty())
+        words += " on " + machine;
+    if (!g.in.model.empty()) words += ", " + g.in.model;
+    words += ", cohort " + g.series_id;
+    for (const auto& [id, nights] : g.elsewhere)
+        words += "; " + plural(nights, "night") + " of another cohort, " + id;
+    std::string page = "<h2>" + shown(g.gate) + "</h2>\n<p class=\"dim\">" + xml_escaped(words) +
+                       "</p>\n<div class=\"plots\">\n";
+    for (std::size_t i = 0; i < g.series.size(); ++i) {
+        const history_series& s = g.series[i];
+        const drawn_levels& levels = g.levels[i];
+        if (s.nights.empty()) continue;
+        const auto at = g.now.find(s.statistic);
+        const todays now = at == g.now.end() ? todays{} : at->second;
+        page += "<figure><figcaption><code>" + shown(now.slo.empty() ? s.statistic : now.slo) +
+                "</code><span>" +
+                (now.outcome.empty()
+                     ? value_words(s.statistic, mean_of_repeats(s.nights.back().repeats))
+                     : "today " + value_words(s.statistic, now.value) + ", " + shown(now.outcome)) +
+                "</span></figcaption>\n" + plot_of(s, levels, now) + "<p class=\"dim\">" +
+                (std::isfinite(levels.between_nights)
+                     ? printed("nights differ by %.2g %%", 100 * levels.between_nights)
+                     : "too few nights to say what they differ by") +
+                "</p></figure>\n";
+    }
+    return page + "</div>\n" + table_of(g, commits);
+}
+
+inline std::string page_of(const std::string& folder, const std::vector<drawn_gate>& gates,
+                           const std::string& commits) {
+    std::string first = "9", last, page = page_head();
+    for (const drawn_gate& g : gates) {
+        first = std::min(first, g.nights.front().at);
+        last = std::max(last, g.nights.back().at);
+    }
+    page += "<h1>" + plural(gates.size(), "gate") + " from " + first.substr(0, 10) + " to " +
+            last.substr(0, 10) + "</h1>\n<p class=\"dim\">" + shown(folder) +
+            ". A point is a night, the last valid run of a UTC date; small dots are its repeats. "
+            "Crossed: left out by a mark; hollow: so far off that it says nothing of the level. "
+            "Lines are levels, vertical ones steps from one to the next (dashed: main has not "
+            "accepted it); shaded: where 95 % of unchanged runs will lie. Ticks below: a watched "
+            "fact changed. Dashed across: the limit; diamond: the run of today.</p>\n";
+    for (const drawn_gate& g : gates) page += section_of(g, commits);
+    return page + "</main></body></html>\n";
+}
+
+}  // namespace history_tool

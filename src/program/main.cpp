@@ -1,0 +1,72 @@
+// llmbench: gates without C++, and tools for the files of runs.
+// This file compiles all parts of src/ that it needs, with their bodies.
+#define LLMBENCH_IMPLEMENT
+#include "llmbench.hpp"
+#include "extensions/history.hpp"    // llmbench history, LLMBENCH_HISTORY
+#include "extensions/machines.hpp"   // llmbench merge, LLMBENCH_SHARD
+#include "extensions/sessions.hpp"   // llmbench convert
+#include "extensions/simulated.hpp"  // LLMBENCH_REHEARSE
+
+#include "program/arguments.hpp"
+#include "program/convert.hpp"
+#include "program/history.hpp"
+#include "program/judge.hpp"
+#include "program/run.hpp"
+
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace llmbench_program;
+
+/// Prints the help that was asked for, or a sentence on unusable arguments.
+int answered(const CLI::App& app, const std::vector<verb>& verbs, const CLI::ParseError& e,
+             const std::string& first) {
+    if (e.get_exit_code() == 0) return app.exit(e);
+    const CLI::App* at = &app;
+    std::vector<std::string> names;
+    for (const verb& v : verbs) {
+        names.push_back(v.options->get_name());
+        if (names.back() == first) at = v.options;
+    }
+    refuse({unplaced_argument(*at, at != &app, enumerated(names), e, at->remaining(true))});
+}
+
+int llmbench_main(int argc, char** argv) {
+    CLI::App app("Performance gates for LLM inference servers", "llmbench");
+    app.set_version_flag("--version", "llmbench " + version_text());
+    app.get_formatter()->column_width(30);
+    const std::vector<verb> verbs = {add_run(app), add_judge(app), add_show(app),
+                                     add_merge(app), add_history(app), add_convert(app)};
+    app.footer("Example:\n"
+               "  llmbench run --url http://127.0.0.1:8000 --users 8 --slo 'p90(ttft) <= 500 ms'\n"
+               "`llmbench VERB --help` shows each verb's options with an example.");
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& e) {
+        return answered(app, verbs, e, argc > 1 ? argv[1] : "");
+    }
+    for (const verb& v : verbs)
+        if (v.options->parsed()) return v.run();
+    std::fputs(app.help().c_str(), stderr);
+    return 2;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    for (const int refused_write : {SIGPIPE, SIGXFSZ})
+        std::signal(refused_write, llmbench::detail::outlive_refused_write);
+    try {
+        return llmbench_main(argc, argv);
+    } catch (const std::exception& e) {
+        // A refused gate has its reason in its own lines and reports already.
+        if (session::of_this_program().number_of_gates() > 0) return llmbench::exit_code();
+        std::fprintf(stderr, "llmbench: %s\n", e.what());
+        return 2;
+    }
+}

@@ -1,0 +1,313 @@
+// result files of AIPerf
+// The files of AIPerf 0.13.0: profile_export.jsonl, a line for each request, and
+// profile_export_aiperf.json with settings and counts. Its ITL is our tpot, its inter_chunk_latency
+// our itl.
+#pragma once
+
+#include "api/result.hpp"
+#include "api/traffic.hpp"
+#include "core/base/json.hpp"
+#include "core/base/text.hpp"
+#include "program/others/json_file.hpp"
+#include "program/others/imported_run.hpp"
+
+#include <algorithm>  // max, min, sort, unique
+#include <cmath>  // isnan
+#include <cstddef>  // size_t
+#include <cstdint>  // uint32_t
+#include <string>
+#include <utility>  // move
+#include <vector>
+
+#include <picojson.h>  // JSON of servers
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline bool is_aiperf_record(const picojson::value& v) {
+    return member_at(v, "metadata", "request_start_ns") && member(v, "metrics");
+}
+inline bool is_aiperf_summary(const picojson::value& v) {
+    return member(v, "aiperf_version") ||
+           (member(v, "input_config") && member(v, "request_latency"));
+}
+
+/// Returns the other one of the two files.
+inline std::string aiperf_file_beside(const std::string& path) {
+    const std::string name = file_name(path), folder = path.substr(0, path.size() - name.size());
+    if (name == "profile_export.jsonl") return folder + "profile_export_aiperf.json";
+    if (name == "profile_export_aiperf.json") return folder + "profile_export.jsonl";
+    const std::string stem = name.substr(0, name.rfind('.'));
+    return folder + stem + (name == stem + ".jsonl" ? ".json" : ".jsonl");
+}
+
+/// One line of profile_export.jsonl.
+class aiperf_line {
+public:
+    aiperf_line(const imported_run& run, const picojson::value& v, std::size_t number)
+        : file_(run.file), v_(v), number_(number), metadata_(*member(v, "metadata")) {}
+    std::string name(const char* in, const char* of) const {
+        return printed("line %zu: %s.%s", number_, in, of);
+    }
+    /// Returns nanoseconds since 1970, exact to about 200: whole numbers are read as doubles.
+    long long time(const char* of) const {
+        const picojson::value* v = member(metadata_, of);
+        if (!v || v->is<picojson::null>()) return 0;
+        return static_cast<long long>(
+            number_from(file_, *v, 1, latest_clock_s * 1e9, "a time in nanoseconds since 1970",
+                        [&] { return name("metadata", of); }));
+    }
+    /// Returns the value of a metric, null if the request has none.
+    const picojson::value* metric(const char* of) const {
+        return member_at(v_, "metrics", of, "value");
+    }
+    /// Returns the seconds in the unit of a metric.
+    double unit_of(const char* of) const {
+        const picojson::value* v = member_at(v_, "metrics", of, "unit");
+        const std::string unit = v && v->is<std::string>() ? v->get<std::string>() : "";
+        for (const auto& [known, seconds] : {std::pair{"ms", 1e-3}, std::pair{"s", 1.0},
+                                             std::pair{"us", 1e-6}, std::pair{"ns", 1e-9},
+                                             std::pair{"sec", 1.0}})
+            if (unit == known) return seconds;
+        refuse_value(file_, name("metrics", of) + ".unit", v ? *v : picojson::value(),
+                     "ms, s, us or ns is allowed");
+    }
+    /// Returns seconds, NaN if the request has no such metric.
+    double seconds(const char* of) const {
+        const picojson::value* v = metric(of);
+        if (!v) return not_a_number;
+        const double unit = unit_of(of);
+        return unit * number_from(file_, *v, 0, longest_time_s / unit, "a time",
+                                  [&] { return name("metrics", of); });
+    }
+    /// Returns -1 if the request has no such metric.
+    int tokens(const char* of) const {
+        const picojson::value* v = metric(of);
+        return v ? tokens_from(file_, *v, [&] { return name("metrics", of); }) : -1;
+    }
+    std::vector<std::uint32_t> gaps() const {
+        std::vector<std::uint32_t> us;
+        const picojson::value* v = metric("inter_chunk_latency");
+        if (!v || !v->is<picojson::array>()) return us;
+        const double unit = unit_of("inter_chunk_latency"), most = longest_time_s / unit;
+        for (const picojson::value& x : v->get<picojson::array>())
+            us.push_back(us_of(unit * number_from(file_, x, 0, most, "a time", [&] {
+                return element_name(name("metrics", "inter_chunk_latency"), us.size());
+            })));
+        return us;
+    }
+    bool is_warmup() const { return string_member(metadata_, "benchmark_phase") == "warmup"; }
+    bool was_cancelled() const { return true_member(metadata_, "was_cancelled"); }
+    /// Returns -1 if the file does not have it.
+    double session() const {
+        const picojson::value* v = member(metadata_, "session_num");
+        if (!v || v->is<picojson::null>()) return -1;
+        return number_from(file_, *v, 0, max_count, "a number",
+                           [&] { return name("metadata", "session_num"); });
+    }
+    int turn() const { return std::max(0, count_member(metadata_, "turn_index")); }
+    bool has_error() const {
+        const picojson::value* e = member(v_, "error");
+        return e && !e->is<picojson::null>();
+    }
+    std::string error() const {
+        const picojson::value* e = member(v_, "error");
+        return e ? string_member(*e, "type") + ": " + string_member(*e, "message") : "";
+    }
+
+private:
+    const std::string& file_;
+    const picojson::value& v_;
+    std::size_t number_;
+    const picojson::value& metadata_;
+};
+
+/// Missing values, counted over the completed requests.
+struct aiperf_lacks {
+    std::size_t completed = 0, without_usage = 0, without_gaps = 0, measured = 0, failed = 0;
+    std::vector<double> sessions{};
+};
+
+inline void add_aiperf_answer(imported_run& run, const aiperf_line& l, imported_request& t,
+                              double ttft_s,
+                              double last_s, aiperf_lacks& lacks) {
+    record& r = t.what;
+    r.status = request_status::ok;
+    r.first_token_ns = r.sent_ns + clock_ns(ttft_s);
+    r.last_token_ns = r.sent_ns + clock_ns(std::max(ttft_s, last_s));
+    r.end_ns = std::max(r.end_ns, r.last_token_ns);
+    const int by_server = l.tokens("usage_completion_tokens");
+    const int by_client = std::max(0, l.tokens("output_sequence_length"));
+    r.output_tokens = by_server >= 0 ? by_server : by_client;
+    r.token_source = token_origin::usage;
+    r.first_event_tokens = 1;
+    r.choices = 1;
+    const std::vector<std::uint32_t> us = l.gaps();
+    const bool has_gaps = !us.empty() || r.last_token_ns == r.first_token_ns;
+    if (has_gaps) add_gaps(run, t, us);
+    else add_even_gaps(run, t, std::max(1, r.output_tokens));
+    ++lacks.completed;
+    lacks.without_usage += by_server < 0;
+    lacks.without_gaps += !has_gaps;
+}
+inline void add_aiperf_request(imported_run& run, const picojson::value& v, std::size_t number,
+                               aiperf_lacks& lacks) {
+    if (!is_aiperf_record(v))
+        refuse({printed("%s: line %zu is no record of a request: metadata and metrics are missing",
+                        run.file.c_str(), number)});
+    const aiperf_line l(run, v, number);
+    imported_request t;
+    record& r = t.what;
+    r.sent_ns = r.dispatched_ns = r.connected_ns = l.time("request_start_ns");
+    if (r.sent_ns == 0)
+        refuse({run.file, ": ", l.name("metadata", "request_start_ns"),
+                " is missing, a time in nanoseconds since 1970"});
+    const long long credit = l.time("credit_issued_ns");
+    r.scheduled_ns = credit != 0 ? std::min(credit, r.sent_ns) : r.sent_ns;
+    if (run.arrivals.max_in_flight == 0) r.late_ns = r.sent_ns - r.scheduled_ns;
+    r.end_ns = std::max(l.time("request_end_ns"), r.sent_ns);
+    r.phase = l.is_warmup() ? run_phase::warmup : run_phase::measure;
+    r.prompt_tokens = std::max({0, l.tokens("usage_prompt_tokens"), 0});
+    if (r.prompt_tokens == 0) r.prompt_tokens = std::max(0, l.tokens("input_sequence_length"));
+    r.cached_tokens = l.tokens("usage_prompt_cache_read_tokens");
+    r.turn = l.turn();
+    const double ttft_s = l.seconds("time_to_first_token"), last_s = l.seconds("request_latency");
+    if (l.was_cancelled()) {
+        mark_failed(r, request_status::cancelled, "cut off as the run ended");
+        ++run.cut_off;
+    } else if (l.has_error()) {
+        mark_failed(r, request_status::server, l.error());
+    } else if (std::isnan(last_s)) {
+        mark_failed(r, request_status::empty, "no content came");
+    } else {
+        add_aiperf_answer(run, l, t, std::isnan(ttft_s) ? last_s : ttft_s, last_s, lacks);
+    }
+    if (is_measured(r)) {
+        ++lacks.measured;
+        lacks.failed += r.status != request_status::ok && r.status != request_status::cancelled;
+        if (r.turn == 0 && l.session() >= 0) lacks.sessions.push_back(l.session());
+    }
+    run.requests.push_back(std::move(t));
+}
+
+/// Returns the measured phase, null if the settings name none.
+inline const picojson::value* aiperf_phase(const picojson::value& summary) {
+    const picojson::value* config = member(summary, "input_config");
+    const picojson::value* found = nullptr;
+    if (!config) return nullptr;
+    for (const picojson::value& phase : array_member(*config, "phases"))
+        if (string_member(phase, "kind") != "warmup") found = &phase;
+    return found;
+}
+inline void set_aiperf_arrivals(imported_run& run, const picojson::value& phase) {
+    const std::string kind = string_member(phase, "type");
+    const double rate = told_number(run.file, phase, "rate");
+    const long long most = asked_from(run.file, phase, "concurrency");
+    arrival_data& a = run.arrivals;
+    if (kind == "concurrency") {
+        a.kind = arrival_kind::closed_loop;
+        a.users = std::max(most, 1ll);
+        return;
+    }
+    run.knows_arrivals = rate > 0 && (kind == "constant" || kind == "poisson" || kind == "gamma");
+    run.has_late_sends = true;
+    a.kind = kind == "constant"  ? arrival_kind::constant
+             : kind == "gamma" ? arrival_kind::gamma : arrival_kind::poisson;
+    a.rate = rate;
+    if (const double shape = told_number(run.file, phase, "smoothness"); shape > 0)
+        a.burstiness = shape;
+    a.max_in_flight = most;
+}
+inline void set_aiperf_settings(imported_run& run, const picojson::value& summary) {
+    run.version = setting_text(summary, "aiperf_version");
+    run.identity = setting_text(summary, "benchmark_id");
+    const picojson::value* config = member(summary, "input_config");
+    if (!config) return;
+    if (const picojson::value* models = member_at(*config, "models", "items");
+        models && models->is<picojson::array>() && !models->get<picojson::array>().empty())
+        run.model = setting_text(models->get<picojson::array>()[0], "name");
+    run.settings.push_back({"model", run.model});
+    if (const picojson::value* endpoint = member(*config, "endpoint"))
+        for (const char* name : {"type", "streaming", "use_server_token_count"})
+            run.settings.push_back(
+                {std::string("endpoint ") + name, setting_text(*endpoint, name)});
+    if (const picojson::value* phase = aiperf_phase(summary)) {
+        for (const char* name :
+             {"type", "rate", "concurrency", "requests", "duration", "smoothness"})
+            run.settings.push_back({std::string("phase ") + name, setting_text(*phase, name)});
+        set_aiperf_arrivals(run, *phase);
+    }
+}
+/// Compares with the counts of the summary. No started request may be missing between the others.
+inline void check_aiperf_counts(imported_run& run, const picojson::value& summary,
+                                aiperf_lacks found) {
+    const auto count = [&](const char* name) {
+        const picojson::value* v = member_at(summary, name, "avg");
+        if (!v) return 0.0;
+        return number_from(run.file, *v, 0, max_count, "a number",
+                           [&] { return std::string(name) + ".avg"; });
+    };
+    if (member(summary, "is_complete") && !true_member(summary, "is_complete") &&
+        member(summary, "is_complete")->is<bool>())
+        return run.lacks_all("AIPerf says itself that the run did not complete: " +
+                             printable(string_member(summary, "incomplete_reason"), 200));
+    const double completed = count("request_count"), failed = count("error_request_count");
+    const auto listed = static_cast<double>(found.completed);
+    if (completed != listed || failed > static_cast<double>(found.failed))
+        return run.lacks_all(printed("its summary counts %.0f requests completed and %.0f failed, "
+                                     "its records are %.0f and %zu: some were left out", completed,
+                                     failed, listed, found.failed));
+    std::sort(found.sessions.begin(), found.sessions.end());
+    const auto last = std::unique(found.sessions.begin(), found.sessions.end());
+    const auto distinct = static_cast<double>(last - found.sessions.begin());
+    if (distinct > 0 && *(last - 1) - found.sessions.front() + 1 != distinct)
+        run.lacks_all(printed("its records are of %.0f sessions numbered %.0f to %.0f: some were "
+                              "left out", distinct, found.sessions.front(), *(last - 1)));
+}
+
+/// `records` are the lines of profile_export.jsonl, `summary` is profile_export_aiperf.json; one of
+/// them may be missing.
+inline imported_run read_aiperf_run(const std::vector<picojson::value>& records,
+                                    const picojson::value* summary, const std::string& file) {
+    imported_run run;
+    run.file = file;
+    run.tool = "AIPerf";
+    if (summary) set_aiperf_settings(run, *summary);
+    else run.knows_arrivals = false;
+    if (records.empty()) {
+        run.lacks_all("it holds aggregates alone, and a verdict needs every request: "
+                      "profile_export.jsonl has them and is not beside it");
+        return run;
+    }
+    aiperf_lacks lacks;
+    for (std::size_t i = 0; i < records.size(); ++i)
+        add_aiperf_request(run, records[i], i + 1, lacks);
+    if (summary)
+        check_aiperf_counts(run, *summary, lacks);
+    else
+        run.lacks_all("profile_export_aiperf.json is not beside it, so it is unknown under which "
+                      "load these requests were sent, nor whether they are all");
+    run.lacks(of_ends(), "AIPerf's request_latency ends at the last content, and its request_end "
+                         "at the last event that it can use; e2e ends at [DONE]");
+    run.notes.push_back("an error that the server reports inside its stream counts as a success "
+                        "there");
+    if (lacks.without_usage > 0)
+        run.lacks(of_output_counts(),
+                  printed("of %zu of %zu completed requests it has no usage_completion_tokens, and "
+                          "the tokens that AIPerf counts with a tokenizer of its own are others",
+                          lacks.without_usage, lacks.completed));
+    if (lacks.without_gaps > 0) {
+        run.lacks(of_gaps(), printed("%zu of %zu completed requests have no inter_chunk_latency",
+                                     lacks.without_gaps, lacks.completed));
+        run.lacks(of_event_times(), "without inter_chunk_latency it is unknown how many tokens "
+                                    "came inside the steady window");
+    }
+    run.clock = span_of(run.requests);
+    run.notes.push_back("its times are of the wall clock, which may be set while it runs");
+    return run;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

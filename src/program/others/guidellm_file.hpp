@@ -1,0 +1,250 @@
+// result files of guidellm
+// benchmarks.json of guidellm 0.8.1 (version 2 of the format). Its times are of the wall clock; its
+// "TPOT" includes ttft, and its ITL is the tpot of a request.
+#pragma once
+
+#include "api/result.hpp"
+#include "api/traffic.hpp"
+#include "core/base/json.hpp"
+#include "core/base/text.hpp"
+#include "program/others/json_file.hpp"
+#include "program/others/imported_run.hpp"
+
+#include <algorithm>  // max
+#include <cmath>  // isnan
+#include <cstddef>  // size_t
+#include <string>
+#include <utility>  // move, pair
+#include <vector>
+
+#include <picojson.h>  // JSON of servers
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline bool is_guidellm_file(const picojson::value& v) {
+    return member(v, "benchmarks") && (member_at(v, "metadata", "guidellm_version") ||
+                                       member_at(v, "metadata", "version") || member(v, "args"));
+}
+
+/// One request of the three lists.
+class guidellm_request {
+public:
+    guidellm_request(const imported_run& run, const picojson::value& v, const char* list,
+                     std::size_t i)
+        : file_(run.file), v_(v), list_(list), place_(i) {
+        timings_ = member_at(v, "info", "timings");
+        if (timings_ == nullptr)
+            refuse({file_, ": ", name("info.timings"),
+                    " is missing, it is an object with the times of a request"});
+    }
+    std::string name(const char* of) const {
+        return element_name(std::string("benchmarks[0].requests.") + list_, place_) + "." + of;
+    }
+    /// Returns a time of the wall clock in nanoseconds, 0 if the file has none.
+    long long time(const char* of) const {
+        const picojson::value* v = member(*timings_, of);
+        if (!v || v->is<picojson::null>()) return 0;
+        return clock_ns(number_from(file_, *v, 1, latest_clock_s, "a time in seconds since 1970",
+                                 [&] { return name(of); }));
+    }
+    int count(const picojson::value& in, const char* of) const {
+        const picojson::value* v = member(in, of);
+        if (!v || v->is<picojson::null>()) return -1;
+        return tokens_from(file_, *v, [&] { return name(of); });
+    }
+    int count(const char* of) const { return count(v_, of); }
+    int iterations() const { return std::max(0, count(*timings_, "token_iterations")); }
+    bool has_usage() const {
+        const picojson::value* v = member_at(v_, "output_metrics", "total_tokens");
+        return v && v->is<double>();
+    }
+    int text_bytes() const {
+        return static_cast<int>(string_member(v_, "output").size() +
+                                string_member(v_, "reasoning_output").size());
+    }
+    std::string error() const {
+        const picojson::value* info = member(v_, "info");
+        return info ? string_member(*info, "error") : std::string();
+    }
+    void require_order(bool ordered, const char* first, const char* second) const {
+        if (!ordered)
+            refuse({file_, ": ", name(second), " lies before ", first,
+                    ", times of a request are in order"});
+    }
+
+private:
+    const std::string& file_;
+    const picojson::value& v_;
+    const char* list_;
+    std::size_t place_;
+    const picojson::value* timings_ = nullptr;
+};
+
+/// Sets the planned arrivals. Users and batches have no plan: their requests are due as soon as the
+/// limit on requests in flight allows.
+inline void set_guidellm_arrivals(imported_run& run, const picojson::value& strategy) {
+    const std::string kind = string_member(strategy, "type_");
+    const double rate = told_number(run.file, strategy, "rate");
+    const long long most = asked_from(run.file, strategy, "max_concurrency");
+    const long long streams = asked_from(run.file, strategy, "streams");
+    arrival_data& a = run.arrivals;
+    if (kind == "constant" || kind == "poisson") {
+        a.kind = kind == "constant" ? arrival_kind::constant : arrival_kind::poisson;
+        a.rate = rate;
+        a.max_in_flight = most;
+        run.knows_arrivals = rate > 0;
+        run.has_late_sends = true;
+    } else if (kind == "concurrent" || kind == "synchronous") {
+        a.kind = arrival_kind::closed_loop;
+        a.users = std::max(streams, 1ll);
+    } else if (kind == "throughput") {
+        a.kind = most > 0 ? arrival_kind::closed_loop : arrival_kind::all_at_once;
+        a.users = std::max(most, 1ll);
+    } else {
+        run.knows_arrivals = false;
+        run.has_late_sends = kind == "trace";
+    }
+}
+
+inline void set_guidellm_times(imported_run& run, const guidellm_request& g, record& r) {
+    r.sent_ns = r.dispatched_ns = r.connected_ns = g.time("request_start");
+    const long long planned = g.time("targeted_start"), end = g.time("request_end");
+    if (r.sent_ns == 0) r.sent_ns = r.dispatched_ns = r.connected_ns = g.time("resolve_start");
+    r.scheduled_ns = run.has_late_sends && planned != 0 ? std::min(planned, r.sent_ns) : r.sent_ns;
+    // If the plan does not limit requests in flight, the client causes all delay of a send.
+    if (run.has_late_sends && run.arrivals.max_in_flight == 0)
+        r.late_ns = r.sent_ns - std::max(r.scheduled_ns, g.time("predecessor_completed"));
+    r.late_ns = std::max(r.late_ns, 0ll);
+    r.first_token_ns = g.time("first_token_iteration");
+    r.last_token_ns = g.time("last_token_iteration");
+    r.end_ns = end != 0 ? end : g.time("resolve_end");
+}
+inline void add_guidellm_request(imported_run& run, const picojson::value& v, const char* list,
+                                 std::size_t i) {
+    const guidellm_request g(run, v, list, i);
+    imported_request t;
+    record& r = t.what;
+    set_guidellm_times(run, g, r);
+    if (r.sent_ns == 0)
+        refuse({run.file, ": ", g.name("request_start"),
+                " is missing, a time in seconds since 1970"});
+    g.require_order(r.end_ns >= r.sent_ns, "request_start", "request_end");
+    r.prompt_tokens = std::max(0, g.count("prompt_tokens"));
+    r.cached_tokens = g.count("cached_tokens");
+    const std::string which = list;
+    if (which == "successful" && r.first_token_ns != 0) {
+        g.require_order(r.first_token_ns >= r.sent_ns, "request_start", "first_token_iteration");
+        g.require_order(r.last_token_ns >= r.first_token_ns, "first_token_iteration",
+                        "last_token_iteration");
+        g.require_order(r.end_ns >= r.last_token_ns, "last_token_iteration", "request_end");
+        r.status = request_status::ok;
+        r.output_tokens = std::max(0, g.count("output_tokens"));
+        r.token_source = g.has_usage() ? token_origin::usage : token_origin::events;
+        r.first_event_tokens = 1;
+        add_even_gaps(run, t, std::max(1, g.iterations()));
+        r.text_bytes = g.text_bytes();
+        r.choices = 1;
+    } else if (which == "incomplete") {
+        mark_failed(r, request_status::cancelled, "cut off as the run ended");
+        ++run.cut_off;
+    } else {
+        mark_failed(r, which == "errored" ? request_status::server : request_status::empty,
+                    which == "errored" ? g.error() : "no content came");
+    }
+    run.requests.push_back(std::move(t));
+}
+
+/// Sets the window without warm-up and cool-down, which depend on a request's planned time.
+inline void set_guidellm_window(imported_run& run, const picojson::value& benchmark) {
+    const auto is_set = [&](const char* phase) {
+        const picojson::value* v = member_at(benchmark, "config", phase);
+        return v && (told_number(run.file, *v, "value") > 0 ||
+                     told_number(run.file, *v, "percent") > 0);
+    };
+    const auto time = [&](const char* phase, const char* name) {
+        if (!is_set(phase)) return 0ll;
+        const picojson::value* v = member_at(benchmark, "scheduler_metrics", name);
+        const std::string full = std::string("benchmarks[0].scheduler_metrics.") + name;
+        if (v == nullptr)
+            refuse({run.file, ": ", full, " is missing, it says which requests are its ", phase});
+        return clock_ns(number_from(run.file, *v, 1, latest_clock_s,
+                                    "a time in seconds since 1970", [&] { return full; }));
+    };
+    run.measured_from_ns = time("warmup", "measure_start_time");
+    run.measured_to_ns = time("cooldown", "measure_end_time");
+    for (imported_request& t : run.requests) {
+        const long long at = t.what.scheduled_ns;
+        const bool inside = (run.measured_from_ns == 0 || at >= run.measured_from_ns) &&
+                            (run.measured_to_ns == 0 || at <= run.measured_to_ns);
+        t.what.phase = inside ? run_phase::measure : run_phase::warmup;
+    }
+}
+inline void check_guidellm_counts(imported_run& run, const picojson::value& benchmark,
+                                  const picojson::value& requests) {
+    const picojson::value* made = member_at(benchmark, "scheduler_metrics", "requests_made");
+    for (const char* list : {"successful", "errored", "incomplete"}) {
+        const double reported = made ? told_number(run.file, *made, list, max_count)
+                                     : not_a_number;
+        const auto found = static_cast<double>(array_member(requests, list).size());
+        if (std::isnan(reported) || reported == found) continue;
+        return run.lacks_all(printed("%.0f requests were %s and it lists %.0f of them: a sample, "
+                                     "or some were left out; a verdict needs all of them "
+                                     "(sample_size null)", reported, list, found));
+    }
+}
+inline void set_guidellm_settings(imported_run& run, const picojson::value& benchmark) {
+    const auto add = [&](const char* name, const picojson::value* of, const char* of_name) {
+        run.settings.push_back({name, of ? setting_text(*of, of_name) : std::string()});
+    };
+    const picojson::value* strategy = member_at(benchmark, "config", "strategy");
+    const picojson::value* backend = member_at(benchmark, "config", "backend");
+    for (const char* name : {"type_", "rate", "streams", "max_concurrency", "time_scale"})
+        add(*name == 't' && name[2] == 'p' ? "strategy" : name, strategy, name);
+    for (const char* name : {"kind", "model", "request_format", "stream", "max_tokens"})
+        add(*name == 'k' ? "backend" : name, backend, name);
+    if (backend) run.model = setting_text(*backend, "model");
+}
+
+inline imported_run read_guidellm_run(const picojson::value& v, const std::string& file) {
+    imported_run run;
+    run.file = file;
+    run.tool = "guidellm";
+    if (const picojson::value* m = member(v, "metadata"))
+        run.version = setting_text(*m, "guidellm_version");
+    const picojson::value* format = member_at(v, "metadata", "version");
+    if (!format || number_in(*format) != 2)
+        refuse({file, ": metadata.version is ", format ? shown_value(*format) : "missing",
+                ", 2 is allowed (guidellm 0.8): run a newer guidellm"});
+    const picojson::array& all = array_member(v, "benchmarks");
+    if (all.size() != 1)
+        refuse({printed("%s: benchmarks holds %zu loads, one is allowed: a file is one repeat of "
+                        "one load", file.c_str(), all.size())});
+    const picojson::value& b = all[0];
+    const picojson::value* requests = member(b, "requests");
+    if (!requests || !requests->is<picojson::object>())
+        refuse({file, ": benchmarks[0].requests is missing, an object with the lists successful, "
+                      "errored and incomplete"});
+    if (const picojson::value* c = member(b, "config")) run.identity = setting_text(*c, "id_");
+    set_guidellm_settings(run, b);
+    if (const picojson::value* s = member_at(b, "config", "strategy"))
+        set_guidellm_arrivals(run, *s);
+    for (const char* list : {"successful", "errored", "incomplete"}) {
+        const picojson::array& items = array_member(*requests, list);
+        for (std::size_t i = 0; i < items.size(); ++i) add_guidellm_request(run, items[i], list, i);
+    }
+    set_guidellm_window(run, b);
+    check_guidellm_counts(run, b, *requests);
+    run.lacks(of_gaps(), "guidellm keeps no gaps: its ITL is one mean of each request, which is "
+                         "our tpot");
+    run.lacks(of_event_times(), "guidellm keeps no time of each token, so it is unknown how many "
+                                "came inside the steady window");
+    run.clock = span_of(run.requests);
+    run.notes.push_back("its times are of the wall clock, which may be set while it runs");
+    return run;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

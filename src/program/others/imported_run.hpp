@@ -1,0 +1,285 @@
+// one run of another tool
+#pragma once
+
+#include "api/metrics.hpp"
+#include "api/result.hpp"
+#include "api/traffic.hpp"
+#include "core/base/text.hpp"
+#include "core/base/time_interval.hpp"
+#include "core/metric/table.hpp"
+#include "core/answers/timeline.hpp"
+#include "core/measured/record_fields.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/measured/request_log.hpp"
+#include "core/judging/measurements.hpp"
+#include "core/traffic/arrivals.hpp"
+
+#include <algorithm>  // max, min, minmax_element, sort
+#include <cmath>  // llround, round
+#include <cstddef>  // size_t
+#include <cstdint>  // uint32_t, uint64_t
+#include <string>
+#include <utility>  // move
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Metrics that a file cannot support for the same reason.
+using metric_group = std::vector<metric_id>;
+template <class Belongs>
+metric_group metrics_that(Belongs&& belongs) {
+    metric_group g;
+    for (const metric_facts& f : metric_table)
+        if (!is_of_server(f.id) && belongs(f)) g.push_back(f.id);
+    return g;
+}
+/// Metrics that count from the planned send.
+inline metric_group of_planned_sends() {
+    return metrics_that([](const metric_facts& f) { return f.is_affected_by_lateness; });
+}
+/// Metrics that need the time of the first token, or of any token.
+inline metric_group of_tokens_in_time() {
+    return metrics_that([](const metric_facts& f) {
+        return f.needs_stream || f.needs_event_times || f.is_of_decoding;
+    });
+}
+inline metric_group of_ends() { return {metric_id::e2e, metric_id::normalized_latency}; }
+inline metric_group of_gaps() {
+    return {metric_id::itl, metric_id::second_token_gap, metric_id::tokens_per_event};
+}
+inline metric_group of_output_counts() {
+    return metrics_that([](const metric_facts& f) { return f.counts_output; });
+}
+inline metric_group of_windows() {
+    return metrics_that([](const metric_facts& f) { return f.of == metric_of::window; });
+}
+/// Metrics of windows, which need the time of each event.
+inline metric_group of_event_times() {
+    return metrics_that([](const metric_facts& f) {
+        return f.needs_event_times && f.of == metric_of::window;
+    });
+}
+
+/// A request of a file: nanoseconds of the tool's clock, and its gaps in the run's list.
+struct imported_request {
+    record what{};
+    std::size_t gaps_from = 0, gaps = 0;
+};
+
+/// A setting that must be the same in all repeats, as a run has it.
+struct imported_setting {
+    std::string name{}, value{};
+};
+
+/// Seconds of a clock, NaN if unknown.
+struct imported_span {
+    double from = not_a_number, to = not_a_number;
+    bool is_reported() const { return to >= from; }
+    bool meets(const imported_span& o) const { return from < o.to && o.from < to; }
+};
+
+struct imported_run {
+    std::string file{};     // as the user named it
+    std::string tool{};     // "vLLM bench serve"
+    std::string version{};  // "" if unknown
+    std::string model{};    // "" if unknown
+    std::string identity{}; // of the run, "" if the file has none
+    std::uint64_t hash = 0; // of the file's bytes
+    std::vector<imported_setting> settings{};
+    arrival_data arrivals{};
+    bool knows_arrivals = true;    // the file has the planned load
+    bool knows_sends = true;       // and when each request was sent
+    bool has_late_sends = false;   // and when it was planned
+    std::vector<unsupported_metrics> unsupported{};
+    std::vector<std::string> notes{};  // notes on its numbers, a sentence each
+    std::vector<imported_request> requests{};
+    std::vector<std::uint32_t> gaps{};  // microseconds
+    long long cut_off = 0;              // requests in progress at the end of the run
+    long long measured_from_ns = 0, measured_to_ns = 0;  // of sends that count; 0: all do
+
+    imported_span clock{}, calendar{};  // from first send to last end, if known
+
+    void lacks(metric_group of, std::string why) {
+        unsupported.push_back({std::move(why), std::move(of)});
+    }
+    /// No metric can be judged.
+    void lacks_all(std::string why) { unsupported.push_back({std::move(why), {}}); }
+    std::string tool_and_version() const { return version.empty() ? tool : tool + " " + version; }
+};
+
+/// Returns nanoseconds. The tools' clocks are at about 1e9 seconds at most.
+inline long long clock_ns(double seconds) { return std::llround(seconds * 1e9); }
+inline std::uint32_t us_of(double seconds) {
+    return static_cast<std::uint32_t>(std::min(std::round(seconds * 1e6), 4294967295.0));
+}
+
+/// Events with stamps closer than this may have been read together, by a tool that stamps one after
+/// the other.
+inline constexpr std::uint32_t same_read_us = 100;
+
+/// 512 MiB of gaps in one run. A file without gaps could ask for any number of them.
+inline constexpr std::size_t max_imported_gaps = 1u << 27;
+inline void check_room_for_gaps(const imported_run& run, std::size_t more) {
+    if (more > max_imported_gaps - run.gaps.size())
+        refuse({printed("%s: its requests tell of over %zu tokens, so many are not read",
+                        run.file.c_str(), max_imported_gaps)});
+}
+
+/// Adds a record's gaps, and the number of reads that they show.
+inline void add_gaps(imported_run& run, imported_request& r, const std::vector<std::uint32_t>& us) {
+    check_room_for_gaps(run, us.size());
+    r.gaps_from = run.gaps.size();
+    r.gaps = us.size();
+    run.gaps.insert(run.gaps.end(), us.begin(), us.end());
+    r.what.events = static_cast<int>(us.size()) + 1;
+    r.what.reads = r.what.first_read_events = 1;
+    for (const std::uint32_t gap : us) {
+        r.what.reads += gap >= same_read_us;
+        r.what.first_read_events += r.what.reads == 1;
+    }
+}
+
+/// For a file without gaps, adds equal gaps between its events. No metric that needs the gaps
+/// themselves is judged.
+inline void add_even_gaps(imported_run& run, imported_request& r, int events) {
+    const double all_s = static_cast<double>(r.what.last_token_ns - r.what.first_token_ns) * 1e-9;
+    const auto n = static_cast<std::size_t>(events - 1);
+    check_room_for_gaps(run, n);
+    const std::uint32_t each = n > 0 ? us_of(all_s / static_cast<double>(n)) : 0;
+    add_gaps(run, r, std::vector<std::uint32_t>(n, each));
+    r.what.reads = r.what.first_read_events = 0;  // unknown
+}
+
+/// Marks a request as failed, with its error on one line.
+inline void mark_failed(record& r, request_status status, const std::string& error) {
+    const std::size_t end = error.find_last_not_of(" \t\r\n");
+    const std::string words = error.substr(0, end == std::string::npos ? 0 : end + 1);
+    r.status = status;
+    r.error = words.empty() ? "the file does not say why"
+                            : printable(words.substr(words.rfind('\n') + 1), 200);
+}
+
+/// Returns the span from first send to last end, by the clock that stamped them.
+inline imported_span span_of(const std::vector<imported_request>& all) {
+    imported_span s;
+    for (const imported_request& r : all) {
+        const double from = static_cast<double>(r.what.sent_ns) * 1e-9;
+        const double to = static_cast<double>(r.what.end_ns) * 1e-9;
+        if (!(s.from <= from)) s.from = from;
+        if (!(s.to >= to)) s.to = to;
+    }
+    return s;
+}
+
+/// Shifts all times so that the first planned send is at one second, because 0 means none.
+inline void begin_at_one_second(std::vector<imported_request>& all, imported_run& run) {
+    long long first = 0;
+    for (const imported_request& r : all)
+        if (first == 0 || r.what.scheduled_ns < first) first = r.what.scheduled_ns;
+    const long long shift = 1000000000 - first;
+    const auto move = [&](long long& t) { if (t != 0) t += shift; };
+    for (imported_request& r : all) move_clock(r.what, shift);
+    move(run.measured_from_ns);
+    move(run.measured_to_ns);
+}
+
+/// From the first planned send to the last one, or for a batch to the last end, without the tool's
+/// warm-up and cool-down.
+inline void set_window(repeat_data& d, const imported_run& run) {
+    long long last_send = 0, last_end = 0, first = 0;
+    for (const record& r : d.records) {
+        if (!is_measured(r)) continue;
+        if (first == 0) first = r.scheduled_ns;
+        last_send = std::max(last_send, r.scheduled_ns);
+        last_end = std::max(last_end, r.end_ns);
+    }
+    const bool is_batch = run.arrivals.kind == arrival_kind::all_at_once;
+    d.window = time_interval::between(
+        run.measured_from_ns != 0 ? run.measured_from_ns : first,
+        is_batch                  ? last_end
+        : run.measured_to_ns != 0 ? std::min(run.measured_to_ns, last_send)
+                                  : last_send);
+}
+
+/// The rates of planned and actual sends, if both are known. The rate of random arrivals differs
+/// from the one asked for by chance.
+inline void set_rates(repeat_data& d, const imported_run& run) {
+    if (!run.has_late_sends || saturates(run.arrivals)) return;
+    std::vector<long long> planned, sent;
+    for (const record& r : d.records) {
+        if (!is_measured(r) || r.dispatched_ns == 0) continue;
+        planned.push_back(r.scheduled_ns);
+        sent.push_back(r.sent_ns);
+    }
+    const auto rate = [](const std::vector<long long>& at) {
+        const auto [first, last] = std::minmax_element(at.begin(), at.end());
+        return static_cast<double>(at.size() - 1) / (static_cast<double>(*last - *first) * 1e-9);
+    };
+    const auto is_one_time = [](const std::vector<long long>& at) {
+        return std::all_of(at.begin(), at.end(), [&](long long t) { return t == at[0]; });
+    };
+    if (is_one_time(planned) || is_one_time(sent)) return;
+    d.asked_rate = rate(planned);
+    d.achieved_rate = rate(sent);
+}
+
+/// If nine in ten answers have the longest length, it was asked for. A shorter answer was broken
+/// off, which tools count as a success.
+inline long long short_answers(const repeat_data& d) {
+    int longest = 0;
+    long long completed = 0, as_long = 0;
+    for (const record& r : d.records) {
+        if (!is_pooled(r)) continue;
+        ++completed;
+        if (r.output_tokens > longest) as_long = 0;
+        longest = std::max(longest, r.output_tokens);
+        as_long += r.output_tokens == longest;
+    }
+    return 10 * as_long >= 9 * completed ? completed - as_long : 0;
+}
+
+/// Sets the second event of an answer whose reads are known. Its first event counts as answer, as
+/// in the tools: their files do not tell reasoning from answer.
+inline void set_second_event(record& r, const gap_list& gaps) {
+    r.first_answer_ns = r.first_token_ns;
+    if (gaps.size() == 0) return;
+    const bool is_apart = gaps[0] >= same_read_us;
+    r.second_token_ns = r.first_token_ns + (is_apart ? gaps[0] * 1000ll : 0);
+}
+
+inline repeat_data repeat_of(imported_run& run, int index) {
+    std::vector<imported_request>& all = run.requests;
+    begin_at_one_second(all, run);
+    std::vector<std::size_t> order(all.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        const long long at = all[a].what.scheduled_ns, other = all[b].what.scheduled_ns;
+        return at != other ? at < other : a < b;
+    });
+    request_log log;
+    gap_list gaps;
+    repeat_data d;
+    d.index = index;
+    for (std::size_t place = 0; place < order.size(); ++place) {
+        imported_request& r = all[order[place]];
+        gaps.clear();
+        for (std::size_t k = 0; k < r.gaps; ++k) gaps.push_back(run.gaps[r.gaps_from + k]);
+        r.what.repeat = index;
+        if (r.what.status == request_status::ok) set_second_event(r.what, gaps);
+        d.content_events += r.what.events;
+        log.add(place, std::move(r.what), gaps);
+    }
+    log.move_into(d, false);
+    all.clear();
+    run.gaps.clear();
+    set_window(d, run);
+    set_rates(d, run);
+    d.short_outputs = short_answers(d);
+    return d;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,282 @@
+// runs of another tool as the repeats of one gate
+// Repeats count only if each is a run of its own under the same load. Any sign that they are not
+// makes every objective invalid.
+#pragma once
+
+#include "api/scenario.hpp"
+#include "api/slo.hpp"
+#include "core/base/bytes.hpp"
+#include "core/base/text.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/judging/measurements.hpp"
+#include "core/judging/rule.hpp"
+#include "core/judging/judging_parameters.hpp"
+#include "core/traffic/arrivals.hpp"
+#include "core/traffic/plan.hpp"
+#include "core/planning/target_facts.hpp"
+#include "program/others/imported_run.hpp"
+
+#include <algorithm>  // all_of, any_of, binary_search, count, find, max, min, sort
+#include <cmath>  // fabs
+#include <cstddef>  // size_t
+#include <optional>
+#include <string>
+#include <utility>  // move, pair
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The gate that the runs make together.
+struct imported_gate {
+    measurements seen{};
+    plan what{};
+    target_facts target{};
+};
+
+/// The times of the answers identify a run, because clocks have nanoseconds.
+using answer_times = std::vector<std::pair<long long, long long>>;
+inline answer_times answer_times_of(const imported_run& run) {
+    answer_times times;
+    for (const imported_request& t : run.requests)
+        if (t.what.status == request_status::ok)
+            times.emplace_back(t.what.first_token_ns - t.what.sent_ns,
+                               t.what.last_token_ns - t.what.sent_ns);
+    std::sort(times.begin(), times.end());
+    return times;
+}
+inline bool share_requests(const answer_times& a, const answer_times& b) {
+    const auto same = std::count_if(b.begin(), b.end(), [&](const auto& t) {
+        return t.second > 0 && std::binary_search(a.begin(), a.end(), t);
+    });
+    return static_cast<std::size_t>(2 * same) > b.size();
+}
+
+/// The means of a run's requests; a run with other means had another load.
+struct traffic_means {
+    double requests = 0, prompt = 0, output = 0;
+};
+inline traffic_means means_of(const imported_run& run) {
+    traffic_means m;
+    double completed = 0, reported = 0;
+    for (const imported_request& t : run.requests) {
+        if (!is_measured(t.what)) continue;
+        ++m.requests;
+        if (t.what.prompt_tokens > 0) ++reported;
+        m.prompt += t.what.prompt_tokens;
+        if (t.what.status != request_status::ok) continue;
+        ++completed;
+        m.output += t.what.output_tokens;
+    }
+    m.prompt /= std::max(reported, 1.0);
+    m.output /= std::max(completed, 1.0);
+    return m;
+}
+inline std::string other_traffic(const imported_run& run, const imported_run& first) {
+    const traffic_means a = means_of(first), b = means_of(run);
+    const auto differ = [](double x, double y) {
+        return x > 0 && y > 0 && std::fabs(x / y - 1) > 0.10;
+    };
+    const auto words = [&](const char* what, double x, double y) {
+        return printed("%s has %s%.4g, %s %.4g: repeats are of the same traffic",
+                       run.file.c_str(), what, y, first.file.c_str(), x);
+    };
+    if (differ(a.requests, b.requests)) return words("requests: ", a.requests, b.requests);
+    if (differ(a.prompt, b.prompt)) return words("tokens in a prompt: ", a.prompt, b.prompt);
+    if (differ(a.output, b.output)) return words("tokens in an answer: ", a.output, b.output);
+    return {};
+}
+
+/// Returns why two files are not two runs under one load, a sentence each.
+inline std::vector<std::string> not_two_repeats(const imported_run& first,
+                                                const imported_run& run) {
+    const std::string both = first.file + " and " + run.file;
+    if (first.hash == run.hash) return {both + " are the same, byte for byte"};
+    if (!first.identity.empty() && first.identity == run.identity)
+        return {both + " are of one run, " + run.identity};
+    std::vector<std::string> why;
+    if (share_requests(answer_times_of(first), answer_times_of(run)))
+        why.push_back(both + " tell of the same requests");
+    bool meet =
+        first.clock.is_reported() && run.clock.is_reported() && first.clock.meets(run.clock);
+    if (first.calendar.is_reported() && run.calendar.is_reported())
+        meet = meet && first.calendar.meets(run.calendar);
+    if (meet)
+        why.push_back(both + " were measured at the same time: they are parts of one run, or two "
+                             "loads on one server");
+    return why;
+}
+inline std::vector<std::string> other_settings(const imported_run& first, const imported_run& run) {
+    std::vector<std::string> why;
+    const auto differs = [&](const std::string& name, const std::string& a, const std::string& b) {
+        if (a == b) return;
+        const auto shown = [](const std::string& s) { return s.empty() ? "not reported" : s; };
+        why.push_back(name + " is " + shown(b) + " in " + run.file + " and " + shown(a) + " in " +
+                      first.file + ": repeats are of one tool, model and load");
+    };
+    differs("the tool", first.tool_and_version(), run.tool_and_version());
+    if (first.tool != run.tool) return why;
+    differs("the model", first.model, run.model);
+    for (std::size_t i = 0; i < std::min(first.settings.size(), run.settings.size()); ++i)
+        if (first.settings[i].value != first.model || run.settings[i].value != run.model)
+            differs(first.settings[i].name, first.settings[i].value, run.settings[i].value);
+    return why;
+}
+
+/// Returns the names of files with the same reason: "a.json", "a.json and 2 more".
+inline std::string files_text(const std::vector<std::string>& files) {
+    return files.size() < 2 ? files[0] : printed("%s and %zu more", files[0].c_str(),
+                                                 files.size() - 1);
+}
+/// Returns the metrics that runs do not support, each reason once.
+inline std::vector<unsupported_metrics> unsupported_by(const std::vector<imported_run>& runs) {
+    std::vector<unsupported_metrics> all;
+    std::vector<std::vector<std::string>> files;
+    for (const imported_run& run : runs)
+        for (const unsupported_metrics& u : run.unsupported) {
+            const auto at = std::find_if(all.begin(), all.end(), [&](const unsupported_metrics& x) {
+                return x.why == u.why && x.of == u.of;
+            });
+            if (at == all.end()) {
+                all.push_back(u);
+                files.push_back({run.file});
+            } else {
+                files[static_cast<std::size_t>(at - all.begin())].push_back(run.file);
+            }
+        }
+    for (std::size_t i = 0; i < all.size(); ++i)
+        all[i].why = files_text(files[i]) + ": " + all[i].why;
+    return all;
+}
+/// Returns the reasons why the files are not repeats.
+inline std::vector<unsupported_metrics> unsupported_between(const std::vector<imported_run>& runs) {
+    std::vector<unsupported_metrics> all;
+    for (std::size_t i = 1; i < runs.size(); ++i) {
+        const std::vector<std::string> other = other_settings(runs[0], runs[i]);
+        for (const std::string& why : other) all.push_back({why, {}});
+        for (std::size_t k = 0; k < i; ++k) {
+            for (std::string& why : not_two_repeats(runs[k], runs[i]))
+                all.push_back({std::move(why), {}});
+            if (std::string why = other_traffic(runs[i], runs[k]); other.empty() && !why.empty())
+                all.push_back({std::move(why), {}});
+        }
+    }
+    return all;
+}
+
+inline std::vector<std::string> notes_of(const std::vector<imported_run>& runs, long long cut_off) {
+    std::vector<std::string> notes;
+    for (const imported_run& run : runs)
+        for (const std::string& note : run.notes)
+            if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
+    if (!runs[0].has_late_sends && runs[0].knows_sends && !saturates(runs[0].arrivals))
+        notes.push_back("when a request was to be sent is not in the files: ttft counts from when "
+                        "the tool took it up, and what it came late by is not seen");
+    if (!runs[0].knows_sends || !runs[0].knows_arrivals)
+        notes.push_back("whether the load outgrew the server is not in the files");
+    if (cut_off > 0)
+        notes.push_back(printed("%lld requests were cut off as their run ended: a verdict stands "
+                                "where it is the same with them as failures and without them",
+                                cut_off));
+    return notes;
+}
+
+/// The workload's shared tokens are those of the repeat with the fewest cached tokens. The other
+/// repeats sent prompts that the server had seen before.
+inline void set_shared_tokens(std::vector<repeat_data>& repeats) {
+    std::vector<std::pair<double, double>> found;  // cached tokens, all tokens
+    for (const repeat_data& d : repeats) {
+        double cached = 0, prompt = 0;
+        for (const record& r : d.records)
+            if (is_pooled(r) && r.cached_tokens >= 0 && r.prompt_tokens > 0) {
+                cached += r.cached_tokens;
+                prompt += r.prompt_tokens;
+            }
+        found.emplace_back(cached, prompt);
+    }
+    double least = infinity;
+    for (const auto& [cached, prompt] : found)
+        if (prompt > 0) least = std::min(least, cached / prompt);
+    for (std::size_t i = 0; i < repeats.size(); ++i)
+        if (found[i].second > 0)
+            repeats[i].shared_tokens = static_cast<long long>(least * found[i].second);
+}
+
+/// Returns a plan from the files, in place of a scenario for the reports.
+inline plan plan_of_runs(const std::vector<imported_run>& runs, const slo_list& slos) {
+    planned_traffic t;
+    const imported_run& first = runs[0];
+    const traffic_means means = means_of(first);
+    t.is_read = true;
+    t.arrivals = first.arrivals;
+    if (!first.knows_arrivals) {
+        t.arrivals = {};
+        t.arrivals.kind = arrival_kind::replay;
+        t.arrivals.file = first.file;
+    }
+    t.requests = static_cast<long long>(means.requests);
+    t.seed = 0;
+    t.workload_text = printed("prompts of %.4g tokens and answers of %.4g on the average",
+                              means.prompt, means.output);
+    t.sent_as_given = "the prompts of " + first.tool;
+    fnv1a lengths;
+    for (const imported_request& r : first.requests) {
+        lengths.add(static_cast<long long>(r.what.prompt_tokens));
+        lengths.add(static_cast<long long>(r.what.output_tokens));
+    }
+    t.hash = lengths.text();
+    planned_judging j;
+    j.first_repeats = j.max_repeats = static_cast<int>(runs.size());
+    j.rule = rule_of(judging_options{}, first_analysis, std::max(j.max_repeats, last_analysis));
+    // All files are known at once, so their order must not matter. The bounds stay those of several
+    // analyses, as a user may add a file to an inconclusive result.
+    j.rule.looks_once = true;
+    j.slos = {slos.begin(), slos.end()};
+    plan p;
+    p.sent = std::make_shared<const planned_traffic>(std::move(t));
+    p.judged = std::make_shared<const planned_judging>(std::move(j));
+    return p;
+}
+
+/// Moves the requests out of the runs, of which there is at least one.
+inline imported_gate gate_of_runs(std::vector<imported_run> runs, const slo_list& slos) {
+    imported_gate g;
+    for (imported_run& run : runs)
+        run.lacks({metric_id::time_to_first_answer},
+                  "it does not separate reasoning from the answer");
+    const imported_run& first = runs[0];
+    g.what = plan_of_runs(runs, slos);
+    g.target.kind = target_kind::files;
+    for (const imported_run& run : runs)
+        g.target.url += (g.target.url.empty() ? "" : ", ") + run.file;
+    g.target.model = first.model;
+    g.target.measured_by = first.tool_and_version();
+    g.seen.unsupported = unsupported_between(runs);
+    for (unsupported_metrics& u : unsupported_by(runs)) g.seen.unsupported.push_back(std::move(u));
+    long long cut_off = 0;
+    for (const imported_run& run : runs) cut_off += run.cut_off;
+    g.seen.has_cut_off = cut_off > 0;
+    g.seen.notes = notes_of(runs, cut_off);
+    const bool describes_load = first.knows_sends && first.knows_arrivals &&
+                            first.arrivals.max_in_flight == 0;
+    g.seen.arrival_cv2 = describes_load ? arrival_cv2_of(first.arrivals) : not_a_number;
+    std::vector<repeat_data> repeats;
+    for (std::size_t i = 0; i < runs.size(); ++i)
+        repeats.push_back(repeat_of(runs[i], static_cast<int>(i)));
+    set_shared_tokens(repeats);
+    g.seen.candidate = std::move(repeats);
+    return g;
+}
+
+/// Returns the parameters that judge files.
+inline judging_parameters parameters_of_files(const plan& p) {
+    judging_parameters t;
+    t.slos = p.judged->slos;
+    t.rule = p.judged->rule;
+    return t;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

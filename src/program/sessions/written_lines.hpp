@@ -1,0 +1,101 @@
+// sessions as the JSON lines that sessions{} reads
+#pragma once
+
+#include "core/base/json.hpp"
+#include "core/base/text.hpp"
+#include "core/files/prefix_tree.hpp"
+#include "extensions/sessions/core/session_graph.hpp"
+
+#include <algorithm>  // min
+#include <charconv>  // to_chars
+#include <cstddef>  // size_t
+#include <cstdint>  // uint32_t
+#include <string>
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Finds the earlier step with whose prompt one begins, and the number of common tokens.
+class earlier_prompts {
+public:
+    struct part {
+        std::uint32_t session = 0, step = 0;
+        int tokens = 0;
+    };
+    explicit earlier_prompts(const prefix_tree& tree) : tree_(tree), longest_(tree.nodes.size()) {}
+    part add(const tree_prompt& p, std::uint32_t session, std::uint32_t step) {
+        part kept;
+        tree_.each_piece(p, [&](std::uint32_t node, int, int to) {
+            part& longest = longest_[node];
+            if (kept.tokens == 0 && longest.tokens > 0) {
+                kept = longest;
+                kept.tokens = std::min(to, longest.tokens);
+            }
+            if (to > longest.tokens) longest = {session, step, to};
+        });
+        return kept;
+    }
+
+private:
+    const prefix_tree& tree_;
+    std::vector<part> longest_;  // of the prompts that have tokens of a node
+};
+
+/// Returns the shortest text that reads back as the same number.
+inline std::string number_text(float v) {
+    char digits[40];
+    return {digits, std::to_chars(digits, digits + sizeof digits, v).ptr};
+}
+inline std::string quoted_number(std::size_t i) { return '"' + std::to_string(i + 1) + '"'; }
+
+/// Returns a corpus as lines that read back as the same sessions. Numbers name sessions and steps.
+inline std::string session_lines(const session_corpus& c) {
+    std::string out;
+    earlier_prompts earlier(c.prompts);
+    for (std::uint32_t i = 0; i < c.sessions.size(); ++i) {
+        const session_entry& session = c.sessions[i];
+        const session_step* steps = c.steps.data() + session.first;
+        for (std::uint32_t k = 0; k < session.steps; ++k) {
+            const session_step& s = steps[k];
+            out += R"({"session":)" + quoted_number(i);
+            if (k == 0 && session.start_s >= 0)
+                out += R"(,"start":)" + json_number(session.start_s);
+            if (k == 0 && session.shares) out += R"(,"shared":true)";
+            out += R"(,"step":)" + quoted_number(k);
+            if (session.steps > 1)
+                out += R"(,"agent":)" + (s.line == 0 ? R"("main")" : quoted_number(s.line - 1u));
+            const std::uint32_t* after = c.after.data() + s.first_after;
+            if (s.after > 0) {
+                out += R"(,"after":[)";
+                for (std::uint32_t a = 0; a < s.after; ++a)
+                    out += (a > 0 ? "," : "") + quoted_number(after[a]);
+                out += "]";
+            }
+            if (s.wait_s > 0) out += R"(,"wait":)" + number_text(s.wait_s);
+            if (s.at_s > 0) out += R"(,"at":)" + number_text(s.at_s);
+            earlier_prompts::part kept = earlier.add(s.prompt, i, k);
+            if (kept.tokens > 0) {
+                // Of equal prompts, the one of the step that this one continues is clearest.
+                if (s.after > 0 &&
+                    c.prompts.common(s.prompt, steps[after[0]].prompt) == kept.tokens)
+                    kept = {i, after[0], kept.tokens};
+                out += R"(,"keeps":[)" + quoted_number(kept.step) +
+                       printed(",%d", kept.tokens) +
+                       (kept.session == i ? "" : "," + quoted_number(kept.session)) + "]";
+            }
+            out += printed(R"(,"prompt_tokens":%d,"output_tokens":%d)", s.prompt.tokens,
+                           s.output_tokens);
+            if (s.model > 0) out += R"(,"model":)" + json_quoted(c.models[s.model]);
+            if (s.label > 0) out += R"(,"label":)" + json_quoted(c.labels[s.label]);
+            if (s.body > 0) out += R"(,"body":{)" + c.bodies[s.body].substr(1) + "}";
+            out += "}\n";
+        }
+    }
+    return out;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,386 @@
+// SLOs parsed from text
+// As slo::text() prints them, and as in C++: "p90(ttft) <= 300 ms", "300_ms", "300ms".
+#pragma once
+
+#include "api/metrics.hpp"
+#include "api/slo.hpp"
+#include "api/text.hpp"
+#include "core/base/text.hpp"
+#include "core/wire/http_date.hpp"
+#include "core/metric/table.hpp"
+
+#include <algorithm>  // any_of
+#include <cmath>  // floor
+#include <cstddef>  // size_t
+#include <initializer_list>
+#include <stdexcept>  // invalid_argument
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Returns the shape of a metric, from the type that declares it.
+template <class... Metrics>
+constexpr metric_shape shape_among(metric_id m) {
+    metric_shape shape = metric_shape::of_run;
+    if (is_own(m)) return metric_shape::of_requests;
+    const auto look = [&](metric_id first, metric_shape s) { if (first <= m) shape = s; };
+    (look(metric_traits<Metrics>::first, metric_traits<Metrics>::shape), ...);
+    return shape;
+}
+constexpr metric_shape shape_of(metric_id m) {
+    if (is_capacity(m)) return metric_shape::of_run;
+    return shape_among<latency_metric, session_metric, speed_metric, event_metric, token_throughput,
+                       request_throughput_t, fraction_metric, answer_metric, run_time_metric,
+                       server_time, queue_gauge, running_gauge, cache_gauge, server_count,
+                       server_fraction, draft_metric, energy_metric, cost_metric, prompt_metric>(m);
+}
+constexpr bool has_the_shape_of_each_row() {
+    for (const metric_facts& f : metric_table)
+        if ((shape_of(f.id) == metric_shape::of_requests) != is_of_requests(f.id) ||
+            (shape_of(f.id) == metric_shape::of_sessions) != is_of_sessions(f.id))
+            return false;
+    return true;
+}
+static_assert(has_the_shape_of_each_row(), "no type of a metric is left out of shape_of");
+
+class slo_reader {
+public:
+    explicit slo_reader(std::string_view text) : whole_(text), rest_(text) {
+        if (text.size() > most_) refuse(printed("a text of up to %zu characters", most_));
+    }
+    slo read() {
+        slo s = take("advisory(") ? advisory_one() : objective();
+        skip_blanks();
+        if (!rest_.empty()) refuse("the end");
+        return s;
+    }
+
+private:
+    static constexpr std::size_t most_ = 4000;
+    static constexpr int deepest_ = 50;
+
+    [[noreturn]] void refuse(const std::string& expected) const {
+        const std::size_t at = whole_.size() - rest_.size();
+        throw std::invalid_argument(
+            "the SLO \"" + printable(whole_, 200) +
+            printed("\" cannot be read from character %zu on (\"", at + 1) + printable(rest_, 40) +
+            "\"): " + expected + " is expected there");
+    }
+    void skip_blanks() {
+        while (!rest_.empty() && (rest_[0] == ' ' || rest_[0] == '\t')) rest_.remove_prefix(1);
+    }
+    bool take(std::string_view what) {
+        skip_blanks();
+        if (rest_.substr(0, what.size()) != what) return false;
+        rest_.remove_prefix(what.size());
+        return true;
+    }
+    void expect(std::string_view what) {
+        if (!take(what)) refuse("\"" + std::string(what) + "\"");
+    }
+    std::string_view word() {
+        skip_blanks();
+        std::size_t n = 0;
+        const auto is_part = [](char c) {
+            return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+        };
+        while (n < rest_.size() && is_part(rest_[n])) ++n;
+        return rest_.substr(0, n);
+    }
+    double number() {
+        skip_blanks();
+        if (const auto v = leading_number<double>(rest_)) return *v;
+        refuse("a number");
+    }
+
+    slo advisory_one() {
+        slo s = objective();
+        expect(")");
+        s.is_advisory = true;
+        if (!take(".until(")) return s;
+        const std::string_view all = rest_.substr(0, rest_.find(')'));
+        const bool is_quoted = all.size() > 1 && all.front() == '"' && all.back() == '"';
+        const std::string_view date = is_quoted ? all.substr(1, all.size() - 2) : all;
+        if (!days_of_date(date)) refuse("a day of UTC such as 2026-12-31");
+        rest_.remove_prefix(all.size());
+        expect(")");
+        return s.until(std::string(date));
+    }
+    slo objective() {
+        slo s;
+        s.what = selected();
+        s.at_most = side(facts_of(drifting(s.what).metric).side);
+        limit(s);
+        return s;
+    }
+    bool side(bound_side allowed) {
+        const bool at_most = rest_at("<="), at_least = rest_at(">=");
+        if (allowed == bound_side::at_most && !at_most) refuse("\"<=\"");
+        if (allowed == bound_side::at_least && !at_least) refuse("\">=\"");
+        if (!at_most && !at_least) refuse("\"<=\" or \">=\"");
+        rest_.remove_prefix(2);
+        return at_most;
+    }
+    bool rest_at(std::string_view what) {
+        skip_blanks();
+        return rest_.substr(0, what.size()) == what;
+    }
+    /// "300 ms", "1.1 * baseline", "baseline", "110 % * baseline", "1.25 * p90(ttft) of "base"".
+    void limit(slo& s) {
+        metric_id& m = s.what.metric;
+        if (take("baseline")) {
+            s.factor = 1;
+            return;
+        }
+        const double v = number();
+        if (take("*")) {
+            if (take("baseline")) {
+                s.factor = v;
+                return;
+            }
+            const std::string_view before = rest_, name = word();
+            const std::vector<metric_id> all = all_metrics();
+            const bool is_metric = std::any_of(
+                all.begin(), all.end(), [&](metric_id id) { return name == metric_name(id); });
+            if (!is_metric && rest_.substr(name.size(), 1) != "(")
+                refuse("\"baseline\", or a statistic of the same unit,");
+            const statistic_data other = selected();
+            if (facts_of(other.metric).unit != facts_of(m).unit) {
+                rest_ = before;
+                refuse("baseline, or a statistic of the same unit,");
+            }
+            s.what = make_ratio(s.what, other);
+            s.bound = v;
+            return;
+        }
+        if (is_capacity(m) && unit_of(metric_unit::users)) {
+            m = metric_id::capacity_in_users;
+            s.what = make_statistic(statistic_kind::value, m, 0);
+            s.bound = v;
+            return;
+        }
+        s.bound = in_unit(m, v);
+    }
+    const written_unit* unit_of(metric_unit of) {
+        const std::string_view before = rest_;
+        take("_");
+        for (const written_unit& u : written_units) {
+            if (u.of != of || !rest_at(u.name)) continue;
+            const std::string_view after = rest_.substr(u.name.size());
+            const bool goes_on = !after.empty() && ((after[0] >= 'a' && after[0] <= 'z') ||
+                                                    (after[0] >= 'A' && after[0] <= 'Z'));
+            if (goes_on) continue;
+            rest_ = after;
+            return &u;
+        }
+        rest_ = before;
+        return nullptr;
+    }
+    double in_unit(metric_id m, double v) {
+        const metric_unit unit = facts_of(m).unit;
+        if (unit == metric_unit::none) return v;
+        if (const written_unit* u = unit_of(unit)) return v / u->si;
+        std::string names;
+        for (const written_unit& u : written_units)
+            if (u.of == unit || (is_capacity(m) && u.of == metric_unit::users))
+                names += (names.empty() ? "" : ", ") + std::string(u.name);
+        refuse("the unit of " + std::string(metric_name(m)) + ", which is one of " + names + ",");
+    }
+
+    /// "p90(ttft) of "sql"", "p90(ttft).of("sql")", "of(error_rate, "sql")".
+    statistic_data selected() {
+        if (word() == "of" && take("of(")) {
+            const statistic_data s = value_of_run();
+            expect(",");
+            return among(s, true);
+        }
+        const statistic_data s = statistic();
+        if (take(".of(")) return among(s, true);
+        return take("of ") ? among(s, false) : s;
+    }
+    statistic_data among(const statistic_data& s, bool in_brackets) {
+        selection which = some();
+        while (take("&&")) which = which && some();
+        if (in_brackets) expect(")");
+        return of_some(s, which);
+    }
+    selection some() {
+        if (rest_at("\"")) return label(quoted());
+        if (take("label(")) return closed(label(quoted()));
+        if (take("during(")) return closed(during(quoted()));
+        if (take("depth(")) return closed(depth(counted()));
+        if (!take("turns("))
+            refuse("a label in quotes, turns(first, last), depth(n) or during(\"task\")");
+        const int first = counted();
+        return closed(turns(first, take(",") ? counted() : 0));
+    }
+    selection closed(const selection& s) {
+        expect(")");
+        return s;
+    }
+    int counted() {
+        const double n = number();
+        if (!(n >= 0 && n <= 1e9 && std::floor(n) == n)) refuse("(after a whole number)");
+        return static_cast<int>(n);
+    }
+    std::string quoted() {
+        expect("\"");
+        return up_to("\"", "a closing quote");
+    }
+    /// Takes the text before `end`, and `end`.
+    std::string up_to(std::string_view end, const char* missing) {
+        const std::size_t at = rest_.find(end);
+        if (at == std::string_view::npos) refuse(missing);
+        const std::string text(rest_.substr(0, at));
+        rest_.remove_prefix(at + end.size());
+        return text;
+    }
+
+    statistic_data statistic() {
+        const std::string_view name = word();
+        const bool has_argument = rest_.substr(name.size(), 1) == "(";
+        if (!has_argument) return value_of_run();
+        rest_.remove_prefix(name.size() + 1);
+        if (name == "goodput") return goodput_of();
+        statistic_data s;
+        if (name == "drift") {
+            if (rest_at("drift")) refuse("a statistic that drifts");
+            s = make_drift(selected());
+            expect(")");
+            return s;
+        }
+        if (name == "percentile") {
+            s = percentile_of([&] {
+                expect(",");
+                return percentile(number());
+            });
+        } else if (name == "mean" || name == "max" || name == "min") {
+            s = extreme_or_mean(name);
+        } else {
+            const double q = quantile_in(name);
+            s = percentile_of([&] { return q; });
+        }
+        expect(")");
+        return s;
+    }
+    /// "p90", "p999" as 0.999, as in slo::text().
+    double quantile_in(std::string_view name) {
+        if (name == "p999") return 0.999;
+        const auto percent = parsed_number<int>(name.substr(name.empty() ? 0 : 1));
+        const bool is_one = name.substr(0, 1) == "p" && percent && *percent >= 1 && *percent <= 99;
+        if (is_one) return *percent / 100.0;
+        rest_ = whole_.substr(whole_.size() - rest_.size() - name.size() - 1);
+        refuse("mean, max, min, p1 to p99, p999, percentile, goodput or drift");
+    }
+    template <class Q>
+    statistic_data percentile_of(Q&& q) {
+        constexpr statistic_kind kind = statistic_kind::percentile;
+        if (take("server_metric(\"")) {
+            const std::string name = gauge_name();
+            return make_gauge(kind, name, q());
+        }
+        const metric_id m = metric({metric_shape::of_requests, metric_shape::of_sessions,
+                                    metric_shape::of_gauges});
+        return make_statistic(kind, m, q());
+    }
+    double percentile(double q) const {
+        if (!(q > 0 && q < 1)) refuse("(after a percentile strictly between 0 and 1) \")\"");
+        return q;
+    }
+    statistic_data extreme_or_mean(std::string_view name) {
+        const statistic_kind kind = name == "mean"  ? statistic_kind::mean
+                                    : name == "max" ? statistic_kind::max
+                                                    : statistic_kind::min;
+        if (kind != statistic_kind::min && take("server_metric(\""))
+            return make_gauge(kind, gauge_name(), 0);
+        const std::string_view before = rest_;
+        const metric_id m = any_metric_named();
+        const metric_shape shape = shape_of(m);
+        const bool has_max = shape == metric_shape::of_gauges ||
+                             shape == metric_shape::of_sessions ||
+                             (shape == metric_shape::of_requests && !is_speed(m));
+        const bool fits = kind == statistic_kind::mean  ? shape != metric_shape::of_run
+                          : kind == statistic_kind::min ? is_speed(m)
+                                                        : has_max;
+        if (fits) return make_statistic(kind, m, 0);
+        rest_ = before;
+        refuse("a metric that has a " + std::string(name));
+    }
+    /// The name of a series; its labels have quotes of their own.
+    std::string gauge_name() { return up_to("\")", "the end of a name, \"\\\")\","); }
+    metric_id any_metric_named() {
+        const std::string_view name = word();
+        std::string names;
+        for (const metric_id m : all_metrics()) {
+            if (m == metric_id::drift || m == metric_id::ratio || m == metric_id::server_metric)
+                continue;
+            if (name == metric_name(m) && m != metric_id::goodput) {
+                rest_.remove_prefix(name.size());
+                return m;
+            }
+            if (m != metric_id::capacity_in_users)
+                names += (names.empty() ? "" : ", ") + std::string(metric_name(m));
+        }
+        refuse("a metric (" + names + ")");
+    }
+    metric_id metric(std::initializer_list<metric_shape> shapes) {
+        const std::string_view before = rest_;
+        const metric_id m = any_metric_named();
+        for (const metric_shape s : shapes)
+            if (shape_of(m) == s) return m;
+        rest_ = before;
+        refuse(*shapes.begin() == metric_shape::of_run ? "a metric of the whole run"
+                                                       : "a metric of each request");
+    }
+    statistic_data value_of_run() {
+        return make_statistic(statistic_kind::value, metric({metric_shape::of_run}), 0);
+    }
+
+    statistic_data goodput_of() {
+        const predicate p = either(0);
+        expect(")");
+        return make_goodput(p.steps, p.text);
+    }
+    predicate either(int depth) {
+        predicate p = both(depth);
+        while (take("||")) p = p || both(depth);
+        return p;
+    }
+    predicate both(int depth) {
+        predicate p = condition(depth);
+        while (take("&&")) p = p && condition(depth);
+        return p;
+    }
+    predicate condition(int depth) {
+        if (depth > deepest_)
+            refuse(printed("at most %d brackets in each other: no more", deepest_));
+        if (take("(")) {
+            predicate p = either(depth + 1);
+            expect(")");
+            return p;
+        }
+        const metric_id m = metric({metric_shape::of_requests});
+        const bool at_most = side(facts_of(m).side);
+        const double bound = in_unit(m, number());
+        return {one_step(m, at_most, bound), comparison_text(m, at_most, bound)};
+    }
+
+    std::string_view whole_, rest_;
+};
+
+}  // namespace detail
+
+/// Parses an SLO as text() prints it or as in C++: "p90(ttft) <= 300 ms", "p50(e2e) <= 1.1 *
+/// baseline", "goodput(ttft <= 300_ms && tpot <= 30_ms) >= 90_pct". Throws std::invalid_argument
+/// with the position, and what is expected there. A gate refuses unsuitable SLOs later.
+inline slo parse_slo(const types::text& text) {
+    const std::string s = detail::str(text);
+    return detail::slo_reader(s).read();
+}
+
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,173 @@
+// A target that is brought up: whether it is waited for, whose key it gets, what is masked.
+#include "effects/gates/gate_servers.hpp"
+
+#include "support/environment.hpp"
+#include "support/relay.hpp"
+#include "support/script.hpp"
+#include "support/sockets.hpp"
+#include "support/texts.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace llmbench;
+using namespace llmbench::detail;
+using live::variable;
+using texts::holds;
+
+namespace {
+
+/// Gives these answers, the last one again and again; "" is none.
+class listing {
+public:
+    explicit listing(std::vector<std::string> answers) : answers_(std::move(answers)) {}
+    std::string url() const { return "http://127.0.0.1:" + std::to_string(relay::port_of(at_)); }
+    std::vector<std::string> asked() {
+        const std::lock_guard lock(mutex_);
+        return asked_;
+    }
+
+private:
+    void answer(int fd) {
+        char taken[4096];
+        const auto n = ::recv(fd, taken, sizeof taken, 0);
+        std::string next;
+        {
+            const std::lock_guard lock(mutex_);
+            asked_.emplace_back(taken, n > 0 ? static_cast<std::size_t>(n) : 0);
+            next = answers_[std::min(asked_.size(), answers_.size()) - 1];
+        }
+        if (next.empty()) sleep_s(2);
+        else ::send(fd, next.data(), next.size(), sockets::no_signal);
+    }
+    std::mutex mutex_{};
+    std::vector<std::string> answers_, asked_{};
+    const int at_ = relay::ipv4_listener();
+    relay::acceptor accepting_{at_, [this](int fd, int) { answer(fd); }};
+};
+std::string says(const char* status, const std::string& body) {
+    return scripted::sized(status, "application/json", body);
+}
+const std::string lists_one = says("200 OK", R"({"data":[{"id":"m"}]})"),
+                  loading = says("503 Service Unavailable",
+                                 R"({"error":{"message":"Loading model"}})");
+bool has_line(const std::string& request, const std::string& line) {
+    return holds(request, line + "\r\n");
+}
+std::string why_not_up(live_target& target) {
+    try {
+        target.bring_up();
+    } catch (const std::exception& e) { return e.what(); }
+    return "";
+}
+
+}  // namespace
+
+TEST_CASE("an endpoint whose model still loads is waited for, as long as the gate says") {
+    listing server({loading, loading, says("200 OK", "{}"), loading, lists_one});
+    live_target target(endpoint{.url = server.url(), .ready_within = 20_s}, run_arm::candidate);
+    CHECK(why_not_up(target) == "");
+    CHECK(target.load().model == "m");
+    const auto asked = server.asked();
+    REQUIRE(asked.size() >= 6);
+    for (std::size_t i = 0; i < 6; ++i)
+        CHECK(has_line(asked[i], i < 3 ? "GET /health HTTP/1.1" : "GET /v1/models HTTP/1.1"));
+}
+
+TEST_CASE("an endpoint that is never ready is told with its last answer, and how to wait for one") {
+    listing server({loading});
+    live_target waited(endpoint{.url = server.url(), .ready_within = 0.3_s}, run_arm::candidate);
+    CHECK(why_not_up(waited) == server.url() + " was not ready within 300 ms: GET /health answered "
+                                               "HTTP 503: Loading model");
+    live_target at_once(endpoint{.url = server.url()}, run_arm::candidate);
+    CHECK(holds(why_not_up(at_once),
+                "endpoint.ready_within waits for one whose model still loads"));
+    live_target never(endpoint{.url = "http://127.0.0.1:1", .ready_within = 0.3_s},
+                      run_arm::candidate);
+    CHECK(holds(why_not_up(never), "was not ready within 300 ms: cannot connect"));
+    CHECK_THROWS_AS(live_target(endpoint{.url = "http://h", .ready_within = time_span::from_seconds(-1)},
+                                run_arm::candidate),
+                    std::invalid_argument);
+}
+
+TEST_CASE("an endpoint without a path for readiness is ready") {
+    listing server({says("404 Not Found", "{}"), lists_one});
+    live_target target(endpoint{.url = server.url(), .ready_within = 20_s}, run_arm::candidate);
+    CHECK(why_not_up(target) == "");
+}
+
+TEST_CASE("an interruption ends the wait for a server, and is told as one") {
+    listing server({""});
+    std::thread ctrl_c([] {
+        sleep_s(0.2);
+        stop_asked = true;
+    });
+    live_target target(endpoint{.url = server.url(), .model = "m", .ready_within = 600_s},
+                       run_arm::candidate);
+    const long long began = now_ns();
+    stop_asked = false;
+    const std::string why = why_not_up(target);
+    ctrl_c.join();
+    CHECK(now_ns() - began < ns_of(60));
+    CHECK_FALSE(holds(why, "no answer within 600 s"));
+    stop_asked = false;
+    std::thread again([] {
+        sleep_s(0.2);
+        stop_asked = true;
+    });
+    CHECK(blocking_get(server_at(parsed_url(server.url(), "x")), "/", "", 60).error ==
+          "the run was interrupted before it answered");
+    again.join();
+    stop_asked = false;
+}
+
+TEST_CASE("the target's key goes to a baseline on its own host that has none, and to no other") {
+    const variable key("LLMBENCH_API_KEY", "sk-of-the-target");
+    listing server({lists_one});
+    const auto sent = [&](const std::string& target_url, const endpoint& baseline) {
+        live_target target(endpoint{.url = target_url, .model = "m"}, run_arm::candidate);
+        why_not_up(target);
+        const std::size_t before = server.asked().size();
+        live_target other(baseline, run_arm::baseline);
+        other.is_compared_with(target);
+        why_not_up(other);
+        REQUIRE(server.asked().size() > before);
+        const std::string asked = server.asked()[before], name = "Authorization: ";
+        const std::size_t at = asked.find(name);
+        return at == std::string::npos ? std::string()
+                                       : asked.substr(at + name.size(),
+                                                      asked.find("\r\n", at) - at - name.size());
+    };
+    const endpoint here{.url = server.url()};
+    CHECK(sent("http://127.0.0.1:1", here) == "Bearer sk-of-the-target");
+    CHECK(sent("http://localhost:1", here) == "Bearer sk-of-the-target");
+    CHECK(sent("http://no-such-host.invalid", here) == "");
+    const variable its("LLMBENCH_BASELINE_API_KEY", "sk-of-the-baseline");
+    CHECK(sent("http://no-such-host.invalid", here) == "Bearer sk-of-the-baseline");
+    CHECK(sent("http://127.0.0.1:1", here) == "Bearer sk-of-the-baseline");
+    endpoint named = here;
+    named.api_key_env = "LLMBENCH_API_KEY";
+    CHECK(sent("http://no-such-host.invalid", named) == "Bearer sk-of-the-target");
+}
+
+TEST_CASE("what the program was told for nobody else, by names that say so, is masked") {
+    const variable token("SOME_HF_TOKEN", "hf_0123456789"), plain("SOME_OTHER", "0123456789ab");
+    listing server({lists_one});
+    live_target target(endpoint{.url = server.url()}, run_arm::candidate);
+    CHECK(why_not_up(target) == "");
+    const auto& secrets = target.load().secrets;
+    CHECK(std::count(secrets.begin(), secrets.end(), "hf_0123456789") == 1);
+    CHECK(std::count(secrets.begin(), secrets.end(), "0123456789ab") == 0);
+    credentials c;
+    started_process({.command = "true {port}",
+                     .env = {{"A_TOKEN", "0123456789"}, {"LEVEL", "abcdefgh"},
+                             secret("DB_URL", "postgres://me:pw@h"), {"B_KEY", "short"}}},
+                    run_arm::candidate)
+        .keep_secrets(c);
+    CHECK(c.secrets == std::vector<std::string>{"0123456789", "postgres://me:pw@h"});
+}

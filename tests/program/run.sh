@@ -1,0 +1,290 @@
+#!/usr/bin/env bash
+# The program llmbench: each verb, its help, what it refuses, and how it ends.
+#   tests/program/run.sh LLMBENCH NO_DOCTEST [PART...]     NO_DOCTEST is outcomes_no_doctest, which serves
+# A part is a function below; none named means all of them. Exits 77 where all is well but what the machine stalled.
+set -euo pipefail
+llmbench=$(realpath "${1:?usage: run.sh LLMBENCH NO_DOCTEST [PART...]}")
+serves=$(realpath "$2")
+tests=$(cd "$(dirname "$0")/.." && pwd)
+work=$(mktemp -d)
+served=
+trap 'kill $served 2> /dev/null || true; rm -rf "$work"' EXIT
+unset "${!LLMBENCH_@}" NO_COLOR CLICOLOR_FORCE
+export LC_ALL=C USER=anna
+# shellcheck source=tests/support/checks.sh
+source "$tests/support/checks.sh"
+cd "$work"
+
+# The simulated server in real time, in a process of its own.
+port=$(python3 "$tests/support/free_ports.py" 1)
+"$serves" serve "$port" > "$work/served.log" 2>&1 &
+served=$!
+wait_for_port "$port"
+url=http://127.0.0.1:$port
+
+# ends STATUS ARGUMENT...: so does llmbench
+ends() {
+    local command=("${@:2}")
+    what="llmbench ${command[*]/#$work/...}"
+    ended "$1" "$llmbench" "${@:2}"
+}
+# lines N: so many, as a refusal is one sentence
+lines() { if (($(wc -l < "$log") == $1)); then ok; else wrong "it says $(wc -l < "$log") lines, not $1"; fi; }
+reported() {
+    local file
+    for file in result.json records.jsonl junit.xml summary.md report.html; do
+        if [[ -s ${1:-llmbench-report}/$file ]]; then ok; else wrong "the report has no $file"; fi
+    done
+}
+# Of what is judged again the requests stay where they are.
+reported_again() {
+    local file
+    for file in result.json junit.xml summary.md report.html; do
+        if [[ -s llmbench-judged/$file ]]; then ok; else wrong "the report has no $file"; fi
+    done
+}
+# report_says TEXT [FILE]
+report_says() {
+    if grep -qF -- "$1" "llmbench-report/${2:-result.json}"; then ok
+    else wrong "${2:-result.json} does not say: $1"; fi
+}
+
+# ---- what it can do, and what is none of it
+help() {
+    local verb
+    ends 2
+    says "Usage: llmbench" "llmbench run --url http://127.0.0.1:8000 --users 8 --slo 'p90(ttft) <= 500 ms'"
+    ends 0 --help
+    for verb in $("$llmbench" --help | sed -n '/^Subcommands:/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
+        ends 0 "$verb" --help
+        says "Usage: llmbench $verb" "  llmbench $verb "
+    done
+    ends 0 --version
+    says_like '^llmbench [0-9]+(\.[0-9]+){2}(-rc\.[0-9]+)?$'
+    ends 2 run --help-me
+    ends 2 runs
+    says '"runs" is no verb: it must be one of run'
+    lines 1
+}
+
+# ---- llmbench run: what it refuses, in one sentence with the option, its value and what is allowed
+refusals() {
+    local here=(run --url http://127.0.0.1:1)
+    # refused SENTENCE ARGUMENT...
+    refused() {
+        ends 2 "${@:2}"
+        says "$1"
+        lines 1
+        if [[ -e llmbench-report ]]; then wrong "it left a report"; else ok; fi
+    }
+    refused "llmbench: no server is named: give --url http://127.0.0.1:8000, or --command" run
+    refused "--urls is no option of llmbench run, is --url meant?" run --urls http://127.0.0.1:1
+    refused '"b" belongs to no option: put quotes around' "${here[@]}" --name a b
+    refused "--users takes one value, once" "${here[@]}" --users
+    refused "--users takes one value, once" "${here[@]}" --users 8 --users 9
+    refused '--users is "0": it must be a whole number from 1 to 1000000, or up_to(N)' "${here[@]}" --users 0
+    refused '--rate is "-8": it must be requests a second above 0' "${here[@]}" --rate -8
+    refused "two of --users, --rate and --arrivals are given" "${here[@]}" --rate 8 --users 8
+    refused '--arrivals is "poison(8rps)": it must be poisson(RATE), constant(RATE)' "${here[@]}" --arrivals 'poison(8rps)'
+    refused "--think needs --users" "${here[@]}" --rate 8 --think 2s
+    refused '--think is "uniform(1s)": it must be a time, uniform(LOW, HIGH)' "${here[@]}" --think 'uniform(1s)'
+    refused '--prompt-tokens is "many": it must be a number of tokens, uniform(LOW, HIGH)' "${here[@]}" --prompt-tokens many
+    refused "--prompt-tokens needs made-up prompts" "${here[@]}" --dataset a.json --prompt-tokens 8
+    refused '--format is "parquet": it must be one of sharegpt, dolly' "${here[@]}" --dataset a --format parquet
+    refused '--requests is "1e3": it must be a whole number from 1' "${here[@]}" --requests 1e3
+    refused '--duration is "30": it must be a time with its unit, such as 500ms, 30s or 2min' "${here[@]}" --duration 30
+    refused '--warmup is "some": it must be a number of requests, a time or until_stable(TIME)' "${here[@]}" --warmup some
+    refused '--prefix-share is "6": it must be a share from 0% to 100%' "${here[@]}" --prefix-tokens 8 --prefix-share 6
+    refused '--api is "openai": it must be one of openai_chat' "${here[@]}" --api openai
+    refused '--inconclusive is "green": it must be warn, fail or skip' "${here[@]}" --inconclusive green
+    refused '--time-budget is "soon": it must be a time above zero' "${here[@]}" --time-budget soon
+    refused '--slo: the SLO "p90(ttft) <= 500" cannot be read from character 17 on' "${here[@]}" --slo 'p90(ttft) <= 500'
+    refused "--url and --command are both given" "${here[@]}" --command true
+    refused "--env is of a server that is started: it needs --command" "${here[@]}" --env A=1
+    refused '--header is "blue": it must be such as' "${here[@]}" --header blue
+    # What a gate itself is refused for is in its reports, too.
+    ends 2 "${here[@]}" --rate 8 --slo 'output_throughput >= 400 tok/s'
+    says "llmbench run: refused" "below saturation a throughput only measures the arrival rate"
+    reported_refusal
+    ends 3 "${here[@]}"
+    says "llmbench run: invalid" "no server answers at http://127.0.0.1:1"
+    LLMBENCH_SKIP_WITHOUT_SERVER=1 ends 77 "${here[@]}"
+    rm -r llmbench-report
+}
+reported_refusal() { report_says "below saturation a throughput" junit.xml; }
+
+# ---- llmbench run: a gate
+gates() {
+    local small=(--prompt-tokens 16 --output-tokens 8 --warmup 2 --requests 40)
+    ends 0 run --url "$url" --users 8 "${small[@]}" --slo 'p90(ttft) <= 5 s' --slo 'mean(tpot) <= 1 s'
+    says_like 'PASS +p90\(ttft\) <= 5 s' 
+    says "8 users" "report: llmbench-report/report.html"
+    reported
+    report_says '"name": "llmbench run"'
+    ends 1 run --url "$url" --rate 40 "${small[@]}" --slo 'mean(tpot) <= 0.5 ms' --name "too slow" --report other
+    says_like 'FAIL +mean\(tpot\) <= 0.5 ms'
+    reported other
+    if grep -q 'file="llmbench run"\|:0"' other/junit.xml; then wrong "junit.xml has a place that there is not"; else ok; fi
+    LLMBENCH_URL=$url ends 0 run --arrivals 'constant(40rps)' "${small[@]}" --slo 'advisory(mean(tpot) <= 0.5 ms)'
+    ends 77 run --url "$url" --users 4 "${small[@]}" --slo 'error_rate <= 0.5 %' --inconclusive skip
+    printf 'How are you?\nAnd you?\n' > lines.txt
+    ends 0 run --url "$url" --users 4 --dataset lines.txt --format text_lines --max-tokens 8 --warmup 2 --requests 20 \
+        --api openai_completions
+    says "2 prompts of lines.txt (text_lines)"
+    report_says '"api": "openai_completions"'
+    printf '{"timestamp": 0, "input_length": 9, "output_length": 5, "hash_ids": []}\n%.0s' {1..20} > trace.jsonl
+    ends 0 run --url "$url" --arrivals 'replay(trace.jsonl)' --warmup 0
+    says "trace.jsonl"
+    ends 0 run --url "$url" --turns 3 --users 2 --prompt-tokens 16 --output-tokens 8 --requests 30
+    ends 0 run --url "$url" --users 4 --prompt "Say yes." --max-tokens 5 --requests 20 --no-stream --slo 'p50(e2e) <= 5 s'
+    ends 0 run --command "exec $serves serve {port}" --ready /health "${small[@]}" --users 4 --slo 'p50(ttft) <= 5 s'
+    says "process at http://127.0.0.1:" "PASS"
+    ends 0 run --url "$url" --users 'up_to(3)' --prompt-tokens 16 --output-tokens 4 --requests 40 --slo 'p90(ttft) <= 5 s'
+    says_like "capacity|users"
+}
+
+# ---- llmbench judge, show: files of other tools
+files_of_others() {
+    local files=("$tests"/data/files/vllm-chat-ok-{1,2,3}.json)
+    ends 0 judge --slo 'p50(ttft) <= 300 ms' --slo 'mean(tpot) <= 25 ms' "${files[@]}"
+    says "result files: passed" "report: llmbench-judged/report.html"
+    reported_again
+    for file in report.html result.json summary.md; do
+        if grep -q 'vLLM bench serve' "llmbench-judged/$file"; then ok; else wrong "$file does not name the tool"; fi
+    done
+    ends 3 judge --slo 'p50(e2e) <= 1 s' "${files[@]}"
+    ends 1 judge --slo 'mean(tpot) <= 10 ms' "${files[@]}" --report here
+    if grep -q '<failure' here/junit.xml; then ok; else wrong "junit.xml has no failure"; fi
+    ends 3 judge --slo 'p50(ttft) <= 300 ms' "${files[0]}" "${files[0]}"
+    says "are the same, byte for byte"
+    ends 2 judge --slo 'p50(tft) <= 300 ms' "${files[@]}"
+    says "--slo: the SLO"
+    lines 1
+    ends 2 judge --slo 'p50(ttft) <= 300 ms' /nowhere.json
+    says "result files: refused" "/nowhere.json cannot be read as a file"
+    ends 2 judge "${files[@]}"
+    says "--slo is needed: files of other tools have no objectives of their own"
+    ends 2 judge --slo 'p50(ttft) <= 300 ms' --gate a "${files[@]}"
+    says "--gate is of llmbench's own runs"
+    ends 2 judge
+    says "no file is named"
+    rm -rf llmbench-judged
+    ends 0 show "${files[@]}"
+    says "vLLM bench serve" "ttft" "p90"
+    if [[ -e llmbench-judged || -e llmbench-report ]]; then wrong "show leaves a report"; else ok; fi
+    ends 2 show --as vllm "${files[0]}"
+    says "--as is of llmbench's own runs"
+}
+
+# ---- the same of runs of our own
+own_runs() {
+    local small=(--prompt-tokens 16 --output-tokens 8 --warmup 2 --requests 60)
+    ends 1 run --url "$url" --users 4 "${small[@]}" --slo 'p90(ttft) <= 5 s' --slo 'mean(tpot) <= 0.2 ms'
+    grep -E '^  +(PASS|FAIL|OBSERVED|INCONCLUSIVE)' "$log" > verdicts
+    ends 1 judge llmbench-report
+    if grep -E '^  +(PASS|FAIL|OBSERVED|INCONCLUSIVE)' "$log" | cmp -s - verdicts; then ok
+    else wrong "the verdicts are not those of the run"; fi
+    reported_again
+    ends 0 judge llmbench-report/result.json --slo 'mean(tpot) <= 1 s'
+    says_like 'PASS +mean\(tpot\) <= 1 s'
+    ends 1 judge llmbench-report/result.json --slo 'mean(tpot) <= 0.5 ms'
+    says_like 'FAIL +mean\(tpot\) <= 0.5 ms'
+    if grep -q '<failure' llmbench-judged/junit.xml; then ok; else wrong "junit.xml has no failure"; fi
+    ends 1 judge llmbench-report/records.jsonl --slo 'mean(tpot) <= 0.5 ms' --name again
+    says "again: failed"
+    ends 2 judge llmbench-report --gate other
+    says 'has no gate "other": it has "llmbench run"'
+    ends 2 judge llmbench-report --report llmbench-report
+    says "is where the new report would go"
+    ends 2 judge llmbench-report llmbench-judged
+    says "one run of llmbench is judged at a time"
+    ends 2 judge llmbench-report --slo 'output_throughput >= 4 rps'
+    ends 2 judge nowhere --slo 'p50(ttft) <= 1 s'
+    ends 0 show llmbench-report
+    says "llmbench run: failed" "ttft_from_send"
+    ends 0 show llmbench-report --as vllm,aiperf
+    says "as vLLM bench serve has it" "as AIPerf has it" "TPOT"
+    ends 2 show llmbench-report --as locust
+    says '--as is "locust": "locust" is none of vllm, sglang, guidellm, aiperf'
+    ends 2 show
+    says "no file is named"
+    mkdir alone
+    cp llmbench-report/result.json alone
+    ends 0 show alone/result.json
+    says "llmbench run: failed" "p90(ttft) <= 5 s"
+    ends 2 show alone --as vllm
+    says "--as needs the times of the requests"
+    # Not a shard of a load, and parts that are.
+    ends 2 merge llmbench-report
+    says "was measured as a whole"
+    ends 2 merge
+    says "no directory is named"
+    local at i
+    at=$(($(date +%s) + 3))
+    for i in 0 1; do
+        LLMBENCH_SHARD=$i/2 LLMBENCH_START_AT=$at "$llmbench" run --url "$url" --rate 40 "${small[@]}" \
+            --slo 'p90(ttft) <= 5 s' --report "shard-$i" > "shard-$i.log" 2>&1 &
+        shards[i]=$!
+    done
+    for i in 0 1; do
+        local status=0
+        wait "${shards[i]}" || status=$?
+        what="shard $i"
+        cp "shard-$i.log" "$log"
+        if ((status == 77)); then ok; else wrong "exit code $status instead of 77"; fi
+    done
+    ends 2 judge shard-0
+    says "llmbench merge\` puts the parts together"
+    ends 0 merge shard-0 shard-1
+    says_like 'PASS +p90\(ttft\) <= 5 s'
+    reported_again
+    ends 2 merge shard-0
+    says "of 2 shards these are missing: 1"
+}
+shards=()
+
+# ---- llmbench convert
+conversions() {
+    local data=$tests/data/sessions format
+    for format in weka bailian; do
+        ends 0 convert "$data/$format.jsonl" --from "$format" --out sessions.jsonl
+        if cmp -s sessions.jsonl "$data/$format.ours.jsonl"; then ok; else wrong "the lines are others"; fi
+    done
+    says "sessions.jsonl: 4 sessions of 9 steps"
+    lines 1
+    for format in mooncake_agents otel; do
+        ends 0 convert "$data/$format.jsonl" --from "$format"
+        says '"shared":true' '"step":"3"'
+    done
+    mkdir folder
+    head -n 2 "$data/weka.jsonl" > folder/a.jsonl
+    tail -n +3 "$data/weka.jsonl" > folder/b.jsonl
+    ends 0 convert folder --from weka --out sessions.jsonl
+    if cmp -s sessions.jsonl "$data/weka.ours.jsonl"; then ok; else wrong "the lines are others"; fi
+    rm sessions.jsonl
+    sed '2s/"in":32/"in":-32/' "$data/weka.jsonl" > bad.jsonl
+    ends 2 convert bad.jsonl --from weka --out sessions.jsonl
+    says "llmbench: bad.jsonl:2: requests[].in is -32, a whole number from 1 to 10000000 is allowed"
+    lines 1
+    if [[ -e sessions.jsonl ]]; then wrong "it left a file"; else ok; fi
+    ends 2 convert "$data/otel.jsonl" --from weka
+    says "otel.jsonl:1: a session of Weka's has a list of requests"
+    ends 2 convert "$data/otel.jsonl" --from otlp
+    says '--from is "otlp": it must be weka, bailian, mooncake_agents or otel'
+    ends 2 convert "$data/otel.jsonl"
+    says "--from is needed: the format of the files is weka, bailian, mooncake_agents or otel"
+    ends 2 convert --from weka
+    says "no file is named"
+    ends 2 convert nowhere.jsonl --from weka
+    says 'FILE is "nowhere.jsonl": the file cannot be read'
+    ends 2 convert "$data/weka.jsonl" --from weka --out no/where.jsonl
+    says "cannot write no/where.jsonl"
+    lines 1
+}
+
+parts=("${@:3}")
+if ((${#parts[@]} == 0)); then parts=(help refusals gates files_of_others own_runs conversions); fi
+for part in "${parts[@]}"; do rm -rf "${work:?}"/*; "$part"; done
+echo "$passed checks passed, $failed failed"
+if ((failed > 0)); then exit 1; fi
+if [[ $stalled ]]; then exit 77; fi

@@ -1,0 +1,224 @@
+// Spans of OpenTelemetry's GenAI conventions as sessions: what a call goes on from, waits for and shares.
+#include "support/recordings.hpp"
+#include "support/texts.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+using namespace recordings;
+
+namespace {
+
+/// Of files that are read one after the other.
+session_corpus read(const std::vector<std::string>& files) { return recordings::read("otel", files); }
+std::string refusal(const std::string& text) {
+    return texts::refusal_of([&] { read({text}); });
+}
+
+std::string replaced(std::string s, const std::string& what, const std::string& with) {
+    for (std::size_t at = 0; (at = s.find(what, at)) != std::string::npos; at += with.size())
+        s.replace(at, what.size(), with);
+    return s;
+}
+/// Messages by names: "u1" is a user's, "a1" an assistant's, of 100 letters.
+std::string messages(const std::string& names, const std::string& more = "") {
+    std::string all;
+    for (std::size_t at = 0; at < names.size(); at += 3)
+        all += (all.empty() ? "" : ",") + std::string(R"({"role":")") +
+               (names[at] == 'a' ? "assistant" : "user") +
+               R"(","parts":[{"type":"text","content":")" + names.substr(at, 2) +
+               std::string(98, '.') + "\"}]" + more + "}";
+    return "[" + all + "]";
+}
+std::string as_text(const std::string& json) {
+    return '"' + replaced(json, "\"", "\\\"") + '"';
+}
+/// A span as a console exporter prints it, from second `at` to `end` of a minute.
+std::string span(double at, double end, const std::string& input, const std::string& output,
+                 int tokens, const std::string& more = "", const std::string& trace = "t1") {
+    static int id = 0;
+    const auto time = [](double s) { return printed("\"2026-03-01T10:00:%09.6fZ\"", s); };
+    return R"({"name":"chat m","context":{"trace_id":")" + trace + R"(","span_id":")" +
+           std::to_string(++id) + R"("},"parent_id":null,"start_time":)" + time(at) +
+           R"(,"end_time":)" + time(end) + R"(,"attributes":{"gen_ai.operation.name":"chat",)" +
+           R"("gen_ai.request.model":"m","gen_ai.usage.input_tokens":)" + std::to_string(tokens) +
+           R"(,"gen_ai.usage.output_tokens":7,"gen_ai.input.messages":)" +
+           as_text(messages(input)) + R"(,"gen_ai.output.messages":)" +
+           as_text(messages(output, R"(,"finish_reason":"stop")")) + more + "}}\n";
+}
+/// The same in OTLP's JSON, from nanosecond to nanosecond.
+std::string otlp(const std::string& from_ns, const std::string& to_ns, const std::string& input,
+                 const std::string& output, const std::string& id, const std::string& parent = "",
+                 const std::string& does = "chat") {
+    return R"({"traceId":"t1","spanId":")" + id + R"(","parentSpanId":")" + parent +
+           R"(","startTimeUnixNano":")" + from_ns + R"(","endTimeUnixNano":)" + to_ns +
+           R"(,"attributes":[{"key":"gen_ai.operation.name","value":{"stringValue":")" + does +
+           R"("}},{"key":"gen_ai.usage.input_tokens","value":{"intValue":"40"}},)" +
+           R"({"key":"gen_ai.input.messages","value":{"stringValue":)" + as_text(messages(input)) +
+           R"(}},{"key":"gen_ai.output.messages","value":{"stringValue":)" +
+           as_text(messages(output)) + "}}]}";
+}
+
+}  // namespace
+
+TEST_CASE("spans: a fan-out is joined by who quotes the answer before it") {
+    // The first call spawns two helpers that overlap, and is gone on with behind both.
+    const session_corpus c =
+        read({span(7, 8, "u1 a1 u4", "a4", 90) + span(2.5, 6, "u2", "a2", 40) +
+              span(3, 5, "u3", "a3", 50) + span(0, 2, "u1", "a1", 30)});
+    REQUIRE(c.steps.size() == 4);
+    CHECK(c.models[step(c, 0).model] == "m");
+    CHECK(after(c, 1) == step_list{0});
+    CHECK(after(c, 2) == step_list{0});
+    CHECK(after(c, 3) == step_list{0, 1, 2});
+    CHECK(step(c, 1).wait_s == doctest::Approx(0.5));
+    CHECK(step(c, 3).wait_s == doctest::Approx(1));  // the server's time is not in it
+    CHECK(step(c, 3).prompt.kept == 30);
+    CHECK(step(c, 3).prompt.tokens == 90);
+    CHECK(step(c, 3).output_tokens == 7);
+    CHECK(step(c, 3).turn == 1);
+    CHECK(step(c, 1).depth == 1);
+}
+
+TEST_CASE("spans: of a call and its retry the one is gone on from whose answer is quoted") {
+    const auto two = [](const std::string& quoted) {
+        return read({span(0, 1, "u1", "a1", 30) + span(2, 4, "u1", "a2", 30) +
+                     span(6, 7, "u1 " + quoted + " u2", "a3", 90)});
+    };
+    CHECK(after(two("a2"), 1) == step_list{0});
+    CHECK(step(two("a2"), 1).wait_s == doctest::Approx(1));
+    CHECK(step(two("a2"), 1).prompt.kept == 30);
+    CHECK(after(two("a2"), 2) == step_list{1});
+    CHECK(after(two("a1"), 2) == step_list{0, 1});  // goes on from the first, and the retry had ended
+    CHECK(after(two("a9"), 2)[0] == 0);         // quotes none: of the longest in common the earliest
+}
+
+TEST_CASE("spans: a history that was cut is known by the answer that it quotes, and shares nothing") {
+    const session_corpus c =
+        read({span(0, 1, "u1", "a1", 30) + span(2, 3, "u1 a1 u2", "a2", 90) +
+              span(4, 5, "u7", "a7", 20) + span(6, 7, "u9 a2 u3", "a3", 80)});
+    CHECK(after(c, 3)[0] == 1);
+    CHECK(step(c, 3).prompt.kept == 0);
+}
+
+TEST_CASE("spans: who goes on while a call is under way does not wait for it") {
+    const session_corpus c =
+        read({span(0, 9, "u1", "a1", 30) + span(1, 2, "u1 a1 u2", "a2", 90)});
+    CHECK(after(c, 1) == step_list{});
+    CHECK(step(c, 1).wait_s == doctest::Approx(1));
+    CHECK(step(c, 1).prompt.kept == 30);
+}
+
+TEST_CASE("spans: traces are sessions with starts, share what they begin with, and meet in a conversation") {
+    const std::string talk = R"(,"gen_ai.conversation.id":"k")";
+    const std::string first = span(5, 6, "u1 u2", "a1", 60, "", "t1"),
+                      second = span(9, 10, "u1 u3", "a2", 70, "", "t2");
+    const session_corpus two = read({first, second});
+    REQUIRE(two.sessions.size() == 2);
+    CHECK(two.sessions[1].start_s - two.sessions[0].start_s == doctest::Approx(4));
+    CHECK(two.sessions[0].start_s == doctest::Approx(1772359205));  // 2026-03-01T10:00:05Z
+    CHECK(step(two, 0, 1).prompt.kept == 30);  // one message of two alike
+    CHECK(two.sessions[1].shares);
+    const session_corpus one = read({span(5, 6, "u1 u2", "a1", 60, talk, "t1"),
+                                     span(9, 10, "u1 u2 a1 u3", "a2", 120, talk, "t2") +
+                                         span(9.5, 10, "u8", "a8", 10, "", "t2")});
+    REQUIRE(one.sessions.size() == 1);
+    CHECK(after(one, 1) == step_list{0});
+    CHECK(step(one, 1).wait_s == doctest::Approx(3));
+    CHECK(one.sessions[0].steps == 3);
+}
+
+TEST_CASE("spans in OTLP's JSON: a call that came twice, the span around it, and those of tools") {
+    const std::string first = otlp("1000000000", "2000000000", "u1", "a1", "s1"),
+                      around = otlp("900000000", "2100000000", "u1", "a1", "s0"),
+                      inside = replaced(first, R"("parentSpanId":"")", R"("parentSpanId":"s0")"),
+                      next = otlp("2500000000", "3000000000", "u1 a1 u2", "a2", "s2"),
+                      tool = otlp("2100000000", "2400000000", "u1", "a1", "s3", "", "execute_tool");
+    const auto file = [](const std::string& spans) {
+        return R"({"resourceSpans":[{"resource":{},"scopeSpans":[{"scope":{},"spans":[)" + spans + "]}]}]}\n";
+    };
+    for (const std::string& text : {file(next + "," + tool + "," + around + "," + inside + "," + inside),
+                                    file(next) + file(first), first + "\n" + next}) {
+        const session_corpus c = read({text});
+        REQUIRE(c.steps.size() == 2);
+        CHECK(after(c, 1) == step_list{0});
+        CHECK(step(c, 1).wait_s == doctest::Approx(0.5));
+        CHECK(step(c, 1).prompt.tokens == 40);
+        // No span says how long the answers are: they are as long as as much text of the prompts.
+        CHECK(step(c, 1).output_tokens == 20);
+    }
+}
+
+TEST_CASE("spans: structured messages, and those that older conventions keep in events, are the same") {
+    const std::string later = span(3, 4, "u1 a1 u2", "a2", 90);
+    const std::string text = as_text(messages("u1 "));
+    const std::string events =
+        R"({"trace_id":"t1","start_time":"2026-03-01 10:00:00","end_time":"2026-03-01 10:00:01","attributes":{"gen_ai.usage.prompt_tokens":30,"gen_ai.usage.completion_tokens":5},)"
+        R"("events":[{"name":"gen_ai.content.prompt","attributes":{"gen_ai.prompt":)" + text +
+        R"(}},{"name":"gen_ai.content.completion","attributes":{"gen_ai.completion":)" +
+        as_text(messages("a1 ")) + "}}]}\n";
+    const std::string structured = replaced(span(0, 1, "u1", "a1", 30), text, messages("u1 "));
+    const std::string otlp_list = replaced(
+        otlp("1772359200000000000", "1772359201000000000", "u1", "a1", "s1"),
+        R"({"stringValue":)" + text + "}",
+        R"({"arrayValue":{"values":[{"kvlistValue":{"values":[{"key":"role","value":{"stringValue":"user"}},{"key":"parts","value":{"arrayValue":{"values":[{"kvlistValue":{"values":[{"key":"type","value":{"stringValue":"text"}},{"key":"content","value":{"stringValue":"u1)" +
+            std::string(98, '.') + R"("}}]}}]}}}]}}]}})");
+    REQUIRE(structured.find(text) == std::string::npos);
+    REQUIRE(otlp_list.find(text) == std::string::npos);
+    for (const std::string& first : {events, structured, otlp_list}) {
+        const session_corpus c = read({first + later});
+        REQUIRE(c.steps.size() == 2);
+        CHECK(after(c, 1) == step_list{0});
+        CHECK(step(c, 1).wait_s == doctest::Approx(2));
+        CHECK(step(c, 1).prompt.kept == step(c, 0).prompt.tokens);
+    }
+}
+
+TEST_CASE("spans that are no calls of a session are refused by file, line and field") {
+    const std::string good = span(0, 1, "u1", "a1", 30);
+    CHECK(refusal(good + replaced(good, "gen_ai.input.messages", "x")) ==
+          "x.json:2: gen_ai.input.messages is null, the messages are needed: record them, which "
+          "instrumentations do if asked");
+    CHECK(refusal(good + replaced(good, "2026-03-01T10:00:00", "yesterday")) ==
+          "x.json:2: start_time is \"yesterday.000000Z\", an ISO time or nanoseconds since 1970 are "
+          "allowed");
+    CHECK(refusal(replaced(good, "end_time", "x")) == "x.json:1: endTimeUnixNano is null, a time is needed");
+    CHECK(refusal(span(3, 1, "u1", "a1", 30)) == "x.json:1: the span ends 2 s before it starts");
+    CHECK(refusal(replaced(good, R"("gen_ai.usage.input_tokens":30)", R"("gen_ai.usage.input_tokens":-1)")) ==
+          "x.json:1: gen_ai.usage.input_tokens is -1, a whole number from 0 to 10000000 is allowed");
+    const std::string in_otlp = otlp("1000", "2000", "u1", "a1", "1");
+    for (const char* none : {"NaN", "nan", "inf", "-inf", "Infinity", "1e400", ""})
+        CHECK(refusal(replaced(in_otlp, R"("intValue":"40")",
+                               R"("intValue":")" + std::string(none) + '"')) ==
+              "x.json:1: gen_ai.usage.input_tokens is \"" + std::string(none) +
+                  "\", a whole number from 0 to 10000000 is allowed");
+    for (const char* none : {"NaN", "inf"})
+        CHECK(refusal(replaced(in_otlp, R"("startTimeUnixNano":"1000")",
+                               R"("startTimeUnixNano":")" + std::string(none) + '"')) ==
+              "x.json:1: startTimeUnixNano is \"" + std::string(none) +
+                  "\", an ISO time or nanoseconds since 1970 are allowed");
+    CHECK(refusal(replaced(good, "gen_ai.usage.input_tokens", "x")) ==
+          "x.json: no span of trace \"t1\" says gen_ai.usage.input_tokens");
+    CHECK(refusal(replaced(good, R"(:"chat")", R"(:"execute_tool")")) == "x.json: it holds no sessions");
+    CHECK(refusal(good + R"({"resourceSpans":7})") ==
+          "x.json:2: no span of OpenTelemetry is so: it has traceId, trace_id or context.trace_id, and a file of OTLP "
+          "resourceSpans");
+}
+
+TEST_CASE("spans: a session of 3,000 equal calls, and one of a deep history, are derived in time") {
+    std::string equal, deep, history = "u0";
+    for (int i = 0; i < 3000; ++i)
+        equal += otlp(std::to_string(i * 10), std::to_string(i * 10 + 5), "u1 a1 u1", "a1",
+                      "e" + std::to_string(i)) + "\n";
+    CHECK(read({equal}).steps.size() == 3000);
+    for (int i = 0; i < 300; ++i) {
+        deep += otlp(std::to_string(i * 10), std::to_string(i * 10 + 5), history, "a1",
+                     "d" + std::to_string(i)) + "\n";
+        history += " a1 u" + std::to_string(i % 10);
+    }
+    const session_corpus c = read({deep});
+    REQUIRE(c.steps.size() == 300);
+    CHECK(after(c, 299)[0] == 298);
+}

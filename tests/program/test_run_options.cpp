@@ -1,0 +1,129 @@
+// The options of `llmbench run` as a scenario, and the sentence that each bad value gets.
+#include "llmbench.hpp"
+#include "program/run_options.hpp"
+
+#include <doctest/doctest.h>
+
+#include <stdexcept>
+#include <string>
+
+using namespace llmbench;
+using namespace llmbench_program;
+
+namespace {
+
+template <class F>
+std::string refusal_of(F&& f) {
+    try {
+        f();
+    } catch (const std::invalid_argument& e) {
+        return e.what();
+    }
+    return "";
+}
+run_options on_a_server() {
+    run_options o;
+    o.url = "http://127.0.0.1:8000";
+    return o;
+}
+
+}  // namespace
+
+TEST_CASE("a command line says what a scenario says") {
+    run_options o = on_a_server();
+    o.users = "8";
+    o.think = "uniform(1s, 5s)";
+    o.ramp = "20 s";
+    o.slos = {"p90(ttft) <= 500 ms", "advisory(mean(tpot) <= 25 ms)"};
+    o.prompt_tokens = "lognormal(512, 0.6)";
+    o.output_tokens = "128";
+    o.prefix_tokens = "fixed(64)";
+    o.prefix_share = "60%";
+    o.warmup = "until_stable(1min)";
+    o.temperature = "0.7";
+    o.max_tokens = "64";
+    o.headers = {"X-Tenant: blue"};
+    const scenario s = scenario_of(o);
+    const arrival_data& d = s.arrivals.data();
+    CHECK(d.kind == arrival_kind::closed_loop);
+    CHECK(d.users == 8);
+    CHECK(d.think.b == 5);
+    CHECK(d.users_ramp_s == 20);
+    CHECK(s.slos.size() == 2);
+    CHECK((s.slos.begin() + 1)->is_advisory);
+    const auto* made_up = s.workload.what().get<synthetic>();
+    REQUIRE(made_up);
+    CHECK(made_up->prompt_tokens.kind == length_distribution::shape::lognormal);
+    CHECK(made_up->prompt_tokens.b == 0.6);
+    CHECK(made_up->output_tokens.a == 128);
+    CHECK(made_up->prefix_fraction.value == 0.6);
+    CHECK(s.warmup.until_stable());
+    CHECK(s.warmup.seconds() == 60);
+    const auto* at = s.target.what().get<endpoint>();
+    REQUIRE(at);
+    CHECK(str(at->url) == o.url);
+    CHECK(str(at->headers[0].value) == "blue");
+    CHECK(s.requests == 100);
+}
+
+TEST_CASE("where nobody says how long, a repeat has what its objectives and users need") {
+    run_options o = on_a_server();
+    CHECK(scenario_of(o).requests == 100);
+    o.slos = {"p99(ttft) <= 1 s"};
+    CHECK(scenario_of(o).requests == 300);
+    o.users = "200";
+    CHECK(scenario_of(o).requests == 800);
+    o.requests = "50";
+    CHECK(scenario_of(o).requests == 50);
+    o.requests.clear();
+    o.duration = "30s";
+    CHECK(scenario_of(o).requests == 0);
+    CHECK(scenario_of(o).duration.seconds() == 30);
+    o.duration.clear();
+    o.users.clear();
+    o.arrivals = "replay(trace.csv)";
+    CHECK(scenario_of(o).requests == 0);
+    CHECK(scenario_of(o).workload.what().get<synthetic>() == nullptr);  // the trace's own lengths
+}
+
+TEST_CASE("arrivals are written as in C++") {
+    const auto arrivals = [](const char* text) {
+        run_options o = on_a_server();
+        o.arrivals = text;
+        return scenario_of(o).arrivals.data();
+    };
+    CHECK(arrivals("poisson(8_rps)").rate == 8);
+    CHECK(arrivals(" constant( 0.5 rps )").kind == arrival_kind::constant);
+    CHECK(arrivals("gamma(8rps, 0.5)").burstiness == 0.5);
+    CHECK(arrivals("ramp(1rps, 8rps, 2min)").over_s == 120);
+    const arrival_data steps = arrivals("steps(2rps 30s, 8 req/s 1min)");
+    REQUIRE(steps.stages.size() == 2);
+    CHECK(steps.stages[1].rate.per_second == 8);
+    CHECK(steps.stages[1].lasts.seconds() == 60);
+    CHECK(arrivals("closed_loop(64)").users == 64);
+    CHECK(arrivals("all_at_once()").kind == arrival_kind::all_at_once);
+    CHECK(arrivals("closed_loop(up_to(256))").is_searched);
+    CHECK(arrivals("poisson(up_to(64rps))").is_searched);
+    for (const char* text :
+         {"", "poisson", "poisson()", "poisson(8rps", "poisson(-8rps)", "gamma(8rps)", "steps()",
+          "steps(8rps)", "ramp(1rps, 8rps)", "replay()", "burst(8rps)", "poisson(8s)"})
+        if (*text) CHECK_THROWS_AS(arrivals(text), std::invalid_argument);
+}
+
+TEST_CASE("what cannot be read is refused with the option, the value and what is allowed") {
+    CHECK(refusal_of([] { time_of({"--timeout", "5"}); }) ==
+          "--timeout is \"5\": it must be a time with its unit, such as 500ms, 30s or 2min");
+    CHECK(refusal_of([] { fraction_of({"--prefix-share", "120%"}); }) ==
+          "--prefix-share is \"120%\": it must be a share from 0% to 100%, such as 60%");
+    CHECK(refusal_of([] { whole_of({"--repeats", "3.5"}, 1, 100); }) ==
+          "--repeats is \"3.5\": it must be a whole number from 1 to 100");
+    for (const char* text : {"nan", "inf", "", "x", "1,5"})
+        CHECK_THROWS_AS(number_of({"--temperature", text}), std::invalid_argument);
+    for (const char* text : {"lognormal(512)", "uniform(1, 2, 3)", "-5", "512 tokens", "fixed()"})
+        CHECK_THROWS_AS(lengths_of({"--prompt-tokens", text}), std::invalid_argument);
+    run_options o = on_a_server();
+    o.rate = "8";
+    o.speed = "2";
+    CHECK(refusal_of([&] { scenario_of(o); }) ==
+          "--speed needs --arrivals 'replay(FILE)'");
+}

@@ -1,0 +1,2 @@
+#include "llmbench.hpp"
+#include "extensions/history/keeper.hpp"

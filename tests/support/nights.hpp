@@ -1,0 +1,5 @@
+// history() in unit tests: its implementation is support/nights.cpp.
+#pragma once
+
+#include "llmbench.hpp"
+#include "extensions/history/api.hpp"
