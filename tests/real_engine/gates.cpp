@@ -144,14 +144,24 @@ TEST_CASE("tokens: letters of two tokens make fewer events") {
 
 // ---- answers: the model is random, so it knows nothing, and says the same whenever it is asked
 
+/// Whether the last word of `answer` begins with a letter of "a-m" or "n-z".
+static bool ends_in_a_word_from(std::string_view answer, std::string_view key) {
+    const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
+    while (!answer.empty() && !is_letter(answer.back())) answer.remove_suffix(1);
+    if (answer.empty()) return false;
+    std::size_t first = answer.size() - 1;
+    while (first > 0 && is_letter(answer[first - 1])) --first;
+    return answer[first] >= key.front() && answer[first] <= key.back();
+}
+
 /// Half of them are right where an answer ends in a word of the first half of the alphabet, the
-/// others where it does not: whatever is answered, chance makes half of that right.
+/// others where it ends in one of the second: whatever is answered, chance makes half of that right.
 static questions asked_of_chance() {
     std::ofstream file("chance.jsonl");
     for (int i = 0; i < 100; ++i)
-        file << "{\"question\": \"Where is house number " << i << " of the old road?\", \"pattern\": \"(^|[^a-z])"
-             << (i % 2 ? "[a-m]" : "[n-z]") << "[a-z]*[^a-z]*$\"}\n";
-    return {.path = "chance.jsonl"};
+        file << "{\"question\": \"Where is house number " << i << " of the old road?\", \"answer\": \""
+             << (i % 2 ? "a-m" : "n-z") << "\"}\n";
+    return {.path = "chance.jsonl", .grade = ends_in_a_word_from};
 }
 static scenario of_chance(int users) {
     return {
