@@ -56,10 +56,13 @@ inline void write_openai_chat(body_writer& b, const std::string& model, const re
     b.string("model", model).messages(openai_content);
     write_openai(b, r);
 }
+inline std::string text_or_ids(const request_spec& r) {
+    return r.token_ids.empty() ? json_quoted(joined_prompt(r)) : r.token_ids;
+}
 inline void write_openai_completions(body_writer& b, const std::string& model,
                                      const request_spec& r) {
     b.string("model", model);
-    b.raw("prompt", r.token_ids.empty() ? json_quoted(joined_prompt(r)) : r.token_ids);
+    b.raw("prompt", text_or_ids(r));
     write_openai(b, r);
 }
 
@@ -150,7 +153,7 @@ inline void read_ollama(const picojson::value& v, stream_event& e, stream_memory
 }
 
 inline void write_llama_cpp(body_writer& b, const std::string&, const request_spec& r) {
-    b.string("prompt", joined_prompt(r)).flag("stream", r.stream);
+    b.raw("prompt", text_or_ids(r)).flag("stream", r.stream);
     b.max_tokens("n_predict").ignore_eos().temperature();
 }
 inline void read_llama_cpp(const picojson::value& v, stream_event& e, stream_memory& memory) {
@@ -171,7 +174,7 @@ inline void read_llama_cpp(const picojson::value& v, stream_event& e, stream_mem
 }
 
 inline void write_sglang(body_writer& b, const std::string&, const request_spec& r) {
-    b.string("text", joined_prompt(r)).flag("stream", r.stream);
+    b.raw(r.token_ids.empty() ? "text" : "input_ids", text_or_ids(r)).flag("stream", r.stream);
     b.object("sampling_params", [](body_writer& p) {
         p.max_tokens("max_new_tokens").ignore_eos().temperature();
     });

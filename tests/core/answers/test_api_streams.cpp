@@ -992,6 +992,22 @@ TEST_CASE("embeddings and rerank: their requests") {
     CHECK(asked_embeddings(r).results == 5);
 }
 
+TEST_CASE("a prompt of token ids is sent as such by each API that takes one") {
+    request_spec r;
+    r.prompt = "never sent";
+    r.token_ids = "[2000,2001]";
+    for (const auto& [api, name] : {std::pair(openai_completions, "prompt"), std::pair(llama_cpp, "prompt"),
+                                    std::pair(sglang, "input_ids"), std::pair(openai_embeddings, "input")}) {
+        CAPTURE(traits_of(api).name);
+        CHECK(traits_of(api).takes_token_ids);
+        CHECK(at(body_of(api, r), {name}) == "[2000,2001]");
+        CHECK(body_of(api, r).serialize().find("never sent") == std::string::npos);
+    }
+    int others = 0;
+    for (const api_traits& a : apis) others += !a.takes_token_ids;
+    CHECK(others == static_cast<int>(std::size(apis)) - 4);
+}
+
 TEST_CASE("rerank: a URL may name the whole path") {
     const api_traits& a = traits_of(rerank);
     CHECK(request_path(a, a.path, "", "m") == "/v1/rerank");

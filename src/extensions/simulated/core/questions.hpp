@@ -51,7 +51,8 @@ inline maybe<api_format> api_at(std::string_view path) {
 inline api_format api_of(api_format at, const picojson::value& body) {
     if (at == score) return member(body, "items") ? sglang_score : score;
     if (at != tgi && at != sglang) return at;
-    return member(body, "inputs") ? tgi : member(body, "text") ? sglang : plain_text;
+    if (member(body, "inputs")) return tgi;
+    return member(body, "text") || member(body, "input_ids") ? sglang : plain_text;
 }
 
 /// Adds text and token ids at any depth.
@@ -65,9 +66,9 @@ inline void add_prompt(std::string& prompt, const picojson::value& v) {
 /// Returns all text and token ids, separated by spaces.
 inline std::string prompt_of(const picojson::value& body) {
     std::string prompt;
-    for (const char* name : {"prompt", "inputs", "text", "text_input", "system", "instructions",
-                             "input", "query", "text_1", "documents", "text_2", "items",
-                             "messages"})
+    for (const char* name : {"prompt", "inputs", "text", "input_ids", "text_input", "system",
+                             "instructions", "input", "query", "text_1", "documents", "text_2",
+                             "items", "messages"})
         if (const picojson::value* said = member(body, name)) add_prompt(prompt, *said);
     return prompt;
 }
