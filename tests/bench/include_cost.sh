@@ -2,14 +2,10 @@
 # What the header costs the files that hold gates: bytes after preprocessing and compile time of
 # tests/structure/three_gates.cpp as multiples of a file that includes doctest.h alone.
 #   tests/bench/include_cost.sh [RUNS]        default 15; uses $CXX (default g++) and $CPPFLAGS
-#   tests/bench/include_cost.sh main [RUNS]   default 3: the file with LLMBENCH_MAIN by level of
-#                                             optimisation, as multiples of its syntax check
 # The files take turns, so that a slow minute of the machine hits them alike.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-of_main=
-if [[ ${1:-} == main ]]; then of_main=1; shift; fi
-runs=${1:-$([[ $of_main ]] && echo 3 || echo 15)}
+runs=${1:-15}
 read -ra cxx <<< "${CXX:-g++} -std=c++20 ${CPPFLAGS:-}"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -20,24 +16,6 @@ median() {
     awk -v columns="$1" '{ n = split(columns, c, ","); t = 0; for (i = 1; i <= n; i++) t += $c[i]; print t }' \
         "$2" | sort -n | awk '{ v[NR] = $1 } END { print (v[int((NR + 1) / 2)] + v[int((NR + 2) / 2)]) / 2 }'
 }
-
-if [[ $of_main ]]; then
-    printf '#define LLMBENCH_MAIN\n#include "llmbench.hpp"\n' > "$work/main.cpp"
-    levels=(-fsyntax-only -O0 -O1 -O2)
-    for ((run = 0; run < runs; run++)); do
-        for level in "${levels[@]}"; do
-            { time "${cxx[@]}" -I. "$level" -c "$work/main.cpp" -o "$work/main.o"; } 2>> "$work/$level.times"
-        done
-    done
-    echo "| LLMBENCH_MAIN | CPU s | x the syntax check |"
-    echo "| --- | ---: | ---: |"
-    first=$(median 2,3 "$work/-fsyntax-only.times")
-    for level in "${levels[@]}"; do
-        awk -v level="$level" -v s="$(median 2,3 "$work/$level.times")" -v first="$first" \
-            'BEGIN { printf "| %s | %.1f | %.1f |\n", level, s, s / first }'
-    done
-    exit
-fi
 
 echo '#include <doctest/doctest.h>' > "$work/doctest.cpp"
 printf '#include "llmbench.hpp"\n' > "$work/header.cpp"

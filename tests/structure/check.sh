@@ -238,6 +238,7 @@ check "a leg that was killed is none that passed" bash tests/structure/legs.sh
 check "pages repeat the numbers of src/, and rates are of its constants" constants
 check "a constant that moved is found" constants_that_moved
 check "no part is too long" lines
+check "nothing has grown by more than 3 %" python3 tests/structure/weight.py
 check "nothing is thrown out of a thread" threads_are_contained
 check "no function is too long" functions
 check "reports know no statistics and no method" reports_compute_nothing
