@@ -63,10 +63,12 @@ in_root() { env -i "$(command -v unshare)" "${user[@]}" --root="$root" /llmbench
 [[ $(in_root --version) == "llmbench $version" ]] || die "the program is not of $version"
 "$work/build/examples/simulated_server" --port 0 > "$work/server" &
 server=$!
-until at=$(sed -n 's/^listening on //p' "$work/server") && [[ $at ]]; do
-    kill -0 "$server" || die "the simulated server did not start"
+for ((tries = 0; tries < 600; ++tries)); do
+    at=$(sed -n 's/^listening on //p' "$work/server")
+    if [[ $at ]] || ! kill -0 "$server" 2> /dev/null; then break; fi
     sleep 0.1
 done
+[[ $at ]] || die "the simulated server did not start within a minute"
 # gates STATUS OBJECTIVE: with such a status it ends, and so say its reports
 gates() {
     local status=0 report=$root/llmbench-report file says

@@ -7,33 +7,21 @@ cd "$(dirname "$0")/../.."
 part=${1:?usage: run.sh shards GATES WORK | mpi WORK}
 unset "${!LLMBENCH_@}"
 export LC_ALL=C LLMBENCH_PROGRESS=off NO_COLOR=1  # mpirun gives its ranks a terminal
-passed=0 failed=0 stalled='' server=
 export LLMBENCH_VERBOSE=1  # also what the server counted
-# shellcheck source=tests/support/too_busy.sh
-source tests/support/too_busy.sh
-
-ok() { passed=$((passed + 1)); }
-wrong() {
-    if [[ -e $log ]] && was_too_busy "$log"; then
-        stalled=$1
-        stalled "$1"
-        return
-    fi
-    failed=$((failed + 1))
-    echo "WRONG: $1"
-    sed 's/^/    | /' "$log"
-}
-# says TEXT...: each is in the log
-says() {
-    local text
-    for text in "$@"; do
-        if grep -qF -- "$text" "$log"; then ok; else wrong "it does not say: $text"; fi
-    done
-}
+case $part in
+    shards) gates=$(realpath "$2") work=$3 && rm -rf "$work" ;;
+    mpi) work=${2:?usage: run.sh mpi WORK} ;;
+    *) echo "usage: run.sh shards GATES WORK | mpi WORK"; exit 2 ;;
+esac
+mkdir -p "$work"
+# shellcheck source=tests/support/checks.sh
+source tests/support/checks.sh
+: > "$log"
+server=
 leave() {
     [[ -z $server ]] || kill "$server" 2> /dev/null || true
     # Whoever was stopped on purpose.
-    [[ ! -s ${work:-}/stopped ]] || kill -KILL "$(< "$work/stopped")" 2> /dev/null || true
+    [[ ! -s $work/stopped ]] || kill -KILL "$(< "$work/stopped")" 2> /dev/null || true
 }
 trap leave EXIT
 
@@ -57,6 +45,7 @@ serve() {
 # shards TEST [COUNT]: all of them, into $work/shard-N; their exit codes are in $codes
 shards() {
     local count=${2:-4} i pids=()
+    what="shards $1"
     rm -rf "$work"/shard-*
     local at=$(($(date +%s) + 4))
     for ((i = 0; i < count; ++i)); do
@@ -72,26 +61,18 @@ shards() {
         codes+="${codes:+ }$code"
     done
 }
-# judged CODE GATE DIRECTORY...: what judge_shards makes of them
-judged() {
-    local code=0 wanted=$1
-    env GATE="$2" SHARDS="${*:3}" LLMBENCH_REPORT_DIR="$work/all" \
-        "$gates" --no-colors --test-case=together > "$log" 2>&1 || code=$?
-    if ((code == wanted)); then ok; else wrong "judge_shards ends with $code, not $wanted"; fi
-}
-# A test that reads what is in directories: read_by TEST CODE GATE DIRECTORY...
+# read_by TEST CODE GATE DIRECTORY...: a test that reads what is in directories
 read_by() {
-    local code=0 wanted=$2
-    env GATE="$3" SHARDS="${*:4}" LLMBENCH_REPORT_DIR="$work/all" \
-        "$gates" --no-colors --test-case="$1" > "$log" 2>&1 || code=$?
-    if ((code == wanted)); then ok; else wrong "$1 ends with $code, not $wanted"; fi
+    what="$1, $3"
+    ended "$2" env GATE="$3" SHARDS="${*:4}" LLMBENCH_REPORT_DIR="$work/all" \
+        "$gates" --no-colors --test-case="$1"
 }
+# judged CODE GATE DIRECTORY...: what judge_shards makes of them
+judged() { read_by together "$@"; }
 # alone CODE TEST [VARIABLE=VALUE...]
 alone() {
-    local code=0 wanted=$1
-    env LLMBENCH_REPORT_DIR="$work/alone" "${@:3}" \
-        "$gates" --no-colors --test-case="$2" > "$log" 2>&1 || code=$?
-    if ((code == wanted)); then ok; else wrong "$2 ends with $code, not $wanted"; fi
+    what="$2 ${*:3}"
+    ended "$1" env LLMBENCH_REPORT_DIR="$work/alone" "${@:3}" "$gates" --no-colors --test-case="$2"
 }
 same_trace() {
     python3 - "$work" << 'END'
@@ -158,9 +139,8 @@ test_shards() {
     serve "$gates"
     shards passes
     if [[ $codes == "77 77 77 77" ]]; then ok; else wrong "shards end with $codes"; fi
-    log=$work/shard-2.log
+    cp "$work/shard-2.log" "$log"
     says "passes: skipped" "shard 2 of 4 is measured: judge_shards judges all of them"
-    log=$work/log
     judged 0 passes "$work"/shard-{3,0,2,1}
     says "PASS          p90(ttft)" "PASS          p50(itl)" "3 repeats x 120 requests" \
         "4 programs on 1 machine sent the load" "cross-check: the server's counters match our requests"
@@ -241,11 +221,12 @@ END
 # ranks CODE TEST [VARIABLE=VALUE...]: four of them end so; code "red" is any but 0
 ranks() {
     local code=0 wanted=$1
+    what="$mpi: $2"
     rm -rf "$work/report"
     env LLMBENCH_RANK_WAIT=20 LLMBENCH_REPORT_DIR="$work/report" "${@:3}" timeout 120 \
         "${start[@]}" -n 4 "$program" --no-colors --test-case="$2" > "$log" 2>&1 || code=$?
     if [[ $wanted == red && $code -ne 0 && $code -ne 124 || $code == "$wanted" ]]
-    then ok; else wrong "$mpi: $2 ends with $code, not $wanted"; fi
+    then ok; else wrong "exit code $code instead of $wanted"; fi
 }
 lines_of() { if [[ -e $work/report/$1 ]]; then wc -l < "$work/report/$1"; else echo 0; fi; }
 # third_rank SIGNAL: sent to one of the ranks once it has sent some requests
@@ -273,7 +254,7 @@ for d in g["candidate"]["repeats"]:
     assert places == list(range(130)), len(places)
     assert sum(r["requests"] for r in d["ranks"]) == 120
 END
-    then ok; else cat "$work/python.log"; wrong "$mpi: the records are not the trace"; fi
+    then ok; else cat "$work/python.log"; wrong "the records are not the trace"; fi
     ranks 1 fails
     says "FAIL          mean(tpot) <= 1 ms" "3 repeats"
     ranks 0 batch
@@ -298,8 +279,8 @@ END
     ranks red passes
     wait "$killer"
     if (($(lines_of records.jsonl) > 0 && $(lines_of rank-1/records.jsonl) > 0)); then ok
-    else wrong "$mpi: the records of the others are gone"; fi
-    if grep -q 'errors="0"' "$work/report/junit.xml" 2> /dev/null; then wrong "$mpi: green"; else ok; fi
+    else wrong "the records of the others are gone"; fi
+    if grep -q 'errors="0"' "$work/report/junit.xml" 2> /dev/null; then wrong "green"; else ok; fi
     rm -rf "$work/report"
     third_rank STOP & killer=$!
     ranks red passes LLMBENCH_RANK_WAIT=2
@@ -308,40 +289,31 @@ END
     kill -KILL "$(< "$work/stopped")" 2> /dev/null || true
 }
 
-case $part in
-    shards)
-        gates=$(realpath "$2")
-        work=$3
-        rm -rf "$work" && mkdir -p "$work"
-        log=$work/log
-        test_shards
-        ;;
-    mpi)
-        mkdir -p "$2"
-        found=
-        for mpi in openmpi mpich; do
-            if ! command -v "mpicxx.$mpi" "mpirun.$mpi" > /dev/null; then continue; fi
-            found=1
-            work=$2/$mpi
-            rm -rf "$work/report" && mkdir -p "$work"
-            log=$work/log
-            program=$work/gates
-            start=("mpirun.$mpi")
-            if [[ $mpi == openmpi ]]; then start+=(--allow-run-as-root --oversubscribe); fi
-            compiler=("mpicxx.$mpi")
-            if command -v ccache > /dev/null; then compiler=(ccache "${compiler[@]}"); fi
-            "${compiler[@]}" -std=c++20 -O0 -I. -Iextensions -DLLMBENCH_WITH_MPI -c tests/several/gates.cpp \
-                -o "$program.o"
-            "mpicxx.$mpi" "$program.o" -o "$program" -pthread
-            serve "$program"
-            test_mpi
-            kill "$server"
-            server=
-        done
-        [[ $found ]] || { echo "no MPI is installed"; exit 77; }
-        ;;
-    *) echo "usage: run.sh shards GATES WORK | mpi WORK"; exit 2 ;;
-esac
+if [[ $part == shards ]]; then
+    test_shards
+else
+    found=
+    top=$work
+    for mpi in openmpi mpich; do
+        if ! command -v "mpicxx.$mpi" "mpirun.$mpi" > /dev/null; then continue; fi
+        found=1
+        work=$top/$mpi log=$top/$mpi/log
+        rm -rf "$work/report" && mkdir -p "$work" && : > "$log"
+        program=$work/gates
+        start=("mpirun.$mpi")
+        if [[ $mpi == openmpi ]]; then start+=(--allow-run-as-root --oversubscribe); fi
+        compiler=("mpicxx.$mpi")
+        if command -v ccache > /dev/null; then compiler=(ccache "${compiler[@]}"); fi
+        "${compiler[@]}" -std=c++20 -O0 -I. -Iextensions -DLLMBENCH_WITH_MPI -c tests/several/gates.cpp \
+            -o "$program.o"
+        "mpicxx.$mpi" "$program.o" -o "$program" -pthread
+        serve "$program"
+        test_mpi
+        kill "$server"
+        server=
+    done
+    [[ $found ]] || { echo "no MPI is installed"; exit 77; }
+fi
 echo "$passed passed, $failed failed"
 ((failed == 0)) || exit 1
 [[ ! $stalled ]] || exit 77

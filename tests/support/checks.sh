@@ -23,6 +23,12 @@ ended() {
     sed -z 's/\n      \+/ /g' "$log.raw" > "$log"  # lines that go on behind an indent are one
     if ((status == wanted)); then ok; else wrong "exit code $status instead of $wanted"; fi
 }
+# waited STATUS: the program in the background, $pid, exits so
+waited() {
+    local status=0
+    wait "$pid" 2> /dev/null || status=$?
+    if ((status == $1)); then ok; else wrong "exit code $status instead of $1"; fi
+}
 says() {
     local text
     for text in "$@"; do
@@ -30,6 +36,8 @@ says() {
     done
 }
 says_not() { if grep -qF -- "$1" "$log"; then wrong "it says: $1"; else ok; fi; }
+# holds WHAT_IS_WRONG COMMAND...: it succeeds
+holds() { if "${@:2}"; then ok; else wrong "$1"; fi; }
 says_like() { if grep -qE -- "$1" "$log"; then ok; else wrong "nothing it says matches: $1"; fi; }
 
 # wait_for_port PORT: a minute at most
