@@ -130,10 +130,7 @@ with the folder that has asio.hpp"
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_IMPLEMENTED)
 #define LLMBENCH_IMPLEMENTED
-#include "core/bodies/text.hpp"
-#include "core/bodies/own_api.hpp"
-#include "core/bodies/slo.hpp"
-#include "core/bodies/traffic.hpp"
+#include "core/bodies/values.hpp"
 #include "core/bodies/result.hpp"
 #include "effects/verbs.hpp"
 #include "effects/judge_again.hpp"

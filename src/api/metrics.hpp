@@ -10,6 +10,7 @@
 namespace llmbench {
 inline namespace v0 {
 
+/// A line of the gates' source, as reports name it.
 struct source_line {
     const char* file = "";
     int line = 0;
@@ -131,81 +132,43 @@ enum class metric_shape : unsigned char {
     of_requests, of_sessions, of_run, of_server_times, of_gauges
 };
 /// Unit and side of a limit by the metric's type; `First` is its first enumerator in metric_id.
-template <class M>
-struct metric_traits {};
 template <class U, metric_shape Shape, bound_side Side, metric_id First>
-struct metric_traits_of {
+struct metric_of_type {
     using unit = U;
     static constexpr metric_shape shape = Shape;
     static constexpr bound_side side = Side;
     static constexpr metric_id first = First;
 };
 template <class U, bound_side Side, metric_id First>
-using run_traits = metric_traits_of<U, metric_shape::of_run, Side, First>;
+using of_requests = metric_of_type<U, metric_shape::of_requests, Side, First>;
 template <class U, bound_side Side, metric_id First>
-using gauge_traits = metric_traits_of<U, metric_shape::of_gauges, Side, First>;
-template <>
-struct metric_traits<latency_metric>
-    : metric_traits_of<time_span, metric_shape::of_requests, bound_side::at_most, metric_id::ttft> {
-};
-template <>
-struct metric_traits<session_metric>
-    : metric_traits_of<time_span, metric_shape::of_sessions, bound_side::at_most,
-                       metric_id::session_time> {};
-template <>
-struct metric_traits<speed_metric>
-    : metric_traits_of<token_rate, metric_shape::of_requests, bound_side::at_least,
-                       metric_id::prefill_speed> {};
-template <>
-struct metric_traits<event_metric>
-    : metric_traits_of<plain_number, metric_shape::of_requests, bound_side::at_least,
-                       metric_id::tokens_per_event> {};
-template <>
-struct metric_traits<token_throughput>
-    : run_traits<token_rate, bound_side::at_least, metric_id::output_throughput> {};
-template <>
-struct metric_traits<request_throughput_t>
-    : run_traits<request_rate, bound_side::at_least, metric_id::request_throughput> {};
-template <>
-struct metric_traits<fraction_metric>
-    : run_traits<fraction, bound_side::at_most, metric_id::error_rate> {};
-template <>
-struct metric_traits<answer_metric>
-    : run_traits<fraction, bound_side::at_least, metric_id::accuracy> {};
-template <>
-struct metric_traits<run_time_metric>
-    : run_traits<time_span, bound_side::at_most, metric_id::startup_time> {};
-template <>
-struct metric_traits<server_time>
-    : metric_traits_of<time_span, metric_shape::of_server_times, bound_side::at_most,
-                       metric_id::queue_time> {};
-template <>
-struct metric_traits<queue_gauge>
-    : gauge_traits<plain_number, bound_side::at_most, metric_id::queued_requests> {};
-template <>
-struct metric_traits<running_gauge>
-    : gauge_traits<plain_number, bound_side::either, metric_id::running_requests> {};
-template <>
-struct metric_traits<cache_gauge>
-    : gauge_traits<fraction, bound_side::at_most, metric_id::kv_cache_usage> {};
-template <>
-struct metric_traits<server_count>
-    : run_traits<plain_number, bound_side::at_most, metric_id::preemptions> {};
-template <>
-struct metric_traits<server_fraction>
-    : run_traits<fraction, bound_side::at_least, metric_id::prefix_cache_hits> {};
-template <>
-struct metric_traits<draft_metric>
-    : run_traits<plain_number, bound_side::at_least, metric_id::acceptance_length> {};
-template <>
-struct metric_traits<energy_metric>
-    : run_traits<energy, bound_side::at_most, metric_id::energy_per_token> {};
-template <>
-struct metric_traits<cost_metric>
-    : run_traits<money, bound_side::at_most, metric_id::cost_per_million_tokens> {};
-template <>
-struct metric_traits<prompt_metric>
-    : run_traits<fraction, bound_side::at_least, metric_id::cached_share> {};
+using of_run = metric_of_type<U, metric_shape::of_run, Side, First>;
+template <class U, bound_side Side, metric_id First>
+using of_gauges = metric_of_type<U, metric_shape::of_gauges, Side, First>;
+of_requests<time_span, bound_side::at_most, metric_id::ttft> row_of(latency_metric);
+metric_of_type<time_span, metric_shape::of_sessions, bound_side::at_most, metric_id::session_time>
+    row_of(session_metric);
+of_requests<token_rate, bound_side::at_least, metric_id::prefill_speed> row_of(speed_metric);
+of_requests<plain_number, bound_side::at_least, metric_id::tokens_per_event> row_of(event_metric);
+of_run<token_rate, bound_side::at_least, metric_id::output_throughput> row_of(token_throughput);
+of_run<request_rate, bound_side::at_least, metric_id::request_throughput>
+    row_of(request_throughput_t);
+of_run<fraction, bound_side::at_most, metric_id::error_rate> row_of(fraction_metric);
+of_run<fraction, bound_side::at_least, metric_id::accuracy> row_of(answer_metric);
+of_run<time_span, bound_side::at_most, metric_id::startup_time> row_of(run_time_metric);
+metric_of_type<time_span, metric_shape::of_server_times, bound_side::at_most, metric_id::queue_time>
+    row_of(server_time);
+of_gauges<plain_number, bound_side::at_most, metric_id::queued_requests> row_of(queue_gauge);
+of_gauges<plain_number, bound_side::either, metric_id::running_requests> row_of(running_gauge);
+of_gauges<fraction, bound_side::at_most, metric_id::kv_cache_usage> row_of(cache_gauge);
+of_run<plain_number, bound_side::at_most, metric_id::preemptions> row_of(server_count);
+of_run<fraction, bound_side::at_least, metric_id::prefix_cache_hits> row_of(server_fraction);
+of_run<plain_number, bound_side::at_least, metric_id::acceptance_length> row_of(draft_metric);
+of_run<energy, bound_side::at_most, metric_id::energy_per_token> row_of(energy_metric);
+of_run<money, bound_side::at_most, metric_id::cost_per_million_tokens> row_of(cost_metric);
+of_run<fraction, bound_side::at_least, metric_id::cached_share> row_of(prompt_metric);
+template <class M>
+using metric_traits = decltype(row_of(*static_cast<const M*>(nullptr)));
 
 template <class M>
 constexpr metric_id id_of(M m) {

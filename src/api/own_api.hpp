@@ -38,12 +38,12 @@ struct own_event;
 class api_request {
 public:
     explicit api_request(detail::own_request& of) : of_(of) {}
-    types::text model() const;
+    types::text model() const;  ///< its name for the server
     /// Returns the prompt with the system prompt and the earlier turns.
     types::text prompt() const;
     /// Returns the number of tokens to generate; 0: not given.
     types::whole max_tokens() const;
-    bool streams() const;
+    bool streams() const;  ///< whether the answer is to come in parts
     // Adds a field. Fields keep the order of the calls; those of options.extra_body follow them.
     api_request& text(const char* field, const types::text& value);
     api_request& number(const char* field, double value);

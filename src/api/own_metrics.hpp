@@ -26,12 +26,19 @@ inline constexpr auto first_own_metric =
     static_cast<metric_id>(static_cast<int>(metric_id::capacity_in_users) + 1);
 inline constexpr auto no_own_metric =
     static_cast<metric_id>(static_cast<int>(first_own_metric) + max_own_metrics);
+template <class U, bound_side Side>
+using user_row = of_requests<U, Side, metric_id{}>;
+user_row<time_span, bound_side::at_most> row_of_own(own_time);
+user_row<token_rate, bound_side::at_least> row_of_own(own_speed);
+user_row<plain_number, bound_side::at_most> row_of_own(own_cost);
+user_row<plain_number, bound_side::at_least> row_of_own(own_value);
+
 enum class counted : unsigned char { nothing, prompt, cached, output };
 struct request_source {
     virtual double value(metric_id m) = 0;
     virtual long long gaps() = 0;
     virtual double gap(long long i) = 0;
-    virtual const record& told(counted what) = 0;
+    virtual const record& read(counted what) = 0;
     virtual const char* label() = 0;
 
 protected:
@@ -51,13 +58,13 @@ public:
     /// Gaps between content events: their number, and each in seconds, counted from 0.
     types::whole gaps() const { return of_.gaps(); }
     double gap(types::whole i) const { return of_.gap(i); }
-    double prompt_tokens() const;
-    double cached_tokens() const;  ///< prompt tokens from the prefix cache
-    double output_tokens() const;
+    double prompt_tokens() const;  ///< by the server's usage
+    double cached_tokens() const;  ///< prompt tokens from the prefix cache, by usage
+    double output_tokens() const;  ///< by usage; content events for an API without usage
     double events() const;         ///< content events
-    double content_bytes() const;  ///< of that; the tokens, too, where an API has no other
+    double content_bytes() const;  ///< of the generated text; a part of a tool call counts as 256
     double turn() const;           ///< in its conversation, from 1
-    const char* finish_reason() const;
+    const char* finish_reason() const;  ///< "stop", "length"; "": none
     const char* label() const { return of_.label(); }  ///< of its part of the workload, or ""
 
 private:
@@ -74,22 +81,13 @@ public:
     }
 
 private:
+    friend constexpr auto row_of(const metric&) { return decltype(detail::row_of_own(Kind{}))(); }
     template <class K>
     friend metric<K> of_request(const char* name, K, double (*value)(const request_view&));
     constexpr explicit metric(detail::metric_id id) : id_(id) {}
     detail::metric_id id_;
 };
 namespace detail {
-template <class Kind>
-struct own_traits {};
-template <class U, bound_side Side>
-using own_traits_of = metric_traits_of<U, metric_shape::of_requests, Side, metric_id{}>;
-template <> struct own_traits<own_time> : own_traits_of<time_span, bound_side::at_most> {};
-template <> struct own_traits<own_speed> : own_traits_of<token_rate, bound_side::at_least> {};
-template <> struct own_traits<own_cost> : own_traits_of<plain_number, bound_side::at_most> {};
-template <> struct own_traits<own_value> : own_traits_of<plain_number, bound_side::at_least> {};
-template <class Kind>
-struct metric_traits<metric<Kind>> : own_traits<Kind> {};
 template <class Kind>
 constexpr metric_id id_of(const metric<Kind>& m) { return m.id(); }
 
@@ -101,7 +99,7 @@ metric_id own_metric(const char* name, bool is_time, bool is_number, bool at_mos
 /// The function is called for completed requests only; failed ones have the worst value.
 template <class Kind>
 metric<Kind> of_request(const char* name, Kind, double (*value)(const request_view&)) {
-    using traits = detail::own_traits<Kind>;
+    using traits = decltype(detail::row_of_own(Kind{}));
     return metric<Kind>(detail::own_metric(
         name, __is_same(typename traits::unit, time_span),
         __is_same(typename traits::unit, plain_number),

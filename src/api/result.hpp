@@ -10,6 +10,7 @@
 namespace llmbench {
 inline namespace v0 {
 
+/// How a request ended: `ok`, where it failed, or `left` by the client after options.cancel_after.
 enum class request_status : unsigned char {
     ok, connect, tls, timeout, http, protocol, server, truncated, empty, cancelled, unsent, left
 };
@@ -19,8 +20,11 @@ enum class token_origin : unsigned char {
     no_usage  ///< as `events`, though the API has usage and nobody set events_are_tokens
 };
 enum class run_phase : unsigned char { warmup, measure };
-enum class run_arm : unsigned char { candidate, baseline };
+enum class run_arm : unsigned char { candidate, baseline };  ///< the variants of a gate
+/// A verdict is `inconclusive` if the repeats leave it open, and `invalid` if the measurements
+/// cannot carry it; `skipped` objectives were not measured.
 enum class verdict : unsigned char { pass, fail, inconclusive, invalid, skipped };
+/// These return the names in files and reports.
 const char* to_string(request_status s);
 const char* to_string(token_origin o);
 const char* to_string(run_phase p);
@@ -126,8 +130,8 @@ struct verdict_cause {
 /// A verdict with its texts.
 struct slo_verdict : verdict_numbers {
     types::text unit{};     ///< "repeat", "pair" or "probe"
-    types::text method{};
-    types::text reason{};
+    types::text method{};   ///< how it was decided, in words
+    types::text reason{};   ///< why the verdict is no plain pass; "" for one
     types::text advice{};  ///< if the limit is tight: one that is decided more often
     /// Returns one line for a person.
     types::text line() const;
@@ -200,9 +204,10 @@ public:
     /// Returns one verdict per SLO of the scenario, in order; the error guard is last.
     const types::list<slo_verdict>& verdicts() const& { return verdicts_; }
     types::list<slo_verdict> verdicts() && { return verdicts_; }
+    /// Returns the client's checks of its own numbers.
     const self_check_t& self_check() const& { return self_check_; }
     self_check_t self_check() && { return self_check_; }
-    const types::text& name() const { return name_; }
+    const types::text& name() const { return name_; }  ///< of the gate
 
 protected:
     friend struct detail::result_access;
@@ -225,7 +230,7 @@ public:
     double high() const { return high_; }
     /// Returns the limiting objective: "p95(ttft)", "error_rate" or "the server's throughput".
     const types::text& limiting_objective() const { return limiting_objective_; }
-    int probes() const { return probes_; }
+    int probes() const { return probes_; }  ///< number of loads that were measured
     /// Returns "capacity in [30, 34] users, limited by p95(ttft), 13 probes".
     const types::text& line() const { return line_; }
     /// Returns the same with every probe: its load, its margin to a miss and its outcome.

@@ -1,7 +1,6 @@
 // the scenario
 #pragma once
 
-#include "api/profile.hpp"
 #include "api/side_task.hpp"
 #include "api/slo.hpp"
 #include "api/target.hpp"
@@ -13,9 +12,9 @@
 namespace llmbench {
 inline namespace v0 {
 
-/// Time limits of one request, and of the wait for the last ones.
+/// Time limits of one request, which fails beyond them, and of the wait for the last ones.
 struct limits {
-    time_span connect = time_span::from_seconds(5);
+    time_span connect = time_span::from_seconds(5);  ///< each: above 0, at most a day
     time_span first_event = time_span::from_seconds(60);
     time_span between_events = time_span::from_seconds(30);
     time_span total = time_span::from_seconds(300);
@@ -29,6 +28,7 @@ struct judging_options {
     bool holm = false;       ///< false_fail for all blocking SLOs together (Holm 1979)
 };
 
+/// The measuring client.
 struct client_options {
     types::whole threads = 0;   ///< 0: one, or more for thousands of streams on many cores
     bool spin = false;          ///< spin through the last stretch before each send
@@ -78,7 +78,7 @@ struct scenario {
     any_workload workload{};        ///< default: synthetic{}
     arrival_pattern arrivals{};     ///< default: closed_loop(1)
     warmup_amount warmup{};         ///< before the measured part; default 20 requests
-    types::whole requests = 0;      ///< measured requests of each repeat
+    types::whole requests = 0;      ///< measured requests of each repeat; 1 to 100000000
     time_span duration{};  ///< of the measured part; with `requests`, the first reached ends it
     /// 0: two to five, as many as needed. n: at most n, and advisory SLOs are waited for, too;
     /// run() without SLOs measures n, or three.

@@ -20,8 +20,10 @@ struct selection {
 };
 selection label(const types::text& name);
 selection during(const types::text& side_task);
+/// From `first` to `last`, both included: `turns(2)` are all but the first, `turns(1, 1)` that one.
 inline selection turns(int first, int last = 0) { return {{}, {}, first, last, -1}; }
 inline selection depth(int n) { return {{}, {}, 1, 0, n}; }
+/// The requests that both select: `label("chat") && depth(1)`.
 selection operator&&(const selection& a, const selection& b);
 
 namespace detail {
@@ -108,6 +110,7 @@ struct slo {
 using slo_list = types::list<slo>;
 
 /// Makes an SLO advisory: measured, judged and reported, but without effect on the outcome.
+/// `advisory(p99(itl) <= 80_ms)`.
 slo advisory(const slo& s);
 
 /// A limit on a capacity: a rate, or a number of users.
@@ -211,49 +214,36 @@ using statistic_of = statistic<unit_of<M>, metric_traits<M>::side>;
 template <class M> statistic_of<M> make(statistic_kind kind, M m, double q = 0) {
     return {make_statistic(kind, id_of(m), q)};
 }
+template <class M> statistic_of<M> quantile(M m, double q) {
+    return make(statistic_kind::percentile, m, q);
+}
 }  // namespace detail
 
 /// Percentiles by nearest rank (the inverse of the empirical CDF, not interpolated): always a
 /// measured value. Failed requests count as the worst value. Times have upper percentiles, speeds
 /// lower ones; a server's gauge has those of its readings, one a second.
-template <detail::has_percentiles M> auto p50(M m) {
-    return detail::make(detail::statistic_kind::percentile, m, 0.50);
-}
-template <detail::has_upper M> auto p75(M m) {
-    return detail::make(detail::statistic_kind::percentile, m, 0.75);
-}
-template <detail::has_upper M> auto p90(M m) {
-    return detail::make(detail::statistic_kind::percentile, m, 0.90);
-}
-template <detail::has_upper M> auto p95(M m) {
-    return detail::make(detail::statistic_kind::percentile, m, 0.95);
-}
-template <detail::has_upper M> auto p99(M m) {
-    return detail::make(detail::statistic_kind::percentile, m, 0.99);
-}
-template <detail::has_upper M> auto p999(M m) {
-    return detail::make(detail::statistic_kind::percentile, m, 0.999);
-}
-template <detail::rate_metric M> auto p1(M m) {
-    return detail::make(detail::statistic_kind::percentile, m, 0.01);
-}
-template <detail::rate_metric M> auto p5(M m) {
-    return detail::make(detail::statistic_kind::percentile, m, 0.05);
-}
-template <detail::rate_metric M> auto p10(M m) {
-    return detail::make(detail::statistic_kind::percentile, m, 0.10);
-}
+template <detail::has_percentiles M> auto p50(M m) { return detail::quantile(m, 0.50); }
+template <detail::has_upper M> auto p75(M m) { return detail::quantile(m, 0.75); }
+template <detail::has_upper M> auto p90(M m) { return detail::quantile(m, 0.90); }
+template <detail::has_upper M> auto p95(M m) { return detail::quantile(m, 0.95); }
+template <detail::has_upper M> auto p99(M m) { return detail::quantile(m, 0.99); }
+template <detail::has_upper M> auto p999(M m) { return detail::quantile(m, 0.999); }
+template <detail::rate_metric M> auto p1(M m) { return detail::quantile(m, 0.01); }
+template <detail::rate_metric M> auto p5(M m) { return detail::quantile(m, 0.05); }
+template <detail::rate_metric M> auto p10(M m) { return detail::quantile(m, 0.10); }
 /// The quantile q, strictly between 0 and 1.
 template <detail::has_percentiles M> auto percentile(M m, double q) {
-    return detail::make(detail::statistic_kind::percentile, m, q);
+    return detail::quantile(m, q);
 }
 /// Arithmetic mean over completed requests, or over the readings of a server's gauge.
 template <detail::has_mean M> auto mean(M m) {
     return detail::make(detail::statistic_kind::mean, m);
 }
+/// The largest time, infinite if a request failed; of a gauge, the largest reading.
 template <detail::has_upper M> auto max(M m) {
     return detail::make(detail::statistic_kind::max, m);
 }
+/// The smallest speed, 0 if a request failed.
 template <detail::rate_metric M> auto min(M m) {
     return detail::make(detail::statistic_kind::min, m);
 }

@@ -10,6 +10,7 @@
 namespace llmbench {
 inline namespace v0 {
 
+/// A header of requests, or an environment variable of a process.
 struct name_value {
     types::text name{};
     types::text value{};
@@ -73,9 +74,10 @@ struct process {
     types::list<types::text> telemetry{};  ///< as of an endpoint
 };
 
+/// A baseline from a file; stored() makes it.
 struct stored_result {
-    types::text file{};
-    fraction day_to_day{0.05};
+    types::text file{};         ///< result.json
+    fraction day_to_day{0.05};  ///< above 0, at most 50 %
 };
 /// The result.json of an earlier run as a baseline, of the same traffic and model. `day_to_day` is
 /// the relative standard deviation between two days' runs of an unchanged server; regressions below

@@ -69,7 +69,7 @@ class list {
 public:
     using value_type = T;
     list() = default;
-    list(std::initializer_list<T> items) { for (const T& x : items) push_back(x); }
+    list(std::initializer_list<T> items) : list(items.begin(), items.size()) {}
     template <class C>
         requires requires(const C& c) {
             typename C::allocator_type;
@@ -78,20 +78,16 @@ public:
             T(*c.begin());
         }
     list(const C& items) { for (const auto& x : items) push_back(T(x)); }
-    list(const list& o) { for (const T& x : o) push_back(x); }
+    list(const list& o) : list(o.data_, o.size_) {}
     list(list&& o) noexcept : data_(o.data_), size_(o.size_), room_(o.room_) { o.forget(); }
     list& operator=(const list& o) { list copy(o); swap(copy); return *this; }
     list& operator=(list&& o) noexcept { swap(o); return *this; }
-    ~list() { delete[] data_; }
+    [[gnu::noinline]] ~list() { delete[] data_; }
 
-    void push_back(const T& x) {
-        if (size_ == room_) {
-            T copy = x;  // x may be an element of this list, which growing moves
-            grow();
-            data_[size_++] = static_cast<T&&>(copy);
-        } else {
-            data_[size_++] = x;
-        }
+    [[gnu::noinline]] void push_back(const T& x) {
+        T copy = x;  // x may be an element of this list, which growing moves
+        if (size_ == room_) grow();
+        data_[size_++] = static_cast<T&&>(copy);
     }
     const T* begin() const { return data_; }
     const T* end() const { return data_ + size_; }
@@ -103,6 +99,10 @@ public:
     const T& back() const { return data_[size_ - 1]; }
 
 private:
+    [[gnu::noinline]] list(const T* from, detail::size_type n)
+        : data_(n ? new T[n] : nullptr), size_(n), room_(n) {
+        for (detail::size_type i = 0; i < n; ++i) data_[i] = from[i];
+    }
     void grow() {
         const detail::size_type room = room_ ? 2 * room_ : 4;
         T* bigger = new T[room];
@@ -180,19 +180,10 @@ public:
         b.held_ = new holder_of<T>(static_cast<T&&>(v));
         return b;
     }
-    box(const box& o) : held_(o.held_) {
-        if (held_) __atomic_add_fetch(&held_->refs, 1, __ATOMIC_RELAXED);
-    }
+    box(const box& o);
     box(box&& o) noexcept : held_(o.held_) { o.held_ = nullptr; }
-    box& operator=(box o) noexcept {
-        holder* h = held_;
-        held_ = o.held_;
-        o.held_ = h;
-        return *this;
-    }
-    ~box() {
-        if (held_ && __atomic_sub_fetch(&held_->refs, 1, __ATOMIC_ACQ_REL) == 0) delete held_;
-    }
+    box& operator=(box o) noexcept;
+    ~box();
 
     bool empty() const { return held_ == nullptr; }
     /// Returns the value, or null if the box holds another type or nothing.

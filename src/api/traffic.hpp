@@ -30,6 +30,7 @@ inline length_distribution fixed(token_count n) { return length_distribution(n);
 inline length_distribution uniform(double low, double high) {
     return {length_distribution::shape::uniform, low, high};
 }
+/// `mean_tokens` and the standard deviation `sd`, both in tokens.
 inline length_distribution normal(double mean_tokens, double sd) {
     return {length_distribution::shape::normal, mean_tokens, sd};
 }
@@ -109,12 +110,21 @@ struct arrival_data {
     bool is_searched = false;  // its rate or its users are searched
     text described{};          // the whole pattern in words, if read back from a file
 };
+class has_arrivals {
+public:
+    const arrival_data& data() const { return data_; }
+
+protected:
+    has_arrivals() = default;
+    explicit has_arrivals(const arrival_data& d) : data_(d) {}
+    arrival_data data_{};
+};
 }  // namespace detail
 
 /// Requests are sent when they are due, whether or not earlier ones were answered.
-class open_loop {
+class open_loop : public detail::has_arrivals {
 public:
-    explicit open_loop(const detail::arrival_data& d) : data_(d) {}
+    explicit open_loop(const detail::arrival_data& d) : has_arrivals(d) {}
     /// At most n requests in flight; the wait of the others counts in ttft and e2e.
     template <detail::integer I>
     open_loop max_in_flight(I n) const {
@@ -122,14 +132,10 @@ public:
         copy.data_.max_in_flight = static_cast<long long>(n);
         return copy;
     }
-    const detail::arrival_data& data() const { return data_; }
-
-private:
-    detail::arrival_data data_{};
 };
 
 /// A recorded trace, played again.
-class trace_replay {
+class trace_replay : public detail::has_arrivals {
 public:
     explicit trace_replay(const types::text& file) {
         data_.kind = detail::arrival_kind::replay;
@@ -155,14 +161,10 @@ public:
         copy.data_.max_in_flight = static_cast<long long>(n);
         return copy;
     }
-    const detail::arrival_data& data() const { return data_; }
-
-private:
-    detail::arrival_data data_{};
 };
 
 /// Users who each send again after an answer.
-class closed_loop_users {
+class closed_loop_users : public detail::has_arrivals {
 public:
     explicit closed_loop_users(long long users) { data_.users = users; }
     explicit closed_loop_users(searched_users s) : closed_loop_users(s.most) {
@@ -180,30 +182,21 @@ public:
         copy.data_.users_ramp_s = t.seconds();
         return copy;
     }
-    const detail::arrival_data& data() const { return data_; }
-
-private:
-    detail::arrival_data data_{};
 };
 
 /// The way requests are sent. Default: one user in a closed loop.
-class arrival_pattern {
+class arrival_pattern : public detail::has_arrivals {
 public:
     arrival_pattern() = default;
-    arrival_pattern(const open_loop& o) : data_(o.data()) {}
-    arrival_pattern(const trace_replay& t) : data_(t.data()) {}
-    arrival_pattern(const closed_loop_users& c) : data_(c.data()) {}
-    const detail::arrival_data& data() const { return data_; }
-
-private:
-    detail::arrival_data data_{};
+    arrival_pattern(const detail::has_arrivals& a) : has_arrivals(a.data()) {}
 };
 
-/// Evenly spaced requests.
+/// Evenly spaced requests; rates of open loops are above 0, at most 1000000_rps.
 open_loop constant(request_rate rate);
 /// Exponential gaps, scaled so that n requests take exactly n / rate.
 open_loop poisson(request_rate rate);
-/// Gamma-distributed gaps of shape `burstiness`: 1 is Poisson, less is burstier, more is steadier.
+/// Gamma-distributed gaps of shape `burstiness`, 0.01 to 1000: 1 is Poisson, less is burstier, more
+/// is steadier.
 open_loop gamma(request_rate rate, double burstiness);
 open_loop constant(searched_rate rate);
 open_loop poisson(searched_rate rate);
@@ -220,7 +213,7 @@ open_loop steps(std::initializer_list<load_step> stages);
 inline trace_replay replay(const types::text& trace_file) { return trace_replay(trace_file); }
 /// Everything is sent at the start: the offline, saturating case.
 open_loop all_at_once();
-/// A fixed number of users.
+/// A fixed number of users, 1 to 100000.
 template <detail::integer I>
 closed_loop_users closed_loop(I users) { return closed_loop_users(static_cast<long long>(users)); }
 inline closed_loop_users closed_loop(searched_users users) { return closed_loop_users(users); }

@@ -55,9 +55,9 @@ struct report_view {
     int exit_code = 0;
 };
 /// Calls your function when the program's files are written, for the last time at its end: `const
-/// bool told = on_report([](const report_view& r) { ... });` above the gates. If it throws, the
+/// bool is_set = on_report([](const report_view& r) { ... });` above the gates. If it throws, the
 /// program is invalid, as with a file that cannot be written. Returns true.
-bool on_report(void (*tell)(const report_view&));
+bool on_report(void (*function)(const report_view&));
 
 /// Returns the exit code for your own main, over all gates so far: 0 passed, 1 missed, 2 refused, 3
 /// invalid, 77 skipped.

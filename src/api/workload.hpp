@@ -75,6 +75,7 @@ struct dataset {
     types::text images{};         ///< directory of the images; default: that of the file
 };
 
+/// Prompts that are sent as they are; prompts() makes it.
 struct prompt_list {
     types::list<types::text> items{};
 };
@@ -102,8 +103,9 @@ public:
 private:
     detail::generator& random_;
 };
+/// A prompt of your own function.
 struct prompt {
-    types::text text{};
+    types::text text{};              ///< not empty
     types::whole output_tokens = 0;  ///< 0: options.max_tokens, or as many as the server sends
 };
 /// Prompts of your own function: any file, any format. Every repeat and both variants send the
@@ -113,6 +115,7 @@ struct generated_prompts {
     bool force_output = true;  ///< answers get the given length (ignore_eos)
     bool salted = true;        ///< a first line of five words, new in every repeat
 };
+/// `generated([](request_index i, draw& random) { return prompt{text_of(i)}; })`
 inline generated_prompts generated(prompt (*of)(request_index, draw&)) { return {.of = of}; }
 
 struct mix_of_parts;
@@ -146,6 +149,7 @@ struct extension_workload {
 };
 }  // namespace detail
 
+/// A workload of any kind.
 class any_workload {
 public:
     any_workload() = default;  ///< synthetic{}
@@ -165,10 +169,10 @@ private:
 /// Fields of every request body.
 struct request_options {
     types::maybe<int> max_tokens{};  ///< for workloads without output lengths
-    types::maybe<double> temperature{};
-    types::text system_prompt{};
+    types::maybe<double> temperature{};  ///< 0 to 10; default: the server's
+    types::text system_prompt{};         ///< before every prompt; "": none
     bool ignore_eos = false;  ///< workloads that force lengths send it anyway
-    bool stream = true;
+    bool stream = true;       ///< false: an answer comes in one piece and has no ttft
     /// Each event of a stream is one token, for a server without usage; else metrics that need the
     /// number of tokens are invalid. Reported usage has precedence.
     bool events_are_tokens = false;
@@ -189,8 +193,9 @@ struct part {
     types::text model{};      ///< another one of the server's; default: the target's
     types::maybe<request_options> options{};  ///< instead of all of the scenario's
 };
+/// A workload of several parts; mix() makes it.
 struct mix_of_parts {
-    types::list<part> parts{};
+    types::list<part> parts{};  ///< 1 to 64
 };
 /// Several workloads at once. Of each sequence of starts (requests, or conversations) as long as
 /// the sum of the weights, each part has exactly its weight, in an order from the seed:

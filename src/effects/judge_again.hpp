@@ -17,7 +17,6 @@
 #include "core/capacity/found.hpp"
 #include "core/capacity/searched.hpp"
 #include "core/planning/check_slo.hpp"
-#include "core/planning/exceptions.hpp"
 #include "core/stored/stored.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/gates/stored_run.hpp"

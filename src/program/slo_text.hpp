@@ -6,7 +6,6 @@
 #include "api/slo.hpp"
 #include "api/text.hpp"
 #include "core/base/text.hpp"
-#include "core/wire/http_date.hpp"
 #include "core/metric/table.hpp"
 
 #include <algorithm>  // any_of

@@ -8,7 +8,7 @@
 #define LLMBENCH_NO_DOCTEST
 #include "llmbench.hpp"
 #include "core/base/text.hpp"
-#include "core/traffic/schedule.hpp"
+#include "core/traffic/arrivals.hpp"
 
 #include "flood_server.hpp"
 #include "support/one_repeat.hpp"

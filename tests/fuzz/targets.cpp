@@ -2,7 +2,6 @@
 
 #include "llmbench.hpp"
 #include "program/slo_text.hpp"
-#include "core/wire/go_float.hpp"
 #include "core/wire/metrics_page.hpp"
 #include "core/wire/series.hpp"
 #include "core/server_metrics/server_names.hpp"

@@ -26,7 +26,7 @@
 #include "core/base/bytes.hpp"
 #include "core/described/described.hpp"
 #include "core/judging/judge.hpp"
-#include "core/traffic/load_conditions.hpp"
+#include "core/traffic/requests.hpp"
 #include "core/measured/alertness.hpp"
 
 #include <cstdio>

@@ -4,7 +4,7 @@
 
 #include "core/described/described.hpp"
 #include "core/judging/judge.hpp"
-#include "core/traffic/load_conditions.hpp"
+#include "core/traffic/requests.hpp"
 #include "simulated/drawn.hpp"
 
 #include <algorithm>

@@ -92,7 +92,7 @@ texts_that_are_read() {
         'capacity/b.hpp:1 looks into a text')
 }
 
-# Whatever a file says is a number becomes one of ours in core/base/checked_json.hpp alone: there
+# Whatever a file says is a number becomes one of ours in core/base/json.hpp alone: there
 # is its range, and the sentence where it lies outside.
 numbers_of_files_are_checked() {
     ! grep -rnE 'get<double>\(\)|<(int|long long|std::size_t|std::u?int[0-9]+_t)>\(number_' \

@@ -1,9 +1,6 @@
 // What the parts have that is not inline, once for all unit tests. It leaves out what has effects, but for
 // the reading of questions and sessions.
-#include "core/bodies/own_api.hpp"
+#include "core/bodies/values.hpp"
 #include "core/bodies/result.hpp"
-#include "core/bodies/slo.hpp"
-#include "core/bodies/text.hpp"
-#include "core/bodies/traffic.hpp"
 #include "extensions/answers/read_questions.hpp"
 #include "extensions/sessions/read_sessions.hpp"

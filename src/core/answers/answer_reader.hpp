@@ -60,7 +60,7 @@ public:
     /// `keeps_answer`: the text is needed for grading, comparison or a conversation's next turn.
     void reset(const api_traits& api = apis[0], bool streamed = true, bool keeps_answer = false,
                const asked_answer& asked = {}) {
-        timeline_.reset(asked.tells_usage);
+        timeline_.reset(asked.expects_usage);
         http_.reset();
         reader_.reset(api, streamed, keeps_answer, asked);
         body_.clear();

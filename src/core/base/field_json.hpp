@@ -1,7 +1,6 @@
 // fields as JSON
 #pragma once
 
-#include "core/base/checked_json.hpp"
 #include "core/base/fields.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"

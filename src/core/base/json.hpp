@@ -1,15 +1,18 @@
-// JSON, read and written
+// JSON, read, checked and written
+// A file may contain anything. Its numbers pass through here before they are cast, added or used as
+// sizes. An error names the file, the field, the value and what is allowed.
 #pragma once
 
 #include "api/text.hpp"
 #include "core/base/text.hpp"
+#include "core/base/fields.hpp"
 
 #include <algorithm>  // max, min
 #include <charconv>  // to_chars
-#include <cmath>  // isfinite
+#include <cmath>  // floor, isfinite
 #include <cstddef>  // size_t
 #include <optional>
-#include <stdexcept>  // exception
+#include <stdexcept>  // exception, invalid_argument
 #include <string>
 #include <string_view>
 #include <type_traits>  // which JSON a value becomes
@@ -69,11 +72,35 @@ inline std::string string_member(const picojson::value& v, const char* name) {
     const picojson::value* m = member(v, name);
     return m && m->is<std::string>() ? m->get<std::string>() : std::string();
 }
+/// A count of a server, -1 for other values.
+inline int count_of(const picojson::value& v) {
+    const double d = v.is<double>() ? v.get<double>() : -1;
+    return d >= 0 && d <= 1e9 ? static_cast<int>(d) : -1;
+}
 inline int count_member(const picojson::value& v, const char* name) {
     const picojson::value* m = member(v, name);
-    if (!m || !m->is<double>()) return -1;
-    const double d = m->get<double>();
-    return d >= 0 && d <= 1e9 ? static_cast<int>(d) : -1;
+    return m ? count_of(*m) : -1;
+}
+
+/// Returns the value at "choices.0.text", null if there is none.
+inline const picojson::value* value_at(const picojson::value& v, std::string_view way) {
+    const picojson::value* at = &v;
+    while (at && !way.empty()) {
+        const std::string name(way.substr(0, way.find('.')));
+        way.remove_prefix(name.size() + (name.size() < way.size()));
+        const auto place = parsed_number<std::size_t>(name);
+        if (!at->is<picojson::array>()) at = member(*at, name.c_str());
+        else at = place && at->contains(*place) ? &at->get(*place) : nullptr;
+    }
+    return at;
+}
+inline int count_at(const picojson::value& v, std::string_view way) {
+    const picojson::value* at = value_at(v, way);
+    return at ? count_of(*at) : -1;
+}
+inline std::string string_at(const picojson::value& v, std::string_view way) {
+    const picojson::value* at = value_at(v, way);
+    return at && at->is<std::string>() ? at->get<std::string>() : std::string();
 }
 
 /// Returns the length of the number at the start of a text (RFC 8259, 6), 0 if none.
@@ -267,6 +294,132 @@ inline const picojson::array& array_member(const picojson::value& v, const char*
     const picojson::value* m = member(v, name);
     return m && m->is<picojson::array>() ? m->get<picojson::array>() : none;
 }
+
+/// The name of a list element in errors: "ttfts[3]".
+inline std::string element_name(const std::string& list, std::size_t i) {
+    return list + printed("[%zu]", i);
+}
+/// A value in an error.
+inline std::string shown_value(const picojson::value& v) {
+    if (v.is<picojson::array>()) return "a list";
+    if (v.is<picojson::object>()) return "an object";
+    return v.is<double>() ? json_number(v.get<double>()) : printable(v.serialize(), 60);
+}
+/// Throws an error with the file, the value and what is allowed.
+[[noreturn]] inline void refuse_value(const std::string& file, const std::string& name,
+                                      const picojson::value& v, const std::string& allowed) {
+    refuse({file, file.empty() ? "" : ": ", name, " is ", shown_value(v), ", ", allowed});
+}
+/// `name` is called only for errors, as there are millions of numbers.
+template <class Name>
+double number_from(const std::string& file, const picojson::value& v, double least, double most,
+                   const char* what, Name&& name) {
+    const double d = number_in(v);
+    if (!(d >= least && d <= most))
+        refuse_value(file, name(), v,
+                     printed("%s from %.9g to %.9g is allowed", what, least, most));
+    return d;
+}
+/// An integer, of a type that holds both bounds.
+template <class Whole, class Name>
+Whole whole_from(const std::string& file, const picojson::value& v, double least, double most,
+                 const char* what, Name&& name) {
+    const double d = number_from(file, v, least, most, what, name);
+    if (d != std::floor(d)) refuse_value(file, name(), v, "a whole number is allowed");
+    return static_cast<Whole>(d);
+}
+template <class Name>
+double seconds_from(const std::string& file, const picojson::value& v, Name&& name) {
+    return number_from(file, v, 0, longest_time_s, "a time in seconds", name);
+}
+template <class Name>
+int tokens_from(const std::string& file, const picojson::value& v, Name&& name) {
+    return whole_from<int>(file, v, 0, most_tokens, "a whole number of tokens", name);
+}
+
+/// An object of a file with its name in errors. Members that are missing (older versions) or null
+/// (unknown) are read as `otherwise`.
+class checked_object {
+public:
+    checked_object(const picojson::value& v, std::string file, std::string path)
+        : v_(v), file_(std::move(file)), path_(std::move(path)) {}
+
+    /// A member that is neither missing nor null, else nullptr.
+    const picojson::value* present(const char* name) const {
+        const picojson::value* m = member(v_, name);
+        return m && !m->is<picojson::null>() ? m : nullptr;
+    }
+    bool has(const char* name) const { return present(name) != nullptr; }
+    double number(const char* name, double least, double most,
+                  double otherwise = not_a_number) const {
+        const picojson::value* m = present(name);
+        return m ? number_of(*m, name, least, most) : otherwise;
+    }
+    double number_of(const picojson::value& m, const char* name, double least, double most) const {
+        return number_from(file_, m, least, most, "a number", [&] { return name_of(name); });
+    }
+    double seconds(const char* name, double otherwise = not_a_number) const {
+        return number(name, 0, longest_time_s, otherwise);
+    }
+    template <class Whole>
+    Whole whole(const char* name, double least, double most, Whole otherwise) const {
+        const picojson::value* m = present(name);
+        return m ? whole_of<Whole>(*m, name, least, most) : otherwise;
+    }
+    template <class Whole>
+    Whole whole_of(const picojson::value& m, const char* name, double least, double most) const {
+        return whole_from<Whole>(file_, m, least, most, "a whole number",
+                                 [&] { return name_of(name); });
+    }
+    /// An integer from 0 that a double may not hold, by digits(), usually whole_numbers'.
+    template <class Digits>
+    long long exact_of(const picojson::value& m, const char* name, double most,
+                       Digits&& digits) const {
+        const double about = whole_of<double>(m, name, 0, most);
+        if (about <= max_count) return static_cast<long long>(about);
+        const std::optional<long long> exactly = digits();
+        if (!exactly || static_cast<double>(*exactly) != about)
+            refuse(name, "a whole number in plain digits is allowed");
+        return *exactly;
+    }
+    /// Calls `each(index, value)` for each element of a list.
+    template <class Each>
+    void numbers(const char* name, double least, double most, Each&& each) const {
+        const picojson::array& all = array_member(v_, name);
+        for (std::size_t i = 0; i < all.size(); ++i)
+            each(i, all[i].is<picojson::null>()
+                        ? not_a_number
+                        : number_from(file_, all[i], least, most, "a number",
+                                      [&] { return element_name(name_of(name), i); }));
+    }
+    std::string text(const char* name) const { return string_member(v_, name); }
+    bool is_true(const char* name) const { return true_member(v_, name); }
+    const picojson::value& value() const { return v_; }
+    /// A member that is an object; an empty one if missing.
+    checked_object at(const char* name) const {
+        static const picojson::value none;
+        const picojson::value* m = member(v_, name);
+        return {m ? *m : none, file_, name_of(name)};
+    }
+    std::vector<checked_object> each(const char* name) const {
+        std::vector<checked_object> all;
+        for (const picojson::value& v : array_member(v_, name))
+            all.emplace_back(v, file_, element_name(name_of(name), all.size()));
+        return all;
+    }
+    [[noreturn]] void refuse(const char* name, const std::string& allowed) const {
+        static const picojson::value none;
+        const picojson::value* m = member(v_, name);
+        refuse_value(file_, name_of(name), m ? *m : none, allowed);
+    }
+    std::string name_of(const char* name) const {
+        return path_.empty() ? name : path_ + "." + name;
+    }
+
+private:
+    const picojson::value& v_;
+    std::string file_, path_;
+};
 
 }  // namespace detail
 }  // inline namespace v0

@@ -18,7 +18,6 @@
 #include "core/described/described.hpp"
 #include "core/described/verdict_text.hpp"
 #include "core/capacity/found.hpp"
-#include "core/capacity/found.hpp"
 #include "core/capacity/searched.hpp"
 #include "core/planning/check_slo.hpp"
 #include "core/bodies/result_data.hpp"
@@ -70,27 +69,11 @@ const char* to_string(token_origin o) {
 const char* to_string(run_phase p) { return p == run_phase::warmup ? "warmup" : "measure"; }
 const char* to_string(run_arm a) { return a == run_arm::baseline ? "baseline" : "candidate"; }
 const char* to_string(verdict_method m) {
-    switch (m) {
-    case verdict_method::none: return "none";
-    case verdict_method::counts: return "counts";
-    case verdict_method::counted_misses: return "counted_misses";
-    case verdict_method::moderated_t: return "moderated_t";
-    case verdict_method::noisy_t: return "noisy_t";
-    case verdict_method::t: return "t";
-    case verdict_method::slices: return "slices";
-    case verdict_method::loads: return "loads";
-    case verdict_method::predictive_t: return "predictive_t";
-    }
-    return "";
+    return detail::name_at({"none", "counts", "counted_misses", "moderated_t", "noisy_t", "t",
+                            "slices", "loads", "predictive_t"}, m);
 }
 const char* to_string(verdict_unit u) {
-    switch (u) {
-    case verdict_unit::none: return "none";
-    case verdict_unit::repeat: return "repeat";
-    case verdict_unit::pair: return "pair";
-    case verdict_unit::probe: return "probe";
-    }
-    return "";
+    return detail::name_at({"none", "repeat", "pair", "probe"}, u);
 }
 const char* to_string(verdict v) {
     return detail::name_at({"pass", "fail", "inconclusive", "invalid", "skipped"}, v);

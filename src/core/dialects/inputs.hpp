@@ -6,7 +6,7 @@
 #include "core/dialects/request_body.hpp"
 #include "core/dialects/stream_event.hpp"
 
-#include <algorithm>  // all_of, max, min
+#include <algorithm>  // max, min
 #include <cstdint>  // uint64_t
 #include <set>
 #include <string>
@@ -148,7 +148,7 @@ inline bool is_vector(const picojson::value& v, int depth = 3) {
     if (v.is<std::string>()) return is_finite_base64(v.get<std::string>());
     if (depth == 0 || !v.is<picojson::array>()) return false;
     const picojson::array& all = v.get<picojson::array>();
-    return !all.empty() && std::all_of(all.begin(), all.end(), [&](const picojson::value& x) {
+    return !all.empty() && all_of(all, [&](const picojson::value& x) {
         return x.is<double>() || (x.is<picojson::array>() && is_vector(x, depth - 1));
     });
 }
@@ -179,9 +179,7 @@ void read_scored(const picojson::value& v, stream_event& e, const asked_answer& 
         e.prompt_tokens = count_member(*usage, "prompt_tokens");
         if (e.prompt_tokens <= 0) e.prompt_tokens = count_member(*usage, "total_tokens");
     }
-    const picojson::value* meta = member(v, "meta");
-    const picojson::value* tokens = meta ? member(*meta, "tokens") : nullptr;
-    if (tokens && e.prompt_tokens < 0) e.prompt_tokens = count_member(*tokens, "input_tokens");
+    if (e.prompt_tokens < 0) e.prompt_tokens = count_at(v, "meta.tokens.input_tokens");
     // By default Infinity counts characters. For one word they may be tokens.
     if (asked.characters >= 8 && e.prompt_tokens == asked.characters) e.prompt_tokens = -1;
 }

@@ -5,8 +5,9 @@
 #include "core/dialects/request_body.hpp"
 #include "core/dialects/stream_event.hpp"
 
-#include <algorithm>  // min, max
+#include <algorithm>  // max, min
 #include <string>
+#include <string_view>
 #include <utility>  // pair
 
 #include <picojson.h>  // JSON of servers
@@ -44,8 +45,7 @@ inline std::string ollama_content(const request_spec& r) {
     return json_quoted(r.prompt) + (r.image.empty() ? "" : ",\"images\":" + ollama_images(r));
 }
 
-// Each API: its request, its events and, if different, its whole answer. The table below has the
-// rest.
+// Each API: its request, its events and, if different, its whole answer. The rest is in table.hpp.
 
 inline void write_openai(body_writer& b, const request_spec& r) {
     b.flag("stream", r.stream);
@@ -76,26 +76,21 @@ inline void write_tgi(body_writer& b, const std::string&, const request_spec& r)
     });
 }
 inline void read_tgi_details(const picojson::value& v, stream_event& e) {
-    const picojson::value* details = member(v, "details");
-    if (!details) return;
-    e.finish_reason = finish_reason_of(string_member(*details, "finish_reason"));
-    e.completion_tokens = count_member(*details, "generated_tokens");
-    e.prompt_tokens = count_member(*details, "input_length");
+    e.finish_reason = finish_reason_of(string_at(v, "details.finish_reason"));
+    e.completion_tokens = count_at(v, "details.generated_tokens");
+    e.prompt_tokens = count_at(v, "details.input_length");
 }
 /// One token per event. Special tokens, such as the end of the text, are not output.
 inline void read_tgi(const picojson::value& v, stream_event& e, stream_memory& memory) {
-    if (const picojson::value* token = member(v, "token")) {
-        const picojson::value* special = member(*token, "special");
-        const bool is_output = !(special && special->evaluate_as_boolean());
-        if (is_output && e.take_text(*token, "text")) memory.say(*token, "text");
-    }
+    const picojson::value* special = value_at(v, "token.special");
+    if (const picojson::value* token = member(v, "token"))
+        if (!(special && special->evaluate_as_boolean())) memory.take(e, *token, "text");
     read_tgi_details(v, e);
     const picojson::value* all = member(v, "generated_text");
     e.done = all && all->is<std::string>();
 }
 inline void read_tgi_whole(const picojson::value& v, stream_event& e, stream_memory& memory) {
-    e.take_text(v, "generated_text");
-    memory.say(v, "generated_text");
+    memory.take(e, v, "generated_text");
     read_tgi_details(v, e);
 }
 
@@ -107,8 +102,7 @@ inline void write_triton(body_writer& b, const std::string&, const request_spec&
 }
 /// Each event has its own token count, if return_num_output_tokens is set.
 inline void read_triton(const picojson::value& v, stream_event& e, stream_memory& memory) {
-    e.take_text(v, "text_output");
-    memory.say(v, "text_output");
+    memory.take(e, v, "text_output");
     e.finish_reason = finish_reason_of(string_member(v, "finish_reason"));
     e.prompt_tokens = count_member(v, "num_input_tokens");
     if (const int n = count_member(v, "num_output_tokens"); n >= 0)
@@ -134,16 +128,12 @@ inline void read_ollama(const picojson::value& v, stream_event& e, stream_memory
     const picojson::value* message = member(v, "message");
     for (const picojson::value* from : {&v, message}) {
         if (!from) continue;
-        for (const char* name : {"content", "response"}) e.take_text(*from, name);
-        e.take_reasoning(*from, "thinking");
-        memory.say(*from, "content");
-        memory.say(*from, "response");
-        memory.think(*from, "thinking");
-        for (const picojson::value& tool : array_member(*from, "tool_calls"))
+        for (const char* name : {"content", "response"}) memory.take(e, *from, name);
+        memory.take(e, *from, "thinking", true);
+        const picojson::array& calls = array_member(*from, "tool_calls");
+        if (!calls.empty()) e.take_call();
+        for (const picojson::value& tool : calls)
             if (const picojson::value* function = member(tool, "function")) memory.call(*function);
-        const picojson::value* calls = member(*from, "tool_calls");
-        if (calls && calls->is<picojson::array>() && !calls->get<picojson::array>().empty())
-            e.take_call();
     }
     const picojson::value* done = member(v, "done");
     e.done = done && done->evaluate_as_boolean();
@@ -157,20 +147,14 @@ inline void write_llama_cpp(body_writer& b, const std::string&, const request_sp
     b.max_tokens("n_predict").ignore_eos().temperature();
 }
 inline void read_llama_cpp(const picojson::value& v, stream_event& e, stream_memory& memory) {
-    e.take_text(v, "content");
-    memory.say(v, "content");
+    memory.take(e, v, "content");
     note_output_tokens(e, count_member(v, "tokens_predicted"));
     e.prompt_tokens = count_member(v, "tokens_evaluated");
-    if (const picojson::value* timings = member(v, "timings"))
-        e.cached_tokens = count_member(*timings, "cache_n");
+    e.cached_tokens = count_at(v, "timings.cache_n");
     e.finish_reason = finish_reason_of(string_member(v, "stop_type"));
-    const auto said = [&](const char* name) {
-        const picojson::value* m = member(v, name);
-        return m && m->is<bool>() && m->get<bool>();
-    };
-    if (said("stopped_limit")) e.finish_reason = "length";  // in older versions
-    if (said("stopped_eos") || said("stopped_word")) e.finish_reason = "stop";
-    e.done = said("stop");
+    if (true_member(v, "stopped_limit")) e.finish_reason = "length";  // in older versions
+    if (true_member(v, "stopped_eos") || true_member(v, "stopped_word")) e.finish_reason = "stop";
+    e.done = true_member(v, "stop");
 }
 
 inline void write_sglang(body_writer& b, const std::string&, const request_spec& r) {
@@ -198,12 +182,10 @@ inline void read_sglang(const picojson::value& v, stream_event& e, stream_memory
     std::string& said = memory.said.answer;
     if (memory.keeps_answer) said = memory.cumulative ? text : said + text;
     memory.text = text;
-    const picojson::value* meta = member(v, "meta_info");
-    if (!meta) return;
-    note_output_tokens(e, count_member(*meta, "completion_tokens"));
-    e.prompt_tokens = count_member(*meta, "prompt_tokens");
-    e.cached_tokens = count_member(*meta, "cached_tokens");
-    const picojson::value* reason = member(*meta, "finish_reason");
+    note_output_tokens(e, count_at(v, "meta_info.completion_tokens"));
+    e.prompt_tokens = count_at(v, "meta_info.prompt_tokens");
+    e.cached_tokens = count_at(v, "meta_info.cached_tokens");
+    const picojson::value* reason = value_at(v, "meta_info.finish_reason");
     if (!reason) return;
     e.finish_reason = reason->is<std::string>() ? reason->get<std::string>()
                                                 : string_member(*reason, "type");
@@ -235,11 +217,10 @@ inline void read_anthropic_usage(const picojson::value& v, stream_event& e) {
 }
 inline void take_anthropic_piece(const picojson::value& piece, stream_event& e,
                                  stream_memory& memory) {
-    for (const char* name : {"text", "partial_json"}) e.take_text(piece, name);
-    e.take_reasoning(piece, "thinking");
+    memory.take(e, piece, "text");
+    memory.take(e, piece, "thinking", true);
+    e.take(string_member(piece, "partial_json"), false);
     if (string_member(piece, "type") == "tool_use") e.take_call();
-    memory.say(piece, "text");
-    memory.think(piece, "thinking");
     memory.call(piece, "name", has_text(piece, "partial_json") ? "partial_json" : "input");
 }
 inline void read_anthropic(const picojson::value& v, stream_event& e, stream_memory& memory) {
@@ -257,10 +238,77 @@ inline void read_anthropic_whole(const picojson::value& v, stream_event& e,
                                  stream_memory& memory) {
     read_anthropic_usage(v, e);
     e.finish_reason = finish_reason_of(string_member(v, "stop_reason"));
-    const picojson::value* blocks = member(v, "content");
-    if (!blocks || !blocks->is<picojson::array>()) return;
-    for (const picojson::value& block : blocks->get<picojson::array>())
+    for (const picojson::value& block : array_member(v, "content"))
         take_anthropic_piece(block, e, memory);
+}
+
+inline std::string responses_content(const request_spec& r) {
+    if (r.image.empty()) return json_quoted(r.prompt);
+    return "[{\"type\":\"input_text\",\"text\":" + json_quoted(r.prompt) +
+           "},{\"type\":\"input_image\",\"image_url\":" + json_quoted(r.image) + "}]";
+}
+/// The server stores nothing: each request sends the history.
+inline void write_responses(body_writer& b, const std::string& model, const request_spec& r) {
+    b.string("model", model).messages(responses_content, false, "input").system("instructions");
+    b.flag("stream", r.stream).flag("store", false);
+    b.max_tokens("max_output_tokens").ignore_eos().temperature();
+}
+
+/// The final event. vLLM calls an answer completed that was cut off at its length, so the status
+/// decides, not the event name.
+inline void read_response_end(const picojson::value& v, stream_event& e) {
+    if (const picojson::value* usage = member(v, "usage")) {
+        e.prompt_tokens = count_member(*usage, "input_tokens");
+        e.completion_tokens = count_member(*usage, "output_tokens");
+        e.cached_tokens = count_at(*usage, "input_tokens_details.cached_tokens");
+        e.reasoning_tokens = count_at(*usage, "output_tokens_details.reasoning_tokens");
+    }
+    const std::string status = string_member(v, "status");
+    const std::string why = string_at(v, "incomplete_details.reason");
+    e.finish(status == "completed"           ? "stop"
+             : why == "max_output_tokens"    ? "length"
+             : status == "incomplete"        ? (why.empty() ? status : why)
+                                             : status);
+    if (e.error.empty()) e.error = error_message(v);
+    if (e.error.empty() && status == "failed") e.error = "the response failed";
+}
+/// Text comes in events that end in "delta", and again in full in later ones.
+inline void read_responses(const picojson::value& v, stream_event& e, stream_memory& memory) {
+    const std::string type = string_member(v, "type");
+    if (type.ends_with(".delta") && has_text(v, "delta")) {
+        const bool reasons = type.starts_with("response.reasoning");
+        const bool is_text = reasons || type == "response.output_text.delta";
+        if (is_text) memory.take(e, v, "delta", reasons);
+        else if (type == "response.refusal.delta") e.take(string_member(v, "delta"), false);
+        else e.take_call();
+        if (!is_text) memory.call(v, "name", "delta");
+    }
+    if (const picojson::value* item = member(v, "item"); item && type.ends_with("item.added"))
+        memory.call(*item);
+    for (const char* end : {"response.completed", "response.incomplete", "response.failed"})
+        if (type == end) e.done = true;
+    if (type == "error") {
+        e.done = true;
+        if (const std::string why = string_member(v, "message"); !why.empty()) e.error = why;
+    }
+    const picojson::value* response = member(v, "response");
+    if (e.done && response) read_response_end(*response, e);
+}
+inline void read_responses_whole(const picojson::value& v, stream_event& e,
+                                 stream_memory& memory) {
+    for (const picojson::value& item : array_member(v, "output")) {
+        const std::string type = string_member(item, "type");
+        if (type.ends_with("_call")) {
+            e.take_call();
+            memory.call(item);
+        }
+        for (const char* list : {"summary", "content"})
+            for (const picojson::value& piece : array_member(item, list)) {
+                memory.take(e, piece, "text", type == "reasoning");
+                e.take(string_member(piece, "refusal"), false);
+            }
+    }
+    read_response_end(v, e);
 }
 
 }  // namespace detail

@@ -78,7 +78,7 @@ struct asked_answer {
     int characters = 0;          // of the input: usage with this number counts characters
     int most_prompt_tokens = 0;  // in usage; 0: unknown
     int most_output_tokens = 0;  // asked for; 0: no limit
-    bool tells_usage = false;    // expected, since tokens are unknown without it
+    bool expects_usage = false;  // expected, since tokens are unknown without it
 };
 
 /// The prompt for an API without roles.

@@ -6,7 +6,6 @@
 #include "core/wire/event_stream.hpp"
 #include "core/dialects/request_body.hpp"
 
-#include <algorithm>  // any_of
 #include <string>
 #include <string_view>
 #include <utility>  // pair
@@ -44,22 +43,14 @@ struct stream_event {
         first_tokens = tokens;
         counted = true;
     }
-    /// Takes generated text, if any; `reasons`: it is reasoning.
-    bool take(std::string_view text, bool reasons) {
-        if (text.empty()) return false;
+    /// Counts generated text, if any; `reasons`: it is reasoning.
+    void take(std::string_view text, bool reasons) {
+        if (text.empty()) return;
         const auto bytes = static_cast<int>(text.size());
         content = true;
         answer = answer || !reasons;
         text_bytes += bytes;
         reasoning_bytes += reasons ? bytes : 0;
-        return true;
-    }
-    /// Takes the text of a member.
-    bool take_text(const picojson::value& v, const char* name) {
-        return take(string_member(v, name), false);
-    }
-    bool take_reasoning(const picojson::value& v, const char* name) {
-        return take(string_member(v, name), true);
     }
     /// A fragment of a call. Its tokens are unknown, so it counts as many.
     void take_call(bool thinks = false) {
@@ -90,9 +81,9 @@ struct stream_event {
             if (reason.find(part) != std::string_view::npos) return true;
         return false;
     }
+    static bool is_at_length(std::string_view reason) { return reason == "length"; }
     /// The server cut off the answer: "content_filter" (OpenAI), "refusal" (Anthropic), "sensitive"
     /// (Zhipu), "SAFETY" and "RECITATION" (Gemini), "guardrail_intervened" (Bedrock).
-    static bool is_at_length(std::string_view reason) { return reason == "length"; }
     static bool is_filtered(std::string_view reason) {
         std::string low(reason);
         for (char& c : low) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
@@ -106,11 +97,9 @@ struct stream_event {
 /// False for null, false, 0, "", and objects or lists of only these.
 inline bool says_something(const picojson::value& v) {
     if (v.is<picojson::object>())
-        return std::any_of(v.get<picojson::object>().begin(), v.get<picojson::object>().end(),
-                           [](const auto& m) { return says_something(m.second); });
-    if (v.is<picojson::array>())
-        return std::any_of(v.get<picojson::array>().begin(), v.get<picojson::array>().end(),
-                           says_something);
+        return any_of(v.get<picojson::object>(),
+                      [](const auto& m) { return says_something(m.second); });
+    if (v.is<picojson::array>()) return any_of(v.get<picojson::array>(), says_something);
     return v.evaluate_as_boolean();
 }
 
@@ -160,11 +149,18 @@ struct stream_memory {
     asked_answer asked{};
     bool keeps_answer = false;
     generated_text said{};   // if kept
+    int pieces = 0;          // of these texts
 
-    void say(const picojson::value& v, const char* name) { keep(string_member(v, name), false); }
-    void think(const picojson::value& v, const char* name) { keep(string_member(v, name), true); }
+    /// Takes the text of a member: the event counts it, the memory keeps it.
+    void take(stream_event& e, const picojson::value& v, const char* name, bool reasons = false) {
+        const std::string piece = string_member(v, name);
+        e.take(piece, reasons);
+        keep(piece, reasons);
+    }
     void keep(std::string_view piece, bool reasons) {
-        if (keeps_answer) (reasons ? said.reasoning : said.answer) += piece;
+        if (!keeps_answer) return;
+        (reasons ? said.reasoning : said.answer) += piece;
+        pieces += !piece.empty();
     }
     /// A call or a part of one, without its id, which varies.
     void call(const picojson::value& v, const char* name = "name",

@@ -1,29 +1,73 @@
-// the table of APIs
+// the table of APIs, ours and users'
 #pragma once
 
 #include "api/own_api.hpp"
 #include "api/target.hpp"
 #include "core/base/text.hpp"
+#include "core/base/json.hpp"
 #include "core/dialects/openai.hpp"
 #include "core/dialects/inputs.hpp"
 #include "core/dialects/others.hpp"
-#include "core/dialects/own_api.hpp"
 #include "core/dialects/request_body.hpp"
-#include "core/dialects/responses.hpp"
 #include "core/dialects/stream_event.hpp"
 
-#include <algorithm>  // all_of, max, min, none_of
+#include <algorithm>  // max, min
 #include <cctype>  // isalnum
+#include <cstddef>  // size_t
 #include <exception>
-#include <iterator>  // begin, end
 #include <string>
 #include <string_view>
+#include <utility>  // move
 
 #include <picojson.h>  // JSON of servers
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
+
+struct own_request {
+    body_writer& to;
+    const std::string& model;
+    const request_spec& asked;
+};
+struct own_event {
+    std::string_view data;
+    stream_event& says;
+    stream_memory& memory;
+    bool is_parsed = false;
+    picojson::value json{};
+
+    const picojson::value* at(std::string_view way) {
+        if (!is_parsed && !parse_json(data, json)) json = {};
+        is_parsed = true;
+        return value_at(json, way);
+    }
+};
+
+inline void write_own(const char* api, void (*write)(api_request&), body_writer& to,
+                      const std::string& model, const request_spec& asked) {
+    own_request r{to, model, asked};
+    api_request seen(r);
+    call_of_user({".write of the API \"", api, "\""}, [&] { write(seen); });
+}
+/// An unreadable event is the server's error.
+inline stream_event read_own(void (*read)(api_event&), std::string_view type,
+                             std::string_view data, stream_memory& memory) {
+    stream_event e;
+    if (trimmed(data).empty()) return e;  // a keep-alive
+    if (speaks_of_error(type)) e.error = printable(data);
+    e.done = trimmed(data) == "[DONE]";
+    if (e.done || !e.error.empty()) return e;
+    own_event seen{data, e, memory};
+    api_event shown(seen);
+    try {
+        call_of_user({"reading an event"}, [&] { read(shown); });
+    } catch (const std::exception& x) {
+        e.error = x.what();
+        e.malformed = true;
+    }
+    return e;
+}
 
 /// The properties of an API.
 struct api_traits {
@@ -141,9 +185,7 @@ inline bool names_whole_path(const api_traits& a, std::string_view path) {
         return longest;
     };
     const std::size_t own = longest_of(a);
-    return own > 0 && std::none_of(std::begin(apis), std::end(apis), [&](const api_traits& x) {
-               return longest_of(x) > own;
-           });
+    return own > 0 && all_of(apis, [&](const api_traits& x) { return longest_of(x) <= own; });
 }
 /// The version at the end of a path, such as "/v3", else "".
 inline std::string_view ending_version(std::string_view path) {
@@ -201,7 +243,7 @@ inline asked_answer asked_by(const api_traits& a, const request_spec& r, std::si
                              (r.image.empty() ? 0 : image_tokens);
     asked.most_prompt_tokens = static_cast<int>(std::min<std::size_t>(most, 2000000000));
     asked.most_output_tokens = r.max_tokens;
-    asked.tells_usage = a.reports_usage && !r.events_are_tokens;
+    asked.expects_usage = a.reports_usage && !r.events_are_tokens;
     return asked;
 }
 inline std::string request_body(const api_traits& a, const std::string& model,
@@ -215,7 +257,7 @@ inline std::string request_body(const api_traits& a, const std::string& model,
 /// Whether a text is a valid path in a request line.
 inline bool is_path(std::string_view s) {
     return s.starts_with('/') &&
-           std::all_of(s.begin(), s.end(), [](char c) { return c > ' ' && c < 127; });
+           all_of(s, [](char c) { return c > ' ' && c < 127; });
 }
 /// Why a user-defined API is invalid, "" if valid.
 inline std::string own_api_problem(const api_traits& a) {

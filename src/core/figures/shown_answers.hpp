@@ -4,7 +4,7 @@
 #include "api/metrics.hpp"
 #include "api/result.hpp"
 #include "core/base/text.hpp"
-#include "core/wire/request_id.hpp"
+#include "core/wire/http.hpp"
 #include "core/dialects/stream_event.hpp"
 #include "core/answers/grading.hpp"
 #include "core/measured/answers.hpp"

@@ -7,7 +7,6 @@
 #include "core/base/text.hpp"
 #include "core/files/byte_stream.hpp"
 #include "core/files/dialogues.hpp"
-#include "core/files/row_fields.hpp"
 
 #include <algorithm>  // min
 #include <cstdint>  // uint64_t
@@ -52,14 +51,14 @@ private:
 
 /// Calls `offer(dialogue, line)` for each conversation. `given`: fields that all requests have.
 template <class Offer>
-void each_dialogue(byte_stream& in, const dataset& d, row_fields& told, const field_names& given,
+void each_dialogue(byte_stream& in, const dataset& d, row_fields& fields, const field_names& given,
                    Offer&& offer) {
     const long long max_turns = d.max_turns;
     const bool by_line = in.name().ends_with("l") || d.format == dolly || d.format == openai_jsonl;
     const auto each_value = [&](auto&& on_value) {
         const auto checked = [&](const std::string& key, const picojson::value& v, long long line) {
             if (!v.is<picojson::object>()) in.refuse(line, "an object is expected here");
-            on_value(key, v, dialogue_reader(in, line, max_turns, told, given), line);
+            on_value(key, v, dialogue_reader(in, line, max_turns, fields, given), line);
         };
         if (by_line) each_json_line(in, checked);
         else each_json_element(in, checked);
@@ -103,7 +102,7 @@ void each_dialogue(byte_stream& in, const dataset& d, row_fields& told, const fi
     }
 }
 
-/// Returns the format of a file that begins like this, if it can be told.
+/// Returns the format of a file that begins like this, if its beginning shows it.
 inline std::optional<dataset_format> likely_format(std::string_view start) {
     if (start.substr(0, 3) == "\xEF\xBB\xBF") start.remove_prefix(3);
     const std::size_t first = start.find_first_not_of(" \t\r\n");
@@ -122,7 +121,7 @@ inline const char* format_name(dataset_format f) {
 
 /// Returns the sample of a dataset, `most` conversations if it has no number of its own.
 inline std::vector<dialogue> sampled_dialogues(byte_stream& in, const dataset& d, std::size_t most,
-                                               std::uint64_t seed, row_fields& told,
+                                               std::uint64_t seed, row_fields& fields,
                                                const field_names& given) {
     const std::size_t wanted = d.max_items ? static_cast<std::size_t>(*d.max_items) : most;
     dialogue_sampler sampler(wanted, seed);
@@ -131,7 +130,7 @@ inline std::vector<dialogue> sampled_dialogues(byte_stream& in, const dataset& d
         return n < least || (limit > 0 && n > limit);
     };
     try {
-        each_dialogue(in, d, told, given, [&](dialogue&& x, long long) {
+        each_dialogue(in, d, fields, given, [&](dialogue&& x, long long) {
             ++seen;
             if (x.turns.empty() || trimmed(x.turns.front().prompt).empty()) return;
             const int answer = x.turns.front().output_tokens;
@@ -155,8 +154,8 @@ inline std::vector<dialogue> sampled_dialogues(byte_stream& in, const dataset& d
 }
 inline std::vector<dialogue> sampled_dialogues(byte_stream& in, const dataset& d, std::size_t most,
                                                std::uint64_t seed) {
-    row_fields told;
-    return sampled_dialogues(in, d, most, seed, told, {});
+    row_fields fields;
+    return sampled_dialogues(in, d, most, seed, fields, {});
 }
 
 /// Returns the media type of an image file, "" if its name has no known extension.

@@ -3,17 +3,16 @@
 
 #include "api/slo.hpp"
 #include "api/workload.hpp"
-#include "core/answers/grading.hpp"
-#include "core/base/checked_json.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/dialects/request_body.hpp"
+#include "core/answers/grading.hpp"
 #include "core/files/byte_stream.hpp"
-#include "core/files/row_fields.hpp"
 
 #include <algorithm>  // find, min
-#include <cstddef>  // size_t, ptrdiff_t
+#include <cstddef>  // ptrdiff_t, size_t
 #include <initializer_list>  // names
+#include <map>
 #include <memory>  // shared_ptr
 #include <set>
 #include <string>
@@ -25,6 +24,44 @@
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
+
+/// Counts the rows that have a field, for fields that are sent and for fields that are left out.
+class row_fields {
+public:
+    void send(const std::string& name, long long row) { count(sent_, name, row); }
+    void leave_out(const std::string& name, long long row) { count(left_out_, name, row); }
+    /// "sent as rows have them: tools (60 rows); left out: model (60 rows)".
+    std::string text() const {
+        const std::string sent = shown("sent as rows have them: ", sent_);
+        const std::string left_out = shown("left out: ", left_out_);
+        return sent + (sent.empty() || left_out.empty() ? "" : "; ") + left_out;
+    }
+
+private:
+    struct rows {
+        long long count = 0, last = -1;
+    };
+    using by_name = std::map<std::string, rows>;
+    static constexpr std::size_t max_names = 1000, max_shown = 8;
+
+    static void count(by_name& all, const std::string& name, long long row) {
+        if (all.size() == max_names && all.find(name) == all.end()) return;
+        rows& of = all[name];
+        of.count += of.last != row;
+        of.last = row;
+    }
+    static std::string shown(const char* what, const by_name& all) {
+        std::string t;
+        std::size_t n = 0;
+        for (const auto& [name, of] : all)
+            if (n++ < max_shown)
+                t += (t.empty() ? what : ", ") + printable(name, 60) +
+                     printed(" (%lld %s)", of.count, of.count == 1 ? "row" : "rows");
+        return n > max_shown ? t + printed(" and %zu more", n - max_shown) : t;
+    }
+
+    by_name sent_{}, left_out_{};
+};
 
 /// A user's message, and the length of its answer.
 struct dialogue_turn {
@@ -82,13 +119,13 @@ inline bool is_field_of_a_chat(std::string_view name) {
     return false;
 }
 
-/// Reads one conversation of a file, or refuses it. `told` counts the fields that are sent and
+/// Reads one conversation of a file, or refuses it. `fields` counts the fields that are sent and
 /// those that are left out; `given` are those that all requests have.
 class dialogue_reader {
 public:
-    dialogue_reader(const byte_stream& in, long long line, long long max_turns, row_fields& told,
+    dialogue_reader(const byte_stream& in, long long line, long long max_turns, row_fields& fields,
                     const field_names& given)
-        : in_(in), line_(line), max_turns_(max_turns), told_(told), given_(given) {}
+        : in_(in), line_(line), max_turns_(max_turns), fields_(fields), given_(given) {}
 
     /// Returns a string that must be there.
     std::string text_of(const picojson::value& v, const char* name) const {
@@ -142,7 +179,7 @@ public:
             if (by_role && (name == "tool_calls" || name == "tool_call_id" || name == "name"))
                 m.fields += "," + json_quoted(name) + ":" + value.serialize();
             else if (name != "role" && name != "content" && name != "from" && name != "value")
-                told_.leave_out(name + " of messages", line_);
+                fields_.leave_out(name + " of messages", line_);
         }
         return m;
     }
@@ -187,7 +224,7 @@ public:
         const bool is_answered = last < messages.size() && messages[last].role == "assistant";
         if (is_answered) d.turns.back().output_tokens = estimated_tokens(messages[last].content);
         if (last + is_answered < messages.size())
-            told_.leave_out("messages behind the user's last", line_);
+            fields_.leave_out("messages behind the user's last", line_);
         return d;
     }
     /// Returns the user's messages, to be answered one by one.
@@ -203,7 +240,7 @@ public:
             } else if (d.turns.empty()) {
                 d.before.push_back(m);
             } else {
-                told_.leave_out("messages of the role " + m.role, line_);
+                fields_.leave_out("messages of the role " + m.role, line_);
             }
         }
         return d;
@@ -296,7 +333,7 @@ private:
         for (const auto& [name, value] : v.get<picojson::object>())
             if (!value.is<picojson::null>() &&
                 std::find(known.begin(), known.end(), name) == known.end())
-                told_.leave_out(name, line_);
+                fields_.leave_out(name, line_);
     }
     void add_fields(dialogue& d, const picojson::value& of, bool is_body) const {
         for (const auto& [name, value] : of.get<picojson::object>()) {
@@ -316,10 +353,10 @@ private:
             } else if (may_be_sent && fault_of_field("", name, value).empty()) {
                 d.fields += "," + json_quoted(name) + ":" + value.serialize();
             } else {
-                told_.leave_out(name, line_);
+                fields_.leave_out(name, line_);
                 continue;
             }
-            told_.send(name, line_);
+            fields_.send(name, line_);
         }
     }
     std::string here(const char* name) const {
@@ -328,7 +365,7 @@ private:
     const byte_stream& in_;
     long long line_;
     long long max_turns_;
-    row_fields& told_;
+    row_fields& fields_;
     const field_names& given_;
 };
 

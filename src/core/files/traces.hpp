@@ -1,7 +1,6 @@
 // traces
 #pragma once
 
-#include "core/base/checked_json.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/files/byte_stream.hpp"

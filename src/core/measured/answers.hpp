@@ -7,7 +7,7 @@
 #include "core/base/bytes.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
-#include "core/wire/request_id.hpp"
+#include "core/wire/http.hpp"
 #include "core/measured/repeat.hpp"
 
 #include <algorithm>  // any_of, count_if, min, max, mismatch

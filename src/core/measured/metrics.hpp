@@ -110,7 +110,7 @@ struct measured_request final : request_source {
     double gap(long long k) override {
         return k >= 0 && k < gaps() ? gaps_s[static_cast<std::size_t>(k)] : not_a_number;
     }
-    const record& told(counted) override { return d.records[i]; }
+    const record& read(counted) override { return d.records[i]; }
     const char* label() override {
         const std::size_t part = d.records[i].part;
         return part < d.labels.size() ? d.labels[part].c_str() : "";

@@ -3,7 +3,7 @@
 
 #include "api/result.hpp"
 #include "core/base/time_interval.hpp"
-#include "core/wire/request_id.hpp"
+#include "core/wire/http.hpp"
 #include "core/answers/timeline.hpp"
 #include "core/measured/histograms.hpp"
 #include "core/measured/repeat.hpp"

@@ -42,7 +42,7 @@ struct synthetic_request final : request_source {
         f.is_of_prefill = f.is_of_prefill || more.is_of_prefill;
         f.needs_event_times = f.needs_event_times || more.needs_event_times;
         f.is_affected_by_lateness = f.is_affected_by_lateness || more.is_affected_by_lateness;
-        if (more.needs == value_needs::prompt_tokens) told(counted::prompt);
+        if (more.needs == value_needs::prompt_tokens) read(counted::prompt);
         return many == 0 && more.is_of_decoding ? not_a_number : 0.1;
     }
     long long gaps() override {
@@ -50,7 +50,7 @@ struct synthetic_request final : request_source {
         return many;
     }
     double gap(long long k) override { return k >= 0 && k < gaps() ? 0.1 : not_a_number; }
-    const record& told(counted what) override {
+    const record& read(counted what) override {
         metric_facts& f = row.facts;
         if (what == counted::prompt) f.needs = value_needs::prompt_tokens;
         if (what == counted::output) f.counts_output = true;

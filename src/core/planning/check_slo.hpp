@@ -1,9 +1,10 @@
-// which SLOs a scenario can have
+// which SLOs a scenario can have, and on which day they block
 #pragma once
 
 #include "api/metrics.hpp"
 #include "api/scenario.hpp"
 #include "api/slo.hpp"
+#include "api/text.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
@@ -14,18 +15,53 @@
 #include "core/judging/samples.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/expected.hpp"
-#include "core/traffic/load_conditions.hpp"
+#include "core/traffic/requests.hpp"
 #include "core/traffic/plan.hpp"
-#include "core/planning/exceptions.hpp"
 
 #include <algorithm>  // find, max
 #include <cmath>  // ceil, floor, isfinite
+#include <cstddef>  // size_t
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
+
+inline constexpr long long days_announced = 7;
+
+/// Returns the day from which it blocks, if it has one. Throws std::invalid_argument for a bad
+/// date.
+inline std::optional<long long> day_of_end(const slo& s) {
+    if (s.advisory_until.empty()) return {};
+    const std::string date = str(s.advisory_until);
+    const std::optional<long long> day = days_of_date(date);
+    if (!day)
+        refuse({"the SLO ", str(s.text()), " is refused: until(\"", printable(date, 40),
+                "\") names no day, which is one of UTC, such as until(\"2026-12-31\")"});
+    return day;
+}
+/// Returns the objective as it counts on a day, in days since 1970-01-01.
+inline slo on_day(slo s, long long today) {
+    if (const auto end = day_of_end(s)) s.is_advisory = today < *end;
+    return s;
+}
+/// Returns the note of reports on that day, "" unless its end is near.
+inline std::string end_text(slo s, long long today) {
+    const std::optional<long long> end = day_of_end(s);
+    if (!end || today < *end - days_announced) return {};
+    s.is_advisory = false;
+    const std::string of = str(s.text()), date = str(s.advisory_until);
+    if (today >= *end) return of + " was advisory until " + date + ": it blocks again";
+    return of + " is advisory until " + date + ": it blocks again in " +
+           plural(static_cast<std::size_t>(*end - today), "day");
+}
+inline slo_list on_day(const slo_list& slos, long long today) {
+    slo_list all;
+    for (const slo& s : slos) all.push_back(on_day(s, today));
+    return all;
+}
 
 /// The facts of a scenario that decide which objectives it can have.
 struct slo_context {

@@ -14,15 +14,14 @@
 #include "core/files/traces.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
-#include "core/traffic/schedule.hpp"
+#include "core/traffic/trace_hash.hpp"
 #include "core/capacity/searched.hpp"
 #include "core/planning/check_slo.hpp"
-#include "core/planning/profiled.hpp"
 #include "core/planning/side_tasks.hpp"
 #include "core/planning/workloads.hpp"
 #include "core/planning/past_extension.hpp"
 
-#include <algorithm>  // all_of, any_of, max, sort
+#include <algorithm>  // max, sort
 #include <cstdint>  // uint32_t, uint64_t
 #include <memory>  // make_shared
 #include <string>
@@ -35,10 +34,8 @@ namespace detail {
 
 /// Checks the number of requests and the times, of the warm-up and of the measured part.
 inline void check_extent(const scenario& s, const arrival_data& a, const recorded_trace& trace) {
-    const long long warmup_requests = s.warmup.requests(), requests = s.requests;
+    const long long requests = s.requests;
     const double warmup_s = s.warmup.seconds(), duration_s = s.duration.seconds();
-    if (!(warmup_requests >= 0 && warmup_requests <= 1000000))
-        refuse({printed("warmup is %lld requests: it runs from 0 to 1000000", warmup_requests)});
     if (s.warmup.until_stable() && !(warmup_s > 0))
         refuse({"warmup is until_stable(0 s): it names the most time that it may take"});
     if (s.warmup.until_stable() && s.arrivals.data().is_searched)
@@ -46,12 +43,12 @@ inline void check_extent(const scenario& s, const arrival_data& a, const recorde
     if (s.warmup.until_stable() && !(warmup_s > a.users_ramp_s))
         refuse({printed("warmup is until_stable(%g s) and arrivals is ", warmup_s), arrival_text(a),
                 ": nothing is stable before all users are there, give it more time than the ramp"});
-    if (!(warmup_s >= 0 && warmup_s <= 86400))
-        refuse({printed("warmup is %g s: it runs from 0 to 86400 s", warmup_s)});
-    if (!(requests >= 0 && requests <= 100000000))
-        refuse({printed("requests is %lld: it runs from 1 to 100000000", requests)});
-    if (!(duration_s >= 0 && duration_s <= 86400))
-        refuse({printed("duration is %g s: it runs from 0 to 86400 s", duration_s)});
+    check_numbers({{"warmup", static_cast<double>(s.warmup.requests()), 0, 1e6, "%.0f requests",
+                    "runs from 0 to 1000000"},
+                   {"warmup", warmup_s, 0, 86400, "%g s", "runs from 0 to 86400 s"},
+                   {"requests", static_cast<double>(requests), 0, 1e8, "%.0f",
+                    "runs from 1 to 100000000"},
+                   {"duration", duration_s, 0, 86400, "%g s", "runs from 0 to 86400 s"}});
     const double by_time = duration_s > 0 ? duration_s : own_length(a, trace);
     if (requests <= 0 && !(by_time > 0) && !a.is_searched)
         refuse({"neither requests nor duration is set: the scenario would never end"});
@@ -73,15 +70,27 @@ inline void check_extent(const scenario& s, const arrival_data& a, const recorde
                         warmup_s, starting_rate(a))});
 }
 
+/// Checks the numbers of repeats and threads, the seed, the levels and the time limits.
 inline void check_counts(const scenario& s) {
-    const long long repeats = s.repeats, seed = s.seed, threads = s.client.threads;
-    if (!(repeats >= 0 && repeats <= 100))
-        refuse({printed("repeats is %lld: it runs from 2 to 100, or is 0 for as many as it takes",
-                        repeats)});
-    if (seed < 0) refuse({printed("seed is %lld: it cannot be negative", seed)});
-    if (!(threads >= 0 && threads <= 64))
-        refuse({printed("client.threads is %lld: it runs from 1 to 64, or is 0 for the default",
-                        threads)});
+    check_numbers({{"repeats", static_cast<double>(s.repeats), 0, 100, "%.0f",
+                    "runs from 2 to 100, or is 0 for as many as it takes"},
+                   {"seed", static_cast<double>(s.seed), 0, infinity, "%.0f",
+                    "cannot be negative"},
+                   {"client.threads", static_cast<double>(s.client.threads), 0, 64, "%.0f",
+                    "runs from 1 to 64, or is 0 for the default"}});
+    for (const auto& [name, level] : {std::pair{"false_pass", s.judging.false_pass},
+                                      std::pair{"false_fail", s.judging.false_fail}})
+        if (!(level.value >= 0.0001 && level.value <= 0.2))
+            refuse({printed("judging.%s is %g %%: it runs from 0.01 %% to 20 %%", name,
+                            level.value * 100)});
+    const limits& l = s.limits;
+    for (const auto& [name, wait] : {std::pair{"connect", l.connect},
+                                     std::pair{"first_event", l.first_event},
+                                     std::pair{"between_events", l.between_events},
+                                     std::pair{"total", l.total},
+                                     std::pair{"drain", l.drain ? *l.drain : l.total}})
+        check_numbers({{name, wait.seconds(), above_zero, 86400, "%g s",
+                        "must be above 0 and at most 86400 s"}}, "limits.");
 }
 
 inline void check_baseline(const scenario& s) {
@@ -100,33 +109,12 @@ inline void check_baseline(const scenario& s) {
                         "server do differ, and it runs from above 0 to 50 %%", day_sd * 100)});
 }
 
-inline void check_judging(const judging_options& o) {
-    for (const auto& [name, level] : {std::pair{"false_pass", o.false_pass},
-                                      std::pair{"false_fail", o.false_fail}})
-        if (!(level.value >= 0.0001 && level.value <= 0.2))
-            refuse({printed("judging.%s is %g %%: it runs from 0.01 %% to 20 %%", name,
-                            level.value * 100)});
-}
-
-inline void check_limits(const limits& l) {
-    const std::pair<const char*, time_span> waits[] = {{"connect", l.connect},
-                                                       {"first_event", l.first_event},
-                                                       {"between_events", l.between_events},
-                                                       {"total", l.total},
-                                                       {"drain", l.drain ? *l.drain : l.total}};
-    for (const auto& [name, t] : waits)
-        if (!(t.seconds() > 0 && t.seconds() <= 86400))
-            refuse({printed("limits.%s is %g s: it must be above 0 and at most 86400 s", name,
-                            t.seconds())});
-}
-
 /// Repeats, or pairs. Nothing is decided before the first analysis.
 struct repeat_counts {
     int first = first_analysis, most = last_analysis, max_if_noisy = 0;
 };
 inline bool has_values(const slo_list& slos) {
-    return std::any_of(slos.begin(), slos.end(),
-                       [](const slo& x) { return is_judged_by_spread(x.what.metric); });
+    return any_of(slos, [](const slo& x) { return is_judged_by_spread(x.what.metric); });
 }
 inline repeat_counts planned_repeats(const scenario& s, scenario_use use) {
     const bool is_paired = s.baseline.is_live();
@@ -137,26 +125,18 @@ inline repeat_counts planned_repeats(const scenario& s, scenario_use use) {
     repeat_counts n{is_paired ? first_pair_analysis : first_analysis,
                     is_paired ? last_pair_analysis : last_analysis};
     // One long run shows a drift; more runs are only for cases that it leaves open.
-    if (s.slos.size() > 0 && !is_paired &&
-        std::all_of(s.slos.begin(), s.slos.end(),
-                    [](const slo& x) { return is_drift(x.what.metric); }))
-        n.first = 1;
+    const auto drifts = [](const slo& x) { return is_drift(x.what.metric); };
+    if (s.slos.size() > 0 && !is_paired && all_of(s.slos, drifts)) n.first = 1;
     if (asked != 0 && judges && !(asked >= n.first))
         refuse({printed("repeats is %lld: a verdict needs at least %d", asked, n.first)});
-    const bool compares = is_paired && std::any_of(s.slos.begin(), s.slos.end(),
-                                                   [](const slo& x) { return x.factor > 0; });
+    const bool compares =
+        is_paired && any_of(s.slos, [](const slo& x) { return x.factor > 0; });
     if (asked > 0) n.most = static_cast<int>(asked);
     else if (!judges) n.most = 3;
     else if (compares) n.max_if_noisy = last_noisy_pair_analysis;
     else if (!is_paired && has_values(s.slos)) n.max_if_noisy = last_noisy_analysis;
     if (!judges) n.first = n.most;  // all are measured, whatever the guard on errors finds
     return n;
-}
-
-/// Whether an objective needs sessions that are played to their ends.
-inline bool asks_session_time(const slo_list& slos) {
-    return std::any_of(slos.begin(), slos.end(),
-                       [](const slo& x) { return is_of_sessions(x.what.metric); });
 }
 
 /// Returns the seconds of tools and thinking on the longest path of a session.
@@ -201,11 +181,9 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
     check_extent(s, arrivals, read->trace);
     check_counts(s);
     check_baseline(s);
-    check_judging(s.judging);
     check_profile(s);
     if (arrivals.is_searched) check_search(s, use);
     else check_no_search(s, arrivals, use);
-    check_limits(s.limits);
     const repeat_counts repeats = planned_repeats(s, use);
     const long long seed = s.seed;
     planned_traffic sent;
@@ -223,10 +201,10 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
     sent.scores = api.generates ? "" : api.name;
     sent.otherwise = planned_otherwise(s, arrivals, read, api, default_seed);
     sent.limits = s.limits;
-    sent.compares_answers = std::any_of(s.slos.begin(), s.slos.end(), [](const slo& x) {
-        return x.what.metric == metric_id::same_answers;
-    });
-    sent.plays_out = asks_session_time(s.slos);
+    for (const slo& x : s.slos) {
+        sent.compares_answers |= x.what.metric == metric_id::same_answers;
+        sent.plays_out |= is_of_sessions(x.what.metric);
+    }
     sent.client = s.client;
     planned_judging judged{.first_repeats = repeats.first,
                            .max_repeats = repeats.most,
@@ -252,6 +230,46 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
     for (const auto* objectives : {&p.judged->slos, &p.judged->search.objectives_held})
         for (const slo& x : *objectives) check_slo(x, context);
     return p;
+}
+
+/// Leaves out sessions with a step that is too long for the models, and returns how many.
+template <class Room>
+long long leave_out_long(plan_part& part, const Room& room) {
+    const auto shorter = part.source->without_long(
+        [&](const std::string& asked) { return room(asked.empty() ? part.common.model : asked); },
+        part.forces_length);
+    if (!shorter) return 0;
+    part.source = shorter->source;
+    part.workload_text = shorter->text;
+    return shorter->left_out;
+}
+
+/// Returns the plan without the sessions that are too long for the servers whose /v1/models gives a
+/// max_model_len, and checks again that it is sound.
+template <class Room>
+plan without_long_sessions(const plan& p, const Room& room) {
+    long long left_out = 0;
+    plan shorter = with_traffic(p, [&](planned_traffic& t) {
+        const auto shorten = [&](plan_part& part) { left_out += leave_out_long(part, room); };
+        for_each_part(t, shorten);
+        if (t.otherwise) {
+            planned_workloads other = *t.otherwise;
+            for_each_part(other, shorten);
+            t.otherwise = std::move(other);
+        }
+        t.hash.clear();
+    });
+    if (left_out == 0) return p;
+    if (p.sent->arrivals.kind == arrival_kind::replay)
+        refuse({printed("arrivals is a replay, and the server has no room for %lld sessions: give "
+                        "workload.max_context, by which they are left out with their starts",
+                        left_out)});
+    shorter = with_traffic(std::move(shorter), [](planned_traffic& t) { t.hash = trace_hash(t); });
+    check_young_sessions(*shorter.sent);
+    const slo_context context = slo_context_of(shorter);
+    for (const auto* objectives : {&shorter.judged->slos, &shorter.judged->search.objectives_held})
+        for (const slo& x : *objectives) check_slo(x, context);
+    return shorter;
 }
 
 }  // namespace detail

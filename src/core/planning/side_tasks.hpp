@@ -1,17 +1,17 @@
-// side tasks of a scenario
+// side tasks and profiles of a scenario
 #pragma once
 
 #include "api/scenario.hpp"
 #include "api/side_task.hpp"
 #include "api/slo.hpp"
+#include "api/text.hpp"
+#include "api/traffic.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/recovery.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
-#include "core/traffic/schedule.hpp"
 
-#include <algorithm>  // any_of, find_if, none_of
 #include <string>
 #include <vector>
 
@@ -21,8 +21,8 @@ namespace detail {
 
 /// Whether it can stand in quotes without escapes, on one line.
 inline bool is_plain_name(const std::string& name) {
-    return !name.empty() && name.size() <= 60 && std::none_of(name.begin(), name.end(), [](char c) {
-        return c == '"' || c == '\\' || static_cast<unsigned char>(c) < ' ';
+    return !name.empty() && name.size() <= 60 && all_of(name, [](char c) {
+        return c != '"' && c != '\\' && static_cast<unsigned char>(c) >= ' ';
     });
 }
 inline constexpr const char* plain_name_text =
@@ -41,9 +41,8 @@ inline std::string task_text(const planned_task& t) {
     return all;
 }
 inline bool has_commands(const list<side_task>& tasks) {
-    return std::any_of(tasks.begin(), tasks.end(), [](const side_task& t) {
-        return std::any_of(t.steps.begin(), t.steps.end(),
-                           [](const task_step& s) { return !s.line.empty(); });
+    return any_of(tasks, [](const side_task& t) {
+        return any_of(t.steps, [](const task_step& s) { return !s.line.empty(); });
     });
 }
 
@@ -52,7 +51,7 @@ inline void check_step(const task_step& s, const std::string& given) {
     if (s.path.empty() && s.line.empty())
         refuse({given, "a step is empty: it is post(\"/path\", body) or command(\"line\")"});
     if (s.path.empty()) return;
-    const bool has_blanks = std::any_of(path.begin(), path.end(), [](char c) {
+    const bool has_blanks = any_of(path, [](char c) {
         return static_cast<unsigned char>(c) <= ' ' || c == 127;
     });
     if (path.front() != '/' || has_blanks)
@@ -135,12 +134,12 @@ inline void check_tasks_begin(const planned_traffic& p) {
 inline recovery_parameters recovery_parameters_of(const planned_traffic& p, const slo_list& slos,
                                         const slo& of) {
     const std::string given = "the SLO " + str(of.text()) + " is refused: ";
-    const auto is_of_ttft = [](const slo& s) {
-        return s.what.metric == metric_id::ttft && s.what.kind == statistic_kind::percentile &&
-               s.factor == 0 && is_of_all(s.what);
-    };
-    const slo* const ttft = std::find_if(slos.begin(), slos.end(), is_of_ttft);
-    if (ttft == slos.end())
+    const slo* ttft = nullptr;
+    for (const slo& s : slos)
+        if (!ttft && s.what.metric == metric_id::ttft && s.factor == 0 && is_of_all(s.what) &&
+            s.what.kind == statistic_kind::percentile)
+            ttft = &s;
+    if (!ttft)
         refuse({given, "it lasts until ttft keeps its objective again, and there is none: add "
                        "one, perhaps as advisory(p90(ttft) <= 500 ms)"});
     for (const planned_task& t : p.beside) {
@@ -175,6 +174,40 @@ inline void add_tasks(planned_workloads& w, const std::vector<planned_task>& tas
     w.beside = tasks;
     for (const planned_task& t : tasks)
         w.workload_text += (&t == tasks.data() ? "; beside it " : "; ") + task_text(t);
+}
+
+/// The variables for the directory of profiles, of vLLM and SGLang.
+inline constexpr const char* profile_variables[] = {"VLLM_TORCH_PROFILER_DIR",
+                                                    "SGLANG_TORCH_PROFILER_DIR"};
+
+inline void check_profile(const scenario& s) {
+    if (!s.on_fail) return;
+    const profile& p = *s.on_fail;
+    const arrival_data& a = s.arrivals.data();
+    if (a.is_searched)
+        refuse({"on_fail is a profile of the load that failed, and arrivals is ", arrival_text(a),
+                ", a load that is searched: gate one load to have its profile"});
+    if (p.start.empty() != p.stop.empty())
+        refuse({"on_fail: profile.", p.start.empty() ? "stop" : "start", " is \"",
+                printable(str(p.start.empty() ? p.stop : p.start), 80), "\" and profile.",
+                p.start.empty() ? "start" : "stop",
+                " is empty: give both commands, or none to ask by HTTP"});
+    check_numbers({{"on_fail: profile.duration", p.duration.seconds(), above_zero, 60, "%g s",
+                    "must be above 0 and at most 60 s"}});
+}
+
+/// Returns the same load for the length of the profile; its end cuts off the requests in flight.
+inline plan profiled(const plan& p) {
+    return with_traffic(p, [&](planned_traffic& t) {
+        t.beside.clear();
+        t.warmup_requests = 0;
+        t.warmup_s = 0;
+        t.warmup_until_stable = false;
+        t.arrivals.users_ramp_s = 0;  // the failed load had all of its users
+        if (t.arrivals.kind == arrival_kind::all_at_once) return;
+        t.requests = 0;
+        t.duration_s = (*p.judged->on_fail).duration.seconds();
+    });
 }
 
 }  // namespace detail

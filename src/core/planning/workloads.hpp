@@ -11,12 +11,11 @@
 #include "core/files/traces.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
-#include "core/traffic/schedule.hpp"
 #include "core/traffic/workload.hpp"
 #include "core/planning/options.hpp"
 #include "core/planning/side_tasks.hpp"
 
-#include <algorithm>  // all_of, max
+#include <algorithm>  // max
 #include <cstdint>  // uint64_t
 #include <memory>  // make_shared
 #include <numeric>  // gcd
@@ -76,7 +75,7 @@ inline plan_part planned_part(const scenario& s, const arrival_data& arrivals,
 
 /// Puts `what` in front of the sentence that `f` throws.
 template <class F>
-auto told_of(const std::string& what, F&& f) {
+auto refused_as(const std::string& what, F&& f) {
     try {
         return f();
     } catch (const std::invalid_argument& e) {
@@ -109,9 +108,8 @@ inline void check_mix(const mix_of_parts& m) {
         for (std::size_t k = 0; k < i; ++k)
             if (m.parts[k].name == m.parts[i].name)
                 refuse({given, "another part has this name, and a label is of one"});
-        const long long weight = m.parts[i].weight;
-        if (!(weight >= 1 && weight <= 1000))
-            refuse({given, printed("weight is %lld: it runs from 1 to 1000", weight)});
+        check_numbers({{"weight", static_cast<double>(m.parts[i].weight), 1, 1000, "%.0f",
+                        "runs from 1 to 1000"}}, given);
         if (m.parts[i].workload.what().get<mix_of_parts>())
             refuse({given, "its workload is a mix: name all parts in one"});
         if (plays_sessions(m.parts[i].workload))
@@ -150,7 +148,7 @@ inline planned_workloads planned_mix(const mix_of_parts& m, const scenario& s,
     std::size_t common = 0;
     for (std::size_t i = 0; i < m.parts.size(); ++i) {
         const part& of = m.parts[i];
-        all.parts.push_back(told_of("part \"" + str(of.name) + "\" of the mix", [&] {
+        all.parts.push_back(refused_as("part \"" + str(of.name) + "\" of the mix", [&] {
             const auto own = files_of_part(files, i);
             check_no_recorded_lengths(of, arrivals);
             const scenario alone = completed(scenario_of(s, of), *own, api, true);
@@ -171,8 +169,7 @@ inline planned_workloads planned_mix(const mix_of_parts& m, const scenario& s,
         if (all.sent_as_given.empty()) all.sent_as_given = part.sent_as_given;
     }
     for (plan_part& part : all.parts) part.weight /= common;
-    if (std::all_of(all.parts.begin(), all.parts.end(),
-                    [](const plan_part& part) { return part.common.cancel_after_s > 0; }))
+    if (all_of(all.parts, [](const plan_part& part) { return part.common.cancel_after_s > 0; }))
         check_somebody_stays(scenario_of(s, m.parts[0]).options);
     all.common = all.parts[0].common;
     all.workload_text = mix_text(all);
@@ -204,7 +201,7 @@ inline maybe<planned_workloads> planned_otherwise(
         refuse({"baseline is otherwise{...}: its workload is another, and of sessions both arms "
                 "play the same: leave the baseline's workload out"});
     if (is_other) other.workload = asked.workload;
-    return told_of("baseline is otherwise{...}", [&] {
+    return refused_as("baseline is otherwise{...}", [&] {
         if (other.options.stream != s.options.stream)
             refuse({"one arm is streamed and the other is not, and what a whole answer takes is "
                     "not what its first token does; give both the same options.stream"});

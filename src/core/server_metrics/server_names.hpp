@@ -118,7 +118,6 @@ struct server_name {
     server_quantity of;
     series_kind kind;
     const char* name;
-    const char* seen;            // version or commit with this name
     double to_si = 1;
     const char* label = "";      // required, with its value
     const char* label_value = "";
@@ -133,158 +132,144 @@ using s = server_kind;
 inline constexpr series_kind counter = series_kind::counter, gauge = series_kind::gauge,
                              histogram = series_kind::histogram;
 
-// Versions, or commits where the version is unknown.
-inline constexpr const char vllm[] = "0.26", vllm_old[] = "before 0.26", sglang[] = "016d860",
-                            tgi[] = "3.3.7", tei[] = "1.9.3", trtllm[] = "050f80d",
-                            llama[] = "00dc805",
-                            llama_new[] = "0.6.0-dev, build 11434",
-                            sglang_new[] = "0.5.23", lmdeploy[] = "0168eed",
-                            lmdeploy_new[] = "0.18.0", dynamo[] = "1.4.2", dcgm[] = "d5e5f51",
-                            unknown[] = "",
-                            triton[] = "TensorRT-LLM backend", triton_core[] = "2.51",
-                            amd[] = "AIPerf's collector, 57aef7c";
+// Names of vLLM 0.26, SGLang 016d860 and 0.5.23, TGI 3.3.7, TEI 1.9.3, TensorRT-LLM 050f80d, Triton
+// 2.51 with the TensorRT-LLM backend, llama.cpp 00dc805 and build 11434, LMDeploy 0168eed and
+// 0.18.0, Dynamo 1.4.2, dcgm-exporter d5e5f51, and of AIPerf's collector 57aef7c for AMD.
 
 /// Rows of a server and quantity are adjacent, newest first.
 inline constexpr server_name rows[] = {
-    {s::vllm, q::running, gauge, "vllm:num_requests_running", vllm},
-    {s::vllm, q::waiting, gauge, "vllm:num_requests_waiting", vllm},
-    {s::vllm, q::kv_usage, gauge, "vllm:kv_cache_usage_perc", vllm},  // 0..1 despite its name
-    {s::vllm, q::kv_usage, gauge, "vllm:gpu_cache_usage_perc", vllm_old},
-    {s::vllm, q::queue_time, histogram, "vllm:request_queue_time_seconds", vllm},
-    {s::vllm, q::prefill_time, histogram, "vllm:request_prefill_time_seconds", vllm},
-    {s::vllm, q::decode_time, histogram, "vllm:request_decode_time_seconds", vllm},
-    {s::vllm, q::prompt_tokens, counter, "vllm:prompt_tokens_total", vllm},
-    {s::vllm, q::generation_tokens, counter, "vllm:generation_tokens_total", vllm},
-    {s::vllm, q::prefix_queries, counter, "vllm:prefix_cache_queries_total", vllm},
-    {s::vllm, q::prefix_hits, counter, "vllm:prefix_cache_hits_total", vllm},
-    {s::vllm, q::preemptions, counter, "vllm:num_preemptions_total", vllm},
-    {s::vllm, q::drafts, counter, "vllm:spec_decode_num_drafts_total", vllm},
-    {s::vllm, q::draft_tokens, counter, "vllm:spec_decode_num_draft_tokens_total", vllm},
-    {s::vllm, q::accepted_tokens, counter, "vllm:spec_decode_num_accepted_tokens_total", vllm},
-    {s::vllm, q::requests_done, counter, "vllm:request_success_total", vllm},
+    {s::vllm, q::running, gauge, "vllm:num_requests_running"},
+    {s::vllm, q::waiting, gauge, "vllm:num_requests_waiting"},
+    {s::vllm, q::kv_usage, gauge, "vllm:kv_cache_usage_perc"},   // 0..1 despite its name
+    {s::vllm, q::kv_usage, gauge, "vllm:gpu_cache_usage_perc"},  // before 0.26
+    {s::vllm, q::queue_time, histogram, "vllm:request_queue_time_seconds"},
+    {s::vllm, q::prefill_time, histogram, "vllm:request_prefill_time_seconds"},
+    {s::vllm, q::decode_time, histogram, "vllm:request_decode_time_seconds"},
+    {s::vllm, q::prompt_tokens, counter, "vllm:prompt_tokens_total"},
+    {s::vllm, q::generation_tokens, counter, "vllm:generation_tokens_total"},
+    {s::vllm, q::prefix_queries, counter, "vllm:prefix_cache_queries_total"},
+    {s::vllm, q::prefix_hits, counter, "vllm:prefix_cache_hits_total"},
+    {s::vllm, q::preemptions, counter, "vllm:num_preemptions_total"},
+    {s::vllm, q::drafts, counter, "vllm:spec_decode_num_drafts_total"},
+    {s::vllm, q::draft_tokens, counter, "vllm:spec_decode_num_draft_tokens_total"},
+    {s::vllm, q::accepted_tokens, counter, "vllm:spec_decode_num_accepted_tokens_total"},
+    {s::vllm, q::requests_done, counter, "vllm:request_success_total"},
 
     // sglang:cache_hit_rate and sglang:spec_accept_rate have an unknown window. With priorities
     // there are series of each, and the total with "".
-    {s::sglang, q::running, gauge, "sglang:num_running_reqs", sglang, 1, "priority", ""},
+    {s::sglang, q::running, gauge, "sglang:num_running_reqs", 1, "priority", ""},
     // Without the grammar queue.
-    {s::sglang, q::waiting, gauge, "sglang:num_queue_reqs", sglang, 1, "priority", ""},
-    {s::sglang, q::kv_usage, gauge, "sglang:token_usage", sglang},
-    {s::sglang, q::queue_time, histogram, "sglang:queue_time_seconds", sglang},
-    {s::sglang, q::prompt_tokens, counter, "sglang:prompt_tokens_total", sglang},
-    {s::sglang, q::generation_tokens, counter, "sglang:generation_tokens_total", sglang},
-    {s::sglang, q::preemptions, counter, "sglang:num_retracted_requests_total", sglang},
+    {s::sglang, q::waiting, gauge, "sglang:num_queue_reqs", 1, "priority", ""},
+    {s::sglang, q::kv_usage, gauge, "sglang:token_usage"},
+    {s::sglang, q::queue_time, histogram, "sglang:queue_time_seconds"},
+    {s::sglang, q::prompt_tokens, counter, "sglang:prompt_tokens_total"},
+    {s::sglang, q::generation_tokens, counter, "sglang:generation_tokens_total"},
+    {s::sglang, q::preemptions, counter, "sglang:num_retracted_requests_total"},
     // Of the prompts above; absent before a first hit.
-    {s::sglang, q::prefix_queries, counter, "sglang:prompt_tokens_total", sglang_new},
-    {s::sglang, q::prefix_hits, counter, "sglang:cached_tokens_total", sglang_new},
-    {s::sglang, q::requests_done, counter, "sglang:num_requests_total", sglang_new},
+    {s::sglang, q::prefix_queries, counter, "sglang:prompt_tokens_total"},
+    {s::sglang, q::prefix_hits, counter, "sglang:cached_tokens_total"},
+    {s::sglang, q::requests_done, counter, "sglang:num_requests_total"},
 
-    {s::tgi, q::running, gauge, "tgi_batch_current_size", tgi},
-    {s::tgi, q::waiting, gauge, "tgi_queue_size", tgi},
-    {s::tgi, q::queue_time, histogram, "tgi_request_queue_duration", tgi},
+    {s::tgi, q::running, gauge, "tgi_batch_current_size"},
+    {s::tgi, q::waiting, gauge, "tgi_queue_size"},
+    {s::tgi, q::queue_time, histogram, "tgi_request_queue_duration"},
     // tgi_batch_forward_duration is per batch, not per request. tgi_request_input_length counts
     // each attempt of a request.
-    {s::tgi, q::generation_tokens, histogram, "tgi_request_generated_tokens", tgi},
-    {s::tgi, q::accepted_tokens, histogram, "tgi_request_skipped_tokens", tgi},
-    {s::tgi, q::requests_done, counter, "tgi_request_success", tgi},
+    {s::tgi, q::generation_tokens, histogram, "tgi_request_generated_tokens"},
+    {s::tgi, q::accepted_tokens, histogram, "tgi_request_skipped_tokens"},
+    {s::tgi, q::requests_done, counter, "tgi_request_success"},
 
     // A request of several inputs is one, with their mean time.
-    {s::tei, q::waiting, gauge, "te_queue_size", tei},
-    {s::tei, q::queue_time, histogram, "te_request_queue_duration", tei},
-    {s::tei, q::requests_done, counter, "te_request_success", tei},
+    {s::tei, q::waiting, gauge, "te_queue_size"},
+    {s::tei, q::queue_time, histogram, "te_request_queue_duration"},
+    {s::tei, q::requests_done, counter, "te_request_success"},
 
     // trtllm_num_paused_requests is a gauge, not a count of pauses.
-    {s::tensorrt_llm, q::running, gauge, "trtllm_num_requests_running", trtllm},
-    {s::tensorrt_llm, q::waiting, gauge, "trtllm_num_requests_waiting", trtllm},
-    {s::tensorrt_llm, q::kv_usage, gauge, "trtllm_kv_cache_utilization", trtllm},
-    {s::tensorrt_llm, q::queue_time, histogram, "trtllm_request_queue_time_seconds", trtllm},
-    {s::tensorrt_llm, q::prefill_time, histogram, "trtllm_request_prefill_time_seconds", trtllm},
-    {s::tensorrt_llm, q::decode_time, histogram, "trtllm_request_decode_time_seconds", trtllm},
-    {s::tensorrt_llm, q::prompt_tokens, counter, "trtllm_prompt_tokens_total", trtllm},
-    {s::tensorrt_llm, q::generation_tokens, counter, "trtllm_generation_tokens_total", trtllm},
+    {s::tensorrt_llm, q::running, gauge, "trtllm_num_requests_running"},
+    {s::tensorrt_llm, q::waiting, gauge, "trtllm_num_requests_waiting"},
+    {s::tensorrt_llm, q::kv_usage, gauge, "trtllm_kv_cache_utilization"},
+    {s::tensorrt_llm, q::queue_time, histogram, "trtllm_request_queue_time_seconds"},
+    {s::tensorrt_llm, q::prefill_time, histogram, "trtllm_request_prefill_time_seconds"},
+    {s::tensorrt_llm, q::decode_time, histogram, "trtllm_request_decode_time_seconds"},
+    {s::tensorrt_llm, q::prompt_tokens, counter, "trtllm_prompt_tokens_total"},
+    {s::tensorrt_llm, q::generation_tokens, counter, "trtllm_generation_tokens_total"},
     // Of finished requests. trtllm_kv_cache_reused_blocks_total is in blocks, and absent without
     // enable_iter_perf_stats.
-    {s::tensorrt_llm, q::prefix_queries, counter, "trtllm_prompt_tokens_total", trtllm},
-    {s::tensorrt_llm, q::prefix_hits, counter, "trtllm_prompt_cached_tokens_total", trtllm},
-    {s::tensorrt_llm, q::draft_tokens, counter, "trtllm_spec_decode_num_draft_tokens_total",
-     trtllm},
-    {s::tensorrt_llm, q::accepted_tokens, counter, "trtllm_spec_decode_num_accepted_tokens_total",
-     trtllm},
-    {s::tensorrt_llm, q::requests_done, counter, "trtllm_request_success_total", trtllm},
+    {s::tensorrt_llm, q::prefix_queries, counter, "trtllm_prompt_tokens_total"},
+    {s::tensorrt_llm, q::prefix_hits, counter, "trtllm_prompt_cached_tokens_total"},
+    {s::tensorrt_llm, q::draft_tokens, counter, "trtllm_spec_decode_num_draft_tokens_total"},
+    {s::tensorrt_llm, q::accepted_tokens, counter, "trtllm_spec_decode_num_accepted_tokens_total"},
+    {s::tensorrt_llm, q::requests_done, counter, "trtllm_request_success_total"},
 
-    {s::triton, q::running, gauge, "nv_trt_llm_request_metrics", triton, 1, "request_type",
-     "scheduled"},
-    {s::triton, q::waiting, gauge, "nv_trt_llm_request_metrics", triton, 1, "request_type",
-     "waiting"},
-    {s::triton, q::waiting, gauge, "nv_inference_pending_request_count", triton_core},
-    {s::triton, q::kv_usage, gauge, "nv_trt_llm_kv_cache_block_metrics", triton, 1,
-     "kv_cache_block_type", "fraction"},
+    {s::triton, q::running, gauge, "nv_trt_llm_request_metrics", 1, "request_type", "scheduled"},
+    {s::triton, q::waiting, gauge, "nv_trt_llm_request_metrics", 1, "request_type", "waiting"},
+    {s::triton, q::waiting, gauge, "nv_inference_pending_request_count"},
+    {s::triton, q::kv_usage, gauge, "nv_trt_llm_kv_cache_block_metrics", 1, "kv_cache_block_type",
+     "fraction"},
     // Each model of an ensemble counts and waits.
-    {s::triton, q::queue_time, counter, "nv_inference_queue_duration_us", triton, 1e-6},
+    {s::triton, q::queue_time, counter, "nv_inference_queue_duration_us", 1e-6},
     {.server = s::triton, .of = q::requests_done, .kind = counter,
-     .name = "nv_inference_request_success", .seen = triton, .is_of_stages = true},
-    {s::triton, q::energy, counter, "nv_energy_consumption", unknown},  // unverified
-    {s::triton, q::power, gauge, "nv_gpu_power_usage", unknown},        // unverified
-    {s::triton, q::utilisation, gauge, "nv_gpu_utilization", unknown},  // unverified
+     .name = "nv_inference_request_success", .is_of_stages = true},
+    {s::triton, q::energy, counter, "nv_energy_consumption"},  // unverified
+    {s::triton, q::power, gauge, "nv_gpu_power_usage"},        // unverified
+    {s::triton, q::utilisation, gauge, "nv_gpu_utilization"},  // unverified
 
     // llamacpp:n_decode_total counts calls of llama_decode, not requests.
-    {s::llama_cpp, q::running, gauge, "llamacpp:requests_processing", llama},
-    {s::llama_cpp, q::waiting, gauge, "llamacpp:requests_deferred", llama},
-    {s::llama_cpp, q::prefill_time, counter, "llamacpp:prompt_seconds_total", llama},
-    {s::llama_cpp, q::decode_time, counter, "llamacpp:tokens_predicted_seconds_total", llama},
+    {s::llama_cpp, q::running, gauge, "llamacpp:requests_processing"},
+    {s::llama_cpp, q::waiting, gauge, "llamacpp:requests_deferred"},
+    {s::llama_cpp, q::prefill_time, counter, "llamacpp:prompt_seconds_total"},
+    {s::llama_cpp, q::decode_time, counter, "llamacpp:tokens_predicted_seconds_total"},
     // llamacpp:prompt_tokens_total omits cached tokens. Newer versions count those apart, older
     // ones do not.
-    {s::llama_cpp, q::prompt_tokens, counter, "llamacpp:prompt_tokens_cached_total", llama_new},
+    {s::llama_cpp, q::prompt_tokens, counter, "llamacpp:prompt_tokens_cached_total"},
     {.server = s::llama_cpp, .of = q::prompt_tokens, .kind = counter,
-     .name = "llamacpp:prompt_tokens_total", .seen = llama_new, .adds = true},
-    {s::llama_cpp, q::prompt_tokens, counter, "llamacpp:prompt_tokens_total", llama},
-    {s::llama_cpp, q::prefix_queries, counter, "llamacpp:prompt_tokens_cached_total", llama_new},
+     .name = "llamacpp:prompt_tokens_total", .adds = true},
+    {s::llama_cpp, q::prompt_tokens, counter, "llamacpp:prompt_tokens_total"},
+    {s::llama_cpp, q::prefix_queries, counter, "llamacpp:prompt_tokens_cached_total"},
     {.server = s::llama_cpp, .of = q::prefix_queries, .kind = counter,
-     .name = "llamacpp:prompt_tokens_total", .seen = llama_new, .adds = true},
-    {s::llama_cpp, q::prefix_hits, counter, "llamacpp:prompt_tokens_cached_total", llama_new},
-    {s::llama_cpp, q::generation_tokens, counter, "llamacpp:tokens_predicted_total", llama},
-    {s::llama_cpp, q::drafts, counter, "llamacpp:spec_decode_num_drafts_total", llama},
-    {s::llama_cpp, q::draft_tokens, counter, "llamacpp:spec_decode_num_draft_tokens_total", llama},
-    {s::llama_cpp, q::accepted_tokens, counter, "llamacpp:spec_decode_num_accepted_tokens_total",
-     llama},
+     .name = "llamacpp:prompt_tokens_total", .adds = true},
+    {s::llama_cpp, q::prefix_hits, counter, "llamacpp:prompt_tokens_cached_total"},
+    {s::llama_cpp, q::generation_tokens, counter, "llamacpp:tokens_predicted_total"},
+    {s::llama_cpp, q::drafts, counter, "llamacpp:spec_decode_num_drafts_total"},
+    {s::llama_cpp, q::draft_tokens, counter, "llamacpp:spec_decode_num_draft_tokens_total"},
+    {s::llama_cpp, q::accepted_tokens, counter, "llamacpp:spec_decode_num_accepted_tokens_total"},
 
-    {s::lmdeploy, q::running, gauge, "lmdeploy:num_requests_running", lmdeploy},
-    {s::lmdeploy, q::waiting, gauge, "lmdeploy:num_requests_waiting", lmdeploy},
-    {s::lmdeploy, q::kv_usage, gauge, "lmdeploy:gpu_cache_usage_perc", lmdeploy},
-    {s::lmdeploy, q::queue_time, histogram, "lmdeploy:request_queue_time_seconds", lmdeploy},
-    {s::lmdeploy, q::prefill_time, histogram, "lmdeploy:request_prefill_time_seconds", lmdeploy},
-    {s::lmdeploy, q::decode_time, histogram, "lmdeploy:request_decode_time_seconds", lmdeploy},
-    {s::lmdeploy, q::prompt_tokens, counter, "lmdeploy:prompt_tokens_total", lmdeploy},
+    {s::lmdeploy, q::running, gauge, "lmdeploy:num_requests_running"},
+    {s::lmdeploy, q::waiting, gauge, "lmdeploy:num_requests_waiting"},
+    {s::lmdeploy, q::kv_usage, gauge, "lmdeploy:gpu_cache_usage_perc"},
+    {s::lmdeploy, q::queue_time, histogram, "lmdeploy:request_queue_time_seconds"},
+    {s::lmdeploy, q::prefill_time, histogram, "lmdeploy:request_prefill_time_seconds"},
+    {s::lmdeploy, q::decode_time, histogram, "lmdeploy:request_decode_time_seconds"},
+    {s::lmdeploy, q::prompt_tokens, counter, "lmdeploy:prompt_tokens_total"},
     // Commit 0168eed counts each token twice, 0.18.0 once.
-    {s::lmdeploy, q::generation_tokens, counter, "lmdeploy:generation_tokens_total", lmdeploy},
-    {s::lmdeploy, q::prefix_queries, counter, "lmdeploy:prompt_tokens_total", lmdeploy_new},
-    {s::lmdeploy, q::prefix_hits, counter, "lmdeploy:cached_tokens_total", lmdeploy_new},
-    {s::lmdeploy, q::drafts, counter, "lmdeploy:spec_decode_num_drafts_total", lmdeploy_new},
-    {s::lmdeploy, q::draft_tokens, counter, "lmdeploy:spec_decode_num_draft_tokens_total",
-     lmdeploy_new},
-    {s::lmdeploy, q::accepted_tokens, counter, "lmdeploy:spec_decode_num_accepted_tokens_total",
-     lmdeploy_new},
-    {s::lmdeploy, q::requests_done, counter, "lmdeploy:request_success_total", lmdeploy_new},
+    {s::lmdeploy, q::generation_tokens, counter, "lmdeploy:generation_tokens_total"},
+    {s::lmdeploy, q::prefix_queries, counter, "lmdeploy:prompt_tokens_total"},
+    {s::lmdeploy, q::prefix_hits, counter, "lmdeploy:cached_tokens_total"},
+    {s::lmdeploy, q::drafts, counter, "lmdeploy:spec_decode_num_drafts_total"},
+    {s::lmdeploy, q::draft_tokens, counter, "lmdeploy:spec_decode_num_draft_tokens_total"},
+    {s::lmdeploy, q::accepted_tokens, counter, "lmdeploy:spec_decode_num_accepted_tokens_total"},
+    {s::lmdeploy, q::requests_done, counter, "lmdeploy:request_success_total"},
 
     // Of its front end. dynamo_frontend_queued_requests includes requests in prefill, and
     // dynamo_frontend_inflight_requests includes all. dynamo_frontend_cached_tokens needs an engine
     // that reports it.
-    {s::dynamo, q::prompt_tokens, histogram, "dynamo_frontend_input_sequence_tokens", dynamo},
-    {s::dynamo, q::generation_tokens, counter, "dynamo_frontend_output_tokens_total", dynamo},
-    {s::dynamo, q::requests_done, counter, "dynamo_frontend_requests_total", dynamo, 1, "status",
+    {s::dynamo, q::prompt_tokens, histogram, "dynamo_frontend_input_sequence_tokens"},
+    {s::dynamo, q::generation_tokens, counter, "dynamo_frontend_output_tokens_total"},
+    {s::dynamo, q::requests_done, counter, "dynamo_frontend_requests_total", 1, "status",
      "success"},
 
-    {s::dcgm_exporter, q::energy, counter, "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", dcgm, 1e-3},
-    {s::dcgm_exporter, q::power, gauge, "DCGM_FI_DEV_POWER_USAGE", dcgm},
-    {s::dcgm_exporter, q::utilisation, gauge, "DCGM_FI_DEV_GPU_UTIL", dcgm, 0.01},
-    {s::dcgm_exporter, q::temperature, gauge, "DCGM_FI_DEV_GPU_TEMP", dcgm},
-    {s::dcgm_exporter, q::clock, gauge, "DCGM_FI_DEV_SM_CLOCK", dcgm, 1e6},
+    {s::dcgm_exporter, q::energy, counter, "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", 1e-3},
+    {s::dcgm_exporter, q::power, gauge, "DCGM_FI_DEV_POWER_USAGE"},
+    {s::dcgm_exporter, q::utilisation, gauge, "DCGM_FI_DEV_GPU_UTIL", 0.01},
+    {s::dcgm_exporter, q::temperature, gauge, "DCGM_FI_DEV_GPU_TEMP"},
+    {s::dcgm_exporter, q::clock, gauge, "DCGM_FI_DEV_SM_CLOCK", 1e6},
 
     // gpu_clock is of many clocks, and the clock_type of the cores is unknown.
-    {s::amd_exporter, q::energy, counter, "gpu_energy_consumed", amd, 1e-6},
-    {s::amd_exporter, q::power, gauge, "gpu_package_power", amd},
-    {s::amd_exporter, q::power, gauge, "gpu_power_usage", amd},
-    {s::amd_exporter, q::utilisation, gauge, "gpu_gfx_activity", amd, 0.01},
-    {s::amd_exporter, q::temperature, gauge, "gpu_junction_temperature", amd},
+    {s::amd_exporter, q::energy, counter, "gpu_energy_consumed", 1e-6},
+    {s::amd_exporter, q::power, gauge, "gpu_package_power"},
+    {s::amd_exporter, q::power, gauge, "gpu_power_usage"},
+    {s::amd_exporter, q::utilisation, gauge, "gpu_gfx_activity", 0.01},
+    {s::amd_exporter, q::temperature, gauge, "gpu_junction_temperature"},
 };
 
 }  // namespace server_table

@@ -1,7 +1,6 @@
 // calibration.json
 #pragma once
 
-#include "core/base/checked_json.hpp"
 #include "core/base/field_json.hpp"
 #include "core/base/fields.hpp"
 #include "core/base/json.hpp"

@@ -6,7 +6,6 @@
 #include "api/scenario.hpp"
 #include "api/slo.hpp"
 #include "api/traffic.hpp"
-#include "core/base/checked_json.hpp"
 #include "core/base/field_json.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
@@ -118,7 +117,7 @@ inline slo_context context_of(const stored_gate& g, const expected_load& expecte
     c.requests = expected.requests;
     c.has_turns = expected.has_turns;
     const long long first = expected.has_turns ? expected.first_turns : expected.requests;
-    c.kinds = kinds_by_turns({first, expected.requests - first});
+    c.kinds = kinds_of_turns(first, expected.requests - first);
     c.deepest = static_cast<int>(most_of_few);  // no file has it: its requests do
     return c;
 }

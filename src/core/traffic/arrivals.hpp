@@ -1,17 +1,175 @@
-// arrivals
+// arrivals and their send times
 #pragma once
 
 #include "api/traffic.hpp"
 #include "core/base/text.hpp"
+#include "core/base/random.hpp"
+#include "core/base/statistics.hpp"
+#include "core/files/traces.hpp"
 #include "core/traffic/lengths.hpp"
-#include "core/traffic/schedule.hpp"
 
-#include <cmath>  // isfinite
+#include <algorithm>  // max, min, sort, upper_bound
+#include <cmath>  // isfinite, llround
+#include <cstdint>  // uint64_t
 #include <string>
+#include <utility>  // pair
+#include <vector>
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
+
+/// Send times in seconds from the start. The first `warmup` ones come before the measured part,
+/// which lasts from `measured_from` to, as planned, `measured_to`.
+struct schedule {
+    std::vector<double> at{};
+    std::size_t warmup = 0;
+    double measured_from = 0;
+    double measured_to = 0;
+};
+
+/// Returns `n` gaps of mean 1.
+inline std::vector<double> unit_gaps(const arrival_data& a, std::size_t n, generator& random) {
+    std::vector<double> gaps(n, 1);
+    if (a.kind == arrival_kind::gamma)
+        for (double& g : gaps) g = random.gamma(a.burstiness) / a.burstiness;
+    else if (a.kind != arrival_kind::constant)  // ramps and steps, too, are Poisson arrivals
+        for (double& g : gaps) g = random.exponential();
+    return gaps;
+}
+
+/// Appends `n` arrivals that fill [from, from + n / rate) exactly. The gaps are scaled to their
+/// sum, so that the rate is the given one and not one draw of it.
+inline void append_stationary(std::vector<double>& at, const arrival_data& a, std::size_t n,
+                              double from, double rate, generator& random) {
+    const std::vector<double> gaps = unit_gaps(a, n, random);
+    double sum = 0;
+    for (const double g : gaps) sum += g;
+    const double scale = static_cast<double>(n) / rate / (sum > 0 ? sum : 1);
+    double t = from;
+    for (const double g : gaps) {
+        at.push_back(t);
+        t += g * scale;
+    }
+}
+
+/// Returns the expected arrivals of a ramp or of stages up to `t` seconds.
+inline double expected_arrivals(const arrival_data& a, double t) {
+    if (a.kind == arrival_kind::ramp) {
+        const double inside = std::min(t, a.over_s);
+        const double slope = a.over_s > 0 ? (a.rate_to - a.rate) / a.over_s : 0;
+        return a.rate * inside + 0.5 * slope * inside * inside +
+               a.rate_to * std::max(0.0, t - a.over_s);
+    }
+    double sum = 0, left = t;
+    for (const load_step& s : a.stages) {
+        const double inside = std::min(left, s.lasts.seconds());
+        sum += s.rate.per_second * inside;
+        left -= inside;
+    }
+    return sum;
+}
+inline double planned_length(const arrival_data& a) {
+    if (a.kind == arrival_kind::ramp) return a.over_s;
+    double sum = 0;
+    for (const load_step& s : a.stages) sum += s.lasts.seconds();
+    return sum;
+}
+
+/// Returns the seconds after which arrivals end by themselves, else 0. A replay plays `trace`.
+inline double own_length(const arrival_data& a, const recorded_trace& trace) {
+    if (a.kind == arrival_kind::steps) return planned_length(a);
+    if (a.kind != arrival_kind::replay || trace.rows.empty()) return 0;
+    return std::max(trace.rows.back().at_s / a.speed, 1e-3);
+}
+/// Returns the arrivals expected in the first seconds of the measured part, exactly for a trace.
+inline double arrivals_within(const arrival_data& a, const recorded_trace& trace, double seconds) {
+    if (a.kind == arrival_kind::replay) {
+        const auto after = std::upper_bound(
+            trace.rows.begin(), trace.rows.end(), seconds * a.speed * (1 + 1e-12),
+            [](double t, const trace_row& row) { return t < row.at_s; });
+        return static_cast<double>(after - trace.rows.begin());
+    }
+    const bool varying = a.kind == arrival_kind::ramp || a.kind == arrival_kind::steps;
+    return varying ? expected_arrivals(a, seconds) : a.rate * seconds;
+}
+
+/// Returns the requests/s at the start of the measured part, and in the warm-up.
+inline double starting_rate(const arrival_data& a) {
+    return a.kind == arrival_kind::steps && a.stages.size() ? a.stages[0].rate.per_second : a.rate;
+}
+/// Returns how many sends of an open loop warm up: the given number, or as many as fit the time.
+inline std::size_t warmup_sends(const arrival_data& a, std::size_t asked, double warmup_s) {
+    if (warmup_s <= 0) return asked;
+    return static_cast<std::size_t>(std::llround(warmup_s * starting_rate(a)));
+}
+/// The warm-up of an open loop that does not send all at once.
+inline schedule warmup_schedule(const arrival_data& a, std::size_t asked, double warmup_s,
+                                std::uint64_t seed) {
+    schedule s;
+    generator random(seed, 1);
+    s.warmup = warmup_sends(a, asked, warmup_s);
+    append_stationary(s.at, a, s.warmup, 0, starting_rate(a), random);
+    s.measured_from = static_cast<double>(s.warmup) / starting_rate(a);
+    return s;
+}
+
+/// Returns the send times of a replay, up to `requests` (0: no limit) or `duration_s` (0: none) of
+/// the measured part or to the end of the trace, whichever comes first.
+inline schedule replay_schedule(const arrival_data& a, const recorded_trace& trace,
+                                std::size_t warmup_requests, double warmup_s, std::size_t requests,
+                                double duration_s, std::uint64_t seed) {
+    schedule s = warmup_schedule(a, warmup_requests, warmup_s, seed);
+    const double length = duration_s > 0 ? duration_s : infinity;
+    double last = 0;
+    for (const trace_row& row : trace.rows) {
+        const double t = row.at_s / a.speed;
+        if (t > length * (1 + 1e-12) || (requests > 0 && s.at.size() == s.warmup + requests)) break;
+        s.at.push_back(s.measured_from + t);
+        last = t;
+    }
+    s.measured_to = s.measured_from + last;
+    return s;
+}
+
+/// Returns the send times of an open loop, up to `requests` (0: no limit) or `duration_s` (0: none)
+/// of the measured part, whichever comes first. The warm-up has the rate at its start.
+inline schedule open_loop_schedule(const arrival_data& a, long long warmup_requests,
+                                   double warmup_s, long long requests, double duration_s,
+                                   std::uint64_t seed) {
+    const auto warmup = static_cast<std::size_t>(warmup_requests);
+    if (a.kind == arrival_kind::all_at_once)
+        return {.at = std::vector<double>(warmup + static_cast<std::size_t>(requests), 0.0),
+                .warmup = warmup};
+    schedule s = warmup_schedule(a, warmup, warmup_s, seed);
+    generator random(seed, 2);
+    const bool stationary = a.kind == arrival_kind::constant || a.kind == arrival_kind::poisson ||
+                            a.kind == arrival_kind::gamma;
+    if (stationary) {
+        auto n = requests > 0 ? requests : std::llround(duration_s * a.rate);
+        if (duration_s > 0)
+            n = std::min(n, static_cast<long long>(std::llround(duration_s * a.rate)));
+        append_stationary(s.at, a, static_cast<std::size_t>(n), s.measured_from, a.rate, random);
+        s.measured_to = s.measured_from + static_cast<double>(n) / a.rate;
+        return s;
+    }
+    // A Poisson process of varying rate is one of rate 1 on the scale of expected arrivals.
+    const double length = duration_s > 0                  ? duration_s
+                          : a.kind == arrival_kind::steps ? planned_length(a)
+                                                          : infinity;
+    double expected = 0, t = 0;
+    for (long long i = 0; requests == 0 || i < requests; ++i) {
+        expected += random.exponential();
+        const double high =
+            std::min(length, 2 * (t + 1) + expected / std::max(a.rate, 1e-9) + planned_length(a) +
+                                 expected / std::max(a.rate_to, 1e-9));
+        t = bisect(0, high, expected, [&](double x) { return expected_arrivals(a, x); });
+        if (t >= length * (1 - 1e-12)) break;
+        s.at.push_back(s.measured_from + t);
+    }
+    s.measured_to = s.measured_from + (std::isfinite(length) && requests == 0 ? length : t);
+    return s;
+}
 
 inline const char* arrival_name(arrival_kind k) {
     return name_at({"constant", "poisson", "gamma", "ramp", "steps", "replay", "all_at_once",

@@ -8,9 +8,9 @@
 #include "core/files/traces.hpp"
 #include "core/traffic/places.hpp"
 #include "core/traffic/plan.hpp"
-#include "core/traffic/schedule.hpp"
+#include "core/traffic/arrivals.hpp"
 
-#include <algorithm>  // max, min
+#include <algorithm>  // min
 #include <cmath>  // llround, isfinite
 #include <map>
 #include <string>
@@ -23,55 +23,20 @@ namespace detail {
 
 /// Requests that all selections treat alike, except those of side tasks.
 struct request_kind {
-    record like{};
+    int turn = 0, depth = 0;
+    unsigned char part = 0;
     long long count = 0;
 };
-/// Adds the requests of conversations; `of_turn` has the number of each turn.
-inline void add_turns(std::vector<request_kind>& kinds, std::size_t part,
-                      const std::vector<long long>& of_turn) {
-    for (std::size_t i = 0; i < of_turn.size(); ++i) {
-        if (of_turn[i] <= 0) continue;
-        kinds.push_back({{}, of_turn[i]});
-        kinds.back().like.part = static_cast<unsigned char>(part);
-        kinds.back().like.turn = static_cast<int>(i);
-    }
-}
-inline std::vector<request_kind> kinds_by_turns(const std::vector<long long>& of_turn) {
+/// The number of requests by turn, depth and part.
+using counts_by_kind = std::map<std::tuple<int, int, unsigned char>, long long>;
+inline std::vector<request_kind> kinds_of(const counts_by_kind& counts) {
     std::vector<request_kind> kinds;
-    add_turns(kinds, 0, of_turn);
+    for (const auto& [of, n] : counts)
+        if (n > 0) kinds.push_back({std::get<0>(of), std::get<1>(of), std::get<2>(of), n});
     return kinds;
 }
-/// Adds them step by step, for conversations that are graphs.
-class kinds_by_steps {
-public:
-    void add(const planned_traffic& p, std::size_t conversation, std::size_t steps) {
-        for (std::size_t i = 0; i < steps; ++i) {
-            const graph_step s = step_of(p, conversation * p.stride + i);
-            request_kind& kind = kinds_[{s.turn, s.depth, s.label}];
-            kind.like.turn = s.turn;
-            kind.like.depth = s.depth;
-            kind.like.part = s.label;
-            ++kind.count;
-        }
-    }
-    std::vector<request_kind> all() const {
-        std::vector<request_kind> kinds;
-        for (const auto& [like, kind] : kinds_) kinds.push_back(kind);
-        return kinds;
-    }
-
-private:
-    std::map<std::tuple<int, int, unsigned char>, request_kind> kinds_{};
-};
-/// Returns the requests of the first `left` measured steps of sessions.
-inline std::vector<request_kind> kinds_of_steps(const planned_traffic& p, std::size_t left) {
-    kinds_by_steps kinds;
-    for (std::size_t of = counted_conversations(p).warmup; left > 0; ++of) {
-        const std::size_t steps = std::min(turns_of(p, of), left);
-        kinds.add(p, of, steps);
-        left -= steps;
-    }
-    return kinds.all();
+inline std::vector<request_kind> kinds_of_turns(long long first, long long later) {
+    return kinds_of({{{0, 0, 0}, first}, {{1, 0, 0}, later}});
 }
 /// Returns the measured requests of one repeat, 0 if only the run can tell.
 inline long long expected_requests(const planned_traffic& p) {
@@ -99,21 +64,22 @@ inline long long expected_requests(const planned_traffic& p) {
 inline std::vector<request_kind> expected_kinds(const planned_traffic& p) {
     const long long n = expected_requests(p);
     if (p.described.is_there)
-        return kinds_by_turns({p.described.first_turns, n - p.described.first_turns});
-    if (has_graphs(p)) return kinds_of_steps(p, static_cast<std::size_t>(n));
-    if (p.stride == 1 && p.parts.empty()) return kinds_by_turns({n});
-    std::vector<std::vector<long long>> of_part(std::max<std::size_t>(p.parts.size(), 1),
-                                                std::vector<long long>(p.stride, 0));
-    std::size_t conversation = counted_conversations(p).warmup;
-    for (auto left = static_cast<std::size_t>(n); left > 0; ++conversation) {
-        const std::size_t turns = std::min(turns_of(p, conversation), left);
-        std::vector<long long>& of_turn = of_part[part_of(p, conversation).which];
-        for (std::size_t i = 0; i < turns; ++i) ++of_turn[i];
-        left -= turns;
+        return kinds_of_turns(p.described.first_turns, n - p.described.first_turns);
+    if (p.stride == 1 && p.parts.empty()) return kinds_of_turns(n, 0);
+    counts_by_kind counts;
+    const bool is_graph = has_graphs(p);
+    auto left = static_cast<std::size_t>(n);
+    for (std::size_t c = counted_conversations(p).warmup; left > 0; ++c) {
+        const auto part = static_cast<unsigned char>(part_of(p, c).which);
+        const std::size_t steps = std::min(turns_of(p, c), left);
+        for (std::size_t i = 0; i < steps; ++i) {
+            graph_step s{.turn = static_cast<int>(i), .label = part};
+            if (is_graph) s = step_of(p, c * p.stride + i);
+            ++counts[{s.turn, s.depth, s.label}];
+        }
+        left -= steps;
     }
-    std::vector<request_kind> kinds;
-    for (std::size_t i = 0; i < of_part.size(); ++i) add_turns(kinds, i, of_part[i]);
-    return kinds;
+    return kinds_of(counts);
 }
 /// Returns the number of selected requests.
 inline long long selected_of(const std::vector<request_kind>& kinds,
@@ -122,7 +88,13 @@ inline long long selected_of(const std::vector<request_kind>& kinds,
     d.labels = labels;
     const selects selected(which, d);
     long long n = 0;
-    for (const request_kind& k : kinds) n += selected.has(k.like) ? k.count : 0;
+    record r;
+    for (const request_kind& k : kinds) {
+        r.turn = k.turn;
+        r.depth = k.depth;
+        r.part = k.part;
+        n += selected.has(r) ? k.count : 0;
+    }
     return n;
 }
 inline long long expected_first_turns(const planned_traffic& p) {

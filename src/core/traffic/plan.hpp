@@ -1,7 +1,6 @@
 // the plan of a gate
 #pragma once
 
-#include "api/profile.hpp"
 #include "api/result.hpp"
 #include "api/scenario.hpp"
 #include "api/side_task.hpp"
@@ -18,7 +17,7 @@
 #include "core/judging/rule.hpp"
 #include "core/files/traces.hpp"
 #include "core/traffic/places.hpp"
-#include "core/traffic/schedule.hpp"
+#include "core/traffic/arrivals.hpp"
 #include "core/traffic/shard.hpp"
 #include "core/traffic/traffic_source.hpp"
 

@@ -3,14 +3,21 @@
 
 #include "api/result.hpp"
 #include "api/traffic.hpp"
+#include "api/metrics.hpp"
+#include "api/slo.hpp"
 #include "core/base/random.hpp"
+#include "core/base/text.hpp"
 #include "core/dialects/request_body.hpp"
+#include "core/judging/measurements.hpp"
 #include "core/files/datasets.hpp"
 #include "core/traffic/places.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/tokens.hpp"
 #include "core/traffic/traffic_source.hpp"
+#include "core/traffic/arrivals.hpp"
 
+#include <algorithm>  // clamp, max, min
+#include <cstddef>  // size_t
 #include <cstdint>  // uint64_t
 #include <string>
 #include <vector>
@@ -109,6 +116,29 @@ inline bool asks_about_images(const planned_traffic& p) {
             for (const dialogue_turn& t : d.turns) any = any || !t.image.empty();
     });
     return any;
+}
+
+inline load_conditions load_conditions_of(const plan& p) {
+    const planned_traffic& t = *p.sent;
+    load_conditions c;
+    c.arrival_cv2 = t.arrivals.max_in_flight == 0 ? arrival_cv2_of(t.arrivals) : not_a_number;
+    // A search counts each request, and turns arrive in batches of one conversation at most.
+    if (p.searches() && t.stride > 1)
+        c.arrival_cv2 = arrival_cv2_of(t.arrivals) + static_cast<double>(t.stride);
+    c.other_workload = t.otherwise && (*t.otherwise).has_other_prompts;
+    c.short_outputs_expected = expects_short_outputs(p);
+    c.spins = t.client.spin;
+    c.max_skew_s = p.max_skew_s;
+    return c;
+}
+
+/// Returns the tokens of a prompt, of the server's count, that others may have sent before.
+inline long long shared_tokens(const planned_traffic& p, std::size_t index, const token_fit& fit,
+                               int prompt_tokens) {
+    const own_place of = own_place_of(p, index);
+    const double fresh = of.part.source->fresh_tokens(of.at, parameters_of(p, of.part), fit);
+    return std::clamp(prompt_tokens - static_cast<long long>(fresh), 0ll,
+                      static_cast<long long>(prompt_tokens));
 }
 
 }  // namespace detail

@@ -4,7 +4,7 @@
 #include "core/base/bytes.hpp"
 #include "core/traffic/places.hpp"
 #include "core/traffic/plan.hpp"
-#include "core/traffic/schedule.hpp"
+#include "core/traffic/arrivals.hpp"
 #include "core/traffic/traffic_source.hpp"
 
 #include <algorithm>  // max, min

@@ -1,11 +1,10 @@
-// sources of prompts
+// the interface of sources of prompts
 #pragma once
 
 #include "core/base/bytes.hpp"
 #include "core/dialects/request_body.hpp"
-#include "core/traffic/conversation_sources.hpp"
 #include "core/traffic/places.hpp"
-#include "core/traffic/prompt_sources.hpp"
+#include "core/traffic/sources.hpp"
 #include "core/traffic/tokens.hpp"
 
 #include <cstddef>  // size_t

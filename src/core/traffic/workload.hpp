@@ -12,11 +12,10 @@
 #include "core/files/traces.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/lengths.hpp"
-#include "core/traffic/schedule.hpp"
 #include "core/traffic/traffic_source.hpp"
-#include "core/traffic/user_prompts.hpp"
+#include "core/traffic/sources.hpp"
 
-#include <algorithm>  // any_of, max
+#include <algorithm>  // max
 #include <cstdint>  // uint64_t
 #include <string>
 #include <tuple>  // fields that are checked alike
@@ -34,8 +33,10 @@ inline void check_think(const time_distribution& d) {
 /// Checks a dataset before its file is read.
 inline void check_dataset(const dataset& d) {
     if (d.path.empty()) refuse({"workload.path is empty: a dataset must name a file"});
-    if (d.max_items && !(*d.max_items >= 1 && *d.max_items <= 1000000))
-        refuse({printed("workload.max_items is %d: it runs from 1 to 1000000", *d.max_items)});
+    check_numbers({{"workload.max_items", d.max_items ? *d.max_items : 1.0, 1, 1e6, "%.0f",
+                    "runs from 1 to 1000000"},
+                   {"workload.max_turns", static_cast<double>(d.max_turns), 1, 1000, "%.0f",
+                    "runs from 1 to 1000"}});
     for (const auto& [name, least, most] :
          {std::tuple{"prompt", d.min_prompt_tokens, d.max_prompt_tokens},
           std::tuple{"output", d.min_output_tokens, d.max_output_tokens}})
@@ -43,9 +44,6 @@ inline void check_dataset(const dataset& d) {
             refuse({printed("workload.min_%s_tokens is %lld and max_%s_tokens is %lld: they cannot "
                             "be negative, and the first is at most the second", name,
                             static_cast<long long>(least), name, static_cast<long long>(most))});
-    if (!(d.max_turns >= 1 && d.max_turns <= 1000))
-        refuse({printed("workload.max_turns is %lld: it runs from 1 to 1000",
-                        static_cast<long long>(d.max_turns))});
     check_think(d.think);
 }
 
@@ -133,9 +131,8 @@ inline planned_workload workload_of(const dataset& d, const request_options& o,
         prompt_tokens += estimated_prompt_tokens(x);
     }
     const double n = static_cast<double>(sample.size());
-    const bool has_images = std::any_of(sample.begin(), sample.end(), [](const dialogue& x) {
-        return std::any_of(x.turns.begin(), x.turns.end(),
-                           [](const dialogue_turn& t) { return !t.image.empty(); });
+    const bool has_images = any_of(sample, [](const dialogue& x) {
+        return any_of(x.turns, [](const dialogue_turn& t) { return !t.image.empty(); });
     });
     return {.source = recorded_dialogues{.most_turns = most_turns, .salted = d.salted},
             .text = printed("%.0f prompts of ", n) + file_name(str(d.path)) + " (" +
@@ -180,8 +177,8 @@ inline std::size_t max_turns_of(const conversations& c) {
 /// Returns the steps of the longest conversation, with its subagents' turns.
 inline std::size_t max_steps_of(const conversations& c, std::size_t most_turns) {
     const double subagents = c.subagents.value;
-    if (!(subagents >= 0 && subagents <= 1))
-        refuse({printed("workload.subagents is %g %%: it runs from 0 to 100 %%", subagents * 100)});
+    check_numbers({{"workload.subagents", subagents * 100, 0, 100, "%g %%",
+                    "runs from 0 to 100 %"}});
     double max_each = 1;
     for (const auto& [d, field, most] :
          {std::tuple{&c.helpers, "workload.helpers", 64.0},
@@ -269,13 +266,10 @@ inline void check_synthetic(const synthetic& w, const arrival_data& a) {
     if (w.shared_prefix.kind == shape::empirical || w.shared_prefix.kind == shape::trace)
         refuse({"workload.shared_prefix is ", length_text(w.shared_prefix),
                 ": files are read for prompt_tokens and output_tokens only"});
-    if (!(w.prefix_groups >= 1 && w.prefix_groups <= 1000000))
-        refuse({printed("workload.prefix_groups is %lld: it runs from 1 to 1000000",
-                        static_cast<long long>(w.prefix_groups))});
-    const double part = w.prefix_fraction.value;
-    if (!(part >= 0 && part <= 1))
-        refuse({printed("workload.prefix_fraction is %g %%: it runs from 0 to 100 %%",
-                        part * 100)});
+    check_numbers({{"workload.prefix_groups", static_cast<double>(w.prefix_groups), 1, 1e6, "%.0f",
+                    "runs from 1 to 1000000"},
+                   {"workload.prefix_fraction", w.prefix_fraction.value * 100, 0, 100, "%g %%",
+                    "runs from 0 to 100 %"}});
 }
 inline planned_workload workload_of(const synthetic& w, const arrival_data& a,
                                     const warmup_amount& warmup, const request_options& o,

@@ -1,10 +1,13 @@
 // HTTP/1.1
 #pragma once
 
+#include "api/result.hpp"
 #include "core/base/text.hpp"
 
-#include <algorithm>  // min, all_of
+#include <algorithm>  // min
+#include <cstddef>  // size_t
 #include <cstdint>  // uint64_t
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>  // move
@@ -30,12 +33,12 @@ inline bool is_token(std::string_view s) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
                std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
     };
-    return !s.empty() && std::all_of(s.begin(), s.end(), allowed);
+    return !s.empty() && all_of(s, allowed);
 }
 
 /// Whether a header value cannot inject another line (RFC 9110, 5.5).
 inline bool is_header_safe(std::string_view s) {
-    return std::all_of(s.begin(), s.end(), [](char c) {
+    return all_of(s, [](char c) {
         return c == '\t' || (static_cast<unsigned char>(c) >= 0x20 && c != 0x7F);
     });
 }
@@ -60,6 +63,25 @@ inline std::string request_text(http_method method, std::string_view path,
     out.append(posts ? "POST " : "GET ").append(path).append(" HTTP/1.1\r\nHost: ");
     out.append(authority).append("\r\n").append(fields).append(length).append("\r\n");
     return out.append(body);
+}
+
+inline constexpr std::string_view month_names = "JanFebMarAprMayJunJulAugSepOctNovDec";
+
+/// Unix seconds of a Date header, "Sun, 06 Nov 1994 08:49:37 GMT" (RFC 9110, 5.6.7).
+inline std::optional<double> seconds_of_http_date(std::string_view s) {
+    if (s.size() != 29 || s.substr(25) != " GMT" || s.substr(3, 2) != ", ") return {};
+    const auto number = [&](std::size_t at, std::size_t n) {
+        return parsed_number<int>(s.substr(at, n)).value_or(-1);
+    };
+    const std::size_t month = month_names.find(s.substr(8, 3));
+    const int day = number(5, 2), year = number(12, 4);
+    const int hour = number(17, 2), minute = number(20, 2), second = number(23, 2);
+    const bool is_date = month != std::string_view::npos && month % 3 == 0 && day >= 1 &&
+                         day <= 31 && year >= 1970 && hour >= 0 && hour <= 23 && minute >= 0 &&
+                         minute <= 59 && second >= 0 && second <= 60;
+    if (!is_date) return {};
+    return 86400.0 * static_cast<double>(days_of_date(year, static_cast<int>(month) / 3 + 1, day)) +
+           3600 * hour + 60 * minute + second;
 }
 
 /// Response parser without I/O (RFC 9112): bytes in, body bytes out through a callback. Anything
@@ -296,6 +318,27 @@ private:
     bool interim_seen_ = false;
     bool head_done_ = false;
 };
+
+/// An id without the request's index, which `request_id` appends. It has the form of a UUID, since
+/// some servers require one, of version 8, whose digits are free (RFC 9562, 5.8). After eight fixed
+/// digits come the gate's number, `8c` for candidate or `8b` for baseline, the repeat, and the
+/// index in decimal.
+inline std::string id_prefix(int gate, run_arm variant, int repeat) {
+    return printed("11bbec40-%04d-8%c%02d-8000-", gate % 10000,
+                   variant == run_arm::baseline ? 'b' : 'c', repeat % 100);
+}
+inline std::string request_id(const std::string& prefix, std::size_t place) {
+    return prefix + printed("%012zu", place);
+}
+/// Returns the request index at the end of an id.
+inline std::optional<std::size_t> place_of(std::string_view id) {
+    return parsed_number<std::size_t>(id.substr(id.rfind('-') + 1));
+}
+
+/// Replaced in headers by the id of a session.
+inline constexpr const char* session_placeholder = "{session}";
+/// For requests before a load.
+inline std::string id_of_check() { return request_id(id_prefix(0, run_arm::candidate, 0), 0); }
 
 }  // namespace detail
 }  // inline namespace v0

@@ -4,13 +4,13 @@
 #pragma once
 
 #include "core/base/text.hpp"
-#include "core/wire/go_float.hpp"
 #include "core/wire/series.hpp"
 
 #include <algorithm>  // min, sort
-#include <cmath>  // isfinite
+#include <cmath>  // isfinite, isinf
 #include <cstddef>  // size_t
 #include <cstdint>  // int64_t
+#include <cstdlib>  // strtod
 #include <map>
 #include <memory>  // shared_ptr, make_shared
 #include <optional>
@@ -111,6 +111,26 @@ inline bool is_openmetrics(std::string_view body, std::string_view content_type)
     if (content_type.find("version=0.0.4") != std::string_view::npos) return false;
     if (body.ends_with('\n')) body.remove_suffix(1);
     return body == "# EOF" || body.ends_with("\n# EOF");
+}
+
+/// A value as Go's strconv.ParseFloat reads it: decimal or hexadecimal, infinite and NaN in any
+/// case. A number that is too large is invalid, and one that is too small is 0.
+inline std::optional<double> go_float(std::string_view s) {
+    if (same_ignoring_case(s, "nan")) return not_a_number;
+    const std::string_view unsigned_part = s.substr(s.substr(0, 1) == "+" || s.substr(0, 1) == "-");
+    const char first = unsigned_part.empty() ? ' ' : unsigned_part[0];
+    // strtod also takes blanks, "nan(1)" and hexadecimal without an exponent.
+    const bool is_hexadecimal = same_ignoring_case(unsigned_part.substr(0, 2), "0x");
+    if (std::string_view("0123456789.iI").find(first) == std::string_view::npos ||
+        (is_hexadecimal && unsigned_part.find_first_of("pP") == std::string_view::npos))
+        return std::nullopt;
+    const in_c_locale with_points;
+    const std::string number(s);  // strtod needs a final zero
+    char* end = nullptr;
+    const double value = std::strtod(number.c_str(), &end);
+    const bool is_too_large = std::isinf(value) && (first | ' ') != 'i';
+    if (is_too_large || end != number.c_str() + number.size()) return std::nullopt;
+    return value;
 }
 
 // ---- the reader

@@ -1,7 +1,9 @@
 // the contents of a page of metrics
 #pragma once
 
-#include <algorithm>  // equal_range, all_of, find_if
+#include "core/base/text.hpp"
+
+#include <algorithm>  // equal_range
 #include <cstddef>  // size_t
 #include <memory>  // shared_ptr
 #include <optional>
@@ -63,10 +65,9 @@ inline std::span<const page_label> labels_of(const metrics_page& page, const pag
 /// "" if the sample lacks the label, as in Prometheus.
 inline std::string_view label_of(const metrics_page& page, const page_sample& s,
                                  std::string_view name) {
-    const auto labels = labels_of(page, s);
-    const auto at = std::find_if(labels.begin(), labels.end(),
-                                 [&](const page_label& l) { return l.name == name; });
-    return at == labels.end() ? std::string_view() : at->value;
+    for (const page_label& l : labels_of(page, s))
+        if (l.name == name) return l.value;
+    return {};
 }
 inline std::span<const page_sample> samples_named(const metrics_page& page,
                                                   std::string_view name) {
@@ -83,9 +84,8 @@ inline std::vector<const page_sample*> samples_of(const metrics_page& page, std:
                                                   const page_labels& wanted = {}) {
     std::vector<const page_sample*> found;
     for (const page_sample& s : samples_named(page, name))
-        if (std::all_of(wanted.begin(), wanted.end(), [&](const page_label& l) {
-                return label_of(page, s, l.name) == l.value;
-            }))
+        if (all_of(wanted,
+                   [&](const page_label& l) { return label_of(page, s, l.name) == l.value; }))
             found.push_back(&s);
     return found;
 }

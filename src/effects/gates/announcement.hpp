@@ -7,7 +7,6 @@
 #include "core/traffic/requests.hpp"
 #include "core/traffic/tokens.hpp"
 #include "core/capacity/searched.hpp"
-#include "core/planning/load_notes.hpp"
 #include "core/planning/plan_text.hpp"
 #include "core/planning/target_facts.hpp"
 #include "core/reports/console.hpp"

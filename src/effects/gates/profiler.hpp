@@ -1,10 +1,10 @@
 // profiles of servers
 #pragma once
 
-#include "api/profile.hpp"
+#include "api/side_task.hpp"
 #include "api/target.hpp"
 #include "core/base/text.hpp"
-#include "core/planning/profiled.hpp"
+#include "core/planning/side_tasks.hpp"
 #include "core/planning/target_facts.hpp"
 #include "core/reports/profile.hpp"
 #include "effects/system/clock.hpp"

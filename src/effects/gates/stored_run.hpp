@@ -3,7 +3,7 @@
 
 #include "api/result.hpp"
 #include "core/base/bytes.hpp"
-#include "core/base/checked_json.hpp"
+#include "core/base/json.hpp"
 #include "core/base/field_json.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"

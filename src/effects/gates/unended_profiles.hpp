@@ -1,7 +1,7 @@
 // profiles that could not be ended
 #pragma once
 
-#include "api/profile.hpp"
+#include "api/side_task.hpp"
 #include "core/base/text.hpp"
 #include "core/reports/profile.hpp"
 #include "effects/targets/live_target.hpp"

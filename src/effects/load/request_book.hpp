@@ -2,7 +2,7 @@
 #pragma once
 
 #include "api/result.hpp"
-#include "core/wire/request_id.hpp"
+#include "core/wire/http.hpp"
 #include "core/answers/timeline.hpp"
 #include "core/measured/request_log.hpp"
 #include "core/traffic/plan.hpp"

@@ -4,7 +4,6 @@
 #include "api/result.hpp"
 #include "core/base/text.hpp"
 #include "core/wire/http.hpp"
-#include "core/wire/request_id.hpp"
 #include "core/dialects/request_body.hpp"
 #include "core/dialects/table.hpp"
 #include "core/answers/answer_reader.hpp"

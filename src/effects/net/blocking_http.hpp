@@ -3,7 +3,6 @@
 
 #include "core/base/text.hpp"
 #include "core/wire/http.hpp"
-#include "core/wire/http_date.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/errors.hpp"
 #include "effects/system/signals.hpp"

@@ -4,7 +4,7 @@
 #include "core/base/json.hpp"
 #include "core/base/secrets.hpp"
 #include "core/base/text.hpp"
-#include "core/wire/request_id.hpp"
+#include "core/wire/http.hpp"
 #include "core/answers/timeline.hpp"
 #include "core/dialects/body_reader.hpp"
 #include "core/dialects/request_body.hpp"

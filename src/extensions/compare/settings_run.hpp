@@ -10,7 +10,6 @@
 #include "core/judging/validity.hpp"
 #include "core/described/sentences.hpp"
 #include "core/judging/outcome.hpp"
-#include "core/traffic/load_conditions.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/requests.hpp"
 #include "core/traffic/tokens.hpp"

@@ -6,7 +6,7 @@
 #include "api/text.hpp"
 #include "core/base/text.hpp"
 #include "core/judging/rule.hpp"
-#include "core/traffic/load_conditions.hpp"
+#include "core/traffic/requests.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/planning/plan_text.hpp"
 #include "core/traffic/trace_hash.hpp"

@@ -1,7 +1,7 @@
 // a connection of the simulated server
 #pragma once
 
-#include "core/wire/http_date.hpp"
+#include "core/wire/http.hpp"
 #include "effects/system/clock.hpp"
 #include "extensions/simulated/core/replies.hpp"
 #include "extensions/simulated/core/request_parser.hpp"

@@ -3,7 +3,6 @@
 // the other.
 #pragma once
 
-#include "core/base/checked_json.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 

@@ -1,7 +1,6 @@
 // recordings with blocks of prompts
 #pragma once
 
-#include "core/base/checked_json.hpp"
 #include "core/base/fields.hpp"
 #include "core/base/json.hpp"
 #include "core/files/prefix_tree.hpp"

@@ -1,7 +1,7 @@
 // sessions in Bailian's and Mooncake's formats: a line a call, sessions interleaved
 #pragma once
 
-#include "core/base/checked_json.hpp"
+#include "core/base/json.hpp"
 #include "core/base/fields.hpp"
 #include "core/base/text.hpp"
 #include "core/files/byte_stream.hpp"

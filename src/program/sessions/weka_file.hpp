@@ -1,7 +1,6 @@
 // sessions in Weka's format: an object a session, with a derived graph
 #pragma once
 
-#include "core/base/checked_json.hpp"
 #include "core/base/fields.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"

@@ -4,7 +4,7 @@
 #include "llmbench.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/traffic/requests.hpp"
-#include "core/traffic/schedule.hpp"
+#include "core/traffic/arrivals.hpp"
 #include "core/planning/planning.hpp"
 #include "extensions/simulated/core/engine_model.hpp"
 

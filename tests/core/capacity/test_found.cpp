@@ -1,6 +1,6 @@
 // What probes show of a capacity, and verdicts on it: from the evidence alone.
 #include "llmbench.hpp"
-#include "core/traffic/load_conditions.hpp"
+#include "core/traffic/requests.hpp"
 #include "core/capacity/found.hpp"
 #include "core/capacity/searched.hpp"
 #include "core/planning/planning.hpp"

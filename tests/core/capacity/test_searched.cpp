@@ -1,6 +1,6 @@
 // A load that is searched: what is refused, the plan of one probe, and which load is next.
 #include "llmbench.hpp"
-#include "core/traffic/load_conditions.hpp"
+#include "core/traffic/requests.hpp"
 #include "core/capacity/searched.hpp"
 #include "core/planning/plan_text.hpp"
 #include "core/planning/planning.hpp"

@@ -1,6 +1,6 @@
 // Objectives that are advisory until a day: when they block, what is said before, and which days there are.
 #include "llmbench.hpp"
-#include "core/planning/exceptions.hpp"
+#include "core/planning/check_slo.hpp"
 #include "support/scenarios.hpp"
 #include "support/texts.hpp"
 

@@ -1,5 +1,5 @@
 // Profiles of failed gates: which are refused, and which load is profiled.
-#include "core/planning/profiled.hpp"
+#include "core/planning/side_tasks.hpp"
 
 #include "llmbench.hpp"
 #include "core/planning/planning.hpp"

@@ -5,7 +5,7 @@
 #include "extensions/sessions/core/session_workload.hpp"
 #include "core/traffic/requests.hpp"
 #include "core/traffic/trace_hash.hpp"
-#include "core/planning/load_notes.hpp"
+#include "core/planning/plan_text.hpp"
 #include "core/planning/planning.hpp"
 #include "support/scenarios.hpp"
 #include "support/texts.hpp"

@@ -3,7 +3,6 @@
 #include "core/base/bytes.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/lengths.hpp"
-#include "core/traffic/schedule.hpp"
 #include "support/kolmogorov.hpp"
 
 #include <algorithm>

@@ -1,7 +1,6 @@
 // How much of a prompt a prefix cache may have by the workload's own doing.
 #include "llmbench.hpp"
 #include "core/traffic/requests.hpp"
-#include "core/traffic/shared_tokens.hpp"
 #include "support/scenarios.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // Dates of HTTP, which servers tell their clocks by.
-#include "core/wire/http_date.hpp"
+#include "core/wire/http.hpp"
 
 #include <doctest/doctest.h>
 

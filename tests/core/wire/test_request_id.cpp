@@ -1,6 +1,6 @@
 // The ids of requests: a form that every server takes, and what is told by it.
 #include "llmbench.hpp"
-#include "core/wire/request_id.hpp"
+#include "core/wire/http.hpp"
 
 #include <doctest/doctest.h>
 

@@ -8,7 +8,7 @@
 #include "core/base/text.hpp"
 #include "core/dialects/table.hpp"
 #include "core/files/dialogues.hpp"
-#include "core/traffic/conversation_sources.hpp"
+#include "core/traffic/sources.hpp"
 #include "core/traffic/workload.hpp"
 #include "extensions/answers/api.hpp"
 #include "extensions/answers/core/graders.hpp"

@@ -1,7 +1,7 @@
 // questions and their keys
 #pragma once
 
-#include "core/base/checked_json.hpp"
+#include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/files/byte_stream.hpp"
 #include "core/files/datasets.hpp"

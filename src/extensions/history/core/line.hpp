@@ -1,7 +1,6 @@
 // lines of a history's files
 #pragma once
 
-#include "core/base/checked_json.hpp"
 #include "core/base/field_json.hpp"
 #include "core/base/fields.hpp"
 #include "core/base/json.hpp"

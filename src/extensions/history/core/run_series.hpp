@@ -2,7 +2,6 @@
 #pragma once
 
 #include "core/base/bytes.hpp"
-#include "core/base/checked_json.hpp"
 #include "core/base/field_json.hpp"
 #include "core/base/fields.hpp"
 #include "core/base/json.hpp"

@@ -1,7 +1,7 @@
 // common parts of readers of recorded sessions
 #pragma once
 
-#include "core/base/checked_json.hpp"
+#include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/files/byte_stream.hpp"
 #include "core/traffic/places.hpp"

@@ -1,7 +1,6 @@
 // recorded sessions, one JSON line per step
 #pragma once
 
-#include "core/base/checked_json.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/dialects/request_body.hpp"

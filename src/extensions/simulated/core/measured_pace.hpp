@@ -2,7 +2,7 @@
 #pragma once
 
 #include "api/result.hpp"
-#include "core/base/checked_json.hpp"
+#include "core/base/json.hpp"
 #include "core/base/field_json.hpp"
 #include "core/base/text.hpp"
 #include "core/measured/repeat_fields.hpp"
