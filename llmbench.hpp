@@ -15208,7 +15208,6 @@ inline picojson::value next_json(byte_stream& in) {
     return parsed_json(in, read_json_text(in), line);
 }
 
-/// Skips the character that must be here.
 inline void expect(byte_stream& in, char wanted) {
     in.skip_space();
     if (in.peek() != wanted) in.refuse(in.line(), printed("'%c' is expected here", wanted));
@@ -15878,7 +15877,6 @@ private:
 
 // ===== [C86] traces ==============================================================================
 
-/// One request of a recorded trace.
 struct trace_row {
     double at_s = 0;  // from the first one
     int prompt_tokens = 0, output_tokens = 0;
@@ -16023,7 +16021,6 @@ inline recorded_trace read_trace(byte_stream& in, double unit_s = 0) {
 }
 
 class read_workload;
-/// The files of one scenario.
 struct workload_files {
     std::vector<double> prompt_values{}, output_values{};  // of empirical distributions
     std::vector<dialogue> dialogues{};                     // a dataset's sample
@@ -16049,7 +16046,6 @@ inline int drawn_length(const length_distribution& d, generator& random, int lea
     return static_cast<int>(std::clamp(std::round(x), static_cast<double>(least), 1e7));
 }
 
-/// Whether each has one token, or none.
 inline bool is_fixed_to_one(const length_distribution& d) {
     return d.kind == length_distribution::shape::fixed && d.a <= 1;
 }
@@ -16420,7 +16416,6 @@ struct token_fit {
         return all;
     }
 };
-/// Returns the ids of such a prompt as JSON.
 inline std::string id_list(std::string words) {
     std::replace(words.begin(), words.end(), ' ', ',');
     return "[" + words + "]";
@@ -16581,7 +16576,6 @@ struct trace_item {
     int output_tokens = 0;
 };
 
-/// Properties of a source of prompts.
 struct source_facts {
     std::size_t most_turns = 1;    // positions that each of its conversations takes
     bool makes_up_prompts = false; // with the lengths that are given
@@ -16800,7 +16794,6 @@ private:
         return prompt_tokens.kind == length_distribution::shape::trace &&
                !t.files.trace.prompts.empty();
     }
-    /// Returns a prompt of `count` words.
     std::string prompt(std::size_t index, int count, const trace_parameters& t,
                        const prompt_parameters& w) const {
         std::string words;
@@ -17027,7 +17020,6 @@ private:
             turn.place = next;
         }
     }
-    /// Returns the positions of a line up to this one.
     std::vector<std::size_t> line_of(const trace_place& at, const trace_parameters& t) const {
         if (subagents <= 0) return line_to(at.turn);
         std::vector<std::size_t> line, own;
@@ -17106,20 +17098,16 @@ using room_of_models = std::function<int(const std::string& model)>;
 struct prompt_source {
     virtual ~prompt_source() = default;
     virtual source_facts facts() const = 0;
-    /// Returns the turns of one conversation.
     virtual std::size_t turns(std::size_t conversation, const trace_parameters& t) const = 0;
     /// Returns the steps that a position waits for, and those that wait for it.
     virtual graph_step step(const trace_place& at, const trace_parameters& t) const = 0;
-    /// Returns its lengths.
     virtual trace_item item(const trace_place& at, const trace_parameters& t) const = 0;
-    /// Puts prompt, history and lengths into a request.
     virtual void fill(request_spec& r, const trace_place& at, const trace_parameters& t,
                       const prompt_parameters& w) const = 0;
     /// Returns the least number of tokens at the end of a prompt that nobody has sent before, from
     /// its first new word on; 0 if unknown, or if the same prompts are sent again.
     virtual double fresh_tokens(const trace_place& at, const trace_parameters& t,
                                 const token_fit& fit) const = 0;
-    /// Returns the right answer to a question, nullptr for other prompts.
     virtual const wanted_answer* wanted(std::size_t conversation,
                                         const trace_parameters& t) const = 0;
     /// Leaves out conversations that a server has no room for; nullptr if it has room for all.
@@ -17209,7 +17197,6 @@ struct shorter_source {
 
 // ===== [C94] the plan of a gate ==================================================================
 
-/// The purpose of a scenario.
 enum class scenario_use : unsigned char { measure, gate, find_capacity };
 
 /// The load that a search looks for.
@@ -17324,7 +17311,6 @@ struct plan : gate_identity {
     operator const planned_traffic&() const { return *sent; }
 };
 
-/// Returns the plan with its traffic changed by `change`.
 template <class F>
 plan with_traffic(plan p, F&& change) {
     planned_traffic t = *p.sent;
@@ -17332,7 +17318,6 @@ plan with_traffic(plan p, F&& change) {
     p.sent = std::make_shared<const planned_traffic>(std::move(t));
     return p;
 }
-/// Returns the plan with its judging changed by `change`.
 template <class F>
 plan with_judging(plan p, F&& change) {
     planned_judging j = *p.judged;
@@ -17353,7 +17338,6 @@ inline trace_place place_of(const planned_traffic& p, std::size_t index) {
 inline trace_parameters parameters_of(const planned_traffic& p, const plan_part& part) {
     return {p.seed, *part.files};
 }
-/// Calls `f` with each part of the load.
 template <class Parts, class F>
 void for_each_part(Parts& p, F&& f) {
     if (p.parts.empty()) f(static_cast<std::conditional_t<std::is_const_v<Parts>, const plan_part,
@@ -17384,7 +17368,6 @@ inline own_place own_place_of(const planned_traffic& p, std::size_t index) {
     const part_place of = part_of(p, place.conversation);
     return {of, {of.conversation, place.turn, of.conversation * of.part.stride}};
 }
-/// Returns the right answer to a question, nullptr for other prompts.
 inline const wanted_answer* wanted_of(const planned_traffic& p, const plan_part& part,
                                       std::size_t conversation) {
     return part.source->wanted(conversation, parameters_of(p, part));
@@ -17408,14 +17391,12 @@ inline answer_use answer_use_at(const planned_traffic& p, std::size_t index) {
     return {wanted_of(p, of.part, of.at.conversation),
             p.compares_answers && repeats_prompts(of.part), of.part.common.temperature == 0};
 }
-/// Whether any of the prompts are questions.
 inline bool asks_questions(const planned_traffic& p) {
     bool any = false;
     for_each_part(p, [&](const plan_part& part) { any = any || wanted_of(p, part, 0); });
     return any;
 }
 inline bool has_turns(const planned_traffic& p) { return p.stride > 1 || p.described.has_turns; }
-/// Returns the number of turns of a conversation.
 inline std::size_t turns_of(const planned_traffic& p, std::size_t conversation) {
     const part_place of = part_of(p, conversation);
     return of.part.source->turns(of.conversation, parameters_of(p, of.part));
@@ -17454,11 +17435,9 @@ inline conversation_counts counted_conversations(const planned_traffic& p) {
     return c;
 }
 
-/// Returns the users of a closed loop.
 inline std::size_t users_of(const planned_traffic& p) {
     return p.is_open_loop() ? 0 : static_cast<std::size_t>(p.arrivals.users);
 }
-/// Returns when one of them begins.
 inline double user_begins_s(const planned_traffic& p, std::size_t user) {
     return p.arrivals.users_ramp_s * static_cast<double>(user) /
            static_cast<double>(p.arrivals.users);
@@ -17486,7 +17465,6 @@ inline std::size_t end_of_trace(const planned_traffic& p, std::size_t starts) {
     return starts == 0 ? 0 : (starts - 1) * p.stride + (whole ? p.stride : c.last_turns);
 }
 
-/// Returns the number of requests before a position.
 inline long long requests_before(const planned_traffic& p, std::size_t last) {
     if (p.stride == 1) return static_cast<long long>(last);
     std::size_t n = 0;
@@ -17662,7 +17640,6 @@ inline std::vector<request_kind> expected_kinds(const planned_traffic& p) {
     }
     return kinds_of(counts);
 }
-/// Returns the number of selected requests.
 inline long long selected_of(const std::vector<request_kind>& kinds,
                              const std::vector<std::string>& labels, const selection& which) {
     repeat_facts d;
@@ -17806,7 +17783,6 @@ inline void check_think(const time_distribution& d) {
         refuse({"workload.think is ", distribution_text(d), ": it runs from 0 to 86400 s, with an "
                 "ordered range and a sigma from 0 to 5"});
 }
-/// Checks a dataset before its file is read.
 inline void check_dataset(const dataset& d) {
     if (d.path.empty()) refuse({"workload.path is empty: a dataset must name a file"});
     check_numbers({{"workload.max_items", d.max_items ? *d.max_items : 1.0, 1, 1e6, "%.0f",
@@ -17823,7 +17799,6 @@ inline void check_dataset(const dataset& d) {
     check_think(d.think);
 }
 
-/// The workload's part of a plan.
 struct planned_workload {
     traffic_source source{};
     std::string text{};
@@ -19272,7 +19247,6 @@ struct slo_context {
     judging_rule rule{};
     std::vector<slo> slos{};
 };
-/// Returns the depth of synthetic conversations.
 inline int deepest_of(const planned_traffic& t) {
     int deepest = 0;
     for_each_part(t, [&](const plan_part& part) {
@@ -19406,7 +19380,6 @@ inline void check_slo_limit(const slo& s, const slo_context& c, const std::strin
     }
 }
 
-/// Refuses a label or a side task that does not exist.
 inline void check_named(const text& name, const std::vector<std::string>& all, const char* what,
                         const std::string& given) {
     if (name.empty() || std::find(all.begin(), all.end(), str(name)) != all.end()) return;
@@ -19417,7 +19390,6 @@ inline selection without_label(selection s) {
     s.label = "";
     return s;
 }
-/// A recovery is from one side task.
 inline void check_recovery(const statistic_data& w, const slo_context& c,
                            const std::string& given) {
     selection none = w.which;
@@ -19429,7 +19401,6 @@ inline void check_recovery(const statistic_data& w, const slo_context& c,
         refuse({given, "there are several side tasks: say from which, as in of(recovery_time, "
                        "during(\"", c.side_tasks[0], "\"))"});
 }
-/// Refuses a selection of requests that the scenario does not have.
 inline void check_selection(const statistic_data& w, const slo_context& c,
                             const std::string& given) {
     const selection& s = w.which;
@@ -19627,7 +19598,6 @@ inline planned_task planned_task_of(const side_task& t, const std::string& given
     }
     return p;
 }
-/// Throws std::invalid_argument.
 inline std::vector<planned_task> planned_tasks(const scenario& s) {
     std::vector<planned_task> all;
     if (s.beside.size() > 16)
@@ -19646,7 +19616,6 @@ inline std::vector<planned_task> planned_tasks(const scenario& s) {
                 ", a load that is searched, and side tasks are done beside one load"});
     return all;
 }
-/// Throws std::invalid_argument.
 inline std::vector<task_step> planned_preparation(const scenario& s) {
     std::vector<task_step> all;
     if (s.prepare.size() > 16)
@@ -19709,14 +19678,12 @@ inline maybe<recovery_parameters> planned_recovery(const planned_traffic& p, con
         if (is_of_recovery(s.what.metric)) return recovery_parameters_of(p, slos, s);
     return {};
 }
-/// Adds the preparation to a variant's traffic.
 inline void add_preparation(planned_workloads& w, const scenario& s) {
     w.prepare = planned_preparation(s);
     for (const task_step& step : w.prepare)
         w.workload_text += (&step == w.prepare.data() ? "; before each repeat " : ", ") +
                            step_name(step);
 }
-/// Adds the side tasks to a variant's traffic.
 inline void add_tasks(planned_workloads& w, const std::vector<planned_task>& tasks) {
     w.beside = tasks;
     for (const planned_task& t : tasks)
@@ -19827,7 +19794,6 @@ inline void check_somebody_stays(const request_options& o) {
                 " for all requests, and nobody is left whose answers could be judged: give it to a "
                 "part of a mix"});
 }
-/// Returns the fields that all requests share.
 inline request_spec common_request(const request_options& o, const api_traits& api) {
     request_spec r;
     r.temperature = o.temperature ? *o.temperature : not_a_number;
@@ -19880,7 +19846,6 @@ inline bool plays_sessions(const any_workload& w) {
     return e && e->by->plays_sessions();
 }
 
-/// Returns the plan for a workload and its options.
 inline plan_part planned_part(const scenario& s, const arrival_data& arrivals,
                               const std::shared_ptr<const workload_files>& files,
                               const api_traits& api, std::uint64_t default_seed) {
@@ -19916,7 +19881,6 @@ inline std::shared_ptr<const workload_files> files_of_part(const workload_files&
     return std::make_shared<const workload_files>(
         i < files.of_parts.size() ? files.of_parts[i] : workload_files());
 }
-/// Returns the scenario of one part alone.
 inline scenario scenario_of(const scenario& s, const part& of) {
     scenario own = s;
     own.workload = of.workload;
@@ -20003,7 +19967,6 @@ inline planned_workloads planned_mix(const mix_of_parts& m, const scenario& s,
     all.workload_text = mix_text(all);
     return all;
 }
-/// Returns the traffic of one variant.
 inline planned_workloads planned_workloads_of(const scenario& s, const arrival_data& arrivals,
                                               const std::shared_ptr<const workload_files>& files,
                                               const api_traits& api, std::uint64_t default_seed) {
@@ -20051,7 +20014,6 @@ inline maybe<planned_workloads> planned_otherwise(
 
 // ===== [C108] facts about a gate's server ========================================================
 
-/// The kind of a target, or of a baseline.
 enum class target_kind : unsigned char {
     none, endpoint, process, simulated, stored, same, otherwise, files
 };
@@ -20060,7 +20022,6 @@ inline const char* to_string(target_kind k) {
                     "other options", "files"}, k);
 }
 
-/// The security of a connection to a server.
 enum class tls_trust : unsigned char { no_tls, verified, not_verified };
 inline const char* to_string(tls_trust t) {
     return name_at({"", "verified", "not verified"}, t);
@@ -20124,7 +20085,6 @@ inline constinit const past_extension* known_past = nullptr;
 
 // ===== [C110] from a scenario to its plan ========================================================
 
-/// Checks the number of requests and the times, of the warm-up and of the measured part.
 inline void check_extent(const scenario& s, const arrival_data& a, const recorded_trace& trace) {
     const long long requests = s.requests;
     const double warmup_s = s.warmup.seconds(), duration_s = s.duration.seconds();
@@ -20162,7 +20122,6 @@ inline void check_extent(const scenario& s, const arrival_data& a, const recorde
                         warmup_s, starting_rate(a))});
 }
 
-/// Checks the numbers of repeats and threads, the seed, the levels and the time limits.
 inline void check_counts(const scenario& s) {
     check_numbers({{"repeats", static_cast<double>(s.repeats), 0, 100, "%.0f",
                     "runs from 2 to 100, or is 0 for as many as it takes"},
@@ -20408,7 +20367,6 @@ inline std::string options_text(const plan_part& p, const std::string& scores) {
     if (!p.common.stream && scores.empty()) add("not streamed");
     return t;
 }
-/// Lists the options of a mix part by part.
 inline std::string options_text(const planned_traffic& p) {
     if (p.described.is_there) return p.described.options;
     if (p.parts.empty()) return options_text(p, p.scores);
@@ -20419,13 +20377,11 @@ inline std::string options_text(const planned_traffic& p) {
     return t;
 }
 
-/// Returns the options of a variant.
 inline std::string options_text(const plan& p, run_arm variant) {
     const std::string t = options_text(plan_of_variant(p, variant));
     return t.empty() ? "none" : t;
 }
 
-/// Returns the load of one repeat.
 inline std::string plan_text(const plan& p) {
     const planned_traffic& sent = *p.sent;
     std::string t = arrival_text(sent.arrivals);
@@ -20443,12 +20399,10 @@ inline std::string plan_text(const plan& p) {
 inline bool has_fixed_repeats(const planned_judging& j) {
     return j.first_repeats == j.max_repeats;
 }
-/// Returns the unit in which a gate counts its repeats.
 inline const char* counted_text(const plan& p) {
     const planned_judging& j = *p.judged;
     return p.searches() ? "probe" : to_string(counting_unit(j.has_baseline));
 }
-/// Returns the number of a probe, and the limit.
 inline std::string probe_name(const plan& p, std::size_t before) {
     return printed("probe %zu of at most %d", before + 1, max_probes(*p.judged));
 }
@@ -20477,7 +20431,6 @@ inline std::string budget_text(double budget_s, double left_s, double needed_s, 
     return budget + "has " + time_text(left_s) + " left, and a " + unit + " takes " +
            time_text(needed_s) + printed(" or more: none of %d was measured", of);
 }
-/// Returns the number of a repeat, and the limit.
 inline std::string stage_text(const plan& p, int repeat, run_arm variant) {
     const planned_judging& j = *p.judged;
     const std::string t =
@@ -20502,7 +20455,6 @@ inline std::string prompts_again_text(const plan_part& part, double starts) {
     return printed("%.0f starts and %.0f prompts: each comes %.3g times%s", starts, n, starts / n,
                    part.sent_as_given == "prompts" ? ", and a prefix cache may have it" : "");
 }
-/// Returns the notes on the load, a sentence each.
 inline std::vector<std::string> load_notes(const planned_traffic& p) {
     std::vector<std::string> notes;
     std::size_t all = 0;

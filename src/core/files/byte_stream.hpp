@@ -128,7 +128,6 @@ inline picojson::value next_json(byte_stream& in) {
     return parsed_json(in, read_json_text(in), line);
 }
 
-/// Skips the character that must be here.
 inline void expect(byte_stream& in, char wanted) {
     in.skip_space();
     if (in.peek() != wanted) in.refuse(in.line(), printed("'%c' is expected here", wanted));

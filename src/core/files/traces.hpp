@@ -21,7 +21,6 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// One request of a recorded trace.
 struct trace_row {
     double at_s = 0;  // from the first one
     int prompt_tokens = 0, output_tokens = 0;
@@ -166,7 +165,6 @@ inline recorded_trace read_trace(byte_stream& in, double unit_s = 0) {
 }
 
 class read_workload;
-/// The files of one scenario.
 struct workload_files {
     std::vector<double> prompt_values{}, output_values{};  // of empirical distributions
     std::vector<dialogue> dialogues{};                     // a dataset's sample

@@ -85,7 +85,6 @@ struct slo_context {
     judging_rule rule{};
     std::vector<slo> slos{};
 };
-/// Returns the depth of synthetic conversations.
 inline int deepest_of(const planned_traffic& t) {
     int deepest = 0;
     for_each_part(t, [&](const plan_part& part) {
@@ -219,7 +218,6 @@ inline void check_slo_limit(const slo& s, const slo_context& c, const std::strin
     }
 }
 
-/// Refuses a label or a side task that does not exist.
 inline void check_named(const text& name, const std::vector<std::string>& all, const char* what,
                         const std::string& given) {
     if (name.empty() || std::find(all.begin(), all.end(), str(name)) != all.end()) return;
@@ -230,7 +228,6 @@ inline selection without_label(selection s) {
     s.label = "";
     return s;
 }
-/// A recovery is from one side task.
 inline void check_recovery(const statistic_data& w, const slo_context& c,
                            const std::string& given) {
     selection none = w.which;
@@ -242,7 +239,6 @@ inline void check_recovery(const statistic_data& w, const slo_context& c,
         refuse({given, "there are several side tasks: say from which, as in of(recovery_time, "
                        "during(\"", c.side_tasks[0], "\"))"});
 }
-/// Refuses a selection of requests that the scenario does not have.
 inline void check_selection(const statistic_data& w, const slo_context& c,
                             const std::string& given) {
     const selection& s = w.which;

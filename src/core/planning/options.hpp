@@ -88,7 +88,6 @@ inline void check_somebody_stays(const request_options& o) {
                 " for all requests, and nobody is left whose answers could be judged: give it to a "
                 "part of a mix"});
 }
-/// Returns the fields that all requests share.
 inline request_spec common_request(const request_options& o, const api_traits& api) {
     request_spec r;
     r.temperature = o.temperature ? *o.temperature : not_a_number;

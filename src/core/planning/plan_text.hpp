@@ -65,7 +65,6 @@ inline std::string options_text(const plan_part& p, const std::string& scores) {
     if (!p.common.stream && scores.empty()) add("not streamed");
     return t;
 }
-/// Lists the options of a mix part by part.
 inline std::string options_text(const planned_traffic& p) {
     if (p.described.is_there) return p.described.options;
     if (p.parts.empty()) return options_text(p, p.scores);
@@ -76,13 +75,11 @@ inline std::string options_text(const planned_traffic& p) {
     return t;
 }
 
-/// Returns the options of a variant.
 inline std::string options_text(const plan& p, run_arm variant) {
     const std::string t = options_text(plan_of_variant(p, variant));
     return t.empty() ? "none" : t;
 }
 
-/// Returns the load of one repeat.
 inline std::string plan_text(const plan& p) {
     const planned_traffic& sent = *p.sent;
     std::string t = arrival_text(sent.arrivals);
@@ -100,12 +97,10 @@ inline std::string plan_text(const plan& p) {
 inline bool has_fixed_repeats(const planned_judging& j) {
     return j.first_repeats == j.max_repeats;
 }
-/// Returns the unit in which a gate counts its repeats.
 inline const char* counted_text(const plan& p) {
     const planned_judging& j = *p.judged;
     return p.searches() ? "probe" : to_string(counting_unit(j.has_baseline));
 }
-/// Returns the number of a probe, and the limit.
 inline std::string probe_name(const plan& p, std::size_t before) {
     return printed("probe %zu of at most %d", before + 1, max_probes(*p.judged));
 }
@@ -134,7 +129,6 @@ inline std::string budget_text(double budget_s, double left_s, double needed_s, 
     return budget + "has " + time_text(left_s) + " left, and a " + unit + " takes " +
            time_text(needed_s) + printed(" or more: none of %d was measured", of);
 }
-/// Returns the number of a repeat, and the limit.
 inline std::string stage_text(const plan& p, int repeat, run_arm variant) {
     const planned_judging& j = *p.judged;
     const std::string t =
@@ -159,7 +153,6 @@ inline std::string prompts_again_text(const plan_part& part, double starts) {
     return printed("%.0f starts and %.0f prompts: each comes %.3g times%s", starts, n, starts / n,
                    part.sent_as_given == "prompts" ? ", and a prefix cache may have it" : "");
 }
-/// Returns the notes on the load, a sentence each.
 inline std::vector<std::string> load_notes(const planned_traffic& p) {
     std::vector<std::string> notes;
     std::size_t all = 0;

@@ -32,7 +32,6 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Checks the number of requests and the times, of the warm-up and of the measured part.
 inline void check_extent(const scenario& s, const arrival_data& a, const recorded_trace& trace) {
     const long long requests = s.requests;
     const double warmup_s = s.warmup.seconds(), duration_s = s.duration.seconds();
@@ -70,7 +69,6 @@ inline void check_extent(const scenario& s, const arrival_data& a, const recorde
                         warmup_s, starting_rate(a))});
 }
 
-/// Checks the numbers of repeats and threads, the seed, the levels and the time limits.
 inline void check_counts(const scenario& s) {
     check_numbers({{"repeats", static_cast<double>(s.repeats), 0, 100, "%.0f",
                     "runs from 2 to 100, or is 0 for as many as it takes"},

@@ -80,7 +80,6 @@ inline planned_task planned_task_of(const side_task& t, const std::string& given
     }
     return p;
 }
-/// Throws std::invalid_argument.
 inline std::vector<planned_task> planned_tasks(const scenario& s) {
     std::vector<planned_task> all;
     if (s.beside.size() > 16)
@@ -99,7 +98,6 @@ inline std::vector<planned_task> planned_tasks(const scenario& s) {
                 ", a load that is searched, and side tasks are done beside one load"});
     return all;
 }
-/// Throws std::invalid_argument.
 inline std::vector<task_step> planned_preparation(const scenario& s) {
     std::vector<task_step> all;
     if (s.prepare.size() > 16)
@@ -162,14 +160,12 @@ inline maybe<recovery_parameters> planned_recovery(const planned_traffic& p, con
         if (is_of_recovery(s.what.metric)) return recovery_parameters_of(p, slos, s);
     return {};
 }
-/// Adds the preparation to a variant's traffic.
 inline void add_preparation(planned_workloads& w, const scenario& s) {
     w.prepare = planned_preparation(s);
     for (const task_step& step : w.prepare)
         w.workload_text += (&step == w.prepare.data() ? "; before each repeat " : ", ") +
                            step_name(step);
 }
-/// Adds the side tasks to a variant's traffic.
 inline void add_tasks(planned_workloads& w, const std::vector<planned_task>& tasks) {
     w.beside = tasks;
     for (const planned_task& t : tasks)

@@ -11,7 +11,6 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// The kind of a target, or of a baseline.
 enum class target_kind : unsigned char {
     none, endpoint, process, simulated, stored, same, otherwise, files
 };
@@ -20,7 +19,6 @@ inline const char* to_string(target_kind k) {
                     "other options", "files"}, k);
 }
 
-/// The security of a connection to a server.
 enum class tls_trust : unsigned char { no_tls, verified, not_verified };
 inline const char* to_string(tls_trust t) {
     return name_at({"", "verified", "not verified"}, t);

@@ -52,7 +52,6 @@ inline bool plays_sessions(const any_workload& w) {
     return e && e->by->plays_sessions();
 }
 
-/// Returns the plan for a workload and its options.
 inline plan_part planned_part(const scenario& s, const arrival_data& arrivals,
                               const std::shared_ptr<const workload_files>& files,
                               const api_traits& api, std::uint64_t default_seed) {
@@ -88,7 +87,6 @@ inline std::shared_ptr<const workload_files> files_of_part(const workload_files&
     return std::make_shared<const workload_files>(
         i < files.of_parts.size() ? files.of_parts[i] : workload_files());
 }
-/// Returns the scenario of one part alone.
 inline scenario scenario_of(const scenario& s, const part& of) {
     scenario own = s;
     own.workload = of.workload;
@@ -175,7 +173,6 @@ inline planned_workloads planned_mix(const mix_of_parts& m, const scenario& s,
     all.workload_text = mix_text(all);
     return all;
 }
-/// Returns the traffic of one variant.
 inline planned_workloads planned_workloads_of(const scenario& s, const arrival_data& arrivals,
                                               const std::shared_ptr<const workload_files>& files,
                                               const api_traits& api, std::uint64_t default_seed) {

@@ -81,7 +81,6 @@ inline std::vector<request_kind> expected_kinds(const planned_traffic& p) {
     }
     return kinds_of(counts);
 }
-/// Returns the number of selected requests.
 inline long long selected_of(const std::vector<request_kind>& kinds,
                              const std::vector<std::string>& labels, const selection& which) {
     repeat_facts d;

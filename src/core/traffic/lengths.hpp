@@ -28,7 +28,6 @@ inline int drawn_length(const length_distribution& d, generator& random, int lea
     return static_cast<int>(std::clamp(std::round(x), static_cast<double>(least), 1e7));
 }
 
-/// Whether each has one token, or none.
 inline bool is_fixed_to_one(const length_distribution& d) {
     return d.kind == length_distribution::shape::fixed && d.a <= 1;
 }

@@ -35,7 +35,6 @@ struct trace_item {
     int output_tokens = 0;
 };
 
-/// Properties of a source of prompts.
 struct source_facts {
     std::size_t most_turns = 1;    // positions that each of its conversations takes
     bool makes_up_prompts = false; // with the lengths that are given

@@ -33,7 +33,6 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// The purpose of a scenario.
 enum class scenario_use : unsigned char { measure, gate, find_capacity };
 
 /// The load that a search looks for.
@@ -148,7 +147,6 @@ struct plan : gate_identity {
     operator const planned_traffic&() const { return *sent; }
 };
 
-/// Returns the plan with its traffic changed by `change`.
 template <class F>
 plan with_traffic(plan p, F&& change) {
     planned_traffic t = *p.sent;
@@ -156,7 +154,6 @@ plan with_traffic(plan p, F&& change) {
     p.sent = std::make_shared<const planned_traffic>(std::move(t));
     return p;
 }
-/// Returns the plan with its judging changed by `change`.
 template <class F>
 plan with_judging(plan p, F&& change) {
     planned_judging j = *p.judged;
@@ -177,7 +174,6 @@ inline trace_place place_of(const planned_traffic& p, std::size_t index) {
 inline trace_parameters parameters_of(const planned_traffic& p, const plan_part& part) {
     return {p.seed, *part.files};
 }
-/// Calls `f` with each part of the load.
 template <class Parts, class F>
 void for_each_part(Parts& p, F&& f) {
     if (p.parts.empty()) f(static_cast<std::conditional_t<std::is_const_v<Parts>, const plan_part,
@@ -208,7 +204,6 @@ inline own_place own_place_of(const planned_traffic& p, std::size_t index) {
     const part_place of = part_of(p, place.conversation);
     return {of, {of.conversation, place.turn, of.conversation * of.part.stride}};
 }
-/// Returns the right answer to a question, nullptr for other prompts.
 inline const wanted_answer* wanted_of(const planned_traffic& p, const plan_part& part,
                                       std::size_t conversation) {
     return part.source->wanted(conversation, parameters_of(p, part));
@@ -232,14 +227,12 @@ inline answer_use answer_use_at(const planned_traffic& p, std::size_t index) {
     return {wanted_of(p, of.part, of.at.conversation),
             p.compares_answers && repeats_prompts(of.part), of.part.common.temperature == 0};
 }
-/// Whether any of the prompts are questions.
 inline bool asks_questions(const planned_traffic& p) {
     bool any = false;
     for_each_part(p, [&](const plan_part& part) { any = any || wanted_of(p, part, 0); });
     return any;
 }
 inline bool has_turns(const planned_traffic& p) { return p.stride > 1 || p.described.has_turns; }
-/// Returns the number of turns of a conversation.
 inline std::size_t turns_of(const planned_traffic& p, std::size_t conversation) {
     const part_place of = part_of(p, conversation);
     return of.part.source->turns(of.conversation, parameters_of(p, of.part));
@@ -278,11 +271,9 @@ inline conversation_counts counted_conversations(const planned_traffic& p) {
     return c;
 }
 
-/// Returns the users of a closed loop.
 inline std::size_t users_of(const planned_traffic& p) {
     return p.is_open_loop() ? 0 : static_cast<std::size_t>(p.arrivals.users);
 }
-/// Returns when one of them begins.
 inline double user_begins_s(const planned_traffic& p, std::size_t user) {
     return p.arrivals.users_ramp_s * static_cast<double>(user) /
            static_cast<double>(p.arrivals.users);
@@ -310,7 +301,6 @@ inline std::size_t end_of_trace(const planned_traffic& p, std::size_t starts) {
     return starts == 0 ? 0 : (starts - 1) * p.stride + (whole ? p.stride : c.last_turns);
 }
 
-/// Returns the number of requests before a position.
 inline long long requests_before(const planned_traffic& p, std::size_t last) {
     if (p.stride == 1) return static_cast<long long>(last);
     std::size_t n = 0;

@@ -115,7 +115,6 @@ private:
         return prompt_tokens.kind == length_distribution::shape::trace &&
                !t.files.trace.prompts.empty();
     }
-    /// Returns a prompt of `count` words.
     std::string prompt(std::size_t index, int count, const trace_parameters& t,
                        const prompt_parameters& w) const {
         std::string words;
@@ -342,7 +341,6 @@ private:
             turn.place = next;
         }
     }
-    /// Returns the positions of a line up to this one.
     std::vector<std::size_t> line_of(const trace_place& at, const trace_parameters& t) const {
         if (subagents <= 0) return line_to(at.turn);
         std::vector<std::size_t> line, own;

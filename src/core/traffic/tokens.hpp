@@ -59,7 +59,6 @@ struct token_fit {
         return all;
     }
 };
-/// Returns the ids of such a prompt as JSON.
 inline std::string id_list(std::string words) {
     std::replace(words.begin(), words.end(), ' ', ',');
     return "[" + words + "]";

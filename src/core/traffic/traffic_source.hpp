@@ -26,20 +26,16 @@ using room_of_models = std::function<int(const std::string& model)>;
 struct prompt_source {
     virtual ~prompt_source() = default;
     virtual source_facts facts() const = 0;
-    /// Returns the turns of one conversation.
     virtual std::size_t turns(std::size_t conversation, const trace_parameters& t) const = 0;
     /// Returns the steps that a position waits for, and those that wait for it.
     virtual graph_step step(const trace_place& at, const trace_parameters& t) const = 0;
-    /// Returns its lengths.
     virtual trace_item item(const trace_place& at, const trace_parameters& t) const = 0;
-    /// Puts prompt, history and lengths into a request.
     virtual void fill(request_spec& r, const trace_place& at, const trace_parameters& t,
                       const prompt_parameters& w) const = 0;
     /// Returns the least number of tokens at the end of a prompt that nobody has sent before, from
     /// its first new word on; 0 if unknown, or if the same prompts are sent again.
     virtual double fresh_tokens(const trace_place& at, const trace_parameters& t,
                                 const token_fit& fit) const = 0;
-    /// Returns the right answer to a question, nullptr for other prompts.
     virtual const wanted_answer* wanted(std::size_t conversation,
                                         const trace_parameters& t) const = 0;
     /// Leaves out conversations that a server has no room for; nullptr if it has room for all.

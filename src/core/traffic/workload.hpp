@@ -30,7 +30,6 @@ inline void check_think(const time_distribution& d) {
         refuse({"workload.think is ", distribution_text(d), ": it runs from 0 to 86400 s, with an "
                 "ordered range and a sigma from 0 to 5"});
 }
-/// Checks a dataset before its file is read.
 inline void check_dataset(const dataset& d) {
     if (d.path.empty()) refuse({"workload.path is empty: a dataset must name a file"});
     check_numbers({{"workload.max_items", d.max_items ? *d.max_items : 1.0, 1, 1e6, "%.0f",
@@ -47,7 +46,6 @@ inline void check_dataset(const dataset& d) {
     check_think(d.think);
 }
 
-/// The workload's part of a plan.
 struct planned_workload {
     traffic_source source{};
     std::string text{};
