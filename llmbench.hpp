@@ -24641,7 +24641,7 @@ padding:.65rem 0;border-bottom:1px solid var(--line);align-items:start}
 .found{text-align:right;white-space:nowrap}.found b{font-size:1.15rem;font-weight:650;display:block;
 line-height:1.3}.found span{display:block}
 .plots{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,16.5rem),1fr));
-gap:1.25rem 1.25rem}
+gap:1.25rem 1.25rem;align-items:end}
 figure{margin:0;min-width:0}figcaption{font-weight:600;font-size:.93rem}
 figcaption span{font-weight:400;font-size:.87rem;color:var(--dim);margin-left:.4em}
 .arm.c{color:var(--mine)}.arm.b{color:var(--other)}.note .arm{margin-left:.6em}
@@ -24688,7 +24688,8 @@ dt{color:var(--dim)}dd{margin:0}
 @media(max-width:56rem){.verdicts>li{grid-template-columns:minmax(0,1fr) auto;gap:.15rem 1rem}
 .verdicts .badge{grid-area:1/1}.verdicts .found{grid-area:1/2/3/3}
 .verdicts .plot,.verdicts .none{grid-column:1/3;max-width:26rem}}
-@media(max-width:30rem){th,td{padding-right:.5rem}table{font-size:.8rem}h1{font-size:1.35rem}
+@media(max-width:30rem){th,td{padding-right:.4rem}table{font-size:.78rem}thead th{font-size:1em}
+h1{font-size:1.35rem}
 th[scope=row]{white-space:normal;overflow-wrap:normal}.verdicts .found{grid-area:1/2}
 .verdicts>li>div:first-of-type{grid-column:1/3}
 dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:.4rem}.gates li{grid-template-columns:1fr}}
