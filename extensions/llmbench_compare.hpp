@@ -392,8 +392,6 @@ inline compared_statistic compared(const statistic_data& what,
     return c;
 }
 
-// ===== [E2] several settings: comparison of their measurements ===================================
-
 /// One setting of a comparison. It does not own the measurements and judging parameters.
 struct measured_setting {
     std::string name{};
@@ -557,62 +555,7 @@ inline settings_comparison comparison_of_settings(const std::vector<measured_set
     return c;
 }
 
-// ===== [E3] data of results of several settings or loads =========================================
-
-/// Shared by all copies of a result; never changes.
-struct comparison_data {
-    std::vector<std::string> names{};
-    std::vector<std::shared_ptr<const result_data>> settings{};
-};
-
-/// Throws std::invalid_argument for an unknown setting.
-inline std::size_t place_of_setting(const std::vector<std::string>& names,
-                                    const std::string& name) {
-    for (std::size_t i = 0; i < names.size(); ++i)
-        if (names[i] == name) return i;
-    throw std::invalid_argument("there is no setting \"" + printable(name) + "\" in the result" +
-                                (names.empty() ? ", which is empty"
-                                               : ": it has " + enumerated(names)));
-}
-
-/// Compares the settings by another statistic.
-inline compared_statistic compared_by(const statistic_data& what, const comparison_data& h) {
-    std::vector<measured_setting> all;
-    std::list<analysis> found;
-    for (std::size_t i = 0; i < h.names.size(); ++i) {
-        const result_data& g = *h.settings[i];
-        found.emplace_back();
-        found.back().on = validity_checks_of(g.seen);
-        all.push_back({h.names[i], g.seen, g.judged_by, found.back(), g.refusal});
-    }
-    return compared_by(what, all, settings_as_reported(all, {}));
-}
-
-struct comparison_access {
-    static comparison_result make(comparison_data&& h, const list<result>& results,
-                                  const std::string& line, const std::string& with_reasons) {
-        comparison_result r;
-        for (const std::string& name : h.names) r.names_.push_back(name);
-        r.results_ = results;
-        r.data_ = box::make(std::move(h));
-        r.line_ = line;
-        r.explained_ = with_reasons;
-        return r;
-    }
-};
-struct curve_access {
-    static void add_load(curve_result& c, double load, const result& r) {
-        c.loads_.push_back(load);
-        c.results_.push_back(r);
-    }
-    static void end_curve(curve_result& c, const search_state& ends, const std::string& line) {
-        c.low_ = ends.low;
-        c.high_ = ends.high;
-        c.line_ = line;
-    }
-};
-
-// ===== [E4] checks of a scenario for a curve, and the load at each point =========================
+// ===== [E2] checks of scenarios for a curve and for several settings =============================
 
 inline constexpr std::size_t fewest_loads = 2, max_loads = 16;
 
@@ -665,7 +608,54 @@ inline arrival_pattern arrivals_at(arrival_data a, const offered_load& load) {
     return open_loop(a);
 }
 
-// ===== [E5] reports of several settings ==========================================================
+inline void check_names(const list<setting>& settings) {
+    if (!(settings.size() >= fewest_settings && settings.size() <= max_settings))
+        refuse({printed("compare() has %zu setting%s: it takes %zu to %zu", settings.size(),
+                        settings.size() == 1 ? "" : "s", fewest_settings, max_settings)});
+    for (std::size_t i = 0; i < settings.size(); ++i) {
+        const std::string name = str(settings[i].name);
+        if (trimmed(name).empty())
+            refuse({printed("setting %zu has no name: reports tell it by one, as in {\"budget "
+                            "512\", process{...}}", i + 1)});
+        if (columns_of(name) > 60)
+            refuse({"setting \"", printable(name, 80), "\" has a name of over 60 characters"});
+        for (std::size_t k = 0; k < i; ++k)
+            if (name == str(settings[k].name))
+                refuse({printed("settings %zu and %zu are both named \"", k + 1, i + 1),
+                        printable(name), "\": give each a name of its own"});
+    }
+}
+
+/// Throws std::invalid_argument with a sentence for the first fault.
+inline void check_comparison(const scenario& s, const list<setting>& settings) {
+    check_names(settings);
+    if (!s.target.what().empty())
+        refuse({"target is given: compare() takes one with each setting, and none beside them"});
+    if (s.baseline.is_live() || s.baseline.is_stored() || s.baseline.is_of_extension())
+        refuse({"baseline is given: compare() holds its settings against each other, a gate is "
+                "held against a baseline"});
+    const arrival_data& a = s.arrivals.data();
+    if (a.is_searched)
+        refuse({"arrivals is ", arrival_text(a),
+                ": compare() measures one load, find_capacity() searches one"});
+    for (const slo& x : s.slos)
+        if (x.factor != 0)
+            refuse({"the SLO ", str(x.text()),
+                    " is refused: compare() has no baseline, and shows the ratios of its settings "
+                    "by itself"});
+    const long long rounds = s.repeats;
+    if (rounds != 0 && !(rounds >= fewest_rounds && rounds <= max_rounds))
+        refuse({printed("repeats is %lld: compare() takes %d to %d rounds, or is 0 for %d", rounds,
+                        fewest_rounds, max_rounds, usual_rounds)});
+}
+
+/// The scenario of each setting: one repeat a round.
+inline scenario scenario_of_a_setting(scenario s) {
+    if (s.repeats == 0) s.repeats = usual_rounds;
+    return s;
+}
+
+// ===== [E3] texts on several settings ============================================================
 
 /// A comparison in reports, beside the gates of its settings.
 struct comparison_report {
@@ -673,8 +663,6 @@ struct comparison_report {
     int line = 0;
     settings_comparison found{};
 };
-
-// ===== [E6] texts on several settings ============================================================
 
 inline std::string names_of(const settings_comparison& c, const std::vector<std::size_t>& which) {
     std::vector<std::string> names;
@@ -857,75 +845,6 @@ inline std::string comparison_explained(const settings_comparison& c) {
     return out;
 }
 
-// ===== [E7] several settings in result.json ======================================================
-
-inline void fields_of(field_visitor& v, setting_ratio& r, settings_comparison& c) {
-    std::string of = c.settings[r.second].name, to = c.settings[r.first].name;
-    v.text({"of"}, of);
-    v.text({"to"}, to);
-    v.number({"ratio"}, r.ratio);
-    v.interval({"interval"}, r.low, r.high);
-    bool is_significant = r.significant();
-    v.flag({"significant",
-            "the interval excludes 1, and the client's delays cannot have done that"},
-           is_significant);
-    v.flag({"may_be_the_clients"}, r.may_be_the_clients);
-    v.numbers({"log_ratios", "one a round"}, r.logs, any_number);
-    v.number({"sd"}, r.at.sd);
-    v.choice({"spread", "where the sd comes from"}, r.at.spread, spread_of::measured);
-    v.number({"df"}, r.at.df);
-    v.number({"standard_error"}, r.at.se);
-    v.number({"t", "half of the interval's logarithm in standard errors"}, r.at.pass_t);
-}
-
-inline void fields_of(field_visitor& v, compared_statistic& s, settings_comparison& c) {
-    const auto best = s.best();
-    std::string metric = metric_name(s.what.metric), shows = shown_text(c, s);
-    std::string best_name = best ? c.settings[*best].name : "";
-    bool less_is_better = s.less_is_better();
-    v.text({"statistic"}, s.what.name);
-    v.text({"metric"}, metric);
-    v.flag({"less_is_better"}, less_is_better);
-    v.text({"best",
-            "the setting that differs significantly from every other on the good side, \"\": none"},
-           best_name);
-    v.text({"shows", "the same for all settings in words"}, shows);
-    std::size_t i = 0;
-    v.list({"settings"}, s.settings, [&](setting_value& one) {
-        std::string name = c.settings[i++].name;
-        v.text({"name"}, name);
-        v.number({"estimate", "geometric mean of the rounds; of a fraction that of all requests"},
-                 one.typical, any_number);
-        v.interval({"interval", "of 95 % by itself"}, one.low, one.high);
-        v.text({"fault", "why this statistic of it is compared with no other"}, one.fault);
-    });
-    v.list({"ratios", "of each two settings that can be compared"}, s.pairs,
-           [&](setting_ratio& r) { fields_of(v, r, c); });
-}
-
-/// Each setting is also one of the gates.
-inline void fields_of(field_visitor& v, comparison_report& r) {
-    settings_comparison& c = r.found;
-    v.text({"name"}, r.name);
-    v.text({"file"}, r.file);
-    v.whole({"line"}, r.line);
-    v.whole({"rounds", "that were measured on all settings that are compared"}, c.rounds);
-    v.whole({"rounds_planned"}, c.planned_rounds);
-    v.text({"stopped", "why there are fewer"}, c.stopped);
-    double level = false_difference;
-    v.number({"false_difference", "the error level of all intervals of a statistic together"},
-             level);
-    v.list({"settings"}, c.settings, [&](reported_setting& s) {
-        std::string gate = r.name + " / " + s.name;
-        v.text({"name"}, s.name);
-        v.text({"gate", "the name of its gate"}, gate);
-        v.text({"excluded", "why it is compared on nothing"}, s.excluded);
-    });
-    v.list({"statistics"}, c.statistics, [&](compared_statistic& s) { fields_of(v, s, c); });
-}
-
-// ===== [E8] several settings on the console ======================================================
-
 /// The cell of a setting: its value, and its ratio to the first, if any.
 struct comparison_cell {
     std::string value{}, ratio{};
@@ -1011,7 +930,72 @@ inline std::string comparison_text(const comparison_report& r) {
     return out;
 }
 
-// ===== [E9] several settings in summary.md =======================================================
+// ===== [E4] several settings in result.json, summary.md and on the page ==========================
+
+inline void fields_of(field_visitor& v, setting_ratio& r, settings_comparison& c) {
+    std::string of = c.settings[r.second].name, to = c.settings[r.first].name;
+    v.text({"of"}, of);
+    v.text({"to"}, to);
+    v.number({"ratio"}, r.ratio);
+    v.interval({"interval"}, r.low, r.high);
+    bool is_significant = r.significant();
+    v.flag({"significant",
+            "the interval excludes 1, and the client's delays cannot have done that"},
+           is_significant);
+    v.flag({"may_be_the_clients"}, r.may_be_the_clients);
+    v.numbers({"log_ratios", "one a round"}, r.logs, any_number);
+    v.number({"sd"}, r.at.sd);
+    v.choice({"spread", "where the sd comes from"}, r.at.spread, spread_of::measured);
+    v.number({"df"}, r.at.df);
+    v.number({"standard_error"}, r.at.se);
+    v.number({"t", "half of the interval's logarithm in standard errors"}, r.at.pass_t);
+}
+
+inline void fields_of(field_visitor& v, compared_statistic& s, settings_comparison& c) {
+    const auto best = s.best();
+    std::string metric = metric_name(s.what.metric), shows = shown_text(c, s);
+    std::string best_name = best ? c.settings[*best].name : "";
+    bool less_is_better = s.less_is_better();
+    v.text({"statistic"}, s.what.name);
+    v.text({"metric"}, metric);
+    v.flag({"less_is_better"}, less_is_better);
+    v.text({"best",
+            "the setting that differs significantly from every other on the good side, \"\": none"},
+           best_name);
+    v.text({"shows", "the same for all settings in words"}, shows);
+    std::size_t i = 0;
+    v.list({"settings"}, s.settings, [&](setting_value& one) {
+        std::string name = c.settings[i++].name;
+        v.text({"name"}, name);
+        v.number({"estimate", "geometric mean of the rounds; of a fraction that of all requests"},
+                 one.typical, any_number);
+        v.interval({"interval", "of 95 % by itself"}, one.low, one.high);
+        v.text({"fault", "why this statistic of it is compared with no other"}, one.fault);
+    });
+    v.list({"ratios", "of each two settings that can be compared"}, s.pairs,
+           [&](setting_ratio& r) { fields_of(v, r, c); });
+}
+
+/// Each setting is also one of the gates.
+inline void fields_of(field_visitor& v, comparison_report& r) {
+    settings_comparison& c = r.found;
+    v.text({"name"}, r.name);
+    v.text({"file"}, r.file);
+    v.whole({"line"}, r.line);
+    v.whole({"rounds", "that were measured on all settings that are compared"}, c.rounds);
+    v.whole({"rounds_planned"}, c.planned_rounds);
+    v.text({"stopped", "why there are fewer"}, c.stopped);
+    double level = false_difference;
+    v.number({"false_difference", "the error level of all intervals of a statistic together"},
+             level);
+    v.list({"settings"}, c.settings, [&](reported_setting& s) {
+        std::string gate = r.name + " / " + s.name;
+        v.text({"name"}, s.name);
+        v.text({"gate", "the name of its gate"}, gate);
+        v.text({"excluded", "why it is compared on nothing"}, s.excluded);
+    });
+    v.list({"statistics"}, c.statistics, [&](compared_statistic& s) { fields_of(v, s, c); });
+}
 
 inline std::string comparison_md(const comparison_report& r) {
     const settings_comparison& c = r.found;
@@ -1045,7 +1029,92 @@ inline std::string comparison_md(const comparison_report& r) {
     return out + "\n";
 }
 
-// ===== [E10] reports of a server at several loads ================================================
+/// The figure of one statistic for all settings, "" without a value.
+inline std::string settings_figure(const settings_comparison& c, const compared_statistic& s) {
+    double least = infinity, most = 0;
+    for (const setting_value& v : s.settings)
+        for (const double x : {v.typical, v.low, v.high}) {
+            if (!std::isfinite(x) || !(x > 0)) continue;
+            least = std::min(least, x);
+            most = std::max(most, x);
+        }
+    if (!(most > 0)) return {};
+    const bool is_wide = most > 20 * least;
+    const double n = static_cast<double>(s.settings.size());
+    plot p({plot_scale::shape::linear, 0.5, n + 0.5}, plot_unit::named,
+           is_wide ? plot_scale{plot_scale::shape::logarithmic, least * 0.8, most * 1.25}
+                   : plot_scale{plot_scale::shape::linear, 0, most * 1.08},
+           plot_unit_of(facts_of(s.what.metric).unit));
+    const auto best = s.best();
+    std::string alt = str(s.what.name) + " of the settings";
+    for (std::size_t i = 0; i < s.settings.size(); ++i) {
+        const setting_value& v = s.settings[i];
+        const double x = static_cast<double>(i + 1);
+        p.place(x, c.settings[i].name, static_cast<std::size_t>(238 / n / 6));
+        alt += ", " + c.settings[i].name + " " + value_text(s.what.metric, v.typical);
+        if (std::isfinite(v.typical))
+            p.upright(best == i ? "pass" : v.fault.empty() ? "c" : "open", {x, v.typical}, v.low,
+                      v.high);
+    }
+    return p.figure(xml_escaped(str(s.what.name)) + "<span>" +
+                        (best ? xml_escaped(c.settings[*best].name) + " is best" : "") + "</span>",
+                    alt + "; " + shown_text(c, s), false);
+}
+
+inline std::string settings_table(const comparison_report& r) {
+    const settings_comparison& c = r.found;
+    std::vector<std::string> head{""};
+    for (const reported_setting& s : c.settings) head.push_back(xml_escaped(s.name));
+    std::string rows;
+    for (std::size_t k = 0; k < c.objectives.size(); ++k) {
+        rows += "<tr><th scope=\"row\">" + xml_escaped(str(c.objectives[k].text())) + "</th>";
+        for (const reported_setting& s : c.settings) {
+            const bool is_judged = k < s.verdicts.size();
+            const char* words = is_judged ? to_string(s.verdicts[k]) : "";
+            rows += number_cell(is_judged ? badge(words, words) : "");
+        }
+        rows += "</tr>\n";
+    }
+    for (const compared_statistic& s : c.statistics) {
+        rows += "<tr><th scope=\"row\">" + xml_escaped(str(s.what.name)) + "</th>";
+        for (std::size_t i = 0; i < c.settings.size(); ++i) {
+            const comparison_cell cell = cell_of(s, i);
+            rows += number_cell(cell.value +
+                                (cell.ratio.empty()  ? ""
+                                 : cell.significant ? "<div><b>" + cell.ratio + "</b></div>"
+                                                   : "<div>" + cell.ratio + "</div>"));
+        }
+        rows += "</tr>\n";
+    }
+    return page_table("Settings of " + r.name, head, rows);
+}
+
+inline std::string comparisons_html(const std::vector<comparison_report>& all) {
+    std::string h;
+    for (const comparison_report& r : all) {
+        const settings_comparison& c = r.found;
+        h += "<section><h2>" + xml_escaped(r.name) + "</h2>\n<p class=\"why\">" + rounds_text(c) +
+             "</p>\n";
+        for (const std::string& note : notes_on(c))
+            h += "<p class=\"note\">" + xml_escaped(note) + ".</p>\n";
+        h += settings_table(r) + "<p class=\"note\">Bold: significantly different from " +
+             xml_escaped(c.settings[0].name) + "; " + xml_escaped(intervals_text(c)) +
+             ".</p>\n<ul>\n";
+        for (const std::string& s : sentences_of(c, c.statistics.size()))
+            h += "<li>" + xml_escaped(s) + "</li>\n";
+        std::string figures;
+        for (const compared_statistic& s : c.statistics) figures += settings_figure(c, s);
+        h += "</ul>\n<p class=\"note\">A dot is the typical round of a setting in its own "
+             "interval of 95 %; green where it is shown to be best, hollow where it is not "
+             "compared. Two settings can differ significantly although these intervals overlap, by "
+             "their "
+             "ratios within the rounds.</p>\n<div class=\"plots\">\n" + figures +
+             "</div>\n</section>\n";
+    }
+    return h;
+}
+
+// ===== [E5] reports of a server at several loads, and all reports of this extension ==============
 
 /// A curve in reports, beside the gates of its loads, which rise.
 struct curve_report {
@@ -1200,95 +1269,6 @@ inline void fields_of(field_visitor& v, curve_report& c) {
     });
 }
 
-// ===== [E11] the report page: several settings ===================================================
-
-/// The figure of one statistic for all settings, "" without a value.
-inline std::string settings_figure(const settings_comparison& c, const compared_statistic& s) {
-    double least = infinity, most = 0;
-    for (const setting_value& v : s.settings)
-        for (const double x : {v.typical, v.low, v.high}) {
-            if (!std::isfinite(x) || !(x > 0)) continue;
-            least = std::min(least, x);
-            most = std::max(most, x);
-        }
-    if (!(most > 0)) return {};
-    const bool is_wide = most > 20 * least;
-    const double n = static_cast<double>(s.settings.size());
-    plot p({plot_scale::shape::linear, 0.5, n + 0.5}, plot_unit::named,
-           is_wide ? plot_scale{plot_scale::shape::logarithmic, least * 0.8, most * 1.25}
-                   : plot_scale{plot_scale::shape::linear, 0, most * 1.08},
-           plot_unit_of(facts_of(s.what.metric).unit));
-    const auto best = s.best();
-    std::string alt = str(s.what.name) + " of the settings";
-    for (std::size_t i = 0; i < s.settings.size(); ++i) {
-        const setting_value& v = s.settings[i];
-        const double x = static_cast<double>(i + 1);
-        p.place(x, c.settings[i].name, static_cast<std::size_t>(238 / n / 6));
-        alt += ", " + c.settings[i].name + " " + value_text(s.what.metric, v.typical);
-        if (std::isfinite(v.typical))
-            p.upright(best == i ? "pass" : v.fault.empty() ? "c" : "open", {x, v.typical}, v.low,
-                      v.high);
-    }
-    return p.figure(xml_escaped(str(s.what.name)) + "<span>" +
-                        (best ? xml_escaped(c.settings[*best].name) + " is best" : "") + "</span>",
-                    alt + "; " + shown_text(c, s), false);
-}
-
-inline std::string settings_table(const comparison_report& r) {
-    const settings_comparison& c = r.found;
-    std::vector<std::string> head{""};
-    for (const reported_setting& s : c.settings) head.push_back(xml_escaped(s.name));
-    std::string rows;
-    for (std::size_t k = 0; k < c.objectives.size(); ++k) {
-        rows += "<tr><th scope=\"row\">" + xml_escaped(str(c.objectives[k].text())) + "</th>";
-        for (const reported_setting& s : c.settings) {
-            const bool is_judged = k < s.verdicts.size();
-            const char* words = is_judged ? to_string(s.verdicts[k]) : "";
-            rows += number_cell(is_judged ? badge(words, words) : "");
-        }
-        rows += "</tr>\n";
-    }
-    for (const compared_statistic& s : c.statistics) {
-        rows += "<tr><th scope=\"row\">" + xml_escaped(str(s.what.name)) + "</th>";
-        for (std::size_t i = 0; i < c.settings.size(); ++i) {
-            const comparison_cell cell = cell_of(s, i);
-            rows += number_cell(cell.value +
-                                (cell.ratio.empty()  ? ""
-                                 : cell.significant ? "<div><b>" + cell.ratio + "</b></div>"
-                                                   : "<div>" + cell.ratio + "</div>"));
-        }
-        rows += "</tr>\n";
-    }
-    return page_table("Settings of " + r.name, head, rows);
-}
-
-inline std::string comparisons_html(const std::vector<comparison_report>& all) {
-    std::string h;
-    for (const comparison_report& r : all) {
-        const settings_comparison& c = r.found;
-        h += "<section><h2>" + xml_escaped(r.name) + "</h2>\n<p class=\"why\">" + rounds_text(c) +
-             "</p>\n";
-        for (const std::string& note : notes_on(c))
-            h += "<p class=\"note\">" + xml_escaped(note) + ".</p>\n";
-        h += settings_table(r) + "<p class=\"note\">Bold: significantly different from " +
-             xml_escaped(c.settings[0].name) + "; " + xml_escaped(intervals_text(c)) +
-             ".</p>\n<ul>\n";
-        for (const std::string& s : sentences_of(c, c.statistics.size()))
-            h += "<li>" + xml_escaped(s) + "</li>\n";
-        std::string figures;
-        for (const compared_statistic& s : c.statistics) figures += settings_figure(c, s);
-        h += "</ul>\n<p class=\"note\">A dot is the typical round of a setting in its own "
-             "interval of 95 %; green where it is shown to be best, hollow where it is not "
-             "compared. Two settings can differ significantly although these intervals overlap, by "
-             "their "
-             "ratios within the rounds.</p>\n<div class=\"plots\">\n" + figures +
-             "</div>\n</section>\n";
-    }
-    return h;
-}
-
-// ===== [E12] comparisons and curves in the program's files =======================================
-
 class comparisons_and_curves : public program_section {
 public:
     explicit comparisons_and_curves(std::vector<comparison_report> some = {},
@@ -1341,116 +1321,62 @@ public:
     }
 };
 
-// ===== [E13] a server at several loads: from a scenario to its curve =============================
+// ===== [E6] data of results of several settings or loads =========================================
 
-/// Represents all loads, and says why there is no curve.
-class refused_curve : public execution {
-public:
-    refused_curve(const scenario& s, const list<offered_load>& loads, const char* file, int line)
-        : execution(s, file, line, "curve", false), loads_(loads) {}
-    result measured() {
-        begin();
-        check_curve(scenario_, loads_);
-        return {};
-    }
-
-private:
-    const list<offered_load>& loads_;
+/// Shared by all copies of a result; never changes.
+struct comparison_data {
+    std::vector<std::string> names{};
+    std::vector<std::shared_ptr<const result_data>> settings{};
 };
 
-inline curve_result measured_curve(const scenario& s, const list<offered_load>& loads,
-                                   const char* file, int line) {
-    try {
-        check_curve(s, loads);
-    } catch (const std::invalid_argument&) {
-        curve_result c;
-        curve_access::add_load(c, 0, executed(refused_curve(s, loads, file, line), file, line,
-                                               "curve"));
-        return c;
+/// Throws std::invalid_argument for an unknown setting.
+inline std::size_t place_of_setting(const std::vector<std::string>& names,
+                                    const std::string& name) {
+    for (std::size_t i = 0; i < names.size(); ++i)
+        if (names[i] == name) return i;
+    throw std::invalid_argument("there is no setting \"" + printable(name) + "\" in the result" +
+                                (names.empty() ? ", which is empty"
+                                               : ": it has " + enumerated(names)));
+}
+
+/// Compares the settings by another statistic.
+inline compared_statistic compared_by(const statistic_data& what, const comparison_data& h) {
+    std::vector<measured_setting> all;
+    std::list<analysis> found;
+    for (std::size_t i = 0; i < h.names.size(); ++i) {
+        const result_data& g = *h.settings[i];
+        found.emplace_back();
+        found.back().on = validity_checks_of(g.seen);
+        all.push_back({h.names[i], g.seen, g.judged_by, found.back(), g.refusal});
     }
-    session& all = session::of_this_program();
-    curve_report r{opened_gate(s, file, line, "curve").what.name, file, line,
-                   loads[0].in_users ? metric_id::capacity_in_users : metric_id::capacity_in_rate,
-                   {}};
-    curve_result c;
-    const auto ended = [&] {
-        if (r.loads.empty()) return;
-        curve_access::end_curve(c, ends_of(r), curve_line(r));
-        comparisons_and_curves& told = comparisons_and_curves::of_this_program();
-        say(all.tell_sections(told, [&](const std::vector<gate_report>& gates) {
-            told.curves.push_back(r);
-            return curve_text(r, gates);
-        }));
-    };
-    try {
-        for (const offered_load& load : loads) {
-            scenario at = s;
-            at.name = r.name + " / " + value_text(r.unit, load.value);
-            at.arrivals = arrivals_at(s.arrivals.data(), load);
-            const result one = measured_result(at, file, line, "curve");
-            r.loads.push_back(judged_load_of(load.value, str(one.name()), one.verdicts()));
-            curve_access::add_load(c, load.value, one);
-            // An unsound scenario is so at every load.
-            if (result_access::gate_of(one)->outcome == gate_outcome::refused) break;
-        }
-    } catch (...) {
-        ended();
-        throw;
+    return compared_by(what, all, settings_as_reported(all, {}));
+}
+
+struct comparison_access {
+    static comparison_result make(comparison_data&& h, const list<result>& results,
+                                  const std::string& line, const std::string& with_reasons) {
+        comparison_result r;
+        for (const std::string& name : h.names) r.names_.push_back(name);
+        r.results_ = results;
+        r.data_ = box::make(std::move(h));
+        r.line_ = line;
+        r.explained_ = with_reasons;
+        return r;
     }
-    ended();
-    return c;
-}
-
-// ===== [E14] checks of a scenario for several settings ===========================================
-
-inline void check_names(const list<setting>& settings) {
-    if (!(settings.size() >= fewest_settings && settings.size() <= max_settings))
-        refuse({printed("compare() has %zu setting%s: it takes %zu to %zu", settings.size(),
-                        settings.size() == 1 ? "" : "s", fewest_settings, max_settings)});
-    for (std::size_t i = 0; i < settings.size(); ++i) {
-        const std::string name = str(settings[i].name);
-        if (trimmed(name).empty())
-            refuse({printed("setting %zu has no name: reports tell it by one, as in {\"budget "
-                            "512\", process{...}}", i + 1)});
-        if (columns_of(name) > 60)
-            refuse({"setting \"", printable(name, 80), "\" has a name of over 60 characters"});
-        for (std::size_t k = 0; k < i; ++k)
-            if (name == str(settings[k].name))
-                refuse({printed("settings %zu and %zu are both named \"", k + 1, i + 1),
-                        printable(name), "\": give each a name of its own"});
+};
+struct curve_access {
+    static void add_load(curve_result& c, double load, const result& r) {
+        c.loads_.push_back(load);
+        c.results_.push_back(r);
     }
-}
+    static void end_curve(curve_result& c, const search_state& ends, const std::string& line) {
+        c.low_ = ends.low;
+        c.high_ = ends.high;
+        c.line_ = line;
+    }
+};
 
-/// Throws std::invalid_argument with a sentence for the first fault.
-inline void check_comparison(const scenario& s, const list<setting>& settings) {
-    check_names(settings);
-    if (!s.target.what().empty())
-        refuse({"target is given: compare() takes one with each setting, and none beside them"});
-    if (s.baseline.is_live() || s.baseline.is_stored() || s.baseline.is_of_extension())
-        refuse({"baseline is given: compare() holds its settings against each other, a gate is "
-                "held against a baseline"});
-    const arrival_data& a = s.arrivals.data();
-    if (a.is_searched)
-        refuse({"arrivals is ", arrival_text(a),
-                ": compare() measures one load, find_capacity() searches one"});
-    for (const slo& x : s.slos)
-        if (x.factor != 0)
-            refuse({"the SLO ", str(x.text()),
-                    " is refused: compare() has no baseline, and shows the ratios of its settings "
-                    "by itself"});
-    const long long rounds = s.repeats;
-    if (rounds != 0 && !(rounds >= fewest_rounds && rounds <= max_rounds))
-        refuse({printed("repeats is %lld: compare() takes %d to %d rounds, or is 0 for %d", rounds,
-                        fewest_rounds, max_rounds, usual_rounds)});
-}
-
-/// The scenario of each setting: one repeat a round.
-inline scenario scenario_of_a_setting(scenario s) {
-    if (s.repeats == 0) s.repeats = usual_rounds;
-    return s;
-}
-
-// ===== [E15] several settings of a server, measured in turns =====================================
+// ===== [E7] several settings of a server, measured in turns ======================================
 
 /// One setting: its part of the plan, its server and its measurements.
 struct setting_under_test {
@@ -1700,7 +1626,65 @@ private:
     progress_meter meter_;
 };
 
-// ===== [E16] several settings from a scenario to their result ====================================
+// ===== [E8] compare() and curve(), from a scenario to the result =================================
+
+/// Represents all loads, and says why there is no curve.
+class refused_curve : public execution {
+public:
+    refused_curve(const scenario& s, const list<offered_load>& loads, const char* file, int line)
+        : execution(s, file, line, "curve", false), loads_(loads) {}
+    result measured() {
+        begin();
+        check_curve(scenario_, loads_);
+        return {};
+    }
+
+private:
+    const list<offered_load>& loads_;
+};
+
+inline curve_result measured_curve(const scenario& s, const list<offered_load>& loads,
+                                   const char* file, int line) {
+    try {
+        check_curve(s, loads);
+    } catch (const std::invalid_argument&) {
+        curve_result c;
+        curve_access::add_load(c, 0, executed(refused_curve(s, loads, file, line), file, line,
+                                               "curve"));
+        return c;
+    }
+    session& all = session::of_this_program();
+    curve_report r{opened_gate(s, file, line, "curve").what.name, file, line,
+                   loads[0].in_users ? metric_id::capacity_in_users : metric_id::capacity_in_rate,
+                   {}};
+    curve_result c;
+    const auto ended = [&] {
+        if (r.loads.empty()) return;
+        curve_access::end_curve(c, ends_of(r), curve_line(r));
+        comparisons_and_curves& told = comparisons_and_curves::of_this_program();
+        say(all.tell_sections(told, [&](const std::vector<gate_report>& gates) {
+            told.curves.push_back(r);
+            return curve_text(r, gates);
+        }));
+    };
+    try {
+        for (const offered_load& load : loads) {
+            scenario at = s;
+            at.name = r.name + " / " + value_text(r.unit, load.value);
+            at.arrivals = arrivals_at(s.arrivals.data(), load);
+            const result one = measured_result(at, file, line, "curve");
+            r.loads.push_back(judged_load_of(load.value, str(one.name()), one.verdicts()));
+            curve_access::add_load(c, load.value, one);
+            // An unsound scenario is so at every load.
+            if (result_access::gate_of(one)->outcome == gate_outcome::refused) break;
+        }
+    } catch (...) {
+        ended();
+        throw;
+    }
+    ended();
+    return c;
+}
 
 inline std::unique_ptr<execution_environment> new_environment_for(const list<setting>& settings,
                                             const scenario& of_each) {
@@ -1877,8 +1861,6 @@ inline comparison_result compared_settings(const scenario& s, const list<setting
                                            const char* file, int line) {
     return executed(comparison_execution(s, settings, file, line), file, line, "compare");
 }
-
-// ===== [E17] compare() and curve(), and functions of their results ===============================
 
 text best_setting(const box& data, const statistic_data& what) {
     const auto* h = data.get<comparison_data>();

@@ -69,9 +69,9 @@ inline history_baseline history(const types::text& folder = "perf-history",
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_HISTORY_IMPLEMENTED)
 #define LLMBENCH_HISTORY_IMPLEMENTED
 
-#include <algorithm>  // is_sorted, min, none_of, sort, find, find_if, unique, all_of, any_of, ...
+#include <algorithm>  // clamp, count_if, max, min, nth_element, is_sorted, none_of, sort, ...
 #include <cerrno>  // errno, EEXIST
-#include <cmath>  // isfinite, exp, fabs, log, sqrt, pow, round, expm1, isnan, log1p, floor, ceil
+#include <cmath>  // exp, fabs, log, sqrt, isfinite, pow, round, expm1, isnan, log1p, floor, ceil
 #include <cstddef>  // size_t
 #include <cstdint>  // uint64_t
 #include <exception>
@@ -98,7 +98,7 @@ inline history_baseline history(const types::text& folder = "perf-history",
 #include <sys/utsname.h>  // the kernel
 #include <unistd.h>  // fsync, link, unlink, close
 
-// ===== [E1] one statistic of one gate in a history ===============================================
+// ===== [E1] levels of a series, and their first runs =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -131,7 +131,172 @@ struct history_series {
     std::vector<annotation> marks{};
 };
 
-// ===== [E2] lines of a history's files ===========================================================
+// The minimum difference between two programs on one machine, days apart.
+inline constexpr double least_night_sd = 0.0025;
+inline constexpr std::size_t searched_nights = 80;
+inline constexpr std::size_t nights_before = 3, nights_after = 2;  // minimum around a step
+
+inline double median_of(std::vector<double> v) {
+    if (v.empty()) return not_a_number;
+    const auto middle = v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2);
+    std::nth_element(v.begin(), middle, v.end());
+    if (v.size() % 2 == 1) return *middle;
+    return (*std::max_element(v.begin(), middle) + *middle) / 2;
+}
+/// The median distance from `center` in normal standard deviations, corrected for few values; 0 if
+/// more than half are equal.
+inline double robust_sd(std::vector<double> v, double center) {
+    for (double& x : v) x = std::fabs(x - center);
+    return 1.4826 * median_of(v) * (1 + 1 / static_cast<double>(v.size()));
+}
+/// Lag-1 autocorrelation of values around 0.
+inline double lag_one(const std::vector<double>& v) {
+    double products = 0, squares = 0;
+    for (std::size_t i = 0; i < v.size(); ++i) {
+        squares += v[i] * v[i];
+        if (i > 0) products += v[i] * v[i - 1];
+    }
+    return squares > 0 ? products / squares : 0;
+}
+
+/// A run's repeats as logarithms, with less as better.
+struct night_level {
+    std::size_t night = 0;  // its index in the series
+    double mean = 0, variance = 0, repeats = 0;
+};
+/// Without runs that lack the statistic or that an annotation leaves out.
+inline std::vector<night_level> levels_of(const history_series& s, bool at_most) {
+    std::vector<night_level> out;
+    for (std::size_t i = 0; i < s.nights.size(); ++i) {
+        if (s.nights[i].is_left_out || s.nights[i].repeats.empty()) continue;
+        std::vector<double> logs;
+        for (const double x : s.nights[i].repeats)
+            logs.push_back((at_most ? 1 : -1) * std::log(x + s.offset));
+        out.push_back({i, mean_of(logs), sample_variance(logs), static_cast<double>(logs.size())});
+    }
+    return out;
+}
+inline std::vector<double> means_of(const std::vector<night_level>& nights, std::size_t first,
+                                    std::size_t end) {
+    std::vector<double> out;
+    for (std::size_t i = first; i < end; ++i) out.push_back(nights[i].mean);
+    return out;
+}
+
+/// The best split of values: the largest two-sample t, and the start of the later part.
+struct split_found {
+    std::size_t at = 0;
+    double t = 0;
+};
+inline split_found best_split(const std::vector<double>& v) {
+    const std::size_t n = v.size();
+    const double shift = v.empty() ? 0 : v[0];  // sums of differences keep their digits
+    double all = 0, squares = 0;
+    for (const double x : v) {
+        all += x - shift;
+        squares += (x - shift) * (x - shift);
+    }
+    split_found best;
+    double before = 0;
+    for (std::size_t k = 1; k + nights_after <= n; ++k) {
+        before += v[k - 1] - shift;
+        if (k < nights_before) continue;
+        const double a = static_cast<double>(k), b = static_cast<double>(n - k);
+        const double after = all - before;
+        const double within = squares - before * before / a - after * after / b;
+        const double variance = std::max(within / (a + b - 2), least_night_sd * least_night_sd);
+        const double t = std::fabs(after / b - before / a) / std::sqrt(variance * (1 / a + 1 / b));
+        if (t > best.t) best = {k, t};
+    }
+    return best;
+}
+/// The factor by which dependence lowers a t: autocorrelation around both means, corrected for the
+/// bias of short series.
+inline double dependence_of_split(const std::vector<double>& v, std::size_t at) {
+    const auto n = static_cast<double>(v.size());
+    const auto part = v.begin() + static_cast<std::ptrdiff_t>(at);
+    const double before = mean_of({v.begin(), part}), after = mean_of({part, v.end()});
+    std::vector<double> rest;
+    for (std::size_t i = 0; i < v.size(); ++i) rest.push_back(v[i] - (i < at ? before : after));
+    const double r = std::clamp((lag_one(rest) * n + 2) / (n - 5), 0.0, 0.8);
+    return std::sqrt((1 - r) / (1 + r));
+}
+/// The start of the newest level, 0 if no step is shown: a changepoint model (Hawkins, Qiu and
+/// Kang, Journal of Quality Technology 35, 2003), with a two-sided level for a false step in 1 of
+/// 500 runs.
+inline std::size_t step_in(std::vector<double> v) {
+    const std::size_t n = v.size();
+    if (n < nights_before + nights_after + 1) return 0;
+    const double center = median_of(v), sd = robust_sd(v, center);
+    if (n >= 8 && sd > 0)
+        for (double& x : v) x = std::clamp(x, center - 4 * sd, center + 4 * sd);
+    split_found best = best_split(v);
+    if (best.at == 0) return 0;
+    const auto nights = static_cast<double>(n);
+    const double df = nights - 2;
+    const double level = std::exp(-7.471 - 5.32 / nights + 56.4 / (nights * nights));
+    const auto is_shown = [&](double t) {
+        return incomplete_beta(df / 2, 0.5, df / (df + t * t)) < level;
+    };
+    if (!is_shown(best.t)) return 0;
+    return n < 20 || is_shown(best.t * dependence_of_split(v, best.at)) ? best.at : 0;
+}
+
+/// Runs of one level: indices of night_levels, `end` is one beyond the last.
+struct history_segment {
+    std::size_t first = 0, end = 0;
+    std::size_t found = 0;   // by the runs up to this one; `first` if by an annotation
+    bool is_marked = false;  // whether an annotation set its start
+    bool is_accepted = true;
+};
+
+/// The index of the first run at or after a date; their number if there is none.
+inline std::size_t night_of(const history_series& s, const std::vector<night_level>& nights,
+                            const std::string& at) {
+    std::size_t i = 0;
+    while (i < nights.size() && s.nights[nights[i].night].at.substr(0, 10) < at.substr(0, 10)) ++i;
+    return i;
+}
+inline std::vector<std::size_t> marked_nights(const history_series& s,
+                                              const std::vector<night_level>& nights,
+                                              annotation_kind kind) {
+    std::vector<std::size_t> out;
+    for (const annotation& m : s.marks)
+        if (m.kind == kind) out.push_back(night_of(s, nights, m.at));
+    return out;
+}
+
+/// From the first run to the last: a step that was found stays, unless an annotation denies it.
+/// Runs before such an annotation stay in the segment, and are not searched again.
+inline std::vector<history_segment> segments_of(const history_series& s,
+                                                const std::vector<night_level>& nights) {
+    if (nights.empty()) return {};
+    const auto steps = marked_nights(s, nights, annotation_kind::step);
+    const auto none = marked_nights(s, nights, annotation_kind::no_step);
+    const auto holds = [](const std::vector<std::size_t>& v, std::size_t i) {
+        return std::find(v.begin(), v.end(), i) != v.end();
+    };
+    std::vector<history_segment> out(1);
+    std::size_t searched = 0;
+    for (std::size_t i = 0; i < nights.size(); ++i) {
+        if (holds(steps, i) && i > out.back().first) {
+            out.back().end = i;
+            out.push_back({i, i + 1, i, true});
+            searched = i;
+        }
+        if (holds(none, i)) searched = i;
+        const std::size_t from =
+            std::max(searched, i + 1 > searched_nights ? i + 1 - searched_nights : 0);
+        if (const std::size_t at = step_in(means_of(nights, from, i + 1)); at > 0) {
+            out.back().end = searched = from + at;
+            out.push_back({from + at, i + 1, i});
+        }
+        out.back().end = i + 1;
+    }
+    return out;
+}
+
+// ===== [E2] lines of a history's files, and their series =========================================
 
 inline constexpr const char* history_schema = "llmbench/history/1";
 inline constexpr std::size_t longest_history_line = 65536;  // bytes
@@ -349,137 +514,95 @@ inline history_lines in_order(history_lines all) {
     return all;
 }
 
-// ===== [E3] properties that the runs of one series share =========================================
-
-inline constexpr const char* series_schema = "llmbench/cohort/1";
-
-/// Properties equal in all runs of a series, as text; "": unknown or none. The text of the load is
-/// for readers; `load` identifies it, and older files lack that.
-struct run_series {
-    std::string gate{}, definitions{}, model{}, api{};
-    std::string arrivals{}, workload{}, extent{}, options{}, seed{}, trace_hash{};
-    std::string server{};        // its kind, "vLLM", or a simulated one's settings
-    std::string accelerators{};  // "8 x NVIDIA H100 80GB HBM3"
-    std::string cpu{}, cores{};  // of the server's machine; cores it may use
-    std::string machine{};       // LLMBENCH_MACHINE
-    std::string load{};          // hash of its values
-};
-
-inline void fields_of(field_visitor& v, run_series& c) {
-    v.quoted({"gate"}, c.gate, false);
-    v.quoted({"definitions"}, c.definitions, false);
-    v.quoted({"model"}, c.model, false);
-    v.quoted({"api"}, c.api, false);
-    v.quoted({"arrivals"}, c.arrivals, false);
-    v.quoted({"workload"}, c.workload, false);
-    v.quoted({"extent"}, c.extent, false);
-    v.quoted({"options"}, c.options, false);
-    v.quoted({"seed"}, c.seed, false);
-    v.quoted({"trace_hash"}, c.trace_hash, false);
-    v.quoted({"server"}, c.server, false);
-    v.quoted({"accelerators"}, c.accelerators, false);
-    v.quoted({"cpu"}, c.cpu, false);
-    v.quoted({"cores"}, c.cores, false);
-    v.quoted({"machine"}, c.machine, false);
-    if (v.has("load", !c.load.empty()))
-        v.quoted({"load", "a hash of its values", at_times}, c.load, false);
+/// A date's run is its last valid one, whatever it measured.
+inline bool is_valid_run(const history_run& r) {
+    return r.outcome == "passed" || r.outcome == "failed" || r.outcome == "inconclusive";
 }
 
-/// Visits texts only, in order.
-class text_reader : public field_visitor {
-public:
-    text_reader() : field_visitor(false) {}
-    std::vector<named_text> all{};
-
-protected:
-    bool visit_text(const field& f, std::string_view t, std::string&) override {
-        all.emplace_back(f.name, t);
-        return false;
+/// The runs of one gate in one series, one a date, oldest first.
+inline std::vector<const history_run*> nights_of(const history_lines& all, const std::string& gate,
+                                                 const std::string& run_series) {
+    std::vector<const history_run*> nights;
+    for (const history_run& r : all.runs) {
+        if (r.gate != gate || r.run_series != run_series || !is_valid_run(r)) continue;
+        const bool is_same_date =
+            !nights.empty() && nights.back()->at.compare(0, 10, r.at, 0, 10) == 0;
+        if (is_same_date) nights.back() = &r;
+        else nights.push_back(&r);
     }
-};
-inline std::vector<named_text> facts_of(const run_series& c) {
-    text_reader r;
-    fields_of(r, const_cast<run_series&>(c));  // it is only read
-    return r.all;
+    return nights;
 }
 
-inline bool says_the_load(const std::string& fact) {
-    return fact == "arrivals" || fact == "workload" || fact == "extent" || fact == "options";
+/// The number of runs of each series of a gate.
+inline std::map<std::string, std::size_t> nights_by_cohort(const history_lines& all,
+                                                           const std::string& gate) {
+    std::map<std::string, std::size_t> found;
+    for (const history_run& r : all.runs)
+        if (r.gate == gate) found[r.run_series] = 0;
+    for (auto& [run_series, nights] : found) nights = nights_of(all, gate, run_series).size();
+    return found;
 }
-/// 16 hexadecimal digits: a hash of every property and its name. If the load's values are known its
-/// text is left out, so that a corrected text does not lose all runs.
-inline std::string id_of(const run_series& c) {
-    fnv1a hash;
-    for (const auto& [name, value] : facts_of(c)) {
-        if (!c.load.empty() && says_the_load(name)) continue;
-        for (const std::string& part : {name, value}) {
-            hash.add(part.data(), part.size());
-            hash.add("", 1);  // so that different lists have different bytes
+
+/// An annotation names a run, or its date.
+inline bool is_about(const annotation& m, const history_run& r) {
+    return m.at == r.id || m.at == r.at || (m.at.size() == 10 && r.at.compare(0, 10, m.at) == 0);
+}
+
+/// The runs of a gate in a series that have the statistic, and their annotations.
+inline history_series series_of(const history_lines& all,
+                                const std::vector<const history_run*>& nights,
+                                const std::string& statistic) {
+    history_series s;
+    s.statistic = statistic;
+    if (nights.empty()) return s;
+    const history_run& any = *nights.front();
+    for (const history_note& n : all.notes)
+        if (n.gate == any.gate && (n.run_series.empty() || n.run_series == any.run_series))
+            s.marks.push_back(n.mark);
+    for (const history_run* r : nights) {
+        const auto named = [&](const named_repeats& v) { return v.name == statistic; };
+        const auto at = std::find_if(r->values.begin(), r->values.end(), named);
+        if (at == r->values.end()) continue;
+        const auto leaves_out = [&](const annotation& m) {
+            return m.kind == annotation_kind::leave_out && is_about(m, *r);
+        };
+        s.nights.push_back({r->id, r->at, r->commit, at->repeats, r->watched,
+                            std::any_of(s.marks.begin(), s.marks.end(), leaves_out)});
+    }
+    return s;
+}
+
+/// The history at a date (all of that day), a time, or the last run of a commit (seven digits are
+/// enough); "": now. Throws std::invalid_argument for other text.
+inline history_lines as_of(history_lines all, const std::string& when) {
+    if (when.empty()) return all;
+    const char* const name = "LLMBENCH_HISTORY_AT is \"";
+    std::string until;
+    if (is_utc_time(when)) until = when;
+    else if (is_utc_date(when)) until = when + "T23:59:60Z";
+    else {
+        if (when.size() < 7 || when.find_first_not_of("0123456789abcdef") != std::string::npos)
+            refuse({name, printable(when, 60), "\": it must be a date such as 2026-11-23, a time "
+                    "such as 2026-11-23T02:15:04Z, or a commit by 7 of its digits or more"});
+        for (const history_run& r : all.runs) {
+            const std::size_t n = std::min(r.commit.size(), when.size());
+            if (n >= 7 && r.commit.compare(0, n, when, 0, n) == 0) until = r.at;
         }
+        if (until.empty())
+            refuse({name, printable(when, 60), "\": the history has no run of that commit"});
     }
-    return hash.text();
-}
-
-/// Whether `older` is what an older version wrote for `c`: all texts are equal.
-inline bool is_older_form_of(run_series older, const run_series& c) {
-    if (!older.load.empty() || c.load.empty()) return false;
-    older.load = c.load;
-    return facts_of(older) == facts_of(c);
-}
-/// Gives runs and annotations of older series their present ids, if the series is known.
-inline void join_older_cohorts(history_lines& lines, std::map<std::string, run_series>& known) {
-    std::map<std::string, std::string> ids;
-    for (const auto& [id, older] : known)
-        for (const auto& [other, c] : known)
-            if (is_older_form_of(older, c)) ids[id] = other;
-    for (const auto& [older, id] : ids) known.erase(older);
-    const auto rename = [&](std::string& id) {
-        if (const auto at = ids.find(id); at != ids.end()) id = at->second;
+    std::erase_if(all.runs, [&](const history_run& r) { return r.at > until; });
+    const auto is_later = [&](const history_note& n) {
+        const auto has_id = [&](const history_run& r) { return r.id == n.mark.at; };
+        const bool is_dated = is_utc_date(n.mark.at) || is_utc_time(n.mark.at);
+        return is_dated ? n.mark.at > until
+                        : std::none_of(all.runs.begin(), all.runs.end(), has_id);
     };
-    for (history_run& r : lines.runs) rename(r.run_series);
-    for (history_note& n : lines.notes) rename(n.run_series);
+    std::erase_if(all.notes, is_later);
+    return all;
 }
 
-/// Names a machine: "2 x NVIDIA L4", "AMD EPYC 7763, 4 cores", "bench-7".
-inline std::string machine_text(const run_series& c) {
-    std::string words = c.accelerators;
-    if (words.empty() && !c.cpu.empty())
-        words = c.cpu + (c.cores.empty() ? "" : ", " + c.cores + " cores");
-    if (words.empty() && c.cpu.empty()) words = c.machine.empty() ? c.server : "";
-    if (c.machine.empty()) return words;
-    return words.empty() ? c.machine : c.machine + " (" + words + ")";
-}
-
-/// The first difference of two series, "cpu \"AMD EPYC 7763\", there \"AMD EPYC 9V74\"", "" if
-/// none.
-inline std::string first_difference(const run_series& is, const run_series& there) {
-    const std::vector<named_text> a = facts_of(is), b = facts_of(there);
-    for (std::size_t i = 0; i < a.size(); ++i)
-        if (a[i].second != b[i].second)
-            return joined({a[i].first, " \"", printable(a[i].second, 100), "\", there \"",
-                           printable(b[i].second, 100), "\""});
-    return {};
-}
-
-/// cohorts/<id>.json.
-inline std::string series_json(const run_series& c) {
-    json_writer j;
-    j.open('{').key("schema").value(std::string_view(series_schema));
-    write_fields(j, c);
-    return j.close().text() + "\n";
-}
-/// Throws std::invalid_argument if the text is not valid.
-inline run_series read_series(const std::string& json, const std::string& file) {
-    picojson::value root;
-    if (!parse_json(json, root) || string_member(root, "schema") != series_schema)
-        refuse({file, " is no cohort of a history (", series_schema, ")"});
-    run_series c;
-    document_digits digits(json);
-    read_fields(checked_object(root, file, ""), digits, c);
-    return c;
-}
-
-// ===== [E4] properties of a server and its machine, for a history ================================
+// ===== [E3] properties of a server and its machine, for a history ================================
 
 /// Unknown properties are "".
 struct fingerprint {
@@ -646,7 +769,135 @@ inline std::vector<named_text> watched_facts(const fingerprint& f) {
     return all;
 }
 
-// ===== [E5] from a measured gate to its line of a history ========================================
+// ===== [E4] the properties of a series, and a measured gate as its line of a history =============
+
+inline constexpr const char* series_schema = "llmbench/cohort/1";
+
+/// Properties equal in all runs of a series, as text; "": unknown or none. The text of the load is
+/// for readers; `load` identifies it, and older files lack that.
+struct run_series {
+    std::string gate{}, definitions{}, model{}, api{};
+    std::string arrivals{}, workload{}, extent{}, options{}, seed{}, trace_hash{};
+    std::string server{};        // its kind, "vLLM", or a simulated one's settings
+    std::string accelerators{};  // "8 x NVIDIA H100 80GB HBM3"
+    std::string cpu{}, cores{};  // of the server's machine; cores it may use
+    std::string machine{};       // LLMBENCH_MACHINE
+    std::string load{};          // hash of its values
+};
+
+inline void fields_of(field_visitor& v, run_series& c) {
+    v.quoted({"gate"}, c.gate, false);
+    v.quoted({"definitions"}, c.definitions, false);
+    v.quoted({"model"}, c.model, false);
+    v.quoted({"api"}, c.api, false);
+    v.quoted({"arrivals"}, c.arrivals, false);
+    v.quoted({"workload"}, c.workload, false);
+    v.quoted({"extent"}, c.extent, false);
+    v.quoted({"options"}, c.options, false);
+    v.quoted({"seed"}, c.seed, false);
+    v.quoted({"trace_hash"}, c.trace_hash, false);
+    v.quoted({"server"}, c.server, false);
+    v.quoted({"accelerators"}, c.accelerators, false);
+    v.quoted({"cpu"}, c.cpu, false);
+    v.quoted({"cores"}, c.cores, false);
+    v.quoted({"machine"}, c.machine, false);
+    if (v.has("load", !c.load.empty()))
+        v.quoted({"load", "a hash of its values", at_times}, c.load, false);
+}
+
+/// Visits texts only, in order.
+class text_reader : public field_visitor {
+public:
+    text_reader() : field_visitor(false) {}
+    std::vector<named_text> all{};
+
+protected:
+    bool visit_text(const field& f, std::string_view t, std::string&) override {
+        all.emplace_back(f.name, t);
+        return false;
+    }
+};
+inline std::vector<named_text> facts_of(const run_series& c) {
+    text_reader r;
+    fields_of(r, const_cast<run_series&>(c));  // it is only read
+    return r.all;
+}
+
+inline bool says_the_load(const std::string& fact) {
+    return fact == "arrivals" || fact == "workload" || fact == "extent" || fact == "options";
+}
+/// 16 hexadecimal digits: a hash of every property and its name. If the load's values are known its
+/// text is left out, so that a corrected text does not lose all runs.
+inline std::string id_of(const run_series& c) {
+    fnv1a hash;
+    for (const auto& [name, value] : facts_of(c)) {
+        if (!c.load.empty() && says_the_load(name)) continue;
+        for (const std::string& part : {name, value}) {
+            hash.add(part.data(), part.size());
+            hash.add("", 1);  // so that different lists have different bytes
+        }
+    }
+    return hash.text();
+}
+
+/// Whether `older` is what an older version wrote for `c`: all texts are equal.
+inline bool is_older_form_of(run_series older, const run_series& c) {
+    if (!older.load.empty() || c.load.empty()) return false;
+    older.load = c.load;
+    return facts_of(older) == facts_of(c);
+}
+/// Gives runs and annotations of older series their present ids, if the series is known.
+inline void join_older_cohorts(history_lines& lines, std::map<std::string, run_series>& known) {
+    std::map<std::string, std::string> ids;
+    for (const auto& [id, older] : known)
+        for (const auto& [other, c] : known)
+            if (is_older_form_of(older, c)) ids[id] = other;
+    for (const auto& [older, id] : ids) known.erase(older);
+    const auto rename = [&](std::string& id) {
+        if (const auto at = ids.find(id); at != ids.end()) id = at->second;
+    };
+    for (history_run& r : lines.runs) rename(r.run_series);
+    for (history_note& n : lines.notes) rename(n.run_series);
+}
+
+/// Names a machine: "2 x NVIDIA L4", "AMD EPYC 7763, 4 cores", "bench-7".
+inline std::string machine_text(const run_series& c) {
+    std::string words = c.accelerators;
+    if (words.empty() && !c.cpu.empty())
+        words = c.cpu + (c.cores.empty() ? "" : ", " + c.cores + " cores");
+    if (words.empty() && c.cpu.empty()) words = c.machine.empty() ? c.server : "";
+    if (c.machine.empty()) return words;
+    return words.empty() ? c.machine : c.machine + " (" + words + ")";
+}
+
+/// The first difference of two series, "cpu \"AMD EPYC 7763\", there \"AMD EPYC 9V74\"", "" if
+/// none.
+inline std::string first_difference(const run_series& is, const run_series& there) {
+    const std::vector<named_text> a = facts_of(is), b = facts_of(there);
+    for (std::size_t i = 0; i < a.size(); ++i)
+        if (a[i].second != b[i].second)
+            return joined({a[i].first, " \"", printable(a[i].second, 100), "\", there \"",
+                           printable(b[i].second, 100), "\""});
+    return {};
+}
+
+/// cohorts/<id>.json.
+inline std::string series_json(const run_series& c) {
+    json_writer j;
+    j.open('{').key("schema").value(std::string_view(series_schema));
+    write_fields(j, c);
+    return j.close().text() + "\n";
+}
+/// Throws std::invalid_argument if the text is not valid.
+inline run_series read_series(const std::string& json, const std::string& file) {
+    picojson::value root;
+    if (!parse_json(json, root) || string_member(root, "schema") != series_schema)
+        refuse({file, " is no cohort of a history (", series_schema, ")"});
+    run_series c;
+    document_digits digits(json);
+    read_fields(checked_object(root, file, ""), digits, c);
+    return c;
+}
 
 /// The default number of repeats of a baseline run: two show no spread of their own.
 inline constexpr int repeats_of_a_night = 3;
@@ -764,174 +1015,231 @@ inline std::string history_text(const std::string& file, std::size_t gates) {
     return "history: " + plural(gates, "gate") + " added, " + file + "\n";
 }
 
-// ===== [E6] levels of a series, and their first runs =============================================
+// ===== [E5] the folder of a history: settings, reading, adding a run =============================
 
-// The minimum difference between two programs on one machine, days apart.
-inline constexpr double least_night_sd = 0.0025;
-inline constexpr std::size_t searched_nights = 80;
-inline constexpr std::size_t nights_before = 3, nights_after = 2;  // minimum around a step
+enum class history_use : unsigned char { read, append, off };
 
-inline double median_of(std::vector<double> v) {
-    if (v.empty()) return not_a_number;
-    const auto middle = v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2);
-    std::nth_element(v.begin(), middle, v.end());
-    if (v.size() % 2 == 1) return *middle;
-    return (*std::max_element(v.begin(), middle) + *middle) / 2;
-}
-/// The median distance from `center` in normal standard deviations, corrected for few values; 0 if
-/// more than half are equal.
-inline double robust_sd(std::vector<double> v, double center) {
-    for (double& x : v) x = std::fabs(x - center);
-    return 1.4826 * median_of(v) * (1 + 1 / static_cast<double>(v.size()));
-}
-/// Lag-1 autocorrelation of values around 0.
-inline double lag_one(const std::vector<double>& v) {
-    double products = 0, squares = 0;
-    for (std::size_t i = 0; i < v.size(); ++i) {
-        squares += v[i] * v[i];
-        if (i > 0) products += v[i] * v[i - 1];
+/// The LLMBENCH_HISTORY variables.
+struct history_settings {
+    history_use use = history_use::read;
+    std::string folder{};   // replaces the gate's own
+    std::string at{};       // as of then
+    std::string machine{};  // LLMBENCH_MACHINE
+    bool appends() const { return use == history_use::append; }
+    std::string folder_or(const types::text& own) const {
+        return folder.empty() ? str(own) : folder;
     }
-    return squares > 0 ? products / squares : 0;
-}
-
-/// A run's repeats as logarithms, with less as better.
-struct night_level {
-    std::size_t night = 0;  // its index in the series
-    double mean = 0, variance = 0, repeats = 0;
-};
-/// Without runs that lack the statistic or that an annotation leaves out.
-inline std::vector<night_level> levels_of(const history_series& s, bool at_most) {
-    std::vector<night_level> out;
-    for (std::size_t i = 0; i < s.nights.size(); ++i) {
-        if (s.nights[i].is_left_out || s.nights[i].repeats.empty()) continue;
-        std::vector<double> logs;
-        for (const double x : s.nights[i].repeats)
-            logs.push_back((at_most ? 1 : -1) * std::log(x + s.offset));
-        out.push_back({i, mean_of(logs), sample_variance(logs), static_cast<double>(logs.size())});
-    }
-    return out;
-}
-inline std::vector<double> means_of(const std::vector<night_level>& nights, std::size_t first,
-                                    std::size_t end) {
-    std::vector<double> out;
-    for (std::size_t i = first; i < end; ++i) out.push_back(nights[i].mean);
-    return out;
-}
-
-/// The best split of values: the largest two-sample t, and the start of the later part.
-struct split_found {
-    std::size_t at = 0;
-    double t = 0;
-};
-inline split_found best_split(const std::vector<double>& v) {
-    const std::size_t n = v.size();
-    const double shift = v.empty() ? 0 : v[0];  // sums of differences keep their digits
-    double all = 0, squares = 0;
-    for (const double x : v) {
-        all += x - shift;
-        squares += (x - shift) * (x - shift);
-    }
-    split_found best;
-    double before = 0;
-    for (std::size_t k = 1; k + nights_after <= n; ++k) {
-        before += v[k - 1] - shift;
-        if (k < nights_before) continue;
-        const double a = static_cast<double>(k), b = static_cast<double>(n - k);
-        const double after = all - before;
-        const double within = squares - before * before / a - after * after / b;
-        const double variance = std::max(within / (a + b - 2), least_night_sd * least_night_sd);
-        const double t = std::fabs(after / b - before / a) / std::sqrt(variance * (1 / a + 1 / b));
-        if (t > best.t) best = {k, t};
-    }
-    return best;
-}
-/// The factor by which dependence lowers a t: autocorrelation around both means, corrected for the
-/// bias of short series.
-inline double dependence_of_split(const std::vector<double>& v, std::size_t at) {
-    const auto n = static_cast<double>(v.size());
-    const auto part = v.begin() + static_cast<std::ptrdiff_t>(at);
-    const double before = mean_of({v.begin(), part}), after = mean_of({part, v.end()});
-    std::vector<double> rest;
-    for (std::size_t i = 0; i < v.size(); ++i) rest.push_back(v[i] - (i < at ? before : after));
-    const double r = std::clamp((lag_one(rest) * n + 2) / (n - 5), 0.0, 0.8);
-    return std::sqrt((1 - r) / (1 + r));
-}
-/// The start of the newest level, 0 if no step is shown: a changepoint model (Hawkins, Qiu and
-/// Kang, Journal of Quality Technology 35, 2003), with a two-sided level for a false step in 1 of
-/// 500 runs.
-inline std::size_t step_in(std::vector<double> v) {
-    const std::size_t n = v.size();
-    if (n < nights_before + nights_after + 1) return 0;
-    const double center = median_of(v), sd = robust_sd(v, center);
-    if (n >= 8 && sd > 0)
-        for (double& x : v) x = std::clamp(x, center - 4 * sd, center + 4 * sd);
-    split_found best = best_split(v);
-    if (best.at == 0) return 0;
-    const auto nights = static_cast<double>(n);
-    const double df = nights - 2;
-    const double level = std::exp(-7.471 - 5.32 / nights + 56.4 / (nights * nights));
-    const auto is_shown = [&](double t) {
-        return incomplete_beta(df / 2, 0.5, df / (df + t * t)) < level;
-    };
-    if (!is_shown(best.t)) return 0;
-    return n < 20 || is_shown(best.t * dependence_of_split(v, best.at)) ? best.at : 0;
-}
-
-/// Runs of one level: indices of night_levels, `end` is one beyond the last.
-struct history_segment {
-    std::size_t first = 0, end = 0;
-    std::size_t found = 0;   // by the runs up to this one; `first` if by an annotation
-    bool is_marked = false;  // whether an annotation set its start
-    bool is_accepted = true;
 };
 
-/// The index of the first run at or after a date; their number if there is none.
-inline std::size_t night_of(const history_series& s, const std::vector<night_level>& nights,
-                            const std::string& at) {
-    std::size_t i = 0;
-    while (i < nights.size() && s.nights[nights[i].night].at.substr(0, 10) < at.substr(0, 10)) ++i;
-    return i;
-}
-inline std::vector<std::size_t> marked_nights(const history_series& s,
-                                              const std::vector<night_level>& nights,
-                                              annotation_kind kind) {
-    std::vector<std::size_t> out;
-    for (const annotation& m : s.marks)
-        if (m.kind == kind) out.push_back(night_of(s, nights, m.at));
-    return out;
+/// Throws std::invalid_argument with one sentence for the first invalid variable.
+inline history_settings history_settings_of(const variable_lookup& look_up) {
+    history_settings s;
+    const std::string use = look_up("LLMBENCH_HISTORY");
+    if (use == "append") s.use = history_use::append;
+    else if (use == "off") s.use = history_use::off;
+    else if (!use.empty())
+        refuse({"LLMBENCH_HISTORY is \"", printable(use, 40), "\": it must be append or off, or "
+                "not be set, to read"});
+    s.folder = look_up("LLMBENCH_HISTORY_DIR");
+    s.at = look_up("LLMBENCH_HISTORY_AT");
+    s.machine = printable(trimmed(look_up("LLMBENCH_MACHINE")), 100);
+    if (s.use == history_use::append && !s.at.empty())
+        refuse({"LLMBENCH_HISTORY=append and LLMBENCH_HISTORY_AT are both set: nothing is added to "
+                "the past"});
+    return s;
 }
 
-/// From the first run to the last: a step that was found stays, unless an annotation denies it.
-/// Runs before such an annotation stay in the segment, and are not searched again.
-inline std::vector<history_segment> segments_of(const history_series& s,
-                                                const std::vector<night_level>& nights) {
-    if (nights.empty()) return {};
-    const auto steps = marked_nights(s, nights, annotation_kind::step);
-    const auto none = marked_nights(s, nights, annotation_kind::no_step);
-    const auto holds = [](const std::vector<std::size_t>& v, std::size_t i) {
-        return std::find(v.begin(), v.end(), i) != v.end();
-    };
-    std::vector<history_segment> out(1);
-    std::size_t searched = 0;
-    for (std::size_t i = 0; i < nights.size(); ++i) {
-        if (holds(steps, i) && i > out.back().first) {
-            out.back().end = i;
-            out.push_back({i, i + 1, i, true});
-            searched = i;
+inline constexpr std::size_t max_history_files = 10000;
+inline constexpr std::size_t max_history_bytes = std::size_t{256} << 20;  // of all files
+
+/// The content of a folder.
+struct history_store {
+    std::string folder{};
+    history_lines lines{};
+    std::map<std::string, run_series> all_series{};  // by their ids, if described
+};
+
+/// The maximum difference between clocks of writing and reading machines.
+inline constexpr double max_clock_skew_s = 600;
+
+/// *.jsonl below a folder and cohorts/*.json, by name. No hidden files (a worktree's .git, drafts),
+/// no symbolic links.
+struct history_files {
+    std::vector<std::filesystem::path> lines{}, all_series{};
+};
+inline history_files files_of_history(const std::filesystem::path& folder) {
+    namespace fs = std::filesystem;
+    history_files found;
+    std::error_code problem;
+    fs::recursive_directory_iterator at(folder, problem);
+    for (const fs::recursive_directory_iterator end; !problem && at != end; at.increment(problem)) {
+        const fs::path& path = at->path();
+        std::error_code none;
+        const fs::file_status is = at->symlink_status(none);
+        if (path.filename().string().front() == '.') {
+            if (fs::is_directory(is)) at.disable_recursion_pending();
+            continue;
         }
-        if (holds(none, i)) searched = i;
-        const std::size_t from =
-            std::max(searched, i + 1 > searched_nights ? i + 1 - searched_nights : 0);
-        if (const std::size_t at = step_in(means_of(nights, from, i + 1)); at > 0) {
-            out.back().end = searched = from + at;
-            out.push_back({from + at, i + 1, i});
-        }
-        out.back().end = i + 1;
+        if (!fs::is_regular_file(is)) continue;
+        const bool is_series =
+            path.extension() == ".json" && path.parent_path().filename() == "cohorts";
+        if (is_series) found.all_series.push_back(path);
+        if (path.extension() == ".jsonl") found.lines.push_back(path);
+        if (std::max(found.lines.size(), found.all_series.size()) > max_history_files)
+            refuse({folder.string(), printed(" has more than %zu files", max_history_files),
+                    ": put those of a year together, such as by cat 2026/*/*.jsonl > 2026.jsonl, "
+                    "and remove them"});
     }
-    return out;
+    if (problem) refuse({folder.string(), " cannot be read: ", problem.message()});
+    std::sort(found.lines.begin(), found.lines.end());
+    std::sort(found.all_series.begin(), found.all_series.end());
+    return found;
 }
 
-// ===== [E7] the level of a history, and the spread of its runs and repeats =======================
+/// The bytes of a file; `room` limits all files together.
+inline std::string bounded_content(const std::filesystem::path& path, std::size_t& room) {
+    std::ifstream in(path, std::ios::binary | std::ios::ate);
+    const std::streamoff size = in ? static_cast<std::streamoff>(in.tellg()) : -1;
+    if (size < 0) refuse({path.string(), " cannot be read"});
+    const auto n = static_cast<std::size_t>(size);
+    if (n > room)
+        refuse({path.string(), printed(": a history may have %zu MiB, and with this file it has "
+                                       "more", max_history_bytes >> 20)});
+    room -= n;
+    std::string bytes(n, '\0');
+    in.seekg(0);
+    in.read(bytes.data(), size);
+    bytes.resize(static_cast<std::size_t>(in.gcount()));
+    return bytes;
+}
+
+/// Reads one gate, or all for "". Throws std::invalid_argument with one sentence if the folder is
+/// missing, or a file is invalid, of a later version, or later than `now`.
+inline history_store read_history(const std::string& folder, const std::string& now,
+                                  const std::string& gate = "") {
+    std::error_code none;
+    if (!std::filesystem::is_directory(folder, none))
+        refuse({"there is no history at ", folder, ": LLMBENCH_HISTORY=append on main makes it"});
+    history_store all;
+    all.folder = folder;
+    const history_files files = files_of_history(folder);
+    std::size_t room = max_history_bytes;
+    for (const std::filesystem::path& path : files.lines)
+        read_history_file(bounded_content(path, room), path.string(), now, all.lines, gate);
+    for (const std::filesystem::path& path : files.all_series)
+        all.all_series[path.stem().string()] =
+            read_series(bounded_content(path, room), path.string());
+    join_older_cohorts(all.lines, all.all_series);
+    all.lines = in_order(std::move(all.lines));
+    return all;
+}
+
+/// The history of a gate: all its lines in the folder, as of LLMBENCH_HISTORY_AT, for series_of().
+/// Times are the machine's, also in virtual time.
+inline history_store history_of_gate(const std::string& folder, const std::string& gate,
+                                     const std::string& at) {
+    history_store all = read_history(folder, utc_text(machine_unix_s() + max_clock_skew_s), gate);
+    all.lines = as_of(std::move(all.lines), at);
+    std::erase_if(all.lines.runs, [&](const history_run& r) { return r.gate != gate; });
+    std::erase_if(all.lines.notes, [&](const history_note& n) { return n.gate != gate; });
+    return all;
+}
+
+/// Makes a file, completely or not at all, even if this program is killed. Returns false if the
+/// name exists. Throws std::runtime_error.
+inline bool add_file(const std::filesystem::path& path, std::string_view content,
+                     std::uint64_t own) {
+    const auto check = [&](int problem) {
+        if (problem != 0)
+            throw std::runtime_error("cannot write " + path.string() + ": " + error_text(problem));
+    };
+    std::error_code none;
+    std::filesystem::create_directories(path.parent_path(), none);
+    if (std::filesystem::exists(std::filesystem::symlink_status(path, none))) return false;
+    const std::filesystem::path draft =
+        path.parent_path() / ("." + path.filename().string() +
+                              printed(".%08llx.tmp", static_cast<unsigned long long>(own)));
+    struct removed {
+        const std::filesystem::path& file;
+        ~removed() { ::unlink(file.c_str()); }
+    } const at_end{draft};
+    new_file out;
+    int problem = out.open(draft);
+    if (problem == 0) problem = out.append(content);
+    if (problem == 0 && ::fsync(out.fd()) != 0) problem = errno;
+    if (const int at_close = out.close(); problem == 0) problem = at_close;
+    check(problem);
+    // A link replaces no file, unlike a rename.
+    if (::link(draft.c_str(), path.c_str()) != 0) {
+        if (errno == EEXIST) return false;
+        check(errno);
+    }
+    const int folder = ::open(path.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder >= 0) {
+        ::fsync(folder);  // for the name; other file systems keep it anyway
+        ::close(folder);
+    }
+    return true;
+}
+
+/// "20261123T021504Z-e2bbe02a-7c1e9f40": time, commit, unique part.
+inline std::string stem_of_run(const std::string& at, const std::string& commit,
+                               std::uint64_t own) {
+    std::string stem;
+    for (const char c : at)
+        if (c != '-' && c != ':') stem += c;
+    const bool is_hash = commit.size() >= 8 &&
+                         commit.find_first_not_of("0123456789abcdefABCDEF") == std::string::npos;
+    return stem + "-" + (is_hash ? commit.substr(0, 8) : "00000000") +
+           printed("-%08llx", static_cast<unsigned long long>(own & 0xFFFFFFFF));
+}
+
+/// A clock that is behind would put the run among much older ones. `latest`: the latest valid day,
+/// "20261124".
+inline void check_clock(const std::filesystem::path& folder, const std::string& latest) {
+    std::error_code none;
+    if (!std::filesystem::is_directory(folder, none)) return;
+    for (const std::filesystem::path& file : files_of_history(folder).lines) {
+        const std::string name = file.filename().string();
+        const bool is_dated = name.size() > 8 && name[8] == 'T' &&
+                              name.find_first_not_of("0123456789") == 8;
+        if (is_dated && name.compare(0, 8, latest) > 0)
+            throw std::runtime_error(file.string() + " is of a day that this machine says has not "
+                                     "come: one of the two clocks is wrong");
+    }
+}
+
+/// Adds the gates of one program as a file with a line for each; returns its name. Describes series
+/// that are new in the folder. Throws std::runtime_error.
+inline std::string append_history(const std::filesystem::path& folder,
+                                  const std::vector<history_entry>& gates, const std::string& at,
+                                  const std::string& commit) {
+    std::random_device random;
+    const auto drawn = [&] { return static_cast<std::uint64_t>(random()); };
+    const std::string tomorrow = utc_text(machine_unix_s() + 86400);
+    check_clock(folder, stem_of_run(tomorrow, "", 0).substr(0, 8));
+    for (const history_entry& e : gates)
+        add_file(folder / "cohorts" / (e.run.run_series + ".json"), series_json(e.in), drawn());
+    for (int tries = 0; tries < 5; ++tries) {
+        const std::uint64_t own = drawn();
+        const std::string stem = stem_of_run(at, commit, own);
+        std::string lines;
+        for (std::size_t i = 0; i < gates.size(); ++i) {
+            history_run run = gates[i].run;
+            run.id = stem + "." + std::to_string(i + 1);
+            run.at = at;
+            run.commit = commit.substr(0, 12);
+            lines += history_line(run);
+        }
+        const std::filesystem::path file =
+            folder / at.substr(0, 4) / at.substr(5, 2) / (stem + ".jsonl");
+        if (add_file(file, lines, own)) return file.string();
+    }
+    throw std::runtime_error("cannot write into " + folder.string() +
+                             ": five names are taken already");
+}
+
+// ===== [E6] the level of a history, the spread of its runs, accepted levels, drift ===============
 
 inline constexpr std::size_t newest_nights = 30;  // the spread is from these
 inline constexpr std::size_t level_nights = 10;   // maximum for a level's mean
@@ -1118,8 +1426,6 @@ inline learned_history learned_from(const std::vector<night_level>& nights,
     return h;
 }
 
-// ===== [E8] accepted levels, and the drift since then ============================================
-
 inline constexpr std::size_t nights_of_drift = 10;
 inline constexpr double least_drift = 0.01;
 // runs: the accuracy with which a step's first one is found
@@ -1203,7 +1509,7 @@ inline history_read history_read_as(const history_series& s, bool at_most, bool 
     return r;
 }
 
-// ===== [E9] a run judged against a history =======================================================
+// ===== [E7] a run judged against a history, and the noise of repeats by it =======================
 
 /// Error levels of a run's interim analyses. An early pass uses a twentieth of the level; one more
 /// analysis, with better knowledge of today's spread, uses Pocock's bounds for five. All share one
@@ -1367,8 +1673,6 @@ inline double chance_to_find(const learned_history& h, double beyond,
     return student_t_cdf(beyond / sd - t, h.spread.df);
 }
 
-// ===== [E10] noise of repeats by a history, for limits without a baseline ========================
-
 /// Degrees of freedom within runs that make their noise a prior.
 inline constexpr double noise_known_from = 20;
 // The floor of the prior: without it, a day with four times the noise of a quiet history would
@@ -1382,7 +1686,8 @@ inline double believed_sd(const repeats_spread& r) {
     return std::max(least_believed_sd, std::sqrt(r.variance * r.df / chi_square_20(r.df)));
 }
 
-// ===== [E11] the history that a gate is judged by ================================================
+// ===== [E8] the history that a gate is judged by =================================================
+// All that the rule needs: judging again needs no folder and gives the same bits.
 
 /// One statistic in one direction: data for the rule and the reports.
 struct objective_history {
@@ -1422,97 +1727,52 @@ inline history_noise noise_by(const history_parameters& h, const slo& s) {
     return {believed_sd(o->learned.repeats), o->learned.repeats.df};
 }
 
-// ===== [E12] from the lines of a history to its series ===========================================
-
-/// A date's run is its last valid one, whatever it measured.
-inline bool is_valid_run(const history_run& r) {
-    return r.outcome == "passed" || r.outcome == "failed" || r.outcome == "inconclusive";
+inline void fields_of(field_visitor& v, main_moved& m) {
+    v.number({"level"}, m.now.mean, any_number);
+    v.number({"nights"}, m.now.nights, {1, most_of_few});
+    v.number({"by", "logarithm"}, m.by, any_number);
 }
-
-/// The runs of one gate in one series, one a date, oldest first.
-inline std::vector<const history_run*> nights_of(const history_lines& all, const std::string& gate,
-                                                 const std::string& run_series) {
-    std::vector<const history_run*> nights;
-    for (const history_run& r : all.runs) {
-        if (r.gate != gate || r.run_series != run_series || !is_valid_run(r)) continue;
-        const bool is_same_date =
-            !nights.empty() && nights.back()->at.compare(0, 10, r.at, 0, 10) == 0;
-        if (is_same_date) nights.back() = &r;
-        else nights.push_back(&r);
-    }
-    return nights;
+inline void fields_of(field_visitor& v, learned_history& h) {
+    constexpr number_range count{0, most_of_few};
+    v.whole({"nights", "the newest ones, of which all of this is"}, h.nights, {0, most_of_few});
+    v.number({"repeats_variance", "of logarithms, within nights"}, h.repeats.variance, any_number);
+    v.number({"repeats_df"}, h.repeats.df, count);
+    v.number({"repeats_a_night", "harmonic mean"}, h.repeats.repeats, count);
+    v.number({"nights_sd", "of logarithms"}, h.spread.sd, any_number);
+    v.number({"nights_df"}, h.spread.df, count);
+    v.whole({"trouble_nights"}, h.spread.trouble, {0, most_of_few});
+    v.number({"farthest", "of the trouble nights, from its level"}, h.spread.farthest, any_number);
+    v.number({"level", "mean of the newest nights' logarithms; less is better"}, h.level.mean,
+             any_number);
+    v.number({"level_nights"}, h.level.nights, count);
+    v.number({"given_sd", "what nights differ by as the user says; 0: it does not count"},
+             h.given_sd, any_number);
+    v.list({"main_moved"}, h.moved, [&](main_moved& m) { fields_of(v, m); });
 }
-
-/// The number of runs of each series of a gate.
-inline std::map<std::string, std::size_t> nights_by_cohort(const history_lines& all,
-                                                           const std::string& gate) {
-    std::map<std::string, std::size_t> found;
-    for (const history_run& r : all.runs)
-        if (r.gate == gate) found[r.run_series] = 0;
-    for (auto& [run_series, nights] : found) nights = nights_of(all, gate, run_series).size();
-    return found;
+inline void fields_of(field_visitor& v, objective_history& o) {
+    v.text({"statistic"}, o.statistic);
+    v.flag({"at_most"}, o.at_most);
+    fields_of(v, o.learned);
+    v.text({"newest", "commit of the newest night, or its date"}, o.newest);
+    v.text({"segment_from", "the date of the step that the level began with, \"\": none"},
+           o.step_at);
+    v.number({"segment_step", "as a share"}, o.step, any_number);
+    v.text({"segment_text"}, o.step_text);
+    v.flag({"open_step", "main became worse, and nobody accepted it"}, o.is_open_step);
+    v.number({"drift", "as a share, 0: none is shown"}, o.drift, any_number);
+    v.number({"drift_low"}, o.drift_low, any_number);
+    v.number({"drift_high"}, o.drift_high, any_number);
+    v.text({"drift_since"}, o.drift_since);
+    v.whole({"drift_steps"}, o.drift_steps, {0, most_of_few});
 }
-
-/// An annotation names a run, or its date.
-inline bool is_about(const annotation& m, const history_run& r) {
-    return m.at == r.id || m.at == r.at || (m.at.size() == 10 && r.at.compare(0, 10, m.at) == 0);
+inline void fields_of(field_visitor& v, history_parameters& h) {
+    v.text({"folder"}, h.folder);
+    v.text({"machine"}, h.machine);
+    v.text({"none", "why there is nothing to be held against"}, h.none);
+    v.flag({"appends", "the run becomes a night"}, h.appends);
+    v.flag({"knows_card", "some night was measured on the card"}, h.knows_card);
+    v.list({"objectives"}, h.objectives, [&](objective_history& o) { fields_of(v, o); });
 }
-
-/// The runs of a gate in a series that have the statistic, and their annotations.
-inline history_series series_of(const history_lines& all,
-                                const std::vector<const history_run*>& nights,
-                                const std::string& statistic) {
-    history_series s;
-    s.statistic = statistic;
-    if (nights.empty()) return s;
-    const history_run& any = *nights.front();
-    for (const history_note& n : all.notes)
-        if (n.gate == any.gate && (n.run_series.empty() || n.run_series == any.run_series))
-            s.marks.push_back(n.mark);
-    for (const history_run* r : nights) {
-        const auto named = [&](const named_repeats& v) { return v.name == statistic; };
-        const auto at = std::find_if(r->values.begin(), r->values.end(), named);
-        if (at == r->values.end()) continue;
-        const auto leaves_out = [&](const annotation& m) {
-            return m.kind == annotation_kind::leave_out && is_about(m, *r);
-        };
-        s.nights.push_back({r->id, r->at, r->commit, at->repeats, r->watched,
-                            std::any_of(s.marks.begin(), s.marks.end(), leaves_out)});
-    }
-    return s;
-}
-
-/// The history at a date (all of that day), a time, or the last run of a commit (seven digits are
-/// enough); "": now. Throws std::invalid_argument for other text.
-inline history_lines as_of(history_lines all, const std::string& when) {
-    if (when.empty()) return all;
-    const char* const name = "LLMBENCH_HISTORY_AT is \"";
-    std::string until;
-    if (is_utc_time(when)) until = when;
-    else if (is_utc_date(when)) until = when + "T23:59:60Z";
-    else {
-        if (when.size() < 7 || when.find_first_not_of("0123456789abcdef") != std::string::npos)
-            refuse({name, printable(when, 60), "\": it must be a date such as 2026-11-23, a time "
-                    "such as 2026-11-23T02:15:04Z, or a commit by 7 of its digits or more"});
-        for (const history_run& r : all.runs) {
-            const std::size_t n = std::min(r.commit.size(), when.size());
-            if (n >= 7 && r.commit.compare(0, n, when, 0, n) == 0) until = r.at;
-        }
-        if (until.empty())
-            refuse({name, printable(when, 60), "\": the history has no run of that commit"});
-    }
-    std::erase_if(all.runs, [&](const history_run& r) { return r.at > until; });
-    const auto is_later = [&](const history_note& n) {
-        const auto has_id = [&](const history_run& r) { return r.id == n.mark.at; };
-        const bool is_dated = is_utc_date(n.mark.at) || is_utc_time(n.mark.at);
-        return is_dated ? n.mark.at > until
-                        : std::none_of(all.runs.begin(), all.runs.end(), has_id);
-    };
-    std::erase_if(all.notes, is_later);
-    return all;
-}
-
-// ===== [E13] from the lines of a history to a gate's judging parameters ==========================
 
 inline std::string short_commit(const history_night& n) {
     return n.commit.empty() ? n.at.substr(0, 10) : n.commit.substr(0, 8);
@@ -1630,57 +1890,7 @@ inline history_parameters history_parameters_of(const history_lines& lines, cons
     return h;
 }
 
-// ===== [E14] the history in a result =============================================================
-// All that the rule needs: judging again needs no folder and gives the same bits.
-
-inline void fields_of(field_visitor& v, main_moved& m) {
-    v.number({"level"}, m.now.mean, any_number);
-    v.number({"nights"}, m.now.nights, {1, most_of_few});
-    v.number({"by", "logarithm"}, m.by, any_number);
-}
-inline void fields_of(field_visitor& v, learned_history& h) {
-    constexpr number_range count{0, most_of_few};
-    v.whole({"nights", "the newest ones, of which all of this is"}, h.nights, {0, most_of_few});
-    v.number({"repeats_variance", "of logarithms, within nights"}, h.repeats.variance, any_number);
-    v.number({"repeats_df"}, h.repeats.df, count);
-    v.number({"repeats_a_night", "harmonic mean"}, h.repeats.repeats, count);
-    v.number({"nights_sd", "of logarithms"}, h.spread.sd, any_number);
-    v.number({"nights_df"}, h.spread.df, count);
-    v.whole({"trouble_nights"}, h.spread.trouble, {0, most_of_few});
-    v.number({"farthest", "of the trouble nights, from its level"}, h.spread.farthest, any_number);
-    v.number({"level", "mean of the newest nights' logarithms; less is better"}, h.level.mean,
-             any_number);
-    v.number({"level_nights"}, h.level.nights, count);
-    v.number({"given_sd", "what nights differ by as the user says; 0: it does not count"},
-             h.given_sd, any_number);
-    v.list({"main_moved"}, h.moved, [&](main_moved& m) { fields_of(v, m); });
-}
-inline void fields_of(field_visitor& v, objective_history& o) {
-    v.text({"statistic"}, o.statistic);
-    v.flag({"at_most"}, o.at_most);
-    fields_of(v, o.learned);
-    v.text({"newest", "commit of the newest night, or its date"}, o.newest);
-    v.text({"segment_from", "the date of the step that the level began with, \"\": none"},
-           o.step_at);
-    v.number({"segment_step", "as a share"}, o.step, any_number);
-    v.text({"segment_text"}, o.step_text);
-    v.flag({"open_step", "main became worse, and nobody accepted it"}, o.is_open_step);
-    v.number({"drift", "as a share, 0: none is shown"}, o.drift, any_number);
-    v.number({"drift_low"}, o.drift_low, any_number);
-    v.number({"drift_high"}, o.drift_high, any_number);
-    v.text({"drift_since"}, o.drift_since);
-    v.whole({"drift_steps"}, o.drift_steps, {0, most_of_few});
-}
-inline void fields_of(field_visitor& v, history_parameters& h) {
-    v.text({"folder"}, h.folder);
-    v.text({"machine"}, h.machine);
-    v.text({"none", "why there is nothing to be held against"}, h.none);
-    v.flag({"appends", "the run becomes a night"}, h.appends);
-    v.flag({"knows_card", "some night was measured on the card"}, h.knows_card);
-    v.list({"objectives"}, h.objectives, [&](objective_history& o) { fields_of(v, o); });
-}
-
-// ===== [E15] verdicts by the history of main =====================================================
+// ===== [E9] verdicts by the history of main ======================================================
 
 inline history_bounds history_bounds_of(const judging_rule& r) {
     const auto z = [](double level) { return -normal_quantile(level); };
@@ -1816,8 +2026,6 @@ inline void estimate_by_nights(const learned_history& h, decision& d) {
                     {-fraction_of_limit(d.what, l.mean), l.sd, back(l.mean + (t + 1.645) * se)}};
 }
 
-// ===== [E16] reports of the history that a gate was judged by ====================================
-
 inline constexpr double wide_nights_sd = 0.03;  // above this a live comparison sees far more
 
 inline int of_hundred(double fraction) {
@@ -1862,8 +2070,6 @@ inline std::vector<std::string> nights_lines(const history_parameters& h, const 
                         ": " + nights_text(h, *h.of(*s), *s, g.judged_by.rule));
     return lines;
 }
-
-// ===== [E17] the history of main as the judge of a baseline ======================================
 
 inline void add_nights(arithmetic& a, const learned_history& h, const decision& d) {
     if (d.repeats < 2) return;
@@ -1924,201 +2130,7 @@ private:
     };
 }
 
-// ===== [E18] reads the folder of a history =======================================================
-
-inline constexpr std::size_t max_history_files = 10000;
-inline constexpr std::size_t max_history_bytes = std::size_t{256} << 20;  // of all files
-
-/// The content of a folder.
-struct history_store {
-    std::string folder{};
-    history_lines lines{};
-    std::map<std::string, run_series> all_series{};  // by their ids, if described
-};
-
-/// The maximum difference between clocks of writing and reading machines.
-inline constexpr double max_clock_skew_s = 600;
-
-/// *.jsonl below a folder and cohorts/*.json, by name. No hidden files (a worktree's .git, drafts),
-/// no symbolic links.
-struct history_files {
-    std::vector<std::filesystem::path> lines{}, all_series{};
-};
-inline history_files files_of_history(const std::filesystem::path& folder) {
-    namespace fs = std::filesystem;
-    history_files found;
-    std::error_code problem;
-    fs::recursive_directory_iterator at(folder, problem);
-    for (const fs::recursive_directory_iterator end; !problem && at != end; at.increment(problem)) {
-        const fs::path& path = at->path();
-        std::error_code none;
-        const fs::file_status is = at->symlink_status(none);
-        if (path.filename().string().front() == '.') {
-            if (fs::is_directory(is)) at.disable_recursion_pending();
-            continue;
-        }
-        if (!fs::is_regular_file(is)) continue;
-        const bool is_series =
-            path.extension() == ".json" && path.parent_path().filename() == "cohorts";
-        if (is_series) found.all_series.push_back(path);
-        if (path.extension() == ".jsonl") found.lines.push_back(path);
-        if (std::max(found.lines.size(), found.all_series.size()) > max_history_files)
-            refuse({folder.string(), printed(" has more than %zu files", max_history_files),
-                    ": put those of a year together, such as by cat 2026/*/*.jsonl > 2026.jsonl, "
-                    "and remove them"});
-    }
-    if (problem) refuse({folder.string(), " cannot be read: ", problem.message()});
-    std::sort(found.lines.begin(), found.lines.end());
-    std::sort(found.all_series.begin(), found.all_series.end());
-    return found;
-}
-
-/// The bytes of a file; `room` limits all files together.
-inline std::string bounded_content(const std::filesystem::path& path, std::size_t& room) {
-    std::ifstream in(path, std::ios::binary | std::ios::ate);
-    const std::streamoff size = in ? static_cast<std::streamoff>(in.tellg()) : -1;
-    if (size < 0) refuse({path.string(), " cannot be read"});
-    const auto n = static_cast<std::size_t>(size);
-    if (n > room)
-        refuse({path.string(), printed(": a history may have %zu MiB, and with this file it has "
-                                       "more", max_history_bytes >> 20)});
-    room -= n;
-    std::string bytes(n, '\0');
-    in.seekg(0);
-    in.read(bytes.data(), size);
-    bytes.resize(static_cast<std::size_t>(in.gcount()));
-    return bytes;
-}
-
-/// Reads one gate, or all for "". Throws std::invalid_argument with one sentence if the folder is
-/// missing, or a file is invalid, of a later version, or later than `now`.
-inline history_store read_history(const std::string& folder, const std::string& now,
-                                  const std::string& gate = "") {
-    std::error_code none;
-    if (!std::filesystem::is_directory(folder, none))
-        refuse({"there is no history at ", folder, ": LLMBENCH_HISTORY=append on main makes it"});
-    history_store all;
-    all.folder = folder;
-    const history_files files = files_of_history(folder);
-    std::size_t room = max_history_bytes;
-    for (const std::filesystem::path& path : files.lines)
-        read_history_file(bounded_content(path, room), path.string(), now, all.lines, gate);
-    for (const std::filesystem::path& path : files.all_series)
-        all.all_series[path.stem().string()] =
-            read_series(bounded_content(path, room), path.string());
-    join_older_cohorts(all.lines, all.all_series);
-    all.lines = in_order(std::move(all.lines));
-    return all;
-}
-
-/// The history of a gate: all its lines in the folder, as of LLMBENCH_HISTORY_AT, for series_of().
-/// Times are the machine's, also in virtual time.
-inline history_store history_of_gate(const std::string& folder, const std::string& gate,
-                                     const std::string& at) {
-    history_store all = read_history(folder, utc_text(machine_unix_s() + max_clock_skew_s), gate);
-    all.lines = as_of(std::move(all.lines), at);
-    std::erase_if(all.lines.runs, [&](const history_run& r) { return r.gate != gate; });
-    std::erase_if(all.lines.notes, [&](const history_note& n) { return n.gate != gate; });
-    return all;
-}
-
-// ===== [E19] a run added to the folder of a history ==============================================
-
-/// Makes a file, completely or not at all, even if this program is killed. Returns false if the
-/// name exists. Throws std::runtime_error.
-inline bool add_file(const std::filesystem::path& path, std::string_view content,
-                     std::uint64_t own) {
-    const auto check = [&](int problem) {
-        if (problem != 0)
-            throw std::runtime_error("cannot write " + path.string() + ": " + error_text(problem));
-    };
-    std::error_code none;
-    std::filesystem::create_directories(path.parent_path(), none);
-    if (std::filesystem::exists(std::filesystem::symlink_status(path, none))) return false;
-    const std::filesystem::path draft =
-        path.parent_path() / ("." + path.filename().string() +
-                              printed(".%08llx.tmp", static_cast<unsigned long long>(own)));
-    struct removed {
-        const std::filesystem::path& file;
-        ~removed() { ::unlink(file.c_str()); }
-    } const at_end{draft};
-    new_file out;
-    int problem = out.open(draft);
-    if (problem == 0) problem = out.append(content);
-    if (problem == 0 && ::fsync(out.fd()) != 0) problem = errno;
-    if (const int at_close = out.close(); problem == 0) problem = at_close;
-    check(problem);
-    // A link replaces no file, unlike a rename.
-    if (::link(draft.c_str(), path.c_str()) != 0) {
-        if (errno == EEXIST) return false;
-        check(errno);
-    }
-    const int folder = ::open(path.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (folder >= 0) {
-        ::fsync(folder);  // for the name; other file systems keep it anyway
-        ::close(folder);
-    }
-    return true;
-}
-
-/// "20261123T021504Z-e2bbe02a-7c1e9f40": time, commit, unique part.
-inline std::string stem_of_run(const std::string& at, const std::string& commit,
-                               std::uint64_t own) {
-    std::string stem;
-    for (const char c : at)
-        if (c != '-' && c != ':') stem += c;
-    const bool is_hash = commit.size() >= 8 &&
-                         commit.find_first_not_of("0123456789abcdefABCDEF") == std::string::npos;
-    return stem + "-" + (is_hash ? commit.substr(0, 8) : "00000000") +
-           printed("-%08llx", static_cast<unsigned long long>(own & 0xFFFFFFFF));
-}
-
-/// A clock that is behind would put the run among much older ones. `latest`: the latest valid day,
-/// "20261124".
-inline void check_clock(const std::filesystem::path& folder, const std::string& latest) {
-    std::error_code none;
-    if (!std::filesystem::is_directory(folder, none)) return;
-    for (const std::filesystem::path& file : files_of_history(folder).lines) {
-        const std::string name = file.filename().string();
-        const bool is_dated = name.size() > 8 && name[8] == 'T' &&
-                              name.find_first_not_of("0123456789") == 8;
-        if (is_dated && name.compare(0, 8, latest) > 0)
-            throw std::runtime_error(file.string() + " is of a day that this machine says has not "
-                                     "come: one of the two clocks is wrong");
-    }
-}
-
-/// Adds the gates of one program as a file with a line for each; returns its name. Describes series
-/// that are new in the folder. Throws std::runtime_error.
-inline std::string append_history(const std::filesystem::path& folder,
-                                  const std::vector<history_entry>& gates, const std::string& at,
-                                  const std::string& commit) {
-    std::random_device random;
-    const auto drawn = [&] { return static_cast<std::uint64_t>(random()); };
-    const std::string tomorrow = utc_text(machine_unix_s() + 86400);
-    check_clock(folder, stem_of_run(tomorrow, "", 0).substr(0, 8));
-    for (const history_entry& e : gates)
-        add_file(folder / "cohorts" / (e.run.run_series + ".json"), series_json(e.in), drawn());
-    for (int tries = 0; tries < 5; ++tries) {
-        const std::uint64_t own = drawn();
-        const std::string stem = stem_of_run(at, commit, own);
-        std::string lines;
-        for (std::size_t i = 0; i < gates.size(); ++i) {
-            history_run run = gates[i].run;
-            run.id = stem + "." + std::to_string(i + 1);
-            run.at = at;
-            run.commit = commit.substr(0, 12);
-            lines += history_line(run);
-        }
-        const std::filesystem::path file =
-            folder / at.substr(0, 4) / at.substr(5, 2) / (stem + ".jsonl");
-        if (add_file(file, lines, own)) return file.string();
-    }
-    throw std::runtime_error("cannot write into " + folder.string() +
-                             ": five names are taken already");
-}
-
-// ===== [E20] finds the properties of a server and its machine ====================================
+// ===== [E10] gates judged by the history of main, and added to it ================================
 
 inline constexpr double fingerprint_within_s = 2;
 
@@ -2203,42 +2215,6 @@ inline fingerprint fingerprint_of(const live_target& of, const std::string& mach
                 "dcgm-exporter, endpoint{.telemetry = {\"http://host:9400/metrics\"}}"});
     return f;
 }
-
-// ===== [E21] the environment's settings for a history ============================================
-
-enum class history_use : unsigned char { read, append, off };
-
-/// The LLMBENCH_HISTORY variables.
-struct history_settings {
-    history_use use = history_use::read;
-    std::string folder{};   // replaces the gate's own
-    std::string at{};       // as of then
-    std::string machine{};  // LLMBENCH_MACHINE
-    bool appends() const { return use == history_use::append; }
-    std::string folder_or(const types::text& own) const {
-        return folder.empty() ? str(own) : folder;
-    }
-};
-
-/// Throws std::invalid_argument with one sentence for the first invalid variable.
-inline history_settings history_settings_of(const variable_lookup& look_up) {
-    history_settings s;
-    const std::string use = look_up("LLMBENCH_HISTORY");
-    if (use == "append") s.use = history_use::append;
-    else if (use == "off") s.use = history_use::off;
-    else if (!use.empty())
-        refuse({"LLMBENCH_HISTORY is \"", printable(use, 40), "\": it must be append or off, or "
-                "not be set, to read"});
-    s.folder = look_up("LLMBENCH_HISTORY_DIR");
-    s.at = look_up("LLMBENCH_HISTORY_AT");
-    s.machine = printable(trimmed(look_up("LLMBENCH_MACHINE")), 100);
-    if (s.use == history_use::append && !s.at.empty())
-        refuse({"LLMBENCH_HISTORY=append and LLMBENCH_HISTORY_AT are both set: nothing is added to "
-                "the past"});
-    return s;
-}
-
-// ===== [E22] gates judged by the history of main, and added to it ================================
 
 /// The history baseline of a plan, or the default.
 inline history_baseline history_of(const plan& p) {

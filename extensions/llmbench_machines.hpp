@@ -62,7 +62,7 @@ result judge_shards(const types::list<types::text>& directories, const slo_list&
 
 #include <algorithm>  // max, min, sort
 #include <atomic>
-#include <cmath>  // fabs, llround
+#include <cmath>  // llround, fabs
 #include <cstddef>  // size_t
 #include <cstdint>  // uint32_t, uint64_t
 #include <cstdio>  // freopen
@@ -87,6 +87,57 @@ result judge_shards(const types::list<types::text>& directories, const slo_list&
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
+
+/// As in result.json, records.jsonl and events.bin: facts on the first line, a line for each
+/// request, an empty line, and all gaps in that order. Every gap must be listed.
+inline std::string packed(const repeat_data& d) {
+    json_writer facts(true);
+    facts.open('{');
+    write_fields(facts, static_cast<const repeat_facts&>(d), cross_check(),
+                 std::vector<named_number>());
+    std::string bytes = facts.close().text() + "\n";
+    for (const record& r : d.records) bytes += record_json(r, "");
+    bytes += '\n';
+    for (std::size_t i = 0; i < d.records.size(); ++i)
+        for (std::size_t k = 0; k < gap_count(d.records[i]); ++k) {
+            const std::uint32_t gap = d.gaps[d.gap_offsets[i] + k];
+            for (int b = 0; b < 4; ++b) bytes += static_cast<char>(gap >> (8 * b));
+        }
+    return bytes;
+}
+
+/// Throws std::runtime_error for invalid bytes, std::invalid_argument for an invalid number.
+inline repeat_data unpacked(std::string_view bytes, run_arm variant) {
+    const auto line = [&] {
+        const std::size_t end = bytes.find('\n');
+        if (end == std::string_view::npos) throw std::runtime_error("a part of a repeat is cut");
+        const std::string_view found = bytes.substr(0, end);
+        bytes.remove_prefix(end + 1);
+        return found;
+    };
+    const std::string facts(line());
+    picojson::value described;
+    if (!parse_json(facts, described)) throw std::runtime_error("a part of a repeat has no facts");
+    const checked_object part(described, "a part of a repeat", "");
+    if (!part.has("window_from_ns") || !part.has("window_to_ns"))
+        throw std::runtime_error("a part of a repeat has no window");
+    document_digits digits(facts);
+    repeat_data d = read_repeat(part, variant, digits, 0).what;
+    std::string gate;
+    std::vector<record> records;
+    for (std::string_view next = line(); !next.empty(); next = line())
+        records.push_back(read_record(std::string(next), gate));
+    request_log log;
+    for (std::size_t i = 0; i < records.size(); ++i) {
+        const std::size_t count = gap_count(records[i]);
+        if (bytes.size() < 4 * count) throw std::runtime_error("a part of a repeat is cut");
+        const gap_list gaps = gaps_in(bytes.substr(0, 4 * count));
+        bytes.remove_prefix(4 * count);
+        log.add(index_of(records[i], i), std::move(records[i]), gaps);
+    }
+    log.move_into(d, false);
+    return d;
+}
 
 /// Moves all times of a part to another clock.
 inline void move_clock(repeat_data& d, long long by_ns) {
@@ -163,8 +214,6 @@ inline repeat_data together(std::vector<repeat_data> parts, bool closed) {
     note_unknown_gaps(all);
     return all;
 }
-
-// ===== [E2] shards of a load, combined ===========================================================
 
 /// One program's files of a shared load, with its requests.
 struct stored_shard {
@@ -304,103 +353,11 @@ inline gathered_shards gathered(std::vector<stored_shard> shards, const slo_list
     return g;
 }
 
-// ===== [E3] finished shards, judged as a gate ====================================================
-
-inline stored_shard read_shard(const std::string& directory, const std::string& gate) {
-    if (directory == report_directory())
-        refuse({"directories: ", directory, " is where this program's own report goes: set "
-                                            "LLMBENCH_REPORT_DIR to another one"});
-    stored_run run =
-        read_stored_run(std::filesystem::path(directory) / "records.jsonl", gate);
-    if (!run.problem_of_events.empty()) refuse({directory, ": ", run.problem_of_events});
-    return {directory, std::move(run.gate)};
-}
-
-inline result judged_shards(const types::list<types::text>& directories, const slo_list& slos,
-                            const types::text& gate, const char* file, int line) {
-    return read_result(gate, slos, file, line, "judge_shards", [&](const plan& who) {
-        if (directories.size() == 0)
-            refuse({"directories: none is named, one for each shard is needed"});
-        std::vector<stored_shard> shards;
-        for (const text& d : directories) shards.push_back(read_shard(str(d), str(gate)));
-        gathered_shards all = gathered(std::move(shards), slos);
-        read_gate g{named_as(who, std::move(all.what)), {}};
-        const slo_context context = slo_context_of(g.what);
-        for (const slo& s : g.what.judged->slos) check_slo(s, context);
-        g.seen.target = all.target;
-        g.seen.seen = std::move(all.seen);
-        g.seen.judged_by = std::move(all.judged_by);
-        return g;
-    });
-}
-
-}  // namespace detail
-
-result judge_shards(const types::list<types::text>& directories, const slo_list& slos,
-                    const types::text& gate, const char* file, int line) {
-    return detail::asserted(detail::judged_shards(directories, slos, gate, file, line), file, line);
-}
-
-// ===== [E4] a repeat as bytes, for another program of the same run ===============================
-
-namespace detail {
-
-/// As in result.json, records.jsonl and events.bin: facts on the first line, a line for each
-/// request, an empty line, and all gaps in that order. Every gap must be listed.
-inline std::string packed(const repeat_data& d) {
-    json_writer facts(true);
-    facts.open('{');
-    write_fields(facts, static_cast<const repeat_facts&>(d), cross_check(),
-                 std::vector<named_number>());
-    std::string bytes = facts.close().text() + "\n";
-    for (const record& r : d.records) bytes += record_json(r, "");
-    bytes += '\n';
-    for (std::size_t i = 0; i < d.records.size(); ++i)
-        for (std::size_t k = 0; k < gap_count(d.records[i]); ++k) {
-            const std::uint32_t gap = d.gaps[d.gap_offsets[i] + k];
-            for (int b = 0; b < 4; ++b) bytes += static_cast<char>(gap >> (8 * b));
-        }
-    return bytes;
-}
-
-/// Throws std::runtime_error for invalid bytes, std::invalid_argument for an invalid number.
-inline repeat_data unpacked(std::string_view bytes, run_arm variant) {
-    const auto line = [&] {
-        const std::size_t end = bytes.find('\n');
-        if (end == std::string_view::npos) throw std::runtime_error("a part of a repeat is cut");
-        const std::string_view found = bytes.substr(0, end);
-        bytes.remove_prefix(end + 1);
-        return found;
-    };
-    const std::string facts(line());
-    picojson::value described;
-    if (!parse_json(facts, described)) throw std::runtime_error("a part of a repeat has no facts");
-    const checked_object part(described, "a part of a repeat", "");
-    if (!part.has("window_from_ns") || !part.has("window_to_ns"))
-        throw std::runtime_error("a part of a repeat has no window");
-    document_digits digits(facts);
-    repeat_data d = read_repeat(part, variant, digits, 0).what;
-    std::string gate;
-    std::vector<record> records;
-    for (std::string_view next = line(); !next.empty(); next = line())
-        records.push_back(read_record(std::string(next), gate));
-    request_log log;
-    for (std::size_t i = 0; i < records.size(); ++i) {
-        const std::size_t count = gap_count(records[i]);
-        if (bytes.size() < 4 * count) throw std::runtime_error("a part of a repeat is cut");
-        const gap_list gaps = gaps_in(bytes.substr(0, 4 * count));
-        bytes.remove_prefix(4 * count);
-        log.add(index_of(records[i], i), std::move(records[i]), gaps);
-    }
-    log.move_into(d, false);
-    return d;
-}
-
 }  // namespace detail
 }  // inline namespace v0
 }  // namespace llmbench
 
-// ===== [E5] facts of this program's part in a shared load ========================================
+// ===== [E2] a load sent by several programs without communication ================================
 
 #ifdef __linux__
 #include <sys/timex.h>  // adjtimex
@@ -410,6 +367,143 @@ inline repeat_data unpacked(std::string_view bytes, run_arm variant) {
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
+
+/// This program's share of the load, and the start of its first repeat in Unix time.
+struct shard_settings {
+    load_shard shard{};
+    double start_at_s = 0;
+};
+/// LLMBENCH_SHARD, the whole load if not set.
+inline load_shard shard_of(const std::string& s) {
+    if (s.empty()) return {};
+    const std::size_t slash = std::min(s.find('/'), s.size());
+    const auto index = parsed_number<std::size_t>(s.substr(0, slash));
+    const auto count = parsed_number<std::size_t>(s.substr(std::min(slash + 1, s.size())));
+    if (!(index && count && *count > 0 && *count <= max_shards && *index < *count))
+        refuse({"LLMBENCH_SHARD is \"", printable(s, 40),
+                "\": it must be such as 2/8, the third of eight: 0/8 to 7/8, of 10000 at most"});
+    return {*index, *count};
+}
+/// LLMBENCH_START_AT, 0 if not set.
+inline double start_at_of(const std::string& s) {
+    if (s.empty()) return 0;
+    const double at = parsed_number<double>(s).value_or(0);
+    if (!(at >= 1e9 && at < 1e10))
+        refuse({"LLMBENCH_START_AT is \"", printable(s, 40),
+                "\": it must be a time in seconds since 1970, such as $(($(date +%s) + 60))"});
+    return at;
+}
+inline shard_settings shard_settings_of(const variable_lookup& look_up) {
+    const shard_settings s{shard_of(look_up("LLMBENCH_SHARD")),
+                           start_at_of(look_up("LLMBENCH_START_AT"))};
+    if (s.shard.is_whole() != (s.start_at_s == 0))
+        refuse({"LLMBENCH_SHARD and LLMBENCH_START_AT belong together: all shards of a load begin "
+                "at one time, and only ", s.shard.is_whole() ? "the second" : "the first",
+                " is set"});
+    return s;
+}
+
+/// Refuses loads that cannot be shared in any way.
+inline void check_shard(const planned_traffic& p, const load_shard& shard) {
+    const auto count = static_cast<long long>(shard.count);
+    const std::string shared = printed("the load is shared by %lld programs, and ", count);
+    const arrival_data& a = p.arrivals;
+    if (!p.beside.empty())
+        refuse({shared, "beside has side tasks, which each of them would do: let one program send "
+                "the load"});
+    if (users_of(p) > 0 && !a.is_searched && a.users < count)
+        refuse({shared, printed("arrivals has %lld users: each program needs one", a.users)});
+    if (p.warmup_until_stable)
+        refuse({shared, "warmup is until_stable: each program would end it at another time"});
+    if (a.max_in_flight != 0 && a.max_in_flight < count)
+        refuse({shared, printed("max_in_flight is %lld: each program needs one", a.max_in_flight)});
+}
+/// With servers of their own they would be separate loads.
+inline void check_shared_target(const scenario& s) {
+    for (const box* what : {&s.target.what(), &s.baseline.live().what()}) {
+        if (what->get<process>())
+            refuse({"target is a process, and the load is shared by several programs: start the "
+                    "server once, and name its endpoint"});
+        if (what->get<extension_target>())
+            refuse({"target is simulated(), and the load is shared by several programs: start the "
+                    "simulated server once (serve_simulated), and name its endpoint"});
+    }
+}
+
+/// Refuses loads for which shards would have to communicate.
+inline void check_shard(const plan& p, const load_shard& shard, const settings& asked) {
+    const std::string of = printed("LLMBENCH_SHARD is %zu/%zu: ", shard.index, shard.count);
+    if (p.searches())
+        refuse({of, "a search needs a verdict between its probes, which shards do not have: use "
+                    "MPI, or ask for one load"});
+    if (p.judged->has_baseline || p.judged->has_stored_baseline)
+        refuse({of, "a baseline is measured in turns with the candidate, which shards cannot agree "
+                    "on: use MPI, or run the gate in one program"});
+    if (p.judged->past.by)
+        refuse({of, "a history is of runs of one program: use MPI, or run the gate in one"});
+    if (asked.calibrate != 0 || asked.write_baseline)
+        refuse({of, "LLMBENCH_CALIBRATE and LLMBENCH_WRITE_BASELINE are of a whole load"});
+    if (!p.sent->is_open_loop() && !(p.sent->duration_s > 0))
+        refuse({of, "arrivals is a closed loop without a duration, so that no shard knows when the "
+                    "next repeat begins: set .duration"});
+    check_shard(*p.sent, shard);
+}
+
+/// The default number of repeats of shards: there is one analysis at the end, and a fail takes
+/// three.
+inline constexpr int repeats_of_shards = 3;
+
+/// Shards start by their machines' clocks, which NTP keeps within some ten milliseconds.
+inline constexpr double max_skew_of_shards_s = 0.05;
+
+/// The starts of all repeats of this program's shards: all know the first start and the longest
+/// duration of a repeat, so none has to ask. Times are Unix seconds.
+class shard_clock {
+public:
+    static shard_clock& of_this_program() {
+        static shard_clock clock;
+        return clock;
+    }
+    /// The same words in all shards, and in no other run.
+    static std::uint64_t nonce(double start_at_s, std::uint64_t seed, std::size_t gate) {
+        const auto at = static_cast<std::uint64_t>(std::llround(start_at_s * 1e6));
+        return mixed(at ^ mixed(seed + 7919 * (gate + 1)));
+    }
+    void begin_gate(double start_at_s) {
+        if (next_s_ == 0) next_s_ = start_at_s;
+        else next_s_ += between_gates_s;
+    }
+    /// The start of the next repeat, which lasts until begin_next().
+    double start_s() const { return next_s_; }
+    /// The measured part of a batch begins when its warm-up must be over.
+    static double measured_after_s(const planned_traffic& p) {
+        return drain_s(p) + 1;
+    }
+    /// When all shards have all answers to a repeat that begins now.
+    double end_s(const planned_traffic& p) const {
+        const bool at_once = p.arrivals.kind == arrival_kind::all_at_once;
+        const double sends_s = at_once && p.warmup_requests > 0 ? measured_after_s(p) :
+                               expected_seconds(p) + (p.is_open_loop() ? 0 : first_answers_s);
+        return next_s_ + sends_s + drain_s(p) + 1;
+    }
+    void begin_next(const planned_traffic& p) { next_s_ = end_s(p) + between_repeats_s; }
+
+private:
+    static constexpr double between_gates_s = 15;  // to find the server, and its words
+    static constexpr double between_repeats_s = 4;
+    static constexpr double first_answers_s = 10;  // of users whose warm-up is a number
+    double next_s_ = 0;
+};
+
+/// Waits for a time of the machine's clock, or a signal.
+inline void wait_for_unix_time(double at_s) {
+    for (double left = at_s - unix_s(); left > 0 && !stop_asked.load(); left = at_s - unix_s())
+        sleep_s(std::min(left, 0.05));
+}
+/// The time on the clock of a load.
+inline long long steady_ns_at(double unix_time_s) {
+    return now_ns() + std::llround((unix_time_s - unix_s()) * 1e9);
+}
 
 /// Peak memory of this process, in bytes.
 inline double max_memory_so_far() {
@@ -466,11 +560,50 @@ inline rank_part part_of(const repeat_data& d, const load_shard& shard, long lon
     return r;
 }
 
+/// Reads the server's clock, if it reports one, because all shards see the same one.
+inline void note_server_clock(const load_target& to, clock_ahead& lead) {
+    const double asked_s = unix_s();
+    const http_answer a = blocking_get(to, first_path(to), to.fields, 1);
+    if (a.date_s) lead.note(asked_s, unix_s(), *a.date_s);
+}
+
+/// A shard's part, which begins with all others. Only the first shard reads the server's metrics,
+/// before any of them sends and after all have their answers.
+inline repeat_data repeat_of_shard(const plan& p, live_target& target, run_arm variant, int repeat,
+                                   int gate_number, repeat_parameters parameters) {
+    constexpr double to_connect_s = 2;
+    shard_clock& clock = shard_clock::of_this_program();
+    double begins_s = clock.start_s();
+    const double ends_s = clock.end_s(p);
+    clock.begin_next(p);
+    clock_ahead lead;
+    wait_for_unix_time(begins_s - to_connect_s - 1);
+    if (unix_s() < begins_s - to_connect_s) note_server_clock(target.load(), lead);
+    wait_for_unix_time(begins_s - to_connect_s);
+    long long planned_ns = 0, began_ns = now_ns();
+    parameters.start = [&] {
+        planned_ns = steady_ns_at(begins_s);
+        begins_s += shard_clock::measured_after_s(p);
+        return began_ns = std::max(planned_ns, now_ns() + 10000000);
+    };
+    const server_pages none{};
+    page_watch pages(p.shard.index == 0 ? target.pages() : none, named_series(p.judged->slos));
+    repeat_data d = run_repeat(p, target, variant, repeat, gate_number, parameters);
+    rank_part part = part_of(d, p.shard, began_ns);
+    wait_for_unix_time(ends_s);
+    if (!stop_asked.load()) note_server_clock(target.load(), lead);
+    part.off_s = static_cast<double>(part.start_ns - planned_ns) * 1e-9;
+    part.lead = lead;
+    d.ranks = {part};
+    d.server = pages.metrics(cross_check_of(d).finished);
+    return d;
+}
+
 }  // namespace detail
 }  // inline namespace v0
 }  // namespace llmbench
 
-// ===== [E6] programs started together by MPI =====================================================
+// ===== [E3] programs started together by MPI =====================================================
 // Rank 0 plans, judges and reports; the others send their share of the load and return their
 // measurements. Only this part calls MPI, from one thread (MPI_THREAD_FUNNELED), with nine
 // functions: Init_thread, Comm_rank, Comm_size, Bcast, Barrier, Allreduce, Gatherv, Finalize and
@@ -679,18 +812,6 @@ private:
     std::function<void(const std::string&)> lost_{};
 };
 
-}  // namespace detail
-}  // inline namespace v0
-}  // namespace llmbench
-#endif
-
-// ===== [E7] one repeat of a load sent by MPI ranks ===============================================
-
-#ifdef LLMBENCH_WITH_MPI
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
-
 /// Rank 0's order to the others between two verdicts.
 struct rank_command {
     bool is_over = false;  // the gate has ended
@@ -877,150 +998,11 @@ inline repeat_data repeat_of_ranks(const plan& p, live_target& target, run_arm v
 }  // namespace llmbench
 #endif
 
-// ===== [E8] a load sent by several programs without communication ================================
+// ===== [E4] this program's role in a shared load =================================================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
-
-/// This program's share of the load, and the start of its first repeat in Unix time.
-struct shard_settings {
-    load_shard shard{};
-    double start_at_s = 0;
-};
-/// LLMBENCH_SHARD, the whole load if not set.
-inline load_shard shard_of(const std::string& s) {
-    if (s.empty()) return {};
-    const std::size_t slash = std::min(s.find('/'), s.size());
-    const auto index = parsed_number<std::size_t>(s.substr(0, slash));
-    const auto count = parsed_number<std::size_t>(s.substr(std::min(slash + 1, s.size())));
-    if (!(index && count && *count > 0 && *count <= max_shards && *index < *count))
-        refuse({"LLMBENCH_SHARD is \"", printable(s, 40),
-                "\": it must be such as 2/8, the third of eight: 0/8 to 7/8, of 10000 at most"});
-    return {*index, *count};
-}
-/// LLMBENCH_START_AT, 0 if not set.
-inline double start_at_of(const std::string& s) {
-    if (s.empty()) return 0;
-    const double at = parsed_number<double>(s).value_or(0);
-    if (!(at >= 1e9 && at < 1e10))
-        refuse({"LLMBENCH_START_AT is \"", printable(s, 40),
-                "\": it must be a time in seconds since 1970, such as $(($(date +%s) + 60))"});
-    return at;
-}
-inline shard_settings shard_settings_of(const variable_lookup& look_up) {
-    const shard_settings s{shard_of(look_up("LLMBENCH_SHARD")),
-                           start_at_of(look_up("LLMBENCH_START_AT"))};
-    if (s.shard.is_whole() != (s.start_at_s == 0))
-        refuse({"LLMBENCH_SHARD and LLMBENCH_START_AT belong together: all shards of a load begin "
-                "at one time, and only ", s.shard.is_whole() ? "the second" : "the first",
-                " is set"});
-    return s;
-}
-
-/// Refuses loads that cannot be shared in any way.
-inline void check_shard(const planned_traffic& p, const load_shard& shard) {
-    const auto count = static_cast<long long>(shard.count);
-    const std::string shared = printed("the load is shared by %lld programs, and ", count);
-    const arrival_data& a = p.arrivals;
-    if (!p.beside.empty())
-        refuse({shared, "beside has side tasks, which each of them would do: let one program send "
-                "the load"});
-    if (users_of(p) > 0 && !a.is_searched && a.users < count)
-        refuse({shared, printed("arrivals has %lld users: each program needs one", a.users)});
-    if (p.warmup_until_stable)
-        refuse({shared, "warmup is until_stable: each program would end it at another time"});
-    if (a.max_in_flight != 0 && a.max_in_flight < count)
-        refuse({shared, printed("max_in_flight is %lld: each program needs one", a.max_in_flight)});
-}
-/// With servers of their own they would be separate loads.
-inline void check_shared_target(const scenario& s) {
-    for (const box* what : {&s.target.what(), &s.baseline.live().what()}) {
-        if (what->get<process>())
-            refuse({"target is a process, and the load is shared by several programs: start the "
-                    "server once, and name its endpoint"});
-        if (what->get<extension_target>())
-            refuse({"target is simulated(), and the load is shared by several programs: start the "
-                    "simulated server once (serve_simulated), and name its endpoint"});
-    }
-}
-
-/// Refuses loads for which shards would have to communicate.
-inline void check_shard(const plan& p, const load_shard& shard, const settings& asked) {
-    const std::string of = printed("LLMBENCH_SHARD is %zu/%zu: ", shard.index, shard.count);
-    if (p.searches())
-        refuse({of, "a search needs a verdict between its probes, which shards do not have: use "
-                    "MPI, or ask for one load"});
-    if (p.judged->has_baseline || p.judged->has_stored_baseline)
-        refuse({of, "a baseline is measured in turns with the candidate, which shards cannot agree "
-                    "on: use MPI, or run the gate in one program"});
-    if (p.judged->past.by)
-        refuse({of, "a history is of runs of one program: use MPI, or run the gate in one"});
-    if (asked.calibrate != 0 || asked.write_baseline)
-        refuse({of, "LLMBENCH_CALIBRATE and LLMBENCH_WRITE_BASELINE are of a whole load"});
-    if (!p.sent->is_open_loop() && !(p.sent->duration_s > 0))
-        refuse({of, "arrivals is a closed loop without a duration, so that no shard knows when the "
-                    "next repeat begins: set .duration"});
-    check_shard(*p.sent, shard);
-}
-
-/// The default number of repeats of shards: there is one analysis at the end, and a fail takes
-/// three.
-inline constexpr int repeats_of_shards = 3;
-
-/// Shards start by their machines' clocks, which NTP keeps within some ten milliseconds.
-inline constexpr double max_skew_of_shards_s = 0.05;
-
-/// The starts of all repeats of this program's shards: all know the first start and the longest
-/// duration of a repeat, so none has to ask. Times are Unix seconds.
-class shard_clock {
-public:
-    static shard_clock& of_this_program() {
-        static shard_clock clock;
-        return clock;
-    }
-    /// The same words in all shards, and in no other run.
-    static std::uint64_t nonce(double start_at_s, std::uint64_t seed, std::size_t gate) {
-        const auto at = static_cast<std::uint64_t>(std::llround(start_at_s * 1e6));
-        return mixed(at ^ mixed(seed + 7919 * (gate + 1)));
-    }
-    void begin_gate(double start_at_s) {
-        if (next_s_ == 0) next_s_ = start_at_s;
-        else next_s_ += between_gates_s;
-    }
-    /// The start of the next repeat, which lasts until begin_next().
-    double start_s() const { return next_s_; }
-    /// The measured part of a batch begins when its warm-up must be over.
-    static double measured_after_s(const planned_traffic& p) {
-        return drain_s(p) + 1;
-    }
-    /// When all shards have all answers to a repeat that begins now.
-    double end_s(const planned_traffic& p) const {
-        const bool at_once = p.arrivals.kind == arrival_kind::all_at_once;
-        const double sends_s = at_once && p.warmup_requests > 0 ? measured_after_s(p) :
-                               expected_seconds(p) + (p.is_open_loop() ? 0 : first_answers_s);
-        return next_s_ + sends_s + drain_s(p) + 1;
-    }
-    void begin_next(const planned_traffic& p) { next_s_ = end_s(p) + between_repeats_s; }
-
-private:
-    static constexpr double between_gates_s = 15;  // to find the server, and its words
-    static constexpr double between_repeats_s = 4;
-    static constexpr double first_answers_s = 10;  // of users whose warm-up is a number
-    double next_s_ = 0;
-};
-
-/// Waits for a time of the machine's clock, or a signal.
-inline void wait_for_unix_time(double at_s) {
-    for (double left = at_s - unix_s(); left > 0 && !stop_asked.load(); left = at_s - unix_s())
-        sleep_s(std::min(left, 0.05));
-}
-/// The time on the clock of a load.
-inline long long steady_ns_at(double unix_time_s) {
-    return now_ns() + std::llround((unix_time_s - unix_s()) * 1e9);
-}
-
-// ===== [E9] one program's part of a shared plan ==================================================
 
 /// One shard's part of a plan.
 inline plan as_shard(plan p, const scenario& s, const settings& asked, std::size_t gate) {
@@ -1084,49 +1066,6 @@ inline plan as_rank(plan p) {
     return p;
 }
 #endif
-
-// ===== [E10] one repeat of a load sent by several programs =======================================
-
-/// Reads the server's clock, if it reports one, because all shards see the same one.
-inline void note_server_clock(const load_target& to, clock_ahead& lead) {
-    const double asked_s = unix_s();
-    const http_answer a = blocking_get(to, first_path(to), to.fields, 1);
-    if (a.date_s) lead.note(asked_s, unix_s(), *a.date_s);
-}
-
-/// A shard's part, which begins with all others. Only the first shard reads the server's metrics,
-/// before any of them sends and after all have their answers.
-inline repeat_data repeat_of_shard(const plan& p, live_target& target, run_arm variant, int repeat,
-                                   int gate_number, repeat_parameters parameters) {
-    constexpr double to_connect_s = 2;
-    shard_clock& clock = shard_clock::of_this_program();
-    double begins_s = clock.start_s();
-    const double ends_s = clock.end_s(p);
-    clock.begin_next(p);
-    clock_ahead lead;
-    wait_for_unix_time(begins_s - to_connect_s - 1);
-    if (unix_s() < begins_s - to_connect_s) note_server_clock(target.load(), lead);
-    wait_for_unix_time(begins_s - to_connect_s);
-    long long planned_ns = 0, began_ns = now_ns();
-    parameters.start = [&] {
-        planned_ns = steady_ns_at(begins_s);
-        begins_s += shard_clock::measured_after_s(p);
-        return began_ns = std::max(planned_ns, now_ns() + 10000000);
-    };
-    const server_pages none{};
-    page_watch pages(p.shard.index == 0 ? target.pages() : none, named_series(p.judged->slos));
-    repeat_data d = run_repeat(p, target, variant, repeat, gate_number, parameters);
-    rank_part part = part_of(d, p.shard, began_ns);
-    wait_for_unix_time(ends_s);
-    if (!stop_asked.load()) note_server_clock(target.load(), lead);
-    part.off_s = static_cast<double>(part.start_ns - planned_ns) * 1e-9;
-    part.lead = lead;
-    d.ranks = {part};
-    d.server = pages.metrics(cross_check_of(d).finished);
-    return d;
-}
-
-// ===== [E11] this program's role in a shared load ================================================
 
 /// Shards, which do not communicate.
 class shards_of_load : public load_sharing {
@@ -1221,7 +1160,41 @@ inline constinit shards_of_load sharing_with_others{};
     load_sharing_of_program = &sharing_with_others;
 }
 
+inline stored_shard read_shard(const std::string& directory, const std::string& gate) {
+    if (directory == report_directory())
+        refuse({"directories: ", directory, " is where this program's own report goes: set "
+                                            "LLMBENCH_REPORT_DIR to another one"});
+    stored_run run =
+        read_stored_run(std::filesystem::path(directory) / "records.jsonl", gate);
+    if (!run.problem_of_events.empty()) refuse({directory, ": ", run.problem_of_events});
+    return {directory, std::move(run.gate)};
+}
+
+inline result judged_shards(const types::list<types::text>& directories, const slo_list& slos,
+                            const types::text& gate, const char* file, int line) {
+    return read_result(gate, slos, file, line, "judge_shards", [&](const plan& who) {
+        if (directories.size() == 0)
+            refuse({"directories: none is named, one for each shard is needed"});
+        std::vector<stored_shard> shards;
+        for (const text& d : directories) shards.push_back(read_shard(str(d), str(gate)));
+        gathered_shards all = gathered(std::move(shards), slos);
+        read_gate g{named_as(who, std::move(all.what)), {}};
+        const slo_context context = slo_context_of(g.what);
+        for (const slo& s : g.what.judged->slos) check_slo(s, context);
+        g.seen.target = all.target;
+        g.seen.seen = std::move(all.seen);
+        g.seen.judged_by = std::move(all.judged_by);
+        return g;
+    });
+}
+
 }  // namespace detail
+
+result judge_shards(const types::list<types::text>& directories, const slo_list& slos,
+                    const types::text& gate, const char* file, int line) {
+    return detail::asserted(detail::judged_shards(directories, slos, gate, file, line), file, line);
+}
+
 }  // inline namespace v0
 }  // namespace llmbench
 

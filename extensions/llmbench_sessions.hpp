@@ -91,7 +91,7 @@ struct in_llmbench_sessions_hpp::sessions {
 
 #include <picojson.h>  // JSON of servers
 
-// ===== [E1] sessions as graphs of model calls ====================================================
+// ===== [E1] sessions as graphs of model calls, and what their readers share ======================
 
 namespace llmbench {
 inline namespace v0 {
@@ -243,8 +243,6 @@ inline void add_session(session_corpus& c, const std::vector<recorded_step>& ste
     c.sessions.push_back({first, static_cast<std::uint32_t>(steps.size()), start_s, shares});
 }
 
-// ===== [E2] common parts of readers of recorded sessions =========================================
-
 /// A reader's position in its file, and the corpus that it fills.
 class corpus_reader {
 public:
@@ -302,7 +300,7 @@ private:
     std::size_t read_steps_ = 0;
 };
 
-// ===== [E3] recorded sessions, one JSON line per step ============================================
+// ===== [E2] recorded sessions, one JSON line per step ============================================
 
 /// The format of another tool's recording, by the members in its first bytes, as named by `llmbench
 /// convert`; "" if unknown.
@@ -570,7 +568,7 @@ private:
     std::map<std::string, steps_by_name> done_{};  // by session: steps of those that share
 };
 
-// ===== [E4] recorded sessions as traffic =========================================================
+// ===== [E3] recorded sessions as traffic =========================================================
 // A source of traffic; what a source can do stands in traffic_source.hpp.
 
 /// The sessions of a corpus in the order of the seed, repeated if needed. A step's prompt is one
@@ -757,8 +755,6 @@ inline std::shared_ptr<const std::vector<std::uint32_t>> recorded_order(const se
     return std::make_shared<const std::vector<std::uint32_t>>(std::move(order));
 }
 
-// ===== [E5] from a scenario with recorded sessions to their part of the plan =====================
-
 /// Checks that do not need the files.
 inline void check_sessions(const sessions& w) {
     if (w.path.empty()) refuse({"workload.path is empty: sessions must name a file or a folder"});
@@ -837,7 +833,7 @@ private:
     const std::shared_ptr<const session_corpus> corpus_;
 };
 
-// ===== [E6] recorded sessions, read from their files =============================================
+// ===== [E4] recorded sessions, read from their files =============================================
 
 /// In a folder, all files by name.
 inline std::vector<std::string> files_at(const std::string& path, const char* field) {

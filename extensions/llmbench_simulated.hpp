@@ -157,7 +157,9 @@ libasio-dev, brew install asio), or the option -I with the folder that has asio.
 
 #include <picojson.h>  // JSON of servers
 
-// ===== [E1] checks of the simulated server's settings ============================================
+// ===== [E1] engine model =========================================================================
+// A continuous-batching engine in virtual time. The simulated server uses it with a real clock; a
+// Monte Carlo study runs it at full speed.
 
 namespace llmbench {
 inline namespace v0 {
@@ -206,40 +208,18 @@ inline void check_engine(const engine& e) {
     count("faults.restart_after", e.faults.restart_after, 0);
 }
 
-}  // namespace detail
-}  // inline namespace v0
-}  // namespace llmbench
-
-// ===== [E2] the parts of asio for the simulated server ===========================================
-
-#ifndef ASIO_STANDALONE
-#define ASIO_STANDALONE
-#endif
-#include <version>  // before asio: it asks for library features
-#include <asio/basic_socket_acceptor.hpp>
-#include <asio/basic_stream_socket.hpp>
-#include <asio/basic_waitable_timer.hpp>  // points in time
-#include <asio/io_context.hpp>
-#include <asio/ip/tcp.hpp>
-#include <asio/post.hpp>  // what must wait for the current handler
-
-#include <chrono>
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
-
-// A type of a single executor: asio's default for any of them takes half a second to compile.
-using tcp_executor = asio::io_context::executor_type;
-using tcp_socket = asio::basic_stream_socket<asio::ip::tcp, tcp_executor>;
-using tcp_acceptor = asio::basic_socket_acceptor<asio::ip::tcp, tcp_executor>;
-using tcp_timer = asio::basic_waitable_timer<std::chrono::steady_clock,
-                                             asio::wait_traits<std::chrono::steady_clock>,
-                                             tcp_executor>;
-
-// ===== [E3] engine model =========================================================================
-// A continuous-batching engine in virtual time. The simulated server uses it with a real clock; a
-// Monte Carlo study runs it at full speed.
+/// All settings that its speed depends on, except seed and faults.
+inline std::string engine_text(const engine& e) {
+    return printed("simulated, %lld slots, steps of %g s + %g s a sequence + %g s a prompt token, "
+                   "%lld tokens a step, ", static_cast<long long>(e.slots), e.decode_step.seconds(),
+                   e.step_per_sequence.seconds(), e.prefill_per_token.seconds(),
+                   static_cast<long long>(e.prefill_budget)) +
+           printed("%s%s%s%lld tokens an event, jitter %g",
+                   e.chunked_prefill ? "" : "whole prompts, ",
+                   e.static_batching ? "static batches, " : "",
+                   e.prefix_cache ? "" : "no prefix cache, ",
+                   static_cast<long long>(e.tokens_per_event), e.jitter);
+}
 
 /// The cache's capacity in tokens.
 inline double kv_capacity_tokens(const kv_cache& c) {
@@ -449,7 +429,78 @@ private:
     counters counters_{};
 };
 
-// ===== [E4] requests to the simulated server =====================================================
+// ===== [E2] requests to the simulated server =====================================================
+
+/// Only for requests of ours and of clients like curl.
+class request_parser {
+public:
+    std::string method{}, path{}, body{};
+    std::vector<header_field> fields{};
+    bool keep_alive = true;
+
+    std::string_view header(std::string_view name) const {
+        for (const header_field& f : fields)
+            if (same_ignoring_case(f.name, name)) return f.value;
+        return {};
+    }
+    /// Returns true for a complete request; false with `broken()` for an invalid one.
+    bool feed(std::string_view bytes) {
+        raw_.append(bytes);
+        if (!head_done_ && !read_head()) return false;
+        if (raw_.size() < length_) return false;
+        body = raw_.substr(0, length_);
+        raw_.erase(0, length_);
+        return true;
+    }
+    bool broken() const { return broken_; }
+    /// Prepares for the next request on the connection; early bytes are kept.
+    void reset() {
+        std::string rest = std::move(raw_);
+        *this = request_parser();
+        raw_ = std::move(rest);
+    }
+
+private:
+    bool read_head() {
+        const std::size_t end = raw_.find("\r\n\r\n");
+        if (end == std::string::npos) {
+            broken_ = raw_.size() > 64 * 1024;
+            return false;
+        }
+        std::string_view head = std::string_view(raw_).substr(0, end);
+        const std::size_t first = std::min(head.find("\r\n"), head.size());
+        const std::string_view line = head.substr(0, first);
+        const std::size_t a = line.find(' '), b = line.rfind(' ');
+        if (a == std::string_view::npos || a == b || line.substr(b + 1, 7) != "HTTP/1.")
+            return !(broken_ = true);
+        method = line.substr(0, a);
+        path = line.substr(a + 1, b - a - 1);
+        keep_alive = line.back() == '1';
+        head.remove_prefix(std::min(first + 2, head.size()));
+        while (!head.empty()) {
+            const std::size_t eol = std::min(head.find("\r\n"), head.size());
+            const std::size_t colon = head.substr(0, eol).find(':');
+            if (colon == std::string_view::npos) return !(broken_ = true);
+            fields.push_back({std::string(head.substr(0, colon)),
+                              std::string(trimmed(head.substr(colon + 1, eol - colon - 1)))});
+            head.remove_prefix(std::min(eol + 2, head.size()));
+        }
+        for (const header_field& f : fields) {
+            if (!same_ignoring_case(f.name, "content-length")) continue;
+            const auto length = parsed_number<std::size_t>(f.value);
+            if (!length) return !(broken_ = true);
+            length_ = *length;
+        }
+        if (length_ > (64u << 20) || !header("transfer-encoding").empty()) return !(broken_ = true);
+        if (lists(header("connection"), "close")) keep_alive = false;
+        raw_.erase(0, end + 4);
+        return head_done_ = true;
+    }
+    std::string raw_{};
+    std::size_t length_ = 0;
+    bool head_done_ = false;
+    bool broken_ = false;
+};
 
 /// One request for tokens, by any API.
 struct question {
@@ -610,7 +661,7 @@ inline question question_of(api_format api, std::string_view path, const picojso
     return q;
 }
 
-// ===== [E5] answers of the simulated server ======================================================
+// ===== [E3] answers of the simulated server ======================================================
 // From facts to the bytes of each API, without a socket and without a clock.
 
 /// The data of an answer's bytes.
@@ -950,7 +1001,7 @@ inline std::string whole_answer(const answer_facts& f) {
     return openai_whole(f);
 }
 
-// ===== [E6] the simulated server's metrics page ==================================================
+// ===== [E4] other replies of the simulated server, and its metrics page ==========================
 // vLLM's metrics under their names, in the text format of Python's Prometheus client (0.0.4).
 
 /// Why a sequence ended; `abort`: its client left.
@@ -1114,8 +1165,6 @@ inline std::string vllm_page(const engine_model& m, const tallies& t) {
     return w.page();
 }
 
-// ===== [E7] other replies of the simulated server ================================================
-
 /// A body of known length.
 struct reply {
     int status = 200;
@@ -1201,80 +1250,7 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
                     max_model_len)};
 }
 
-// ===== [E8] requests, as the simulated server reads them =========================================
-
-/// Only for requests of ours and of clients like curl.
-class request_parser {
-public:
-    std::string method{}, path{}, body{};
-    std::vector<header_field> fields{};
-    bool keep_alive = true;
-
-    std::string_view header(std::string_view name) const {
-        for (const header_field& f : fields)
-            if (same_ignoring_case(f.name, name)) return f.value;
-        return {};
-    }
-    /// Returns true for a complete request; false with `broken()` for an invalid one.
-    bool feed(std::string_view bytes) {
-        raw_.append(bytes);
-        if (!head_done_ && !read_head()) return false;
-        if (raw_.size() < length_) return false;
-        body = raw_.substr(0, length_);
-        raw_.erase(0, length_);
-        return true;
-    }
-    bool broken() const { return broken_; }
-    /// Prepares for the next request on the connection; early bytes are kept.
-    void reset() {
-        std::string rest = std::move(raw_);
-        *this = request_parser();
-        raw_ = std::move(rest);
-    }
-
-private:
-    bool read_head() {
-        const std::size_t end = raw_.find("\r\n\r\n");
-        if (end == std::string::npos) {
-            broken_ = raw_.size() > 64 * 1024;
-            return false;
-        }
-        std::string_view head = std::string_view(raw_).substr(0, end);
-        const std::size_t first = std::min(head.find("\r\n"), head.size());
-        const std::string_view line = head.substr(0, first);
-        const std::size_t a = line.find(' '), b = line.rfind(' ');
-        if (a == std::string_view::npos || a == b || line.substr(b + 1, 7) != "HTTP/1.")
-            return !(broken_ = true);
-        method = line.substr(0, a);
-        path = line.substr(a + 1, b - a - 1);
-        keep_alive = line.back() == '1';
-        head.remove_prefix(std::min(first + 2, head.size()));
-        while (!head.empty()) {
-            const std::size_t eol = std::min(head.find("\r\n"), head.size());
-            const std::size_t colon = head.substr(0, eol).find(':');
-            if (colon == std::string_view::npos) return !(broken_ = true);
-            fields.push_back({std::string(head.substr(0, colon)),
-                              std::string(trimmed(head.substr(colon + 1, eol - colon - 1)))});
-            head.remove_prefix(std::min(eol + 2, head.size()));
-        }
-        for (const header_field& f : fields) {
-            if (!same_ignoring_case(f.name, "content-length")) continue;
-            const auto length = parsed_number<std::size_t>(f.value);
-            if (!length) return !(broken_ = true);
-            length_ = *length;
-        }
-        if (length_ > (64u << 20) || !header("transfer-encoding").empty()) return !(broken_ = true);
-        if (lists(header("connection"), "close")) keep_alive = false;
-        raw_.erase(0, end + 4);
-        return head_done_ = true;
-    }
-    std::string raw_{};
-    std::size_t length_ = 0;
-    bool head_done_ = false;
-    bool broken_ = false;
-};
-
-// ===== [E9] a connection of the simulated server =================================================
+// ===== [E5] a connection of the simulated server =================================================
 
 /// A Date header for these Unix seconds.
 inline std::string http_date_of(long long unix_s) {
@@ -1392,7 +1368,7 @@ private:
     bool close_when_written_ = false;
 };
 
-// ===== [E10] the simulated server's handling of requests =========================================
+// ===== [E6] the simulated server's handling of requests ==========================================
 
 /// The engine model with HTTP: every API, lists of models, /health, /tokenize, /metrics. The
 /// carrier of its connections also gives it time.
@@ -1677,7 +1653,36 @@ private:
     bool catching_up_ = false;
 };
 
-// ===== [E11] the simulated server's sockets ======================================================
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
+
+// ===== [E7] the simulated server's sockets =======================================================
+
+#ifndef ASIO_STANDALONE
+#define ASIO_STANDALONE
+#endif
+#include <version>  // before asio: it asks for library features
+#include <asio/basic_socket_acceptor.hpp>
+#include <asio/basic_stream_socket.hpp>
+#include <asio/basic_waitable_timer.hpp>  // points in time
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+#include <asio/post.hpp>  // what must wait for the current handler
+
+#include <chrono>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+// A type of a single executor: asio's default for any of them takes half a second to compile.
+using tcp_executor = asio::io_context::executor_type;
+using tcp_socket = asio::basic_stream_socket<asio::ip::tcp, tcp_executor>;
+using tcp_acceptor = asio::basic_socket_acceptor<asio::ip::tcp, tcp_executor>;
+using tcp_timer = asio::basic_waitable_timer<std::chrono::steady_clock,
+                                             asio::wait_traits<std::chrono::steady_clock>,
+                                             tcp_executor>;
 
 /// A connection on a real socket.
 class socket_session final : public simulated_session {
@@ -1792,22 +1797,7 @@ private:
     int port_ = 0;
 };
 
-// ===== [E12] the simulated server's settings as text =============================================
-
-/// All settings that its speed depends on, except seed and faults.
-inline std::string engine_text(const engine& e) {
-    return printed("simulated, %lld slots, steps of %g s + %g s a sequence + %g s a prompt token, "
-                   "%lld tokens a step, ", static_cast<long long>(e.slots), e.decode_step.seconds(),
-                   e.step_per_sequence.seconds(), e.prefill_per_token.seconds(),
-                   static_cast<long long>(e.prefill_budget)) +
-           printed("%s%s%s%lld tokens an event, jitter %g",
-                   e.chunked_prefill ? "" : "whole prompts, ",
-                   e.static_batching ? "static batches, " : "",
-                   e.prefix_cache ? "" : "no prefix cache, ",
-                   static_cast<long long>(e.tokens_per_event), e.jitter);
-}
-
-// ===== [E13] a virtual machine: its time and its network =========================================
+// ===== [E8] a virtual machine: its time and its network ==========================================
 // Everything happens in one thread, in the order of its times, so that every run gives the same
 // bytes.
 
@@ -2034,8 +2024,6 @@ private:
     std::vector<virtual_listener*> servers_{};
 };
 
-// ===== [E14] the network of a virtual machine ====================================================
-
 /// The client's end of a connection.
 struct virtual_socket final : network_socket {
     virtual_socket(socket_user& u, shared_link l) : network_socket(u), link(std::move(l)) {}
@@ -2164,7 +2152,7 @@ inline std::unique_ptr<network> virtual_environment::new_network() {
     return std::make_unique<virtual_network>(*this);
 }
 
-// ===== [E15] the simulated server in a virtual environment =======================================
+// ===== [E9] simulated() as a target ==============================================================
 
 /// A virtual connection.
 class virtual_session : public simulated_session, public virtual_peer {
@@ -2260,8 +2248,6 @@ private:
     const std::string url_;
 };
 
-// ===== [E16] simulated() as a target =============================================================
-
 /// In the gate's virtual environment if there is one, else in its own thread.
 class simulated_engine final : public extension_server {
 public:
@@ -2295,8 +2281,6 @@ public:
 };
 inline constinit const simulated_extension simulated_targets{};
 
-// ===== [E17] functions of simulated() in the implementation ======================================
-
 constinit const target_extension* const
     include_llmbench_simulated_hpp_where_LLMBENCH_MAIN_is = &simulated_targets;
 
@@ -2317,7 +2301,7 @@ int serve_simulated(const engine& e, int port) {
     return 0;
 }
 
-// ===== [E18] predicted results of other runs of a gate ===========================================
+// ===== [E10] predicted results of other runs of a gate ===========================================
 
 namespace detail {
 
@@ -2496,8 +2480,6 @@ inline std::string foreseen_text(const slo_verdict& v, const foreseen& f) {
                             : "");
 }
 
-// ===== [E19] the report of a rehearsed gate ======================================================
-
 /// "a rehearsal: pass on the model; inconclusive in 3 % of the runs; ...".
 inline std::string rehearsed_text(const slo_verdict& v, const foreseen& f) {
     std::string t = std::string("a rehearsal: ") + to_string(v.outcome) + " on the model";
@@ -2527,7 +2509,7 @@ inline void mark_rehearsed(gate_report& g, const measurements& seen, const std::
     g.outcome = gate_outcome::skipped;
 }
 
-// ===== [E20] an engine with a measured server's pace =============================================
+// ===== [E11] the pace of a server in the result of a run, and an engine with that pace ===========
 
 /// A server's mean pace under a load: seconds, tokens of a request, requests a second.
 struct measured_pace {
@@ -2568,8 +2550,6 @@ inline engine engine_at_pace(const measured_pace& m) {
     e.max_model_len = 1 << 20;  // the measured server accepted the requests
     return e;
 }
-
-// ===== [E21] the pace of a server in the result of a run =========================================
 
 /// The facts of a server in an earlier run's gate.
 struct reported_pace {
@@ -2623,7 +2603,7 @@ inline reported_pace read_pace(const std::string& json, const std::string& file,
     return t;
 }
 
-// ===== [E22] models of servers in a rehearsal ====================================================
+// ===== [E12] models of servers in a rehearsal ====================================================
 
 /// An engine for each server of a gate; they differ only in their seeds.
 struct rehearsal_model {

@@ -38,6 +38,5 @@
 
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_MACHINES_IMPLEMENTED)
 #define LLMBENCH_MACHINES_IMPLEMENTED
-#include "extensions/machines/judged_shards.hpp"
 #include "extensions/machines/sharing.hpp"
 #endif  // LLMBENCH_MACHINES_IMPLEMENTED

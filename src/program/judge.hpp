@@ -12,10 +12,9 @@
 #include "extensions/machines.hpp"
 #include "program/arguments.hpp"
 #include "program/definitions.hpp"
-#include "program/own_runs.hpp"
-#include "program/result_files.hpp"
+#include "program/finished_runs.hpp"
 #include "program/run_options.hpp"
-#include "program/variables.hpp"
+#include "program/values.hpp"
 
 #include <memory>
 #include <stdexcept>

@@ -10,7 +10,7 @@
 #include "effects/verbs.hpp"
 #include "program/arguments.hpp"
 #include "program/run_options.hpp"
-#include "program/variables.hpp"
+#include "program/values.hpp"
 
 #include <memory>
 #include <string>

@@ -11,6 +11,7 @@
 
 #include <cmath>  // isfinite
 #include <cstddef>
+#include <cstdlib>  // setenv
 #include <optional>
 #include <string>
 #include <string_view>
@@ -194,6 +195,16 @@ inline arrival_pattern rate_of(const given& g) {
                         "objectives, such as 8, 0.5rps or up_to(64)");
     return r->is_searched ? poisson(up_to(request_rate(r->value)))
                           : poisson(request_rate(r->value));
+}
+
+/// Sets a variable for this program, and for the servers that it starts.
+inline void set_variable(const char* name, const std::string& value) {
+    if (!value.empty()) ::setenv(name, value.c_str(), 1);
+}
+inline void set_inconclusive(const std::string& value) {
+    if (!value.empty() && value != "warn" && value != "fail" && value != "skip")
+        given{"--inconclusive", value}.refuse_as("warn, fail or skip");
+    set_variable("LLMBENCH_INCONCLUSIVE", value);
 }
 
 }  // namespace llmbench_program

@@ -5,11 +5,9 @@
 #define LLMBENCH_NO_DOCTEST
 #include "llmbench.hpp"
 #include "core/base/random.hpp"
-#include "extensions/history/core/accepted.hpp"
-#include "extensions/history/core/against.hpp"
 #include "extensions/history/core/learned.hpp"
-#include "extensions/history/core/noise.hpp"
-#include "extensions/history/core/segments.hpp"
+#include "extensions/history/core/against.hpp"
+#include "extensions/history/core/levels.hpp"
 #include "core/judging/by_history.hpp"
 #include "core/judging/rule.hpp"
 

@@ -2,8 +2,7 @@
 // llmbench history all. Exits with 1 where a gate takes over 0.3 s.
 #define LLMBENCH_NO_DOCTEST
 #include "core/base/text.hpp"
-#include "extensions/history/core/line.hpp"
-#include "extensions/history/core/series.hpp"
+#include "extensions/history/core/lines.hpp"
 #include "extensions/history/folder.hpp"
 #include "effects/system/files.hpp"
 #include "support/scratch.hpp"

@@ -4,7 +4,7 @@
 //   session_index [SHARE]      a part of the sessions, 1 of them all
 #define LLMBENCH_NO_DOCTEST
 #include "core/base/text.hpp"
-#include "extensions/machines/own_part.hpp"
+#include "extensions/machines/shards.hpp"
 #include "program/sessions/recordings.hpp"
 
 #include <algorithm>

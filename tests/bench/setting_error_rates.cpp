@@ -6,7 +6,7 @@
 #define LLMBENCH_NO_DOCTEST
 #include "llmbench.hpp"
 #include "core/base/random.hpp"
-#include "extensions/compare/core/setting_ratios.hpp"
+#include "extensions/compare/core/settings.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -5,8 +5,8 @@
 #include "core/planning/planning.hpp"
 #include "core/stored/record_json.hpp"
 #include "core/reports/result_json.hpp"
-#include "extensions/simulated/virtual_network.hpp"
-#include "extensions/simulated/virtual_server.hpp"
+#include "extensions/simulated/virtual_environment.hpp"
+#include "extensions/simulated/target.hpp"
 #include "effects/targets/live_target.hpp"
 #include "effects/gates/repeat.hpp"
 

@@ -58,7 +58,7 @@ RATES = [
     ("core/judging", "`verdict_error_rates` `pair_error_rates` `count_error_rates` `answer_error_rates` `label_error_rates`"),
     ("core/measured/drift.hpp", "`drift_error_rates`"),
     ("core/capacity", "`capacity_error_rates`"),
-    ("extensions/compare/core/setting_ratios.hpp", "`setting_error_rates`"),
+    ("extensions/compare/core/settings.hpp", "`setting_error_rates`"),
     ("extensions/history/core", "`history_error_rates`"),
 ]
 

@@ -4,7 +4,7 @@
 #include "llmbench.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
-#include "program/others/result_files.hpp"
+#include "program/others/runs_together.hpp"
 
 #include <cstddef>
 #include <fstream>

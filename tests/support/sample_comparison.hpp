@@ -3,8 +3,7 @@
 
 #include "llmbench.hpp"
 #include "extensions/compare/core/settings.hpp"
-#include "extensions/compare/core/setting_ratios.hpp"
-#include "extensions/compare/core/comparison_report.hpp"
+#include "extensions/compare/core/text.hpp"
 
 #include <string>
 #include <utility>

@@ -9,8 +9,7 @@
 #include "core/traffic/workload.hpp"
 #include "effects/system/files.hpp"
 #include "extensions/answers/api.hpp"
-#include "extensions/answers/core/asked_questions.hpp"
-#include "extensions/answers/core/question_files.hpp"
+#include "extensions/answers/core/questions.hpp"
 
 #include <cstdint>  // uint64_t
 #include <memory>  // make_shared

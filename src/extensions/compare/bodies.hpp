@@ -1,22 +1,282 @@
-// compare() and curve(), and functions of their results
+// compare() and curve(), from a scenario to the result
 #pragma once
 
 #include "api/result.hpp"
+#include "api/scenario.hpp"
 #include "api/slo.hpp"
 #include "api/text.hpp"
+#include "api/traffic.hpp"
 #include "core/base/text.hpp"
+#include "core/bodies/result_data.hpp"
+#include "core/judging/outcome.hpp"
+#include "core/metric/value_text.hpp"
+#include "core/reports/console.hpp"
+#include "core/reports/gate_report.hpp"
+#include "core/reports/text.hpp"
+#include "core/traffic/plan.hpp"
+#include "effects/gates/doctest_host.hpp"
+#include "effects/gates/gate_run.hpp"
+#include "effects/gates/measure.hpp"
+#include "effects/gates/rehearsed.hpp"
+#include "effects/gates/session.hpp"
+#include "effects/system/clock.hpp"
+#include "effects/system/console.hpp"
+#include "effects/system/settings.hpp"
+#include "effects/system/signals.hpp"
+#include "effects/targets/inquiries.hpp"
+#include "effects/targets/live_target.hpp"
 #include "extensions/compare/api.hpp"
+#include "extensions/compare/core/checks.hpp"
+#include "extensions/compare/core/text.hpp"
+#include "extensions/compare/core/curve_report.hpp"
 #include "extensions/compare/core/result_data.hpp"
-#include "extensions/compare/core/setting_ratios.hpp"
-#include "extensions/compare/measure_curve.hpp"
-#include "extensions/compare/measure_settings.hpp"
+#include "extensions/compare/core/settings.hpp"
+#include "extensions/compare/settings_run.hpp"
 
+#include <cstddef>  // size_t
+#include <memory>  // shared_ptr
+#include <stdexcept>  // invalid_argument
 #include <string>
+#include <utility>  // move
 #include <vector>
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
+
+/// Represents all loads, and says why there is no curve.
+class refused_curve : public execution {
+public:
+    refused_curve(const scenario& s, const list<offered_load>& loads, const char* file, int line)
+        : execution(s, file, line, "curve", false), loads_(loads) {}
+    result measured() {
+        begin();
+        check_curve(scenario_, loads_);
+        return {};
+    }
+
+private:
+    const list<offered_load>& loads_;
+};
+
+inline curve_result measured_curve(const scenario& s, const list<offered_load>& loads,
+                                   const char* file, int line) {
+    try {
+        check_curve(s, loads);
+    } catch (const std::invalid_argument&) {
+        curve_result c;
+        curve_access::add_load(c, 0, executed(refused_curve(s, loads, file, line), file, line,
+                                               "curve"));
+        return c;
+    }
+    session& all = session::of_this_program();
+    curve_report r{opened_gate(s, file, line, "curve").what.name, file, line,
+                   loads[0].in_users ? metric_id::capacity_in_users : metric_id::capacity_in_rate,
+                   {}};
+    curve_result c;
+    const auto ended = [&] {
+        if (r.loads.empty()) return;
+        curve_access::end_curve(c, ends_of(r), curve_line(r));
+        comparisons_and_curves& told = comparisons_and_curves::of_this_program();
+        say(all.tell_sections(told, [&](const std::vector<gate_report>& gates) {
+            told.curves.push_back(r);
+            return curve_text(r, gates);
+        }));
+    };
+    try {
+        for (const offered_load& load : loads) {
+            scenario at = s;
+            at.name = r.name + " / " + value_text(r.unit, load.value);
+            at.arrivals = arrivals_at(s.arrivals.data(), load);
+            const result one = measured_result(at, file, line, "curve");
+            r.loads.push_back(judged_load_of(load.value, str(one.name()), one.verdicts()));
+            curve_access::add_load(c, load.value, one);
+            // An unsound scenario is so at every load.
+            if (result_access::gate_of(one)->outcome == gate_outcome::refused) break;
+        }
+    } catch (...) {
+        ended();
+        throw;
+    }
+    ended();
+    return c;
+}
+
+inline std::unique_ptr<execution_environment> new_environment_for(const list<setting>& settings,
+                                            const scenario& of_each) {
+    const target_extension* const by = extension_of(settings[0].target);
+    const bool is_one = std::all_of(settings.begin(), settings.end(), [&](const setting& s) {
+        return extension_of(s.target) == by;
+    });
+    return by && is_one && !has_commands(of_each.beside) ? by->new_environment() : nullptr;
+}
+
+/// One comparison, from its scenario to its result and its reports. Each setting is a gate "NAME /
+/// SETTING"; until they are known, one gate represents all.
+class comparison_execution : public execution {
+public:
+    comparison_execution(const scenario& s, const list<setting>& settings, const char* file,
+                         int line)
+        : execution(s, file, line, "compare", false),
+          of_each_(scenario_of_a_setting(s)),
+          settings_(settings) {}
+    /// Throws if nothing could be measured; ended_by() then makes the result.
+    comparison_result measured() {
+        begin();
+        of_each_.slos = of_today(of_each_.slos);
+        check_comparison(of_each_, settings_);
+        if (asked_.calibrate > 0)
+            return ended_by(gate_outcome::skipped, "a calibration run compares no settings");
+        if (asked_.write_baseline)
+            return ended_by(gate_outcome::skipped,
+                            "a run that writes baselines compares no settings");
+        if (rehearses())
+            for (const setting& s : settings_)
+                models_.push_back(known_rehearsals().of_gate(
+                    asked_, who_.what.name + " / " + str(s.name), of_each_));
+        enter(rehearses() ? new_environment_for(*models_[0])
+                          : new_environment_for(settings_, of_each_));
+        plan whole = plan_of(of_each_, who_, asked_.seed, scenario_use::measure,
+                             api_of(settings_[0].target));
+        for (const setting& s : settings_)
+            if (api_of(s.target).generates != whole.sent->scores.empty())
+                refuse({"compare: a setting's API generates tokens and another's does not, which "
+                        "have nothing in common to be compared on"});
+        whole = with_judging(std::move(whole), [](planned_judging& j) {
+            j.first_repeats = j.max_repeats;  // no decision before the last round
+        });
+        const run_mode mode = mode_of(whole, asked_, budget_began_ns());
+        std::vector<setting_under_test> under_test = parts_of(whole);
+        if (stop_asked.load())
+            throw no_server("the run was interrupted before this comparison began");
+        // Announcement and progress cover all turns of all settings.
+        whole = with_judging(std::move(whole), [&](planned_judging& j) {
+            j.max_repeats *= static_cast<int>(under_test.size());
+            j.first_repeats = j.max_repeats;
+            j.slos.clear();
+        });
+        settings_run(under_test, whole, mode, shown_progress()).measure();
+        return finished(under_test);
+    }
+    /// Without measurements: every setting has a result that says why.
+    comparison_result ended_by(gate_outcome outcome, const std::string& why) {
+        gate_report g = unmeasured(who_, of_each_, outcome, why);
+        const result r = result_of(g, {}, number_, asked_);
+        say(console_text(g, surroundings_of_program().style()));
+        for (std::size_t i = 0; i < numbers_.size(); ++i) {
+            gate_report each = g;
+            each.what.name += " / " + str(settings_[i].name);
+            close(numbers_[i], std::move(each), began_ns_);
+        }
+        if (numbers_.empty()) close(number_, std::move(g), began_ns_);
+        list<result> results;
+        comparison_data held;
+        for (const setting& s : settings_) {
+            results.push_back(r);
+            held.names.push_back(str(s.name));
+            held.settings.push_back(result_access::gate_of(r));
+        }
+        const std::string line = to_string(outcome) + (": " + why);
+        return comparison_access::make(std::move(held), results, line, line);
+    }
+private:
+    any_target stand_in(std::size_t setting) const {
+        return models_.empty() ? any_target() : models_[setting]->stand_in(setting);
+    }
+    /// Each setting's plan, on the same trace with its own words, and its server.
+    std::vector<setting_under_test> parts_of(const plan& whole) {
+        std::vector<setting_under_test> parts;
+        for (const setting& s : settings_) {
+            plan p = whole;
+            p.name += " / " + str(s.name);
+            p.nonce = fresh_nonce(asked_.seed, p.name);
+            parts.push_back({.name = str(s.name),
+                             .what = std::move(p),
+                             .server = live_target(s.target, run_arm::candidate,
+                                                   stand_in(parts.size()))});
+        }
+        // The first one takes over the gate that represented all.
+        for (std::size_t i = 0; i < parts.size(); ++i) {
+            gate_report g = who_;
+            g.what.name = parts[i].what.name;
+            numbers_.push_back(i == 0 ? number_ : all_.open_gate(std::move(g)));
+            parts[i].number = static_cast<int>(numbers_.back()) + 1;
+        }
+        return parts;
+    }
+    gate_report report_on(const setting_under_test& s) const {
+        if (s.lost.empty() || !s.all.seen.candidate.empty())
+            return report_of(s.what, s.all, asked_);
+        gate_report who = who_;
+        who.what.name = s.what.name;
+        const bool skips = s.is_missing && may_be_skipped();
+        return unmeasured(std::move(who), of_each_, skips ? gate_outcome::skipped : s.lost_as,
+                          s.lost);
+    }
+    comparison_result finished(std::vector<setting_under_test>& parts) {
+        const plan& p = parts.front().what;
+        std::vector<measured_setting> measured;
+        for (const setting_under_test& s : parts)
+            measured.push_back({s.name, s.all.seen, s.all.judged_by, s.all.found,
+                                s.all.seen.candidate.empty() ? s.lost : ""});
+        const settings_comparison found = comparison_of_settings(
+            measured, p.judged->slos, p.sent->common.stream,
+            static_cast<std::size_t>(p.judged->max_repeats));
+        const comparison_report report{who_.what.name, who_.what.file, who_.what.line, found};
+        comparison_data held;
+        list<result> results;
+        for (std::size_t i = 0; i < parts.size(); ++i) {
+            gate_report g = report_on(parts[i]);
+            g.took_s = static_cast<double>(parts[i].took_ns) * 1e-9;
+            if (!models_.empty() && g.refusal.empty())
+                models_[i]->mark(g, parts[i].all.seen);
+            results.push_back(
+                result_of(g, std::move(parts[i].all), numbers_[i], asked_));
+            held.names.push_back(parts[i].name);
+            held.settings.push_back(result_access::gate_of(results.back()));
+            if (in_test_case_ && g.refusal.empty())
+                g = only_noted(std::move(g), asked_.inconclusive);
+            say(console_text(g, surroundings_of_program().style()));
+            if (i + 1 == parts.size())
+                all_.tell_sections(comparisons_and_curves::of_this_program(), [&](const auto&) {
+                    comparisons_and_curves::of_this_program().comparisons.push_back(report);
+                });
+            close(numbers_[i], std::move(g), now_ns() - parts[i].took_ns);
+        }
+        say(comparison_text(report));
+        if (asked_.keeps) say(no_night_text(no_night_of("compare()")));
+        if (surroundings_of_program().verbose && all_.records().are_open())
+            say(reports_text(report_directory()));
+        inform_test_case(held);
+        return comparison_access::make(std::move(held), results, comparison_line(found),
+                                       comparison_explained(found));
+    }
+    /// As in run(): a setting that could not be measured fails the test case, a miss does not.
+    void inform_test_case(const comparison_data& h) const {
+        if (!in_test_case_) return;
+        for (std::size_t i = 0; i < h.names.size(); ++i) {
+            const result_data& g = *h.settings[i];
+            if (!g.refusal.empty() && g.outcome != gate_outcome::skipped)
+                refuse_in_test(who_.what.file.c_str(), who_.what.line, "compare",
+                               h.names[i] + ": " + g.refusal);
+        }
+    }
+    void close(std::size_t number, gate_report&& g, long long began_ns) {
+        tell_ends(g);
+        g.took_s = static_cast<double>(now_ns() - began_ns) * 1e-9;
+        all_.close_gate(number, std::move(g), false, in_test_case_);
+    }
+
+    scenario of_each_;
+    const list<setting>& settings_;
+    std::vector<std::size_t> numbers_{};  // of the settings' gates
+    std::vector<std::shared_ptr<const rehearsal>> models_{};  // replace the servers
+};
+
+inline comparison_result compared_settings(const scenario& s, const list<setting>& settings,
+                                           const char* file, int line) {
+    return executed(comparison_execution(s, settings, file, line), file, line, "compare");
+}
 
 text best_setting(const box& data, const statistic_data& what) {
     const auto* h = data.get<comparison_data>();

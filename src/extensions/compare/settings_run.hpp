@@ -30,7 +30,7 @@
 #include "effects/gates/repeat_positions.hpp"
 #include "effects/gates/progress_meter.hpp"
 #include "effects/gates/unended_profiles.hpp"
-#include "extensions/compare/core/setting_ratios.hpp"
+#include "extensions/compare/core/settings.hpp"
 
 #include <algorithm>  // max
 #include <cstddef>  // size_t

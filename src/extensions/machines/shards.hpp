@@ -1,23 +1,42 @@
 // a load sent by several programs without communication
 #pragma once
 
-#include "api/target.hpp"
+#include "api/result.hpp"
 #include "api/scenario.hpp"
+#include "api/target.hpp"
 #include "api/traffic.hpp"
 #include "core/base/random.hpp"
+#include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
+#include "core/judging/cross_check.hpp"
+#include "core/measured/ranks.hpp"
+#include "core/measured/repeat.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/shard.hpp"
+#include "effects/gates/repeat.hpp"
+#include "effects/net/blocking_http.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/system/signals.hpp"
+#include "effects/targets/inquiries.hpp"
+#include "effects/targets/live_target.hpp"
+#include "effects/targets/page_watch.hpp"
+#include "effects/targets/server_pages.hpp"
 
-#include <algorithm>  // max, min
+#include <algorithm>  // max, min, sort
 #include <cmath>  // llround
 #include <cstddef>  // size_t
 #include <cstdint>  // uint64_t
+#include <fstream>
 #include <string>
+#include <vector>
+
+#include <sys/resource.h>  // getrusage
+#ifdef __linux__
+#include <sys/timex.h>  // adjtimex
+#endif
+#include <unistd.h>  // gethostname
 
 namespace llmbench {
 inline namespace v0 {
@@ -158,6 +177,100 @@ inline void wait_for_unix_time(double at_s) {
 /// The time on the clock of a load.
 inline long long steady_ns_at(double unix_time_s) {
     return now_ns() + std::llround((unix_time_s - unix_s()) * 1e9);
+}
+
+/// Peak memory of this process, in bytes.
+inline double max_memory_so_far() {
+    rusage used{};
+    ::getrusage(RUSAGE_SELF, &used);
+#ifdef __APPLE__
+    return static_cast<double>(used.ru_maxrss);
+#else
+    return 1024.0 * static_cast<double>(used.ru_maxrss);
+#endif
+}
+inline std::string name_of_the_machine() {
+    char name[256] = {};
+    ::gethostname(name, sizeof name - 1);
+    return name;
+}
+/// An id of this machine's start, "" if there is none.
+inline std::string name_of_the_boot() {
+    std::string id;
+#ifdef __linux__
+    std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
+#endif
+    return id;
+}
+/// Whether the system reports a synchronised clock.
+inline bool clock_is_synchronised() {
+#ifdef __linux__
+    timex reported{};
+    return ::adjtimex(&reported) != TIME_ERROR;
+#else
+    return true;  // unknown
+#endif
+}
+
+/// Returns the facts of this program's part in a shared load.
+inline rank_part part_of(const repeat_data& d, const load_shard& shard, long long start_ns) {
+    rank_part r;
+    r.index = static_cast<int>(shard.index);
+    r.count = static_cast<int>(shard.count);
+    r.host = printable(name_of_the_machine(), 256);
+    r.start_ns = start_ns;
+    r.cpu_utilization = d.cpu_utilization;
+    r.memory_bytes = max_memory_so_far();
+    r.synchronised = clock_is_synchronised();
+    std::vector<double> late;
+    for (const record& x : d.records) {
+        if (!is_measured(x)) continue;
+        ++r.requests;
+        r.failed += has_failed(x);
+        if (x.dispatched_ns > 0) late.push_back(static_cast<double>(x.late_ns) * 1e-9);
+    }
+    std::sort(late.begin(), late.end());
+    if (!late.empty()) r.lateness_p99 = nearest_rank(late, 0.99);
+    return r;
+}
+
+/// Reads the server's clock, if it reports one, because all shards see the same one.
+inline void note_server_clock(const load_target& to, clock_ahead& lead) {
+    const double asked_s = unix_s();
+    const http_answer a = blocking_get(to, first_path(to), to.fields, 1);
+    if (a.date_s) lead.note(asked_s, unix_s(), *a.date_s);
+}
+
+/// A shard's part, which begins with all others. Only the first shard reads the server's metrics,
+/// before any of them sends and after all have their answers.
+inline repeat_data repeat_of_shard(const plan& p, live_target& target, run_arm variant, int repeat,
+                                   int gate_number, repeat_parameters parameters) {
+    constexpr double to_connect_s = 2;
+    shard_clock& clock = shard_clock::of_this_program();
+    double begins_s = clock.start_s();
+    const double ends_s = clock.end_s(p);
+    clock.begin_next(p);
+    clock_ahead lead;
+    wait_for_unix_time(begins_s - to_connect_s - 1);
+    if (unix_s() < begins_s - to_connect_s) note_server_clock(target.load(), lead);
+    wait_for_unix_time(begins_s - to_connect_s);
+    long long planned_ns = 0, began_ns = now_ns();
+    parameters.start = [&] {
+        planned_ns = steady_ns_at(begins_s);
+        begins_s += shard_clock::measured_after_s(p);
+        return began_ns = std::max(planned_ns, now_ns() + 10000000);
+    };
+    const server_pages none{};
+    page_watch pages(p.shard.index == 0 ? target.pages() : none, named_series(p.judged->slos));
+    repeat_data d = run_repeat(p, target, variant, repeat, gate_number, parameters);
+    rank_part part = part_of(d, p.shard, began_ns);
+    wait_for_unix_time(ends_s);
+    if (!stop_asked.load()) note_server_clock(target.load(), lead);
+    part.off_s = static_cast<double>(part.start_ns - planned_ns) * 1e-9;
+    part.lead = lead;
+    d.ranks = {part};
+    d.server = pages.metrics(cross_check_of(d).finished);
+    return d;
 }
 
 }  // namespace detail

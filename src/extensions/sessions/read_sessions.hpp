@@ -11,7 +11,7 @@
 #include "extensions/sessions/api.hpp"
 #include "extensions/sessions/core/session_lines.hpp"
 #include "extensions/sessions/core/session_graph.hpp"
-#include "extensions/sessions/core/session_workload.hpp"
+#include "extensions/sessions/core/session_source.hpp"
 
 #include <algorithm>  // sort
 #include <cstdint>  // uint64_t

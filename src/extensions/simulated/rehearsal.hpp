@@ -19,9 +19,7 @@
 #include "effects/gates/rehearsed.hpp"
 #include "extensions/simulated/api.hpp"
 #include "extensions/simulated/core/foreseen.hpp"
-#include "extensions/simulated/core/foreseen_report.hpp"
 #include "extensions/simulated/core/measured_pace.hpp"
-#include "extensions/simulated/virtual_network.hpp"
 #include "extensions/simulated/virtual_environment.hpp"
 
 #include <algorithm>  // max

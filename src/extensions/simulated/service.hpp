@@ -8,9 +8,8 @@
 #include "extensions/simulated/api.hpp"
 #include "extensions/simulated/core/answers.hpp"
 #include "extensions/simulated/core/engine_model.hpp"
-#include "extensions/simulated/core/vllm_page.hpp"
-#include "extensions/simulated/core/questions.hpp"
 #include "extensions/simulated/core/replies.hpp"
+#include "extensions/simulated/core/questions.hpp"
 #include "extensions/simulated/session.hpp"
 
 #include <algorithm>  // max

@@ -4,7 +4,7 @@
 #include "core/wire/http.hpp"
 #include "effects/system/clock.hpp"
 #include "extensions/simulated/core/replies.hpp"
-#include "extensions/simulated/core/request_parser.hpp"
+#include "extensions/simulated/core/questions.hpp"
 
 #include <cstddef>  // size_t
 #include <cstdint>  // uint64_t

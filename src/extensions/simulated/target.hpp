@@ -3,21 +3,123 @@
 
 #include "api/target.hpp"
 #include "effects/system/clock.hpp"
+#include "effects/system/console.hpp"
+#include "effects/system/signals.hpp"
 #include "effects/targets/extension_server.hpp"
 #include "extensions/simulated/api.hpp"
-#include "extensions/simulated/core/check_engine.hpp"
-#include "extensions/simulated/core/engine_text.hpp"
-#include "extensions/simulated/virtual_network.hpp"
-#include "extensions/simulated/virtual_environment.hpp"
+#include "extensions/simulated/core/engine_model.hpp"
 #include "extensions/simulated/host.hpp"
-#include "extensions/simulated/virtual_server.hpp"
+#include "extensions/simulated/service.hpp"
+#include "extensions/simulated/session.hpp"
+#include "extensions/simulated/virtual_environment.hpp"
 
-#include <memory>  // make_unique, unique_ptr
+#include <cerrno>  // ECONNRESET
+#include <functional>  // what is to be done at a time
+#include <iostream>  // cerr
+#include <memory>  // make_shared, shared_ptr, unique_ptr, weak_ptr, make_unique
+#include <stdexcept>  // exception
 #include <string>
+#include <string_view>
+#include <utility>  // move
+#include <vector>
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
+
+/// A virtual connection.
+class virtual_session : public simulated_session, public virtual_peer {
+public:
+    virtual_session(virtual_environment& w, const shared_link& l, const request_handler& handler)
+        : simulated_session(handler), environment_(w), link_(l) {}
+
+    void on_bytes(std::string_view bytes) override {
+        if (wants_bytes_) wants_bytes_ = take(bytes);
+    }
+    void on_end() override { gone(); }
+    void on_room() override { write_more(); }
+    bool is_kept_idle() const override { return is_kept(); }
+
+protected:
+    long long give(std::string_view bytes) override {
+        const shared_link l = link_.lock();
+        return l ? environment_.send_to_client(l, bytes) : -1;
+    }
+    void end(bool by_reset) override {
+        wants_bytes_ = false;
+        if (const shared_link l = link_.lock())
+            environment_.end_from_server(l, by_reset ? ECONNRESET : 0);
+    }
+
+private:
+    virtual_environment& environment_;
+    const std::weak_ptr<virtual_link> link_;
+    bool wants_bytes_ = true;
+};
+
+/// The simulated server at a virtual address.
+class virtual_server : public virtual_listener {
+public:
+    /// Must stay until its environment has no more events.
+    virtual_server(virtual_environment& w, const engine& e)
+        : environment_(w), engine_(e), service_(new_service()), url_(w.listen(*this)) {}
+    virtual_server(const virtual_server&) = delete;
+    virtual_server& operator=(const virtual_server&) = delete;
+    virtual ~virtual_server() = default;
+
+    const std::string& url() const { return url_; }
+    /// Finished answers so far, as seen by the server.
+    std::vector<simulated_service::log_entry> log() {
+        std::vector<simulated_service::log_entry> all = of_old_;
+        for (auto& x : service_->log()) all.push_back(std::move(x));
+        return all;
+    }
+
+    std::vector<simulated_service::profiler_entry> profiler_log() {
+        return service_->profiler_log();
+    }
+
+    std::shared_ptr<virtual_peer> accepted(const shared_link& l) override {
+        if (is_away_) return nullptr;
+        const auto s = session_on(l, service_->handler());
+        service_->add(s);
+        return s;
+    }
+    void restart(double away_s) override {
+        if (is_away_) return;
+        service_->go_away();
+        of_old_ = log();
+        alive_ = std::make_shared<int>();
+        environment_.at(environment_.now_ns() + ns_of(away_s),
+                        [this] { service_ = new_service(); });
+    }
+
+protected:
+    virtual std::shared_ptr<virtual_session> session_on(const shared_link& l,
+                                                        const request_handler& handler) {
+        return std::make_shared<virtual_session>(environment_, l, handler);
+    }
+
+private:
+    std::unique_ptr<simulated_service> new_service() {
+        is_away_ = false;
+        return std::make_unique<simulated_service>(
+            engine_,
+            [this, life = std::weak_ptr(alive_)](long long ns, std::function<void()> what) {
+                environment_.at_server(ns, [life, what = std::move(what)] {
+                    if (!life.expired()) what();
+                });
+            },
+            [this] { is_away_ = true; });
+    }
+    virtual_environment& environment_;
+    const engine engine_;
+    std::shared_ptr<int> alive_ = std::make_shared<int>();
+    bool is_away_ = false;
+    std::vector<simulated_service::log_entry> of_old_{};
+    std::unique_ptr<simulated_service> service_;
+    const std::string url_;
+};
 
 /// In the gate's virtual environment if there is one, else in its own thread.
 class simulated_engine final : public extension_server {
@@ -52,6 +154,25 @@ public:
 };
 inline constinit const simulated_extension simulated_targets{};
 
+constinit const target_extension* const
+    include_llmbench_simulated_hpp_where_LLMBENCH_MAIN_is = &simulated_targets;
+
 }  // namespace detail
+
+int serve_simulated(const engine& e, int port) {
+    const detail::interrupt_guard signals;
+    try {
+        detail::check_engine(e);
+        const detail::simulated_host host(e, port);
+        detail::say("listening on " + host.url() + "\n");
+        while (!detail::stop_asked.load()) detail::sleep_s(0.05);
+    } catch (const std::exception& error) {
+        std::cerr << "llmbench: cannot serve on port " << std::to_string(port) << ": "
+                  << error.what() << "\n";
+        return 1;
+    }
+    return 0;
+}
+
 }  // inline namespace v0
 }  // namespace llmbench

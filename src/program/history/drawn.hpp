@@ -3,12 +3,10 @@
 
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
-#include "extensions/history/core/accepted.hpp"
-#include "extensions/history/core/run_series.hpp"
 #include "extensions/history/core/learned.hpp"
-#include "extensions/history/core/line.hpp"
-#include "extensions/history/core/segments.hpp"
-#include "extensions/history/core/series.hpp"
+#include "extensions/history/core/entry.hpp"
+#include "extensions/history/core/lines.hpp"
+#include "extensions/history/core/levels.hpp"
 #include "core/metric/table.hpp"
 #include "core/metric/value_text.hpp"
 

@@ -7,7 +7,6 @@
 #include "api/traffic.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
-#include "program/others/json_file.hpp"
 #include "program/others/imported_run.hpp"
 
 #include <algorithm>  // max

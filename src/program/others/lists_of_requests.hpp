@@ -7,7 +7,6 @@
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/judging/server.hpp"
-#include "program/others/json_file.hpp"
 #include "program/others/imported_run.hpp"
 
 #include <algorithm>  // max

@@ -7,9 +7,8 @@
 #include "api/traffic.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
-#include "program/others/json_file.hpp"
-#include "program/others/lists_of_requests.hpp"
 #include "program/others/imported_run.hpp"
+#include "program/others/lists_of_requests.hpp"
 
 #include <algorithm>  // max
 #include <cmath>  // isnan

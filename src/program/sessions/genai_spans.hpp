@@ -8,7 +8,6 @@
 #include "core/files/byte_stream.hpp"
 #include "core/files/prefix_tree.hpp"
 #include "core/traffic/places.hpp"
-#include "extensions/sessions/core/corpus_reader.hpp"
 #include "extensions/sessions/core/session_graph.hpp"
 #include "program/sessions/derived_graph.hpp"
 

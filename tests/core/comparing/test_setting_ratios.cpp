@@ -1,7 +1,7 @@
 // Settings beside each other: turns, ratios, what differs significantly and which is best.
 #include "llmbench.hpp"
 #include "core/base/random.hpp"
-#include "extensions/compare/core/setting_ratios.hpp"
+#include "extensions/compare/core/settings.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // Files of questions: what they ask, what is right, and what is refused by file and line.
 #include "llmbench.hpp"
-#include "extensions/answers/core/question_files.hpp"
+#include "extensions/answers/core/questions.hpp"
 
 #include <algorithm>
 #include <cstring>

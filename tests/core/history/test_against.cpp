@@ -1,8 +1,7 @@
 // A run held against a history: what is learned from nights, bounds, looks, what holds a verdict.
 #include "llmbench.hpp"
-#include "extensions/history/core/accepted.hpp"
+#include "extensions/history/core/learned.hpp"
 #include "extensions/history/core/against.hpp"
-#include "extensions/history/core/noise.hpp"
 #include "core/judging/by_history.hpp"
 
 #include <cmath>

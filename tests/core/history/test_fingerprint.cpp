@@ -1,6 +1,6 @@
 #include "llmbench.hpp"
 #include "extensions/history/core/fingerprint.hpp"
-#include "extensions/simulated/core/engine_text.hpp"
+#include "extensions/simulated/core/engine_model.hpp"
 #include "core/wire/metrics_page.hpp"
 
 #include <string>

@@ -1,5 +1,5 @@
 #include "llmbench.hpp"
-#include "extensions/history/core/line.hpp"
+#include "extensions/history/core/lines.hpp"
 #include "support/texts.hpp"
 
 #include <string>

@@ -1,8 +1,8 @@
 // Segments of a history: which nights are of one level, and which level was accepted.
 #include "llmbench.hpp"
 #include "core/base/random.hpp"
-#include "extensions/history/core/accepted.hpp"
-#include "extensions/history/core/segments.hpp"
+#include "extensions/history/core/learned.hpp"
+#include "extensions/history/core/levels.hpp"
 
 #include <cmath>
 #include <cstdio>

@@ -1,6 +1,6 @@
 #include "llmbench.hpp"
-#include "extensions/history/core/run_series.hpp"
-#include "extensions/history/core/series.hpp"
+#include "extensions/history/core/entry.hpp"
+#include "extensions/history/core/lines.hpp"
 
 #include <map>
 #include <string>

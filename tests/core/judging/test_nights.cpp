@@ -2,13 +2,11 @@
 // the same again without the folder.
 #include "llmbench.hpp"
 #include "core/base/json.hpp"
-#include "extensions/history/core/accepted.hpp"
+#include "extensions/history/core/learned.hpp"
 #include "core/judging/judge.hpp"
-#include "extensions/history/core/judged_by_nights.hpp"
+#include "extensions/history/core/history_judge.hpp"
 #include "core/described/described.hpp"
-#include "extensions/history/core/from_nights.hpp"
-#include "extensions/history/core/history_fields.hpp"
-#include "extensions/history/core/nights_judge.hpp"
+#include "extensions/history/core/history_parameters.hpp"
 #include "core/stored/record_json.hpp"
 #include "support/verdicts.hpp"
 

@@ -2,7 +2,6 @@
 #include "llmbench.hpp"
 #include "core/reports/ci_files.hpp"
 #include "extensions/compare/core/curve_report.hpp"
-#include "extensions/compare/core/comparisons_and_curves.hpp"
 #include "core/reports/page/page.hpp"
 #include "core/reports/result_json.hpp"
 #include "support/sample_gates.hpp"

@@ -1,6 +1,6 @@
 // What no engine could have: refused with its field, before a server of it begins.
 #include "llmbench.hpp"
-#include "extensions/simulated/core/check_engine.hpp"
+#include "extensions/simulated/core/engine_model.hpp"
 #include "support/texts.hpp"
 
 #include <functional>

@@ -1,5 +1,5 @@
 // The simulated server's page of metrics, held against what its engine did.
-#include "extensions/simulated/core/vllm_page.hpp"
+#include "extensions/simulated/core/replies.hpp"
 
 #include "core/base/random.hpp"
 #include "support/golden.hpp"

@@ -1,7 +1,7 @@
 // Shards of a load as their files tell them: which are one run, and which are refused by name.
 #include "llmbench.hpp"
 #include "core/stored/stored.hpp"
-#include "extensions/machines/core/stored_shards.hpp"
+#include "extensions/machines/core/together.hpp"
 #include "core/reports/result_json.hpp"
 #include "core/wire/http.hpp"
 #include "extensions/simulated/session.hpp"

@@ -1,8 +1,8 @@
 // Traffic from files: traces, datasets, conversations, groups.
 #include "llmbench.hpp"
-#include "extensions/answers/core/asked_questions.hpp"
+#include "extensions/answers/core/questions.hpp"
 #include "extensions/sessions/core/session_lines.hpp"
-#include "extensions/sessions/core/session_workload.hpp"
+#include "extensions/sessions/core/session_source.hpp"
 #include "core/traffic/requests.hpp"
 #include "core/traffic/trace_hash.hpp"
 #include "core/planning/plan_text.hpp"

@@ -3,7 +3,7 @@
 #include "llmbench.hpp"
 #include "core/wire/http.hpp"
 #include "core/wire/url.hpp"
-#include "extensions/simulated/core/request_parser.hpp"
+#include "extensions/simulated/core/questions.hpp"
 #include "support/texts.hpp"
 
 #include <tuple>

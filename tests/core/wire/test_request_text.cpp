@@ -1,6 +1,6 @@
 // What a request looks like on the wire.
 #include "core/wire/http.hpp"
-#include "extensions/simulated/core/request_parser.hpp"
+#include "extensions/simulated/core/questions.hpp"
 
 #include <doctest/doctest.h>
 

@@ -2,7 +2,7 @@
 // ended.
 #include "effects/gates/profiler.hpp"
 #include "effects/gates/unended_profiles.hpp"
-#include "extensions/simulated/bodies.hpp"
+#include "extensions/simulated/target.hpp"
 
 #include "support/scratch.hpp"
 #include "support/scripted_server.hpp"

@@ -1,6 +1,5 @@
 // records.jsonl and events.bin beside each other.
 #include "effects/gates/record_files.hpp"
-#include "extensions/simulated/virtual_network.hpp"
 #include "extensions/simulated/virtual_environment.hpp"
 #include "support/scratch.hpp"
 

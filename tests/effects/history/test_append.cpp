@@ -1,5 +1,4 @@
 #include "llmbench.hpp"
-#include "extensions/history/append.hpp"
 #include "extensions/history/folder.hpp"
 #include "effects/system/files.hpp"
 #include "support/scratch.hpp"

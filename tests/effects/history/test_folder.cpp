@@ -1,7 +1,6 @@
 #include "llmbench.hpp"
-#include "extensions/history/core/line.hpp"
+#include "extensions/history/core/lines.hpp"
 #include "extensions/history/folder.hpp"
-#include "extensions/history/settings.hpp"
 #include "effects/system/files.hpp"
 #include "support/scratch.hpp"
 

@@ -1,5 +1,4 @@
 // Files that appear whole or not at all, on a disk that takes no more.
-#include "extensions/simulated/virtual_network.hpp"
 #include "extensions/simulated/virtual_environment.hpp"
 #include "effects/system/files.hpp"
 #include "support/scratch.hpp"

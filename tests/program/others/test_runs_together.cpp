@@ -3,7 +3,6 @@
 #include "core/figures/outcomes.hpp"
 #include "core/described/described.hpp"
 #include "core/judging/judge.hpp"
-#include "program/others/result_files.hpp"
 #include "program/others/runs_together.hpp"
 #include "support/result_files.hpp"
 #include "support/timelines.hpp"

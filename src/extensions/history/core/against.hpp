@@ -1,4 +1,4 @@
-// a run judged against a history
+// a run judged against a history, and the noise of repeats by it
 #pragma once
 
 #include "api/result.hpp"
@@ -175,6 +175,19 @@ inline double chance_to_find(const learned_history& h, double beyond,
     const double sd = h.spread.sd * std::sqrt(1 + 1 / h.level.nights);
     const double t = student_t_quantile(normal_cdf(bounds.fail), h.spread.df);
     return student_t_cdf(beyond / sd - t, h.spread.df);
+}
+
+/// Degrees of freedom within runs that make their noise a prior.
+inline constexpr double noise_known_from = 20;
+// The floor of the prior: without it, a day with four times the noise of a quiet history would
+// exceed the error levels.
+inline constexpr double least_believed_sd = 0.04;
+
+/// The prior standard deviation between repeats of a statistic's logarithm: a bound that is high
+/// enough in four of five cases; 0: the history is too short.
+inline double believed_sd(const repeats_spread& r) {
+    if (r.df < noise_known_from) return 0;
+    return std::max(least_believed_sd, std::sqrt(r.variance * r.df / chi_square_20(r.df)));
 }
 
 }  // namespace detail

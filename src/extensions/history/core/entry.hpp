@@ -1,30 +1,166 @@
-// from a measured gate to its line of a history
+// the properties of a series, and a measured gate as its line of a history
 #pragma once
 
 #include "api/metrics.hpp"
 #include "api/result.hpp"
 #include "api/traffic.hpp"
+#include "core/base/bytes.hpp"
+#include "core/base/checked_json.hpp"
+#include "core/base/field_json.hpp"
+#include "core/base/fields.hpp"
+#include "core/base/json.hpp"
 #include "core/base/text.hpp"
+#include "core/figures/gate_figures.hpp"
 #include "core/metric/table.hpp"
+#include "core/planning/target_facts.hpp"
+#include "core/stored/gate_fields.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/trace_hash.hpp"
-#include "core/planning/target_facts.hpp"
-#include "core/figures/gate_figures.hpp"
-#include "core/stored/gate_fields.hpp"
-#include "extensions/history/core/run_series.hpp"
 #include "extensions/history/core/fingerprint.hpp"
-#include "extensions/history/core/line.hpp"
+#include "extensions/history/core/lines.hpp"
 
 #include <algorithm>  // all_of, any_of, find
 #include <cmath>  // isfinite
 #include <cstddef>  // size_t
+#include <map>
 #include <string>
+#include <string_view>
 #include <utility>  // move
 #include <vector>
+
+#include <picojson.h>  // JSON of servers
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
+
+inline constexpr const char* series_schema = "llmbench/cohort/1";
+
+/// Properties equal in all runs of a series, as text; "": unknown or none. The text of the load is
+/// for readers; `load` identifies it, and older files lack that.
+struct run_series {
+    std::string gate{}, definitions{}, model{}, api{};
+    std::string arrivals{}, workload{}, extent{}, options{}, seed{}, trace_hash{};
+    std::string server{};        // its kind, "vLLM", or a simulated one's settings
+    std::string accelerators{};  // "8 x NVIDIA H100 80GB HBM3"
+    std::string cpu{}, cores{};  // of the server's machine; cores it may use
+    std::string machine{};       // LLMBENCH_MACHINE
+    std::string load{};          // hash of its values
+};
+
+inline void fields_of(field_visitor& v, run_series& c) {
+    v.quoted({"gate"}, c.gate, false);
+    v.quoted({"definitions"}, c.definitions, false);
+    v.quoted({"model"}, c.model, false);
+    v.quoted({"api"}, c.api, false);
+    v.quoted({"arrivals"}, c.arrivals, false);
+    v.quoted({"workload"}, c.workload, false);
+    v.quoted({"extent"}, c.extent, false);
+    v.quoted({"options"}, c.options, false);
+    v.quoted({"seed"}, c.seed, false);
+    v.quoted({"trace_hash"}, c.trace_hash, false);
+    v.quoted({"server"}, c.server, false);
+    v.quoted({"accelerators"}, c.accelerators, false);
+    v.quoted({"cpu"}, c.cpu, false);
+    v.quoted({"cores"}, c.cores, false);
+    v.quoted({"machine"}, c.machine, false);
+    if (v.has("load", !c.load.empty()))
+        v.quoted({"load", "a hash of its values", at_times}, c.load, false);
+}
+
+/// Visits texts only, in order.
+class text_reader : public field_visitor {
+public:
+    text_reader() : field_visitor(false) {}
+    std::vector<named_text> all{};
+
+protected:
+    bool visit_text(const field& f, std::string_view t, std::string&) override {
+        all.emplace_back(f.name, t);
+        return false;
+    }
+};
+inline std::vector<named_text> facts_of(const run_series& c) {
+    text_reader r;
+    fields_of(r, const_cast<run_series&>(c));  // it is only read
+    return r.all;
+}
+
+inline bool says_the_load(const std::string& fact) {
+    return fact == "arrivals" || fact == "workload" || fact == "extent" || fact == "options";
+}
+/// 16 hexadecimal digits: a hash of every property and its name. If the load's values are known its
+/// text is left out, so that a corrected text does not lose all runs.
+inline std::string id_of(const run_series& c) {
+    fnv1a hash;
+    for (const auto& [name, value] : facts_of(c)) {
+        if (!c.load.empty() && says_the_load(name)) continue;
+        for (const std::string& part : {name, value}) {
+            hash.add(part.data(), part.size());
+            hash.add("", 1);  // so that different lists have different bytes
+        }
+    }
+    return hash.text();
+}
+
+/// Whether `older` is what an older version wrote for `c`: all texts are equal.
+inline bool is_older_form_of(run_series older, const run_series& c) {
+    if (!older.load.empty() || c.load.empty()) return false;
+    older.load = c.load;
+    return facts_of(older) == facts_of(c);
+}
+/// Gives runs and annotations of older series their present ids, if the series is known.
+inline void join_older_cohorts(history_lines& lines, std::map<std::string, run_series>& known) {
+    std::map<std::string, std::string> ids;
+    for (const auto& [id, older] : known)
+        for (const auto& [other, c] : known)
+            if (is_older_form_of(older, c)) ids[id] = other;
+    for (const auto& [older, id] : ids) known.erase(older);
+    const auto rename = [&](std::string& id) {
+        if (const auto at = ids.find(id); at != ids.end()) id = at->second;
+    };
+    for (history_run& r : lines.runs) rename(r.run_series);
+    for (history_note& n : lines.notes) rename(n.run_series);
+}
+
+/// Names a machine: "2 x NVIDIA L4", "AMD EPYC 7763, 4 cores", "bench-7".
+inline std::string machine_text(const run_series& c) {
+    std::string words = c.accelerators;
+    if (words.empty() && !c.cpu.empty())
+        words = c.cpu + (c.cores.empty() ? "" : ", " + c.cores + " cores");
+    if (words.empty() && c.cpu.empty()) words = c.machine.empty() ? c.server : "";
+    if (c.machine.empty()) return words;
+    return words.empty() ? c.machine : c.machine + " (" + words + ")";
+}
+
+/// The first difference of two series, "cpu \"AMD EPYC 7763\", there \"AMD EPYC 9V74\"", "" if
+/// none.
+inline std::string first_difference(const run_series& is, const run_series& there) {
+    const std::vector<named_text> a = facts_of(is), b = facts_of(there);
+    for (std::size_t i = 0; i < a.size(); ++i)
+        if (a[i].second != b[i].second)
+            return joined({a[i].first, " \"", printable(a[i].second, 100), "\", there \"",
+                           printable(b[i].second, 100), "\""});
+    return {};
+}
+
+/// cohorts/<id>.json.
+inline std::string series_json(const run_series& c) {
+    json_writer j;
+    j.open('{').key("schema").value(std::string_view(series_schema));
+    write_fields(j, c);
+    return j.close().text() + "\n";
+}
+/// Throws std::invalid_argument if the text is not valid.
+inline run_series read_series(const std::string& json, const std::string& file) {
+    picojson::value root;
+    if (!parse_json(json, root) || string_member(root, "schema") != series_schema)
+        refuse({file, " is no cohort of a history (", series_schema, ")"});
+    run_series c;
+    document_digits digits(json);
+    read_fields(checked_object(root, file, ""), digits, c);
+    return c;
+}
 
 /// The default number of repeats of a baseline run: two show no spread of their own.
 inline constexpr int repeats_of_a_night = 3;

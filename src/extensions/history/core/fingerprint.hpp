@@ -6,7 +6,7 @@
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/wire/series.hpp"
-#include "extensions/history/core/line.hpp"
+#include "extensions/history/core/lines.hpp"
 
 #include <algorithm>  // find, find_if, min, sort, unique
 #include <cstddef>  // size_t

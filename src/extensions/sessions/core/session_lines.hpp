@@ -6,7 +6,6 @@
 #include "core/dialects/request_body.hpp"
 #include "core/files/byte_stream.hpp"
 #include "core/files/prefix_tree.hpp"
-#include "extensions/sessions/core/corpus_reader.hpp"
 #include "extensions/sessions/core/session_graph.hpp"
 
 #include <algorithm>  // find, min

@@ -1,21 +1,188 @@
-// other replies of the simulated server
+// other replies of the simulated server, and its metrics page
+// vLLM's metrics under their names, in the text format of Python's Prometheus client (0.0.4).
 #pragma once
 
 #include "api/target.hpp"
 #include "core/base/text.hpp"
 #include "extensions/simulated/core/engine_model.hpp"
-#include "extensions/simulated/core/vllm_page.hpp"
 #include "extensions/simulated/core/questions.hpp"
 
+#include <array>
+#include <charconv>  // to_chars
+#include <cmath>  // abs, isinf
+#include <iterator>  // size
 #include <set>  // adapters by name
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <picojson.h>  // JSON of servers
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
+
+/// Why a sequence ended; `abort`: its client left.
+enum class end_reason : unsigned char { stop, length, abort, error };
+inline constexpr const char* end_reason_names[] = {"stop", "length", "abort", "error"};
+
+inline constexpr double first_token_limits[] = {0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1,
+                                                0.25,  0.5,   0.75, 1,    2.5,  5,    7.5,  10,
+                                                20,    40,    80,   160,  640,  2560};
+inline constexpr double gap_limits[] = {0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5,
+                                        0.75, 1,     2.5,  5,     7.5, 10,   20,  40,  80};
+inline constexpr double latency_limits[] = {0.3, 0.5, 0.8, 1,  1.5, 2,   2.5, 5,   10,   15,  20,
+                                            30,  40,  50,  60, 120, 240, 480, 960, 1920, 7680};
+
+/// Counts values by size.
+class bucket_counts {
+public:
+    /// `upper_limits` ascend and must outlive it; larger values have their own class.
+    explicit bucket_counts(std::span<const double> upper_limits)
+        : limits_(upper_limits), counts_(upper_limits.size() + 1) {}
+    void add(double v) {
+        std::size_t at = 0;
+        while (at < limits_.size() && v > limits_[at]) ++at;
+        ++counts_[at];
+        sum_ += v;
+    }
+    std::span<const double> limits() const { return limits_; }
+    /// By class, not cumulative.
+    const std::vector<long long>& counts() const { return counts_; }
+    double sum() const { return sum_; }
+
+private:
+    std::span<const double> limits_;
+    std::vector<long long> counts_;
+    double sum_ = 0;
+};
+
+/// A server's counters since its start; the engine's counters continue over a restart.
+struct tallies {
+    explicit tallies(double now_unix_s = 0, const engine_model::counters& so_far = {})
+        : began_unix_s(now_unix_s), before(so_far) {}
+
+    void count(const engine_model::emission& e) {
+        if (e.first) first_token.add(e.when.last_token - e.when.arrived);
+        else gap.add(e.gap);
+        if (!e.finished) return;
+        e2e.add(e.when.last_token - e.when.arrived);
+        queue.add(e.when.admitted - e.when.arrived);
+        prefill.add(e.when.first_token - e.when.admitted);
+        decode.add(e.when.last_token - e.when.first_token);
+    }
+    void count(end_reason why) { ++ended[static_cast<std::size_t>(why)]; }
+
+    double began_unix_s;
+    engine_model::counters before;  // of the engine, before this server
+    std::array<long long, std::size(end_reason_names)> ended{};
+    bucket_counts first_token{first_token_limits}, gap{gap_limits}, e2e{latency_limits},
+        queue{latency_limits}, prefill{latency_limits}, decode{latency_limits};
+};
+
+/// Formats a float as Python and its Prometheus client do from 1e6 on: "1.0", "1.5e+06".
+inline std::string python_number(double v) {
+    if (std::isinf(v)) return v > 0 ? "+Inf" : "-Inf";
+    const bool plain = v == 0 || (std::abs(v) >= 1e-4 && std::abs(v) < 1e6);
+    char digits[64];
+    const auto end =
+        std::to_chars(digits, digits + sizeof digits, v,
+                      plain ? std::chars_format::fixed : std::chars_format::scientific);
+    const std::string s(digits, end.ptr);
+    return plain && s.find('.') == std::string::npos ? s + ".0" : s;
+}
+
+/// Writes metrics one by one; those of the engine have its labels.
+class metrics_writer {
+public:
+    explicit metrics_writer(double began_unix_s) : began_unix_s_(began_unix_s) {}
+
+    void gauge(const std::string& name, const char* help, double v, bool of_engine = true) {
+        head(name, help, "gauge");
+        page_ += name + (of_engine ? labels() : "") + " " + python_number(v) + "\n";
+    }
+    void counter(const std::string& name, const char* help, double v) {
+        head(name + "_total", help, "counter");
+        sample(name + "_total", labels(), v);
+        created(name, help, {labels()});
+    }
+    void counter(const std::string& name, const char* help, const tallies& t) {
+        head(name + "_total", help, "counter");
+        std::vector<std::string> each;
+        for (std::size_t i = 0; i < t.ended.size(); ++i) {
+            each.push_back(labels(printed("finished_reason=\"%s\",", end_reason_names[i])));
+            sample(name + "_total", each.back(), static_cast<double>(t.ended[i]));
+        }
+        created(name, help, each);
+    }
+    void histogram(const std::string& name, const char* help, const bucket_counts& h) {
+        head(name, help, "histogram");
+        long long up_to = 0;
+        for (std::size_t i = 0; i < h.counts().size(); ++i) {
+            const double limit = i < h.limits().size() ? h.limits()[i] : infinity;
+            up_to += h.counts()[i];
+            sample(name + "_bucket", labels("le=\"" + python_number(limit) + "\","),
+                   static_cast<double>(up_to));
+        }
+        sample(name + "_count", labels(), static_cast<double>(up_to));
+        sample(name + "_sum", labels(), h.sum());
+        created(name, help, {labels()});
+    }
+    const std::string& page() const { return page_; }
+
+private:
+    static std::string labels(const std::string& own = "") {
+        return "{engine=\"0\"," + own + "model_name=\"simulated\"}";
+    }
+    void head(const std::string& name, const char* help, const char* kind) {
+        page_ += "# HELP " + name + " " + help + "\n# TYPE " + name + " " + kind + "\n";
+    }
+    void sample(const std::string& name, const std::string& labels, double v) {
+        page_ += name + labels + " " + python_number(v) + "\n";
+    }
+    void created(const std::string& name, const char* help, const std::vector<std::string>& each) {
+        head(name + "_created", help, "gauge");
+        for (const std::string& labels : each) sample(name + "_created", labels, began_unix_s_);
+    }
+
+    double began_unix_s_;
+    std::string page_{};
+};
+
+inline std::string vllm_page(const engine_model& m, const tallies& t) {
+    const auto since = [&](double engine_model::counters::*what) {
+        return m.totals().*what - t.before.*what;
+    };
+    using counters = engine_model::counters;
+    metrics_writer w(t.began_unix_s);
+    w.gauge("process_start_time_seconds", "When the server was started, in seconds since 1970.",
+            t.began_unix_s, false);
+    w.gauge("vllm:num_requests_running", "Requests in the engine's batch.",
+            static_cast<double>(m.running()));
+    w.gauge("vllm:num_requests_waiting", "Requests that wait to be in the batch.",
+            static_cast<double>(m.waiting()));
+    w.gauge("vllm:kv_cache_usage_perc", "KV cache in use, 1 is all of it.", m.cache_usage());
+    w.counter("vllm:prefix_cache_queries", "Prompt tokens that were looked up in the cache.",
+              since(&counters::cache_queries));
+    w.counter("vllm:prefix_cache_hits", "Prompt tokens that were found in the cache.",
+              since(&counters::cache_hits));
+    // A running sequence has its memory until its end.
+    w.counter("vllm:num_preemptions", "Requests that were put out of the batch.", 0.0);
+    w.counter("vllm:prompt_tokens", "Prompt tokens processed.", since(&counters::prompt_tokens));
+    w.counter("vllm:generation_tokens", "Tokens generated.", since(&counters::generated_tokens));
+    w.counter("vllm:request_success", "Requests that ended, by why they did.", t);
+    w.histogram("vllm:time_to_first_token_seconds", "From arrival to the first token.",
+                t.first_token);
+    w.histogram("vllm:inter_token_latency_seconds", "From tokens to the next ones.", t.gap);
+    w.histogram("vllm:e2e_request_latency_seconds", "From arrival to the last token.", t.e2e);
+    w.histogram("vllm:request_queue_time_seconds", "From arrival to the batch.", t.queue);
+    w.histogram("vllm:request_prefill_time_seconds", "From the batch to the first token.",
+                t.prefill);
+    w.histogram("vllm:request_decode_time_seconds", "From the first token to the last one.",
+                t.decode);
+    return w.page();
+}
 
 /// A body of known length.
 struct reply {

@@ -3,17 +3,27 @@
 
 #include "api/result.hpp"
 #include "api/slo.hpp"
+#include "core/base/fields.hpp"
 #include "core/base/statistics.hpp"
+#include "core/base/text.hpp"
+#include "core/described/described.hpp"
 #include "core/judging/decision.hpp"
-#include "core/judging/measurements.hpp"
-#include "core/judging/scale.hpp"
 #include "core/judging/judging_parameters.hpp"
+#include "core/judging/measurements.hpp"
+#include "core/judging/past_judge.hpp"
+#include "core/judging/scale.hpp"
 #include "core/judging/values.hpp"
+#include "core/reports/gate_report.hpp"
 #include "extensions/history/core/against.hpp"
 #include "extensions/history/core/history_parameters.hpp"
+#include "extensions/history/core/learned.hpp"
 
-#include <cmath>  // expm1, fabs, isnan, log, log1p, sqrt
+#include <algorithm>  // clamp
+#include <cmath>  // expm1, fabs, isnan, log, log1p, sqrt, floor
 #include <cstddef>  // size_t
+#include <memory>  // shared_ptr
+#include <optional>
+#include <string>
 #include <utility>  // move
 #include <vector>
 
@@ -153,6 +163,110 @@ inline void estimate_by_nights(const learned_history& h, decision& d) {
     if (l.mean < 0 && -l.mean < (t + four_in_five) * se && d.why.empty())
         d.advice = {because::headroom_in_noise,
                     {-fraction_of_limit(d.what, l.mean), l.sd, back(l.mean + (t + 1.645) * se)}};
+}
+
+inline constexpr double wide_nights_sd = 0.03;  // above this a live comparison sees far more
+
+inline int of_hundred(double fraction) {
+    return static_cast<int>(std::floor(100 * std::clamp(fraction, 0.0, 1.0)));
+}
+/// The text for one objective relative to the history.
+inline std::string nights_text(const history_parameters& h, const objective_history& o,
+                               const slo& s, const judging_rule& rule) {
+    const learned_history& l = o.learned;
+    std::string words = plural(l.nights, "night") + (h.machine.empty() ? "" : " on " + h.machine);
+    if (!o.step_at.empty())
+        words += printed(", the level is of the step of %+.1f %% on %s", o.step * 100,
+                         o.step_at.c_str()) +
+                 (o.step_text.empty() ? "" : " (" + o.step_text + ")");
+    if (o.is_open_step) words += ", which made main worse and which nobody accepted";
+    if (!l.is_enough()) return words;
+    const history_bounds bounds = history_bounds_of(rule);
+    const double line = (s.at_most ? 1 : -1) * std::log(s.factor);
+    words += printed("; nights differ by %.2g %%%s, repeats by %.2g %%; unchanged code passes in "
+                     "%d of 100, 10 %% beyond the limit is found in %d",
+                     l.spread.sd * 100, l.given_sd > 0 ? " (as given)" : "",
+                     std::sqrt(l.repeats.variance) * 100,
+                     of_hundred(chance_to_pass(l, line, bounds)),
+                     of_hundred(chance_to_find(l, std::log(1.10), bounds)));
+    if (o.drift != 0)
+        words += printed("; main has drifted by %+.1f %% [%+.1f %%, %+.1f %%] since %s, in %zu "
+                         "steps", o.drift * 100, o.drift_low * 100, o.drift_high * 100,
+                         o.drift_since.c_str(), o.drift_steps);
+    if (l.spread.sd >= wide_nights_sd)
+        words += "; with such nights, compare with a live baseline";
+    return words;
+}
+/// A line for each objective, "history: 27 nights on ...".
+inline std::vector<std::string> nights_lines(const history_parameters& h, const gate_report& g) {
+    std::vector<std::string> lines;
+    if (!h.none.empty()) return {"history: " + h.none};
+    std::vector<const slo*> relative;
+    for (const slo& s : g.judged_by.slos)
+        if (s.factor > 0 && h.of(s)) relative.push_back(&s);
+    for (const slo* s : relative)
+        lines.push_back((relative.size() > 1 ? "history of " + str((*s).what.name) : "history") +
+                        ": " + nights_text(h, *h.of(*s), *s, g.judged_by.rule));
+    return lines;
+}
+
+inline void add_nights(arithmetic& a, const learned_history& h, const decision& d) {
+    if (d.repeats < 2) return;
+    add_values(a, d);
+    a.line += "; ln distances from the limit " + listed(d.distances) +
+              printed("; %zu nights, sd %.6g (df %.3g); repeats, sd %.6g (df %.0f); level of "
+                      "%.0f nights; bounds: pass %.6g < 0, fail %.6g > 0 (t quantiles of the "
+                      "normal scores %.4f and %.4f)",
+                      h.nights, h.spread.sd, h.spread.df, std::sqrt(h.repeats.variance),
+                      h.repeats.df, h.level.nights, d.last.pass_bound, d.last.fail_bound,
+                      d.last.pass_z, d.last.fail_z);
+    a.add("log_distances", d.distances);
+    a.add("nights_sd", {h.spread.sd});
+    a.add("nights_df", {h.spread.df});
+    a.add("repeats_sd", {std::sqrt(h.repeats.variance)});
+    a.add("level", {h.level.mean});
+    a.add("level_nights", {h.level.nights});
+    if (h.given_sd > 0) a.add("given_sd", {h.given_sd});
+    a.add("standard_error", {d.last.se});
+    a.add("pass_bound", {d.last.pass_bound});
+    a.add("fail_bound", {d.last.fail_bound});
+}
+
+class nights_judge final : public past_judge {
+public:
+    explicit nights_judge(history_parameters&& h = {}) : nights(std::move(h)) {}
+    history_parameters nights;
+
+    decision judged(const measurements& e, const judging_parameters& t, const slo& s,
+                    bool to_the_end) const override {
+        return judge_by_nights(nights, e, t, s, to_the_end);
+    }
+    void estimate(decision& d) const override { estimate_by_nights(learned(d), d); }
+    std::string against(const decision& d) const override {
+        return printed("%zu nights", learned(d).nights);
+    }
+    void explain(arithmetic& a, const decision& d) const override {
+        add_nights(a, learned(d), d);
+    }
+    std::optional<level> level_of(const slo& s) const override {
+        const objective_history* const o = nights.of(s);
+        if (!o) return std::nullopt;
+        return level{(s.at_most ? 1 : -1) * o->learned.level.mean, o->learned.spread.sd};
+    }
+    history_noise noise_of(const slo& s) const override { return noise_by(nights, s); }
+    std::vector<std::string> lines(const gate_report& g) const override {
+        return nights_lines(nights, g);
+    }
+    void fields(field_visitor& v) override { fields_of(v, nights); }
+
+private:
+    const learned_history& learned(const decision& d) const { return nights.of(d.what)->learned; }
+};
+/// Static objects of other files may read results, too.
+[[gnu::constructor(101)]] static void make_nights_readable() {
+    new_past_judge = []() -> std::shared_ptr<past_judge> {
+        return std::make_shared<nights_judge>();
+    };
 }
 
 }  // namespace detail
