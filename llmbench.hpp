@@ -11097,7 +11097,7 @@ class past_judge {
 public:
     virtual ~past_judge() = default;
     /// Decides one objective by the method `predictive_t`. `estimate` adds the estimate, the
-    /// baseline ("27 nights") and the arithmetic.
+    /// baseline ("27 runs") and the arithmetic.
     virtual decision judged(const measurements& e, const judging_parameters& t, const slo& s,
                             bool to_the_end) const = 0;
     virtual void estimate(decision& d) const = 0;
@@ -11318,8 +11318,8 @@ enum class because : unsigned char {
     start_unknown, too_few_values,
     no_finite_part, small_sample, small_for_drift, window_ends,
     // baseline runs
-    no_nights, few_nights, lone_repeats, lone_levels, nights_lack, one_repeat, main_moved,
-    trouble_nights, given_spread, unknown_card,
+    no_runs, few_runs, lone_repeats, lone_levels, runs_lack, one_repeat, main_moved,
+    outlying_runs, given_spread, unknown_card,
     // the client
     client_without, client_is_busy, client_off_rate, read_together, sent_late, client_lost,
     client_in_probes,
@@ -14420,21 +14420,21 @@ inline constexpr cause_sentence cause_sentences[] = {
      "and {.3g} more were under way at its end than at its beginning, with which {n} may reach its "
      "limit: measure more requests, or warm up with as many as there are users"},
 
-    {because::no_nights, "no_nights", "{w}"},
-    {because::few_nights, "few_nights", "{0} night{s} of main; 3 make a baseline, 10 a good one"},
-    {because::lone_repeats, "lone_repeats", "{0} night{s} of main with one repeat each do not say "
-     "what repeats differ by: nights of two or more are needed, three are the default"},
-    {because::lone_levels, "lone_levels", "each of {0} night{s} of main is a level of its own, and "
-     "what nights differ by is not known: 3 of one level make a baseline"},
-    {because::nights_lack, "nights_lack", "no night of the history has {n}"},
-    {because::one_repeat, "one_repeat", "a verdict against nights takes two repeats"},
+    {because::no_runs, "no_runs", "{w}"},
+    {because::few_runs, "few_runs", "{0} run{s} of main; 3 make a baseline, 10 a good one"},
+    {because::lone_repeats, "lone_repeats", "{0} run{s} of main with one repeat each do not say "
+     "what repeats differ by: runs of two or more are needed, three are the default"},
+    {because::lone_levels, "lone_levels", "each of {0} run{s} of main is a level of its own, and "
+     "what runs differ by is not known: 3 of one level make a baseline"},
+    {because::runs_lack, "runs_lack", "no run of the history has {n}"},
+    {because::one_repeat, "one_repeat", "a verdict against runs takes two repeats"},
     {because::main_moved, "main_moved", "main itself was {.1f%} % {slower|faster} in its last "
-     "{two nights|night} ({w})"},
-    {because::trouble_nights, "trouble_nights", "{0} of {0} nights were as far off without a "
+     "{two runs|run} ({w})"},
+    {because::outlying_runs, "outlying_runs", "{0} of {0} runs were as far off without a "
      "change: leave them out if that is mended, or compare live"},
-    {because::given_spread, "given_spread", "under twice the {.2g%} % that nights were said to "
+    {because::given_spread, "given_spread", "under twice the {.2g%} % that runs were said to "
      "differ by"},
-    {because::unknown_card, "unknown_card", "no night was measured on this card"},
+    {because::unknown_card, "unknown_card", "no run was measured on this card"},
 
     {because::client_without, "client_without", "{w} ({0} of {0} requests)"},
     {because::client_is_busy, "client_is_busy", "its busiest thread used {.0f%} % of a core; give "
@@ -21638,7 +21638,7 @@ inline void fields_of(field_visitor& v, judging_parameters& judged_by, load_cond
                           ? new_past_judge()
                           : std::const_pointer_cast<past_judge>(judged_by.past);
     if (v.assigns()) judged_by.past = past;
-    if (!v.begin({"history", "the nights of main", at_times})) return;
+    if (!v.begin({"history", "the runs of main", at_times})) return;
     past->fields(v);
     v.end();
 }
@@ -23078,11 +23078,11 @@ inline std::vector<std::string> notes_on(const gate_report& g,
 }
 
 /// Returns the line on a gate that was not added to a history.
-inline std::string no_night_text(const std::string& why) {
+inline std::string not_added_text(const std::string& why) {
     return wrapped_lines("  not added to the history: " + why) + "\n";
 }
-inline std::string no_night_of(const char* verb) {
-    return std::string(verb) + " has no verdict of its own, and nights are of gates";
+inline std::string why_not_added(const char* verb) {
+    return std::string(verb) + " has no verdict of its own, and a history is of gates";
 }
 inline std::string reports_text(const std::string& directory) {
     return "  report: " + directory + "/report.html\n";
@@ -26525,8 +26525,9 @@ inline settings settings_of(const variable_lookup& look_up) {
         refuse({"LLMBENCH_HISTORY=append and ", other, " are both set: what is added is a whole "
                 "gate that was judged"});
     if (!s.rehearse.empty() && s.keeps)
-        refuse({"LLMBENCH_REHEARSE and LLMBENCH_HISTORY=append are both set: a model has no "
-                "nights"});
+        refuse(
+            {"LLMBENCH_REHEARSE and LLMBENCH_HISTORY=append are both set: a model has no "
+             "history"});
     if (!s.rehearse.empty() && other)
         refuse({"LLMBENCH_REHEARSE and ", other, " are both set: a rehearsal is of whole gates on "
                 "a model, and leaves nothing for later runs"});
@@ -34399,7 +34400,7 @@ protected:
         tell_ends(g);
         g.took_s = static_cast<double>(now_ns() - began_ns_) * 1e-9;
         say(console_text(g, surroundings_of_program().style()));
-        if (!g.not_kept.empty()) say(no_night_text(g.not_kept));
+        if (!g.not_kept.empty()) say(not_added_text(g.not_kept));
         if (surroundings_of_program().verbose && all_.records().are_open())
             say(reports_text(report_directory()));
         all_.close_gate(number_, std::move(g), asserts_, in_test_case_);
@@ -34554,7 +34555,7 @@ private:
         if (asked_.keeps)
             g.not_kept = use_ == scenario_use::gate
                              ? known_past->keep(g, m.past.get(), m.seen.stopped)
-                         : no_night_of(searches() ? "find_capacity()" : "run()");
+                             : why_not_added(searches() ? "find_capacity()" : "run()");
         if (model_) model_->mark(g, m.seen);
         const result r = result_of(g, std::move(m), number_, asked_);
         const bool only_notes = !asserts_ && in_test_case_;

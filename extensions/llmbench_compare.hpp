@@ -1828,7 +1828,7 @@ private:
             close(numbers_[i], std::move(g), now_ns() - parts[i].took_ns);
         }
         say(comparison_text(report));
-        if (asked_.keeps) say(no_night_text(no_night_of("compare()")));
+        if (asked_.keeps) say(not_added_text(why_not_added("compare()")));
         if (surroundings_of_program().verbose && all_.records().are_open())
             say(reports_text(report_directory()));
         inform_test_case(held);

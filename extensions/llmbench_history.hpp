@@ -1,9 +1,9 @@
-// llmbench_history 1.0.0-rc.1: history(), the nights of main, LLMBENCH_HISTORY. Include it after llmbench.hpp.
+// llmbench_history 1.0.0-rc.1: history(), the runs of main, LLMBENCH_HISTORY. Include it after llmbench.hpp.
 // Put together from src/ by ci/assemble.py: edit there, not here.
 //
 // Part one: declarations
 //   [A1] the main branch's runs as a baseline
-// Part three: nights read, learned from, judged by and added
+// Part three: runs read, learned from, judged by and added
 //
 // SPDX-License-Identifier: MIT
 //
@@ -45,20 +45,20 @@ extern const past_extension* const include_llmbench_history_hpp_where_LLMBENCH_M
 
 struct history_baseline {
     types::text folder{};
-    fraction night_to_night{0};
+    fraction run_to_run{0};
     operator any_baseline() const {
         return detail::extension_baseline{
             detail::box::make(*this), detail::include_llmbench_history_hpp_where_LLMBENCH_MAIN_is};
     }
 };
-/// The main branch's runs (one a night) as a baseline: LLMBENCH_HISTORY=append adds them to the
+/// The main branch's runs (the last one of each UTC date) as a baseline: LLMBENCH_HISTORY=append adds them to the
 /// folder. A run is compared with them and the spread between them, from 3 on. With
-/// `night_to_night`, a relative standard deviation up to 50 %, the first one is enough; it counts
+/// `run_to_run`, a relative standard deviation up to 50 %, the first one is enough; it counts
 /// until there are ten, and nothing below twice that fails meanwhile. The runs also give the noise
 /// of repeats: objectives without a baseline need fewer repeats.
 inline history_baseline history(const types::text& folder = "perf-history",
-                                fraction night_to_night = fraction(0)) {
-    return {folder, night_to_night};
+                                fraction run_to_run = fraction(0)) {
+    return {folder, run_to_run};
 }
 
 }  // inline namespace v0
@@ -105,7 +105,7 @@ inline namespace v0 {
 namespace detail {
 
 /// The last valid run of a UTC date.
-struct history_night {
+struct series_run {
     std::string id{};
     std::string at{};      // UTC, "2026-11-23T02:15:04Z"
     std::string commit{};  // "" if unknown
@@ -127,14 +127,14 @@ struct annotation {
 struct history_series {
     std::string statistic{};  // "mean(tpot)"
     double offset = 0;        // of its metric: levels are logarithms of value + offset
-    std::vector<history_night> nights{};
-    std::vector<annotation> marks{};
+    std::vector<series_run> runs{};
+    std::vector<annotation> annotations{};
 };
 
 // The minimum difference between two programs on one machine, days apart.
-inline constexpr double least_night_sd = 0.0025;
-inline constexpr std::size_t searched_nights = 80;
-inline constexpr std::size_t nights_before = 3, nights_after = 2;  // minimum around a step
+inline constexpr double least_run_sd = 0.0025;
+inline constexpr std::size_t searched_runs = 80;
+inline constexpr std::size_t runs_before = 3, runs_after = 2;  // minimum around a step
 
 inline double median_of(std::vector<double> v) {
     if (v.empty()) return not_a_number;
@@ -160,26 +160,26 @@ inline double lag_one(const std::vector<double>& v) {
 }
 
 /// A run's repeats as logarithms, with less as better.
-struct night_level {
-    std::size_t night = 0;  // its index in the series
+struct run_level {
+    std::size_t run = 0;  // its index in the series
     double mean = 0, variance = 0, repeats = 0;
 };
 /// Without runs that lack the statistic or that an annotation leaves out.
-inline std::vector<night_level> levels_of(const history_series& s, bool at_most) {
-    std::vector<night_level> out;
-    for (std::size_t i = 0; i < s.nights.size(); ++i) {
-        if (s.nights[i].is_left_out || s.nights[i].repeats.empty()) continue;
+inline std::vector<run_level> levels_of(const history_series& s, bool at_most) {
+    std::vector<run_level> out;
+    for (std::size_t i = 0; i < s.runs.size(); ++i) {
+        if (s.runs[i].is_left_out || s.runs[i].repeats.empty()) continue;
         std::vector<double> logs;
-        for (const double x : s.nights[i].repeats)
+        for (const double x : s.runs[i].repeats)
             logs.push_back((at_most ? 1 : -1) * std::log(x + s.offset));
         out.push_back({i, mean_of(logs), sample_variance(logs), static_cast<double>(logs.size())});
     }
     return out;
 }
-inline std::vector<double> means_of(const std::vector<night_level>& nights, std::size_t first,
+inline std::vector<double> means_of(const std::vector<run_level>& runs, std::size_t first,
                                     std::size_t end) {
     std::vector<double> out;
-    for (std::size_t i = first; i < end; ++i) out.push_back(nights[i].mean);
+    for (std::size_t i = first; i < end; ++i) out.push_back(runs[i].mean);
     return out;
 }
 
@@ -198,13 +198,13 @@ inline split_found best_split(const std::vector<double>& v) {
     }
     split_found best;
     double before = 0;
-    for (std::size_t k = 1; k + nights_after <= n; ++k) {
+    for (std::size_t k = 1; k + runs_after <= n; ++k) {
         before += v[k - 1] - shift;
-        if (k < nights_before) continue;
+        if (k < runs_before) continue;
         const double a = static_cast<double>(k), b = static_cast<double>(n - k);
         const double after = all - before;
         const double within = squares - before * before / a - after * after / b;
-        const double variance = std::max(within / (a + b - 2), least_night_sd * least_night_sd);
+        const double variance = std::max(within / (a + b - 2), least_run_sd * least_run_sd);
         const double t = std::fabs(after / b - before / a) / std::sqrt(variance * (1 / a + 1 / b));
         if (t > best.t) best = {k, t};
     }
@@ -226,15 +226,15 @@ inline double dependence_of_split(const std::vector<double>& v, std::size_t at) 
 /// 500 runs.
 inline std::size_t step_in(std::vector<double> v) {
     const std::size_t n = v.size();
-    if (n < nights_before + nights_after + 1) return 0;
+    if (n < runs_before + runs_after + 1) return 0;
     const double center = median_of(v), sd = robust_sd(v, center);
     if (n >= 8 && sd > 0)
         for (double& x : v) x = std::clamp(x, center - 4 * sd, center + 4 * sd);
     split_found best = best_split(v);
     if (best.at == 0) return 0;
-    const auto nights = static_cast<double>(n);
-    const double df = nights - 2;
-    const double level = std::exp(-7.471 - 5.32 / nights + 56.4 / (nights * nights));
+    const auto runs = static_cast<double>(n);
+    const double df = runs - 2;
+    const double level = std::exp(-7.471 - 5.32 / runs + 56.4 / (runs * runs));
     const auto is_shown = [&](double t) {
         return incomplete_beta(df / 2, 0.5, df / (df + t * t)) < level;
     };
@@ -242,43 +242,43 @@ inline std::size_t step_in(std::vector<double> v) {
     return n < 20 || is_shown(best.t * dependence_of_split(v, best.at)) ? best.at : 0;
 }
 
-/// Runs of one level: indices of night_levels, `end` is one beyond the last.
+/// Runs of one level: indices of run_levels, `end` is one beyond the last.
 struct history_segment {
     std::size_t first = 0, end = 0;
     std::size_t found = 0;   // by the runs up to this one; `first` if by an annotation
-    bool is_marked = false;  // whether an annotation set its start
+    bool is_annotated = false;  // whether an annotation set its start
     bool is_accepted = true;
 };
 
 /// The index of the first run at or after a date; their number if there is none.
-inline std::size_t night_of(const history_series& s, const std::vector<night_level>& nights,
-                            const std::string& at) {
+inline std::size_t place_of_date(const history_series& s, const std::vector<run_level>& runs,
+                                 const std::string& at) {
     std::size_t i = 0;
-    while (i < nights.size() && s.nights[nights[i].night].at.substr(0, 10) < at.substr(0, 10)) ++i;
+    while (i < runs.size() && s.runs[runs[i].run].at.substr(0, 10) < at.substr(0, 10)) ++i;
     return i;
 }
-inline std::vector<std::size_t> marked_nights(const history_series& s,
-                                              const std::vector<night_level>& nights,
-                                              annotation_kind kind) {
+inline std::vector<std::size_t> annotated_runs(const history_series& s,
+                                               const std::vector<run_level>& runs,
+                                               annotation_kind kind) {
     std::vector<std::size_t> out;
-    for (const annotation& m : s.marks)
-        if (m.kind == kind) out.push_back(night_of(s, nights, m.at));
+    for (const annotation& m : s.annotations)
+        if (m.kind == kind) out.push_back(place_of_date(s, runs, m.at));
     return out;
 }
 
 /// From the first run to the last: a step that was found stays, unless an annotation denies it.
 /// Runs before such an annotation stay in the segment, and are not searched again.
 inline std::vector<history_segment> segments_of(const history_series& s,
-                                                const std::vector<night_level>& nights) {
-    if (nights.empty()) return {};
-    const auto steps = marked_nights(s, nights, annotation_kind::step);
-    const auto none = marked_nights(s, nights, annotation_kind::no_step);
+                                                const std::vector<run_level>& runs) {
+    if (runs.empty()) return {};
+    const auto steps = annotated_runs(s, runs, annotation_kind::step);
+    const auto none = annotated_runs(s, runs, annotation_kind::no_step);
     const auto holds = [](const std::vector<std::size_t>& v, std::size_t i) {
         return std::find(v.begin(), v.end(), i) != v.end();
     };
     std::vector<history_segment> out(1);
     std::size_t searched = 0;
-    for (std::size_t i = 0; i < nights.size(); ++i) {
+    for (std::size_t i = 0; i < runs.size(); ++i) {
         if (holds(steps, i) && i > out.back().first) {
             out.back().end = i;
             out.push_back({i, i + 1, i, true});
@@ -286,8 +286,8 @@ inline std::vector<history_segment> segments_of(const history_series& s,
         }
         if (holds(none, i)) searched = i;
         const std::size_t from =
-            std::max(searched, i + 1 > searched_nights ? i + 1 - searched_nights : 0);
-        if (const std::size_t at = step_in(means_of(nights, from, i + 1)); at > 0) {
+            std::max(searched, i + 1 > searched_runs ? i + 1 - searched_runs : 0);
+        if (const std::size_t at = step_in(means_of(runs, from, i + 1)); at > 0) {
             out.back().end = searched = from + at;
             out.push_back({from + at, i + 1, i});
         }
@@ -326,7 +326,7 @@ struct history_run {
 struct history_note {
     std::string id{};
     std::string gate{}, run_series{};  // "": of every series
-    annotation mark{};
+    annotation what{};
 };
 
 /// The content of files: oldest first, each id once.
@@ -390,13 +390,13 @@ inline void fields_of(field_visitor& v, history_note& n) {
     std::string schema = history_schema;
     v.text({"schema"}, schema);
     v.text({"id"}, n.id);
-    v.choice({"mark"}, n.mark.kind, annotation_kind::leave_out);
+    v.choice({"mark"}, n.what.kind, annotation_kind::leave_out);
     v.text({"gate"}, n.gate);
     v.text({"cohort", "of every one where there is none", at_times}, n.run_series);
-    v.quoted({"at", "a date, or the id of a run"}, n.mark.at, false);
-    v.quoted({"why"}, n.mark.why, false);
-    v.must(!n.mark.why.empty(), "why", "a text that is not empty is allowed");
-    v.quoted({"by", "", at_times}, n.mark.by, false);
+    v.quoted({"at", "a date, or the id of a run"}, n.what.at, false);
+    v.quoted({"why"}, n.what.why, false);
+    v.must(!n.what.why.empty(), "why", "a text that is not empty is allowed");
+    v.quoted({"by", "", at_times}, n.what.by, false);
 }
 
 /// Includes the line's end.
@@ -501,7 +501,7 @@ inline history_lines in_order(history_lines all) {
         return a.at != b.at ? a.at < b.at : a.id < b.id;
     };
     const auto noted_before = [](const history_note& a, const history_note& b) {
-        return a.mark.at != b.mark.at ? a.mark.at < b.mark.at : a.id < b.id;
+        return a.what.at != b.what.at ? a.what.at < b.what.at : a.id < b.id;
     };
     sort_stably(all.runs, earlier);
     sort_stably(all.notes, noted_before);
@@ -520,26 +520,25 @@ inline bool is_valid_run(const history_run& r) {
 }
 
 /// The runs of one gate in one series, one a date, oldest first.
-inline std::vector<const history_run*> nights_of(const history_lines& all, const std::string& gate,
-                                                 const std::string& run_series) {
-    std::vector<const history_run*> nights;
+inline std::vector<const history_run*> runs_of(const history_lines& all, const std::string& gate,
+                                               const std::string& run_series) {
+    std::vector<const history_run*> runs;
     for (const history_run& r : all.runs) {
         if (r.gate != gate || r.run_series != run_series || !is_valid_run(r)) continue;
-        const bool is_same_date =
-            !nights.empty() && nights.back()->at.compare(0, 10, r.at, 0, 10) == 0;
-        if (is_same_date) nights.back() = &r;
-        else nights.push_back(&r);
+        const bool is_same_date = !runs.empty() && runs.back()->at.compare(0, 10, r.at, 0, 10) == 0;
+        if (is_same_date) runs.back() = &r;
+        else runs.push_back(&r);
     }
-    return nights;
+    return runs;
 }
 
 /// The number of runs of each series of a gate.
-inline std::map<std::string, std::size_t> nights_by_cohort(const history_lines& all,
-                                                           const std::string& gate) {
+inline std::map<std::string, std::size_t> runs_by_series(const history_lines& all,
+                                                         const std::string& gate) {
     std::map<std::string, std::size_t> found;
     for (const history_run& r : all.runs)
         if (r.gate == gate) found[r.run_series] = 0;
-    for (auto& [run_series, nights] : found) nights = nights_of(all, gate, run_series).size();
+    for (auto& [run_series, runs] : found) runs = runs_of(all, gate, run_series).size();
     return found;
 }
 
@@ -550,24 +549,24 @@ inline bool is_about(const annotation& m, const history_run& r) {
 
 /// The runs of a gate in a series that have the statistic, and their annotations.
 inline history_series series_of(const history_lines& all,
-                                const std::vector<const history_run*>& nights,
+                                const std::vector<const history_run*>& runs,
                                 const std::string& statistic) {
     history_series s;
     s.statistic = statistic;
-    if (nights.empty()) return s;
-    const history_run& any = *nights.front();
+    if (runs.empty()) return s;
+    const history_run& any = *runs.front();
     for (const history_note& n : all.notes)
         if (n.gate == any.gate && (n.run_series.empty() || n.run_series == any.run_series))
-            s.marks.push_back(n.mark);
-    for (const history_run* r : nights) {
+            s.annotations.push_back(n.what);
+    for (const history_run* r : runs) {
         const auto named = [&](const named_repeats& v) { return v.name == statistic; };
         const auto at = std::find_if(r->values.begin(), r->values.end(), named);
         if (at == r->values.end()) continue;
         const auto leaves_out = [&](const annotation& m) {
             return m.kind == annotation_kind::leave_out && is_about(m, *r);
         };
-        s.nights.push_back({r->id, r->at, r->commit, at->repeats, r->watched,
-                            std::any_of(s.marks.begin(), s.marks.end(), leaves_out)});
+        s.runs.push_back({r->id, r->at, r->commit, at->repeats, r->watched,
+                          std::any_of(s.annotations.begin(), s.annotations.end(), leaves_out)});
     }
     return s;
 }
@@ -593,9 +592,9 @@ inline history_lines as_of(history_lines all, const std::string& when) {
     }
     std::erase_if(all.runs, [&](const history_run& r) { return r.at > until; });
     const auto is_later = [&](const history_note& n) {
-        const auto has_id = [&](const history_run& r) { return r.id == n.mark.at; };
-        const bool is_dated = is_utc_date(n.mark.at) || is_utc_time(n.mark.at);
-        return is_dated ? n.mark.at > until
+        const auto has_id = [&](const history_run& r) { return r.id == n.what.at; };
+        const bool is_dated = is_utc_date(n.what.at) || is_utc_time(n.what.at);
+        return is_dated ? n.what.at > until
                         : std::none_of(all.runs.begin(), all.runs.end(), has_id);
     };
     std::erase_if(all.notes, is_later);
@@ -847,7 +846,7 @@ inline bool is_older_form_of(run_series older, const run_series& c) {
     return facts_of(older) == facts_of(c);
 }
 /// Gives runs and annotations of older series their present ids, if the series is known.
-inline void join_older_cohorts(history_lines& lines, std::map<std::string, run_series>& known) {
+inline void join_older_series(history_lines& lines, std::map<std::string, run_series>& known) {
     std::map<std::string, std::string> ids;
     for (const auto& [id, older] : known)
         for (const auto& [other, c] : known)
@@ -892,7 +891,7 @@ inline std::string series_json(const run_series& c) {
 inline run_series read_series(const std::string& json, const std::string& file) {
     picojson::value root;
     if (!parse_json(json, root) || string_member(root, "schema") != series_schema)
-        refuse({file, " is no cohort of a history (", series_schema, ")"});
+        refuse({file, " is no series of a history (", series_schema, ")"});
     run_series c;
     document_digits digits(json);
     read_fields(checked_object(root, file, ""), digits, c);
@@ -900,7 +899,7 @@ inline run_series read_series(const std::string& json, const std::string& file) 
 }
 
 /// The default number of repeats of a baseline run: two show no spread of their own.
-inline constexpr int repeats_of_a_night = 3;
+inline constexpr int repeats_of_a_run = 3;
 
 /// The series of a gate, before its load: the properties that a stored baseline must share, and the
 /// machine.
@@ -933,7 +932,7 @@ struct history_entry {
 };
 
 /// The statistics of the gate's objectives, and the usual ones of histories.
-inline std::vector<std::string> statistics_of_a_night(const plan& p) {
+inline std::vector<std::string> statistics_of_a_run(const plan& p) {
     std::vector<std::string> names;
     const auto add = [&](const std::string& name) {
         if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
@@ -946,9 +945,9 @@ inline std::vector<std::string> statistics_of_a_night(const plan& p) {
     return names;
 }
 /// The values by repeat, if every repeat has one.
-inline std::vector<named_repeats> values_of_a_night(const plan& p, const gate_figures& g) {
+inline std::vector<named_repeats> values_of_a_run(const plan& p, const gate_figures& g) {
     std::vector<named_repeats> values;
-    for (const std::string& name : statistics_of_a_night(p))
+    for (const std::string& name : statistics_of_a_run(p))
         for (std::size_t i = 0; i < g.kept.size(); ++i) {
             if (str(g.kept[i].name) != name) continue;
             named_repeats n{name, {}};
@@ -960,7 +959,7 @@ inline std::vector<named_repeats> values_of_a_night(const plan& p, const gate_fi
         }
     return values;
 }
-inline std::string outcome_of_a_night(const std::vector<slo_verdict>& verdicts) {
+inline std::string outcome_of_a_run(const std::vector<slo_verdict>& verdicts) {
     const auto any = [&](verdict v) {
         return std::any_of(verdicts.begin(), verdicts.end(), [&](const slo_verdict& x) {
             return !x.what.is_advisory && x.outcome == v;
@@ -974,9 +973,9 @@ inline std::string outcome_of_a_night(const std::vector<slo_verdict>& verdicts) 
 
 /// Returns why a measured gate is no baseline run, "" if it is one. The verdict does not matter,
 /// because slow runs must not be left out.
-inline std::string why_no_night(const plan& p, const gate_figures& g,
-                                const std::vector<slo_verdict>& verdicts,
-                                const std::string& stopped) {
+inline std::string why_no_run(const plan& p, const gate_figures& g,
+                              const std::vector<slo_verdict>& verdicts,
+                              const std::string& stopped) {
     if (p.searches()) return "a capacity was searched, by another load in each run";
     if (!stopped.empty()) return stopped;
     for (const slo_verdict& v : verdicts) {
@@ -998,14 +997,14 @@ inline history_entry history_entry_of(const plan& p, run_series in, const finger
                                       const std::vector<slo_verdict>& verdicts,
                                       const std::string& stopped) {
     history_entry e;
-    e.why_not = why_no_night(p, g, verdicts, stopped);
+    e.why_not = why_no_run(p, g, verdicts, stopped);
     if (!e.why_not.empty()) return e;
     e.in = std::move(in);
     e.run.gate = p.name;
     e.run.run_series = id_of(e.in);
     e.run.watched = watched_facts(print);
-    e.run.outcome = outcome_of_a_night(verdicts);
-    e.run.values = values_of_a_night(p, g);
+    e.run.outcome = outcome_of_a_run(verdicts);
+    e.run.values = values_of_a_run(p, g);
     if (e.run.values.empty()) e.why_not = "no repeat has a value above 0";
     return e;
 }
@@ -1129,7 +1128,7 @@ inline history_store read_history(const std::string& folder, const std::string& 
     for (const std::filesystem::path& path : files.all_series)
         all.all_series[path.stem().string()] =
             read_series(bounded_content(path, room), path.string());
-    join_older_cohorts(all.lines, all.all_series);
+    join_older_series(all.lines, all.all_series);
     all.lines = in_order(std::move(all.lines));
     return all;
 }
@@ -1241,9 +1240,9 @@ inline std::string append_history(const std::filesystem::path& folder,
 
 // ===== [E6] the level of a history, the spread of its runs, accepted levels, drift ===============
 
-inline constexpr std::size_t newest_nights = 30;  // the spread is from these
-inline constexpr std::size_t level_nights = 10;   // maximum for a level's mean
-inline constexpr std::size_t fewest_nights = 3;
+inline constexpr std::size_t newest_runs = 30;  // the spread is from these
+inline constexpr std::size_t level_runs = 10;   // maximum for a level's mean
+inline constexpr std::size_t fewest_runs = 3;
 inline constexpr std::size_t robust_from = 12;    // runs from which residuals are clipped
 inline constexpr double given_df = 4;
 inline constexpr std::size_t given_until = 10;    // runs that replace a given spread
@@ -1261,38 +1260,37 @@ struct repeats_spread {
     double variance = 0, df = 0;
     double repeats = 0;  // of a run, harmonic mean
 };
-inline repeats_spread spread_of_repeats(const std::vector<night_level>& nights, std::size_t from) {
+inline repeats_spread spread_of_repeats(const std::vector<run_level>& runs, std::size_t from) {
     repeats_spread out;
     double squares = 0, inverse = 0;
-    for (std::size_t i = from; i < nights.size(); ++i) {
-        squares += (nights[i].repeats - 1) * nights[i].variance;
-        out.df += nights[i].repeats - 1;
-        inverse += 1 / nights[i].repeats;
+    for (std::size_t i = from; i < runs.size(); ++i) {
+        squares += (runs[i].repeats - 1) * runs[i].variance;
+        out.df += runs[i].repeats - 1;
+        inverse += 1 / runs[i].repeats;
     }
     if (out.df > 0) out.variance = squares / out.df;
-    if (inverse > 0) out.repeats = static_cast<double>(nights.size() - from) / inverse;
+    if (inverse > 0) out.repeats = static_cast<double>(runs.size() - from) / inverse;
     return out;
 }
 
 /// The spread of runs around the levels of their segments.
-struct nights_spread {
+struct runs_spread {
     double sd = 0, df = 0;
     std::size_t trouble = 0;  // runs over four robust deviations away
     double farthest = 0;      // of the slower ones
 };
 /// The runs from one on, around the levels of their segments.
-struct night_residuals {
+struct run_residuals {
     std::vector<double> all{};
     double segments = 0;
 };
-inline night_residuals residuals_of(const std::vector<night_level>& nights,
-                                    const std::vector<history_segment>& segments,
-                                    std::size_t from) {
-    night_residuals out;
-    const bool is_robust = nights.size() - from >= robust_from;
+inline run_residuals residuals_of(const std::vector<run_level>& runs,
+                                  const std::vector<history_segment>& segments, std::size_t from) {
+    run_residuals out;
+    const bool is_robust = runs.size() - from >= robust_from;
     for (const history_segment& s : segments) {
         if (s.end <= from) continue;
-        const std::vector<double> own = means_of(nights, std::max(s.first, from), s.end);
+        const std::vector<double> own = means_of(runs, std::max(s.first, from), s.end);
         const double center = is_robust && own.size() >= 5 ? median_of(own) : mean_of(own);
         for (const double x : own) out.all.push_back(x - center);
         ++out.segments;
@@ -1300,7 +1298,7 @@ inline night_residuals residuals_of(const std::vector<night_level>& nights,
     return out;
 }
 /// Clips them, and counts the outliers.
-inline void clip_residuals(std::vector<double>& rest, nights_spread& noted) {
+inline void clip_residuals(std::vector<double>& rest, runs_spread& noted) {
     const double reach = robust_sd(rest, 0);
     if (!(reach > 0)) return;
     for (double& x : rest) {
@@ -1313,10 +1311,10 @@ inline void clip_residuals(std::vector<double>& rest, nights_spread& noted) {
 }
 /// For dependent runs: the value of the newest ones' mean for the next run, relative to independent
 /// runs, and how much too small their squares are.
-struct night_dependence {
+struct run_dependence {
     double variance_by = 1, df_by = 1;
 };
-inline night_dependence dependence_of_nights(const std::vector<double>& rest) {
+inline run_dependence dependence_of_runs(const std::vector<double>& rest) {
     const auto n = static_cast<double>(rest.size());
     const double r = std::clamp((lag_one(rest) * n + 1) / (n - 4), 0.0, 0.9);
     double effect = 1, shared = 0;
@@ -1328,65 +1326,64 @@ inline night_dependence dependence_of_nights(const std::vector<double>& rest) {
                               ((1 - (effect - 1) / (n - 1)) * (1 + 1 / n))),
             std::clamp((1 - r * r) / (1 + r * r), 0.3, 1.0)};
 }
-inline nights_spread spread_of_nights(const std::vector<night_level>& nights,
-                                      const std::vector<history_segment>& segments,
-                                      std::size_t from) {
-    night_residuals rest = residuals_of(nights, segments, from);
+inline runs_spread spread_of_runs(const std::vector<run_level>& runs,
+                                  const std::vector<history_segment>& segments, std::size_t from) {
+    run_residuals rest = residuals_of(runs, segments, from);
     const double df = static_cast<double>(rest.all.size()) - rest.segments;
-    nights_spread out;
+    runs_spread out;
     out.df = df;
     if (!(df > 0)) return out;
-    night_dependence by;
+    run_dependence by;
     if (rest.all.size() >= robust_from) {
         clip_residuals(rest.all, out);
-        by = dependence_of_nights(rest.all);
+        by = dependence_of_runs(rest.all);
     }
     double squares = 0;
     for (const double x : rest.all) squares += x * x;
     out.df *= by.df_by;
-    out.sd = std::max(std::sqrt(squares / df * by.variance_by), least_night_sd);
+    out.sd = std::max(std::sqrt(squares / df * by.variance_by), least_run_sd);
     return out;
 }
 
 /// A level and its number of runs.
-struct level_of_nights {
+struct level_of_runs {
     double mean = 0;
-    double nights = 0;
+    double runs = 0;
 };
 /// A change of main in its newest one or two runs, not yet shown as a step.
 struct main_moved {
-    level_of_nights now{};
+    level_of_runs now{};
     double by = 0;            // from the segment's older runs; above 0: worse
 };
 
 /// All that the rule needs of a history: the same numbers give the same verdicts. Logarithms, less
 /// is better.
 struct learned_history {
-    std::size_t nights = 0;  // the newest ones, used for all of this
+    std::size_t runs = 0;  // the newest ones, used for all of this
     repeats_spread repeats{};
-    nights_spread spread{};
-    level_of_nights level{};
+    runs_spread spread{};
+    level_of_runs level{};
     std::vector<main_moved> moved{};
     double given_sd = 0;      // the user's spread between runs while it counts, else 0
     bool is_enough() const {
-        return level.nights > 0 && repeats.df > 0 && spread.df > 0 && spread.sd > 0 &&
-               (given_sd > 0 || nights >= fewest_nights);
+        return level.runs > 0 && repeats.df > 0 && spread.df > 0 && spread.sd > 0 &&
+               (given_sd > 0 || runs >= fewest_runs);
     }
 };
 
 /// The level at the end of a segment.
-inline level_of_nights newest_level(const std::vector<night_level>& nights,
-                                    const history_segment& s, double sd) {
-    const std::size_t w = std::min(s.end - s.first, level_nights);
-    return {clipped_mean(means_of(nights, s.end - w, s.end), 3 * sd), static_cast<double>(w)};
+inline level_of_runs newest_level(const std::vector<run_level>& runs, const history_segment& s,
+                                  double sd) {
+    const std::size_t w = std::min(s.end - s.first, level_runs);
+    return {clipped_mean(means_of(runs, s.end - w, s.end), 3 * sd), static_cast<double>(w)};
 }
 
-inline std::vector<main_moved> moves_of_main(const std::vector<night_level>& nights,
-                                             const history_segment& s, const nights_spread& n) {
+inline std::vector<main_moved> moves_of_main(const std::vector<run_level>& runs,
+                                             const history_segment& s, const runs_spread& n) {
     std::vector<main_moved> out;
     for (std::size_t c = 1; c <= 2 && s.first + c + 4 <= s.end; ++c) {
-        const double now = mean_of(means_of(nights, s.end - c, s.end));
-        const double before = clipped_mean(means_of(nights, s.first, s.end - c), 3 * n.sd);
+        const double now = mean_of(means_of(runs, s.end - c, s.end));
+        const double before = clipped_mean(means_of(runs, s.first, s.end - c), 3 * n.sd);
         const auto count = static_cast<double>(c), older = static_cast<double>(s.end - s.first - c);
         const double reach = student_t_quantile(0.99, n.df) * n.sd *
                              std::sqrt(1 / count + 1 / older);
@@ -1404,46 +1401,46 @@ inline const history_segment& segment_for(const std::vector<history_segment>& se
 }
 
 /// `given_sd`: the user's spread between runs, 0 if not given.
-inline learned_history learned_from(const std::vector<night_level>& nights,
+inline learned_history learned_from(const std::vector<run_level>& runs,
                                     const std::vector<history_segment>& segments, bool is_main,
                                     double given_sd = 0) {
     learned_history h;
-    if (nights.empty()) return h;
-    const std::size_t from = nights.size() - std::min(nights.size(), newest_nights);
-    h.nights = nights.size() - from;
-    h.repeats = spread_of_repeats(nights, from);
-    h.spread = spread_of_nights(nights, segments, from);
-    if (given_sd > 0 && h.nights < given_until) {
+    if (runs.empty()) return h;
+    const std::size_t from = runs.size() - std::min(runs.size(), newest_runs);
+    h.runs = runs.size() - from;
+    h.repeats = spread_of_repeats(runs, from);
+    h.spread = spread_of_runs(runs, segments, from);
+    if (given_sd > 0 && h.runs < given_until) {
         h.given_sd = given_sd;
         const double squares = h.spread.sd * h.spread.sd * h.spread.df;
         h.spread.df += given_df;
         h.spread.sd = std::sqrt((given_df * given_sd * given_sd + squares) / h.spread.df);
     }
     const history_segment& against = segment_for(segments, is_main);
-    h.level = newest_level(nights, against, h.spread.sd);
+    h.level = newest_level(runs, against, h.spread.sd);
     // Main itself moved: its own run is compared with its earlier level.
-    if (!is_main && h.spread.df > 0) h.moved = moves_of_main(nights, against, h.spread);
+    if (!is_main && h.spread.df > 0) h.moved = moves_of_main(runs, against, h.spread);
     return h;
 }
 
-inline constexpr std::size_t nights_of_drift = 10;
+inline constexpr std::size_t runs_of_drift = 10;
 inline constexpr double least_drift = 0.01;
 // runs: the accuracy with which a step's first one is found
-inline constexpr std::size_t mark_reaches = 2;
+inline constexpr std::size_t annotation_reaches = 2;
 
 /// Whether the first runs of a segment, as many as showed it, are worse than the newest of another,
 /// at a level of 5 %. Later runs do not count, so that decisions do not change.
-inline bool is_worse(const std::vector<night_level>& nights, const history_segment& s,
+inline bool is_worse(const std::vector<run_level>& runs, const history_segment& s,
                      const history_segment& than) {
-    const std::vector<double> now = means_of(nights, s.first, std::min(s.found + 1, s.end));
+    const std::vector<double> now = means_of(runs, s.first, std::min(s.found + 1, s.end));
     const std::vector<double> old =
-        means_of(nights, than.end - std::min(than.end - than.first, level_nights), than.end);
+        means_of(runs, than.end - std::min(than.end - than.first, level_runs), than.end);
     const auto a = static_cast<double>(now.size()), b = static_cast<double>(old.size());
     const double df = a + b - 2, change = mean_of(now) - mean_of(old);
     if (df <= 0) return change > 0;
     const double variance =
         std::max(((a - 1) * sample_variance(now) + (b - 1) * sample_variance(old)) / df,
-                 least_night_sd * least_night_sd);
+                 least_run_sd * least_run_sd);
     return change > student_t_quantile(0.95, df) * std::sqrt(variance * (1 / a + 1 / b));
 }
 
@@ -1451,15 +1448,15 @@ inline bool is_worse(const std::vector<night_level>& nights, const history_segme
 /// (an improvement, or a repaired regression) is accepted automatically.
 inline std::vector<history_segment> with_accepted(std::vector<history_segment> segments,
                                                   const history_series& s,
-                                                  const std::vector<night_level>& nights) {
-    const auto marks = marked_nights(s, nights, annotation_kind::accept);
+                                                  const std::vector<run_level>& runs) {
+    const auto annotations = annotated_runs(s, runs, annotation_kind::accept);
     std::size_t accepted = 0;
     for (std::size_t i = 1; i < segments.size(); ++i) {
         history_segment& now = segments[i];
-        const bool is_marked = std::any_of(marks.begin(), marks.end(), [&](std::size_t m) {
-            return m + mark_reaches >= now.first && m < now.end;
-        });
-        now.is_accepted = is_marked || !is_worse(nights, now, segments[accepted]);
+        const bool is_annotated = std::any_of(
+            annotations.begin(), annotations.end(),
+            [&](std::size_t m) { return m + annotation_reaches >= now.first && m < now.end; });
+        now.is_accepted = is_annotated || !is_worse(runs, now, segments[accepted]);
         if (now.is_accepted) accepted = i;
     }
     return segments;
@@ -1472,16 +1469,16 @@ struct level_drift {
     std::size_t since = 0;  // the first of those runs
     std::size_t steps = 0;  // found since then
 };
-inline std::optional<level_drift> drift_of_level(const std::vector<night_level>& nights,
+inline std::optional<level_drift> drift_of_level(const std::vector<run_level>& runs,
                                                  const std::vector<history_segment>& segments,
-                                                 const nights_spread& spread) {
+                                                 const runs_spread& spread) {
     if (segments.empty() || !(spread.df > 0)) return {};
     const history_segment& accepted = segment_for(segments, true);
-    const std::size_t end = nights.size(), n = nights_of_drift;
+    const std::size_t end = runs.size(), n = runs_of_drift;
     if (accepted.end - accepted.first < n || end < accepted.first + 2 * n) return {};
-    const double then = clipped_mean(means_of(nights, accepted.first, accepted.first + n),
-                                     3 * spread.sd);
-    const double now = clipped_mean(means_of(nights, end - n, end), 3 * spread.sd);
+    const double then =
+        clipped_mean(means_of(runs, accepted.first, accepted.first + n), 3 * spread.sd);
+    const double now = clipped_mean(means_of(runs, end - n, end), 3 * spread.sd);
     const double se = spread.sd * std::sqrt(2 / static_cast<double>(n));
     level_drift d{now - then, 0, 0, accepted.first, 0};
     if (std::fabs(d.by) < least_drift ||
@@ -1496,16 +1493,16 @@ inline std::optional<level_drift> drift_of_level(const std::vector<night_level>&
 
 /// A series: its runs, segments and the data for the rule.
 struct history_read {
-    std::vector<night_level> nights{};
+    std::vector<run_level> runs{};
     std::vector<history_segment> segments{};
     learned_history learned{};
 };
 inline history_read history_read_as(const history_series& s, bool at_most, bool is_main,
                                     double given_sd = 0) {
     history_read r;
-    r.nights = levels_of(s, at_most);
-    r.segments = with_accepted(segments_of(s, r.nights), s, r.nights);
-    r.learned = learned_from(r.nights, r.segments, is_main, given_sd);
+    r.runs = levels_of(s, at_most);
+    r.segments = with_accepted(segments_of(s, r.runs), s, r.runs);
+    r.learned = learned_from(r.runs, r.segments, is_main, given_sd);
     return r;
 }
 
@@ -1558,7 +1555,7 @@ struct history_reach {
     double pass = 0, fail = 0;
 };
 inline history_reach reach_of(const learned_history& h, double own_variance, std::size_t k,
-                              double nights, double pass_z, double fail_z) {
+                              double runs, double pass_z, double fail_z) {
     const auto repeats = static_cast<double>(k);
     // two repeats hardly show their own noise
     const double known = (k == 2 ? 4 : 1) * h.repeats.variance;
@@ -1569,9 +1566,9 @@ inline history_reach reach_of(const learned_history& h, double own_variance, std
     const auto half = [&](double z) {
         const double p = normal_cdf(z);
         const double t = student_t_quantile(p, h.spread.df);
-        const double night = t * t * h.spread.sd * h.spread.sd * (1 + 1 / nights);
+        const double between = t * t * h.spread.sd * h.spread.sd * (1 + 1 / runs);
         const double own = excess > 0 ? student_t_quantile(p, df) : 0;
-        return std::sqrt(night + own * own * excess);
+        return std::sqrt(between + own * own * excess);
     };
     return {half(pass_z), half(fail_z)};
 }
@@ -1595,8 +1592,8 @@ inline history_analysis analysis_against(const learned_history& h, const std::ve
                        ? own > 0
                        : own > h.repeats.variance * f_quantile_80(k - 1, h.repeats.df);
     l.change = mean - h.level.mean;
-    const auto outcome_against = [&](const level_of_nights& level, history_reach& reach) {
-        reach = reach_of(h, own, run.size(), level.nights, pass_z, fail_z);
+    const auto outcome_against = [&](const level_of_runs& level, history_reach& reach) {
+        reach = reach_of(h, own, run.size(), level.runs, pass_z, fail_z);
         const double distance = mean - level.mean - line;
         if (distance + reach.pass < 0) return verdict::pass;
         const bool is_missed = distance - reach.fail > 0 && !is(history_analysis_kind::early);
@@ -1662,13 +1659,13 @@ inline history_analysis judged_against(const learned_history& h, const std::vect
 /// beyond it that fail, at their last analysis; 0 to 1.
 inline double chance_to_pass(const learned_history& h, double line,
                              const history_bounds& bounds = {}) {
-    const double sd = h.spread.sd * std::sqrt(1 + 1 / h.level.nights);
+    const double sd = h.spread.sd * std::sqrt(1 + 1 / h.level.runs);
     const double t = student_t_quantile(normal_cdf(bounds.pass), h.spread.df);
     return student_t_cdf(line / sd - t, h.spread.df);
 }
 inline double chance_to_find(const learned_history& h, double beyond,
                              const history_bounds& bounds = {}) {
-    const double sd = h.spread.sd * std::sqrt(1 + 1 / h.level.nights);
+    const double sd = h.spread.sd * std::sqrt(1 + 1 / h.level.runs);
     const double t = student_t_quantile(normal_cdf(bounds.fail), h.spread.df);
     return student_t_cdf(beyond / sd - t, h.spread.df);
 }
@@ -1729,31 +1726,31 @@ inline history_noise noise_by(const history_parameters& h, const slo& s) {
 
 inline void fields_of(field_visitor& v, main_moved& m) {
     v.number({"level"}, m.now.mean, any_number);
-    v.number({"nights"}, m.now.nights, {1, most_of_few});
+    v.number({"nights"}, m.now.runs, {1, most_of_few});
     v.number({"by", "logarithm"}, m.by, any_number);
 }
 inline void fields_of(field_visitor& v, learned_history& h) {
     constexpr number_range count{0, most_of_few};
-    v.whole({"nights", "the newest ones, of which all of this is"}, h.nights, {0, most_of_few});
-    v.number({"repeats_variance", "of logarithms, within nights"}, h.repeats.variance, any_number);
+    v.whole({"nights", "the newest ones, of which all of this is"}, h.runs, {0, most_of_few});
+    v.number({"repeats_variance", "of logarithms, within runs"}, h.repeats.variance, any_number);
     v.number({"repeats_df"}, h.repeats.df, count);
     v.number({"repeats_a_night", "harmonic mean"}, h.repeats.repeats, count);
     v.number({"nights_sd", "of logarithms"}, h.spread.sd, any_number);
     v.number({"nights_df"}, h.spread.df, count);
     v.whole({"trouble_nights"}, h.spread.trouble, {0, most_of_few});
-    v.number({"farthest", "of the trouble nights, from its level"}, h.spread.farthest, any_number);
-    v.number({"level", "mean of the newest nights' logarithms; less is better"}, h.level.mean,
+    v.number({"farthest", "of the outlying runs, from its level"}, h.spread.farthest, any_number);
+    v.number({"level", "mean of the newest runs' logarithms; less is better"}, h.level.mean,
              any_number);
-    v.number({"level_nights"}, h.level.nights, count);
-    v.number({"given_sd", "what nights differ by as the user says; 0: it does not count"},
-             h.given_sd, any_number);
+    v.number({"level_nights"}, h.level.runs, count);
+    v.number({"given_sd", "what runs differ by as the user says; 0: it does not count"}, h.given_sd,
+             any_number);
     v.list({"main_moved"}, h.moved, [&](main_moved& m) { fields_of(v, m); });
 }
 inline void fields_of(field_visitor& v, objective_history& o) {
     v.text({"statistic"}, o.statistic);
     v.flag({"at_most"}, o.at_most);
     fields_of(v, o.learned);
-    v.text({"newest", "commit of the newest night, or its date"}, o.newest);
+    v.text({"newest", "commit of the newest run, or its date"}, o.newest);
     v.text({"segment_from", "the date of the step that the level began with, \"\": none"},
            o.step_at);
     v.number({"segment_step", "as a share"}, o.step, any_number);
@@ -1769,18 +1766,18 @@ inline void fields_of(field_visitor& v, history_parameters& h) {
     v.text({"folder"}, h.folder);
     v.text({"machine"}, h.machine);
     v.text({"none", "why there is nothing to be held against"}, h.none);
-    v.flag({"appends", "the run becomes a night"}, h.appends);
-    v.flag({"knows_card", "some night was measured on the card"}, h.knows_card);
+    v.flag({"appends", "the run joins the history"}, h.appends);
+    v.flag({"knows_card", "a run was measured on the card"}, h.knows_card);
     v.list({"objectives"}, h.objectives, [&](objective_history& o) { fields_of(v, o); });
 }
 
-inline std::string short_commit(const history_night& n) {
+inline std::string short_commit(const series_run& n) {
     return n.commit.empty() ? n.at.substr(0, 10) : n.commit.substr(0, 8);
 }
 /// The watched properties that differ between two runs: "vLLM 0.32 -> vLLM 0.33".
-inline std::string changed_facts(const history_night& before, const history_night& after) {
+inline std::string changed_facts(const series_run& before, const series_run& after) {
     std::string words;
-    const auto value_in = [](const history_night& n, const std::string& name) {
+    const auto value_in = [](const series_run& n, const std::string& name) {
         for (const auto& [key, value] : n.watched)
             if (key == name) return value;
         return std::string();
@@ -1804,48 +1801,44 @@ inline objective_history objective_history_of(const history_series& s, const slo
     o.at_most = what.at_most;
     const history_read r = history_read_as(s, what.at_most, is_main, given_sd);
     o.learned = r.learned;
-    if (r.nights.empty()) return o;
+    if (r.runs.empty()) return o;
     const double sign = what.at_most ? 1 : -1;
-    const auto night = [&](std::size_t i) -> const history_night& {
-        return s.nights[r.nights[i].night];
-    };
-    o.newest = short_commit(night(r.nights.size() - 1));
+    const auto run = [&](std::size_t i) -> const series_run& { return s.runs[r.runs[i].run]; };
+    o.newest = short_commit(run(r.runs.size() - 1));
     o.is_open_step = !r.segments.back().is_accepted;
     if (r.segments.size() > 1) {
         const history_segment& last = r.segments.back();
         const history_segment& before = r.segments[r.segments.size() - 2];
-        o.step = std::expm1(sign * (mean_of(means_of(r.nights, last.first, last.end)) -
-                                    mean_of(means_of(r.nights, before.first, before.end))));
-        o.step_at = night(last.first).at.substr(0, 10);
-        const std::string changed = changed_facts(night(last.first - 1), night(last.first));
-        o.step_text = night(last.first).commit.substr(0, 8);
+        o.step = std::expm1(sign * (mean_of(means_of(r.runs, last.first, last.end)) -
+                                    mean_of(means_of(r.runs, before.first, before.end))));
+        o.step_at = run(last.first).at.substr(0, 10);
+        const std::string changed = changed_facts(run(last.first - 1), run(last.first));
+        o.step_text = run(last.first).commit.substr(0, 8);
         if (!changed.empty()) o.step_text += (o.step_text.empty() ? "" : ", ") + changed;
     }
-    if (const auto d = drift_of_level(r.nights, r.segments, r.learned.spread)) {
+    if (const auto d = drift_of_level(r.runs, r.segments, r.learned.spread)) {
         o.drift = std::expm1(sign * d->by);
         o.drift_low = std::expm1(sign * (sign > 0 ? d->low : d->high));
         o.drift_high = std::expm1(sign * (sign > 0 ? d->high : d->low));
-        o.drift_since = night(d->since).at.substr(0, 10);
+        o.drift_since = run(d->since).at.substr(0, 10);
         o.drift_steps = d->steps;
     }
     return o;
 }
 
 /// Returns why a series has no runs: the series with most, and its first difference.
-inline std::string why_no_nights(const history_lines& lines, const run_series& mine,
-                                 const std::map<std::string, run_series>& known) {
-    const auto nights = nights_by_cohort(lines, mine.gate);
-    const auto most = std::max_element(nights.begin(), nights.end(), [](auto& a, auto& b) {
-        return a.second < b.second;
-    });
-    if (most == nights.end() || most->second == 0)
-        return "the history has no night of this gate";
-    const std::string count = plural(most->second, "night");
+inline std::string why_no_runs(const history_lines& lines, const run_series& mine,
+                               const std::map<std::string, run_series>& known) {
+    const auto runs = runs_by_series(lines, mine.gate);
+    const auto most = std::max_element(runs.begin(), runs.end(),
+                                       [](auto& a, auto& b) { return a.second < b.second; });
+    if (most == runs.end() || most->second == 0) return "the history has no run of this gate";
+    const std::string count = plural(most->second, "run");
     const auto at = known.find(most->first);
-    if (at == known.end()) return count + " of another cohort, none of this one";
+    if (at == known.end()) return count + " of another series, none of this one";
     const std::string there = machine_text(at->second), here = machine_text(mine);
     if (there != here) return count + " of " + there + ", none of " + here;
-    return count + " of another cohort, none of this one: " + first_difference(mine, at->second);
+    return count + " of another series, none of this one: " + first_difference(mine, at->second);
 }
 
 /// The questioner's data, beside the gate's objectives.
@@ -1865,16 +1858,15 @@ inline history_parameters history_parameters_of(const history_lines& lines, cons
     h.machine = machine_text(mine);
     h.appends = asked.appends;
     const std::string id = id_of(mine);
-    const std::vector<const history_run*> nights = nights_of(lines, mine.gate, id);
-    if (nights.empty()) {
-        h.none = why_no_nights(lines, mine, known);
+    const std::vector<const history_run*> runs = runs_of(lines, mine.gate, id);
+    if (runs.empty()) {
+        h.none = why_no_runs(lines, mine, known);
         return h;
     }
-    if (nights.back()->at < asked.oldest)
-        h.none = "the newest night is of " + nights.back()->at.substr(0, 10) +
-                 ", over 30 days ago";
+    if (runs.back()->at < asked.oldest)
+        h.none = "the newest run is of " + runs.back()->at.substr(0, 10) + ", over 30 days ago";
     bool any_card = false, same_card = false;
-    for (const history_run* r : nights)
+    for (const history_run* r : runs)
         for (const auto& [name, value] : r->watched)
             if (name == "card") {
                 any_card = true;
@@ -1883,7 +1875,7 @@ inline history_parameters history_parameters_of(const history_lines& lines, cons
     h.knows_card = same_card || !any_card || asked.card.empty();
     for (const slo& s : slos) {
         if (!(is_judged_by_spread(s.what.metric) || s.factor > 0) || h.of(s)) continue;
-        history_series series = series_of(lines, nights, str(s.what.name));
+        history_series series = series_of(lines, runs, str(s.what.name));
         series.offset = facts_of(s.what.metric).offset;
         h.objectives.push_back(objective_history_of(series, s, asked.appends, asked.given_sd));
     }
@@ -1900,16 +1892,16 @@ inline history_bounds history_bounds_of(const judging_rule& r) {
 }
 
 /// Returns why an objective cannot be judged by the history; empty if it can.
-inline cause without_nights(const history_parameters& h, const slo& s) {
-    if (!h.none.empty()) return with_text(because::no_nights, h.none);
+inline cause without_runs(const history_parameters& h, const slo& s) {
+    if (!h.none.empty()) return with_text(because::no_runs, h.none);
     const objective_history* const o = h.of(s);
-    if (!o || o->learned.nights == 0) return {because::nights_lack};
+    if (!o || o->learned.runs == 0) return {because::runs_lack};
     const learned_history& l = o->learned;
     if (l.is_enough()) return {};
-    const because what = l.given_sd <= 0 && l.nights < fewest_nights ? because::few_nights
-                         : l.repeats.df <= 0                         ? because::lone_repeats
-                                                                     : because::lone_levels;
-    return {what, {as_number(l.nights)}};
+    const because what = l.given_sd <= 0 && l.runs < fewest_runs ? because::few_runs
+                         : l.repeats.df <= 0                     ? because::lone_repeats
+                                                                 : because::lone_levels;
+    return {what, {as_number(l.runs)}};
 }
 /// Returns why a verdict is held back.
 inline cause cause_of(const history_analysis& l, const objective_history& o) {
@@ -1919,11 +1911,12 @@ inline cause cause_of(const history_analysis& l, const objective_history& o) {
     case history_hold::main_moved: {
         const main_moved& m = h.moved[l.by];
         return {because::main_moved,
-                {std::fabs(std::expm1(m.by)), m.by > 0 ? 1.0 : 0.0, m.now.nights - 1},
-                whose::nobody, o.newest};
+                {std::fabs(std::expm1(m.by)), m.by > 0 ? 1.0 : 0.0, m.now.runs - 1},
+                whose::nobody,
+                o.newest};
     }
     case history_hold::trouble:
-        return {because::trouble_nights, {as_number(h.spread.trouble), as_number(h.nights)}};
+        return {because::outlying_runs, {as_number(h.spread.trouble), as_number(h.runs)}};
     case history_hold::given: return {because::given_spread, {h.given_sd}};
     }
     return {};
@@ -1954,16 +1947,16 @@ inline interim_analysis reported_analysis(const history_analysis& l, const learn
 }
 
 /// Judges a ratio to main's level. `to_the_end`: with all repeats, whenever they decided.
-inline decision judge_by_nights(const history_parameters& nights, const measurements& e,
-                                const judging_parameters& t, const slo& s, bool to_the_end) {
+inline decision judge_by_history(const history_parameters& past, const measurements& e,
+                                 const judging_parameters& t, const slo& s, bool to_the_end) {
     decision d = undecided(s);
     d.limit = s.factor;
     d.repeats = static_cast<int>(e.candidate.size());
     d.requests = measured_requests(e, e.candidate.size(), s.what);
     d.is_at_its_end = true;
-    if (cause why = without_nights(nights, s))
+    if (cause why = without_runs(past, s))
         return decided(std::move(d), verdict::inconclusive, std::move(why));
-    const objective_history& o = *nights.of(s);
+    const objective_history& o = *past.of(s);
     const learned_history& h = o.learned;
     const comparison c = comparison_of(e, t, s);
     set_measured(d, e, t, c);
@@ -1995,30 +1988,30 @@ inline decision judge_by_nights(const history_parameters& nights, const measurem
     const history_bounds bounds = history_bounds_of(t.rule);
     const history_analysis l =
         to_the_end ? analysis_against(h, run, line, history_analysis_kind::whole, bounds)
-                   : judged_against(h, run, line, nights.appends, bounds);
+                   : judged_against(h, run, line, past.appends, bounds);
     d.repeats = static_cast<int>(l.repeats);
     d.requests = measured_requests(e, l.repeats, s.what);
     d.values.resize(l.repeats);
     d.distances.resize(l.repeats);
     d.last = reported_analysis(l, h, bounds);
     d.outcome = l.outcome;
-    d.is_at_its_end = !nights.appends && is_last_analysis(h, l);
+    d.is_at_its_end = !past.appends && is_last_analysis(h, l);
     if (cause why = cause_of(l, o)) d.why = {std::move(why)};
-    if (d.outcome == verdict::fail && !nights.knows_card)
+    if (d.outcome == verdict::fail && !past.knows_card)
         return decided(std::move(d), verdict::inconclusive, {because::unknown_card});
     if (d.outcome == verdict::pass) withdraw_over_failures(d, e, t);
     return d;
 }
 
 /// The numbers of such a verdict, and a limit that unchanged code would mostly pass.
-inline void estimate_by_nights(const learned_history& h, decision& d) {
+inline void estimate_by_history(const learned_history& h, decision& d) {
     if (d.repeats < 2) return;
     const interim_analysis& l = d.last;
     const double sign = d.what.at_most ? 1 : -1, reach = l.pass_t * l.se;
     const auto back = [&](double distance) { return at_distance(d.what, distance, d.limit); };
     d.estimate = {back(l.mean), back(l.mean - sign * reach), back(l.mean + sign * reach)};
     d.detectable = fraction_of_limit(d.what, std::log1p(l.detectable));
-    const double se = l.sd * std::sqrt(1 + 1 / h.level.nights);
+    const double se = l.sd * std::sqrt(1 + 1 / h.level.runs);
     const history_bounds bounds = history_bounds_of(d.rule);
     const double t = student_t_quantile(normal_cdf(bounds.pass), l.df);
     if (l.mean < 0 && -l.mean < (t + four_in_five) * se && d.why.empty())
@@ -2026,16 +2019,16 @@ inline void estimate_by_nights(const learned_history& h, decision& d) {
                     {-fraction_of_limit(d.what, l.mean), l.sd, back(l.mean + (t + 1.645) * se)}};
 }
 
-inline constexpr double wide_nights_sd = 0.03;  // above this a live comparison sees far more
+inline constexpr double wide_runs_sd = 0.03;  // above this a live comparison sees far more
 
 inline int of_hundred(double fraction) {
     return static_cast<int>(std::floor(100 * std::clamp(fraction, 0.0, 1.0)));
 }
 /// The text for one objective relative to the history.
-inline std::string nights_text(const history_parameters& h, const objective_history& o,
-                               const slo& s, const judging_rule& rule) {
+inline std::string history_words(const history_parameters& h, const objective_history& o,
+                                 const slo& s, const judging_rule& rule) {
     const learned_history& l = o.learned;
-    std::string words = plural(l.nights, "night") + (h.machine.empty() ? "" : " on " + h.machine);
+    std::string words = plural(l.runs, "run") + (h.machine.empty() ? "" : " on " + h.machine);
     if (!o.step_at.empty())
         words += printed(", the level is of the step of %+.1f %% on %s", o.step * 100,
                          o.step_at.c_str()) +
@@ -2044,22 +2037,21 @@ inline std::string nights_text(const history_parameters& h, const objective_hist
     if (!l.is_enough()) return words;
     const history_bounds bounds = history_bounds_of(rule);
     const double line = (s.at_most ? 1 : -1) * std::log(s.factor);
-    words += printed("; nights differ by %.2g %%%s, repeats by %.2g %%; unchanged code passes in "
-                     "%d of 100, 10 %% beyond the limit is found in %d",
-                     l.spread.sd * 100, l.given_sd > 0 ? " (as given)" : "",
-                     std::sqrt(l.repeats.variance) * 100,
-                     of_hundred(chance_to_pass(l, line, bounds)),
-                     of_hundred(chance_to_find(l, std::log(1.10), bounds)));
+    words += printed(
+        "; runs differ by %.2g %%%s, repeats by %.2g %%; unchanged code passes in "
+        "%d of 100, 10 %% beyond the limit is found in %d",
+        l.spread.sd * 100, l.given_sd > 0 ? " (as given)" : "", std::sqrt(l.repeats.variance) * 100,
+        of_hundred(chance_to_pass(l, line, bounds)),
+        of_hundred(chance_to_find(l, std::log(1.10), bounds)));
     if (o.drift != 0)
         words += printed("; main has drifted by %+.1f %% [%+.1f %%, %+.1f %%] since %s, in %zu "
                          "steps", o.drift * 100, o.drift_low * 100, o.drift_high * 100,
                          o.drift_since.c_str(), o.drift_steps);
-    if (l.spread.sd >= wide_nights_sd)
-        words += "; with such nights, compare with a live baseline";
+    if (l.spread.sd >= wide_runs_sd) words += "; with such runs, compare with a live baseline";
     return words;
 }
-/// A line for each objective, "history: 27 nights on ...".
-inline std::vector<std::string> nights_lines(const history_parameters& h, const gate_report& g) {
+/// A line for each objective, "history: 27 runs on ...".
+inline std::vector<std::string> report_lines(const history_parameters& h, const gate_report& g) {
     std::vector<std::string> lines;
     if (!h.none.empty()) return {"history: " + h.none};
     std::vector<const slo*> relative;
@@ -2067,66 +2059,66 @@ inline std::vector<std::string> nights_lines(const history_parameters& h, const 
         if (s.factor > 0 && h.of(s)) relative.push_back(&s);
     for (const slo* s : relative)
         lines.push_back((relative.size() > 1 ? "history of " + str((*s).what.name) : "history") +
-                        ": " + nights_text(h, *h.of(*s), *s, g.judged_by.rule));
+                        ": " + history_words(h, *h.of(*s), *s, g.judged_by.rule));
     return lines;
 }
 
-inline void add_nights(arithmetic& a, const learned_history& h, const decision& d) {
+inline void add_history(arithmetic& a, const learned_history& h, const decision& d) {
     if (d.repeats < 2) return;
     add_values(a, d);
     a.line += "; ln distances from the limit " + listed(d.distances) +
-              printed("; %zu nights, sd %.6g (df %.3g); repeats, sd %.6g (df %.0f); level of "
-                      "%.0f nights; bounds: pass %.6g < 0, fail %.6g > 0 (t quantiles of the "
-                      "normal scores %.4f and %.4f)",
-                      h.nights, h.spread.sd, h.spread.df, std::sqrt(h.repeats.variance),
-                      h.repeats.df, h.level.nights, d.last.pass_bound, d.last.fail_bound,
-                      d.last.pass_z, d.last.fail_z);
+              printed(
+                  "; %zu runs, sd %.6g (df %.3g); repeats, sd %.6g (df %.0f); level of "
+                  "%.0f runs; bounds: pass %.6g < 0, fail %.6g > 0 (t quantiles of the "
+                  "normal scores %.4f and %.4f)",
+                  h.runs, h.spread.sd, h.spread.df, std::sqrt(h.repeats.variance), h.repeats.df,
+                  h.level.runs, d.last.pass_bound, d.last.fail_bound, d.last.pass_z, d.last.fail_z);
     a.add("log_distances", d.distances);
     a.add("nights_sd", {h.spread.sd});
     a.add("nights_df", {h.spread.df});
     a.add("repeats_sd", {std::sqrt(h.repeats.variance)});
     a.add("level", {h.level.mean});
-    a.add("level_nights", {h.level.nights});
+    a.add("level_nights", {h.level.runs});
     if (h.given_sd > 0) a.add("given_sd", {h.given_sd});
     a.add("standard_error", {d.last.se});
     a.add("pass_bound", {d.last.pass_bound});
     a.add("fail_bound", {d.last.fail_bound});
 }
 
-class nights_judge final : public past_judge {
+class history_judge final : public past_judge {
 public:
-    explicit nights_judge(history_parameters&& h = {}) : nights(std::move(h)) {}
-    history_parameters nights;
+    explicit history_judge(history_parameters&& h = {}) : parameters(std::move(h)) {}
+    history_parameters parameters;
 
     decision judged(const measurements& e, const judging_parameters& t, const slo& s,
                     bool to_the_end) const override {
-        return judge_by_nights(nights, e, t, s, to_the_end);
+        return judge_by_history(parameters, e, t, s, to_the_end);
     }
-    void estimate(decision& d) const override { estimate_by_nights(learned(d), d); }
+    void estimate(decision& d) const override { estimate_by_history(learned(d), d); }
     std::string against(const decision& d) const override {
-        return printed("%zu nights", learned(d).nights);
+        return printed("%zu runs", learned(d).runs);
     }
-    void explain(arithmetic& a, const decision& d) const override {
-        add_nights(a, learned(d), d);
-    }
+    void explain(arithmetic& a, const decision& d) const override { add_history(a, learned(d), d); }
     std::optional<level> level_of(const slo& s) const override {
-        const objective_history* const o = nights.of(s);
+        const objective_history* const o = parameters.of(s);
         if (!o) return std::nullopt;
         return level{(s.at_most ? 1 : -1) * o->learned.level.mean, o->learned.spread.sd};
     }
-    history_noise noise_of(const slo& s) const override { return noise_by(nights, s); }
+    history_noise noise_of(const slo& s) const override { return noise_by(parameters, s); }
     std::vector<std::string> lines(const gate_report& g) const override {
-        return nights_lines(nights, g);
+        return report_lines(parameters, g);
     }
-    void fields(field_visitor& v) override { fields_of(v, nights); }
+    void fields(field_visitor& v) override { fields_of(v, parameters); }
 
 private:
-    const learned_history& learned(const decision& d) const { return nights.of(d.what)->learned; }
+    const learned_history& learned(const decision& d) const {
+        return parameters.of(d.what)->learned;
+    }
 };
 /// Static objects of other files may read results, too.
-[[gnu::constructor(101)]] static void make_nights_readable() {
+[[gnu::constructor(101)]] static void make_histories_readable() {
     new_past_judge = []() -> std::shared_ptr<past_judge> {
-        return std::make_shared<nights_judge>();
+        return std::make_shared<history_judge>();
     };
 }
 
@@ -2225,25 +2217,26 @@ inline history_baseline history_of(const plan& p) {
 inline void check_history(const scenario& s) {
     const auto& own = *s.baseline.of_extension().what.get<history_baseline>();
     if (own.folder.empty()) refuse({"baseline is history(\"\"): it must name a folder"});
-    const double reported = own.night_to_night.value;
+    const double reported = own.run_to_run.value;
     if (!(reported >= 0 && reported <= 0.5))
-        refuse({printed("baseline is history(...): the standard deviation between nights is %g %%: "
-                        "it runs from above 0 to 50 %%, or is left out and learned",
-                        reported * 100)});
+        refuse(
+            {printed("baseline is history(...): the standard deviation between runs is %g %%: "
+                     "it runs from above 0 to 50 %%, or is left out and learned",
+                     reported * 100)});
 }
 /// All baseline runs have the same number of repeats: ending at a clear verdict would bias them.
-inline scenario as_a_night(scenario s) {
+inline scenario as_a_history_run(scenario s) {
     if (s.baseline.is_live())
         refuse({"LLMBENCH_HISTORY=append, and the baseline is a server: a history is of what main "
                 "does alone; gates with such a baseline are for pull requests"});
-    if (s.repeats == 0) s.repeats = repeats_of_a_night;
+    if (s.repeats == 0) s.repeats = repeats_of_a_run;
     return s;
 }
 
-inline constexpr double nights_count_for_s = 30 * 86400.0;  // after the newest one
+inline constexpr double runs_count_for_s = 30 * 86400.0;  // after the newest one
 
-inline history_parameters nights_for(const plan& p, const target_facts& target,
-                                const fingerprint& print, const run_mode& mode) {
+inline history_parameters parameters_for(const plan& p, const target_facts& target,
+                                         const fingerprint& print, const run_mode& mode) {
     const history_settings asked = history_settings_of(environment);
     const history_baseline own = history_of(p);
     const std::string folder = asked.folder_or(own.folder);
@@ -2252,7 +2245,7 @@ inline history_parameters nights_for(const plan& p, const target_facts& target,
     none.appends = mode.keeps;
     std::error_code unread;
     const bool begins = mode.keeps && !std::filesystem::exists(folder, unread);
-    none.none = mode.model                      ? "a rehearsal has no nights"
+    none.none = mode.model                      ? "a rehearsal has no history"
                 : asked.use == history_use::off ? "LLMBENCH_HISTORY is off"
                 : begins                        ? "the history begins with this run"
                                                 : "";
@@ -2264,88 +2257,85 @@ inline history_parameters nights_for(const plan& p, const target_facts& target,
         std::erase_if(store.lines.runs,
                       [&](const history_run& r) { return r.at.substr(0, 10) == today; });
     const std::string oldest =
-        asked.at.empty() ? utc_text(machine_unix_s() - nights_count_for_s) : "";
+        asked.at.empty() ? utc_text(machine_unix_s() - runs_count_for_s) : "";
     const planned_judging& j = *p.judged;
     const run_series mine = series_of_run(p, target, print, asked.machine);
     store.all_series[id_of(mine)] = mine;
-    join_older_cohorts(store.lines, store.all_series);
+    join_older_series(store.lines, store.all_series);
     return history_parameters_of(store.lines, mine, store.all_series, j.slos,
-                            {folder, own.night_to_night.value, mode.keeps, oldest,
-                             print.cards});
+                                 {folder, own.run_to_run.value, mode.keeps, oldest, print.cards});
 }
 
 /// The history of one gate, by series.
-class nights_of_gate final : public gate_past {
+class history_of_one_gate final : public gate_past {
 public:
-    nights_of_gate(const plan& p, const live_target& candidate, const target_facts& facts,
-                   const run_mode& mode) {
+    history_of_one_gate(const plan& p, const live_target& candidate, const target_facts& facts,
+                        const run_mode& mode) {
         const history_settings asked = history_settings_of(environment);
         if (!mode.model) print = fingerprint_of(candidate, asked.machine);
         if (p.judged->past.by)
-            nights_ = std::make_shared<nights_judge>(nights_for(p, facts, print, mode));
+            runs_ = std::make_shared<history_judge>(parameters_for(p, facts, print, mode));
     }
-    std::shared_ptr<const past_judge> judge() const override { return nights_; }
+    std::shared_ptr<const past_judge> judge() const override { return runs_; }
     fingerprint print{};
 
 private:
-    std::shared_ptr<const past_judge> nights_{};
+    std::shared_ptr<const past_judge> runs_{};
 };
 
-class nights_keeper final : public past_extension {
+class history_keeper final : public past_extension {
 public:
     void check(const scenario& s) const override { check_history(s); }
     bool keeps(const variable_lookup& look_up) const override {
         return history_settings_of(look_up).appends();
     }
-    scenario as_kept(const scenario& s) const override { return as_a_night(s); }
+    scenario as_kept(const scenario& s) const override { return as_a_history_run(s); }
     std::shared_ptr<const gate_past> of_gate(const plan& p, const live_target& candidate,
                                              const target_facts& facts,
                                              const run_mode& mode) const override {
-        return std::make_shared<nights_of_gate>(p, candidate, facts, mode);
+        return std::make_shared<history_of_one_gate>(p, candidate, facts, mode);
     }
     std::string keep(const gate_report& g, const gate_past* of,
                      const std::string& stopped) const override {
         const history_settings asked = history_settings_of(environment);
         const plan& p = g.what;
         const fingerprint print =
-            of ? static_cast<const nights_of_gate*>(of)->print : fingerprint();
+            of ? static_cast<const history_of_one_gate*>(of)->print : fingerprint();
         history_entry e = history_entry_of(p, series_of_run(p, g.target, print, asked.machine),
                                            print, g.figures, g.verdicts, stopped);
         if (!e.why_not.empty()) return e.why_not;
         const std::lock_guard guard(waiting().mutex);
-        waiting().nights[asked.folder_or(history_of(p).folder)].push_back(std::move(e));
+        waiting().runs[asked.folder_or(history_of(p).folder)].push_back(std::move(e));
         return {};
     }
     /// One file for each folder.
     void write_kept(
         const std::string& began_at, const std::string& commit,
         const std::function<void(const std::string&, const std::exception&)>& lost) const override {
-        std::map<std::string, std::vector<history_entry>> nights;
+        std::map<std::string, std::vector<history_entry>> runs;
         {
             const std::lock_guard guard(waiting().mutex);
-            nights = std::exchange(waiting().nights, {});
+            runs = std::exchange(waiting().runs, {});
         }
-        for (const auto& [folder, gates] : nights) try {
+        for (const auto& [folder, gates] : runs) try {
                 const std::string file = append_history(folder, gates, began_at, commit);
                 std::cout << history_text(file, gates.size()) << std::flush;
-            } catch (const std::exception& e) {
-                lost(folder, e);
-            }
+            } catch (const std::exception& e) { lost(folder, e); }
     }
 
 private:
     /// Judged gates by their target folders.
-    struct waiting_nights {
+    struct waiting_runs {
         std::mutex mutex{};
-        std::map<std::string, std::vector<history_entry>> nights{};
+        std::map<std::string, std::vector<history_entry>> runs{};
     };
-    static waiting_nights& waiting() {
-        static waiting_nights* const all = new waiting_nights;  // outlives every static object
+    static waiting_runs& waiting() {
+        static waiting_runs* const all = new waiting_runs;  // outlives every static object
         return *all;
     }
 };
 
-inline constinit const nights_keeper the_keeper{};
+inline constinit const history_keeper the_keeper{};
 constinit const past_extension* const include_llmbench_history_hpp_where_LLMBENCH_MAIN_is =
     &the_keeper;
 /// Before static objects of other files, which may be gates.

@@ -144,10 +144,10 @@ TEST_CASE("vllm-ascend: 75 % of the prompt is a shared prefix") {
     });
 }
 
-// Their 10 % is held against one run; here the spread between nights is learned (3 % until there are ten), and a
+// Their 10 % is held against one run; here the spread between runs is learned (3 % until there are ten), and a
 // step stays a step. Their page has TPOT among what is better when larger: `mean(tpot) >= 0.9 * baseline` does
-// not compile. One night must be there first: LLMBENCH_HISTORY=append.
-TEST_CASE("TensorRT-LLM: against the nights of main") {
+// not compile. One run must be there first: LLMBENCH_HISTORY=append.
+TEST_CASE("TensorRT-LLM: against the runs of main") {
     gate({
         .target = simulated(h200),
         .baseline = history("perf-history", 3_pct),

@@ -1,7 +1,7 @@
-// llmbench_history: history(), the nights of main, LLMBENCH_HISTORY. Include it after llmbench.hpp.
+// llmbench_history: history(), the runs of main, LLMBENCH_HISTORY. Include it after llmbench.hpp.
 //
 // Part one: declarations
-// Part three: nights read, learned from, judged by and added
+// Part three: runs read, learned from, judged by and added
 //
 // SPDX-License-Identifier: MIT
 //

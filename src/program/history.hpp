@@ -25,15 +25,15 @@ namespace history_tool {
 using namespace llmbench::detail;
 
 /// A wanted annotation, for a gate's date or for a run's id.
-struct wanted_mark {
+struct wanted_annotation {
     annotation_kind kind{};
     std::string what{};  // a gate, or the id of a run
     std::string at{}, why{}, by{}, run_series{};
 };
 
 /// Returns the lines of an annotation. Throws std::invalid_argument if its subject does not exist.
-inline std::vector<history_note> notes_of(const wanted_mark& w, const history_lines& lines) {
-    if (w.why.empty()) refuse({"a mark needs its reason: --why \"...\""});
+inline std::vector<history_note> notes_of(const wanted_annotation& w, const history_lines& lines) {
+    if (w.why.empty()) refuse({"an annotation needs its reason: --why \"...\""});
     std::vector<history_note> notes;
     if (w.kind == annotation_kind::leave_out) {
         for (const history_run& r : lines.runs)  // a run, or all of a file
@@ -45,19 +45,19 @@ inline std::vector<history_note> notes_of(const wanted_mark& w, const history_li
     std::string run_series = w.run_series;
     for (const history_run& r : lines.runs)  // the newest run by default
         if (w.run_series.empty() && r.gate == w.what && is_valid_run(r)) run_series = r.run_series;
-    const std::vector<const history_run*> nights = nights_of(lines, w.what, run_series);
-    if (nights.empty())
-        refuse({"the history has no night of \"", w.what, "\"",
-                run_series.empty() ? "" : " in the cohort " + run_series});
+    const std::vector<const history_run*> runs = runs_of(lines, w.what, run_series);
+    if (runs.empty())
+        refuse({"the history has no run of \"", w.what, "\"",
+                run_series.empty() ? "" : " in the series " + run_series});
     if (!is_utc_date(w.at))
-        refuse({"--at is \"", w.at, "\": it must be the date of a night, such as ",
-                nights.back()->at.substr(0, 10)});
-    const annotation mark{w.kind, w.at, w.why, w.by};
-    const auto is_of = [&](const history_run* r) { return is_about(mark, *r); };
-    if (std::none_of(nights.begin(), nights.end(), is_of))
-        refuse({"--at is ", w.at, ": \"", w.what, "\" has no night of that date, the newest is of ",
-                nights.back()->at.substr(0, 10)});
-    return {{"", w.what, run_series, mark}};
+        refuse({"--at is \"", w.at, "\": it must be the date of a run, such as ",
+                runs.back()->at.substr(0, 10)});
+    const annotation wanted{w.kind, w.at, w.why, w.by};
+    const auto is_of = [&](const history_run* r) { return is_about(wanted, *r); };
+    if (std::none_of(runs.begin(), runs.end(), is_of))
+        refuse({"--at is ", w.at, ": \"", w.what, "\" has no run of that date, the newest is of ",
+                runs.back()->at.substr(0, 10)});
+    return {{"", w.what, run_series, wanted}};
 }
 
 /// Writes them to a new file, and returns its name.
@@ -104,13 +104,14 @@ inline run_series series_for(const stored_gate& g, const history_store& all,
         if (has_load_of(c, reported) && (named.empty() || named == id)) of_load.push_back(c);
     if (of_load.size() == 1) return of_load.front();
     if (of_load.size() > 1)
-        refuse({file, printed(": %zu cohorts have the load of \"", of_load.size()), g.name,
-                "\": name one by --cohort"});
+        refuse({file, printed(": %zu series have the load of \"", of_load.size()), g.name,
+                "\": name one by --series"});
     if (!named.empty())
-        refuse({file, ": the load of \"", g.name, "\" is not that of the cohort ", named});
+        refuse({file, ": the load of \"", g.name, "\" is not that of the series ", named});
     if (machine.empty())
-        refuse({file, " does not tell the machine of \"", g.name, "\", and the history has no "
-                "cohort of its load: set LLMBENCH_MACHINE, or append a run first"});
+        refuse({file, " does not tell the machine of \"", g.name,
+                "\", and the history has no "
+                "series of its load: set LLMBENCH_MACHINE, or append a run first"});
     return reported;
 }
 
@@ -152,7 +153,7 @@ inline std::string imported(const std::string& file, const history_store& all,
         }
         if (!e.run.values.empty()) gates.push_back(std::move(e));
     }
-    if (gates.empty()) refuse({file, " has no gate that could be a night"});
+    if (gates.empty()) refuse({file, " has no gate that could be a run"});
     return append_history(all.folder, gates, at, root.at("environment").text("commit"));
 }
 
@@ -160,11 +161,11 @@ struct history_options {
     std::string folder{}, page{}, result{}, commits{}, run_series{}, bisect{};
     std::string accept{}, step{}, no_step{}, leave_out{}, at{}, why{}, by{};
     std::vector<std::string> imports{};
-    int number_of_marks() const {
+    int number_of_annotations() const {
         return !accept.empty() + !step.empty() + !no_step.empty() + !leave_out.empty();
     }
-    bool marks() const { return number_of_marks() > 0; }
-    wanted_mark mark() const {
+    bool annotates() const { return number_of_annotations() > 0; }
+    wanted_annotation annotation_asked() const {
         const std::string& what = !accept.empty()  ? accept
                                   : !step.empty()  ? step
                                   : !no_step.empty() ? no_step
@@ -178,7 +179,8 @@ struct history_options {
 };
 
 inline void check(const history_options& o) {
-    const int asked = !o.page.empty() + !o.bisect.empty() + o.number_of_marks() + !o.imports.empty();
+    const int asked =
+        !o.page.empty() + !o.bisect.empty() + o.number_of_annotations() + !o.imports.empty();
     if (asked != 1)
         refuse({"one of --page, --accept, --step, --no-step, --leave-out, --bisect and --import is "
                 "needed: `llmbench history --help` says what each does"});
@@ -219,12 +221,12 @@ inline int run(const history_options& o) {
         return 0;
     }
     const history_store all = read_history(folder, now);
-    if (o.marks()) {
-        std::printf("%s\n", add_notes(folder, notes_of(o.mark(), all.lines)).c_str());
+    if (o.annotates()) {
+        std::printf("%s\n", add_notes(folder, notes_of(o.annotation_asked(), all.lines)).c_str());
         return 0;
     }
     std::vector<drawn_gate> gates = gates_of(as_of(all.lines, asked.at), all.all_series);
-    if (gates.empty()) refuse({folder, " has no night yet"});
+    if (gates.empty()) refuse({folder, " has no run yet"});
     if (!o.bisect.empty()) {
         std::printf("%s", bisection_of(gates, o.bisect).c_str());
         return 0;
@@ -240,13 +242,14 @@ namespace llmbench_program {
 
 inline verb add_history(CLI::App& app) {
     const auto o = std::make_shared<history_tool::history_options>();
-    CLI::App& v = *app.add_subcommand("history", "Draw and mark the history of the main branch");
+    CLI::App& v =
+        *app.add_subcommand("history", "Draw and annotate the history of the main branch");
     option_group(v, "One of these")
-        .text("--page", o->page, "FILE", "draws the nights into this HTML file")
-        .text("--accept", o->accept, "GATE", "accepts its level since the night --at")
-        .text("--step", o->step, "GATE", "the night --at is a step")
+        .text("--page", o->page, "FILE", "draws the runs into this HTML file")
+        .text("--accept", o->accept, "GATE", "accepts its level since the run --at")
+        .text("--step", o->step, "GATE", "the run --at is a step")
         .text("--no-step", o->no_step, "GATE", "it is none")
-        .text("--leave-out", o->leave_out, "ID", "this night counts for nothing")
+        .text("--leave-out", o->leave_out, "ID", "this run counts for nothing")
         .text("--bisect", o->bisect, "GATE", "the commits between which main became worse");
     v.add_option("--import", o->imports, "adds runs that were kept as result.json")
         ->type_name("FILE")
@@ -255,15 +258,16 @@ inline verb add_history(CLI::App& app) {
         .text("--folder", o->folder, "PATH", "default: LLMBENCH_HISTORY_DIR, else perf-history")
         .text("--result", o->result, "FILE", "today's result.json, for --page")
         .text("--commits", o->commits, "URL", "what a commit is appended to for a link, for --page")
-        .text("--at", o->at, "DATE", "of a night, for a mark")
-        .text("--why", o->why, "TEXT", "the reason of a mark")
-        .text("--by", o->by, "NAME", "whose mark it is; default: USER")
-        .text("--cohort", o->run_series, "ID", "of several with one load");
-    v.footer("Examples:\n"
-             "  llmbench history --page history.html --result llmbench-report/result.json\n"
-             "  llmbench history --accept chat --at 2026-11-20 --why 'longer prompts'\n"
-             "A mark is a line of a file of its own, to be committed like the others.\n"
-             "Exit codes: 0 done, 2 refused.");
+        .text("--at", o->at, "DATE", "of a run, for an annotation")
+        .text("--why", o->why, "TEXT", "the reason of an annotation")
+        .text("--by", o->by, "NAME", "whose annotation it is; default: USER")
+        .text("--series", o->run_series, "ID", "of several with one load");
+    v.footer(
+        "Examples:\n"
+        "  llmbench history --page history.html --result llmbench-report/result.json\n"
+        "  llmbench history --accept chat --at 2026-11-20 --why 'longer prompts'\n"
+        "An annotation is a line of a file of its own, to be committed like the others.\n"
+        "Exit codes: 0 done, 2 refused.");
     return {&v, [o] {
                 history_tool::check(*o);
                 set_variable("LLMBENCH_HISTORY_DIR", o->folder);

@@ -1,5 +1,5 @@
-// How often a verdict against a history of nights is wrong, how soon a step is found and how often
-// one that is none: a Monte Carlo of the shipped functions on drawn nights.
+// How often a verdict against a history of runs is wrong, how soon a step is found and how often
+// one that is none: a Monte Carlo of the shipped functions on drawn runs.
 //   history_error_rates [--quick] [--trials N]
 // Quick: fewer trials and cells, compared with the levels, exit code 1 where one is exceeded.
 #define LLMBENCH_NO_DOCTEST
@@ -26,53 +26,53 @@ using namespace llmbench::detail;
 namespace {
 
 const double line = std::log(1.05);  // the limit of most tables
-constexpr std::size_t repeats_a_night = 3;
+constexpr std::size_t repeats_a_run = 3;
 
-/// What nights and repeats do to the logarithm of a statistic.
+/// What runs and repeats do to the logarithm of a statistic.
 struct machine {
-    double nights = 0.01, repeats = 0.01;  // standard deviations
-    double ar = 0;                         // lag-1 autocorrelation of nights
-    bool heavy = false;                    // nights of Student's t, 4 df
-    double trouble = 0;                    // the share of nights that are 15 % slower
-    double walk = 0, drift = 0;            // of the level, a night
+    double runs = 0.01, repeats = 0.01;    // standard deviations
+    double ar = 0;                         // lag-1 autocorrelation of runs
+    bool heavy = false;                    // runs of Student's t, 4 df
+    double trouble = 0;                    // the share of runs that are 15 % slower
+    double walk = 0, drift = 0;            // of the level, a run
     double step = 0;                       // of the level
-    int step_ago = 0;                      // nights
-    double today = 1;                      // noise of today's repeats, times the nights'
+    int step_ago = 0;                      // runs
+    double today = 1;                      // noise of today's repeats, times the runs'
 };
 double heavy_tailed(generator& g) {  // of variance 1
     const double chi = 2 * (g.exponential() + g.exponential());
     return g.normal() / std::sqrt(chi / 4) / std::sqrt(2.0);
 }
 
-/// Nights one after another, and today.
+/// Runs one after another, and today.
 struct drawn {
-    std::vector<night_level> nights{};
+    std::vector<run_level> runs{};
     std::vector<double> today{};  // logarithms of five repeats
 };
-drawn nights_of(const machine& m, int count, generator& g) {
+drawn runs_of(const machine& m, int count, generator& g) {
     drawn out;
     double effect = 0, level = 0;
     for (int i = 0; i <= count; ++i) {
-        const double own = m.nights * (m.heavy ? heavy_tailed(g) : g.normal());
+        const double own = m.runs * (m.heavy ? heavy_tailed(g) : g.normal());
         effect = i == 0 ? own : m.ar * effect + std::sqrt(1 - m.ar * m.ar) * own;
         level += m.drift + m.walk * g.normal();
         if (m.step != 0 && i == count - m.step_ago) level += m.step;
         const double bad = m.trouble > 0 && g.uniform() < m.trouble ? std::log(1.15) : 0;
         std::vector<double> values;
         const double noise = m.repeats * (i == count ? m.today : 1);
-        for (std::size_t k = 0; k < (i == count ? 5 : repeats_a_night); ++k)
+        for (std::size_t k = 0; k < (i == count ? 5 : repeats_a_run); ++k)
             values.push_back(level + effect + bad + noise * g.normal());
         if (i == count) out.today = values;
-        else out.nights.push_back({static_cast<std::size_t>(i), mean_of(values),
-                                   sample_variance(values), repeats_a_night});
+        else
+            out.runs.push_back({static_cast<std::size_t>(i), mean_of(values),
+                                sample_variance(values), repeats_a_run});
     }
     return out;
 }
-learned_history learned_of(const std::vector<night_level>& nights, bool one_level) {
-    return learned_from(nights,
-                        one_level ? std::vector<history_segment>{{0, nights.size()}}
-                                  : segments_of({}, nights),
-                        false);
+learned_history learned_of(const std::vector<run_level>& runs, bool one_level) {
+    return learned_from(
+        runs, one_level ? std::vector<history_segment>{{0, runs.size()}} : segments_of({}, runs),
+        false);
 }
 
 struct tally {
@@ -97,12 +97,12 @@ void add(tally& t, const learned_history& h, std::vector<double> run, double slo
 struct cell {
     tally unchanged, wider, at_limit, beyond5, beyond10, beyond20;
 };
-cell cell_of(const machine& m, int nights, int trials, bool one_level, bool all = true) {
+cell cell_of(const machine& m, int runs, int trials, bool one_level, bool all = true) {
     cell c;
     for (int i = 0; i < trials; ++i) {
-        generator g(static_cast<std::uint64_t>(i) * 7919 + static_cast<std::uint64_t>(nights));
-        const drawn d = nights_of(m, nights, g);
-        const learned_history h = learned_of(d.nights, one_level);
+        generator g(static_cast<std::uint64_t>(i) * 7919 + static_cast<std::uint64_t>(runs));
+        const drawn d = runs_of(m, runs, g);
+        const learned_history h = learned_of(d.runs, one_level);
         add(c.unchanged, h, d.today, 0, line);
         add(c.at_limit, h, d.today, line, line);
         add(c.beyond10, h, d.today, line + std::log(1.10), line);
@@ -136,12 +136,12 @@ struct levels {
     }
 };
 
-// ---- nights and repeats as the rule takes them
+// ---- runs and repeats as the rule takes them
 
-/// By nights and repeats of 0.5 to 10 %: what is to be reached of unchanged code, and of +10 %
-/// beyond the limit, after 30 nights.
+/// By runs and repeats of 0.5 to 10 %: what is to be reached of unchanged code, and of +10 %
+/// beyond the limit, after 30 runs.
 struct promised {
-    double nights, repeats, passes, found;
+    double runs, repeats, passes, found;
 };
 constexpr promised cells[] = {{.005, .01, 100, 100}, {.01, .01, 97, 100}, {.03, .01, 44, 64},
                               {.05, .01, 23, 24},    {.10, .01, 12, 7},   {.005, .03, 72, 91},
@@ -149,19 +149,20 @@ constexpr promised cells[] = {{.005, .01, 100, 100}, {.01, .01, 97, 100}, {.03, 
                               {.10, .03, 12, 7}};
 
 void print_relative(int trials, bool quick, levels& to) {
-    std::printf("| nights, repeats, %% | unchanged passes 1.05 after 3/5/10/30 nights | passes "
-                "1.10 | at the limit: pass/fail, by nights | found +5/+10/+20 after 10; 30 | "
-                "repeats 1.05; 1.10 |\n| --- | --- | --- | --- | --- | --- |\n");
+    std::printf(
+        "| runs, repeats, %% | unchanged passes 1.05 after 3/5/10/30 runs | passes "
+        "1.10 | at the limit: pass/fail, by runs | found +5/+10/+20 after 10; 30 | "
+        "repeats 1.05; 1.10 |\n| --- | --- | --- | --- | --- | --- |\n");
     constexpr int counts[] = {3, 5, 10, 30};
     for (const promised& p : cells) {
         machine m;
-        m.nights = p.nights;
+        m.runs = p.runs;
         m.repeats = p.repeats;
         cell c[4];
         for (int k = 0; k < 4; ++k) c[k] = cell_of(m, counts[k], trials, false, !quick || k >= 2);
-        const std::string name = "nights " + std::to_string(p.nights) + ", repeats " +
-                                 std::to_string(p.repeats);
-        std::printf("| %.1f, %.0f |", 100 * p.nights, 100 * p.repeats);
+        const std::string name =
+            "runs " + std::to_string(p.runs) + ", repeats " + std::to_string(p.repeats);
+        std::printf("| %.1f, %.0f |", 100 * p.runs, 100 * p.repeats);
         for (const cell& x : c) std::printf(" %.0f", x.unchanged.passed());
         std::printf(" |");
         for (const cell& x : c) std::printf(" %.0f", x.wider.trials ? x.wider.passed() : 0);
@@ -183,20 +184,22 @@ void print_relative(int trials, bool quick, levels& to) {
     }
 }
 
-// ---- nights that somebody vouches for
+// ---- runs that somebody vouches for
 
-/// A given spread counts as four nights' worth until there are ten: right, and wrong by half or twice.
+/// A given spread counts as four runs' worth until there are ten: right, and wrong by half or twice.
 void print_given(int trials, levels& to) {
-    std::printf("\n| nights of 1 %%, repeats of 1 %%; given spread | after 1/2/5/9 nights: unchanged "
-                "passes | at the limit: pass/fail | +10 found |\n| --- | --- | --- | --- |\n");
+    std::printf(
+        "\n| runs of 1 %%, repeats of 1 %%; given spread | after 1/2/5/9 runs: unchanged "
+        "passes | at the limit: pass/fail | +10 found |\n| --- | --- | --- | --- |\n");
     constexpr int counts[] = {1, 2, 5, 9};
     for (const double given : {0.005, 0.01, 0.02}) {
         cell c[4];
         for (int k = 0; k < 4; ++k)
             for (int i = 0; i < trials; ++i) {
                 generator g(static_cast<std::uint64_t>(i) * 7919 + static_cast<std::uint64_t>(k));
-                const drawn d = nights_of({}, counts[k], g);
-                const learned_history h = learned_from(d.nights, segments_of({}, d.nights), false, given);
+                const drawn d = runs_of({}, counts[k], g);
+                const learned_history h =
+                    learned_from(d.runs, segments_of({}, d.runs), false, given);
                 add(c[k].unchanged, h, d.today, 0, line);
                 add(c[k].at_limit, h, d.today, line, line);
                 add(c[k].beyond10, h, d.today, line + std::log(1.10), line);
@@ -217,12 +220,12 @@ void print_given(int trials, levels& to) {
     }
 }
 
-// ---- nights that are not
+// ---- runs that are not
 
 struct other {
     const char* name;
     machine m;
-    int nights;
+    int runs;
     double passes, wrong_pass, wrong_fail;  // to be reached, of one level
     bool one_level = true;
 };
@@ -240,14 +243,14 @@ std::vector<other> others() {
     }
     for (const int n : {10, 30})
         out.push_back({"random walk 0.5 %", with([](machine& m) {
-                           m.nights = 0;
+                           m.runs = 0;
                            m.walk = 0.005;
                        }),
                        n, n == 10 ? 95. : 86, n == 10 ? 6.3 : 3.0, n == 10 ? 1.5 : 0.7});
-    out.push_back({"3 % of nights and runs +15 %", with([](machine& m) { m.trouble = 0.03; }), 30,
-                   91, 4.4, 2.2, false});
-    out.push_back({"drift 0.1 % a night", with([](machine& m) { m.drift = 0.001; }), 30, 92, 3.9,
-                   2.2, false});
+    out.push_back({"3 % of runs and runs +15 %", with([](machine& m) { m.trouble = 0.03; }), 30, 91,
+                   4.4, 2.2, false});
+    out.push_back(
+        {"drift 0.1 % a run", with([](machine& m) { m.drift = 0.001; }), 30, 92, 3.9, 2.2, false});
     constexpr double after[2][4][3] = {
         {{4, 1, 6.3}, {78, 5.1, 2}, {88, 4.2, 2}, {94, 5.3, 1.3}},
         {{0, 1, 2.3}, {81, 5.1, 2}, {88, 4.2, 2}, {94, 5.3, 1.3}}};
@@ -263,27 +266,28 @@ std::vector<other> others() {
     for (const auto& row : noisier)
         out.push_back({"today's repeats noisier", with([&](machine& m) { m.today = row[0]; }), 30,
                        row[1], row[2], row[3]});
-    out.push_back({"today's repeats noisier, nights 0.3 %", with([](machine& m) {
+    out.push_back({"today's repeats noisier, runs 0.3 %", with([](machine& m) {
                        m.today = 5;
-                       m.nights = 0.003;
+                       m.runs = 0.003;
                    }),
                    30, 0, 9.2, 2.9});
     return out;
 }
 void print_others(int trials, bool quick, levels& to) {
-    std::printf("\n| not as modelled, nights and repeats 1 %% | nights | unchanged passes / fails "
-                "/ withheld as main moved | at the limit | +10 found | segments as found: unchanged, "
-                "at the limit |\n| --- | --- | --- | --- | --- | --- |\n");
+    std::printf(
+        "\n| not as modelled, runs and repeats 1 %% | runs | unchanged passes / fails "
+        "/ withheld as main moved | at the limit | +10 found | segments as found: unchanged, "
+        "at the limit |\n| --- | --- | --- | --- | --- | --- |\n");
     for (const other& o : others()) {
-        const cell c = cell_of(o.m, o.nights, trials, o.one_level, false);
+        const cell c = cell_of(o.m, o.runs, trials, o.one_level, false);
         std::printf("| %s", o.name);
-        if (o.m.step_ago > 0) std::printf(" %d nights ago", o.m.step_ago);
+        if (o.m.step_ago > 0) std::printf(" %d runs ago", o.m.step_ago);
         if (o.m.today > 1) std::printf(", %.0f times", o.m.today);
-        std::printf(" | %d | %.0f / %.1f / %.0f | %.1f/%.1f | %.0f |", o.nights,
-                    c.unchanged.passed(), c.unchanged.failed(), c.unchanged.fraction(c.unchanged.withheld),
+        std::printf(" | %d | %.0f / %.1f / %.0f | %.1f/%.1f | %.0f |", o.runs, c.unchanged.passed(),
+                    c.unchanged.failed(), c.unchanged.fraction(c.unchanged.withheld),
                     c.at_limit.passed(), c.at_limit.failed(), c.beyond10.failed());
         if (o.one_level && !quick) {
-            const cell found = cell_of(o.m, o.nights, trials, false, false);
+            const cell found = cell_of(o.m, o.runs, trials, false, false);
             std::printf(" %.0f, %.1f/%.1f", found.unchanged.passed(), found.at_limit.passed(),
                         found.at_limit.failed());
         }
@@ -301,55 +305,63 @@ void print_others(int trials, bool quick, levels& to) {
 /// What another rule finds: +1 red, -1 green, 0 neither.
 struct other_rule {
     const char* name;
-    std::function<int(const std::vector<night_level>&, const std::vector<double>&)> of;
+    std::function<int(const std::vector<run_level>&, const std::vector<double>&)> of;
 };
 double first_three(const std::vector<double>& run) {
-    return mean_of({run.begin(), run.begin() + repeats_a_night});
+    return mean_of({run.begin(), run.begin() + repeats_a_run});
 }
 int red_over(double value, double limit) { return value > limit ? 1 : -1; }
 std::vector<other_rule> other_rules() {
-    using nights = std::vector<night_level>;
+    using runs = std::vector<run_level>;
     using values = std::vector<double>;
     return {
-        {"P5 of 90 days", [](const nights& n, const values& run) {
+        {"P5 of 90 days",
+         [](const runs& n, const values& run) {
              values rolling;
              for (std::size_t i = 2; i < n.size(); ++i)
                  rolling.push_back((n[i].mean + n[i - 1].mean + n[i - 2].mean) / 3);
              std::sort(rolling.begin(), rolling.end());
              return red_over(first_three(run), nearest_rank(rolling, 0.05) + line);
          }},
-        {"the last run", [](const nights& n, const values& run) {
+        {"the last run",
+         [](const runs& n, const values& run) {
              return red_over(first_three(run), n.back().mean + line);
          }},
-        {"the mean of all", [](const nights& n, const values& run) {
+        {"the mean of all",
+         [](const runs& n, const values& run) {
              return red_over(first_three(run), mean_of(means_of(n, 0, n.size())) + line);
          }},
-        {"fixed 10 %", [](const nights& n, const values& run) {
+        {"fixed 10 %",
+         [](const runs& n, const values& run) {
              return red_over(first_three(run),
                              mean_of(means_of(n, 0, n.size())) + std::log(1.10));
          }},
-        {"t 0.99", [](const nights& n, const values& run) {
+        {"t 0.99",
+         [](const runs& n, const values& run) {
              const values all = means_of(n, 0, n.size());
              const double t = student_t_quantile(0.99, static_cast<double>(all.size()) - 1);
              return red_over(first_three(run), mean_of(all) + t * std::sqrt(sample_variance(all)));
          }},
-        {"stored(), 5 %, 5 repeats", [](const nights& n, const values& run) {
+        {"stored(), 5 %, 5 repeats",
+         [](const runs& n, const values& run) {
              values distances = run;
              for (double& x : distances) x -= n.back().mean + line;
              const interim_analysis l = analysis_of_repeats(distances, prior_sd, {},
                                                             {5, n.back().variance, 0.05});
              return l.outcome == verdict::fail ? 1 : l.outcome == verdict::pass ? -1 : 0;
          }},
-        {"llmbench", [](const nights& n, const values& run) {
+        {"llmbench",
+         [](const runs& n, const values& run) {
              const history_analysis l = judged_against(learned_of(n, false), run, line, false);
              return l.outcome == verdict::fail ? 1 : l.outcome == verdict::pass ? -1 : 0;
          }},
     };
 }
 void print_beside(int trials) {
-    std::printf("\n| 90 nights; nights of 1/3/5/10 %%, repeats of 1 %% | unchanged is red | "
-                "unchanged is green | +5 %% is green | +15.5 %% is red |\n"
-                "| --- | --- | --- | --- | --- |\n");
+    std::printf(
+        "\n| 90 runs; runs of 1/3/5/10 %%, repeats of 1 %% | unchanged is red | "
+        "unchanged is green | +5 %% is green | +15.5 %% is red |\n"
+        "| --- | --- | --- | --- | --- |\n");
     constexpr double sds[] = {.01, .03, .05, .10};
     const double changes[] = {0, line, line + std::log(1.10)};
     for (const other_rule& r : other_rules()) {
@@ -358,12 +370,12 @@ void print_beside(int trials) {
             for (int i = 0; i < trials; ++i) {
                 generator g(static_cast<std::uint64_t>(i) * 104729 + 5);
                 machine m;
-                m.nights = sds[k];
-                const drawn d = nights_of(m, 90, g);
+                m.runs = sds[k];
+                const drawn d = runs_of(m, 90, g);
                 for (int c = 0; c < 3; ++c) {
                     std::vector<double> run = d.today;
                     for (double& x : run) x += changes[c];
-                    const int found = r.of(d.nights, run);
+                    const int found = r.of(d.runs, run);
                     red[c][k] += 100.0 * (found > 0) / trials;
                     green[c][k] += 100.0 * (found < 0) / trials;
                 }
@@ -391,9 +403,9 @@ void print_absolute(int trials, levels& to) {
             tally at, room;
             for (int i = 0; i < trials; ++i) {
                 generator g(static_cast<std::uint64_t>(i) * 31 + 7);
-                const double nights_sd = how == 3 ? 0.03 : 0.01;
+                const double runs_sd = how == 3 ? 0.03 : 0.01;
                 double squares = 0;
-                for (int k = 0; k < 60; ++k) squares += std::pow(nights_sd * g.normal(), 2);
+                for (int k = 0; k < 60; ++k) squares += std::pow(runs_sd * g.normal(), 2);
                 const history_noise known{believed_sd({squares / 60, 60, 3}), 60};
                 judging_rule rule;
                 rule.trusts_belief = how == 1;
@@ -432,9 +444,10 @@ void print_absolute(int trials, levels& to) {
 // ---- steps and drift
 
 void print_steps(int trials, levels& to) {
-    std::printf("\n| false steps per 100 nights, to night 300: iid / t, 4 df / AR .5 / 3 %% "
-                "trouble | nights until a step of 1 / 1.7 / 3 / 5 night sd is found, median |\n"
-                "| --- | --- |\n|");
+    std::printf(
+        "\n| false steps per 100 runs, to run 300: iid / t, 4 df / AR .5 / 3 %% "
+        "trouble | runs until a step of 1 / 1.7 / 3 / 5 run sd is found, median |\n"
+        "| --- | --- |\n|");
     machine kinds[4];
     kinds[1].heavy = true;
     kinds[2].ar = 0.5;
@@ -445,8 +458,8 @@ void print_steps(int trials, levels& to) {
         kinds[k].repeats = 0;
         for (int i = 0; i < trials; ++i) {
             generator g(static_cast<std::uint64_t>(i) * 31 + static_cast<std::uint64_t>(k));
-            const std::vector<night_level> nights = nights_of(kinds[k], 300, g).nights;
-            steps += static_cast<double>(segments_of({}, nights).size()) - 1;
+            const std::vector<run_level> runs = runs_of(kinds[k], 300, g).runs;
+            steps += static_cast<double>(segments_of({}, runs).size()) - 1;
         }
         std::printf(" %.2f", steps / 3 / trials);
         to.at_most(steps / 3 / trials, most[k] * (to.few ? 1.3 : 1), "false steps");
@@ -459,21 +472,21 @@ void print_steps(int trials, levels& to) {
             generator g(static_cast<std::uint64_t>(i) * 17 + 5);
             machine m;
             m.repeats = 0;
-            m.step = sizes[k] * m.nights;
+            m.step = sizes[k] * m.runs;
             m.step_ago = 100;
             double delay = 999;
-            for (const history_segment& s : segments_of({}, nights_of(m, 130, g).nights))
+            for (const history_segment& s : segments_of({}, runs_of(m, 130, g).runs))
                 if (s.first > 0 && s.found >= 30)
                     delay = std::min(delay, static_cast<double>(s.found) - 29);
             delays.push_back(delay);
         }
         std::printf(" %.0f", median_of(delays));
-        to.at_most(median_of(delays), until[k], "nights until a step is found");
+        to.at_most(median_of(delays), until[k], "runs until a step is found");
     }
     std::printf(" |\n");
 }
 void print_drift(int trials, levels& to) {
-    double reported = 0, nights = 0;
+    double reported = 0, runs = 0;
     std::vector<double> found;
     for (int i = 0; i < trials; ++i) {
         for (const double drift : {0.0, 0.0005}) {
@@ -481,32 +494,34 @@ void print_drift(int trials, levels& to) {
             machine m;
             m.repeats = 0;
             m.drift = drift;
-            const std::vector<night_level> all = nights_of(m, 120, g).nights;
+            const std::vector<run_level> all = runs_of(m, 120, g).runs;
             bool was = false;
             double first = 999;
             for (std::size_t n = 20; n <= all.size() && first > 200; ++n) {
-                const std::vector<night_level> seen(all.begin(),
-                                                    all.begin() + static_cast<std::ptrdiff_t>(n));
+                const std::vector<run_level> seen(all.begin(),
+                                                  all.begin() + static_cast<std::ptrdiff_t>(n));
                 const auto segments = with_accepted(segments_of({}, seen), {}, seen);
                 const auto spread = learned_from(seen, segments, true).spread;
                 const bool is = drift_of_level(seen, segments, spread).has_value();
                 if (drift > 0 && is) first = static_cast<double>(n);
                 if (drift == 0) reported += is && !was;
-                nights += drift == 0;
+                runs += drift == 0;
                 was = is;
             }
             if (drift > 0) found.push_back(first);
         }
     }
-    std::printf("\ndrift: told %.2f times in 100 nights of none; of 0.05 night sd a night after "
-                "%.0f nights (median)\n", 100 * reported / nights, median_of(found));
-    to.at_most(100 * reported / nights, 0.2, "drift told where there is none");
-    to.at_most(median_of(found), 50, "nights until a drift is told");
+    std::printf(
+        "\ndrift: told %.2f times in 100 runs of none; of 0.05 run sd a run after "
+        "%.0f runs (median)\n",
+        100 * reported / runs, median_of(found));
+    to.at_most(100 * reported / runs, 0.2, "drift told where there is none");
+    to.at_most(median_of(found), 50, "runs until a drift is told");
 }
 
 // ---- lives
 
-/// 60 nights with steps, some of them accepted by a mark some days later: what every morning's run
+/// 60 runs with steps, some of them accepted by a mark some days later: what every day's run
 /// of unchanged code finds.
 void print_lives(int trials, levels& to) {
     tally all, with_client_error, main_red;
@@ -527,30 +542,30 @@ void print_lives(int trials, levels& to) {
                     since = 0;
                 }
             if (n == 45)
-                s.marks.push_back({annotation_kind::accept, "2026-02-05", "known", "me"});
-            const double night = 0.01 * g.normal();
+                s.annotations.push_back({annotation_kind::accept, "2026-02-05", "known", "me"});
+            const double run = 0.01 * g.normal();
             const auto run = [&](double effect, std::size_t count) {
                 std::vector<double> logs;
                 for (std::size_t k = 0; k < count; ++k)
                     logs.push_back(level + effect + 0.01 * g.normal());
                 return logs;
             };
-            const std::vector<double> logs = run(night, repeats_a_night);
+            const std::vector<double> logs = run(run, repeats_a_run);
             if (n > 55 || (n >= 40 && n < 45)) {  // a regression that nobody mended or marked
                 const history_analysis l =
                     judged_against(history_read_as(s, true, true).learned, logs, 0, true);
                 ++main_red.trials;
                 main_red.fail += l.outcome == verdict::fail;
             }
-            history_night appended;
+            series_run appended;
             char at[32];
             std::snprintf(at, sizeof at, "2026-%02d-%02dT02:15:04Z", static_cast<int>(n / 30) + 1,
                           static_cast<int>(n % 30) + 1);
             appended.at = at;
             for (const double x : logs) appended.repeats.push_back(std::exp(x));
-            s.nights.push_back(appended);
-            // A branch of today's main, after main's own run of the night.
-            if (n + 1 >= fewest_nights) {
+            s.runs.push_back(appended);
+            // A branch of today's main, after main's own run of the run.
+            if (n + 1 >= fewest_runs) {
                 const learned_history h = history_read_as(s, true, false).learned;
                 const std::vector<double> today = run(0.01 * g.normal(), 5);
                 add(all, h, today, 0, line);
@@ -559,11 +574,12 @@ void print_lives(int trials, levels& to) {
             ++since;
         }
     }
-    std::printf("\nlives of 60 nights, steps of -6, +8 (accepted ten days later) and +10 %%: "
-                "unchanged is red in %.2f %% of all mornings, passes in %.1f %% from the fifth "
-                "night after a step; main is red in %.1f %% of the nights of a regression that "
-                "nobody accepted\n",
-                all.failed(), with_client_error.passed(), main_red.failed());
+    std::printf(
+        "\nlives of 60 runs, steps of -6, +8 (accepted ten days later) and +10 %%: "
+        "unchanged is red in %.2f %% of all days, passes in %.1f %% from the fifth "
+        "run after a step; main is red in %.1f %% of the runs of a regression that "
+        "nobody accepted\n",
+        all.failed(), with_client_error.passed(), main_red.failed());
     to.share_at_most(all.failed(), 0.3, "lives: unchanged is red");
     to.at_least(with_client_error.passed(), 95, "lives: unchanged passes");
     to.at_least(main_red.failed(), 95, "lives: main stays red");

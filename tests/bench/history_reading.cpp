@@ -1,4 +1,4 @@
-// How long it takes to read a history: 1,000 nights of 20 gates, of which a gate reads its own, and
+// How long it takes to read a history: 1,000 runs of 20 gates, of which a gate reads its own, and
 // llmbench history all. Exits with 1 where a gate takes over 0.3 s.
 #define LLMBENCH_NO_DOCTEST
 #include "core/base/text.hpp"
@@ -16,7 +16,7 @@ using namespace llmbench::detail;
 
 namespace {
 
-std::string night(int number) {
+std::string run(int number) {
     const std::string at = utc_text(1700000000 + 86400 * number);
     std::string lines;
     for (int g = 0; g < 20; ++g) {
@@ -48,17 +48,17 @@ double seconds_of(const Read& read) {
 
 int main() {
     const files::scratch dir;
-    for (int i = 0; i < 1000; ++i) write_file(dir.file(printed("%04d.jsonl", i)), night(i));
-    std::size_t nights = 0, lines = 0;
+    for (int i = 0; i < 1000; ++i) write_file(dir.file(printed("%04d.jsonl", i)), run(i));
+    std::size_t runs = 0, lines = 0;
     const double one_s = seconds_of([&] {
         const history_store all = history_of_gate(dir.file(""), "gate 7", {});
-        nights = series_of(all.lines, nights_of(all.lines, "gate 7", printed("%016d", 7)),
-                           "mean(tpot)").nights.size();
+        runs = series_of(all.lines, runs_of(all.lines, "gate 7", printed("%016d", 7)), "mean(tpot)")
+                   .runs.size();
     });
     const double all_s = seconds_of([&] {
         lines = read_history(dir.file(""), "2099-01-01T00:00:00Z").lines.runs.size();
     });
-    std::printf("%zu nights of one gate in %.3f s, all %zu lines in %.3f s\n", nights, one_s, lines,
+    std::printf("%zu runs of one gate in %.3f s, all %zu lines in %.3f s\n", runs, one_s, lines,
                 all_s);
-    return nights == 1000 && lines == 20000 && one_s <= 0.3 ? 0 : 1;
+    return runs == 1000 && lines == 20000 && one_s <= 0.3 ? 0 : 1;
 }

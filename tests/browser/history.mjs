@@ -1,4 +1,4 @@
-// Looks at the page of `llmbench history`: makes a folder of 60 nights and asks the page what a person
+// Looks at the page of `llmbench history`: makes a folder of 60 runs and asks the page what a person
 // would ask it.
 //   node history.mjs CHROMIUM LLMBENCH
 import assert from "node:assert/strict";
@@ -15,11 +15,11 @@ const axe = fs.readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 const [executablePath, program] = process.argv.slice(2);
 const cohort = "3fa9c1d2e4b7a605";
 const date = i => new Date(Date.UTC(2026, 2, 1 + i)).toISOString().slice(0, 10);
-/** Nights differ by 0.6 %, the same every time and as if at random. */
+/** Runs differ by 0.6 %, the same every time and as if at random. */
 const noise = i => { const x = 43758.5453 * Math.sin(12.9898 * i); return 1 + 0.02 * (x - Math.floor(x) - 0.5); };
 
-/** Night i: a step of -6 % at night 38, a change of driver at 25, one night far off at 29. */
-function night(i) {
+/** Run i: a step of -6 % at run 38, a change of driver at 25, one run far off at 29. */
+function run(i) {
   const level = 0.0131 * (i < 38 ? 1 : 0.94) * noise(i) * (i === 29 ? 1.15 : 1);
   const repeats = scale => [0.996, 1, 1.005].map(r => Number((scale * level * r).toPrecision(6)));
   return { schema: "llmbench/history/1", id: `run${i}.1`, at: `${date(i)}T02:15:04Z`, gate: "chat <b>",
@@ -29,8 +29,8 @@ function night(i) {
 }
 fs.rmSync("history", { recursive: true, force: true });
 fs.mkdirSync("history/2026", { recursive: true });
-const nights = Array.from({ length: 60 }, (_, i) => night(i));
-fs.writeFileSync("history/2026/all.jsonl", nights.map(n => JSON.stringify(n) + "\n").join(""));
+const runs = Array.from({ length: 60 }, (_, i) => run(i));
+fs.writeFileSync("history/2026/all.jsonl", runs.map(n => JSON.stringify(n) + "\n").join(""));
 const env = { ...process.env, LLMBENCH_HISTORY_DIR: "history", USER: "anna" };
 const tool = (...args) => execFileSync(program, ["history", ...args], { env });
 tool("--leave-out", "run29.1", "--why", "the node was shared");
@@ -48,7 +48,7 @@ try {
     await page.goto(url);
     assert.equal(await page.locator("h2").innerText(), "chat <b>");
     const plots = await page.locator("svg.plot").evaluateAll(all => all.map(svg => ({
-      nights: svg.querySelectorAll("circle.night").length, out: svg.querySelectorAll(".out").length,
+      runs: svg.querySelectorAll("circle.run").length, out: svg.querySelectorAll(".out").length,
       repeats: svg.querySelectorAll(".repeat").length, steps: svg.querySelectorAll(".step").length,
       changes: svg.querySelectorAll(".changed").length, bands: svg.querySelectorAll(".band").length,
       levels: svg.querySelectorAll(".level").length,
@@ -59,7 +59,7 @@ try {
       }).map(e => e.outerHTML) })));
     assert.equal(plots.length, 2);
     for (const p of plots) {
-      assert.deepEqual([p.nights, p.out, p.repeats, p.outside], [59, 1, 180, []]);
+      assert.deepEqual([p.runs, p.out, p.repeats, p.outside], [59, 1, 180, []]);
       assert.deepEqual([p.steps, p.levels, p.bands, p.changes], [1, 2, 1, 1]);
     }
     assert.equal(await page.locator("tbody tr").count(), 60);
@@ -68,7 +68,7 @@ try {
     assert.match(rows[59 - 38], /accept: vLLM 0\.33 \(anna\)/);
     assert.match(rows[59 - 25], /driver 565\.57 -> 570\.86/);
     assert.equal(await page.locator("tbody a").first().getAttribute("href"),
-      "https://a.test/commit/" + nights[59].commit);
+      "https://a.test/commit/" + runs[59].commit);
     for (const width of [320, 400, 768, 1280]) {
       await page.setViewportSize({ width, height: 800 });
       const wide = await page.evaluate(() => document.documentElement.scrollWidth);
@@ -83,4 +83,4 @@ try {
 } finally {
   await browser.close();
 }
-console.log("ok: the history of 60 nights");
+console.log("ok: the history of 60 runs");

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# llmbench history: marks, imports, the page and what it refuses.
+# llmbench history: annotations, imports, the page and what it refuses.
 #   tests/history/run.sh GATES LLMBENCH      outcomes_gates
 # shellcheck disable=SC2317  # functions are called through expect
 set -euo pipefail
@@ -37,21 +37,21 @@ expect "it has a plot of each statistic" [ "$(grep -c '<svg class="plot"' page.h
 expect "and the run of today" says 'class="today"' page.html
 expect "and no script" [ "$(grep -c '<script' page.html)" = 0 ]
 
-expect "a mark needs its reason" tool 2 --accept pass --at "$day"
-expect "in a sentence" says 'a mark needs its reason: --why'
-expect "and a night" tool 2 --accept pass --at 2020-02-02 --why w
-expect "in a sentence" says 'has no night of that date'
+expect "an annotation needs its reason" tool 2 --accept pass --at "$day"
+expect "in a sentence" says 'an annotation needs its reason: --why'
+expect "and a run" tool 2 --accept pass --at 2020-02-02 --why w
+expect "in a sentence" says 'has no run of that date'
 expect "and a gate" tool 2 --accept nothing --at "$day" --why w
 expect "and a run" tool 2 --leave-out nothing --why w
 expect "a step is accepted" tool 0 --accept pass --at "$day" --why "vLLM <0.33>"
 expect "a step is said" tool 0 --step pass --at "$day" --why "new cards" --by bert
 expect "a step is denied" tool 0 --no-step pass --at "$day" --why "noise"
-expect "a night is left out" tool 0 --leave-out "$id" --why "shared"
+expect "a run is left out" tool 0 --leave-out "$id" --why "shared"
 expect "four files are added" [ "$(find h -name '*.jsonl' | wc -l)" = 5 ]
 expect "the page again" tool 0 --page page.html
 expect "it has what was said, as words" says 'accept: vLLM &lt;0.33&gt; (anna)' page.html
 expect "and by whom" says 'step: new cards (bert)' page.html
-expect "and crosses the night" says 'class="out"' page.html
+expect "and crosses the run" says 'class="out"' page.html
 
 cp -r h kept
 expect "a run that was added is not imported, too" tool 2 --import llmbench-report/result.json
@@ -59,42 +59,42 @@ expect "in a sentence" says "llmbench-report/result.json is in the history alrea
 rm -r h/2*
 expect "a kept run is imported" tool 0 --import llmbench-report/result.json
 expect "once" tool 2 --import llmbench-report/result.json
-expect "into the cohort of its load" [ "$(find h/cohorts -type f | wc -l)" = 1 ]
+expect "into the series of its load" [ "$(find h/cohorts -type f | wc -l)" = 1 ]
 rm -rf h
-expect "without a cohort it needs a machine" tool 2 --import llmbench-report/result.json
+expect "without a series it needs a machine" tool 2 --import llmbench-report/result.json
 expect "in a sentence" says "set LLMBENCH_MACHINE"
-expect "with one it makes a cohort" env LLMBENCH_MACHINE=bench-7 "${history[@]}" --import llmbench-report/result.json
+expect "with one it makes a series" env LLMBENCH_MACHINE=bench-7 "${history[@]}" --import llmbench-report/result.json
 expect "of that machine" says '"machine": "bench-7"' h/cohorts/*.json
 expect "which can be drawn" tool 0 --page page.html
 
 rm -rf h && cp -r kept h
 cat h/*/*/*.jsonl > h/all.jsonl
 expect "files and what they were put together to are one history" tool 0 --page page.html
-expect "of one night" says '1 night' page.html
+expect "of one run" says '1 run' page.html
 echo '<<<<<<< HEAD' >> h/all.jsonl
 expect "a line that is none is refused" tool 2 --page page.html
 expect "with its file and number" says "h/all.jsonl:6 is no line of a history: <<<<<<< HEAD"
 expect "an unknown option is refused" tool 2 --pages page.html
 expect "two things at once are refused" tool 2 --page page.html --accept pass --why w
 
-# A step that nobody accepted, from the 15th night on.
+# A step that nobody accepted, from the 15th run on.
 rm -rf h && mkdir h
 for day in {10..30}; do
     value=$([[ $day -lt 24 ]] && echo 0.010 || echo 0.012)
     echo '{"schema":"llmbench/history/1","id":"n'"$day"'","at":"2026-06-'"$day"'T02:00:00Z","gate":"chat",' \
         '"cohort":"c","commit":"c0ffee'"$day"'","watched":{},"outcome":"passed","values":' \
         '{"mean(tpot)":['"$value"'1,'"$value"'2,'"$value"$((day % 7))']}}'
-done > h/nights.jsonl
+done > h/runs.jsonl
 expect "a step to bisect" tool 0 --bisect chat
 expect "is told" says "mean(tpot) +"
-expect "with its night" says "% from 2026-06-24 on"
+expect "with its run" says "% from 2026-06-24 on"
 expect "and as git takes it" says "git bisect start c0ffee24 c0ffee23"
 expect "of a gate that there is" tool 2 --bisect chaat
-expect "in a sentence" says 'the history has no night of "chaat"'
+expect "in a sentence" says 'the history has no run of "chaat"'
 expect "it is accepted" tool 0 --accept chat --at 2026-06-24 --why "longer prompts"
 expect "and no more to be bisected" tool 2 --bisect chat
 expect "in a sentence" says 'no step that made "chat" worse is open'
-sed -i 's/c0ffee24/c0ffee23/' h/nights.jsonl
+sed -i 's/c0ffee24/c0ffee23/' h/runs.jsonl
 rm -r h/20*
 expect "a step of one commit is none to bisect" tool 2 --bisect chat
 expect "in a sentence" says "the commit is the same"

@@ -257,7 +257,7 @@ TEST_CASE("stored baseline") { gate(compared_with_stored(5_ms)); }
 
 TEST_CASE("four times slower than stored") { gate(compared_with_stored(20_ms)); }
 
-TEST_CASE("held against nights") {
+TEST_CASE("held against runs") {
     scenario s = quick(simulated(fast_engine()), {mean(tpot) <= 1.05 * baseline});
     s.baseline = history();
     gate(s);

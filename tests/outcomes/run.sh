@@ -496,10 +496,10 @@ stored_baselines() {
     says "own_main.cpp:" "ERROR: CHECK("
 }
 
-# ---- nights of main
-# made_nights FACTOR: of the one run that a folder has, a dozen nights that were so much slower
-made_nights() {
-    python3 - "$nights" "$1" <<'END'
+# ---- runs of main
+# made_runs FACTOR: of the one run that a folder has, a dozen runs that were so much slower
+made_runs() {
+    python3 - "$runs" "$1" <<'END'
 import datetime, json, pathlib, sys
 folder, factor = pathlib.Path(sys.argv[1]), float(sys.argv[2])
 first = folder / "first"
@@ -508,33 +508,33 @@ if not first.exists():
     first.write_text(run.read_text())
     run.unlink()
 now = datetime.datetime.now(datetime.timezone.utc)
-with open(folder / "nights.jsonl", "w") as out:
-    for night in range(12):
+with open(folder / "runs.jsonl", "w") as out:
+    for run in range(12):
         line = json.loads(first.read_text())
-        line["id"] += f"-{night}"
-        line["at"] = (now - datetime.timedelta(days=12 - night)).strftime("%Y-%m-%dT%H:%M:%SZ")
-        near = factor * (1 + 0.01 * ((night * 5) % 7 - 3) / 3)
+        line["id"] += f"-{run}"
+        line["at"] = (now - datetime.timedelta(days=12 - run)).strftime("%Y-%m-%dT%H:%M:%SZ")
+        near = factor * (1 + 0.01 * ((run * 5) % 7 - 3) / 3)
         line["values"] = {name: [v * near * (1 + 0.004 * (k - 1)) for k, v in enumerate(values)]
                           for name, values in line["values"].items()}
         out.write(json.dumps(line, separators=(",", ":")) + "\n")
 END
 }
-nights_of_main() {
-    local nights=$work/main
-    against() { cases "$1" "held against nights" LLMBENCH_HISTORY_DIR="$nights" "${@:2}"; }
-    rm -rf "$nights"
+runs_of_main() {
+    local runs=$work/main
+    against() { cases "$1" "held against runs" LLMBENCH_HISTORY_DIR="$runs" "${@:2}"; }
+    rm -rf "$runs"
     against 2
-    says "there is no history at $nights: LLMBENCH_HISTORY=append on main makes it"
+    says "there is no history at $runs: LLMBENCH_HISTORY=append on main makes it"
     against 0 LLMBENCH_HISTORY=append
     says "the history begins with this run" "history: 1 gate added"
-    made_nights 1
+    made_runs 1
     against 0 LLMBENCH_VERBOSE=1
-    says_like 'PASS +mean\(tpot\) <= 1\.05 \* baseline .*against 12 nights, predictive t'
-    says "history: 12 nights on " "nights differ by "
+    says_like 'PASS +mean\(tpot\) <= 1\.05 \* baseline .*against 12 runs, predictive t'
+    says "history: 12 runs on " "runs differ by "
     report_says '"decided_by": "predictive_t"'
-    made_nights 0.8
+    made_runs 0.8
     against 1
-    says_like 'FAIL +mean\(tpot\) <= 1\.05 \* baseline .*against 12 nights, predictive t'
+    says_like 'FAIL +mean\(tpot\) <= 1\.05 \* baseline .*against 12 runs, predictive t'
     against 0 LLMBENCH_HISTORY=off
     says "LLMBENCH_HISTORY is off"
     against 77 LLMBENCH_REHEARSE=1
@@ -557,12 +557,12 @@ calibration() {
 
 # ---- a history: what is added, what is not, and what stays as it was
 histories() {
-    local nights=$work/nights added
-    added() { [[ $(cat "$nights"/*/*/*.jsonl 2> /dev/null | wc -l) == "$1" ]]; }
-    with() { cases "$1" "$2" LLMBENCH_HISTORY=append LLMBENCH_HISTORY_DIR="$nights" "${@:3}"; }
-    rm -rf "$nights"
+    local runs=$work/runs added
+    added() { [[ $(cat "$runs"/*/*/*.jsonl 2> /dev/null | wc -l) == "$1" ]]; }
+    with() { cases "$1" "$2" LLMBENCH_HISTORY=append LLMBENCH_HISTORY_DIR="$runs" "${@:3}"; }
+    rm -rf "$runs"
     with 0 pass
-    says "history: 1 gate added, $nights/20"
+    says "history: 1 gate added, $runs/20"
     if added 1; then ok; else wrong "it is not one line"; fi
     with 1 miss  # whatever the verdict
     if added 2; then ok; else wrong "a miss was not added"; fi
@@ -577,39 +577,39 @@ histories() {
     with 2 pass LLMBENCH_SHARD=0/2 LLMBENCH_START_AT=2000000000
     says "LLMBENCH_HISTORY=append and LLMBENCH_SHARD are both set"
     with 2 pass LLMBENCH_REHEARSE=1
-    says "a model has no nights"
-    # All nights have as many repeats: this gate alone is decided after two.
-    if ! grep '"gate":"pass"' "$nights"/*/*/*.jsonl | head -n 1 | grep -qE '"mean\(tpot\)":\[[^],]*,[^],]*,[^],]*\]'; then
-        wrong "a night has not three repeats"
+    says "a model has no history"
+    # All runs have as many repeats: this gate alone is decided after two.
+    if ! grep '"gate":"pass"' "$runs"/*/*/*.jsonl | head -n 1 | grep -qE '"mean\(tpot\)":\[[^],]*,[^],]*,[^],]*\]'; then
+        wrong "a run has not three repeats"
     else ok; fi
     # The reports are told first, and then all that is not whole is red.
     cases 3 pass LLMBENCH_HISTORY=append LLMBENCH_HISTORY_DIR=/proc/nowhere
     says "the history: cannot write /proc/nowhere/cohorts/"
     report_says '"exit_code": 3'
     # Without being asked to nobody touches a folder.
-    find "$nights" -type f -printf '%p %T@ %s\n' | sort > "$work/before"
-    cases 0 pass LLMBENCH_HISTORY_DIR="$nights"
-    find "$nights" -type f -printf '%p %T@ %s\n' | sort | cmp - "$work/before" || wrong "the folder has changed"
+    find "$runs" -type f -printf '%p %T@ %s\n' | sort > "$work/before"
+    cases 0 pass LLMBENCH_HISTORY_DIR="$runs"
+    find "$runs" -type f -printf '%p %T@ %s\n' | sort | cmp - "$work/before" || wrong "the folder has changed"
     # Many at once.
-    rm -rf "$nights"
+    rm -rf "$runs"
     what="fifty programs at once"
     for added in {1..50}; do
-        env LLMBENCH_REPORT_DIR="$work/report-$added" LLMBENCH_HISTORY=append LLMBENCH_HISTORY_DIR="$nights" \
+        env LLMBENCH_REPORT_DIR="$work/report-$added" LLMBENCH_HISTORY=append LLMBENCH_HISTORY_DIR="$runs" \
             "$gates" --test-case=pass > "$work/at-once-$added.log" 2>&1 &
     done
     for added in $(jobs -p); do [[ $added == "$served" ]] || wait "$added" || true; done
-    if added 50; then ok; else wrong "there are $(cat "$nights"/*/*/*.jsonl | wc -l) lines"; fi
+    if added 50; then ok; else wrong "there are $(cat "$runs"/*/*/*.jsonl | wc -l) lines"; fi
     # Killed: a file is whole, or is not there.
     what="killed at any moment"
     local program file
     for added in {1..15}; do
-        env LLMBENCH_HISTORY=append LLMBENCH_HISTORY_DIR="$nights" "$gates" --test-case=pass > "$log" 2>&1 &
+        env LLMBENCH_HISTORY=append LLMBENCH_HISTORY_DIR="$runs" "$gates" --test-case=pass > "$log" 2>&1 &
         program=$!
         sleep "0.$((added * 4 + 10))"
         kill -s KILL "$program" 2> /dev/null || true
         wait "$program" 2> /dev/null || true
     done
-    for file in "$nights"/*/*/*.jsonl; do
+    for file in "$runs"/*/*/*.jsonl; do
         if [[ $(tail -c 2 "$file") == "}" ]]; then ok; else wrong "$file is not whole"; fi
     done
 }
@@ -982,7 +982,7 @@ parts=("${@:4}")
 if ((${#parts[@]} == 0)); then
     parts=(one_gate guard_alone refusals no_server nothing_escapes exits threads files_of_runs masked_words_of over_capacity time_budget stored_baselines calibration rehearsal histories
         progress several_gates own_assertions questions settings signals_at_any_moment signals other_mains
-        nights_of_main)
+        runs_of_main)
 fi
 for part in "${parts[@]}"; do "$part"; done
 echo "$passed passed, $failed failed"

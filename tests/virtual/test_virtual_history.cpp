@@ -1,4 +1,4 @@
-// Gates and the history of main: what becomes a night, and 60 mornings of a server's life.
+// Gates and the history of main: what becomes a run of it, and 60 days of a server's life.
 #include "support/environment.hpp"
 #include "support/golden.hpp"
 #include "support/rejudged.hpp"
@@ -19,23 +19,24 @@
 using namespace llmbench;
 using namespace live;
 
-TEST_CASE("what has no verdict of its own is no night, and says so") {
+TEST_CASE("what has no verdict of its own is not added, and says so") {
     const variable appends("LLMBENCH_HISTORY", "append");
-    scenario s = brief(simulated(engine_of(15_ms)), "a run and no night");
-    CHECK(holds(heard_of(s).said, "not added to the history: run() has no verdict of its own, and "
-                                  "nights are of gates"));
-    s.name = "compared and no night";
+    scenario s = brief(simulated(engine_of(15_ms)), "a run and no gate");
+    CHECK(holds(heard_of(s).said,
+                "not added to the history: run() has no verdict of its own, and "
+                "a history is of gates"));
+    s.name = "compared and no gate";
     s.target = {};
     const heard console;
     compare(s, {{"one", simulated(engine_of(15_ms))}, {"other", simulated(engine_of(20_ms))}});
     CHECK(holds(console.text(), "not added to the history: compare() has no verdict of its own"));
 }
 
-// ---- 60 nights of a server
+// ---- 60 days of a server
 
 namespace {
 
-struct night {
+struct day {
     int number;
     bool is_new_machine() const { return number >= 48; }
     double slower() const {  // than at first, as a factor
@@ -46,7 +47,7 @@ struct night {
         return by;
     }
     double trouble() const { return number == 14 || number == 27 ? 1.15 : 1; }
-    /// What a night does to a machine, within 1.5 % either way.
+    /// What a day does to a machine, within 1.5 % either way.
     double weather() const { return 1 + 0.015 * std::sin(7.0 * number * number); }
     std::string commit() const {
         char hash[20];
@@ -84,7 +85,7 @@ std::string told(const std::string& of, const std::string& report) {
     return out;
 }
 
-/// The history's folder as a morning finds it: the program's own lines, each of its night's date.
+/// The history's folder as a day finds it: the program's own lines, each of its own date.
 class life {
 public:
     void add_mark(const char* kind, int about, const char* why) {
@@ -97,27 +98,28 @@ public:
         today_ = number;
         now_ = std::time(nullptr);
         std::string lines;
-        for (const auto& [about, line] : nights_) lines += of_its_date(about, line);
+        for (const auto& [about, line] : runs_) lines += of_its_date(about, line);
         for (const auto& [about, line] : marks_) lines += of_its_date(about, line);
-        write(folder_ + "/nights.jsonl", lines);
+        write(folder_ + "/runs.jsonl", lines);
         for (const auto& f : std::filesystem::directory_iterator(folder_))
             if (f.is_directory() && f.path().filename() != "cohorts")
                 std::filesystem::remove_all(f.path());
     }
-    /// What a program says of tonight's server, `seconds` a step.
-    std::string said(const night& n, double seconds, bool appends) {
+    /// What a program says of today's server, `seconds` a step.
+    std::string said(const day& n, double seconds, bool appends) {
         const variable mode("LLMBENCH_HISTORY", appends ? "append" : "");
         const variable folder("LLMBENCH_HISTORY_DIR", folder_);
         const variable machine("LLMBENCH_MACHINE", n.is_new_machine() ? "bench-2" : "bench-1");
         const variable summary("GITHUB_STEP_SUMMARY", "");
         const variable verbose("LLMBENCH_VERBOSE", "1");
         const variable commit("GITHUB_SHA", n.commit());
-        const variable step("NIGHT_STEP", std::to_string(seconds));
-        const variable seed("NIGHT_SEED", std::to_string(2 * n.number + appends));
+        const variable step("DAY_STEP", std::to_string(seconds));
+        const variable seed("DAY_SEED", std::to_string(2 * n.number + appends));
         const variable reports("LLMBENCH_REPORT_DIR", files_.file("report"));
         std::string words;
         std::FILE* const out = ::popen(
-            ("'" + this_program() + "' --no-skip --test-case='one night of a server' 2>&1").c_str(), "r");
+            ("'" + this_program() + "' --no-skip --test-case='one day of a server' 2>&1").c_str(),
+            "r");
         REQUIRE(out);
         char some[4096];
         for (std::size_t got = 0; (got = std::fread(some, 1, sizeof some, out)) > 0;)
@@ -125,20 +127,20 @@ public:
         ::pclose(out);
         return words;
     }
-    /// Keeps what the program has added tonight.
+    /// Keeps what the program has added today.
     void end() {
         for (const auto& f : std::filesystem::recursive_directory_iterator(folder_)) {
-            if (f.path().extension() != ".jsonl" || f.path().filename() == "nights.jsonl") continue;
+            if (f.path().extension() != ".jsonl" || f.path().filename() == "runs.jsonl") continue;
             std::string line = content_of(f.path());
             const std::size_t at = line.find("\"at\":\"") + 6;
-            nights_.emplace_back(today_, line.replace(at, 20, "DATET02:15:04Z"));
+            runs_.emplace_back(today_, line.replace(at, 20, "DATET02:15:04Z"));
         }
     }
-    std::size_t nights() const { return nights_.size(); }
-    /// Nights by their numbers, for their dates are of today.
+    std::size_t runs() const { return runs_.size(); }
+    /// Days by their numbers, for their dates are of today.
     std::string by_number(std::string words) const {
         for (int i = 0; i <= today_; ++i)
-            words = replaced(words, date_before(now_, today_ - i), "night " + std::to_string(i));
+            words = replaced(words, date_before(now_, today_ - i), "day " + std::to_string(i));
         return words;
     }
 
@@ -150,38 +152,38 @@ private:
     scratch files_{};
     const std::string folder_ = files_.file("h");
     int today_ = 0;
-    std::time_t now_ = 0;  // as the night's files were written
-    std::vector<std::pair<int, std::string>> nights_{}, marks_{};
+    std::time_t now_ = 0;  // as the day's files were written
+    std::vector<std::pair<int, std::string>> runs_{}, marks_{};
 };
 
 }  // namespace
 
-TEST_CASE("one night of a server" * doctest::skip()) {
-    if (!std::getenv("NIGHT_STEP")) return;
-    engine e = engine_of(time_span::from_seconds(std::stod(std::getenv("NIGHT_STEP"))));
+TEST_CASE("one day of a server" * doctest::skip()) {
+    if (!std::getenv("DAY_STEP")) return;
+    engine e = engine_of(time_span::from_seconds(std::stod(std::getenv("DAY_STEP"))));
     e.jitter = 0.02;
-    e.seed = std::stoull(std::getenv("NIGHT_SEED"));
+    e.seed = std::stoull(std::getenv("DAY_SEED"));
     scenario s = brief(endpoint_of(e), "chat");
     s.baseline = history();
     s.slos = {mean(tpot) <= 1.05 * baseline};
     gate(s);
 }
 
-TEST_CASE("60 mornings of a server whose nights are added by its gates") {
+TEST_CASE("60 days of a server whose runs are added by its gates") {
     life of;
     std::string out;
     for (int i = 0; i < 60; ++i) {
-        const night n{i};
+        const day n{i};
         if (i == 31) of.add_mark("leave_out", 27, "the room was hot");
         if (i == 39) of.add_mark("accept", 32, "longer system prompt");
         of.begin(i);
         const double usual = 0.010 * n.slower();
         const std::string main = of.said(n, usual * n.trouble() * n.weather(), true);
-        const std::string branch = of.said(n, usual * night{i + 100}.weather(), false);
+        const std::string branch = of.said(n, usual * day{i + 100}.weather(), false);
         of.end();
-        REQUIRE(of.nights() == static_cast<std::size_t>(i) + 1);
-        out += "night " + std::to_string(i) + "\n" +
+        REQUIRE(of.runs() == static_cast<std::size_t>(i) + 1);
+        out += "day " + std::to_string(i) + "\n" +
                of.by_number(told("main", main) + told("branch", branch));
     }
-    golden::check("mornings.txt", out);
+    golden::check("days.txt", out);
 }

@@ -228,7 +228,7 @@ TEST_CASE("accuracy is held against an earlier run's, which is another day's") {
     CHECK(holds(line_of(worse), " wrong"));
 }
 
-TEST_CASE("nights of main keep what was right, and a run is held against them") {
+TEST_CASE("runs of main keep what was right, and a run is held against them") {
     const sums file(60);
     const std::string folder = file.directory.file("nights");
     const variable where("LLMBENCH_HISTORY_DIR", folder);
@@ -240,12 +240,12 @@ TEST_CASE("nights of main keep what was right, and a run is held against them") 
         const variable appends("LLMBENCH_HISTORY", "append");
         gate(s);
     }
-    exit_code();  // has the night written
+    exit_code();  // has the run written
     std::string lines;
     for (const auto& f : std::filesystem::recursive_directory_iterator(folder))
         if (f.is_regular_file()) lines += content_of(f.path());
     CHECK(holds(lines, "\"accuracy\":["));
     s.name = "sums of a morning";
     const result r = run(s);
-    CHECK(r.verdicts()[0].outcome == verdict::inconclusive);  // one night is no baseline
+    CHECK(r.verdicts()[0].outcome == verdict::inconclusive);  // one run is no baseline
 }

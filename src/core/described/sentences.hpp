@@ -110,21 +110,21 @@ inline constexpr cause_sentence cause_sentences[] = {
      "and {.3g} more were under way at its end than at its beginning, with which {n} may reach its "
      "limit: measure more requests, or warm up with as many as there are users"},
 
-    {because::no_nights, "no_nights", "{w}"},
-    {because::few_nights, "few_nights", "{0} night{s} of main; 3 make a baseline, 10 a good one"},
-    {because::lone_repeats, "lone_repeats", "{0} night{s} of main with one repeat each do not say "
-     "what repeats differ by: nights of two or more are needed, three are the default"},
-    {because::lone_levels, "lone_levels", "each of {0} night{s} of main is a level of its own, and "
-     "what nights differ by is not known: 3 of one level make a baseline"},
-    {because::nights_lack, "nights_lack", "no night of the history has {n}"},
-    {because::one_repeat, "one_repeat", "a verdict against nights takes two repeats"},
+    {because::no_runs, "no_runs", "{w}"},
+    {because::few_runs, "few_runs", "{0} run{s} of main; 3 make a baseline, 10 a good one"},
+    {because::lone_repeats, "lone_repeats", "{0} run{s} of main with one repeat each do not say "
+     "what repeats differ by: runs of two or more are needed, three are the default"},
+    {because::lone_levels, "lone_levels", "each of {0} run{s} of main is a level of its own, and "
+     "what runs differ by is not known: 3 of one level make a baseline"},
+    {because::runs_lack, "runs_lack", "no run of the history has {n}"},
+    {because::one_repeat, "one_repeat", "a verdict against runs takes two repeats"},
     {because::main_moved, "main_moved", "main itself was {.1f%} % {slower|faster} in its last "
-     "{two nights|night} ({w})"},
-    {because::trouble_nights, "trouble_nights", "{0} of {0} nights were as far off without a "
+     "{two runs|run} ({w})"},
+    {because::outlying_runs, "outlying_runs", "{0} of {0} runs were as far off without a "
      "change: leave them out if that is mended, or compare live"},
-    {because::given_spread, "given_spread", "under twice the {.2g%} % that nights were said to "
+    {because::given_spread, "given_spread", "under twice the {.2g%} % that runs were said to "
      "differ by"},
-    {because::unknown_card, "unknown_card", "no night was measured on this card"},
+    {because::unknown_card, "unknown_card", "no run was measured on this card"},
 
     {because::client_without, "client_without", "{w} ({0} of {0} requests)"},
     {because::client_is_busy, "client_is_busy", "its busiest thread used {.0f%} % of a core; give "

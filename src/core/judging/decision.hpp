@@ -36,8 +36,8 @@ enum class because : unsigned char {
     start_unknown, too_few_values,
     no_finite_part, small_sample, small_for_drift, window_ends,
     // baseline runs
-    no_nights, few_nights, lone_repeats, lone_levels, nights_lack, one_repeat, main_moved,
-    trouble_nights, given_spread, unknown_card,
+    no_runs, few_runs, lone_repeats, lone_levels, runs_lack, one_repeat, main_moved,
+    outlying_runs, given_spread, unknown_card,
     // the client
     client_without, client_is_busy, client_off_rate, read_together, sent_late, client_lost,
     client_in_probes,

@@ -29,7 +29,7 @@ class past_judge {
 public:
     virtual ~past_judge() = default;
     /// Decides one objective by the method `predictive_t`. `estimate` adds the estimate, the
-    /// baseline ("27 nights") and the arithmetic.
+    /// baseline ("27 runs") and the arithmetic.
     virtual decision judged(const measurements& e, const judging_parameters& t, const slo& s,
                             bool to_the_end) const = 0;
     virtual void estimate(decision& d) const = 0;

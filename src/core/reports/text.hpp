@@ -353,11 +353,11 @@ inline std::vector<std::string> notes_on(const gate_report& g,
 }
 
 /// Returns the line on a gate that was not added to a history.
-inline std::string no_night_text(const std::string& why) {
+inline std::string not_added_text(const std::string& why) {
     return wrapped_lines("  not added to the history: " + why) + "\n";
 }
-inline std::string no_night_of(const char* verb) {
-    return std::string(verb) + " has no verdict of its own, and nights are of gates";
+inline std::string why_not_added(const char* verb) {
+    return std::string(verb) + " has no verdict of its own, and a history is of gates";
 }
 inline std::string reports_text(const std::string& directory) {
     return "  report: " + directory + "/report.html\n";

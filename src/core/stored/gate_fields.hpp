@@ -237,7 +237,7 @@ inline void fields_of(field_visitor& v, judging_parameters& judged_by, load_cond
                           ? new_past_judge()
                           : std::const_pointer_cast<past_judge>(judged_by.past);
     if (v.assigns()) judged_by.past = past;
-    if (!v.begin({"history", "the nights of main", at_times})) return;
+    if (!v.begin({"history", "the runs of main", at_times})) return;
     past->fields(v);
     v.end();
 }

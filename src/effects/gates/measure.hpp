@@ -234,7 +234,7 @@ protected:
         tell_ends(g);
         g.took_s = static_cast<double>(now_ns() - began_ns_) * 1e-9;
         say(console_text(g, surroundings_of_program().style()));
-        if (!g.not_kept.empty()) say(no_night_text(g.not_kept));
+        if (!g.not_kept.empty()) say(not_added_text(g.not_kept));
         if (surroundings_of_program().verbose && all_.records().are_open())
             say(reports_text(report_directory()));
         all_.close_gate(number_, std::move(g), asserts_, in_test_case_);
@@ -389,7 +389,7 @@ private:
         if (asked_.keeps)
             g.not_kept = use_ == scenario_use::gate
                              ? known_past->keep(g, m.past.get(), m.seen.stopped)
-                         : no_night_of(searches() ? "find_capacity()" : "run()");
+                             : why_not_added(searches() ? "find_capacity()" : "run()");
         if (model_) model_->mark(g, m.seen);
         const result r = result_of(g, std::move(m), number_, asked_);
         const bool only_notes = !asserts_ && in_test_case_;

@@ -170,8 +170,9 @@ inline settings settings_of(const variable_lookup& look_up) {
         refuse({"LLMBENCH_HISTORY=append and ", other, " are both set: what is added is a whole "
                 "gate that was judged"});
     if (!s.rehearse.empty() && s.keeps)
-        refuse({"LLMBENCH_REHEARSE and LLMBENCH_HISTORY=append are both set: a model has no "
-                "nights"});
+        refuse(
+            {"LLMBENCH_REHEARSE and LLMBENCH_HISTORY=append are both set: a model has no "
+             "history"});
     if (!s.rehearse.empty() && other)
         refuse({"LLMBENCH_REHEARSE and ", other, " are both set: a rehearsal is of whole gates on "
                 "a model, and leaves nothing for later runs"});

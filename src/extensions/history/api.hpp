@@ -16,20 +16,20 @@ extern const past_extension* const include_llmbench_history_hpp_where_LLMBENCH_M
 
 struct history_baseline {
     types::text folder{};
-    fraction night_to_night{0};
+    fraction run_to_run{0};
     operator any_baseline() const {
         return detail::extension_baseline{
             detail::box::make(*this), detail::include_llmbench_history_hpp_where_LLMBENCH_MAIN_is};
     }
 };
-/// The main branch's runs (one a night) as a baseline: LLMBENCH_HISTORY=append adds them to the
+/// The main branch's runs (the last one of each UTC date) as a baseline: LLMBENCH_HISTORY=append adds them to the
 /// folder. A run is compared with them and the spread between them, from 3 on. With
-/// `night_to_night`, a relative standard deviation up to 50 %, the first one is enough; it counts
+/// `run_to_run`, a relative standard deviation up to 50 %, the first one is enough; it counts
 /// until there are ten, and nothing below twice that fails meanwhile. The runs also give the noise
 /// of repeats: objectives without a baseline need fewer repeats.
 inline history_baseline history(const types::text& folder = "perf-history",
-                                fraction night_to_night = fraction(0)) {
-    return {folder, night_to_night};
+                                fraction run_to_run = fraction(0)) {
+    return {folder, run_to_run};
 }
 
 }  // inline namespace v0

@@ -146,7 +146,7 @@ inline history_store read_history(const std::string& folder, const std::string& 
     for (const std::filesystem::path& path : files.all_series)
         all.all_series[path.stem().string()] =
             read_series(bounded_content(path, room), path.string());
-    join_older_cohorts(all.lines, all.all_series);
+    join_older_series(all.lines, all.all_series);
     all.lines = in_order(std::move(all.lines));
     return all;
 }

@@ -145,25 +145,26 @@ inline history_baseline history_of(const plan& p) {
 inline void check_history(const scenario& s) {
     const auto& own = *s.baseline.of_extension().what.get<history_baseline>();
     if (own.folder.empty()) refuse({"baseline is history(\"\"): it must name a folder"});
-    const double reported = own.night_to_night.value;
+    const double reported = own.run_to_run.value;
     if (!(reported >= 0 && reported <= 0.5))
-        refuse({printed("baseline is history(...): the standard deviation between nights is %g %%: "
-                        "it runs from above 0 to 50 %%, or is left out and learned",
-                        reported * 100)});
+        refuse(
+            {printed("baseline is history(...): the standard deviation between runs is %g %%: "
+                     "it runs from above 0 to 50 %%, or is left out and learned",
+                     reported * 100)});
 }
 /// All baseline runs have the same number of repeats: ending at a clear verdict would bias them.
-inline scenario as_a_night(scenario s) {
+inline scenario as_a_history_run(scenario s) {
     if (s.baseline.is_live())
         refuse({"LLMBENCH_HISTORY=append, and the baseline is a server: a history is of what main "
                 "does alone; gates with such a baseline are for pull requests"});
-    if (s.repeats == 0) s.repeats = repeats_of_a_night;
+    if (s.repeats == 0) s.repeats = repeats_of_a_run;
     return s;
 }
 
-inline constexpr double nights_count_for_s = 30 * 86400.0;  // after the newest one
+inline constexpr double runs_count_for_s = 30 * 86400.0;  // after the newest one
 
-inline history_parameters nights_for(const plan& p, const target_facts& target,
-                                const fingerprint& print, const run_mode& mode) {
+inline history_parameters parameters_for(const plan& p, const target_facts& target,
+                                         const fingerprint& print, const run_mode& mode) {
     const history_settings asked = history_settings_of(environment);
     const history_baseline own = history_of(p);
     const std::string folder = asked.folder_or(own.folder);
@@ -172,7 +173,7 @@ inline history_parameters nights_for(const plan& p, const target_facts& target,
     none.appends = mode.keeps;
     std::error_code unread;
     const bool begins = mode.keeps && !std::filesystem::exists(folder, unread);
-    none.none = mode.model                      ? "a rehearsal has no nights"
+    none.none = mode.model                      ? "a rehearsal has no history"
                 : asked.use == history_use::off ? "LLMBENCH_HISTORY is off"
                 : begins                        ? "the history begins with this run"
                                                 : "";
@@ -184,88 +185,85 @@ inline history_parameters nights_for(const plan& p, const target_facts& target,
         std::erase_if(store.lines.runs,
                       [&](const history_run& r) { return r.at.substr(0, 10) == today; });
     const std::string oldest =
-        asked.at.empty() ? utc_text(machine_unix_s() - nights_count_for_s) : "";
+        asked.at.empty() ? utc_text(machine_unix_s() - runs_count_for_s) : "";
     const planned_judging& j = *p.judged;
     const run_series mine = series_of_run(p, target, print, asked.machine);
     store.all_series[id_of(mine)] = mine;
-    join_older_cohorts(store.lines, store.all_series);
+    join_older_series(store.lines, store.all_series);
     return history_parameters_of(store.lines, mine, store.all_series, j.slos,
-                            {folder, own.night_to_night.value, mode.keeps, oldest,
-                             print.cards});
+                                 {folder, own.run_to_run.value, mode.keeps, oldest, print.cards});
 }
 
 /// The history of one gate, by series.
-class nights_of_gate final : public gate_past {
+class history_of_one_gate final : public gate_past {
 public:
-    nights_of_gate(const plan& p, const live_target& candidate, const target_facts& facts,
-                   const run_mode& mode) {
+    history_of_one_gate(const plan& p, const live_target& candidate, const target_facts& facts,
+                        const run_mode& mode) {
         const history_settings asked = history_settings_of(environment);
         if (!mode.model) print = fingerprint_of(candidate, asked.machine);
         if (p.judged->past.by)
-            nights_ = std::make_shared<nights_judge>(nights_for(p, facts, print, mode));
+            runs_ = std::make_shared<history_judge>(parameters_for(p, facts, print, mode));
     }
-    std::shared_ptr<const past_judge> judge() const override { return nights_; }
+    std::shared_ptr<const past_judge> judge() const override { return runs_; }
     fingerprint print{};
 
 private:
-    std::shared_ptr<const past_judge> nights_{};
+    std::shared_ptr<const past_judge> runs_{};
 };
 
-class nights_keeper final : public past_extension {
+class history_keeper final : public past_extension {
 public:
     void check(const scenario& s) const override { check_history(s); }
     bool keeps(const variable_lookup& look_up) const override {
         return history_settings_of(look_up).appends();
     }
-    scenario as_kept(const scenario& s) const override { return as_a_night(s); }
+    scenario as_kept(const scenario& s) const override { return as_a_history_run(s); }
     std::shared_ptr<const gate_past> of_gate(const plan& p, const live_target& candidate,
                                              const target_facts& facts,
                                              const run_mode& mode) const override {
-        return std::make_shared<nights_of_gate>(p, candidate, facts, mode);
+        return std::make_shared<history_of_one_gate>(p, candidate, facts, mode);
     }
     std::string keep(const gate_report& g, const gate_past* of,
                      const std::string& stopped) const override {
         const history_settings asked = history_settings_of(environment);
         const plan& p = g.what;
         const fingerprint print =
-            of ? static_cast<const nights_of_gate*>(of)->print : fingerprint();
+            of ? static_cast<const history_of_one_gate*>(of)->print : fingerprint();
         history_entry e = history_entry_of(p, series_of_run(p, g.target, print, asked.machine),
                                            print, g.figures, g.verdicts, stopped);
         if (!e.why_not.empty()) return e.why_not;
         const std::lock_guard guard(waiting().mutex);
-        waiting().nights[asked.folder_or(history_of(p).folder)].push_back(std::move(e));
+        waiting().runs[asked.folder_or(history_of(p).folder)].push_back(std::move(e));
         return {};
     }
     /// One file for each folder.
     void write_kept(
         const std::string& began_at, const std::string& commit,
         const std::function<void(const std::string&, const std::exception&)>& lost) const override {
-        std::map<std::string, std::vector<history_entry>> nights;
+        std::map<std::string, std::vector<history_entry>> runs;
         {
             const std::lock_guard guard(waiting().mutex);
-            nights = std::exchange(waiting().nights, {});
+            runs = std::exchange(waiting().runs, {});
         }
-        for (const auto& [folder, gates] : nights) try {
+        for (const auto& [folder, gates] : runs) try {
                 const std::string file = append_history(folder, gates, began_at, commit);
                 std::cout << history_text(file, gates.size()) << std::flush;
-            } catch (const std::exception& e) {
-                lost(folder, e);
-            }
+            } catch (const std::exception& e) { lost(folder, e); }
     }
 
 private:
     /// Judged gates by their target folders.
-    struct waiting_nights {
+    struct waiting_runs {
         std::mutex mutex{};
-        std::map<std::string, std::vector<history_entry>> nights{};
+        std::map<std::string, std::vector<history_entry>> runs{};
     };
-    static waiting_nights& waiting() {
-        static waiting_nights* const all = new waiting_nights;  // outlives every static object
+    static waiting_runs& waiting() {
+        static waiting_runs* const all = new waiting_runs;  // outlives every static object
         return *all;
     }
 };
 
-inline constinit const nights_keeper the_keeper{};
+inline constinit const history_keeper the_keeper{};
 constinit const past_extension* const include_llmbench_history_hpp_where_LLMBENCH_MAIN_is =
     &the_keeper;
 /// Before static objects of other files, which may be gates.

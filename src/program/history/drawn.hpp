@@ -68,14 +68,14 @@ struct drawn_levels {
     std::vector<drawn_level> all{};
     double low = not_a_number, high = not_a_number;  // 95 % of future unchanged runs lie within
     double newest = not_a_number;                    // the level that those are compared with
-    double between_nights = not_a_number;            // standard deviation of runs, as a fraction
+    double between_runs = not_a_number;              // standard deviation of runs, as a fraction
     std::vector<bool> is_trouble{};                  // for each run of the series
 };
 struct drawn_gate {
     std::string gate{}, series_id{};
     run_series in{};
     bool is_described = false;
-    std::vector<history_run> nights{};  // of the same series
+    std::vector<history_run> runs{};  // of the same series
     std::vector<history_series> series{};
     std::vector<drawn_levels> levels{};  // of each series
     std::map<std::string, std::size_t> elsewhere{};  // runs of other series
@@ -83,9 +83,9 @@ struct drawn_gate {
 };
 
 /// Returns the statistics of the runs, those of the newest one first, in its order.
-inline std::vector<std::string> statistics_of(const std::vector<const history_run*>& nights) {
+inline std::vector<std::string> statistics_of(const std::vector<const history_run*>& runs) {
     std::vector<std::string> names;
-    for (auto n = nights.rbegin(); n != nights.rend(); ++n)
+    for (auto n = runs.rbegin(); n != runs.rend(); ++n)
         for (const named_repeats& v : (*n)->values)
             if (std::find(names.begin(), names.end(), v.name) == names.end())
                 names.push_back(v.name);
@@ -106,30 +106,29 @@ inline drawn_levels levels_drawn(const history_series& s) {
     const double sign = m && m->side == bound_side::at_least ? -1 : 1;
     const history_read r = history_read_as(s, sign > 0, true);
     drawn_levels d;
-    d.is_trouble.assign(s.nights.size(), false);
+    d.is_trouble.assign(s.runs.size(), false);
     std::vector<double> rest;
     for (const history_segment& g : r.segments) {
-        const std::vector<double> own = means_of(r.nights, g.first, g.end);
+        const std::vector<double> own = means_of(r.runs, g.first, g.end);
         if (own.empty()) continue;
         const double value = std::exp(sign * mean_of(own));
         const double before = d.all.empty() ? value : d.all.back().value;
-        d.all.push_back({s.nights[r.nights[g.first].night].at,
-                         s.nights[r.nights[g.end - 1].night].at, value, value / before - 1,
-                         g.is_accepted});
+        d.all.push_back({s.runs[r.runs[g.first].run].at, s.runs[r.runs[g.end - 1].run].at, value,
+                         value / before - 1, g.is_accepted});
         const double center = median_of(own);
         for (const double x : own) rest.push_back(x - center);
     }
     const double reach = rest.size() >= robust_from ? 4 * robust_sd(rest, 0) : infinity;
     for (std::size_t i = 0; i < rest.size(); ++i)
-        if (reach > 0 && std::fabs(rest[i]) > reach) d.is_trouble[r.nights[i].night] = true;
+        if (reach > 0 && std::fabs(rest[i]) > reach) d.is_trouble[r.runs[i].run] = true;
     const learned_history& h = r.learned;
     if (!h.is_enough()) return d;
-    const double half = student_t_quantile(0.975, h.spread.df) * h.spread.sd *
-                        std::sqrt(1 + 1 / h.level.nights);
+    const double half =
+        student_t_quantile(0.975, h.spread.df) * h.spread.sd * std::sqrt(1 + 1 / h.level.runs);
     d.newest = std::exp(sign * h.level.mean);
     d.low = d.newest * std::exp(-half);
     d.high = d.newest * std::exp(half);
-    d.between_nights = h.spread.sd;
+    d.between_runs = h.spread.sd;
     return d;
 }
 
@@ -146,12 +145,12 @@ inline std::vector<drawn_gate> gates_of(const history_lines& lines,
             g.in = at->second;
             g.is_described = true;
         }
-        const std::vector<const history_run*> nights = nights_of(lines, gate, id);
-        for (const history_run* r : nights) g.nights.push_back(*r);
-        for (const std::string& statistic : statistics_of(nights))
-            g.series.push_back(series_of(lines, nights, statistic));
+        const std::vector<const history_run*> runs = runs_of(lines, gate, id);
+        for (const history_run* r : runs) g.runs.push_back(*r);
+        for (const std::string& statistic : statistics_of(runs))
+            g.series.push_back(series_of(lines, runs, statistic));
         for (const history_series& s : g.series) g.levels.push_back(levels_drawn(s));
-        g.elsewhere = nights_by_cohort(lines, gate);
+        g.elsewhere = runs_by_series(lines, gate);
         g.elsewhere.erase(id);
         gates.push_back(std::move(g));
     }
@@ -163,8 +162,8 @@ inline std::vector<drawn_gate> gates_of(const history_lines& lines,
 inline std::string bisection_of(const std::vector<drawn_gate>& gates, const std::string& gate) {
     const auto named = [&](const drawn_gate& g) { return g.gate == gate; };
     const auto g = std::find_if(gates.begin(), gates.end(), named);
-    if (g == gates.end()) refuse({"the history has no night of \"", gate, "\""});
-    const history_night *good = nullptr, *bad = nullptr;
+    if (g == gates.end()) refuse({"the history has no run of \"", gate, "\""});
+    const series_run *good = nullptr, *bad = nullptr;
     std::string words;
     for (std::size_t i = 0; i < g->series.size(); ++i) {
         const std::vector<drawn_level>& levels = g->levels[i].all;
@@ -173,7 +172,7 @@ inline std::string bisection_of(const std::vector<drawn_gate>& gates, const std:
         if (step == levels.end() || (bad && step->from >= bad->at)) continue;
         words = g->series[i].statistic + printed(" %+.1f %%", 100 * step->change);
         good = bad = nullptr;
-        for (const history_night& n : g->series[i].nights) {
+        for (const series_run& n : g->series[i].runs) {
             if (n.at > step->from) break;
             if (n.is_left_out) continue;
             good = bad;
@@ -181,8 +180,8 @@ inline std::string bisection_of(const std::vector<drawn_gate>& gates, const std:
         }
     }
     if (!bad) refuse({"no step that made \"", gate, "\" worse is open: bisect by two commits"});
-    for (const history_night* n : {good, bad})
-        if (n->commit.empty()) refuse({"the night of ", n->at, " does not tell its commit"});
+    for (const series_run* n : {good, bad})
+        if (n->commit.empty()) refuse({"the run of ", n->at, " does not tell its commit"});
     if (good->commit == bad->commit)
         refuse({words, " from ", bad->at.substr(0, 10), " on, and the commit is the same: what "
                 "changed is no commit"});

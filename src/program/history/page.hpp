@@ -33,7 +33,7 @@ inline plot_scale scale_of(const history_series& s, const drawn_levels& levels, 
         low = std::min(low, v);
         high = std::max(high, v);
     };
-    for (const history_night& n : s.nights)
+    for (const series_run& n : s.runs)
         for (const double v : n.repeats) see(v);
     see(now.value);
     see(levels.low);
@@ -43,8 +43,8 @@ inline plot_scale scale_of(const history_series& s, const drawn_levels& levels, 
     const double middle = (low + high) / 2, half = std::max((high - low) * 0.58, middle * 0.1);
     p.low = std::max(0.0, middle - half);
     p.high = middle + half;
-    p.first_day = day_number(s.nights.front().at);
-    p.last_day = day_number(s.nights.back().at) + (now.outcome.empty() ? 0 : 1);
+    p.first_day = day_number(s.runs.front().at);
+    p.last_day = day_number(s.runs.back().at) + (now.outcome.empty() ? 0 : 1);
     return p;
 }
 inline std::string svg_line(const char* kind, double x1, double y1, double x2, double y2) {
@@ -56,22 +56,22 @@ inline std::string svg_text(const char* kind, double x, double y, const std::str
            "</text>";
 }
 
-inline std::string night_words(const history_night& n, const std::string& statistic) {
+inline std::string run_words(const series_run& n, const std::string& statistic) {
     std::string words = n.at.substr(0, 10) +
                         (n.commit.empty() ? "" : ", " + n.commit.substr(0, 8)) + "\n" +
                         value_words(statistic, mean_of_repeats(n.repeats)) + ", repeats";
     for (const double v : n.repeats) words += " " + value_words(statistic, v);
     return words + (n.is_left_out ? "\nleft out" : "");
 }
-inline std::string night_mark(const history_night& n, bool is_trouble, const plot_scale& p,
-                              double half) {
+inline std::string run_drawn(const series_run& n, bool is_trouble, const plot_scale& p,
+                             double half) {
     const double x = p.x(day_number(n.at)), y = p.y(mean_of_repeats(n.repeats));
     std::string svg;
     for (const double v : n.repeats)
         svg += printed("<circle class=\"repeat\" cx=\"%.1f\" cy=\"%.1f\" r=\"1.3\"/>", x, p.y(v));
     const std::string at = printed("translate(%.1f %.1f)", x, y);
     svg += n.is_left_out ? "<path class=\"out\" transform=\"" + at + "\" d=\"M-4-4L4 4M-4 4L4-4\"/>"
-                         : printed("<circle class=\"night%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"3\"/>",
+                         : printed("<circle class=\"run%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"3\"/>",
                                    is_trouble ? " trouble" : "", x, y);
     return svg + printed("<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\">", x - half,
                          plot_scale::top, 2 * half, plot_scale::bottom - plot_scale::top);
@@ -102,11 +102,11 @@ inline std::string levels_of_plot(const drawn_levels& levels, const plot_scale& 
 inline std::string plot_of(const history_series& s, const drawn_levels& levels,
                            const todays& now) {
     const plot_scale p = scale_of(s, levels, now);
-    const auto nights = static_cast<double>(s.nights.size());
-    const double half = std::max(2.0, (p.right - p.left) / (2 * nights));
-    const history_night& newest = s.nights.back();
+    const auto runs = static_cast<double>(s.runs.size());
+    const double half = std::max(2.0, (p.right - p.left) / (2 * runs));
+    const series_run& newest = s.runs.back();
     std::string svg = "<svg class=\"plot\" viewBox=\"0 0 400 170\" role=\"img\" aria-label=\"" +
-                      shown(s.statistic) + " over " + plural(s.nights.size(), "night") +
+                      shown(s.statistic) + " over " + plural(s.runs.size(), "run") +
                       ", in the newest " +
                       shown(value_words(s.statistic, mean_of_repeats(newest.repeats))) + "\">\n";
     for (const double v : {p.low, (p.low + p.high) / 2, p.high})
@@ -115,20 +115,20 @@ inline std::string plot_of(const history_series& s, const drawn_levels& levels,
     if (now.limit >= p.low && now.limit <= p.high)
         svg += svg_line("limit", p.left, p.y(now.limit), p.right, p.y(now.limit));
     std::string line;
-    for (const history_night& n : s.nights)
+    for (const series_run& n : s.runs)
         if (!n.is_left_out)
             line += at_most_digits(p.x(day_number(n.at))) + "," +
                     at_most_digits(p.y(mean_of_repeats(n.repeats))) + " ";
     svg += "<polyline class=\"line\" points=\"" + line + "\"/>\n";
     svg += levels_of_plot(levels, p);
-    for (std::size_t i = 0; i < s.nights.size(); ++i) {
-        const history_night& n = s.nights[i];
-        const std::string changed = i == 0 ? "" : changes(s.nights[i - 1].watched, n.watched);
+    for (std::size_t i = 0; i < s.runs.size(); ++i) {
+        const series_run& n = s.runs[i];
+        const std::string changed = i == 0 ? "" : changes(s.runs[i - 1].watched, n.watched);
         if (!changed.empty())
             svg += svg_line("changed", p.x(day_number(n.at)), p.bottom + 2,
                             p.x(day_number(n.at)), p.bottom + 9);
-        svg += night_mark(n, levels.is_trouble[i], p, half) + "<title>" +
-               xml_escaped(night_words(n, s.statistic)) + (changed.empty() ? "" : ", ") +
+        svg += run_drawn(n, levels.is_trouble[i], p, half) + "<title>" +
+               xml_escaped(run_words(n, s.statistic)) + (changed.empty() ? "" : ", ") +
                shown(changed) + "</title></rect>\n";
     }
     if (!now.outcome.empty() && std::isfinite(now.value)) {
@@ -138,8 +138,8 @@ inline std::string plot_of(const history_series& s, const drawn_levels& levels,
         svg += printed("<path class=\"today\" transform=\"translate(%.1f %.1f)\" "
                        "d=\"M0-5L5 0L0 5L-5 0z\"/>", x, p.y(now.value));
     }
-    svg += svg_text("start", p.left, 163, s.nights.front().at.substr(0, 10));
-    if (s.nights.size() > 1) svg += svg_text("end", p.right, 163, newest.at.substr(0, 10));
+    svg += svg_text("start", p.left, 163, s.runs.front().at.substr(0, 10));
+    if (s.runs.size() > 1) svg += svg_text("end", p.right, 163, newest.at.substr(0, 10));
     return svg + "</svg>\n";
 }
 
@@ -149,9 +149,9 @@ inline const char* page_head() {
 <meta name="viewport" content="width=device-width,initial-scale=1"><title>llmbench history</title>
 <style>
 :root{color-scheme:light dark;--ink:#1a1f24;--dim:#56616c;--line:#dce1e7;--back:#fff;
---night:#0b5fa5;--now:#8a3b00;--step:#b3241c}
+--run:#0b5fa5;--now:#8a3b00;--step:#b3241c}
 @media(prefers-color-scheme:dark){:root{--ink:#e4e8ec;--dim:#a3adb8;--line:#343b43;--back:#14171a;
---night:#7fb8ea;--now:#f0a35c;--step:#ff9086}}
+--run:#7fb8ea;--now:#f0a35c;--step:#ff9086}}
 *{box-sizing:border-box}
 body{font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif;margin:0 auto;
 max-width:76rem;padding:1.25rem 1rem 4rem;color:var(--ink);background:var(--back);
@@ -169,12 +169,12 @@ svg.plot{width:100%;height:auto;display:block}
 svg text{font-size:11px;fill:var(--dim)}text.end{text-anchor:end}
 .grid{stroke:var(--line)}rect{fill:transparent}rect:hover{fill:var(--dim);opacity:.2}
 .limit{stroke:var(--ink);stroke-dasharray:3 2;stroke-width:1.2}
-.line{fill:none;stroke:var(--night);opacity:.35}
-.night{fill:var(--night)}.repeat{fill:var(--dim);opacity:.6}
+.line{fill:none;stroke:var(--run);opacity:.35}
+.run{fill:var(--run)}.repeat{fill:var(--dim);opacity:.6}
 .out{stroke:var(--dim);stroke-width:1.5;fill:none}
-.night.trouble{fill:var(--back);stroke:var(--night);stroke-width:1.5}
-.level{stroke:var(--ink);stroke-width:1.5}.band{fill:var(--night);opacity:.14}
-rect.band:hover{opacity:.14;fill:var(--night)}
+.run.trouble{fill:var(--back);stroke:var(--run);stroke-width:1.5}
+.level{stroke:var(--ink);stroke-width:1.5}.band{fill:var(--run);opacity:.14}
+rect.band:hover{opacity:.14;fill:var(--run)}
 .step{stroke:var(--step)}.unaccepted{stroke-dasharray:4 3}.changed{stroke:var(--ink);stroke-width:2}
 path.today{fill:var(--now)}line.today{stroke:var(--now);stroke-width:2}
 table{border-collapse:collapse;width:100%;margin-top:.75rem}
@@ -196,16 +196,17 @@ inline std::string commit_link(const std::string& commit, const std::string& url
 
 /// Returns the table of runs, newest first, with their changes and annotations.
 inline std::string table_of(const drawn_gate& g, const std::string& commits) {
-    std::string table = "<table><thead><tr><th>night</th><th>commit</th><th>verdict</th>"
-                        "<th>mean of the repeats</th><th>changed, marks</th></tr></thead><tbody>\n";
-    for (std::size_t i = g.nights.size(); i-- > 0;) {
-        const history_run& r = g.nights[i];
-        std::string values, notes = i == 0 ? "" : changes(g.nights[i - 1].watched, r.watched);
+    std::string table =
+        "<table><thead><tr><th>run</th><th>commit</th><th>verdict</th>"
+        "<th>mean of the repeats</th><th>changed, annotations</th></tr></thead><tbody>\n";
+    for (std::size_t i = g.runs.size(); i-- > 0;) {
+        const history_run& r = g.runs[i];
+        std::string values, notes = i == 0 ? "" : changes(g.runs[i - 1].watched, r.watched);
         for (const named_repeats& v : r.values)
             values += (values.empty() ? "" : "; ") + v.name + " " +
                       value_words(v.name, mean_of_repeats(v.repeats));
         if (!g.series.empty())
-            for (const annotation& m : g.series.front().marks)
+            for (const annotation& m : g.series.front().annotations)
                 if (is_about(m, r))
                     notes += (notes.empty() ? "" : "; ") + std::string(to_string(m.kind)) + ": " +
                              m.why + (m.by.empty() ? "" : " (" + m.by + ")");
@@ -217,30 +218,30 @@ inline std::string table_of(const drawn_gate& g, const std::string& commits) {
 }
 
 inline std::string section_of(const drawn_gate& g, const std::string& commits) {
-    std::string words = plural(g.nights.size(), "night");
+    std::string words = plural(g.runs.size(), "run");
     if (const std::string machine = machine_text(g.in); g.is_described && !machine.empty())
         words += " on " + machine;
     if (!g.in.model.empty()) words += ", " + g.in.model;
-    words += ", cohort " + g.series_id;
-    for (const auto& [id, nights] : g.elsewhere)
-        words += "; " + plural(nights, "night") + " of another cohort, " + id;
+    words += ", series " + g.series_id;
+    for (const auto& [id, runs] : g.elsewhere)
+        words += "; " + plural(runs, "run") + " of another series, " + id;
     std::string page = "<h2>" + shown(g.gate) + "</h2>\n<p class=\"dim\">" + xml_escaped(words) +
                        "</p>\n<div class=\"plots\">\n";
     for (std::size_t i = 0; i < g.series.size(); ++i) {
         const history_series& s = g.series[i];
         const drawn_levels& levels = g.levels[i];
-        if (s.nights.empty()) continue;
+        if (s.runs.empty()) continue;
         const auto at = g.now.find(s.statistic);
         const todays now = at == g.now.end() ? todays{} : at->second;
         page += "<figure><figcaption><code>" + shown(now.slo.empty() ? s.statistic : now.slo) +
                 "</code><span>" +
                 (now.outcome.empty()
-                     ? value_words(s.statistic, mean_of_repeats(s.nights.back().repeats))
+                     ? value_words(s.statistic, mean_of_repeats(s.runs.back().repeats))
                      : "today " + value_words(s.statistic, now.value) + ", " + shown(now.outcome)) +
                 "</span></figcaption>\n" + plot_of(s, levels, now) + "<p class=\"dim\">" +
-                (std::isfinite(levels.between_nights)
-                     ? printed("nights differ by %.2g %%", 100 * levels.between_nights)
-                     : "too few nights to say what they differ by") +
+                (std::isfinite(levels.between_runs)
+                     ? printed("runs differ by %.2g %%", 100 * levels.between_runs)
+                     : "too few runs to say what they differ by") +
                 "</p></figure>\n";
     }
     return page + "</div>\n" + table_of(g, commits);
@@ -250,16 +251,17 @@ inline std::string page_of(const std::string& folder, const std::vector<drawn_ga
                            const std::string& commits) {
     std::string first = "9", last, page = page_head();
     for (const drawn_gate& g : gates) {
-        first = std::min(first, g.nights.front().at);
-        last = std::max(last, g.nights.back().at);
+        first = std::min(first, g.runs.front().at);
+        last = std::max(last, g.runs.back().at);
     }
-    page += "<h1>" + plural(gates.size(), "gate") + " from " + first.substr(0, 10) + " to " +
-            last.substr(0, 10) + "</h1>\n<p class=\"dim\">" + shown(folder) +
-            ". A point is a night, the last valid run of a UTC date; small dots are its repeats. "
-            "Crossed: left out by a mark; hollow: so far off that it says nothing of the level. "
-            "Lines are levels, vertical ones steps from one to the next (dashed: main has not "
-            "accepted it); shaded: where 95 % of unchanged runs will lie. Ticks below: a watched "
-            "fact changed. Dashed across: the limit; diamond: the run of today.</p>\n";
+    page +=
+        "<h1>" + plural(gates.size(), "gate") + " from " + first.substr(0, 10) + " to " +
+        last.substr(0, 10) + "</h1>\n<p class=\"dim\">" + shown(folder) +
+        ". A point is the last valid run of a UTC date; small dots are its repeats. "
+        "Crossed: left out by an annotation; hollow: so far off that it says nothing of the level. "
+        "Lines are levels, vertical ones steps from one to the next (dashed: main has not "
+        "accepted it); shaded: where 95 % of unchanged runs will lie. Ticks below: a watched "
+        "fact changed. Dashed across: the limit; diamond: the run of today.</p>\n";
     for (const drawn_gate& g : gates) page += section_of(g, commits);
     return page + "</main></body></html>\n";
 }

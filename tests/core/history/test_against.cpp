@@ -1,4 +1,4 @@
-// A run held against a history: what is learned from nights, bounds, looks, what holds a verdict.
+// A run held against a history: what is learned from runs, bounds, looks, what holds a verdict.
 #include "llmbench.hpp"
 #include "extensions/history/core/learned.hpp"
 #include "extensions/history/core/against.hpp"
@@ -13,15 +13,15 @@ using namespace llmbench::detail;
 namespace {
 const double line = std::log(1.05);
 
-/// Nights of three repeats with these means, and a standard deviation within a night.
-std::vector<night_level> nights(const std::vector<double>& means, double sd = 0.01) {
-    std::vector<night_level> out;
+/// Runs of three repeats with these means, and a standard deviation within a run.
+std::vector<run_level> runs(const std::vector<double>& means, double sd = 0.01) {
+    std::vector<run_level> out;
     for (const double m : means) out.push_back({out.size(), m, sd * sd, 3});
     return out;
 }
 learned_history learned(const std::vector<double>& means, double reported = 0, bool is_main = false,
                         double sd = 0.01) {
-    const auto all = nights(means, sd);
+    const auto all = runs(means, sd);
     return learned_from(all, {{0, all.size()}}, is_main, reported);
 }
 std::vector<double> steady(std::size_t n, double sd = 0.01) {  // in turns above and below 0
@@ -34,22 +34,22 @@ history_analysis looked(const learned_history& h, const std::vector<double>& run
 }
 }  // namespace
 
-TEST_CASE("what a few nights teach is what is worked out by hand") {
+TEST_CASE("what a few runs teach is what is worked out by hand") {
     const learned_history h = learned({0.00, 0.01, 0.02});
-    CHECK(h.nights == 3);
+    CHECK(h.runs == 3);
     CHECK(h.repeats.variance == doctest::Approx(0.0001));
     CHECK(h.repeats.df == 6);
     CHECK(h.repeats.repeats == doctest::Approx(3));
     CHECK(h.spread.sd == doctest::Approx(0.01));
     CHECK(h.spread.df == 2);
     CHECK(h.level.mean == doctest::Approx(0.01));
-    CHECK(h.level.nights == 3);
+    CHECK(h.level.runs == 3);
     CHECK(h.is_enough());
     CHECK_FALSE(learned({0.00, 0.01}).is_enough());
     CHECK_FALSE(learned({}).is_enough());
 }
 
-TEST_CASE("with a night's noise in a run, its bounds are the exact predictive ones") {
+TEST_CASE("with a run's noise in a run, its bounds are the exact predictive ones") {
     const learned_history h = learned({0.00, 0.01, 0.02});
     const history_analysis l = looked(h, {0.010, 0.011, 0.009});
     const double reach = 0.01 * std::sqrt(1 + 1.0 / 3);
@@ -65,17 +65,17 @@ TEST_CASE("a run noisier than the history pays for it with its own degrees of fr
     const learned_history h = learned(steady(10));
     const std::vector<double> run = {-0.06, 0.0, 0.06};  // variance 0.0036
     const history_analysis l = looked(h, run);
-    const double night = std::pow(student_t_quantile(normal_cdf(1.645), h.spread.df), 2) *
-                         h.spread.sd * h.spread.sd * 1.1;
+    const double between = std::pow(student_t_quantile(normal_cdf(1.645), h.spread.df), 2) *
+                       h.spread.sd * h.spread.sd * 1.1;
     const double own = std::pow(student_t_quantile(normal_cdf(1.645), 2), 2) *
                        (0.0036 - 0.0001) / 3;
     CHECK(l.is_noisier);
-    CHECK(l.pass_bound == doctest::Approx(-line + std::sqrt(night + own)));
+    CHECK(l.pass_bound == doctest::Approx(-line + std::sqrt(between + own)));
     CHECK_FALSE(looked(h, {-0.01, 0, 0.01}).is_noisier);
 }
 
 TEST_CASE("a step changes the level, not the machine") {
-    const auto all = nights({0, 0.01, 0.02, 1.00, 1.01, 1.02});
+    const auto all = runs({0, 0.01, 0.02, 1.00, 1.01, 1.02});
     const learned_history h = learned_from(all, {{0, 3}, {3, 6}}, false);
     CHECK(h.spread.sd == doctest::Approx(0.01));
     CHECK(h.spread.df == 4);
@@ -86,11 +86,11 @@ TEST_CASE("a step changes the level, not the machine") {
     CHECK(learned_from(all, {{0, 3}, regression}, false).level.mean == doctest::Approx(1.01));
 }
 
-TEST_CASE("nights never differ by less than two programs on a machine do") {
-    CHECK(learned(std::vector<double>(10, 0.0)).spread.sd == least_night_sd);
+TEST_CASE("runs never differ by less than two programs on a machine do") {
+    CHECK(learned(std::vector<double>(10, 0.0)).spread.sd == least_run_sd);
 }
 
-TEST_CASE("a pass may come after two repeats, a fail after as many as a night has") {
+TEST_CASE("a pass may come after two repeats, a fail after as many as a run has") {
     const learned_history h = learned(steady(10, 0.002));
     CHECK(judged_against(h, {0, 0.001}, line, false).outcome == verdict::pass);
     CHECK(judged_against(h, {1, 1.001}, line, false).outcome == verdict::inconclusive);
@@ -101,7 +101,7 @@ TEST_CASE("a pass may come after two repeats, a fail after as many as a night ha
     CHECK(judged_against(h, {0, 0.001, 0}, line, true).repeats == 3);
 }
 
-TEST_CASE("more repeats than a night has are looked at where the run was noisier, only") {
+TEST_CASE("more repeats than a run has are looked at where the run was noisier, only") {
     const learned_history h = learned(steady(30));
     const std::vector<double> open = {line - 0.01, line, line + 0.01, -9, -9};
     CHECK(judged_against(h, open, line, false).repeats == 3);
@@ -109,12 +109,12 @@ TEST_CASE("more repeats than a night has are looked at where the run was noisier
     CHECK(judged_against(h, noisy, line, false).repeats == 5);
 }
 
-TEST_CASE("where main moved in its last nights, a verdict must hold against these too") {
+TEST_CASE("where main moved in its last runs, a verdict must hold against these too") {
     std::vector<double> means = steady(20);
-    means.back() = 0.12;  // main is slower since last night
+    means.back() = 0.12;  // main is slower since last run
     const learned_history h = learned(means);
     REQUIRE(h.moved.size() >= 1);
-    CHECK(h.moved[0].now.nights == 1);
+    CHECK(h.moved[0].now.runs == 1);
     CHECK(h.moved[0].by == doctest::Approx(0.12).epsilon(0.02));
     const history_analysis same = looked(h, {0.12, 0.121, 0.119});
     CHECK(same.outcome == verdict::inconclusive);
@@ -129,7 +129,7 @@ TEST_CASE("where main moved in its last nights, a verdict must hold against thes
     CHECK(looked(learned(means), {0, 0.001, -0.001}).withheld == history_hold::main_moved);
 }
 
-TEST_CASE("what trouble nights show without a change is no fail") {
+TEST_CASE("what trouble runs show without a change is no fail") {
     std::vector<double> means = steady(30);
     means[10] = 0.15;
     const learned_history h = learned(means);
@@ -140,11 +140,11 @@ TEST_CASE("what trouble nights show without a change is no fail") {
     CHECK(l.withheld == history_hold::trouble);
     CHECK(looked(h, {0.3, 0.301, 0.299}).outcome == verdict::fail);
     CHECK(learned(steady(30)).spread.trouble == 0);
-    means[10] = -0.15;  // quick nights hold no fail
+    means[10] = -0.15;  // quick runs hold no fail
     CHECK(learned(means).spread.farthest == 0);
 }
 
-TEST_CASE("a given spread makes a baseline of one night, and counts until ten") {
+TEST_CASE("a given spread makes a baseline of one run, and counts until ten") {
     const learned_history h = learned({0}, 0.03);
     CHECK(h.is_enough());
     CHECK(h.given_sd == 0.03);
@@ -162,7 +162,7 @@ TEST_CASE("a given spread makes a baseline of one night, and counts until ten") 
     CHECK(looked(narrow, {line + 0.07, line + 0.07, line + 0.07}).outcome == verdict::fail);
 }
 
-TEST_CASE("dependent nights widen the bounds and weigh less") {
+TEST_CASE("dependent runs widen the bounds and weigh less") {
     std::vector<double> slow, quick = steady(30);
     for (int i = 0; i < 30; ++i) slow.push_back(i / 8 % 2 == 0 ? 0.01 : -0.01);
     const learned_history h = learned(slow), other = learned(quick);

@@ -59,7 +59,7 @@ TEST_CASE("a mark is read as it was written, and says why") {
     const history_lines all = read(line);
     REQUIRE(all.notes.size() == 1);
     CHECK(history_line(all.notes[0]) == line);
-    CHECK(all.notes[0].mark.kind == annotation_kind::no_step);
+    CHECK(all.notes[0].what.kind == annotation_kind::no_step);
     CHECK(refusal(changed(line, R"("hot")", R"("")")) ==
           "h/a.jsonl:1: why is \"\", a text that is not empty is allowed");
     CHECK(refusal(changed(line, R"("no_step")", R"("no")")) ==

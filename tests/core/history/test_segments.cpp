@@ -1,4 +1,4 @@
-// Segments of a history: which nights are of one level, and which level was accepted.
+// Segments of a history: which runs are of one level, and which level was accepted.
 #include "llmbench.hpp"
 #include "core/base/random.hpp"
 #include "extensions/history/core/learned.hpp"
@@ -20,24 +20,24 @@ std::string date_of(std::size_t i) {
                   static_cast<int>(i % 28) + 1);
     return at;
 }
-/// Nights of 1 % between them and 0.5 % between repeats around a level, as logarithms.
+/// Runs of 1 % between them and 0.5 % between repeats around a level, as logarithms.
 history_series drawn(std::size_t count, const std::function<double(std::size_t)>& level,
                      std::uint64_t seed = 1) {
     generator g(seed);
     history_series s;
     for (std::size_t i = 0; i < count; ++i) {
-        history_night n;
+        series_run n;
         n.at = date_of(i);
-        const double night = 0.01 * g.normal();
+        const double run = 0.01 * g.normal();
         for (int k = 0; k < 3; ++k)
-            n.repeats.push_back(0.012 * std::exp(level(i) + night + 0.005 * g.normal()));
-        s.nights.push_back(n);
+            n.repeats.push_back(0.012 * std::exp(level(i) + run + 0.005 * g.normal()));
+        s.runs.push_back(n);
     }
     return s;
 }
 std::vector<history_segment> segments(const history_series& s) {
-    const auto nights = levels_of(s, true);
-    return with_accepted(segments_of(s, nights), s, nights);
+    const auto runs = levels_of(s, true);
+    return with_accepted(segments_of(s, runs), s, runs);
 }
 double step_at_20(std::size_t i) { return i < 20 ? 0 : 0.10; }
 }  // namespace
@@ -50,7 +50,7 @@ TEST_CASE("a level without a step is one segment") {
     CHECK(all[0].is_accepted);
 }
 
-TEST_CASE("a step is found after two nights, where it began, and stays as it was found") {
+TEST_CASE("a step is found after two runs, where it began, and stays as it was found") {
     for (std::size_t n = 22; n < 50; ++n) {
         const auto all = segments(drawn(n, step_at_20));
         REQUIRE(all.size() == 2);
@@ -58,10 +58,10 @@ TEST_CASE("a step is found after two nights, where it began, and stays as it was
         CHECK(all[1].found == 21);
         CHECK(all[1].end == n);
     }
-    CHECK(segments(drawn(21, step_at_20)).size() == 1);  // one night is none
+    CHECK(segments(drawn(21, step_at_20)).size() == 1);  // one run is none
 }
 
-TEST_CASE("a single night that is far off is no step") {
+TEST_CASE("a single run that is far off is no step") {
     const auto trouble = [](std::size_t i) { return i == 20 ? 0.15 : 0; };
     CHECK(segments(drawn(40, trouble)).size() == 1);
 }
@@ -69,9 +69,9 @@ TEST_CASE("a single night that is far off is no step") {
 TEST_CASE("values that do not differ at all show no step, and a tiny one is none") {
     history_series s;
     for (std::size_t i = 0; i < 30; ++i)
-        s.nights.push_back({"", date_of(i), "", std::vector<double>(3, i < 20 ? 1 : 1.0001), {}});
+        s.runs.push_back({"", date_of(i), "", std::vector<double>(3, i < 20 ? 1 : 1.0001), {}});
     CHECK(segments(s).size() == 1);
-    for (history_night& n : s.nights) n.repeats = {2, 2, 2};
+    for (series_run& n : s.runs) n.repeats = {2, 2, 2};
     CHECK(segments(s).size() == 1);
 }
 
@@ -83,24 +83,24 @@ TEST_CASE("the two-sample t of a split is the textbook's") {
     CHECK(best_split({1, 2, 3, 4}).at == 0);  // three before it and two after
 }
 
-TEST_CASE("a night that a mark leaves out is no part of anything") {
+TEST_CASE("a run that a mark leaves out is no part of anything") {
     history_series s = drawn(40, step_at_20);
-    for (std::size_t i = 20; i < 40; ++i) s.nights[i].is_left_out = true;
+    for (std::size_t i = 20; i < 40; ++i) s.runs[i].is_left_out = true;
     const auto all = segments(s);
     REQUIRE(all.size() == 1);
     CHECK(all[0].end == 20);
 }
 
-TEST_CASE("marks say where a step is, and where there is none") {
+TEST_CASE("annotations say where a step is, and where there is none") {
     history_series s = drawn(40, [](std::size_t) { return 0.0; });
-    s.marks.push_back({annotation_kind::step, date_of(12), "a new driver", "me"});
+    s.annotations.push_back({annotation_kind::step, date_of(12), "a new driver", "me"});
     auto all = segments(s);
     REQUIRE(all.size() == 2);
     CHECK(all[1].first == 12);
-    CHECK(all[1].is_marked);
+    CHECK(all[1].is_annotated);
 
     s = drawn(40, step_at_20);
-    s.marks.push_back({annotation_kind::no_step, date_of(20), "the room was hot", "me"});
+    s.annotations.push_back({annotation_kind::no_step, date_of(20), "the room was hot", "me"});
     CHECK(segments(s).size() == 1);
 }
 
@@ -117,10 +117,10 @@ TEST_CASE("an improvement is accepted by itself, a regression by a mark") {
     CHECK(segment_for(all, false).first == 20);  // a branch did not break main
 
     for (const std::size_t at : {18u, 20u, 25u, 39u}) {
-        s.marks = {{annotation_kind::accept, date_of(at), "a larger model", "me"}};
+        s.annotations = {{annotation_kind::accept, date_of(at), "a larger model", "me"}};
         CHECK(segments(s)[1].is_accepted);
     }
-    s.marks = {{annotation_kind::accept, date_of(10), "another one", "me"}};
+    s.annotations = {{annotation_kind::accept, date_of(10), "another one", "me"}};
     CHECK_FALSE(segments(s)[1].is_accepted);
 }
 
@@ -142,8 +142,8 @@ TEST_CASE("a regression that was mended is accepted again, half of it is not") {
 
 TEST_CASE("a lower limit turns the signs: less throughput is a regression") {
     const history_series s = drawn(40, [](std::size_t i) { return i < 20 ? 0 : -0.06; });
-    const auto nights = levels_of(s, false);
-    const auto all = with_accepted(segments_of(s, nights), s, nights);
+    const auto runs = levels_of(s, false);
+    const auto all = with_accepted(segments_of(s, runs), s, runs);
     REQUIRE(all.size() == 2);
     CHECK_FALSE(all[1].is_accepted);
 }
@@ -152,7 +152,7 @@ TEST_CASE("a drift that no step shows is told with its interval") {
     const auto slowly = [](std::size_t i) { return 0.001 * static_cast<double>(i); };
     const history_series s = drawn(60, slowly);
     const history_read r = history_read_as(s, true, true);
-    const auto d = drift_of_level(r.nights, r.segments, r.learned.spread);
+    const auto d = drift_of_level(r.runs, r.segments, r.learned.spread);
     REQUIRE(d);
     CHECK(d->by == doctest::Approx(0.05).epsilon(0.2));
     CHECK(d->low < 0.05);
@@ -161,11 +161,11 @@ TEST_CASE("a drift that no step shows is told with its interval") {
 
     const history_read still = history_read_as(drawn(60, [](std::size_t) { return 0.0; }), true,
                                                true);
-    CHECK_FALSE(drift_of_level(still.nights, still.segments, still.learned.spread));
+    CHECK_FALSE(drift_of_level(still.runs, still.segments, still.learned.spread));
     CHECK_FALSE(drift_of_level({}, {}, {}));
 }
 
-TEST_CASE("no nights and few nights are no segment and one") {
+TEST_CASE("no runs and few runs are no segment and one") {
     CHECK(segments({}).empty());
     CHECK(segments(drawn(1, step_at_20)).size() == 1);
     CHECK(segments(drawn(5, [](std::size_t i) { return i < 3 ? 0 : 1.0; })).size() == 1);

@@ -18,43 +18,43 @@ history_run run(const std::string& id, const std::string& at, double value,
 history_note note(annotation_kind kind, const std::string& at, const std::string& run_series = "c") {
     return {"m" + at, "chat", run_series, {kind, at, "because", ""}};
 }
-history_series nights(const history_lines& all) {
-    return series_of(all, nights_of(all, "chat", "c"), "mean(tpot)");
+history_series runs(const history_lines& all) {
+    return series_of(all, runs_of(all, "chat", "c"), "mean(tpot)");
 }
 std::string ids(const history_series& s) {
     std::string all;
-    for (const history_night& n : s.nights) all += n.id + (n.is_left_out ? "-" : " ");
+    for (const series_run& n : s.runs) all += n.id + (n.is_left_out ? "-" : " ");
     return all;
 }
 
 }  // namespace
 
-TEST_CASE("a night is the last valid run of a UTC date") {
+TEST_CASE("a run is the last valid run of a UTC date") {
     history_lines all;
     all.runs = {run("a", "2026-11-20T00:00:00Z", 1), run("b", "2026-11-20T23:59:59Z", 2),
                 run("c", "2026-11-21T00:00:00Z", 3),
                 run("d", "2026-11-21T10:00:00Z", 4, "invalid")};
-    CHECK(ids(nights(all)) == "b c ");
-    CHECK(nights(all).nights[0].repeats == std::vector<double>{2});
+    CHECK(ids(runs(all)) == "b c ");
+    CHECK(runs(all).runs[0].repeats == std::vector<double>{2});
     all.runs[2].values[0].name = "p50(ttft)";
-    CHECK(ids(nights(all)) == "b ");
+    CHECK(ids(runs(all)) == "b ");
     all.runs[1].run_series = "other";
-    CHECK(ids(nights(all)) == "a ");
-    CHECK(nights_by_cohort(all, "chat").at("other") == 1);
+    CHECK(ids(runs(all)) == "a ");
+    CHECK(runs_by_series(all, "chat").at("other") == 1);
 }
-TEST_CASE("a night is left out by its date or its id, in the cohort of the mark or in all") {
+TEST_CASE("a run is left out by its date or its id, in the series of the mark or in all") {
     history_lines all;
     all.runs = {run("a", "2026-11-20T00:00:00Z", 1), run("b", "2026-11-21T01:00:00Z", 2)};
     all.notes = {note(annotation_kind::leave_out, "b")};
-    CHECK(ids(nights(all)) == "a b-");
+    CHECK(ids(runs(all)) == "a b-");
     all.notes = {note(annotation_kind::leave_out, "2026-11-20", "")};
-    CHECK(ids(nights(all)) == "a-b ");
-    CHECK(nights(all).marks.size() == 1);
+    CHECK(ids(runs(all)) == "a-b ");
+    CHECK(runs(all).annotations.size() == 1);
     all.notes = {note(annotation_kind::leave_out, "2026-11-20", "other")};
-    CHECK(ids(nights(all)) == "a b ");
-    CHECK(nights(all).marks.empty());
+    CHECK(ids(runs(all)) == "a b ");
+    CHECK(runs(all).annotations.empty());
     all.notes = {note(annotation_kind::step, "2026-11-20")};
-    CHECK(ids(nights(all)) == "a b ");
+    CHECK(ids(runs(all)) == "a b ");
 }
 TEST_CASE("a history is seen as of a date, a time or a commit") {
     history_lines all;
@@ -64,19 +64,19 @@ TEST_CASE("a history is seen as of a date, a time or a commit") {
     all.notes = {note(annotation_kind::step, "2026-11-22"),
                  note(annotation_kind::leave_out, "ccccccc")};
     const auto then = [&](const char* when) { return as_of(all, when); };
-    CHECK(ids(nights(then("2026-11-21"))) == "aaaaaaa bbbbbbb ");
-    CHECK(nights(then("2026-11-21")).marks.empty());
-    CHECK(ids(nights(then("2026-11-21T04:59:59Z"))) == "aaaaaaa ");
-    CHECK(ids(nights(then("bbbbbbb"))) == "aaaaaaa bbbbbbb ");
-    CHECK(ids(nights(then("bbbbbbb0000000ffff"))) == "aaaaaaa bbbbbbb ");
-    CHECK(nights(then("2026-11-22")).marks.size() == 2);
+    CHECK(ids(runs(then("2026-11-21"))) == "aaaaaaa bbbbbbb ");
+    CHECK(runs(then("2026-11-21")).annotations.empty());
+    CHECK(ids(runs(then("2026-11-21T04:59:59Z"))) == "aaaaaaa ");
+    CHECK(ids(runs(then("bbbbbbb"))) == "aaaaaaa bbbbbbb ");
+    CHECK(ids(runs(then("bbbbbbb0000000ffff"))) == "aaaaaaa bbbbbbb ");
+    CHECK(runs(then("2026-11-22")).annotations.size() == 2);
     CHECK_THROWS_WITH(then("fffffff"),
                       "LLMBENCH_HISTORY_AT is \"fffffff\": the history has no run of that commit");
     CHECK_THROWS_WITH_AS(then("yesterday"), doctest::Contains("it must be a date"),
                          std::invalid_argument);
     CHECK_THROWS_AS(then("2026-13-01"), std::invalid_argument);
 }
-TEST_CASE("cohorts differ in any fact, and are read as they were written") {
+TEST_CASE("series differ in any fact, and are read as they were written") {
     run_series a;
     a.gate = "chat";
     a.cpu = "AMD EPYC 7763";
@@ -96,7 +96,8 @@ TEST_CASE("cohorts differ in any fact, and are read as they were written") {
     CHECK_THROWS_AS(read_series("{}", "cohorts/x.json"), std::invalid_argument);
 }
 
-TEST_CASE("a cohort is told from others by its load's values, and a corrected word of it moves no night") {
+TEST_CASE(
+    "a series is told from others by its load's values, and a corrected word of it moves no run") {
     run_series older;
     older.gate = "chat";
     older.arrivals = "poisson(8 req/s)";
@@ -120,12 +121,12 @@ TEST_CASE("a cohort is told from others by its load's values, and a corrected wo
     const auto joined_with = [&](const run_series& c) {
         history_lines joined = lines;
         std::map<std::string, run_series> known = {{id_of(older), older}, {id_of(c), c}};
-        join_older_cohorts(joined, known);
+        join_older_series(joined, known);
         CHECK(known.size() == (c.workload == older.workload ? 1 : 2));
         return joined;
     };
     const history_lines joined = joined_with(now);
-    CHECK(nights_of(joined, "chat", id_of(now)).size() == 1);
+    CHECK(runs_of(joined, "chat", id_of(now)).size() == 1);
     CHECK(joined.notes[0].run_series == id_of(now));
-    CHECK(nights_of(joined_with(corrected), "chat", id_of(corrected)).empty());
+    CHECK(runs_of(joined_with(corrected), "chat", id_of(corrected)).empty());
 }

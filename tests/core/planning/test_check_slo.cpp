@@ -4,7 +4,7 @@
 #include "core/planning/planning.hpp"
 #include "support/scenarios.hpp"
 #include "support/texts.hpp"
-#include "support/nights.hpp"
+#include "support/histories.hpp"
 
 #include <string>
 
@@ -304,11 +304,11 @@ TEST_CASE("a stored baseline needs a file and a spread of days that is one") {
     CHECK(with(stored("a.json", 0.1_pct)) == "");
     CHECK(with(stored("a.json", 50_pct)) == "");
     CHECK(with(history()) == "");
-    CHECK(with(history("nights", 3_pct)) == "");
+    CHECK(with(history("runs", 3_pct)) == "");
     CHECK_REFUSED(with(history("")), "history(\"\")", "folder");
-    CHECK_REFUSED(with(history("nights", 51_pct)), "nights is 51 %", "left out and learned");
-    CHECK_REFUSED(with(history("nights", fraction(-0.01))), "between nights is -1 %");
-    CHECK_REFUSED(with(history("nights", fraction(nan_value))), "between nights");
+    CHECK_REFUSED(with(history("runs", 51_pct)), "runs is 51 %", "left out and learned");
+    CHECK_REFUSED(with(history("runs", fraction(-0.01))), "between runs is -1 %");
+    CHECK_REFUSED(with(history("runs", fraction(nan_value))), "between runs");
 }
 
 TEST_CASE("a stored baseline takes repeats and not pairs") {
@@ -379,8 +379,8 @@ TEST_CASE("costs are compared on one day, where the price is one") {
                   .slos = {cost_per_million_tokens <= 1.05 * baseline},
                   .cost = usd_per_hour(2.5)};
     CHECK(refusal(s) == "");
-    for (const any_baseline& past : {any_baseline(stored("main.json")),
-                                     any_baseline(history("nights"))}) {
+    for (const any_baseline& past :
+         {any_baseline(stored("main.json")), any_baseline(history("runs"))}) {
         s.baseline = past;
         CHECK_REFUSED(refusal(s), "prices change from one day to another: compare "
                                   "output_throughput");

@@ -367,7 +367,7 @@ TEST_CASE("recorded sessions are refused by their line, or sent, whatever their 
                      [&](const std::string& s) { check_corpus(recordings::read_lines(s)); });
 }
 
-TEST_CASE("a line of a history is refused by its file, or a night, whatever its numbers say") {
+TEST_CASE("a line of a history is refused by its file, or a run, whatever its numbers say") {
     const history_run r{.id = "20261123T021504Z-e2bbe02a-7c1e9f40.1",
                         .at = "2026-11-23T02:15:04Z",
                         .gate = "chat",

@@ -32,7 +32,7 @@ history_store read(const std::string& folder) { return read_history(folder, "209
 
 }  // namespace
 
-TEST_CASE("a program is one file, by its time and its commit, with its cohorts in words") {
+TEST_CASE("a program is one file, by its time and its commit, with its series in words") {
     const files::scratch dir;
     const std::string file = append_history(dir.file("h"), two_gates(), at, "e2bbe02a91f3c0ffee");
     CHECK(file.find(dir.file("h") + "/2026/11/20261120T021504Z-e2bbe02a-") == 0);

@@ -4,7 +4,7 @@
 #include "effects/system/settings.hpp"
 
 #include "support/texts.hpp"
-#include "support/nights.hpp"
+#include "support/histories.hpp"
 
 #include <map>
 #include <string>

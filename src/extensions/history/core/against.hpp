@@ -62,7 +62,7 @@ struct history_reach {
     double pass = 0, fail = 0;
 };
 inline history_reach reach_of(const learned_history& h, double own_variance, std::size_t k,
-                              double nights, double pass_z, double fail_z) {
+                              double runs, double pass_z, double fail_z) {
     const auto repeats = static_cast<double>(k);
     // two repeats hardly show their own noise
     const double known = (k == 2 ? 4 : 1) * h.repeats.variance;
@@ -73,9 +73,9 @@ inline history_reach reach_of(const learned_history& h, double own_variance, std
     const auto half = [&](double z) {
         const double p = normal_cdf(z);
         const double t = student_t_quantile(p, h.spread.df);
-        const double night = t * t * h.spread.sd * h.spread.sd * (1 + 1 / nights);
+        const double between = t * t * h.spread.sd * h.spread.sd * (1 + 1 / runs);
         const double own = excess > 0 ? student_t_quantile(p, df) : 0;
-        return std::sqrt(night + own * own * excess);
+        return std::sqrt(between + own * own * excess);
     };
     return {half(pass_z), half(fail_z)};
 }
@@ -99,8 +99,8 @@ inline history_analysis analysis_against(const learned_history& h, const std::ve
                        ? own > 0
                        : own > h.repeats.variance * f_quantile_80(k - 1, h.repeats.df);
     l.change = mean - h.level.mean;
-    const auto outcome_against = [&](const level_of_nights& level, history_reach& reach) {
-        reach = reach_of(h, own, run.size(), level.nights, pass_z, fail_z);
+    const auto outcome_against = [&](const level_of_runs& level, history_reach& reach) {
+        reach = reach_of(h, own, run.size(), level.runs, pass_z, fail_z);
         const double distance = mean - level.mean - line;
         if (distance + reach.pass < 0) return verdict::pass;
         const bool is_missed = distance - reach.fail > 0 && !is(history_analysis_kind::early);
@@ -166,13 +166,13 @@ inline history_analysis judged_against(const learned_history& h, const std::vect
 /// beyond it that fail, at their last analysis; 0 to 1.
 inline double chance_to_pass(const learned_history& h, double line,
                              const history_bounds& bounds = {}) {
-    const double sd = h.spread.sd * std::sqrt(1 + 1 / h.level.nights);
+    const double sd = h.spread.sd * std::sqrt(1 + 1 / h.level.runs);
     const double t = student_t_quantile(normal_cdf(bounds.pass), h.spread.df);
     return student_t_cdf(line / sd - t, h.spread.df);
 }
 inline double chance_to_find(const learned_history& h, double beyond,
                              const history_bounds& bounds = {}) {
-    const double sd = h.spread.sd * std::sqrt(1 + 1 / h.level.nights);
+    const double sd = h.spread.sd * std::sqrt(1 + 1 / h.level.runs);
     const double t = student_t_quantile(normal_cdf(bounds.fail), h.spread.df);
     return student_t_cdf(beyond / sd - t, h.spread.df);
 }

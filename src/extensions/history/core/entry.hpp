@@ -110,7 +110,7 @@ inline bool is_older_form_of(run_series older, const run_series& c) {
     return facts_of(older) == facts_of(c);
 }
 /// Gives runs and annotations of older series their present ids, if the series is known.
-inline void join_older_cohorts(history_lines& lines, std::map<std::string, run_series>& known) {
+inline void join_older_series(history_lines& lines, std::map<std::string, run_series>& known) {
     std::map<std::string, std::string> ids;
     for (const auto& [id, older] : known)
         for (const auto& [other, c] : known)
@@ -155,7 +155,7 @@ inline std::string series_json(const run_series& c) {
 inline run_series read_series(const std::string& json, const std::string& file) {
     picojson::value root;
     if (!parse_json(json, root) || string_member(root, "schema") != series_schema)
-        refuse({file, " is no cohort of a history (", series_schema, ")"});
+        refuse({file, " is no series of a history (", series_schema, ")"});
     run_series c;
     document_digits digits(json);
     read_fields(checked_object(root, file, ""), digits, c);
@@ -163,7 +163,7 @@ inline run_series read_series(const std::string& json, const std::string& file) 
 }
 
 /// The default number of repeats of a baseline run: two show no spread of their own.
-inline constexpr int repeats_of_a_night = 3;
+inline constexpr int repeats_of_a_run = 3;
 
 /// The series of a gate, before its load: the properties that a stored baseline must share, and the
 /// machine.
@@ -196,7 +196,7 @@ struct history_entry {
 };
 
 /// The statistics of the gate's objectives, and the usual ones of histories.
-inline std::vector<std::string> statistics_of_a_night(const plan& p) {
+inline std::vector<std::string> statistics_of_a_run(const plan& p) {
     std::vector<std::string> names;
     const auto add = [&](const std::string& name) {
         if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
@@ -209,9 +209,9 @@ inline std::vector<std::string> statistics_of_a_night(const plan& p) {
     return names;
 }
 /// The values by repeat, if every repeat has one.
-inline std::vector<named_repeats> values_of_a_night(const plan& p, const gate_figures& g) {
+inline std::vector<named_repeats> values_of_a_run(const plan& p, const gate_figures& g) {
     std::vector<named_repeats> values;
-    for (const std::string& name : statistics_of_a_night(p))
+    for (const std::string& name : statistics_of_a_run(p))
         for (std::size_t i = 0; i < g.kept.size(); ++i) {
             if (str(g.kept[i].name) != name) continue;
             named_repeats n{name, {}};
@@ -223,7 +223,7 @@ inline std::vector<named_repeats> values_of_a_night(const plan& p, const gate_fi
         }
     return values;
 }
-inline std::string outcome_of_a_night(const std::vector<slo_verdict>& verdicts) {
+inline std::string outcome_of_a_run(const std::vector<slo_verdict>& verdicts) {
     const auto any = [&](verdict v) {
         return std::any_of(verdicts.begin(), verdicts.end(), [&](const slo_verdict& x) {
             return !x.what.is_advisory && x.outcome == v;
@@ -237,9 +237,9 @@ inline std::string outcome_of_a_night(const std::vector<slo_verdict>& verdicts) 
 
 /// Returns why a measured gate is no baseline run, "" if it is one. The verdict does not matter,
 /// because slow runs must not be left out.
-inline std::string why_no_night(const plan& p, const gate_figures& g,
-                                const std::vector<slo_verdict>& verdicts,
-                                const std::string& stopped) {
+inline std::string why_no_run(const plan& p, const gate_figures& g,
+                              const std::vector<slo_verdict>& verdicts,
+                              const std::string& stopped) {
     if (p.searches()) return "a capacity was searched, by another load in each run";
     if (!stopped.empty()) return stopped;
     for (const slo_verdict& v : verdicts) {
@@ -261,14 +261,14 @@ inline history_entry history_entry_of(const plan& p, run_series in, const finger
                                       const std::vector<slo_verdict>& verdicts,
                                       const std::string& stopped) {
     history_entry e;
-    e.why_not = why_no_night(p, g, verdicts, stopped);
+    e.why_not = why_no_run(p, g, verdicts, stopped);
     if (!e.why_not.empty()) return e;
     e.in = std::move(in);
     e.run.gate = p.name;
     e.run.run_series = id_of(e.in);
     e.run.watched = watched_facts(print);
-    e.run.outcome = outcome_of_a_night(verdicts);
-    e.run.values = values_of_a_night(p, g);
+    e.run.outcome = outcome_of_a_run(verdicts);
+    e.run.values = values_of_a_run(p, g);
     if (e.run.values.empty()) e.why_not = "no repeat has a value above 0";
     return e;
 }

@@ -65,31 +65,31 @@ inline history_noise noise_by(const history_parameters& h, const slo& s) {
 
 inline void fields_of(field_visitor& v, main_moved& m) {
     v.number({"level"}, m.now.mean, any_number);
-    v.number({"nights"}, m.now.nights, {1, most_of_few});
+    v.number({"nights"}, m.now.runs, {1, most_of_few});
     v.number({"by", "logarithm"}, m.by, any_number);
 }
 inline void fields_of(field_visitor& v, learned_history& h) {
     constexpr number_range count{0, most_of_few};
-    v.whole({"nights", "the newest ones, of which all of this is"}, h.nights, {0, most_of_few});
-    v.number({"repeats_variance", "of logarithms, within nights"}, h.repeats.variance, any_number);
+    v.whole({"nights", "the newest ones, of which all of this is"}, h.runs, {0, most_of_few});
+    v.number({"repeats_variance", "of logarithms, within runs"}, h.repeats.variance, any_number);
     v.number({"repeats_df"}, h.repeats.df, count);
     v.number({"repeats_a_night", "harmonic mean"}, h.repeats.repeats, count);
     v.number({"nights_sd", "of logarithms"}, h.spread.sd, any_number);
     v.number({"nights_df"}, h.spread.df, count);
     v.whole({"trouble_nights"}, h.spread.trouble, {0, most_of_few});
-    v.number({"farthest", "of the trouble nights, from its level"}, h.spread.farthest, any_number);
-    v.number({"level", "mean of the newest nights' logarithms; less is better"}, h.level.mean,
+    v.number({"farthest", "of the outlying runs, from its level"}, h.spread.farthest, any_number);
+    v.number({"level", "mean of the newest runs' logarithms; less is better"}, h.level.mean,
              any_number);
-    v.number({"level_nights"}, h.level.nights, count);
-    v.number({"given_sd", "what nights differ by as the user says; 0: it does not count"},
-             h.given_sd, any_number);
+    v.number({"level_nights"}, h.level.runs, count);
+    v.number({"given_sd", "what runs differ by as the user says; 0: it does not count"}, h.given_sd,
+             any_number);
     v.list({"main_moved"}, h.moved, [&](main_moved& m) { fields_of(v, m); });
 }
 inline void fields_of(field_visitor& v, objective_history& o) {
     v.text({"statistic"}, o.statistic);
     v.flag({"at_most"}, o.at_most);
     fields_of(v, o.learned);
-    v.text({"newest", "commit of the newest night, or its date"}, o.newest);
+    v.text({"newest", "commit of the newest run, or its date"}, o.newest);
     v.text({"segment_from", "the date of the step that the level began with, \"\": none"},
            o.step_at);
     v.number({"segment_step", "as a share"}, o.step, any_number);
@@ -105,18 +105,18 @@ inline void fields_of(field_visitor& v, history_parameters& h) {
     v.text({"folder"}, h.folder);
     v.text({"machine"}, h.machine);
     v.text({"none", "why there is nothing to be held against"}, h.none);
-    v.flag({"appends", "the run becomes a night"}, h.appends);
-    v.flag({"knows_card", "some night was measured on the card"}, h.knows_card);
+    v.flag({"appends", "the run joins the history"}, h.appends);
+    v.flag({"knows_card", "a run was measured on the card"}, h.knows_card);
     v.list({"objectives"}, h.objectives, [&](objective_history& o) { fields_of(v, o); });
 }
 
-inline std::string short_commit(const history_night& n) {
+inline std::string short_commit(const series_run& n) {
     return n.commit.empty() ? n.at.substr(0, 10) : n.commit.substr(0, 8);
 }
 /// The watched properties that differ between two runs: "vLLM 0.32 -> vLLM 0.33".
-inline std::string changed_facts(const history_night& before, const history_night& after) {
+inline std::string changed_facts(const series_run& before, const series_run& after) {
     std::string words;
-    const auto value_in = [](const history_night& n, const std::string& name) {
+    const auto value_in = [](const series_run& n, const std::string& name) {
         for (const auto& [key, value] : n.watched)
             if (key == name) return value;
         return std::string();
@@ -140,48 +140,44 @@ inline objective_history objective_history_of(const history_series& s, const slo
     o.at_most = what.at_most;
     const history_read r = history_read_as(s, what.at_most, is_main, given_sd);
     o.learned = r.learned;
-    if (r.nights.empty()) return o;
+    if (r.runs.empty()) return o;
     const double sign = what.at_most ? 1 : -1;
-    const auto night = [&](std::size_t i) -> const history_night& {
-        return s.nights[r.nights[i].night];
-    };
-    o.newest = short_commit(night(r.nights.size() - 1));
+    const auto run = [&](std::size_t i) -> const series_run& { return s.runs[r.runs[i].run]; };
+    o.newest = short_commit(run(r.runs.size() - 1));
     o.is_open_step = !r.segments.back().is_accepted;
     if (r.segments.size() > 1) {
         const history_segment& last = r.segments.back();
         const history_segment& before = r.segments[r.segments.size() - 2];
-        o.step = std::expm1(sign * (mean_of(means_of(r.nights, last.first, last.end)) -
-                                    mean_of(means_of(r.nights, before.first, before.end))));
-        o.step_at = night(last.first).at.substr(0, 10);
-        const std::string changed = changed_facts(night(last.first - 1), night(last.first));
-        o.step_text = night(last.first).commit.substr(0, 8);
+        o.step = std::expm1(sign * (mean_of(means_of(r.runs, last.first, last.end)) -
+                                    mean_of(means_of(r.runs, before.first, before.end))));
+        o.step_at = run(last.first).at.substr(0, 10);
+        const std::string changed = changed_facts(run(last.first - 1), run(last.first));
+        o.step_text = run(last.first).commit.substr(0, 8);
         if (!changed.empty()) o.step_text += (o.step_text.empty() ? "" : ", ") + changed;
     }
-    if (const auto d = drift_of_level(r.nights, r.segments, r.learned.spread)) {
+    if (const auto d = drift_of_level(r.runs, r.segments, r.learned.spread)) {
         o.drift = std::expm1(sign * d->by);
         o.drift_low = std::expm1(sign * (sign > 0 ? d->low : d->high));
         o.drift_high = std::expm1(sign * (sign > 0 ? d->high : d->low));
-        o.drift_since = night(d->since).at.substr(0, 10);
+        o.drift_since = run(d->since).at.substr(0, 10);
         o.drift_steps = d->steps;
     }
     return o;
 }
 
 /// Returns why a series has no runs: the series with most, and its first difference.
-inline std::string why_no_nights(const history_lines& lines, const run_series& mine,
-                                 const std::map<std::string, run_series>& known) {
-    const auto nights = nights_by_cohort(lines, mine.gate);
-    const auto most = std::max_element(nights.begin(), nights.end(), [](auto& a, auto& b) {
-        return a.second < b.second;
-    });
-    if (most == nights.end() || most->second == 0)
-        return "the history has no night of this gate";
-    const std::string count = plural(most->second, "night");
+inline std::string why_no_runs(const history_lines& lines, const run_series& mine,
+                               const std::map<std::string, run_series>& known) {
+    const auto runs = runs_by_series(lines, mine.gate);
+    const auto most = std::max_element(runs.begin(), runs.end(),
+                                       [](auto& a, auto& b) { return a.second < b.second; });
+    if (most == runs.end() || most->second == 0) return "the history has no run of this gate";
+    const std::string count = plural(most->second, "run");
     const auto at = known.find(most->first);
-    if (at == known.end()) return count + " of another cohort, none of this one";
+    if (at == known.end()) return count + " of another series, none of this one";
     const std::string there = machine_text(at->second), here = machine_text(mine);
     if (there != here) return count + " of " + there + ", none of " + here;
-    return count + " of another cohort, none of this one: " + first_difference(mine, at->second);
+    return count + " of another series, none of this one: " + first_difference(mine, at->second);
 }
 
 /// The questioner's data, beside the gate's objectives.
@@ -201,16 +197,15 @@ inline history_parameters history_parameters_of(const history_lines& lines, cons
     h.machine = machine_text(mine);
     h.appends = asked.appends;
     const std::string id = id_of(mine);
-    const std::vector<const history_run*> nights = nights_of(lines, mine.gate, id);
-    if (nights.empty()) {
-        h.none = why_no_nights(lines, mine, known);
+    const std::vector<const history_run*> runs = runs_of(lines, mine.gate, id);
+    if (runs.empty()) {
+        h.none = why_no_runs(lines, mine, known);
         return h;
     }
-    if (nights.back()->at < asked.oldest)
-        h.none = "the newest night is of " + nights.back()->at.substr(0, 10) +
-                 ", over 30 days ago";
+    if (runs.back()->at < asked.oldest)
+        h.none = "the newest run is of " + runs.back()->at.substr(0, 10) + ", over 30 days ago";
     bool any_card = false, same_card = false;
-    for (const history_run* r : nights)
+    for (const history_run* r : runs)
         for (const auto& [name, value] : r->watched)
             if (name == "card") {
                 any_card = true;
@@ -219,7 +214,7 @@ inline history_parameters history_parameters_of(const history_lines& lines, cons
     h.knows_card = same_card || !any_card || asked.card.empty();
     for (const slo& s : slos) {
         if (!(is_judged_by_spread(s.what.metric) || s.factor > 0) || h.of(s)) continue;
-        history_series series = series_of(lines, nights, str(s.what.name));
+        history_series series = series_of(lines, runs, str(s.what.name));
         series.offset = facts_of(s.what.metric).offset;
         h.objectives.push_back(objective_history_of(series, s, asked.appends, asked.given_sd));
     }

@@ -16,7 +16,7 @@ inline namespace v0 {
 namespace detail {
 
 /// The last valid run of a UTC date.
-struct history_night {
+struct series_run {
     std::string id{};
     std::string at{};      // UTC, "2026-11-23T02:15:04Z"
     std::string commit{};  // "" if unknown
@@ -38,14 +38,14 @@ struct annotation {
 struct history_series {
     std::string statistic{};  // "mean(tpot)"
     double offset = 0;        // of its metric: levels are logarithms of value + offset
-    std::vector<history_night> nights{};
-    std::vector<annotation> marks{};
+    std::vector<series_run> runs{};
+    std::vector<annotation> annotations{};
 };
 
 // The minimum difference between two programs on one machine, days apart.
-inline constexpr double least_night_sd = 0.0025;
-inline constexpr std::size_t searched_nights = 80;
-inline constexpr std::size_t nights_before = 3, nights_after = 2;  // minimum around a step
+inline constexpr double least_run_sd = 0.0025;
+inline constexpr std::size_t searched_runs = 80;
+inline constexpr std::size_t runs_before = 3, runs_after = 2;  // minimum around a step
 
 inline double median_of(std::vector<double> v) {
     if (v.empty()) return not_a_number;
@@ -71,26 +71,26 @@ inline double lag_one(const std::vector<double>& v) {
 }
 
 /// A run's repeats as logarithms, with less as better.
-struct night_level {
-    std::size_t night = 0;  // its index in the series
+struct run_level {
+    std::size_t run = 0;  // its index in the series
     double mean = 0, variance = 0, repeats = 0;
 };
 /// Without runs that lack the statistic or that an annotation leaves out.
-inline std::vector<night_level> levels_of(const history_series& s, bool at_most) {
-    std::vector<night_level> out;
-    for (std::size_t i = 0; i < s.nights.size(); ++i) {
-        if (s.nights[i].is_left_out || s.nights[i].repeats.empty()) continue;
+inline std::vector<run_level> levels_of(const history_series& s, bool at_most) {
+    std::vector<run_level> out;
+    for (std::size_t i = 0; i < s.runs.size(); ++i) {
+        if (s.runs[i].is_left_out || s.runs[i].repeats.empty()) continue;
         std::vector<double> logs;
-        for (const double x : s.nights[i].repeats)
+        for (const double x : s.runs[i].repeats)
             logs.push_back((at_most ? 1 : -1) * std::log(x + s.offset));
         out.push_back({i, mean_of(logs), sample_variance(logs), static_cast<double>(logs.size())});
     }
     return out;
 }
-inline std::vector<double> means_of(const std::vector<night_level>& nights, std::size_t first,
+inline std::vector<double> means_of(const std::vector<run_level>& runs, std::size_t first,
                                     std::size_t end) {
     std::vector<double> out;
-    for (std::size_t i = first; i < end; ++i) out.push_back(nights[i].mean);
+    for (std::size_t i = first; i < end; ++i) out.push_back(runs[i].mean);
     return out;
 }
 
@@ -109,13 +109,13 @@ inline split_found best_split(const std::vector<double>& v) {
     }
     split_found best;
     double before = 0;
-    for (std::size_t k = 1; k + nights_after <= n; ++k) {
+    for (std::size_t k = 1; k + runs_after <= n; ++k) {
         before += v[k - 1] - shift;
-        if (k < nights_before) continue;
+        if (k < runs_before) continue;
         const double a = static_cast<double>(k), b = static_cast<double>(n - k);
         const double after = all - before;
         const double within = squares - before * before / a - after * after / b;
-        const double variance = std::max(within / (a + b - 2), least_night_sd * least_night_sd);
+        const double variance = std::max(within / (a + b - 2), least_run_sd * least_run_sd);
         const double t = std::fabs(after / b - before / a) / std::sqrt(variance * (1 / a + 1 / b));
         if (t > best.t) best = {k, t};
     }
@@ -137,15 +137,15 @@ inline double dependence_of_split(const std::vector<double>& v, std::size_t at) 
 /// 500 runs.
 inline std::size_t step_in(std::vector<double> v) {
     const std::size_t n = v.size();
-    if (n < nights_before + nights_after + 1) return 0;
+    if (n < runs_before + runs_after + 1) return 0;
     const double center = median_of(v), sd = robust_sd(v, center);
     if (n >= 8 && sd > 0)
         for (double& x : v) x = std::clamp(x, center - 4 * sd, center + 4 * sd);
     split_found best = best_split(v);
     if (best.at == 0) return 0;
-    const auto nights = static_cast<double>(n);
-    const double df = nights - 2;
-    const double level = std::exp(-7.471 - 5.32 / nights + 56.4 / (nights * nights));
+    const auto runs = static_cast<double>(n);
+    const double df = runs - 2;
+    const double level = std::exp(-7.471 - 5.32 / runs + 56.4 / (runs * runs));
     const auto is_shown = [&](double t) {
         return incomplete_beta(df / 2, 0.5, df / (df + t * t)) < level;
     };
@@ -153,43 +153,43 @@ inline std::size_t step_in(std::vector<double> v) {
     return n < 20 || is_shown(best.t * dependence_of_split(v, best.at)) ? best.at : 0;
 }
 
-/// Runs of one level: indices of night_levels, `end` is one beyond the last.
+/// Runs of one level: indices of run_levels, `end` is one beyond the last.
 struct history_segment {
     std::size_t first = 0, end = 0;
     std::size_t found = 0;   // by the runs up to this one; `first` if by an annotation
-    bool is_marked = false;  // whether an annotation set its start
+    bool is_annotated = false;  // whether an annotation set its start
     bool is_accepted = true;
 };
 
 /// The index of the first run at or after a date; their number if there is none.
-inline std::size_t night_of(const history_series& s, const std::vector<night_level>& nights,
-                            const std::string& at) {
+inline std::size_t place_of_date(const history_series& s, const std::vector<run_level>& runs,
+                                 const std::string& at) {
     std::size_t i = 0;
-    while (i < nights.size() && s.nights[nights[i].night].at.substr(0, 10) < at.substr(0, 10)) ++i;
+    while (i < runs.size() && s.runs[runs[i].run].at.substr(0, 10) < at.substr(0, 10)) ++i;
     return i;
 }
-inline std::vector<std::size_t> marked_nights(const history_series& s,
-                                              const std::vector<night_level>& nights,
-                                              annotation_kind kind) {
+inline std::vector<std::size_t> annotated_runs(const history_series& s,
+                                               const std::vector<run_level>& runs,
+                                               annotation_kind kind) {
     std::vector<std::size_t> out;
-    for (const annotation& m : s.marks)
-        if (m.kind == kind) out.push_back(night_of(s, nights, m.at));
+    for (const annotation& m : s.annotations)
+        if (m.kind == kind) out.push_back(place_of_date(s, runs, m.at));
     return out;
 }
 
 /// From the first run to the last: a step that was found stays, unless an annotation denies it.
 /// Runs before such an annotation stay in the segment, and are not searched again.
 inline std::vector<history_segment> segments_of(const history_series& s,
-                                                const std::vector<night_level>& nights) {
-    if (nights.empty()) return {};
-    const auto steps = marked_nights(s, nights, annotation_kind::step);
-    const auto none = marked_nights(s, nights, annotation_kind::no_step);
+                                                const std::vector<run_level>& runs) {
+    if (runs.empty()) return {};
+    const auto steps = annotated_runs(s, runs, annotation_kind::step);
+    const auto none = annotated_runs(s, runs, annotation_kind::no_step);
     const auto holds = [](const std::vector<std::size_t>& v, std::size_t i) {
         return std::find(v.begin(), v.end(), i) != v.end();
     };
     std::vector<history_segment> out(1);
     std::size_t searched = 0;
-    for (std::size_t i = 0; i < nights.size(); ++i) {
+    for (std::size_t i = 0; i < runs.size(); ++i) {
         if (holds(steps, i) && i > out.back().first) {
             out.back().end = i;
             out.push_back({i, i + 1, i, true});
@@ -197,8 +197,8 @@ inline std::vector<history_segment> segments_of(const history_series& s,
         }
         if (holds(none, i)) searched = i;
         const std::size_t from =
-            std::max(searched, i + 1 > searched_nights ? i + 1 - searched_nights : 0);
-        if (const std::size_t at = step_in(means_of(nights, from, i + 1)); at > 0) {
+            std::max(searched, i + 1 > searched_runs ? i + 1 - searched_runs : 0);
+        if (const std::size_t at = step_in(means_of(runs, from, i + 1)); at > 0) {
             out.back().end = searched = from + at;
             out.push_back({from + at, i + 1, i});
         }

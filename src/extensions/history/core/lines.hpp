@@ -52,7 +52,7 @@ struct history_run {
 struct history_note {
     std::string id{};
     std::string gate{}, run_series{};  // "": of every series
-    annotation mark{};
+    annotation what{};
 };
 
 /// The content of files: oldest first, each id once.
@@ -116,13 +116,13 @@ inline void fields_of(field_visitor& v, history_note& n) {
     std::string schema = history_schema;
     v.text({"schema"}, schema);
     v.text({"id"}, n.id);
-    v.choice({"mark"}, n.mark.kind, annotation_kind::leave_out);
+    v.choice({"mark"}, n.what.kind, annotation_kind::leave_out);
     v.text({"gate"}, n.gate);
     v.text({"cohort", "of every one where there is none", at_times}, n.run_series);
-    v.quoted({"at", "a date, or the id of a run"}, n.mark.at, false);
-    v.quoted({"why"}, n.mark.why, false);
-    v.must(!n.mark.why.empty(), "why", "a text that is not empty is allowed");
-    v.quoted({"by", "", at_times}, n.mark.by, false);
+    v.quoted({"at", "a date, or the id of a run"}, n.what.at, false);
+    v.quoted({"why"}, n.what.why, false);
+    v.must(!n.what.why.empty(), "why", "a text that is not empty is allowed");
+    v.quoted({"by", "", at_times}, n.what.by, false);
 }
 
 /// Includes the line's end.
@@ -227,7 +227,7 @@ inline history_lines in_order(history_lines all) {
         return a.at != b.at ? a.at < b.at : a.id < b.id;
     };
     const auto noted_before = [](const history_note& a, const history_note& b) {
-        return a.mark.at != b.mark.at ? a.mark.at < b.mark.at : a.id < b.id;
+        return a.what.at != b.what.at ? a.what.at < b.what.at : a.id < b.id;
     };
     sort_stably(all.runs, earlier);
     sort_stably(all.notes, noted_before);
@@ -246,26 +246,25 @@ inline bool is_valid_run(const history_run& r) {
 }
 
 /// The runs of one gate in one series, one a date, oldest first.
-inline std::vector<const history_run*> nights_of(const history_lines& all, const std::string& gate,
-                                                 const std::string& run_series) {
-    std::vector<const history_run*> nights;
+inline std::vector<const history_run*> runs_of(const history_lines& all, const std::string& gate,
+                                               const std::string& run_series) {
+    std::vector<const history_run*> runs;
     for (const history_run& r : all.runs) {
         if (r.gate != gate || r.run_series != run_series || !is_valid_run(r)) continue;
-        const bool is_same_date =
-            !nights.empty() && nights.back()->at.compare(0, 10, r.at, 0, 10) == 0;
-        if (is_same_date) nights.back() = &r;
-        else nights.push_back(&r);
+        const bool is_same_date = !runs.empty() && runs.back()->at.compare(0, 10, r.at, 0, 10) == 0;
+        if (is_same_date) runs.back() = &r;
+        else runs.push_back(&r);
     }
-    return nights;
+    return runs;
 }
 
 /// The number of runs of each series of a gate.
-inline std::map<std::string, std::size_t> nights_by_cohort(const history_lines& all,
-                                                           const std::string& gate) {
+inline std::map<std::string, std::size_t> runs_by_series(const history_lines& all,
+                                                         const std::string& gate) {
     std::map<std::string, std::size_t> found;
     for (const history_run& r : all.runs)
         if (r.gate == gate) found[r.run_series] = 0;
-    for (auto& [run_series, nights] : found) nights = nights_of(all, gate, run_series).size();
+    for (auto& [run_series, runs] : found) runs = runs_of(all, gate, run_series).size();
     return found;
 }
 
@@ -276,24 +275,24 @@ inline bool is_about(const annotation& m, const history_run& r) {
 
 /// The runs of a gate in a series that have the statistic, and their annotations.
 inline history_series series_of(const history_lines& all,
-                                const std::vector<const history_run*>& nights,
+                                const std::vector<const history_run*>& runs,
                                 const std::string& statistic) {
     history_series s;
     s.statistic = statistic;
-    if (nights.empty()) return s;
-    const history_run& any = *nights.front();
+    if (runs.empty()) return s;
+    const history_run& any = *runs.front();
     for (const history_note& n : all.notes)
         if (n.gate == any.gate && (n.run_series.empty() || n.run_series == any.run_series))
-            s.marks.push_back(n.mark);
-    for (const history_run* r : nights) {
+            s.annotations.push_back(n.what);
+    for (const history_run* r : runs) {
         const auto named = [&](const named_repeats& v) { return v.name == statistic; };
         const auto at = std::find_if(r->values.begin(), r->values.end(), named);
         if (at == r->values.end()) continue;
         const auto leaves_out = [&](const annotation& m) {
             return m.kind == annotation_kind::leave_out && is_about(m, *r);
         };
-        s.nights.push_back({r->id, r->at, r->commit, at->repeats, r->watched,
-                            std::any_of(s.marks.begin(), s.marks.end(), leaves_out)});
+        s.runs.push_back({r->id, r->at, r->commit, at->repeats, r->watched,
+                          std::any_of(s.annotations.begin(), s.annotations.end(), leaves_out)});
     }
     return s;
 }
@@ -319,9 +318,9 @@ inline history_lines as_of(history_lines all, const std::string& when) {
     }
     std::erase_if(all.runs, [&](const history_run& r) { return r.at > until; });
     const auto is_later = [&](const history_note& n) {
-        const auto has_id = [&](const history_run& r) { return r.id == n.mark.at; };
-        const bool is_dated = is_utc_date(n.mark.at) || is_utc_time(n.mark.at);
-        return is_dated ? n.mark.at > until
+        const auto has_id = [&](const history_run& r) { return r.id == n.what.at; };
+        const bool is_dated = is_utc_date(n.what.at) || is_utc_time(n.what.at);
+        return is_dated ? n.what.at > until
                         : std::none_of(all.runs.begin(), all.runs.end(), has_id);
     };
     std::erase_if(all.notes, is_later);

@@ -1,4 +1,4 @@
-// history() in unit tests: its implementation is support/nights.cpp.
+// history() in unit tests: its implementation is support/histories.cpp.
 #pragma once
 
 #include "llmbench.hpp"

@@ -1,4 +1,4 @@
-// Verdicts against nights of main: what holds them back, what is said of them, and that they are
+// Verdicts against runs of main: what holds them back, what is said of them, and that they are
 // the same again without the folder.
 #include "llmbench.hpp"
 #include "core/base/json.hpp"
@@ -31,9 +31,9 @@ std::string date_of(std::size_t i) {
                   static_cast<int>(i % 28) + 1);
     return at;
 }
-/// Nights of mean(ttft) around 100 ms times a factor, in turns 1 % above and below.
-history_lines nights_at(std::size_t count, const std::function<double(std::size_t)>& factor,
-                        const run_series& in = here) {
+/// Runs of mean(ttft) around 100 ms times a factor, in turns 1 % above and below.
+history_lines runs_at(std::size_t count, const std::function<double(std::size_t)>& factor,
+                      const run_series& in = here) {
     history_lines lines;
     for (std::size_t i = 0; i < count; ++i) {
         history_run r;
@@ -59,7 +59,7 @@ history_parameters parameters_of(const history_lines& lines, const history_quest
 measurement run_of(const std::vector<double>& ms, const history_parameters& h,
                    const slo& s = within_5) {
     measurement m = measured(repeats_with_ttft(ms), {s});
-    m.past = std::make_shared<nights_judge>(history_parameters(h));
+    m.past = std::make_shared<history_judge>(history_parameters(h));
     return m;
 }
 slo_verdict verdict_against(const std::vector<double>& ms, const history_parameters& h) {
@@ -68,10 +68,10 @@ slo_verdict verdict_against(const std::vector<double>& ms, const history_paramet
 }  // namespace
 
 TEST_CASE("a run that does what main does passes, one that is slower fails") {
-    const history_parameters h = parameters_of(nights_at(30, always));
+    const history_parameters h = parameters_of(runs_at(30, always));
     const slo_verdict same = verdict_against({100, 100.5, 99.5}, h);
     CHECK(same.outcome == verdict::pass);
-    CHECK(str(same.method) == "against 30 nights, predictive t");
+    CHECK(str(same.method) == "against 30 runs, predictive t");
     CHECK(same.estimate.value == doctest::Approx(1.0).epsilon(0.01));
     CHECK(same.estimate.low < 1);
     CHECK(same.estimate.high > 1);
@@ -83,9 +83,9 @@ TEST_CASE("a run that does what main does passes, one that is slower fails") {
     CHECK(verdict_against({105, 105.5, 104.5}, h).outcome == verdict::inconclusive);
 }
 
-TEST_CASE("a share of right answers is held against those of nights") {
+TEST_CASE("a share of right answers is held against those of runs") {
     const slo no_worse = accuracy >= 0.97 * baseline;
-    history_lines lines = nights_at(30, always);
+    history_lines lines = runs_at(30, always);
     for (std::size_t i = 0; i < lines.runs.size(); ++i) {
         const double x = i % 2 == 0 ? 0.932 : 0.928;
         lines.runs[i].values = {{"accuracy", {x, x + 0.002, x - 0.002}}};
@@ -100,7 +100,7 @@ TEST_CASE("a share of right answers is held against those of nights") {
             repeats.push_back(d);
         }
         measurement m = measured(repeats, {no_worse});
-        m.past = std::make_shared<nights_judge>(history_parameters(h));
+        m.past = std::make_shared<history_judge>(history_parameters(h));
         return judged(m, no_worse);
     };
     CHECK(verdict_at(930).outcome == verdict::pass);
@@ -109,9 +109,9 @@ TEST_CASE("a share of right answers is held against those of nights") {
     CHECK(verdict_at(903).outcome == verdict::inconclusive);
 }
 
-TEST_CASE("what can be zero is held against nights with the offset that it is judged with") {
+TEST_CASE("what can be zero is held against runs with the offset that it is judged with") {
     const slo no_less = cached_share >= 0.9 * baseline;
-    history_lines lines = nights_at(30, always);
+    history_lines lines = runs_at(30, always);
     for (std::size_t i = 0; i < lines.runs.size(); ++i) {
         const double x = i % 2 == 0 ? 0.0202 : 0.0198;
         lines.runs[i].values = {{"cached_share", {x, x * 1.005, x * 0.995}}};
@@ -124,7 +124,7 @@ TEST_CASE("what can be zero is held against nights with the offset that it is ju
             r.cached_tokens = cached;
         }
         measurement m = measured({d, d, d}, {no_less});
-        m.past = std::make_shared<nights_judge>(history_parameters(h));
+        m.past = std::make_shared<history_judge>(history_parameters(h));
         return judged(m, no_less);
     };
     CHECK(verdict_at(20).outcome == verdict::pass);
@@ -134,48 +134,48 @@ TEST_CASE("what can be zero is held against nights with the offset that it is ju
 }
 
 TEST_CASE("more repeats are waited for where they would decide, only") {
-    const history_parameters h = parameters_of(nights_at(30, always));
+    const history_parameters h = parameters_of(runs_at(30, always));
     const auto at_its_end = [&](const std::vector<double>& ms) {
         const measurement m = run_of(ms, h);
         return m.past->judged(m, m, within_5, false).is_at_its_end;
     };
     CHECK_FALSE(at_its_end({105, 105.5}));
     CHECK(at_its_end({105, 105.5, 104.5}));
-    CHECK_FALSE(at_its_end({105, 120, 95}));  // noisier than the nights: two more
+    CHECK_FALSE(at_its_end({105, 120, 95}));  // noisier than the runs: two more
     CHECK(at_its_end({105, 120, 95, 105, 106}));
-    CHECK(judged(run_of({105}, h), within_5).reason ==
-          "a verdict against nights takes two repeats");
+    CHECK(judged(run_of({105}, h), within_5).reason == "a verdict against runs takes two repeats");
 }
 
-TEST_CASE("too few nights, none, and none of this machine are told") {
-    CHECK(verdict_against({100, 100}, parameters_of(nights_at(2, always))).reason ==
-          "2 nights of main; 3 make a baseline, 10 a good one");
-    CHECK(parameters_of({}).none == "the history has no night of this gate");
+TEST_CASE("too few runs, none, and none of this machine are told") {
+    CHECK(verdict_against({100, 100}, parameters_of(runs_at(2, always))).reason ==
+          "2 runs of main; 3 make a baseline, 10 a good one");
+    CHECK(parameters_of({}).none == "the history has no run of this gate");
     run_series other = here;
     other.cpu = "AMD EPYC 9V74";
-    const auto lines = nights_at(34, always, other);
+    const auto lines = runs_at(34, always, other);
     const history_parameters none =
         history_parameters_of(lines, here, {{id_of(other), other}}, {within_5}, {.folder = "h"});
     const slo_verdict v = verdict_against({100, 100, 100}, none);
     CHECK(v.outcome == verdict::inconclusive);
-    CHECK(v.reason == "34 nights of AMD EPYC 9V74, 4 cores, none of AMD EPYC 7763, 4 cores");
+    CHECK(v.reason == "34 runs of AMD EPYC 9V74, 4 cores, none of AMD EPYC 7763, 4 cores");
 
     const slo lacking = mean(e2e) <= 1.05 * baseline;
-    const auto h = parameters_of(nights_at(30, always), {.folder = "h"}, {lacking});
+    const auto h = parameters_of(runs_at(30, always), {.folder = "h"}, {lacking});
     CHECK(judged(run_of({100, 100, 100}, h, lacking), lacking).reason ==
-          "no night of the history has mean(e2e)");
-    CHECK(parameters_of(nights_at(30, always), {.folder = "h", .oldest = "2026-06-01T00:00:00Z"}).none ==
-          "the newest night is of 2026-02-02, over 30 days ago");
+          "no run of the history has mean(e2e)");
+    CHECK(parameters_of(runs_at(30, always), {.folder = "h", .oldest = "2026-06-01T00:00:00Z"})
+              .none == "the newest run is of 2026-02-02, over 30 days ago");
 }
 
-TEST_CASE("nights that say nothing of their repeats, or of other nights, are told with the reason") {
-    history_lines lines = nights_at(15, always);
+TEST_CASE("runs that say nothing of their repeats, or of other runs, are told with the reason") {
+    history_lines lines = runs_at(15, always);
     for (history_run& r : lines.runs) r.values[0].repeats.resize(1);
     CHECK(verdict_against({100, 100}, parameters_of(lines)).reason ==
-          "15 nights of main with one repeat each do not say what repeats differ by: nights of two "
+          "15 runs of main with one repeat each do not say what repeats differ by: runs of two "
           "or more are needed, three are the default");
 }
-TEST_CASE("where a history begins nothing is decided, whatever the client did, and the night counts") {
+TEST_CASE(
+    "where a history begins nothing is decided, whatever the client did, and the run counts") {
     history_parameters begins;
     begins.folder = "h";
     begins.appends = true;
@@ -190,50 +190,50 @@ TEST_CASE("where a history begins nothing is decided, whatever the client did, a
     m.slos = {mean(ttft) <= 100.2_ms};
     CHECK(judged(m, m.slos[0]).outcome == verdict::invalid);
 }
-TEST_CASE("a fail on a card that no night was measured on is held") {
-    const auto lines = nights_at(30, always);
+TEST_CASE("a fail on a card that no run was measured on is held") {
+    const auto lines = runs_at(30, always);
     const auto h = parameters_of(lines, {.folder = "h", .card = "aaaa"});
     const slo_verdict v = verdict_against({130, 130, 130}, h);
     CHECK(v.outcome == verdict::inconclusive);
-    CHECK(v.reason == "no night was measured on this card");
+    CHECK(v.reason == "no run was measured on this card");
     CHECK(verdict_against({100, 100, 100}, h).outcome == verdict::pass);
     CHECK(verdict_against({130, 130, 130}, parameters_of(lines, {.folder = "h", .card = "9c2e"}))
               .outcome == verdict::fail);
 }
 
-TEST_CASE("what main did last night, and trouble nights, are told with their numbers") {
+TEST_CASE("what main did last run, and trouble runs, are told with their numbers") {
     const auto moved = [](std::size_t i) { return i == 28 ? 1.15 : 1; };
-    const slo_verdict v = verdict_against({115, 115, 115}, parameters_of(nights_at(29, moved)));
+    const slo_verdict v = verdict_against({115, 115, 115}, parameters_of(runs_at(29, moved)));
     CHECK(v.outcome == verdict::inconclusive);
-    CHECK(v.reason == "main itself was 16.2 % slower in its last night (4c1d22e0)");
+    CHECK(v.reason == "main itself was 16.2 % slower in its last run (4c1d22e0)");
     const auto trouble = [](std::size_t i) { return i == 7 || i == 13 ? 1.2 : 1; };
-    CHECK(verdict_against({120, 120, 120}, parameters_of(nights_at(30, trouble))).reason ==
-          "2 of 30 nights were as far off without a change: leave them out if that is mended, or "
+    CHECK(verdict_against({120, 120, 120}, parameters_of(runs_at(30, trouble))).reason ==
+          "2 of 30 runs were as far off without a change: leave them out if that is mended, or "
           "compare live");
 }
 
 TEST_CASE("the step that a level began with is told with what changed") {
-    const auto h = parameters_of(nights_at(40, [](std::size_t i) { return i < 21 ? 1 : 0.9; }));
+    const auto h = parameters_of(runs_at(40, [](std::size_t i) { return i < 21 ? 1 : 0.9; }));
     REQUIRE(h.objectives.size() == 1);
     const objective_history& o = h.objectives[0];
     CHECK(o.step == doctest::Approx(-0.1).epsilon(0.02));
     CHECK(o.step_at == "2026-01-22");
     CHECK(o.step_text == "4c1d22e0, vLLM 0.32 -> vLLM 0.33");
     CHECK_FALSE(o.is_open_step);
-    CHECK(o.learned.nights == 30);
+    CHECK(o.learned.runs == 30);
 }
 
 TEST_CASE("a regression of main is red on main and no fault of a branch") {
-    const auto lines = nights_at(40, [](std::size_t i) { return i < 30 ? 1 : 1.2; });
+    const auto lines = runs_at(40, [](std::size_t i) { return i < 30 ? 1 : 1.2; });
     const auto branch = parameters_of(lines), main = parameters_of(lines, {.folder = "h", .appends = true});
     CHECK(branch.objectives[0].is_open_step);
     CHECK(verdict_against({120, 120.5, 119.5}, branch).outcome == verdict::pass);
     CHECK(verdict_against({120, 120.5, 119.5}, main).outcome == verdict::fail);
 }
 
-TEST_CASE("an absolute objective believes the noise of the nights, and a calibration before it") {
+TEST_CASE("an absolute objective believes the noise of the runs, and a calibration before it") {
     const slo absolute = mean(ttft) <= 110_ms;
-    const auto h = parameters_of(nights_at(30, always), {.folder = "h"}, {absolute});
+    const auto h = parameters_of(runs_at(30, always), {.folder = "h"}, {absolute});
     const measurement m = run_of({97, 103}, h, absolute);  // 4 %: two repeats leave that open alone
     measurement alone = m;
     alone.past = nullptr;
@@ -247,8 +247,8 @@ TEST_CASE("an absolute objective believes the noise of the nights, and a calibra
     CHECK(str(noisy.method).find("history") == std::string::npos);  // today's is another noise
 }
 
-TEST_CASE("failures that reach a percentile are counted, against the level of the nights") {
-    history_lines lines = nights_at(30, always);
+TEST_CASE("failures that reach a percentile are counted, against the level of the runs") {
+    history_lines lines = runs_at(30, always);
     for (history_run& r : lines.runs) r.values[0].name = "p50(ttft)";
     const slo s = p50(ttft) <= 1.05 * baseline;
     const auto h = parameters_of(lines, {.folder = "h"}, {s});
@@ -259,9 +259,9 @@ TEST_CASE("failures that reach a percentile are counted, against the level of th
     CHECK(judged(m, s).outcome == verdict::fail);
 }
 
-TEST_CASE("what a result keeps of its nights gives the same verdict, bit for bit") {
+TEST_CASE("what a result keeps of its runs gives the same verdict, bit for bit") {
     const auto moved = [](std::size_t i) { return i == 28 ? 1.10 : i == 9 ? 1.25 : 1; };
-    const history_parameters h = parameters_of(nights_at(29, moved), {.folder = "h", .card = "9c2e"});
+    const history_parameters h = parameters_of(runs_at(29, moved), {.folder = "h", .card = "9c2e"});
     json_writer j;
     j.open('{');
     write_fields(j, const_cast<history_parameters&>(h));
