@@ -13,9 +13,12 @@
 #include "program/history/page.hpp"
 #include "program/values.hpp"
 
-#include <algorithm>
+#include <algorithm>  // find, none_of
+#include <cstddef>    // size_t
 #include <cstdio>
+#include <iterator>  // begin, end, size
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -80,25 +83,18 @@ inline std::string add_notes(const std::string& folder, std::vector<history_note
 /// Compares loads only: a result.json does not have the machine.
 inline bool has_load_of(const run_series& a, const run_series& b) {
     const bool has_values = !a.load.empty() && !b.load.empty();
-    const bool same_words = a.arrivals == b.arrivals && a.workload == b.workload &&
-                            a.extent == b.extent && a.options == b.options;
-    return a.gate == b.gate && a.definitions == b.definitions && a.model == b.model &&
-           a.api == b.api && a.seed == b.seed && a.trace_hash == b.trace_hash &&
-           (has_values ? a.load == b.load : same_words);
-}
-inline run_series reported_series(const stored_gate& g, const std::string& machine) {
-    const load_facts& l = g.load;
-    return {.gate = g.name, .definitions = g.definitions, .model = g.target.model,
-            .api = g.target.api, .arrivals = l.arrivals, .workload = l.workload,
-            .extent = l.extent, .options = l.options, .seed = l.seed, .trace_hash = l.trace_hash,
-            .machine = machine, .load = l.values};
+    for (const auto& [name, fact] : series_facts) {
+        if (fact == &run_series::server) break;  // what follows is of the machine
+        if (!(has_values && describes_load(fact)) && a.*fact != b.*fact) return false;
+    }
+    return !has_values || a.load == b.load;
 }
 /// Returns the series for a stored run: the named one, else the only one of its load, else a new
 /// one on LLMBENCH_MACHINE.
 inline run_series series_for(const stored_gate& g, const history_store& all,
                              const std::string& named, const std::string& machine,
                              const std::string& file) {
-    const run_series reported = reported_series(g, machine);
+    const run_series reported = series_of_load(g.name, g.definitions, g.target, g.load, machine);
     std::vector<run_series> of_load;
     for (const auto& [id, c] : all.all_series)
         if (has_load_of(c, reported) && (named.empty() || named == id)) of_load.push_back(c);
@@ -140,16 +136,11 @@ inline std::string imported(const std::string& file, const history_store& all,
         for (const auto& [name, values] : g.statistics) {
             named_repeats n{name, {}};
             for (const double v : values) n.repeats.push_back(in_six_digits(v));
-            const auto is_one = [](double v) { return std::isfinite(v) && v > 0; };
-            const bool is_kept = name == "mean(tpot)" || name == "p50(ttft)" ||
-                                 name == "p90(ttft)" || name == "p50(e2e)" ||
-                                 name == "output_throughput";
-            bool is_objective = false;
+            bool is_wanted = std::find(std::begin(usual_statistics), std::end(usual_statistics),
+                                       name) != std::end(usual_statistics);
             for (const checked_object& s : reported.each("slos"))
-                is_objective |= s.text("slo").compare(0, name.size() + 1, name + " ") == 0;
-            if ((is_kept || is_objective) && !n.repeats.empty() &&
-                std::all_of(n.repeats.begin(), n.repeats.end(), is_one))
-                e.run.values.push_back(n);
+                is_wanted |= s.text("slo").compare(0, name.size() + 1, name + " ") == 0;
+            if (is_wanted && are_kept(n.repeats)) e.run.values.push_back(n);
         }
         if (!e.run.values.empty()) gates.push_back(std::move(e));
     }
@@ -158,29 +149,23 @@ inline std::string imported(const std::string& file, const history_store& all,
 }
 
 struct history_options {
-    std::string folder{}, page{}, result{}, commits{}, run_series{}, bisect{};
-    std::string accept{}, step{}, no_step{}, leave_out{}, at{}, why{}, by{};
+    std::string folder{}, page{}, result{}, commits{}, run_series{}, bisect{}, at{}, why{}, by{};
+    std::string annotated[4]{};  // by the kinds of annotations: a gate, or a run
     std::vector<std::string> imports{};
-    int number_of_annotations() const {
-        return !accept.empty() + !step.empty() + !no_step.empty() + !leave_out.empty();
-    }
-    bool annotates() const { return number_of_annotations() > 0; }
-    wanted_annotation annotation_asked() const {
-        const std::string& what = !accept.empty()  ? accept
-                                  : !step.empty()  ? step
-                                  : !no_step.empty() ? no_step
-                                                     : leave_out;
-        const auto kind = !accept.empty()    ? annotation_kind::accept
-                          : !step.empty()    ? annotation_kind::step
-                          : !no_step.empty() ? annotation_kind::no_step
-                                             : annotation_kind::leave_out;
-        return {kind, what, at, why, by.empty() ? environment("USER") : by, run_series};
+    std::string& of(annotation_kind k) { return annotated[static_cast<std::size_t>(k)]; }
+    std::optional<wanted_annotation> annotation() const {
+        for (std::size_t i = 0; i < std::size(annotated); ++i)
+            if (!annotated[i].empty())
+                return wanted_annotation{
+                    static_cast<annotation_kind>(i),       annotated[i], at, why,
+                    by.empty() ? environment("USER") : by, run_series};
+        return std::nullopt;
     }
 };
 
 inline void check(const history_options& o) {
-    const int asked =
-        !o.page.empty() + !o.bisect.empty() + o.number_of_annotations() + !o.imports.empty();
+    int asked = !o.page.empty() + !o.bisect.empty() + !o.imports.empty();
+    for (const std::string& a : o.annotated) asked += !a.empty();
     if (asked != 1)
         refuse({"one of --page, --accept, --step, --no-step, --leave-out, --bisect and --import is "
                 "needed: `llmbench history --help` says what each does"});
@@ -221,8 +206,8 @@ inline int run(const history_options& o) {
         return 0;
     }
     const history_store all = read_history(folder, now);
-    if (o.annotates()) {
-        std::printf("%s\n", add_notes(folder, notes_of(o.annotation_asked(), all.lines)).c_str());
+    if (const auto wanted = o.annotation()) {
+        std::printf("%s\n", add_notes(folder, notes_of(*wanted, all.lines)).c_str());
         return 0;
     }
     std::vector<drawn_gate> gates = gates_of(as_of(all.lines, asked.at), all.all_series);
@@ -246,10 +231,11 @@ inline verb add_history(CLI::App& app) {
         *app.add_subcommand("history", "Draw and annotate the history of the main branch");
     option_group(v, "One of these")
         .text("--page", o->page, "FILE", "draws the runs into this HTML file")
-        .text("--accept", o->accept, "GATE", "accepts its level since the run --at")
-        .text("--step", o->step, "GATE", "the run --at is a step")
-        .text("--no-step", o->no_step, "GATE", "it is none")
-        .text("--leave-out", o->leave_out, "ID", "this run counts for nothing")
+        .text("--accept", o->of(annotation_kind::accept), "GATE",
+              "accepts its level since the run --at")
+        .text("--step", o->of(annotation_kind::step), "GATE", "the run --at is a step")
+        .text("--no-step", o->of(annotation_kind::no_step), "GATE", "it is none")
+        .text("--leave-out", o->of(annotation_kind::leave_out), "ID", "this run counts for nothing")
         .text("--bisect", o->bisect, "GATE", "the commits between which main became worse");
     v.add_option("--import", o->imports, "adds runs that were kept as result.json")
         ->type_name("FILE")

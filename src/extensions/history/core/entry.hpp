@@ -19,13 +19,13 @@
 #include "extensions/history/core/fingerprint.hpp"
 #include "extensions/history/core/lines.hpp"
 
-#include <algorithm>  // all_of, any_of, find
+#include <algorithm>  // all_of, any_of
 #include <cmath>  // isfinite
 #include <cstddef>  // size_t
 #include <map>
 #include <string>
 #include <string_view>
-#include <utility>  // move
+#include <utility>  // move, pair
 #include <vector>
 
 #include <picojson.h>  // JSON of servers
@@ -46,60 +46,42 @@ struct run_series {
     std::string cpu{}, cores{};  // of the server's machine; cores it may use
     std::string machine{};       // LLMBENCH_MACHINE
     std::string load{};          // hash of its values
+    bool operator==(const run_series&) const = default;
 };
+inline constexpr std::pair<const char*, std::string run_series::*> series_facts[] = {
+    {"gate", &run_series::gate},         {"definitions", &run_series::definitions},
+    {"model", &run_series::model},       {"api", &run_series::api},
+    {"arrivals", &run_series::arrivals}, {"workload", &run_series::workload},
+    {"extent", &run_series::extent},     {"options", &run_series::options},
+    {"seed", &run_series::seed},         {"trace_hash", &run_series::trace_hash},
+    {"server", &run_series::server},     {"accelerators", &run_series::accelerators},
+    {"cpu", &run_series::cpu},           {"cores", &run_series::cores},
+    {"machine", &run_series::machine}};
+/// The text of the load, which `load` replaces.
+inline bool describes_load(std::string run_series::* fact) {
+    return fact == &run_series::arrivals || fact == &run_series::workload ||
+           fact == &run_series::extent || fact == &run_series::options;
+}
 
 inline void fields_of(field_visitor& v, run_series& c) {
-    v.quoted({"gate"}, c.gate, false);
-    v.quoted({"definitions"}, c.definitions, false);
-    v.quoted({"model"}, c.model, false);
-    v.quoted({"api"}, c.api, false);
-    v.quoted({"arrivals"}, c.arrivals, false);
-    v.quoted({"workload"}, c.workload, false);
-    v.quoted({"extent"}, c.extent, false);
-    v.quoted({"options"}, c.options, false);
-    v.quoted({"seed"}, c.seed, false);
-    v.quoted({"trace_hash"}, c.trace_hash, false);
-    v.quoted({"server"}, c.server, false);
-    v.quoted({"accelerators"}, c.accelerators, false);
-    v.quoted({"cpu"}, c.cpu, false);
-    v.quoted({"cores"}, c.cores, false);
-    v.quoted({"machine"}, c.machine, false);
+    for (const auto& [name, fact] : series_facts) v.quoted({name}, c.*fact, false);
     if (v.has("load", !c.load.empty()))
         v.quoted({"load", "a hash of its values", at_times}, c.load, false);
 }
 
-/// Visits texts only, in order.
-class text_reader : public field_visitor {
-public:
-    text_reader() : field_visitor(false) {}
-    std::vector<named_text> all{};
-
-protected:
-    bool visit_text(const field& f, std::string_view t, std::string&) override {
-        all.emplace_back(f.name, t);
-        return false;
-    }
-};
-inline std::vector<named_text> facts_of(const run_series& c) {
-    text_reader r;
-    fields_of(r, const_cast<run_series&>(c));  // it is only read
-    return r.all;
-}
-
-inline bool says_the_load(const std::string& fact) {
-    return fact == "arrivals" || fact == "workload" || fact == "extent" || fact == "options";
-}
 /// 16 hexadecimal digits: a hash of every property and its name. If the load's values are known its
 /// text is left out, so that a corrected text does not lose all runs.
 inline std::string id_of(const run_series& c) {
     fnv1a hash;
-    for (const auto& [name, value] : facts_of(c)) {
-        if (!c.load.empty() && says_the_load(name)) continue;
-        for (const std::string& part : {name, value}) {
+    const auto add = [&](std::string_view name, const std::string& value) {
+        for (const std::string_view part : {name, std::string_view(value)}) {
             hash.add(part.data(), part.size());
             hash.add("", 1);  // so that different lists have different bytes
         }
-    }
+    };
+    for (const auto& [name, fact] : series_facts)
+        if (c.load.empty() || !describes_load(fact)) add(name, c.*fact);
+    if (!c.load.empty()) add("load", c.load);
     return hash.text();
 }
 
@@ -107,7 +89,7 @@ inline std::string id_of(const run_series& c) {
 inline bool is_older_form_of(run_series older, const run_series& c) {
     if (!older.load.empty() || c.load.empty()) return false;
     older.load = c.load;
-    return facts_of(older) == facts_of(c);
+    return older == c;
 }
 /// Gives runs and annotations of older series their present ids, if the series is known.
 inline void join_older_series(history_lines& lines, std::map<std::string, run_series>& known) {
@@ -136,11 +118,10 @@ inline std::string machine_text(const run_series& c) {
 /// The first difference of two series, "cpu \"AMD EPYC 7763\", there \"AMD EPYC 9V74\"", "" if
 /// none.
 inline std::string first_difference(const run_series& is, const run_series& there) {
-    const std::vector<named_text> a = facts_of(is), b = facts_of(there);
-    for (std::size_t i = 0; i < a.size(); ++i)
-        if (a[i].second != b[i].second)
-            return joined({a[i].first, " \"", printable(a[i].second, 100), "\", there \"",
-                           printable(b[i].second, 100), "\""});
+    for (const auto& [name, fact] : series_facts)
+        if (is.*fact != there.*fact)
+            return joined({name, " \"", printable(is.*fact, 100), "\", there \"",
+                           printable(there.*fact, 100), "\""});
     return {};
 }
 
@@ -165,13 +146,12 @@ inline run_series read_series(const std::string& json, const std::string& file) 
 /// The default number of repeats of a baseline run: two show no spread of their own.
 inline constexpr int repeats_of_a_run = 3;
 
-/// The series of a gate, before its load: the properties that a stored baseline must share, and the
-/// machine.
-inline run_series series_of_run(const plan& p, const target_facts& target, const fingerprint& print,
-                        const std::string& machine) {
-    const load_facts load = load_facts_of(p);
-    return {.gate = p.name,
-            .definitions = definitions_version,
+/// The series of a load on a machine, whose server and hardware are not known yet.
+inline run_series series_of_load(const std::string& gate, const std::string& definitions,
+                                 const target_facts& target, const load_facts& load,
+                                 const std::string& machine) {
+    return {.gate = gate,
+            .definitions = definitions,
             .model = target.model,
             .api = target.api,
             .arrivals = load.arrivals,
@@ -180,12 +160,18 @@ inline run_series series_of_run(const plan& p, const target_facts& target, const
             .options = load.options,
             .seed = load.seed,
             .trace_hash = load.trace_hash,
-            .server = print.server,
-            .accelerators = print.accelerators,
-            .cpu = print.cpu,
-            .cores = print.cores,
             .machine = machine,
             .load = load.values};
+}
+/// The series of a gate: the properties that a stored baseline must share, and the machine.
+inline run_series series_of_run(const plan& p, const target_facts& target, const fingerprint& print,
+                                const std::string& machine) {
+    run_series s = series_of_load(p.name, definitions_version, target, load_facts_of(p), machine);
+    s.server = print.server;
+    s.accelerators = print.accelerators;
+    s.cpu = print.cpu;
+    s.cores = print.cores;
+    return s;
 }
 
 /// A gate to add, or the reason not to.
@@ -195,32 +181,30 @@ struct history_entry {
     std::string why_not{};
 };
 
-/// The statistics of the gate's objectives, and the usual ones of histories.
-inline std::vector<std::string> statistics_of_a_run(const plan& p) {
-    std::vector<std::string> names;
-    const auto add = [&](const std::string& name) {
-        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+/// The statistics that a history keeps of every gate, beside those of its objectives.
+inline constexpr std::string_view usual_statistics[] = {"mean(tpot)", "p50(ttft)", "p90(ttft)",
+                                                        "p50(e2e)", "output_throughput"};
+/// Whether every repeat has a value.
+inline bool are_kept(const std::vector<double>& repeats) {
+    const auto is_one = [](double v) { return std::isfinite(v) && v > 0; };
+    return !repeats.empty() && std::all_of(repeats.begin(), repeats.end(), is_one);
+}
+inline std::vector<named_repeats> values_of_a_run(const plan& p, const gate_figures& g) {
+    std::vector<named_repeats> values;
+    const auto add = [&](std::string_view name) {
+        for (const named_repeats& n : values)
+            if (n.name == name) return;
+        for (std::size_t i = 0; i < g.kept.size(); ++i) {
+            if (str(g.kept[i].name) != name) continue;
+            named_repeats n{std::string(name), {}};
+            for (const repeat_figures& r : g.candidate.repeats)
+                n.repeats.push_back(in_six_digits(r.statistics[i]));
+            if (are_kept(n.repeats)) values.push_back(std::move(n));
+        }
     };
     for (const slo& s : p.judged->slos)
         if (may_be_relative(s.what.metric)) add(str(s.what.name));
-    for (const char* usual :
-         {"mean(tpot)", "p50(ttft)", "p90(ttft)", "p50(e2e)", "output_throughput"})
-        add(usual);
-    return names;
-}
-/// The values by repeat, if every repeat has one.
-inline std::vector<named_repeats> values_of_a_run(const plan& p, const gate_figures& g) {
-    std::vector<named_repeats> values;
-    for (const std::string& name : statistics_of_a_run(p))
-        for (std::size_t i = 0; i < g.kept.size(); ++i) {
-            if (str(g.kept[i].name) != name) continue;
-            named_repeats n{name, {}};
-            for (const repeat_figures& r : g.candidate.repeats)
-                n.repeats.push_back(in_six_digits(r.statistics[i]));
-            const auto is_one = [](double v) { return std::isfinite(v) && v > 0; };
-            if (!n.repeats.empty() && std::all_of(n.repeats.begin(), n.repeats.end(), is_one))
-                values.push_back(std::move(n));
-        }
+    for (const std::string_view usual : usual_statistics) add(usual);
     return values;
 }
 inline std::string outcome_of_a_run(const std::vector<slo_verdict>& verdicts) {
