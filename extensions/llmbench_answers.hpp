@@ -528,7 +528,7 @@ inline number_said number_in_answer(std::string_view text) {
     return {std::string(of.substr(found->begin, found->end - found->begin)), found->n};
 }
 
-// ===== [E2] whether an answer is right ===========================================================
+// ===== [E2] questions, their graders and keys, and their part of the plan ========================
 
 /// Finds the letter in plain text.
 class choice_reader {
@@ -714,8 +714,6 @@ struct keyed_answer final : wanted_answer {
     }
     const answer_key what;
 };
-
-// ===== [E3] questions, their keys, and their part of the plan ====================================
 
 inline const char* format_name(question_format f) { return name_at({"gsm8k", "qa_jsonl"}, f); }
 
@@ -914,7 +912,7 @@ private:
     const std::string graders_;
 };
 
-// ===== [E4] questions, read from their file ======================================================
+// ===== [E3] questions, read from their file ======================================================
 
 class questions_of_files final : public workload_extension {
 public:

@@ -930,7 +930,7 @@ inline std::string comparison_text(const comparison_report& r) {
     return out;
 }
 
-// ===== [E4] several settings in result.json, summary.md and on the page ==========================
+// ===== [E4] comparisons and curves in the files of the program ===================================
 
 inline void fields_of(field_visitor& v, setting_ratio& r, settings_comparison& c) {
     std::string of = c.settings[r.second].name, to = c.settings[r.first].name;
@@ -1113,8 +1113,6 @@ inline std::string comparisons_html(const std::vector<comparison_report>& all) {
     }
     return h;
 }
-
-// ===== [E5] reports of a server at several loads, and all reports of this extension ==============
 
 /// A curve in reports, beside the gates of its loads, which rise.
 struct curve_report {
@@ -1321,62 +1319,7 @@ public:
     }
 };
 
-// ===== [E6] data of results of several settings or loads =========================================
-
-/// Shared by all copies of a result; never changes.
-struct comparison_data {
-    std::vector<std::string> names{};
-    std::vector<std::shared_ptr<const result_data>> settings{};
-};
-
-/// Throws std::invalid_argument for an unknown setting.
-inline std::size_t place_of_setting(const std::vector<std::string>& names,
-                                    const std::string& name) {
-    for (std::size_t i = 0; i < names.size(); ++i)
-        if (names[i] == name) return i;
-    throw std::invalid_argument("there is no setting \"" + printable(name) + "\" in the result" +
-                                (names.empty() ? ", which is empty"
-                                               : ": it has " + enumerated(names)));
-}
-
-/// Compares the settings by another statistic.
-inline compared_statistic compared_by(const statistic_data& what, const comparison_data& h) {
-    std::vector<measured_setting> all;
-    std::list<analysis> found;
-    for (std::size_t i = 0; i < h.names.size(); ++i) {
-        const result_data& g = *h.settings[i];
-        found.emplace_back();
-        found.back().on = validity_checks_of(g.seen);
-        all.push_back({h.names[i], g.seen, g.judged_by, found.back(), g.refusal});
-    }
-    return compared_by(what, all, settings_as_reported(all, {}));
-}
-
-struct comparison_access {
-    static comparison_result make(comparison_data&& h, const list<result>& results,
-                                  const std::string& line, const std::string& with_reasons) {
-        comparison_result r;
-        for (const std::string& name : h.names) r.names_.push_back(name);
-        r.results_ = results;
-        r.data_ = box::make(std::move(h));
-        r.line_ = line;
-        r.explained_ = with_reasons;
-        return r;
-    }
-};
-struct curve_access {
-    static void add_load(curve_result& c, double load, const result& r) {
-        c.loads_.push_back(load);
-        c.results_.push_back(r);
-    }
-    static void end_curve(curve_result& c, const search_state& ends, const std::string& line) {
-        c.low_ = ends.low;
-        c.high_ = ends.high;
-        c.line_ = line;
-    }
-};
-
-// ===== [E7] several settings of a server, measured in turns ======================================
+// ===== [E5] several settings of a server, measured in turns ======================================
 
 /// One setting: its part of the plan, its server and its measurements.
 struct setting_under_test {
@@ -1626,7 +1569,60 @@ private:
     progress_meter meter_;
 };
 
-// ===== [E8] compare() and curve(), from a scenario to the result =================================
+// ===== [E6] compare() and curve(), from a scenario to the result =================================
+
+/// Shared by all copies of a result; never changes.
+struct comparison_data {
+    std::vector<std::string> names{};
+    std::vector<std::shared_ptr<const result_data>> settings{};
+};
+
+/// Throws std::invalid_argument for an unknown setting.
+inline std::size_t place_of_setting(const std::vector<std::string>& names,
+                                    const std::string& name) {
+    for (std::size_t i = 0; i < names.size(); ++i)
+        if (names[i] == name) return i;
+    throw std::invalid_argument("there is no setting \"" + printable(name) + "\" in the result" +
+                                (names.empty() ? ", which is empty"
+                                               : ": it has " + enumerated(names)));
+}
+
+/// Compares the settings by another statistic.
+inline compared_statistic compared_by(const statistic_data& what, const comparison_data& h) {
+    std::vector<measured_setting> all;
+    std::list<analysis> found;
+    for (std::size_t i = 0; i < h.names.size(); ++i) {
+        const result_data& g = *h.settings[i];
+        found.emplace_back();
+        found.back().on = validity_checks_of(g.seen);
+        all.push_back({h.names[i], g.seen, g.judged_by, found.back(), g.refusal});
+    }
+    return compared_by(what, all, settings_as_reported(all, {}));
+}
+
+struct comparison_access {
+    static comparison_result make(comparison_data&& h, const list<result>& results,
+                                  const std::string& line, const std::string& with_reasons) {
+        comparison_result r;
+        for (const std::string& name : h.names) r.names_.push_back(name);
+        r.results_ = results;
+        r.data_ = box::make(std::move(h));
+        r.line_ = line;
+        r.explained_ = with_reasons;
+        return r;
+    }
+};
+struct curve_access {
+    static void add_load(curve_result& c, double load, const result& r) {
+        c.loads_.push_back(load);
+        c.results_.push_back(r);
+    }
+    static void end_curve(curve_result& c, const search_state& ends, const std::string& line) {
+        c.low_ = ends.low;
+        c.high_ = ends.high;
+        c.line_ = line;
+    }
+};
 
 /// Represents all loads, and says why there is no curve.
 class refused_curve : public execution {

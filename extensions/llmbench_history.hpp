@@ -601,7 +601,7 @@ inline history_lines as_of(history_lines all, const std::string& when) {
     return all;
 }
 
-// ===== [E3] properties of a server and its machine, for a history ================================
+// ===== [E3] a server and its machine, a series, and a gate as its line of a history ==============
 
 /// Unknown properties are "".
 struct fingerprint {
@@ -768,8 +768,6 @@ inline std::vector<named_text> watched_facts(const fingerprint& f) {
     return all;
 }
 
-// ===== [E4] the properties of a series, and a measured gate as its line of a history =============
-
 inline constexpr const char* series_schema = "llmbench/cohort/1";
 
 /// Properties equal in all runs of a series, as text; "": unknown or none. The text of the load is
@@ -782,60 +780,42 @@ struct run_series {
     std::string cpu{}, cores{};  // of the server's machine; cores it may use
     std::string machine{};       // LLMBENCH_MACHINE
     std::string load{};          // hash of its values
+    bool operator==(const run_series&) const = default;
 };
+inline constexpr std::pair<const char*, std::string run_series::*> series_facts[] = {
+    {"gate", &run_series::gate},         {"definitions", &run_series::definitions},
+    {"model", &run_series::model},       {"api", &run_series::api},
+    {"arrivals", &run_series::arrivals}, {"workload", &run_series::workload},
+    {"extent", &run_series::extent},     {"options", &run_series::options},
+    {"seed", &run_series::seed},         {"trace_hash", &run_series::trace_hash},
+    {"server", &run_series::server},     {"accelerators", &run_series::accelerators},
+    {"cpu", &run_series::cpu},           {"cores", &run_series::cores},
+    {"machine", &run_series::machine}};
+/// The text of the load, which `load` replaces.
+inline bool describes_load(std::string run_series::* fact) {
+    return fact == &run_series::arrivals || fact == &run_series::workload ||
+           fact == &run_series::extent || fact == &run_series::options;
+}
 
 inline void fields_of(field_visitor& v, run_series& c) {
-    v.quoted({"gate"}, c.gate, false);
-    v.quoted({"definitions"}, c.definitions, false);
-    v.quoted({"model"}, c.model, false);
-    v.quoted({"api"}, c.api, false);
-    v.quoted({"arrivals"}, c.arrivals, false);
-    v.quoted({"workload"}, c.workload, false);
-    v.quoted({"extent"}, c.extent, false);
-    v.quoted({"options"}, c.options, false);
-    v.quoted({"seed"}, c.seed, false);
-    v.quoted({"trace_hash"}, c.trace_hash, false);
-    v.quoted({"server"}, c.server, false);
-    v.quoted({"accelerators"}, c.accelerators, false);
-    v.quoted({"cpu"}, c.cpu, false);
-    v.quoted({"cores"}, c.cores, false);
-    v.quoted({"machine"}, c.machine, false);
+    for (const auto& [name, fact] : series_facts) v.quoted({name}, c.*fact, false);
     if (v.has("load", !c.load.empty()))
         v.quoted({"load", "a hash of its values", at_times}, c.load, false);
 }
 
-/// Visits texts only, in order.
-class text_reader : public field_visitor {
-public:
-    text_reader() : field_visitor(false) {}
-    std::vector<named_text> all{};
-
-protected:
-    bool visit_text(const field& f, std::string_view t, std::string&) override {
-        all.emplace_back(f.name, t);
-        return false;
-    }
-};
-inline std::vector<named_text> facts_of(const run_series& c) {
-    text_reader r;
-    fields_of(r, const_cast<run_series&>(c));  // it is only read
-    return r.all;
-}
-
-inline bool says_the_load(const std::string& fact) {
-    return fact == "arrivals" || fact == "workload" || fact == "extent" || fact == "options";
-}
 /// 16 hexadecimal digits: a hash of every property and its name. If the load's values are known its
 /// text is left out, so that a corrected text does not lose all runs.
 inline std::string id_of(const run_series& c) {
     fnv1a hash;
-    for (const auto& [name, value] : facts_of(c)) {
-        if (!c.load.empty() && says_the_load(name)) continue;
-        for (const std::string& part : {name, value}) {
+    const auto add = [&](std::string_view name, const std::string& value) {
+        for (const std::string_view part : {name, std::string_view(value)}) {
             hash.add(part.data(), part.size());
             hash.add("", 1);  // so that different lists have different bytes
         }
-    }
+    };
+    for (const auto& [name, fact] : series_facts)
+        if (c.load.empty() || !describes_load(fact)) add(name, c.*fact);
+    if (!c.load.empty()) add("load", c.load);
     return hash.text();
 }
 
@@ -843,7 +823,7 @@ inline std::string id_of(const run_series& c) {
 inline bool is_older_form_of(run_series older, const run_series& c) {
     if (!older.load.empty() || c.load.empty()) return false;
     older.load = c.load;
-    return facts_of(older) == facts_of(c);
+    return older == c;
 }
 /// Gives runs and annotations of older series their present ids, if the series is known.
 inline void join_older_series(history_lines& lines, std::map<std::string, run_series>& known) {
@@ -872,11 +852,10 @@ inline std::string machine_text(const run_series& c) {
 /// The first difference of two series, "cpu \"AMD EPYC 7763\", there \"AMD EPYC 9V74\"", "" if
 /// none.
 inline std::string first_difference(const run_series& is, const run_series& there) {
-    const std::vector<named_text> a = facts_of(is), b = facts_of(there);
-    for (std::size_t i = 0; i < a.size(); ++i)
-        if (a[i].second != b[i].second)
-            return joined({a[i].first, " \"", printable(a[i].second, 100), "\", there \"",
-                           printable(b[i].second, 100), "\""});
+    for (const auto& [name, fact] : series_facts)
+        if (is.*fact != there.*fact)
+            return joined({name, " \"", printable(is.*fact, 100), "\", there \"",
+                           printable(there.*fact, 100), "\""});
     return {};
 }
 
@@ -901,13 +880,12 @@ inline run_series read_series(const std::string& json, const std::string& file) 
 /// The default number of repeats of a baseline run: two show no spread of their own.
 inline constexpr int repeats_of_a_run = 3;
 
-/// The series of a gate, before its load: the properties that a stored baseline must share, and the
-/// machine.
-inline run_series series_of_run(const plan& p, const target_facts& target, const fingerprint& print,
-                        const std::string& machine) {
-    const load_facts load = load_facts_of(p);
-    return {.gate = p.name,
-            .definitions = definitions_version,
+/// The series of a load on a machine, whose server and hardware are not known yet.
+inline run_series series_of_load(const std::string& gate, const std::string& definitions,
+                                 const target_facts& target, const load_facts& load,
+                                 const std::string& machine) {
+    return {.gate = gate,
+            .definitions = definitions,
             .model = target.model,
             .api = target.api,
             .arrivals = load.arrivals,
@@ -916,12 +894,18 @@ inline run_series series_of_run(const plan& p, const target_facts& target, const
             .options = load.options,
             .seed = load.seed,
             .trace_hash = load.trace_hash,
-            .server = print.server,
-            .accelerators = print.accelerators,
-            .cpu = print.cpu,
-            .cores = print.cores,
             .machine = machine,
             .load = load.values};
+}
+/// The series of a gate: the properties that a stored baseline must share, and the machine.
+inline run_series series_of_run(const plan& p, const target_facts& target, const fingerprint& print,
+                                const std::string& machine) {
+    run_series s = series_of_load(p.name, definitions_version, target, load_facts_of(p), machine);
+    s.server = print.server;
+    s.accelerators = print.accelerators;
+    s.cpu = print.cpu;
+    s.cores = print.cores;
+    return s;
 }
 
 /// A gate to add, or the reason not to.
@@ -931,32 +915,30 @@ struct history_entry {
     std::string why_not{};
 };
 
-/// The statistics of the gate's objectives, and the usual ones of histories.
-inline std::vector<std::string> statistics_of_a_run(const plan& p) {
-    std::vector<std::string> names;
-    const auto add = [&](const std::string& name) {
-        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+/// The statistics that a history keeps of every gate, beside those of its objectives.
+inline constexpr std::string_view usual_statistics[] = {"mean(tpot)", "p50(ttft)", "p90(ttft)",
+                                                        "p50(e2e)", "output_throughput"};
+/// Whether every repeat has a value.
+inline bool are_kept(const std::vector<double>& repeats) {
+    const auto is_one = [](double v) { return std::isfinite(v) && v > 0; };
+    return !repeats.empty() && std::all_of(repeats.begin(), repeats.end(), is_one);
+}
+inline std::vector<named_repeats> values_of_a_run(const plan& p, const gate_figures& g) {
+    std::vector<named_repeats> values;
+    const auto add = [&](std::string_view name) {
+        for (const named_repeats& n : values)
+            if (n.name == name) return;
+        for (std::size_t i = 0; i < g.kept.size(); ++i) {
+            if (str(g.kept[i].name) != name) continue;
+            named_repeats n{std::string(name), {}};
+            for (const repeat_figures& r : g.candidate.repeats)
+                n.repeats.push_back(in_six_digits(r.statistics[i]));
+            if (are_kept(n.repeats)) values.push_back(std::move(n));
+        }
     };
     for (const slo& s : p.judged->slos)
         if (may_be_relative(s.what.metric)) add(str(s.what.name));
-    for (const char* usual :
-         {"mean(tpot)", "p50(ttft)", "p90(ttft)", "p50(e2e)", "output_throughput"})
-        add(usual);
-    return names;
-}
-/// The values by repeat, if every repeat has one.
-inline std::vector<named_repeats> values_of_a_run(const plan& p, const gate_figures& g) {
-    std::vector<named_repeats> values;
-    for (const std::string& name : statistics_of_a_run(p))
-        for (std::size_t i = 0; i < g.kept.size(); ++i) {
-            if (str(g.kept[i].name) != name) continue;
-            named_repeats n{name, {}};
-            for (const repeat_figures& r : g.candidate.repeats)
-                n.repeats.push_back(in_six_digits(r.statistics[i]));
-            const auto is_one = [](double v) { return std::isfinite(v) && v > 0; };
-            if (!n.repeats.empty() && std::all_of(n.repeats.begin(), n.repeats.end(), is_one))
-                values.push_back(std::move(n));
-        }
+    for (const std::string_view usual : usual_statistics) add(usual);
     return values;
 }
 inline std::string outcome_of_a_run(const std::vector<slo_verdict>& verdicts) {
@@ -1014,7 +996,7 @@ inline std::string history_text(const std::string& file, std::size_t gates) {
     return "history: " + plural(gates, "gate") + " added, " + file + "\n";
 }
 
-// ===== [E5] the folder of a history: settings, reading, adding a run =============================
+// ===== [E4] the folder of a history: settings, reading, adding a run =============================
 
 enum class history_use : unsigned char { read, append, off };
 
@@ -1238,7 +1220,7 @@ inline std::string append_history(const std::filesystem::path& folder,
                              ": five names are taken already");
 }
 
-// ===== [E6] the level of a history, the spread of its runs, accepted levels, drift ===============
+// ===== [E5] what a history teaches, and a run judged against it ==================================
 
 inline constexpr std::size_t newest_runs = 30;  // the spread is from these
 inline constexpr std::size_t level_runs = 10;   // maximum for a level's mean
@@ -1506,8 +1488,6 @@ inline history_read history_read_as(const history_series& s, bool at_most, bool 
     return r;
 }
 
-// ===== [E7] a run judged against a history, and the noise of repeats by it =======================
-
 /// Error levels of a run's interim analyses. An early pass uses a twentieth of the level; one more
 /// analysis, with better knowledge of today's spread, uses Pocock's bounds for five. All share one
 /// run's deviation, so that additional analyses cost little.
@@ -1683,7 +1663,7 @@ inline double believed_sd(const repeats_spread& r) {
     return std::max(least_believed_sd, std::sqrt(r.variance * r.df / chi_square_20(r.df)));
 }
 
-// ===== [E8] the history that a gate is judged by =================================================
+// ===== [E6] the history that a gate is judged by =================================================
 // All that the rule needs: judging again needs no folder and gives the same bits.
 
 /// One statistic in one direction: data for the rule and the reports.
@@ -1882,7 +1862,7 @@ inline history_parameters history_parameters_of(const history_lines& lines, cons
     return h;
 }
 
-// ===== [E9] verdicts by the history of main ======================================================
+// ===== [E7] verdicts by the history of main ======================================================
 
 inline history_bounds history_bounds_of(const judging_rule& r) {
     const auto z = [](double level) { return -normal_quantile(level); };
@@ -2122,7 +2102,7 @@ private:
     };
 }
 
-// ===== [E10] gates judged by the history of main, and added to it ================================
+// ===== [E8] gates judged by the history of main, and added to it =================================
 
 inline constexpr double fingerprint_within_s = 2;
 

@@ -3,7 +3,7 @@
 //   healthy_gate [--runs N]        default 20
 #define LLMBENCH_NO_DOCTEST
 #include "llmbench.hpp"
-#include "extensions/simulated/host.hpp"
+#include "extensions/simulated/target.hpp"
 
 #include <cmath>
 #include <cstdio>

@@ -6,7 +6,6 @@
 #include "llmbench.hpp"
 #include "core/base/random.hpp"
 #include "extensions/history/core/learned.hpp"
-#include "extensions/history/core/against.hpp"
 #include "extensions/history/core/levels.hpp"
 #include "core/judging/by_history.hpp"
 #include "core/judging/rule.hpp"

@@ -10,7 +10,7 @@
 #include "effects/net/exchange.hpp"
 #include "effects/net/machine_network.hpp"
 #include "effects/net/network.hpp"
-#include "extensions/simulated/host.hpp"
+#include "extensions/simulated/target.hpp"
 
 #include "flood_server.hpp"
 

@@ -19,7 +19,6 @@
 #include "effects/gates/rehearsed.hpp"
 #include "extensions/simulated/api.hpp"
 #include "extensions/simulated/core/foreseen.hpp"
-#include "extensions/simulated/core/measured_pace.hpp"
 #include "extensions/simulated/virtual_environment.hpp"
 
 #include <algorithm>  // max

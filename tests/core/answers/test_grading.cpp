@@ -1,6 +1,6 @@
 // Whether an answer is right: each grade, and the answers that fool graders.
 #include "llmbench.hpp"
-#include "extensions/answers/core/graders.hpp"
+#include "extensions/answers/core/questions.hpp"
 #include "core/base/json.hpp"
 
 #include "support/texts.hpp"

@@ -1,7 +1,6 @@
 // A run held against a history: what is learned from runs, bounds, looks, what holds a verdict.
 #include "llmbench.hpp"
 #include "extensions/history/core/learned.hpp"
-#include "extensions/history/core/against.hpp"
 #include "core/judging/by_history.hpp"
 
 #include <cmath>

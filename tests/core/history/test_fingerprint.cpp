@@ -1,5 +1,5 @@
 #include "llmbench.hpp"
-#include "extensions/history/core/fingerprint.hpp"
+#include "extensions/history/core/entry.hpp"
 #include "extensions/simulated/core/engine_model.hpp"
 #include "core/wire/metrics_page.hpp"
 

@@ -3,7 +3,7 @@
 #include "extensions/compare/core/text.hpp"
 #include "core/reports/ci_files.hpp"
 #include "core/reports/result_json.hpp"
-#include "extensions/compare/core/curve_report.hpp"
+#include "extensions/compare/core/reports.hpp"
 #include "support/golden.hpp"
 #include "support/sample_comparison.hpp"
 #include "support/sample_gates.hpp"

@@ -1,7 +1,7 @@
 // A curve in reports: its ends, and words of others in it.
 #include "llmbench.hpp"
 #include "core/reports/ci_files.hpp"
-#include "extensions/compare/core/curve_report.hpp"
+#include "extensions/compare/core/reports.hpp"
 #include "core/reports/page/page.hpp"
 #include "core/reports/result_json.hpp"
 #include "support/sample_gates.hpp"

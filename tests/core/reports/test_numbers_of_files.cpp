@@ -10,7 +10,7 @@
 #include "core/stored/record_json.hpp"
 #include "core/stored/stored.hpp"
 #include "core/reports/ci_files.hpp"
-#include "extensions/simulated/core/measured_pace.hpp"
+#include "extensions/simulated/core/foreseen.hpp"
 #include "core/reports/result_json.hpp"
 #include "support/hostile_numbers.hpp"
 #include "support/recordings.hpp"

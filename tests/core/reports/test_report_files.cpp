@@ -5,7 +5,7 @@
 #include "core/reports/console.hpp"
 #include "core/reports/progress.hpp"
 #include "core/reports/result_json.hpp"
-#include "extensions/compare/core/curve_report.hpp"
+#include "extensions/compare/core/reports.hpp"
 #include "support/golden.hpp"
 #include "support/sample_comparison.hpp"
 #include "support/sample_gates.hpp"

@@ -2,7 +2,7 @@
 #include "llmbench.hpp"
 #include "core/metric/table.hpp"
 #include "core/reports/result_json.hpp"
-#include "extensions/compare/core/curve_report.hpp"
+#include "extensions/compare/core/reports.hpp"
 #include "extensions/history/core/history_judge.hpp"
 #include "support/golden.hpp"
 #include "support/sample_comparison.hpp"

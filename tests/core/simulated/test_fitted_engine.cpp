@@ -1,7 +1,7 @@
 // An engine with the pace of one that was measured: held against what the first one did.
 #include "core/base/random.hpp"
 #include "extensions/simulated/core/engine_model.hpp"
-#include "extensions/simulated/core/measured_pace.hpp"
+#include "extensions/simulated/core/foreseen.hpp"
 
 #include <doctest/doctest.h>
 

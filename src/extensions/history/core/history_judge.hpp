@@ -14,9 +14,8 @@
 #include "core/judging/scale.hpp"
 #include "core/judging/values.hpp"
 #include "core/reports/gate_report.hpp"
-#include "extensions/history/core/against.hpp"
-#include "extensions/history/core/history_parameters.hpp"
 #include "extensions/history/core/learned.hpp"
+#include "extensions/history/core/history_parameters.hpp"
 
 #include <algorithm>  // clamp
 #include <cmath>  // expm1, fabs, isnan, log, log1p, sqrt, floor

@@ -10,7 +10,6 @@
 #include "extensions/history/core/learned.hpp"
 #include "extensions/history/core/lines.hpp"
 #include "extensions/history/core/levels.hpp"
-#include "extensions/history/core/against.hpp"
 #include "extensions/history/core/entry.hpp"
 
 #include <algorithm>  // any_of, max_element

@@ -1,7 +1,7 @@
 // The report page: what is on it, and that it stays whole whatever it is told.
 #include "llmbench.hpp"
 #include "core/reports/result_json.hpp"
-#include "extensions/compare/core/curve_report.hpp"
+#include "extensions/compare/core/reports.hpp"
 #include "core/reports/page/page.hpp"
 #include "support/sample_comparison.hpp"
 #include "support/sample_gates.hpp"
