@@ -14,7 +14,7 @@
 #include "program/values.hpp"
 
 #include <algorithm>  // find, none_of
-#include <cstddef>    // size_t
+#include <cstddef>  // size_t
 #include <cstdio>
 #include <iterator>  // begin, end, size
 #include <memory>

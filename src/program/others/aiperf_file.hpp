@@ -45,81 +45,64 @@ inline std::string aiperf_file_beside(const std::string& path) {
 class aiperf_line {
 public:
     aiperf_line(const imported_run& run, const picojson::value& v, std::size_t number)
-        : file_(run.file), v_(v), number_(number), metadata_(*member(v, "metadata")) {}
-    std::string name(const char* in, const char* of) const {
-        return printed("line %zu: %s.%s", number_, in, of);
-    }
+        : metadata(*member(v, "metadata"), run.file, printed("line %zu: metadata", number)),
+          file_(run.file),
+          v_(v),
+          metrics_(*member(v, "metrics"), run.file, printed("line %zu: metrics", number)) {}
+    const checked_object metadata;
     /// Returns nanoseconds since 1970, exact to about 200: whole numbers are read as doubles.
     long long time(const char* of) const {
-        const picojson::value* v = member(metadata_, of);
-        if (!v || v->is<picojson::null>()) return 0;
         return static_cast<long long>(
-            number_from(file_, *v, 1, latest_clock_s * 1e9, "a time in nanoseconds since 1970",
-                        [&] { return name("metadata", of); }));
-    }
-    /// Returns the value of a metric, null if the request has none.
-    const picojson::value* metric(const char* of) const {
-        return member_at(v_, "metrics", of, "value");
-    }
-    /// Returns the seconds in the unit of a metric.
-    double unit_of(const char* of) const {
-        const picojson::value* v = member_at(v_, "metrics", of, "unit");
-        const std::string unit = v && v->is<std::string>() ? v->get<std::string>() : "";
-        for (const auto& [known, seconds] : {std::pair{"ms", 1e-3}, std::pair{"s", 1.0},
-                                             std::pair{"us", 1e-6}, std::pair{"ns", 1e-9},
-                                             std::pair{"sec", 1.0}})
-            if (unit == known) return seconds;
-        refuse_value(file_, name("metrics", of) + ".unit", v ? *v : picojson::value(),
-                     "ms, s, us or ns is allowed");
+            metadata.number(of, 1, latest_clock_s * 1e9, 0, "a time in nanoseconds since 1970"));
     }
     /// Returns seconds, NaN if the request has no such metric.
     double seconds(const char* of) const {
         const picojson::value* v = metric(of);
         if (!v) return not_a_number;
         const double unit = unit_of(of);
-        return unit * number_from(file_, *v, 0, longest_time_s / unit, "a time",
-                                  [&] { return name("metrics", of); });
+        return unit * metrics_.number_of(*v, of, 0, longest_time_s / unit, "a time");
     }
     /// Returns -1 if the request has no such metric.
     int tokens(const char* of) const {
         const picojson::value* v = metric(of);
-        return v ? tokens_from(file_, *v, [&] { return name("metrics", of); }) : -1;
+        return v ? tokens_from(file_, *v, [&] { return metrics_.name_of(of); }) : -1;
     }
     std::vector<std::uint32_t> gaps() const {
+        constexpr const char* of = "inter_chunk_latency";
         std::vector<std::uint32_t> us;
-        const picojson::value* v = metric("inter_chunk_latency");
+        const picojson::value* v = metric(of);
         if (!v || !v->is<picojson::array>()) return us;
-        const double unit = unit_of("inter_chunk_latency"), most = longest_time_s / unit;
+        const double unit = unit_of(of), most = longest_time_s / unit;
         for (const picojson::value& x : v->get<picojson::array>())
             us.push_back(us_of(unit * number_from(file_, x, 0, most, "a time", [&] {
-                return element_name(name("metrics", "inter_chunk_latency"), us.size());
-            })));
+                                   return element_name(metrics_.name_of(of), us.size());
+                               })));
         return us;
     }
-    bool is_warmup() const { return string_member(metadata_, "benchmark_phase") == "warmup"; }
-    bool was_cancelled() const { return true_member(metadata_, "was_cancelled"); }
-    /// Returns -1 if the file does not have it.
-    double session() const {
-        const picojson::value* v = member(metadata_, "session_num");
-        if (!v || v->is<picojson::null>()) return -1;
-        return number_from(file_, *v, 0, max_count, "a number",
-                           [&] { return name("metadata", "session_num"); });
-    }
-    int turn() const { return std::max(0, count_member(metadata_, "turn_index")); }
-    bool has_error() const {
+    /// Null if it has none.
+    const picojson::value* error() const {
         const picojson::value* e = member(v_, "error");
-        return e && !e->is<picojson::null>();
-    }
-    std::string error() const {
-        const picojson::value* e = member(v_, "error");
-        return e ? string_member(*e, "type") + ": " + string_member(*e, "message") : "";
+        return e && !e->is<picojson::null>() ? e : nullptr;
     }
 
 private:
+    const picojson::value* metric(const char* of) const {
+        return member_at(metrics_.value(), of, "value");
+    }
+    /// Returns the seconds in the unit of a metric.
+    double unit_of(const char* of) const {
+        const checked_object metric = metrics_.at(of);
+        const std::string unit = metric.text("unit");
+        for (const auto& [known, seconds] :
+             {std::pair{"ms", 1e-3}, std::pair{"s", 1.0}, std::pair{"us", 1e-6},
+              std::pair{"ns", 1e-9}, std::pair{"sec", 1.0}})
+            if (unit == known) return seconds;
+        metric.refuse("unit", "ms, s, us or ns is allowed");
+    }
+
     const std::string& file_;
     const picojson::value& v_;
-    std::size_t number_;
-    const picojson::value& metadata_;
+    const checked_object metrics_;
 };
 
 /// Missing values, counted over the completed requests.
@@ -160,23 +143,25 @@ inline void add_aiperf_request(imported_run& run, const picojson::value& v, std:
     record& r = t.what;
     r.sent_ns = r.dispatched_ns = r.connected_ns = l.time("request_start_ns");
     if (r.sent_ns == 0)
-        refuse({run.file, ": ", l.name("metadata", "request_start_ns"),
+        refuse({run.file, ": ", l.metadata.name_of("request_start_ns"),
                 " is missing, a time in nanoseconds since 1970"});
     const long long credit = l.time("credit_issued_ns");
     r.scheduled_ns = credit != 0 ? std::min(credit, r.sent_ns) : r.sent_ns;
     if (run.arrivals.max_in_flight == 0) r.late_ns = r.sent_ns - r.scheduled_ns;
     r.end_ns = std::max(l.time("request_end_ns"), r.sent_ns);
-    r.phase = l.is_warmup() ? run_phase::warmup : run_phase::measure;
-    r.prompt_tokens = std::max({0, l.tokens("usage_prompt_tokens"), 0});
+    r.phase =
+        l.metadata.text("benchmark_phase") == "warmup" ? run_phase::warmup : run_phase::measure;
+    r.prompt_tokens = std::max(0, l.tokens("usage_prompt_tokens"));
     if (r.prompt_tokens == 0) r.prompt_tokens = std::max(0, l.tokens("input_sequence_length"));
     r.cached_tokens = l.tokens("usage_prompt_cache_read_tokens");
-    r.turn = l.turn();
+    r.turn = std::max(0, count_member(l.metadata.value(), "turn_index"));
     const double ttft_s = l.seconds("time_to_first_token"), last_s = l.seconds("request_latency");
-    if (l.was_cancelled()) {
+    if (l.metadata.is_true("was_cancelled")) {
         mark_failed(r, request_status::cancelled, "cut off as the run ended");
         ++run.cut_off;
-    } else if (l.has_error()) {
-        mark_failed(r, request_status::server, l.error());
+    } else if (const picojson::value* e = l.error()) {
+        mark_failed(r, request_status::server,
+                    string_member(*e, "type") + ": " + string_member(*e, "message"));
     } else if (std::isnan(last_s)) {
         mark_failed(r, request_status::empty, "no content came");
     } else {
@@ -185,7 +170,9 @@ inline void add_aiperf_request(imported_run& run, const picojson::value& v, std:
     if (is_measured(r)) {
         ++lacks.measured;
         lacks.failed += r.status != request_status::ok && r.status != request_status::cancelled;
-        if (r.turn == 0 && l.session() >= 0) lacks.sessions.push_back(l.session());
+        const double session =
+            r.turn == 0 ? l.metadata.number("session_num", 0, max_count, -1) : -1;
+        if (session >= 0) lacks.sessions.push_back(session);
     }
     run.requests.push_back(std::move(t));
 }
@@ -201,8 +188,9 @@ inline const picojson::value* aiperf_phase(const picojson::value& summary) {
 }
 inline void set_aiperf_arrivals(imported_run& run, const picojson::value& phase) {
     const std::string kind = string_member(phase, "type");
-    const double rate = told_number(run.file, phase, "rate");
-    const long long most = asked_from(run.file, phase, "concurrency");
+    const checked_object of(phase, run.file, "");
+    const double rate = of.number("rate", 0, max_asked);
+    const long long most = asked_from(of, "concurrency");
     arrival_data& a = run.arrivals;
     if (kind == "concurrency") {
         a.kind = arrival_kind::closed_loop;
@@ -214,8 +202,7 @@ inline void set_aiperf_arrivals(imported_run& run, const picojson::value& phase)
     a.kind = kind == "constant"  ? arrival_kind::constant
              : kind == "gamma" ? arrival_kind::gamma : arrival_kind::poisson;
     a.rate = rate;
-    if (const double shape = told_number(run.file, phase, "smoothness"); shape > 0)
-        a.burstiness = shape;
+    if (const double shape = of.number("smoothness", 0, max_asked); shape > 0) a.burstiness = shape;
     a.max_in_flight = most;
 }
 inline void set_aiperf_settings(imported_run& run, const picojson::value& summary) {
@@ -243,9 +230,9 @@ inline void check_aiperf_counts(imported_run& run, const picojson::value& summar
                                 aiperf_lacks found) {
     const auto count = [&](const char* name) {
         const picojson::value* v = member_at(summary, name, "avg");
-        if (!v) return 0.0;
-        return number_from(run.file, *v, 0, max_count, "a number",
-                           [&] { return std::string(name) + ".avg"; });
+        return v ? number_from(run.file, *v, 0, max_count, "a number",
+                               [&] { return std::string(name) + ".avg"; })
+                 : 0.0;
     };
     if (member(summary, "is_complete") && !true_member(summary, "is_complete") &&
         member(summary, "is_complete")->is<bool>())

@@ -27,67 +27,14 @@ inline bool is_guidellm_file(const picojson::value& v) {
                                        member_at(v, "metadata", "version") || member(v, "args"));
 }
 
-/// One request of the three lists.
-class guidellm_request {
-public:
-    guidellm_request(const imported_run& run, const picojson::value& v, const char* list,
-                     std::size_t i)
-        : file_(run.file), v_(v), list_(list), place_(i) {
-        timings_ = member_at(v, "info", "timings");
-        if (timings_ == nullptr)
-            refuse({file_, ": ", name("info.timings"),
-                    " is missing, it is an object with the times of a request"});
-    }
-    std::string name(const char* of) const {
-        return element_name(std::string("benchmarks[0].requests.") + list_, place_) + "." + of;
-    }
-    /// Returns a time of the wall clock in nanoseconds, 0 if the file has none.
-    long long time(const char* of) const {
-        const picojson::value* v = member(*timings_, of);
-        if (!v || v->is<picojson::null>()) return 0;
-        return clock_ns(number_from(file_, *v, 1, latest_clock_s, "a time in seconds since 1970",
-                                 [&] { return name(of); }));
-    }
-    int count(const picojson::value& in, const char* of) const {
-        const picojson::value* v = member(in, of);
-        if (!v || v->is<picojson::null>()) return -1;
-        return tokens_from(file_, *v, [&] { return name(of); });
-    }
-    int count(const char* of) const { return count(v_, of); }
-    int iterations() const { return std::max(0, count(*timings_, "token_iterations")); }
-    bool has_usage() const {
-        const picojson::value* v = member_at(v_, "output_metrics", "total_tokens");
-        return v && v->is<double>();
-    }
-    int text_bytes() const {
-        return static_cast<int>(string_member(v_, "output").size() +
-                                string_member(v_, "reasoning_output").size());
-    }
-    std::string error() const {
-        const picojson::value* info = member(v_, "info");
-        return info ? string_member(*info, "error") : std::string();
-    }
-    void require_order(bool ordered, const char* first, const char* second) const {
-        if (!ordered)
-            refuse({file_, ": ", name(second), " lies before ", first,
-                    ", times of a request are in order"});
-    }
-
-private:
-    const std::string& file_;
-    const picojson::value& v_;
-    const char* list_;
-    std::size_t place_;
-    const picojson::value* timings_ = nullptr;
-};
-
 /// Sets the planned arrivals. Users and batches have no plan: their requests are due as soon as the
 /// limit on requests in flight allows.
 inline void set_guidellm_arrivals(imported_run& run, const picojson::value& strategy) {
     const std::string kind = string_member(strategy, "type_");
-    const double rate = told_number(run.file, strategy, "rate");
-    const long long most = asked_from(run.file, strategy, "max_concurrency");
-    const long long streams = asked_from(run.file, strategy, "streams");
+    const checked_object of(strategy, run.file, "");
+    const double rate = of.number("rate", 0, max_asked);
+    const long long most = asked_from(of, "max_concurrency");
+    const long long streams = asked_from(of, "streams");
     arrival_data& a = run.arrivals;
     if (kind == "constant" || kind == "poisson") {
         a.kind = kind == "constant" ? arrival_kind::constant : arrival_kind::poisson;
@@ -107,50 +54,67 @@ inline void set_guidellm_arrivals(imported_run& run, const picojson::value& stra
     }
 }
 
-inline void set_guidellm_times(imported_run& run, const guidellm_request& g, record& r) {
-    r.sent_ns = r.dispatched_ns = r.connected_ns = g.time("request_start");
-    const long long planned = g.time("targeted_start"), end = g.time("request_end");
-    if (r.sent_ns == 0) r.sent_ns = r.dispatched_ns = r.connected_ns = g.time("resolve_start");
+/// Times of the wall clock, 0 where the file has none.
+inline void set_guidellm_times(imported_run& run, const checked_object& timings, record& r) {
+    const auto time = [&](const char* of) {
+        return clock_ns(timings.number(of, 1, latest_clock_s, 0, "a time in seconds since 1970"));
+    };
+    r.sent_ns = r.dispatched_ns = r.connected_ns = time("request_start");
+    const long long planned = time("targeted_start"), end = time("request_end");
+    if (r.sent_ns == 0) r.sent_ns = r.dispatched_ns = r.connected_ns = time("resolve_start");
     r.scheduled_ns = run.has_late_sends && planned != 0 ? std::min(planned, r.sent_ns) : r.sent_ns;
     // If the plan does not limit requests in flight, the client causes all delay of a send.
     if (run.has_late_sends && run.arrivals.max_in_flight == 0)
-        r.late_ns = r.sent_ns - std::max(r.scheduled_ns, g.time("predecessor_completed"));
+        r.late_ns = r.sent_ns - std::max(r.scheduled_ns, time("predecessor_completed"));
     r.late_ns = std::max(r.late_ns, 0ll);
-    r.first_token_ns = g.time("first_token_iteration");
-    r.last_token_ns = g.time("last_token_iteration");
-    r.end_ns = end != 0 ? end : g.time("resolve_end");
+    r.first_token_ns = time("first_token_iteration");
+    r.last_token_ns = time("last_token_iteration");
+    r.end_ns = end != 0 ? end : time("resolve_end");
 }
+/// One request of the three lists.
 inline void add_guidellm_request(imported_run& run, const picojson::value& v, const char* list,
                                  std::size_t i) {
-    const guidellm_request g(run, v, list, i);
+    const std::string path = element_name(std::string("benchmarks[0].requests.") + list, i);
+    const picojson::value* stamps = member_at(v, "info", "timings");
+    if (!stamps)
+        refuse({run.file, ": ", path,
+                ".info.timings is missing, it is an object with the times of a request"});
+    const checked_object g(v, run.file, path), timings(*stamps, run.file, path);
     imported_request t;
     record& r = t.what;
-    set_guidellm_times(run, g, r);
+    set_guidellm_times(run, timings, r);
     if (r.sent_ns == 0)
-        refuse({run.file, ": ", g.name("request_start"),
-                " is missing, a time in seconds since 1970"});
-    g.require_order(r.end_ns >= r.sent_ns, "request_start", "request_end");
-    r.prompt_tokens = std::max(0, g.count("prompt_tokens"));
-    r.cached_tokens = g.count("cached_tokens");
+        refuse({run.file, ": ", path, ".request_start is missing, a time in seconds since 1970"});
+    const auto require_order = [&](long long before, long long after, const char* first,
+                                   const char* second) {
+        if (after < before)
+            refuse({run.file, ": ", path, ".", second, " lies before ", first,
+                    ", times of a request are in order"});
+    };
+    require_order(r.sent_ns, r.end_ns, "request_start", "request_end");
+    r.prompt_tokens = g.tokens("prompt_tokens", 0);
+    r.cached_tokens = g.tokens("cached_tokens", -1);
     const std::string which = list;
     if (which == "successful" && r.first_token_ns != 0) {
-        g.require_order(r.first_token_ns >= r.sent_ns, "request_start", "first_token_iteration");
-        g.require_order(r.last_token_ns >= r.first_token_ns, "first_token_iteration",
-                        "last_token_iteration");
-        g.require_order(r.end_ns >= r.last_token_ns, "last_token_iteration", "request_end");
+        require_order(r.sent_ns, r.first_token_ns, "request_start", "first_token_iteration");
+        require_order(r.first_token_ns, r.last_token_ns, "first_token_iteration",
+                      "last_token_iteration");
+        require_order(r.last_token_ns, r.end_ns, "last_token_iteration", "request_end");
+        const picojson::value* usage = member_at(v, "output_metrics", "total_tokens");
         r.status = request_status::ok;
-        r.output_tokens = std::max(0, g.count("output_tokens"));
-        r.token_source = g.has_usage() ? token_origin::usage : token_origin::events;
+        r.output_tokens = g.tokens("output_tokens", 0);
+        r.token_source = usage && usage->is<double>() ? token_origin::usage : token_origin::events;
         r.first_event_tokens = 1;
-        add_even_gaps(run, t, std::max(1, g.iterations()));
-        r.text_bytes = g.text_bytes();
+        add_even_gaps(run, t, std::max(1, timings.tokens("token_iterations", 0)));
+        r.text_bytes =
+            static_cast<int>(g.text("output").size() + g.text("reasoning_output").size());
         r.choices = 1;
     } else if (which == "incomplete") {
         mark_failed(r, request_status::cancelled, "cut off as the run ended");
         ++run.cut_off;
     } else {
         mark_failed(r, which == "errored" ? request_status::server : request_status::empty,
-                    which == "errored" ? g.error() : "no content came");
+                    which == "errored" ? g.at("info").text("error") : "no content came");
     }
     run.requests.push_back(std::move(t));
 }
@@ -159,8 +123,9 @@ inline void add_guidellm_request(imported_run& run, const picojson::value& v, co
 inline void set_guidellm_window(imported_run& run, const picojson::value& benchmark) {
     const auto is_set = [&](const char* phase) {
         const picojson::value* v = member_at(benchmark, "config", phase);
-        return v && (told_number(run.file, *v, "value") > 0 ||
-                     told_number(run.file, *v, "percent") > 0);
+        if (!v) return false;
+        const checked_object of(*v, run.file, "");
+        return of.number("value", 0, max_asked) > 0 || of.number("percent", 0, max_asked) > 0;
     };
     const auto time = [&](const char* phase, const char* name) {
         if (!is_set(phase)) return 0ll;
@@ -184,8 +149,8 @@ inline void check_guidellm_counts(imported_run& run, const picojson::value& benc
                                   const picojson::value& requests) {
     const picojson::value* made = member_at(benchmark, "scheduler_metrics", "requests_made");
     for (const char* list : {"successful", "errored", "incomplete"}) {
-        const double reported = made ? told_number(run.file, *made, list, max_count)
-                                     : not_a_number;
+        const double reported =
+            made ? checked_object(*made, run.file, "").number(list, 0, max_count) : not_a_number;
         const auto found = static_cast<double>(array_member(requests, list).size());
         if (std::isnan(reported) || reported == found) continue;
         return run.lacks_all(printed("%.0f requests were %s and it lists %.0f of them: a sample, "

@@ -153,19 +153,10 @@ inline std::vector<picojson::value> read_json_values(std::string_view s, const s
 inline constexpr double max_asked = 1e9;      // of a load: requests/s, users, in flight
 inline constexpr double latest_clock_s = 4e9;  // of the wall clock: the year 2096
 
-/// Returns a number, NaN if it is missing or null.
-inline double told_number(const std::string& file, const picojson::value& of, const char* name,
-                          double most = max_asked) {
-    const picojson::value* v = member(of, name);
-    return v && !v->is<picojson::null>() ? number_from(file, *v, 0, most, "a number",
-                                                       [&] { return std::string(name); })
-                                         : not_a_number;
-}
 /// Returns a number of the planned load, 0 if the file does not have it.
-inline long long asked_from(const std::string& file, const picojson::value& of, const char* name) {
-    if (std::isnan(told_number(file, of, name))) return 0;
-    return whole_from<long long>(file, *member(of, name), 0, max_asked, "a whole number",
-                                 [&] { return std::string(name); });
+inline long long asked_from(const checked_object& of, const char* name) {
+    if (std::isnan(of.number(name, 0, max_asked))) return 0;
+    return of.whole<long long>(name, 0, max_asked, 0);
 }
 /// Returns a setting as text: "inf", "8", "null". "" if the file does not have it.
 inline std::string setting_text(const picojson::value& of, const char* name) {

@@ -1,7 +1,10 @@
-// files with a list for each value of requests
-// vLLM bench serve and SGLang's bench_serving, which have a common origin.
+// result files of vLLM bench serve and of SGLang's bench_serving
+// Both have a list for each value of requests, by a common origin: vllm/benchmarks/serve.py and
+// lib/endpoint_request_func.py in vLLM 0.32.0 and 0.33.0, sglang/benchmark/serving.py in SGLang
+// 0.5.23, a line for each run.
 #pragma once
 
+#include "api/metrics.hpp"
 #include "api/result.hpp"
 #include "api/traffic.hpp"
 #include "core/base/json.hpp"
@@ -10,10 +13,12 @@
 #include "program/others/imported_run.hpp"
 
 #include <algorithm>  // max
-#include <cmath>  // round
+#include <cmath>  // round, isnan
 #include <cstddef>  // size_t
 #include <cstdint>  // uint32_t
+#include <cstdlib>  // abs
 #include <string>
+#include <utility>  // move, pair
 #include <vector>
 
 #include <picojson.h>  // JSON of servers
@@ -22,11 +27,34 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
+/// What both tools have of a request.
+struct listed_request {
+    int prompt_tokens = 0;
+    double ttft_s = 0;
+    std::vector<double> gaps_s{};
+    std::string error{};
+    /// Seconds after the send.
+    double last_s() const {
+        double at = ttft_s;
+        for (const double gap : gaps_s) at += gap;
+        return at;
+    }
+};
+/// Adds gaps in seconds.
+inline void add_gaps(imported_run& run, imported_request& r, const std::vector<double>& seconds) {
+    std::vector<std::uint32_t> us;
+    for (const double gap : seconds) us.push_back(us_of(gap));
+    add_gaps(run, r, us);
+}
 /// The lists of one file, all as long as `ttfts`.
 class request_lists {
 public:
     request_lists(const picojson::value& of, const std::string& file) : of_(of), file_(file) {
         size_ = array_member(of, "ttfts").size();
+        for (const char* name : {"input_lens", "output_lens", "itls", "errors"})
+            if (!has(name))
+                refuse({file_, ": ", name,
+                        " is missing, a list with one value for each request beside ttfts"});
     }
     std::size_t size() const { return size_; }
     /// Whether the file has an optional list. Throws if its length differs from the others.
@@ -40,11 +68,6 @@ public:
             refuse({printed("%s: %s holds %zu values and ttfts %zu, one for each request is "
                             "allowed", file_.c_str(), name, n, size_)});
         return true;
-    }
-    void require_list(const char* name) const {
-        if (!has(name))
-            refuse({file_, ": ", name,
-                    " is missing, a list with one value for each request beside ttfts"});
     }
     const picojson::value& at(const char* name, std::size_t i) const {
         return array_member(of_, name)[i];
@@ -63,6 +86,14 @@ public:
     std::string text(const char* name, std::size_t i) const {
         const picojson::value& v = at(name, i);
         return v.is<std::string>() ? v.get<std::string>() : std::string();
+    }
+    listed_request request(std::size_t i) const {
+        listed_request q;
+        q.prompt_tokens = tokens("input_lens", i);
+        q.ttft_s = seconds("ttfts", i);
+        q.gaps_s = gaps(i);
+        q.error = text("errors", i);
+        return q;
     }
     /// Returns the gaps of a request in seconds.
     std::vector<double> gaps(std::size_t i) const {
@@ -105,9 +136,9 @@ inline void set_arrivals(imported_run& run, double rate, double burstiness, long
              : std::isinf(burstiness) ? arrival_kind::constant : arrival_kind::gamma;
 }
 /// Returns a member that is a number or "inf"; NaN if it is missing.
-inline double number_or_inf(const picojson::value& of, const std::string& file, const char* name) {
-    const std::string word = string_member(of, name);
-    return word == "inf" || word == "Infinity" ? infinity : told_number(file, of, name);
+inline double number_or_inf(const checked_object& of, const char* name) {
+    const std::string word = of.text(name);
+    return word == "inf" || word == "Infinity" ? infinity : of.number(name, 0, max_asked);
 }
 
 /// Sums of the lists, to be compared with those that the file has.
@@ -115,9 +146,9 @@ struct reported_sums {
     long long completed = 0, failed = 0, output_tokens = 0, input_tokens = 0;
 };
 /// Requests that a user removed are missing in the lists but not in the counts.
-inline void check_sums(imported_run& run, const picojson::value& of, const reported_sums& found) {
+inline void check_sums(imported_run& run, const checked_object& of, const reported_sums& found) {
     const auto differs = [&](const char* name, long long n) {
-        const double reported = told_number(run.file, of, name, max_count);
+        const double reported = of.number(name, 0, max_count);
         if (std::isnan(reported) || reported == static_cast<double>(n)) return false;
         run.lacks_all(printed("it says %s %.0f, its lists of requests add up to %lld: requests "
                               "were left out, or changed", name, reported, n));
@@ -137,6 +168,327 @@ struct odd_answers {
         return printed("%zu of %zu completed requests ", odd, completed) + what;
     }
 };
+
+inline bool is_vllm_file(const picojson::value& v) {
+    return member(v, "num_prompts") && member(v, "model_id") && member(v, "backend");
+}
+
+/// The API decides what vLLM's bench counts as the first token.
+enum class vllm_stream : unsigned char { completions, chat, unknown };
+inline vllm_stream vllm_stream_of(const std::string& backend) {
+    if (backend == "openai" || backend == "vllm") return vllm_stream::completions;
+    return backend == "openai-chat" ? vllm_stream::chat : vllm_stream::unknown;
+}
+
+/// Drops the chunks that are no tokens, and returns whether those are unknown. Before vLLM 0.33 a
+/// chat's first chunk has only the role; a chunk right after the last token may have only the reason
+/// for the end.
+inline bool drop_chunks(listed_request& q, vllm_stream s, int tokens) {
+    constexpr double together_s = same_read_us * 1e-6;
+    bool is_odd = false;
+    if (s == vllm_stream::chat && !q.gaps_s.empty()) {
+        is_odd = q.gaps_s.front() >= together_s;
+        q.ttft_s += q.gaps_s.front();
+        q.gaps_s.erase(q.gaps_s.begin());
+    }
+    const auto max_gaps = static_cast<std::size_t>(std::max(tokens - 1, 0));
+    if (q.gaps_s.size() == max_gaps + 1 && q.gaps_s.back() < together_s) q.gaps_s.pop_back();
+    return is_odd || q.gaps_s.size() > max_gaps;
+}
+/// Whether a chat's first chunk is its first token, as since vLLM 0.33; no file has the version.
+/// Then each answer has one gap fewer than tokens, and first gaps are as long as others; else the
+/// first gap is the prefill, or nothing.
+inline bool begins_with_text(const request_lists& lists) {
+    odd_answers odd;
+    double first_s = 0, later_s = 0, later = 0;
+    for (std::size_t i = 0; i < lists.size(); ++i) {
+        const int tokens = lists.tokens("output_lens", i);
+        if (!lists.text("errors", i).empty() || tokens < 3) continue;
+        listed_request q{.gaps_s = lists.gaps(i)};
+        ++odd.completed;
+        odd.odd += drop_chunks(q, vllm_stream::completions, tokens) ||
+                   q.gaps_s.size() + 1 != static_cast<std::size_t>(tokens);
+        for (std::size_t k = 0; k < q.gaps_s.size(); ++k)
+            (k == 0 ? first_s : later_s) += q.gaps_s[k];
+        later += static_cast<double>(tokens - 2);
+    }
+    const double first_of_later = first_s * later;
+    const double later_of_first = later_s * static_cast<double>(odd.completed);
+    return odd.completed > 0 && !odd.too_many() && first_of_later <= 2 * later_of_first &&
+           later_of_first <= 2 * first_of_later;
+}
+
+inline void set_vllm_arrivals(imported_run& run, const picojson::value& v) {
+    const checked_object of(v, run.file, "");
+    const double rate = number_or_inf(of, "request_rate");
+    const double burstiness = number_or_inf(of, "burstiness");
+    run.knows_arrivals = rate > 0;
+    if (run.knows_arrivals)
+        set_arrivals(run, rate, std::isnan(burstiness) ? 1 : burstiness,
+                     asked_from(of, "max_concurrency"));
+    if (member(v, "ramp_up_strategy")) {
+        run.arrivals.kind = arrival_kind::ramp;
+        run.arrivals.rate = of.number("ramp_up_start_rps", 0, max_asked);
+        run.arrivals.rate_to = of.number("ramp_up_end_rps", 0, max_asked);
+    }
+}
+
+/// Sets the metrics that these files do not have, or define differently.
+inline void set_vllm_definitions(imported_run& run, vllm_stream s, const odd_answers& odd,
+                                 bool has_queue_times) {
+    run.lacks(of_ends(),
+              "vLLM's bench ends a request at its last chunk with choices; e2e ends at "
+              "[DONE], which the file does not report");
+    if (!run.knows_sends)
+        run.lacks(of_windows(),
+                  "it has no start_times, so it is unknown which tokens came inside "
+                  "the steady window");
+    if (run.arrivals.max_in_flight > 0 && !has_queue_times)
+        run.lacks(of_planned_sends(),
+                  "requests waited for one of max_concurrency places, and the "
+                  "file has no queue_times: when each was due is not known");
+    if (s == vllm_stream::unknown)
+        run.lacks(of_tokens_in_time(),
+                  "what the backend takes for a token is not known here; "
+                  "openai, vllm and openai-chat are allowed");
+    else if (odd.too_many() && s == vllm_stream::chat)
+        run.lacks(of_tokens_in_time(),
+                  "vLLM's bench before 0.33 takes the chunk with the role for the first token, "
+                  "and " +
+                      odd.words("do not let it be separated from the tokens: --backend openai "
+                                "(with /v1/completions) has none"));
+    else if (odd.too_many())
+        run.lacks(of_tokens_in_time(), odd.words("have more chunks than tokens, and which of them "
+                                                 "are none is unknown"));
+}
+
+inline void add_vllm_requests(imported_run& run, const picojson::value& v, vllm_stream stream) {
+    const request_lists lists(v, run.file);
+    run.knows_sends = lists.has("start_times");
+    const bool queues = lists.has("queue_times"), texts = lists.has("generated_texts");
+    if (stream == vllm_stream::chat && begins_with_text(lists)) {
+        stream = vllm_stream::completions;
+        run.notes.push_back(
+            "its chats are read as vLLM 0.33 writes them: the first chunk with "
+            "text is the first token");
+    }
+    const bool is_closed_loop = run.arrivals.kind == arrival_kind::closed_loop;
+    reported_sums sums;
+    odd_answers odd;
+    for (std::size_t i = 0; i < lists.size(); ++i) {
+        imported_request t;
+        record& r = t.what;
+        const double start_s = run.knows_sends ? lists.clock("start_times", i) : 0;
+        const double waited_s = queues ? lists.seconds("queue_times", i) : 0;
+        r.sent_ns = r.dispatched_ns = r.connected_ns = clock_ns(start_s) + 1;
+        // A closed loop has no waiting time: a request is due when its user may send.
+        r.scheduled_ns = is_closed_loop ? r.sent_ns : r.sent_ns - clock_ns(waited_s);
+        listed_request q = lists.request(i);
+        r.prompt_tokens = q.prompt_tokens;
+        if (!q.error.empty() || (q.ttft_s == 0 && q.gaps_s.empty())) {
+            mark_failed(r, q.error.empty() ? request_status::empty : request_status::server,
+                        q.error);
+            r.end_ns = r.sent_ns + clock_ns(q.last_s());
+            ++sums.failed;
+            run.requests.push_back(std::move(t));
+            continue;
+        }
+        r.status = request_status::ok;
+        r.output_tokens = lists.tokens("output_lens", i);
+        r.token_source = token_origin::usage;
+        r.first_event_tokens = 1;
+        r.choices = 1;
+        if (texts) r.text_bytes = static_cast<int>(lists.text("generated_texts", i).size());
+        const bool is_odd = drop_chunks(q, stream, r.output_tokens);
+        add_gaps(run, t, q.gaps_s);
+        r.first_token_ns = r.sent_ns + clock_ns(q.ttft_s);
+        r.last_token_ns = r.end_ns = r.sent_ns + clock_ns(q.last_s());
+        ++sums.completed;
+        ++odd.completed;
+        odd.odd += is_odd;
+        sums.output_tokens += r.output_tokens;
+        sums.input_tokens += r.prompt_tokens;
+        run.requests.push_back(std::move(t));
+    }
+    check_sums(run, checked_object(v, run.file, ""), sums);
+    set_vllm_definitions(run, stream, odd, queues);
+}
+
+/// Reads "20261122-204838", the time of writing, as seconds of a calendar with months of 31 days:
+/// only the order of runs matters.
+inline imported_span vllm_calendar(const picojson::value& v) {
+    const std::string date = string_member(v, "date");
+    const double lasted = number_member(v, "duration");
+    if (date.size() != 15 || date[8] != '-') return {};
+    double s = 0;
+    for (const auto& [at, most] : {std::pair{4, 12}, std::pair{6, 31}, std::pair{9, 24},
+                                   std::pair{11, 60}, std::pair{13, 60}}) {
+        const std::string two = date.substr(static_cast<std::size_t>(at), 2);
+        const auto n = parsed_number<int>(two[0] == '0' ? two.substr(1) : two);
+        if (!n) return {};
+        s = s * most + *n;
+    }
+    const auto year = parsed_number<int>(date.substr(0, 4));
+    if (!year) return {};
+    s += *year * 12.0 * 31 * 86400;
+    return {s - lasted, s};
+}
+
+inline imported_run read_vllm_run(const picojson::value& v, const std::string& file) {
+    imported_run run;
+    run.file = file;
+    run.tool = "vLLM bench serve";
+    run.model = setting_text(v, "model_id");
+    for (const char* name :
+         {"backend", "model_id", "tokenizer_id", "num_prompts", "request_rate", "burstiness",
+          "max_concurrency", "ramp_up_strategy", "ramp_up_start_rps", "ramp_up_end_rps"})
+        run.settings.push_back({name, setting_text(v, name)});
+    set_vllm_arrivals(run, v);
+    if (member(v, "aggregated_repetitions"))  // of perf-eval; has lists of the first one
+        run.lacks_all(
+            "it is made from several runs, and is none: judge the files that its "
+            "individual_result_files names");
+    else if (!member(v, "ttfts"))
+        run.lacks_all(
+            "it holds aggregates alone, and a verdict needs every request: "
+            "--save-result --save-detailed writes them");
+    else add_vllm_requests(run, v, vllm_stream_of(setting_text(v, "backend")));
+    run.notes.push_back(
+        "an error that the server reports inside its stream counts as a success "
+        "there");
+    run.calendar = vllm_calendar(v);
+    if (run.knows_sends) run.clock = span_of(run.requests);
+    return run;
+}
+
+inline bool is_sglang_file(const picojson::value& v) {
+    return member(v, "total_output_tokens_retokenized") && member(v, "backend");
+}
+
+/// With its own API, each gap is split into equal parts, one for each token.
+inline bool reports_parts_of_gaps(const std::string& backend) {
+    return backend == "sglang" || backend == "sglang-native";
+}
+inline bool is_known_to_stream(const std::string& backend) {
+    for (const char* known : {"sglang", "sglang-native", "sglang-oai", "sglang-oai-chat", "vllm",
+                              "vllm-chat", "lmdeploy", "lmdeploy-chat"})
+        if (backend == known) return true;
+    return false;
+}
+
+inline void set_sglang_definitions(imported_run& run, const std::string& backend,
+                                   const odd_answers& odd) {
+    run.lacks(of_ends(), "SGLang's bench lists no end of a request, so e2e is not known");
+    run.lacks(of_windows(),
+              "it has no request's send time, so it is unknown which "
+              "tokens came inside the steady window");
+    if (run.arrivals.max_in_flight > 0)
+        run.lacks(of_planned_sends(),
+                  "requests waited for one of max_concurrency places, and the "
+                  "file does not say how long");
+    if (!is_known_to_stream(backend))
+        run.lacks(of_tokens_in_time(), "what the backend takes for a token is not known here");
+    if (reports_parts_of_gaps(backend))
+        run.lacks(of_gaps(),
+                  "over its own API SGLang's bench divides each gap by the tokens that "
+                  "came after it; itl is the whole gap");
+    if (odd.too_many())
+        run.lacks(of_output_counts(),
+                  "SGLang's bench takes the length that it asked for where a server reports none, "
+                  "and " +
+                      odd.words("have another number of tokens than of content chunks"));
+    run.notes.push_back(
+        "an answer that breaks off, or an error inside of the stream, counts as a "
+        "success there");
+    run.notes.push_back(
+        "ttft counts from before the connection was made, a new one for each "
+        "request; when a request was to be sent is not in the file");
+}
+
+inline void add_sglang_requests(imported_run& run, const picojson::value& v,
+                                const std::string& backend) {
+    const request_lists lists(v, run.file);
+    const bool texts = lists.has("generated_texts"), cached = lists.has("cached_tokens");
+    const bool in_parts = reports_parts_of_gaps(backend);
+    reported_sums sums;
+    odd_answers odd;
+    for (std::size_t i = 0; i < lists.size(); ++i) {
+        imported_request t;
+        record& r = t.what;
+        r.scheduled_ns = r.dispatched_ns = r.connected_ns = r.sent_ns = 1;
+        const listed_request q = lists.request(i);
+        r.prompt_tokens = q.prompt_tokens;
+        r.end_ns = 1 + clock_ns(q.last_s());
+        // The tool counts an answer without text as a success with a ttft of 0.
+        if (!q.error.empty() || q.ttft_s == 0) {
+            sums.failed += !q.error.empty();
+            if (q.error.empty()) {
+                ++sums.completed;
+                sums.output_tokens += lists.tokens("output_lens", i);
+                sums.input_tokens += r.prompt_tokens;
+            }
+            mark_failed(r, q.error.empty() ? request_status::empty : request_status::server,
+                        q.error.empty() ? "no text came" : q.error);
+            run.requests.push_back(std::move(t));
+            continue;
+        }
+        r.status = request_status::ok;
+        r.output_tokens = lists.tokens("output_lens", i);
+        sums.output_tokens += r.output_tokens;
+        sums.input_tokens += r.prompt_tokens;
+        ++sums.completed;
+        ++odd.completed;
+        add_gaps(run, t, q.gaps_s);
+        r.token_source = token_origin::usage;
+        r.first_event_tokens = 1;
+        if (in_parts) {
+            // One part for each token after the first event; which tokens came together is lost.
+            r.first_event_tokens = std::max(1, r.output_tokens - static_cast<int>(q.gaps_s.size()));
+            r.reads = r.first_read_events = 0;
+        } else {
+            // The file does not say whether this is the server's count or the length asked for. If
+            // it agrees with the chunks these are counted, else no metric is built on it.
+            odd.odd += std::abs(r.output_tokens - r.events) > std::max(1, r.events / 20);
+            r.output_tokens = r.events;
+            r.token_source = token_origin::events;
+        }
+        if (texts) r.text_bytes = static_cast<int>(lists.text("generated_texts", i).size());
+        if (cached) r.cached_tokens = lists.tokens("cached_tokens", i);
+        r.choices = 1;
+        r.first_token_ns = 1 + clock_ns(q.ttft_s);
+        r.last_token_ns = r.end_ns;
+        run.requests.push_back(std::move(t));
+    }
+    sums.failed = member(v, "failed") ? sums.failed : 0;
+    check_sums(run, checked_object(v, run.file, ""), sums);
+    set_sglang_definitions(run, backend, odd);
+}
+
+inline imported_run read_sglang_run(const picojson::value& v, const std::string& file) {
+    imported_run run;
+    run.file = file;
+    run.tool = "SGLang bench_serving";
+    run.knows_sends = false;
+    const std::string backend = setting_text(v, "backend");
+    if (const picojson::value* info = member(v, "server_info"); info && member(*info, "version"))
+        run.version = "(server " + setting_text(*info, "version") + ")";
+    if (const picojson::value* info = member(v, "server_info"))
+        run.model = setting_text(*info, "model_path");
+    for (const char* name :
+         {"backend", "dataset_name", "request_rate", "max_concurrency", "sharegpt_output_len",
+          "random_input_len", "random_output_len", "random_range_ratio"})
+        run.settings.push_back({name, setting_text(v, name)});
+    const checked_object of(v, run.file, "");
+    const double rate = number_or_inf(of, "request_rate");
+    run.knows_arrivals = rate > 0;
+    if (run.knows_arrivals) set_arrivals(run, rate, 1, asked_from(of, "max_concurrency"));
+    if (!member(v, "ttfts"))
+        run.lacks_all(
+            "it holds aggregates alone, and a verdict needs every request: "
+            "--output-details writes them");
+    else add_sglang_requests(run, v, backend);
+    return run;
+}
 
 }  // namespace detail
 }  // inline namespace v0

@@ -18,8 +18,7 @@
 #include "program/others/aiperf_file.hpp"
 #include "program/others/guidellm_file.hpp"
 #include "program/others/imported_run.hpp"
-#include "program/others/sglang_file.hpp"
-#include "program/others/vllm_file.hpp"
+#include "program/others/lists_of_requests.hpp"
 
 #include <algorithm>  // all_of, any_of, binary_search, count, find, max, min, sort
 #include <cmath>  // fabs
