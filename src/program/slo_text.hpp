@@ -6,7 +6,9 @@
 #include "api/slo.hpp"
 #include "api/text.hpp"
 #include "core/base/text.hpp"
+#include "core/measured/server_metrics.hpp"
 #include "core/metric/table.hpp"
+#include "core/wire/http_date.hpp"
 
 #include <algorithm>  // any_of
 #include <cmath>  // floor
@@ -21,30 +23,14 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Returns the shape of a metric, from the type that declares it.
-template <class... Metrics>
-constexpr metric_shape shape_among(metric_id m) {
-    metric_shape shape = metric_shape::of_run;
-    if (is_own(m)) return metric_shape::of_requests;
-    const auto look = [&](metric_id first, metric_shape s) { if (first <= m) shape = s; };
-    (look(metric_traits<Metrics>::first, metric_traits<Metrics>::shape), ...);
-    return shape;
+/// The shape that the type of a metric has.
+inline metric_shape shape_of(metric_id m) {
+    if (is_of_requests(m)) return metric_shape::of_requests;
+    if (is_of_sessions(m)) return metric_shape::of_sessions;
+    if (is_of_gauge(m)) return metric_shape::of_gauges;
+    const bool is_time = facts_of(m).unit == metric_unit::time;
+    return is_of_server(m) && is_time ? metric_shape::of_server_times : metric_shape::of_run;
 }
-constexpr metric_shape shape_of(metric_id m) {
-    if (is_capacity(m)) return metric_shape::of_run;
-    return shape_among<latency_metric, session_metric, speed_metric, event_metric, token_throughput,
-                       request_throughput_t, fraction_metric, answer_metric, run_time_metric,
-                       server_time, queue_gauge, running_gauge, cache_gauge, server_count,
-                       server_fraction, draft_metric, energy_metric, cost_metric, prompt_metric>(m);
-}
-constexpr bool has_the_shape_of_each_row() {
-    for (const metric_facts& f : metric_table)
-        if ((shape_of(f.id) == metric_shape::of_requests) != is_of_requests(f.id) ||
-            (shape_of(f.id) == metric_shape::of_sessions) != is_of_sessions(f.id))
-            return false;
-    return true;
-}
-static_assert(has_the_shape_of_each_row(), "no type of a metric is left out of shape_of");
 
 class slo_reader {
 public:
