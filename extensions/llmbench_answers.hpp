@@ -530,7 +530,6 @@ inline number_said number_in_answer(std::string_view text) {
 
 // ===== [E2] questions, their graders and keys, and their part of the plan ========================
 
-/// Finds the letter in plain text.
 class choice_reader {
 public:
     choice_reader(std::string_view s, int choices) : s_(s), choices_(choices) {}

@@ -244,13 +244,11 @@ struct setting_ratio {
     bool significant() const { return !may_be_the_clients && (low > 1 || high < 1); }
 };
 
-/// The value of a statistic for one setting.
 struct setting_value {
     double typical = not_a_number, low = not_a_number, high = not_a_number;
     std::string fault{};  // why it is not compared
 };
 
-/// All settings by one statistic.
 struct compared_statistic {
     statistic_data what{};
     double believed_sd = 0;  // prior, of a log ratio
@@ -401,14 +399,12 @@ struct measured_setting {
     std::string lost{};  // why its server could not be measured
 };
 
-/// A setting in the report of a comparison.
 struct reported_setting {
     std::string name{};
     std::string excluded{};            // why it is not compared
     std::vector<verdict> verdicts{};   // of the objectives
 };
 
-/// Several settings of a server on one trace.
 struct settings_comparison {
     std::vector<reported_setting> settings{};
     std::vector<slo> objectives{};
@@ -508,7 +504,6 @@ inline values_in_rounds values_of_setting(const measured_setting& m,
     return v;
 }
 
-/// Compares all settings by one statistic.
 inline compared_statistic compared_by(const statistic_data& what,
                                       const std::vector<measured_setting>& all,
                                       const std::vector<reported_setting>& reported) {
@@ -913,7 +908,6 @@ inline std::string comparison_table(const settings_comparison& c,
     return table_columns(std::move(rows)).text();
 }
 
-/// The block that closes a comparison on the console.
 inline std::string comparison_text(const comparison_report& r) {
     constexpr std::size_t beside = 3;  // side by side; more are wider than a terminal
     const settings_comparison& c = r.found;
@@ -1172,7 +1166,6 @@ inline std::vector<curve_row> rows_of(const curve_report& c,
     return rows;
 }
 
-/// The last block of a curve on the console.
 inline std::string curve_text(const curve_report& c, const std::vector<gate_report>& gates) {
     const std::vector<curve_row> rows = rows_of(c, gates);
     const curve_columns columns = columns_of_rows(rows);
@@ -1188,7 +1181,6 @@ inline std::string curve_text(const curve_report& c, const std::vector<gate_repo
     return "\n" + c.name + ": " + curve_line(c) + "\n\n" + table_columns(std::move(table)).text();
 }
 
-/// The same in summary.md.
 inline std::string curve_md(const curve_report& c, const std::vector<gate_report>& gates) {
     const std::vector<curve_row> rows = rows_of(c, gates);
     const curve_columns columns = columns_of_rows(rows);
@@ -1336,7 +1328,6 @@ struct setting_under_test {
     bool has_turns() const { return lost.empty(); }
 };
 
-/// The rounds of a comparison.
 class settings_run {
 public:
     /// `all`: in the order of the scenario. The arguments must outlive this.
@@ -1534,7 +1525,6 @@ private:
     }
 
     double seconds_left() const { return seconds_until(mode_.deadline_ns); }
-    /// Whether the next round would end after the deadline.
     bool is_out_of_time() const {
         return mode_.deadline_ns > 0 && now_ns() + needed_ns() > mode_.deadline_ns;
     }
@@ -1587,7 +1577,6 @@ inline std::size_t place_of_setting(const std::vector<std::string>& names,
                                                : ": it has " + enumerated(names)));
 }
 
-/// Compares the settings by another statistic.
 inline compared_statistic compared_by(const statistic_data& what, const comparison_data& h) {
     std::vector<measured_setting> all;
     std::list<analysis> found;

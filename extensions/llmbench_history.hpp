@@ -399,7 +399,6 @@ inline void fields_of(field_visitor& v, history_note& n) {
     v.quoted({"by", "", at_times}, n.what.by, false);
 }
 
-/// Includes the line's end.
 template <class T>
 std::string history_line(const T& of) {
     json_writer j(true);
@@ -908,7 +907,6 @@ inline run_series series_of_run(const plan& p, const target_facts& target, const
     return s;
 }
 
-/// A gate to add, or the reason not to.
 struct history_entry {
     run_series in{};
     history_run run{};  // the program sets its id and time
@@ -1000,7 +998,6 @@ inline std::string history_text(const std::string& file, std::size_t gates) {
 
 enum class history_use : unsigned char { read, append, off };
 
-/// The LLMBENCH_HISTORY variables.
 struct history_settings {
     history_use use = history_use::read;
     std::string folder{};   // replaces the gate's own
@@ -1033,7 +1030,6 @@ inline history_settings history_settings_of(const variable_lookup& look_up) {
 inline constexpr std::size_t max_history_files = 10000;
 inline constexpr std::size_t max_history_bytes = std::size_t{256} << 20;  // of all files
 
-/// The content of a folder.
 struct history_store {
     std::string folder{};
     history_lines lines{};
@@ -1279,7 +1275,6 @@ inline run_residuals residuals_of(const std::vector<run_level>& runs,
     }
     return out;
 }
-/// Clips them, and counts the outliers.
 inline void clip_residuals(std::vector<double>& rest, runs_spread& noted) {
     const double reach = robust_sd(rest, 0);
     if (!(reach > 0)) return;
@@ -1327,7 +1322,6 @@ inline runs_spread spread_of_runs(const std::vector<run_level>& runs,
     return out;
 }
 
-/// A level and its number of runs.
 struct level_of_runs {
     double mean = 0;
     double runs = 0;
@@ -1353,7 +1347,6 @@ struct learned_history {
     }
 };
 
-/// The level at the end of a segment.
 inline level_of_runs newest_level(const std::vector<run_level>& runs, const history_segment& s,
                                   double sd) {
     const std::size_t w = std::min(s.end - s.first, level_runs);
@@ -1513,7 +1506,6 @@ inline double chi_square_20(double df) {
     return df * std::pow(1 - spread - 0.8416 * std::sqrt(spread), 3);
 }
 
-/// Reasons to hold a verdict back.
 enum class history_hold : unsigned char { none, main_moved, trouble, given };
 
 /// An analysis of a run: distances from the limit are logarithms, negative if it is met.
@@ -1883,7 +1875,6 @@ inline cause without_runs(const history_parameters& h, const slo& s) {
                                                                  : because::lone_levels;
     return {what, {as_number(l.runs)}};
 }
-/// Returns why a verdict is held back.
 inline cause cause_of(const history_analysis& l, const objective_history& o) {
     const learned_history& h = o.learned;
     switch (l.withheld) {
@@ -2004,7 +1995,6 @@ inline constexpr double wide_runs_sd = 0.03;  // above this a live comparison se
 inline int of_hundred(double fraction) {
     return static_cast<int>(std::floor(100 * std::clamp(fraction, 0.0, 1.0)));
 }
-/// The text for one objective relative to the history.
 inline std::string history_words(const history_parameters& h, const objective_history& o,
                                  const slo& s, const judging_rule& rule) {
     const learned_history& l = o.learned;
@@ -2288,7 +2278,6 @@ public:
         waiting().runs[asked.folder_or(history_of(p).folder)].push_back(std::move(e));
         return {};
     }
-    /// One file for each folder.
     void write_kept(
         const std::string& began_at, const std::string& commit,
         const std::function<void(const std::string&, const std::exception&)>& lost) const override {
@@ -2304,7 +2293,6 @@ public:
     }
 
 private:
-    /// Judged gates by their target folders.
     struct waiting_runs {
         std::mutex mutex{};
         std::map<std::string, std::vector<history_entry>> runs{};

@@ -264,7 +264,6 @@ inline void check_all_there(const std::vector<stored_shard>& shards) {
                 numbers_text(missing)});
 }
 
-/// Refuses shards of different runs or loads.
 inline void check_alike(const stored_shard& first, const stored_shard& s) {
     const auto same = [&](const char* what, const std::string& a, const std::string& b) {
         if (a != b)
@@ -500,7 +499,6 @@ inline void wait_for_unix_time(double at_s) {
     for (double left = at_s - unix_s(); left > 0 && !stop_asked.load(); left = at_s - unix_s())
         sleep_s(std::min(left, 0.05));
 }
-/// The time on the clock of a load.
 inline long long steady_ns_at(double unix_time_s) {
     return now_ns() + std::llround((unix_time_s - unix_s()) * 1e9);
 }
@@ -538,7 +536,6 @@ inline bool clock_is_synchronised() {
 #endif
 }
 
-/// Returns the facts of this program's part in a shared load.
 inline rank_part part_of(const repeat_data& d, const load_shard& shard, long long start_ns) {
     rank_part r;
     r.index = static_cast<int>(shard.index);
@@ -628,7 +625,6 @@ inline double rank_wait_s() {
     return s;
 }
 
-/// Timing of a rank's starts.
 struct start_parameters {
     bool machine_has_one_clock = true;  // false: the clocks of its ranks are measured, too
     long long later_ns = 0;             // than agreed
@@ -914,7 +910,6 @@ private:
     bool is_called_off_ = false;
 };
 
-/// The requests of a part, for rank 0's files.
 inline delivered_requests delivered(const repeat_data& part) {
     delivered_requests d;
     d.records = part.records;
@@ -924,7 +919,6 @@ inline delivered_requests delivered(const repeat_data& part) {
     return d;
 }
 
-/// Rank 0 combines all parts, its own first.
 inline repeat_data gathered_repeat(const plan& p, repeat_data own,
                                    const std::vector<std::string>& packed_parts,
                                    const common_start& start,
@@ -1004,7 +998,6 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// One shard's part of a plan.
 inline plan as_shard(plan p, const scenario& s, const settings& asked, std::size_t gate) {
     const shard_settings own = shard_settings_of(environment);
     check_shard(p, own.shard, asked);

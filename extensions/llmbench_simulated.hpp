@@ -221,7 +221,6 @@ inline std::string engine_text(const engine& e) {
                    static_cast<long long>(e.tokens_per_event), e.jitter);
 }
 
-/// The cache's capacity in tokens.
 inline double kv_capacity_tokens(const kv_cache& c) {
     const double bytes = 2.0 * static_cast<double>(c.layers) * static_cast<double>(c.kv_heads) *
                          static_cast<double>(c.head_size) * static_cast<double>(c.bytes_per_value);
@@ -286,7 +285,6 @@ public:
         cached_.clear();
         cached_order_.clear();
     }
-    /// Delays the next step.
     void hold_up(double seconds) { held_up_s_ += seconds; }
     /// The end of the running step, infinite if idle.
     double step_end() const { return stepping_ ? step_end_ : infinity; }
@@ -664,7 +662,6 @@ inline question question_of(api_format api, std::string_view path, const picojso
 // ===== [E3] answers of the simulated server ======================================================
 // From facts to the bytes of each API, without a socket and without a clock.
 
-/// The data of an answer's bytes.
 struct answer_facts {
     question asked{};
     unsigned long long number = 0;  // in the answer's id
@@ -699,7 +696,6 @@ inline void add_words(answer_facts& f, const std::string& words, const engine_mo
         f.text += words;
 }
 
-/// Whether the last words are reasoning.
 inline bool is_reasoning(const answer_facts& f) {
     return f.output_tokens <= f.asked.reasoning_tokens;
 }
@@ -978,7 +974,6 @@ inline std::string answer_ending(const answer_facts& f) {
     }
     return {};
 }
-/// The answer in one piece.
 inline std::string whole_answer(const answer_facts& f) {
     switch (f.asked.api) {
     case tgi:
@@ -1016,7 +1011,6 @@ inline constexpr double gap_limits[] = {0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2
 inline constexpr double latency_limits[] = {0.3, 0.5, 0.8, 1,  1.5, 2,   2.5, 5,   10,   15,  20,
                                             30,  40,  50,  60, 120, 240, 480, 960, 1920, 7680};
 
-/// Counts values by size.
 class bucket_counts {
 public:
     /// `upper_limits` ascend and must outlive it; larger values have their own class.
@@ -1198,7 +1192,6 @@ inline reply refusal(api_format api, int status, const char* why, const char* co
     }
 }
 
-/// The reply to a GET.
 inline reply about_server(std::string_view path, const engine_model& m, const tallies& t) {
     const auto json = [](const char* body) { return reply{200, "application/json", body}; };
     for (const char* ready : {"/health", "/api/version", "/v2/health/ready", "/readyz"})
@@ -1214,14 +1207,12 @@ inline reply about_server(std::string_view path, const engine_model& m, const ta
         return {200, "text/plain; version=0.0.4; charset=utf-8", vllm_page(m, t)};
     return error_reply(404, "no such path");
 }
-/// Whether a profile is being taken.
 struct simulated_profiler {
     bool runs = false;
 };
 inline bool is_of_profiler(std::string_view path) {
     return path == "/start_profile" || path == "/stop_profile";
 }
-/// The reply to a POST that starts or stops a profile.
 inline reply profiler_reply(std::string_view path, simulated_profiler& p) {
     const bool starts = path == "/start_profile";
     if (starts == p.runs)
@@ -1267,7 +1258,6 @@ inline std::string http_date_of(long long unix_s) {
 
 class simulated_session;
 
-/// The handler of requests on connections.
 struct request_handler {
     /// Called for each request, which one answer must follow, now or later.
     std::function<void(simulated_session&)> on_request{};
@@ -1380,7 +1370,6 @@ public:
         std::vector<long long> writes{};  // virtual time only: of content, each
     };
 
-    /// The start or the end of a profile.
     struct profiler_entry {
         std::string path{};
         long long received_ns = 0;
@@ -1425,7 +1414,6 @@ public:
 
 private:
     enum class fault : unsigned char { none, reset, stall, garbage };
-    /// An answer in progress.
     struct generation {
         std::uint64_t id = 0;
         std::shared_ptr<simulated_session> to{};
@@ -1687,7 +1675,6 @@ struct virtual_link {
 };
 using shared_link = std::shared_ptr<virtual_link>;
 
-/// A server at an address.
 class virtual_listener {
 public:
     /// Null: it accepts none now.
@@ -1878,7 +1865,6 @@ private:
     std::vector<virtual_listener*> servers_{};
 };
 
-/// The client's end of a connection.
 struct virtual_socket final : network_socket {
     virtual_socket(socket_user& u, shared_link l) : network_socket(u), link(std::move(l)) {}
     shared_link link;
@@ -2037,7 +2023,6 @@ using tcp_timer = asio::basic_waitable_timer<std::chrono::steady_clock,
                                              asio::wait_traits<std::chrono::steady_clock>,
                                              tcp_executor>;
 
-/// A connection on a real socket.
 class socket_session final : public simulated_session {
 public:
     socket_session(asio::io_context& io, const request_handler& handler)
@@ -2150,7 +2135,6 @@ private:
     int port_ = 0;
 };
 
-/// A virtual connection.
 class virtual_session : public simulated_session, public virtual_peer {
 public:
     virtual_session(virtual_environment& w, const shared_link& l, const request_handler& handler)
@@ -2545,7 +2529,6 @@ inline engine engine_at_pace(const measured_pace& m) {
     return e;
 }
 
-/// The facts of a server in an earlier run's gate.
 struct reported_pace {
     measured_pace pace{};
     std::map<std::string, double> noise{};  // of the logarithm of a repeat's statistic, by name

@@ -98,7 +98,6 @@ inline std::vector<other_tool> tools_named(const std::string& list) {
     return tools;
 }
 
-/// One of a tool's metrics, in seconds.
 struct other_row {
     std::string name{};
     double mean = not_a_number, p50 = not_a_number, p90 = not_a_number, p99 = not_a_number;

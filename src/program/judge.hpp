@@ -78,7 +78,6 @@ inline bool is_guard(const past_slo& s) {
     return str(s.slo) == str(error_guard().text()) && !s.advisory &&
            s.outcome != verdict::inconclusive;
 }
-/// Returns the objectives of a gate.
 inline slo_list objectives_of(const past_gate& g) {
     slo_list all;
     for (const past_slo& s : g.slos) {

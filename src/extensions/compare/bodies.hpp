@@ -63,7 +63,6 @@ inline std::size_t place_of_setting(const std::vector<std::string>& names,
                                                : ": it has " + enumerated(names)));
 }
 
-/// Compares the settings by another statistic.
 inline compared_statistic compared_by(const statistic_data& what, const comparison_data& h) {
     std::vector<measured_setting> all;
     std::list<analysis> found;

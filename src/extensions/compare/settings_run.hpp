@@ -59,7 +59,6 @@ struct setting_under_test {
     bool has_turns() const { return lost.empty(); }
 };
 
-/// The rounds of a comparison.
 class settings_run {
 public:
     /// `all`: in the order of the scenario. The arguments must outlive this.
@@ -257,7 +256,6 @@ private:
     }
 
     double seconds_left() const { return seconds_until(mode_.deadline_ns); }
-    /// Whether the next round would end after the deadline.
     bool is_out_of_time() const {
         return mode_.deadline_ns > 0 && now_ns() + needed_ns() > mode_.deadline_ns;
     }

@@ -36,7 +36,6 @@ namespace detail {
 
 enum class history_use : unsigned char { read, append, off };
 
-/// The LLMBENCH_HISTORY variables.
 struct history_settings {
     history_use use = history_use::read;
     std::string folder{};   // replaces the gate's own
@@ -69,7 +68,6 @@ inline history_settings history_settings_of(const variable_lookup& look_up) {
 inline constexpr std::size_t max_history_files = 10000;
 inline constexpr std::size_t max_history_bytes = std::size_t{256} << 20;  // of all files
 
-/// The content of a folder.
 struct history_store {
     std::string folder{};
     history_lines lines{};

@@ -235,7 +235,6 @@ public:
         waiting().runs[asked.folder_or(history_of(p).folder)].push_back(std::move(e));
         return {};
     }
-    /// One file for each folder.
     void write_kept(
         const std::string& began_at, const std::string& commit,
         const std::function<void(const std::string&, const std::exception&)>& lost) const override {
@@ -251,7 +250,6 @@ public:
     }
 
 private:
-    /// Judged gates by their target folders.
     struct waiting_runs {
         std::mutex mutex{};
         std::map<std::string, std::vector<history_entry>> runs{};

@@ -58,7 +58,6 @@ inline double rank_wait_s() {
     return s;
 }
 
-/// Timing of a rank's starts.
 struct start_parameters {
     bool machine_has_one_clock = true;  // false: the clocks of its ranks are measured, too
     long long later_ns = 0;             // than agreed
@@ -344,7 +343,6 @@ private:
     bool is_called_off_ = false;
 };
 
-/// The requests of a part, for rank 0's files.
 inline delivered_requests delivered(const repeat_data& part) {
     delivered_requests d;
     d.records = part.records;
@@ -354,7 +352,6 @@ inline delivered_requests delivered(const repeat_data& part) {
     return d;
 }
 
-/// Rank 0 combines all parts, its own first.
 inline repeat_data gathered_repeat(const plan& p, repeat_data own,
                                    const std::vector<std::string>& packed_parts,
                                    const common_start& start,

@@ -174,7 +174,6 @@ inline void wait_for_unix_time(double at_s) {
     for (double left = at_s - unix_s(); left > 0 && !stop_asked.load(); left = at_s - unix_s())
         sleep_s(std::min(left, 0.05));
 }
-/// The time on the clock of a load.
 inline long long steady_ns_at(double unix_time_s) {
     return now_ns() + std::llround((unix_time_s - unix_s()) * 1e9);
 }
@@ -212,7 +211,6 @@ inline bool clock_is_synchronised() {
 #endif
 }
 
-/// Returns the facts of this program's part in a shared load.
 inline rank_part part_of(const repeat_data& d, const load_shard& shard, long long start_ns) {
     rank_part r;
     r.index = static_cast<int>(shard.index);

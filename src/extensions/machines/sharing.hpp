@@ -45,7 +45,6 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// One shard's part of a plan.
 inline plan as_shard(plan p, const scenario& s, const settings& asked, std::size_t gate) {
     const shard_settings own = shard_settings_of(environment);
     check_shard(p, own.shard, asked);

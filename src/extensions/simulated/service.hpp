@@ -48,7 +48,6 @@ inline std::string http_date_of(long long unix_s) {
 
 class simulated_session;
 
-/// The handler of requests on connections.
 struct request_handler {
     /// Called for each request, which one answer must follow, now or later.
     std::function<void(simulated_session&)> on_request{};
@@ -161,7 +160,6 @@ public:
         std::vector<long long> writes{};  // virtual time only: of content, each
     };
 
-    /// The start or the end of a profile.
     struct profiler_entry {
         std::string path{};
         long long received_ns = 0;
@@ -206,7 +204,6 @@ public:
 
 private:
     enum class fault : unsigned char { none, reset, stall, garbage };
-    /// An answer in progress.
     struct generation {
         std::uint64_t id = 0;
         std::shared_ptr<simulated_session> to{};

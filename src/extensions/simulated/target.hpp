@@ -49,7 +49,6 @@ using tcp_timer = asio::basic_waitable_timer<std::chrono::steady_clock,
                                              asio::wait_traits<std::chrono::steady_clock>,
                                              tcp_executor>;
 
-/// A connection on a real socket.
 class socket_session final : public simulated_session {
 public:
     socket_session(asio::io_context& io, const request_handler& handler)
@@ -162,7 +161,6 @@ private:
     int port_ = 0;
 };
 
-/// A virtual connection.
 class virtual_session : public simulated_session, public virtual_peer {
 public:
     virtual_session(virtual_environment& w, const shared_link& l, const request_handler& handler)

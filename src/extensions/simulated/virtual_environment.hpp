@@ -59,7 +59,6 @@ struct virtual_link {
 };
 using shared_link = std::shared_ptr<virtual_link>;
 
-/// A server at an address.
 class virtual_listener {
 public:
     /// Null: it accepts none now.
@@ -250,7 +249,6 @@ private:
     std::vector<virtual_listener*> servers_{};
 };
 
-/// The client's end of a connection.
 struct virtual_socket final : network_socket {
     virtual_socket(socket_user& u, shared_link l) : network_socket(u), link(std::move(l)) {}
     shared_link link;

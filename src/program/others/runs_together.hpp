@@ -98,7 +98,6 @@ inline std::vector<imported_run> read_imported_runs(std::string_view bytes, cons
     return runs;
 }
 
-/// The gate that the runs make together.
 struct imported_gate {
     measurements seen{};
     plan what{};
@@ -339,7 +338,6 @@ inline imported_gate gate_of_runs(std::vector<imported_run> runs, const slo_list
     return g;
 }
 
-/// Returns the parameters that judge files.
 inline judging_parameters parameters_of_files(const plan& p) {
     judging_parameters t;
     t.slos = p.judged->slos;

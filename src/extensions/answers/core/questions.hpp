@@ -37,7 +37,6 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Finds the letter in plain text.
 class choice_reader {
 public:
     choice_reader(std::string_view s, int choices) : s_(s), choices_(choices) {}

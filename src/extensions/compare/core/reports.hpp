@@ -276,7 +276,6 @@ inline std::vector<curve_row> rows_of(const curve_report& c,
     return rows;
 }
 
-/// The last block of a curve on the console.
 inline std::string curve_text(const curve_report& c, const std::vector<gate_report>& gates) {
     const std::vector<curve_row> rows = rows_of(c, gates);
     const curve_columns columns = columns_of_rows(rows);
@@ -292,7 +291,6 @@ inline std::string curve_text(const curve_report& c, const std::vector<gate_repo
     return "\n" + c.name + ": " + curve_line(c) + "\n\n" + table_columns(std::move(table)).text();
 }
 
-/// The same in summary.md.
 inline std::string curve_md(const curve_report& c, const std::vector<gate_report>& gates) {
     const std::vector<curve_row> rows = rows_of(c, gates);
     const curve_columns columns = columns_of_rows(rows);

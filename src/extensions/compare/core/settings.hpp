@@ -68,13 +68,11 @@ struct setting_ratio {
     bool significant() const { return !may_be_the_clients && (low > 1 || high < 1); }
 };
 
-/// The value of a statistic for one setting.
 struct setting_value {
     double typical = not_a_number, low = not_a_number, high = not_a_number;
     std::string fault{};  // why it is not compared
 };
 
-/// All settings by one statistic.
 struct compared_statistic {
     statistic_data what{};
     double believed_sd = 0;  // prior, of a log ratio
@@ -225,14 +223,12 @@ struct measured_setting {
     std::string lost{};  // why its server could not be measured
 };
 
-/// A setting in the report of a comparison.
 struct reported_setting {
     std::string name{};
     std::string excluded{};            // why it is not compared
     std::vector<verdict> verdicts{};   // of the objectives
 };
 
-/// Several settings of a server on one trace.
 struct settings_comparison {
     std::vector<reported_setting> settings{};
     std::vector<slo> objectives{};
@@ -332,7 +328,6 @@ inline values_in_rounds values_of_setting(const measured_setting& m,
     return v;
 }
 
-/// Compares all settings by one statistic.
 inline compared_statistic compared_by(const statistic_data& what,
                                       const std::vector<measured_setting>& all,
                                       const std::vector<reported_setting>& reported) {

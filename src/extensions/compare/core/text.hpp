@@ -275,7 +275,6 @@ inline std::string comparison_table(const settings_comparison& c,
     return table_columns(std::move(rows)).text();
 }
 
-/// The block that closes a comparison on the console.
 inline std::string comparison_text(const comparison_report& r) {
     constexpr std::size_t beside = 3;  // side by side; more are wider than a terminal
     const settings_comparison& c = r.found;

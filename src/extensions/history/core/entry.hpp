@@ -340,7 +340,6 @@ inline run_series series_of_run(const plan& p, const target_facts& target, const
     return s;
 }
 
-/// A gate to add, or the reason not to.
 struct history_entry {
     run_series in{};
     history_run run{};  // the program sets its id and time

@@ -49,7 +49,6 @@ inline cause without_runs(const history_parameters& h, const slo& s) {
                                                                  : because::lone_levels;
     return {what, {as_number(l.runs)}};
 }
-/// Returns why a verdict is held back.
 inline cause cause_of(const history_analysis& l, const objective_history& o) {
     const learned_history& h = o.learned;
     switch (l.withheld) {
@@ -170,7 +169,6 @@ inline constexpr double wide_runs_sd = 0.03;  // above this a live comparison se
 inline int of_hundred(double fraction) {
     return static_cast<int>(std::floor(100 * std::clamp(fraction, 0.0, 1.0)));
 }
-/// The text for one objective relative to the history.
 inline std::string history_words(const history_parameters& h, const objective_history& o,
                                  const slo& s, const judging_rule& rule) {
     const learned_history& l = o.learned;

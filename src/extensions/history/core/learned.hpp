@@ -73,7 +73,6 @@ inline run_residuals residuals_of(const std::vector<run_level>& runs,
     }
     return out;
 }
-/// Clips them, and counts the outliers.
 inline void clip_residuals(std::vector<double>& rest, runs_spread& noted) {
     const double reach = robust_sd(rest, 0);
     if (!(reach > 0)) return;
@@ -121,7 +120,6 @@ inline runs_spread spread_of_runs(const std::vector<run_level>& runs,
     return out;
 }
 
-/// A level and its number of runs.
 struct level_of_runs {
     double mean = 0;
     double runs = 0;
@@ -147,7 +145,6 @@ struct learned_history {
     }
 };
 
-/// The level at the end of a segment.
 inline level_of_runs newest_level(const std::vector<run_level>& runs, const history_segment& s,
                                   double sd) {
     const std::size_t w = std::min(s.end - s.first, level_runs);
@@ -307,7 +304,6 @@ inline double chi_square_20(double df) {
     return df * std::pow(1 - spread - 0.8416 * std::sqrt(spread), 3);
 }
 
-/// Reasons to hold a verdict back.
 enum class history_hold : unsigned char { none, main_moved, trouble, given };
 
 /// An analysis of a run: distances from the limit are logarithms, negative if it is met.

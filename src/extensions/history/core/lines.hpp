@@ -125,7 +125,6 @@ inline void fields_of(field_visitor& v, history_note& n) {
     v.quoted({"by", "", at_times}, n.what.by, false);
 }
 
-/// Includes the line's end.
 template <class T>
 std::string history_line(const T& of) {
     json_writer j(true);

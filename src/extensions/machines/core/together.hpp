@@ -213,7 +213,6 @@ inline void check_all_there(const std::vector<stored_shard>& shards) {
                 numbers_text(missing)});
 }
 
-/// Refuses shards of different runs or loads.
 inline void check_alike(const stored_shard& first, const stored_shard& s) {
     const auto same = [&](const char* what, const std::string& a, const std::string& b) {
         if (a != b)

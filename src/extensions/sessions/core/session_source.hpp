@@ -121,7 +121,6 @@ struct recorded_sessions {
         }
     }
     void hash_conversation(fnv1a&, std::size_t, const trace_parameters&) const {}
-    /// Returns the number of sessions and their sizes.
     std::string text(bool is_forced) const {
         const session_corpus& c = *corpus;
         double steps = 0;
@@ -186,7 +185,6 @@ inline std::shared_ptr<const std::vector<std::uint32_t>> drawn_order(std::size_t
     return std::make_shared<const std::vector<std::uint32_t>>(std::move(order));
 }
 
-/// The sessions of a corpus in the order of their starts.
 inline std::vector<std::uint32_t> order_of_starts(const session_corpus& c) {
     std::vector<std::uint32_t> order(c.sessions.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::uint32_t>(i);
@@ -231,7 +229,6 @@ inline void check_sessions(const sessions& w) {
     if (w.max_items && !(*w.max_items >= 1 && *w.max_items <= 1000000))
         refuse({printed("workload.max_items is %d: it runs from 1 to 1000000", *w.max_items)});
 }
-/// The sessions that were read.
 class read_sessions final : public read_workload {
 public:
     read_sessions(sessions said, session_corpus corpus)

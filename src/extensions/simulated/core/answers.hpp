@@ -21,7 +21,6 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// The data of an answer's bytes.
 struct answer_facts {
     question asked{};
     unsigned long long number = 0;  // in the answer's id
@@ -56,7 +55,6 @@ inline void add_words(answer_facts& f, const std::string& words, const engine_mo
         f.text += words;
 }
 
-/// Whether the last words are reasoning.
 inline bool is_reasoning(const answer_facts& f) {
     return f.output_tokens <= f.asked.reasoning_tokens;
 }
@@ -335,7 +333,6 @@ inline std::string answer_ending(const answer_facts& f) {
     }
     return {};
 }
-/// The answer in one piece.
 inline std::string whole_answer(const answer_facts& f) {
     switch (f.asked.api) {
     case tgi:

@@ -77,7 +77,6 @@ inline std::string engine_text(const engine& e) {
                    static_cast<long long>(e.tokens_per_event), e.jitter);
 }
 
-/// The cache's capacity in tokens.
 inline double kv_capacity_tokens(const kv_cache& c) {
     const double bytes = 2.0 * static_cast<double>(c.layers) * static_cast<double>(c.kv_heads) *
                          static_cast<double>(c.head_size) * static_cast<double>(c.bytes_per_value);
@@ -142,7 +141,6 @@ public:
         cached_.clear();
         cached_order_.clear();
     }
-    /// Delays the next step.
     void hold_up(double seconds) { held_up_s_ += seconds; }
     /// The end of the running step, infinite if idle.
     double step_end() const { return stepping_ ? step_end_ : infinity; }

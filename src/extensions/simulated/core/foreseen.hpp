@@ -281,7 +281,6 @@ inline engine engine_at_pace(const measured_pace& m) {
     return e;
 }
 
-/// The facts of a server in an earlier run's gate.
 struct reported_pace {
     measured_pace pace{};
     std::map<std::string, double> noise{};  // of the logarithm of a repeat's statistic, by name

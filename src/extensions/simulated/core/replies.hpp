@@ -35,7 +35,6 @@ inline constexpr double gap_limits[] = {0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2
 inline constexpr double latency_limits[] = {0.3, 0.5, 0.8, 1,  1.5, 2,   2.5, 5,   10,   15,  20,
                                             30,  40,  50,  60, 120, 240, 480, 960, 1920, 7680};
 
-/// Counts values by size.
 class bucket_counts {
 public:
     /// `upper_limits` ascend and must outlive it; larger values have their own class.
@@ -217,7 +216,6 @@ inline reply refusal(api_format api, int status, const char* why, const char* co
     }
 }
 
-/// The reply to a GET.
 inline reply about_server(std::string_view path, const engine_model& m, const tallies& t) {
     const auto json = [](const char* body) { return reply{200, "application/json", body}; };
     for (const char* ready : {"/health", "/api/version", "/v2/health/ready", "/readyz"})
@@ -233,14 +231,12 @@ inline reply about_server(std::string_view path, const engine_model& m, const ta
         return {200, "text/plain; version=0.0.4; charset=utf-8", vllm_page(m, t)};
     return error_reply(404, "no such path");
 }
-/// Whether a profile is being taken.
 struct simulated_profiler {
     bool runs = false;
 };
 inline bool is_of_profiler(std::string_view path) {
     return path == "/start_profile" || path == "/stop_profile";
 }
-/// The reply to a POST that starts or stops a profile.
 inline reply profiler_reply(std::string_view path, simulated_profiler& p) {
     const bool starts = path == "/start_profile";
     if (starts == p.runs)
