@@ -73,7 +73,9 @@ inline std::string session_lines(const session_corpus& c) {
                     out += (a > 0 ? "," : "") + quoted_number(after[a]);
                 out += "]";
             }
-            if (s.wait_s > 0) out += R"(,"wait":)" + number_text(s.wait_s);
+            // Of a longer one nothing is left beside workload.max_wait.
+            constexpr auto most_s = static_cast<float>(longest_time_s);
+            if (s.wait_s > 0) out += R"(,"wait":)" + number_text(std::min(s.wait_s, most_s));
             if (s.at_s > 0) out += R"(,"at":)" + number_text(s.at_s);
             earlier_prompts::part kept = earlier.add(s.prompt, i, k);
             if (kept.tokens > 0) {

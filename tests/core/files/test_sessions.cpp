@@ -160,7 +160,7 @@ TEST_CASE("what no session can be is refused in one sentence") {
     CHECK(refusal(line("a", R"("after":["x"])")) ==
           "x.json:1: after names \"x\", and the session has no such step");
     CHECK(refusal(line("a", R"("wait":-1)")) ==
-          "x.json:1: wait is -1, a number from 0 to 1e+11 is allowed");
+          "x.json:1: wait is -1, a number from 0 to 10000000 is allowed");
     CHECK(refusal(a + line("b", R"("after":["a"],"keeps":["a",10])")) ==
           "x.json:2: prompt_tokens is 9, and keeps 10 of another prompt: a prompt is as long as what "
           "it keeps at least");

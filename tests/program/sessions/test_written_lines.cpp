@@ -30,6 +30,13 @@ TEST_CASE("lines of ours are written as what they were read as") {
           "");
 }
 
+TEST_CASE("a wait that is longer than a line may have is cut in lines") {
+    session_corpus c = read_lines(R"({"session":"s","step":"a","prompt_tokens":9,"output_tokens":1})" "\n"
+                                  R"({"session":"s","step":"b","after":["a"],"wait":1,"prompt_tokens":9,"output_tokens":1})");
+    c.steps[1].wait_s = 3e8f;  // of spans that are years apart
+    CHECK(read_lines(session_lines(c)).steps[1].wait_s == 1e7f);
+}
+
 TEST_CASE("a recording's lines say what it says") {
     CHECK(session_lines(read("weka", {texts::content_of("data/sessions/weka.jsonl")})) ==
           texts::content_of("data/sessions/weka.ours.jsonl"));

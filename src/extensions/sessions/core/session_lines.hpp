@@ -100,7 +100,7 @@ private:
         s.name = o.text("step");
         s.tokens = tokens(o, "prompt_tokens", 1);
         s.step.output_tokens = tokens(o, "output_tokens", 1);
-        s.wait_s = o.number("wait", 0, latest_stamp_s, 0);
+        s.wait_s = o.number("wait", 0, longest_time_s, 0);
         s.at_s = o.number("at", 0, latest_stamp_s, 0);
         s.step.model = model(o.text("model"));
         s.step.label = label(o.text("label"));
