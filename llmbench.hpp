@@ -21,263 +21,243 @@
 //   [A10] APIs, ours and your own
 //   [A11] workloads
 //   [A12] targets
-//   [A13] profiles of failed gates
-//   [A14] side tasks
-//   [A15] the scenario
-//   [A16] results
-//   [A17] verbs and assertions
+//   [A13] side tasks and profiles
+//   [A14] the scenario
+//   [A15] results
+//   [A16] verbs and assertions
 // Part two: the pure core
 //   [C1] text helpers
-//   [C2] JSON, read and written
-//   [C3] time intervals
-//   [C4] statistics
-//   [C5] base64 and a hash
-//   [C6] field lists of stored structs
-//   [C7] checked numbers of files
-//   [C8] random numbers
-//   [C9] fields as JSON
-//   [C10] secrets in texts
-//   [C11] the table of metrics
-//   [C12] values of metrics as text
-//   [C13] user-defined metrics
-//   [C14] URLs
-//   [C15] HTTP/1.1
-//   [C16] server-sent events
-//   [C17] request ids in X-Request-Id and records.jsonl
-//   [C18] numbers as Go reads them
-//   [C19] the contents of a page of metrics
-//   [C20] pages of metrics
-//   [C21] the Date header of an answer
-//   [C22] names of servers' metrics
-//   [C23] readings of a server's pages
-//   [C24] bodies of requests
-//   [C25] stream events of any API
-//   [C26] OpenAI's answers
-//   [C27] APIs that generate nothing: embeddings, rerankers and scores
-//   [C28] request and response formats of each API
-//   [C29] user-defined APIs
-//   [C30] OpenAI's responses
-//   [C31] the table of APIs
-//   [C32] from the bytes of a body to events
-//   [C33] the timeline of one answer
-//   [C34] from bytes to the timeline of an answer
-//   [C35] grading of answers
-//   [C36] histograms of lateness and of gaps
-//   [C37] the programs that sent a load together
-//   [C38] server metrics of a repeat
-//   [C39] whether a load has settled
-//   [C40] the measurements of one repeat
-//   [C41] the requests of a repeat, as they end
-//   [C42] comparison of answers
-//   [C43] whether the times of an answer are plausible
-//   [C44] shared repeats
-//   [C45] prefix cache hits
-//   [C46] bounds on times that a late client or a buffered stream leaves open
-//   [C47] tokens and requests per second
-//   [C48] requests during a side task
-//   [C49] how long sessions took
-//   [C50] metrics that a server reports
-//   [C51] metrics of requests and of repeats
-//   [C52] how a run changes from its first third to its last
-//   [C53] statistics over several repeats
-//   [C54] tokens of a variant's requests
-//   [C55] the fields of a repeat
-//   [C56] when a thread of the client did not run
-//   [C57] kernel receive times on the clock of all other times
-//   [C58] the fields of a record
-//   [C59] judges of an extension, by earlier runs
-//   [C60] the rule: interim analyses, bounds, prior noise
-//   [C61] decisions on objectives and their causes
-//   [C62] the measurements of a gate
-//   [C63] the objectives and rule of a gate
-//   [C64] counts of misses: fractions, and percentiles that failures reach
-//   [C65] errors of a baseline
-//   [C66] validity checks of the client
-//   [C67] verdicts on a drift
-//   [C68] repeats whose noise is known from earlier runs
-//   [C69] pairs: repeats that alternate with a baseline's
-//   [C70] distances from a limit
-//   [C71] values: times, speeds and rates
-//   [C72] decisions by the numbers alone
-//   [C73] verdicts that the client may have affected
-//   [C74] the least number of requests for a verdict
-//   [C75] validity checks of the server's answers
-//   [C76] verdicts that hold although tokens were buffered
-//   [C77] servers that cannot keep up
-//   [C78] explanations from the server's state
-//   [C79] the cross-check of our numbers with the server's counters
-//   [C80] checks that make measurements invalid
-//   [C81] the verdicts of a gate
-//   [C82] the result of a calibration
-//   [C83] from verdicts to an exit code
-//   [C84] calibration
-//   [C85] a sentence for each cause
-//   [C86] decisions in sentences
-//   [C87] verdicts in words
-//   [C88] files of other tools, read value by value
-//   [C89] fields of a data set's rows that are sent or left out
-//   [C90] conversations in rows of files
-//   [C91] datasets
-//   [C92] common prefixes of recorded prompts
-//   [C93] traces
-//   [C94] lengths
-//   [C95] send times
-//   [C96] arrivals
-//   [C97] prompts of a given number of tokens
-//   [C98] positions in a trace
-//   [C99] the part of a load that one of several programs sends
-//   [C100] conversations, recorded and synthetic
-//   [C101] prompts without conversations
-//   [C102] sources of prompts
-//   [C103] the plan of a gate
-//   [C104] the number of requests that a plan expects
-//   [C105] the requests of a plan
-//   [C106] load conditions of the measurements that a plan leads to
-//   [C107] prompts of a user's function
-//   [C108] a workload's part of the plan
-//   [C109] the hash of a plan's traffic
-//   [C110] tokens that a prefix cache may have
-//   [C111] the search for a capacity
-//   [C112] the result of single probes
-//   [C113] whether a server changed during its capacity search
-//   [C114] the capacity that probes show
-//   [C115] capacity searches as scenarios
-//   [C116] objectives that are advisory until a date
-//   [C117] which SLOs a scenario can have
-//   [C118] the load during a profile
-//   [C119] side tasks of a scenario
-//   [C120] the options of requests
-//   [C121] the traffic of each variant of a gate
-//   [C122] facts about a gate's server
-//   [C123] extensions that keep measurements of gates, and compare later ones with them
-//   [C124] from a scenario to its plan
-//   [C125] plans as text
-//   [C126] notes on a load before and after it
-//   [C127] sessions that a server has no room for
-//   [C128] the rows of a table: each metric over the repeats of a variant
-//   [C129] points and round steps of drawings
-//   [C130] quantiles as lines, of each repeat and of all repeats
-//   [C131] the requests of each label
-//   [C132] the curve of a search: objectives over the load
-//   [C133] how requests ended, and the tokens that their answers report
-//   [C134] lengths of synthetic prompts, asked for and counted
-//   [C135] the requests of each of several programs, over all repeats
-//   [C136] the server's metrics over all repeats
-//   [C137] side tasks of a variant
-//   [C138] timelines: repeats in windows of equal length
-//   [C139] the numbers of a gate that reports show, computed once
-//   [C140] answers that reports show
-//   [C141] the fields of a gate: its servers, its load, its judging parameters
-//   [C142] stored results
-//   [C143] the fields of a variant's measurements
-//   [C144] calibration.json
-//   [C145] the index of events.bin in result.json
-//   [C146] the fields of a verdict
-//   [C147] one line of records.jsonl
-//   [C148] the progress line
-//   [C149] the profile of a failed gate
-//   [C150] gates in reports
-//   [C151] rehearsals: gates on a model of their server
-//   [C152] sections of reports that a verb over several gates adds
-//   [C153] result.json and calibration.json
-//   [C154] headlines of gates
-//   [C155] text in Markdown
-//   [C156] texts of reports
-//   [C157] junit.xml, summary.md, annotations, metrics.txt
-//   [C158] the style of the console
-//   [C159] the table of labels
-//   [C160] the console
-//   [C161] gates of one server under several loads, as rows
-//   [C162] answers in reports: answers.jsonl, and their section of the page
-//   [C163] the report page: drawings
-//   [C164] the report page: verdicts
-//   [C165] the report page: other sections of a gate
-//   [C166] the report page: answers
-//   [C167] the report page: style, icons and script
-//   [C168] the report page: distributions
-//   [C169] the report page: curves over the load
-//   [C170] the report page: the result of a search
-//   [C171] the report page: timelines
-//   [C172] the report page: the whole
+//   [C2] field lists of stored structs
+//   [C3] JSON, read, checked and written
+//   [C4] time intervals
+//   [C5] statistics
+//   [C6] base64 and a hash
+//   [C7] random numbers
+//   [C8] fields as JSON
+//   [C9] secrets in texts
+//   [C10] the table of metrics
+//   [C11] values of metrics as text
+//   [C12] user-defined metrics
+//   [C13] URLs
+//   [C14] HTTP/1.1
+//   [C15] server-sent events
+//   [C16] the contents of a page of metrics
+//   [C17] pages of metrics
+//   [C18] names of servers' metrics
+//   [C19] readings of a server's pages
+//   [C20] bodies of requests
+//   [C21] stream events of any API
+//   [C22] OpenAI's answers
+//   [C23] APIs that generate nothing: embeddings, rerankers and scores
+//   [C24] request and response formats of each API
+//   [C25] the table of APIs, ours and users'
+//   [C26] from the bytes of a body to events
+//   [C27] the timeline of one answer
+//   [C28] from bytes to the timeline of an answer
+//   [C29] grading of answers
+//   [C30] histograms of lateness and of gaps
+//   [C31] the programs that sent a load together
+//   [C32] server metrics of a repeat
+//   [C33] whether a load has settled
+//   [C34] the measurements of one repeat
+//   [C35] the requests of a repeat, as they end
+//   [C36] comparison of answers
+//   [C37] whether the times of an answer are plausible
+//   [C38] shared repeats
+//   [C39] prefix cache hits
+//   [C40] bounds on times that a late client or a buffered stream leaves open
+//   [C41] tokens and requests per second
+//   [C42] requests during a side task
+//   [C43] how long sessions took
+//   [C44] metrics that a server reports
+//   [C45] metrics of requests and of repeats
+//   [C46] how a run changes from its first third to its last
+//   [C47] statistics over several repeats
+//   [C48] tokens of a variant's requests
+//   [C49] the fields of a repeat
+//   [C50] when a thread of the client did not run
+//   [C51] kernel receive times on the clock of all other times
+//   [C52] the fields of a record
+//   [C53] judges of an extension, by earlier runs
+//   [C54] the rule: interim analyses, bounds, prior noise
+//   [C55] decisions on objectives and their causes
+//   [C56] the measurements of a gate
+//   [C57] the objectives and rule of a gate
+//   [C58] counts of misses: fractions, and percentiles that failures reach
+//   [C59] errors of a baseline
+//   [C60] validity checks of the client
+//   [C61] verdicts on a drift
+//   [C62] repeats whose noise is known from earlier runs
+//   [C63] pairs: repeats that alternate with a baseline's
+//   [C64] distances from a limit
+//   [C65] values: times, speeds and rates
+//   [C66] decisions by the numbers alone
+//   [C67] verdicts that the client may have affected
+//   [C68] the least number of requests for a verdict
+//   [C69] validity checks of the server's answers
+//   [C70] verdicts that hold although tokens were buffered
+//   [C71] servers that cannot keep up
+//   [C72] explanations from the server's state
+//   [C73] the cross-check of our numbers with the server's counters
+//   [C74] checks that make measurements invalid
+//   [C75] the verdicts of a gate
+//   [C76] the result of a calibration
+//   [C77] from verdicts to an exit code
+//   [C78] calibration
+//   [C79] a sentence for each cause
+//   [C80] decisions in sentences
+//   [C81] verdicts in words
+//   [C82] files of other tools, read value by value
+//   [C83] conversations in rows of files
+//   [C84] datasets
+//   [C85] common prefixes of recorded prompts
+//   [C86] traces
+//   [C87] lengths
+//   [C88] arrivals and their send times
+//   [C89] prompts of a given number of tokens
+//   [C90] positions in a trace
+//   [C91] the part of a load that one of several programs sends
+//   [C92] sources of prompts and conversations
+//   [C93] the interface of sources of prompts
+//   [C94] the plan of a gate
+//   [C95] the hash of a plan's traffic
+//   [C96] the number of requests that a plan expects
+//   [C97] the requests of a plan
+//   [C98] a workload's part of the plan
+//   [C99] the search for a capacity
+//   [C100] the result of single probes
+//   [C101] whether a server changed during its capacity search
+//   [C102] the capacity that probes show
+//   [C103] capacity searches as scenarios
+//   [C104] which SLOs a scenario can have, and on which day they block
+//   [C105] side tasks and profiles of a scenario
+//   [C106] the options of requests
+//   [C107] the traffic of each variant of a gate
+//   [C108] facts about a gate's server
+//   [C109] extensions that keep measurements of gates, and compare later ones with them
+//   [C110] from a scenario to its plan
+//   [C111] plans as text, and notes on their load
+//   [C112] the rows of a table: each metric over the repeats of a variant
+//   [C113] points and round steps of drawings
+//   [C114] quantiles as lines, of each repeat and of all repeats
+//   [C115] the requests of each label
+//   [C116] the curve of a search: objectives over the load
+//   [C117] how requests ended, and the tokens that their answers report
+//   [C118] lengths of synthetic prompts, asked for and counted
+//   [C119] the requests of each of several programs, over all repeats
+//   [C120] the server's metrics over all repeats
+//   [C121] side tasks of a variant
+//   [C122] timelines: repeats in windows of equal length
+//   [C123] the numbers of a gate that reports show, computed once
+//   [C124] answers that reports show
+//   [C125] the fields of a gate: its servers, its load, its judging parameters
+//   [C126] stored results
+//   [C127] the fields of a variant's measurements
+//   [C128] calibration.json
+//   [C129] the index of events.bin in result.json
+//   [C130] the fields of a verdict
+//   [C131] one line of records.jsonl
+//   [C132] the progress line
+//   [C133] the profile of a failed gate
+//   [C134] gates in reports
+//   [C135] rehearsals: gates on a model of their server
+//   [C136] sections of reports that a verb over several gates adds
+//   [C137] result.json and calibration.json
+//   [C138] headlines of gates
+//   [C139] text in Markdown
+//   [C140] texts of reports
+//   [C141] junit.xml, summary.md, annotations, metrics.txt
+//   [C142] the style of the console
+//   [C143] the table of labels
+//   [C144] the console
+//   [C145] gates of one server under several loads, as rows
+//   [C146] answers in reports: answers.jsonl, and their section of the page
+//   [C147] the report page: drawings
+//   [C148] the report page: verdicts
+//   [C149] the report page: other sections of a gate
+//   [C150] the report page: answers
+//   [C151] the report page: style, icons and script
+//   [C152] the report page: distributions
+//   [C153] the report page: curves over the load
+//   [C154] the report page: the result of a search
+//   [C155] the report page: timelines
+//   [C156] the report page: the whole
 // Part three: effects
-//   [E1] functions of text
-//   [E2] functions of users' own APIs
-//   [E3] functions of SLO expressions
-//   [E4] functions of arrivals
-//   [E5] the data of results
-//   [E6] functions of results
-//   [E7] the clock
-//   [E8] standard input, output and errors
-//   [E9] texts of system errors
-//   [E10] files
-//   [E11] programs that send one load together, by an extension
-//   [E12] settings from the environment
-//   [E13] signals, and other global state
-//   [E14] system limits of a process
-//   [E15] threads that throw nothing
-//   [E16] the time that a thread waited for a core
-//   [E17] the machine and the commit
-//   [E18] repeated actions beside a load
-//   [E19] all files of a scenario
-//   [E20] connections, waiting for them, and their users
-//   [E21] TLS
-//   [E22] one request and its answer over one socket
-//   [E23] sockets and addresses
-//   [E24] waiting for sockets, on systems other than Linux
-//   [E25] waiting for sockets, on Linux
-//   [E26] the network of a thread
-//   [E27] an HTTP server and the way to it
-//   [E28] requests that are not measured
-//   [E29] a request in the background
-//   [E30] the warm-up of a load, until the load is stable
-//   [E31] the orders and results of a load
-//   [E32] one connection of the load
-//   [E33] what one client thread has to send, and when
-//   [E34] the answers that one client thread keeps
-//   [E35] the connections of one client thread
-//   [E36] the finished requests of one client thread
-//   [E37] one client thread
-//   [E38] the load of one repeat
-//   [E39] a server's first answer, checked against the load
-//   [E40] questions to a server before the load
-//   [E41] credentials for a server
-//   [E42] started programs, which end with us
-//   [E43] the output of a started program
-//   [E44] server processes
-//   [E45] commands of a scenario
-//   [E46] targets of extensions
-//   [E47] the metrics pages of a server
-//   [E48] servers that a gate starts
-//   [E49] running targets
-//   [E50] a server's metrics pages, read during a load
-//   [E51] whether two targets are one server, and two variants one
-//   [E52] the doctest case of a gate, and the names of gates
-//   [E53] records.jsonl and events.bin, written while the load runs
-//   [E54] the reports of all gates of a program, and its files
-//   [E55] all gates of a program, and how it ends
-//   [E56] gates inside doctest
-//   [E57] the announcement of a gate before its load
-//   [E58] gates on models of their servers, by an extension
-//   [E59] the environment's settings for a gate
-//   [E60] the servers of a gate
-//   [E61] the progress of a repeat
-//   [E62] side tasks before and during a load
-//   [E63] one repeat
-//   [E64] one repeat and its files, whoever sends it
-//   [E65] which repeat is measured next, and which ones count
-//   [E66] the repeats of a gate, on its servers
-//   [E67] the search for a capacity, on the servers of a gate
-//   [E68] profiles of servers
-//   [E69] profiles that could not be ended
-//   [E70] a gate, from its servers to all that its repeats show
-//   [E71] the data of a gate's result
-//   [E72] gates take turns
-//   [E73] gates in virtual time
-//   [E74] one gate from its scenario to its result
-//   [E75] a finished run with its requests
-//   [E76] public functions
-//   [E77] records judged again
-//   [E78] main
+//   [E1] functions of public values: text, arrivals, SLO expressions, users' own APIs
+//   [E2] the data of results
+//   [E3] functions of results
+//   [E4] the clock
+//   [E5] standard input, output and errors
+//   [E6] texts of system errors
+//   [E7] files
+//   [E8] programs that send one load together, by an extension
+//   [E9] settings from the environment
+//   [E10] signals, and other global state
+//   [E11] system limits of a process
+//   [E12] threads that throw nothing
+//   [E13] the time that a thread waited for a core
+//   [E14] the machine and the commit
+//   [E15] repeated actions beside a load
+//   [E16] all files of a scenario
+//   [E17] connections, waiting for them, and their users
+//   [E18] TLS
+//   [E19] one request and its answer over one socket
+//   [E20] sockets and addresses
+//   [E21] waiting for sockets, on systems other than Linux
+//   [E22] waiting for sockets, on Linux
+//   [E23] the network of a thread
+//   [E24] an HTTP server and the way to it
+//   [E25] requests that are not measured
+//   [E26] a request in the background
+//   [E27] the warm-up of a load, until the load is stable
+//   [E28] the orders and results of a load
+//   [E29] one connection of the load
+//   [E30] what one client thread has to send, and when
+//   [E31] the answers that one client thread keeps
+//   [E32] the connections of one client thread
+//   [E33] the finished requests of one client thread
+//   [E34] one client thread
+//   [E35] the load of one repeat
+//   [E36] a server's first answer, checked against the load
+//   [E37] questions to a server before the load
+//   [E38] credentials for a server
+//   [E39] started programs, which end with us
+//   [E40] the output of a started program
+//   [E41] server processes
+//   [E42] commands of a scenario
+//   [E43] targets of extensions
+//   [E44] the metrics pages of a server
+//   [E45] servers that a gate starts
+//   [E46] running targets
+//   [E47] a server's metrics pages, read during a load
+//   [E48] whether two targets are one server, and two variants one
+//   [E49] the doctest case of a gate, and the names of gates
+//   [E50] records.jsonl and events.bin, written while the load runs
+//   [E51] the reports of all gates of a program, and its files
+//   [E52] all gates of a program, and how it ends
+//   [E53] gates inside doctest
+//   [E54] the announcement of a gate before its load
+//   [E55] gates on models of their servers, by an extension
+//   [E56] the environment's settings for a gate
+//   [E57] the servers of a gate
+//   [E58] the progress of a repeat
+//   [E59] side tasks before and during a load
+//   [E60] one repeat
+//   [E61] one repeat and its files, whoever sends it
+//   [E62] which repeat is measured next, and which ones count
+//   [E63] the repeats of a gate, on its servers
+//   [E64] the search for a capacity, on the servers of a gate
+//   [E65] profiles of servers
+//   [E66] profiles that could not be ended
+//   [E67] a gate, from its servers to all that its repeats show
+//   [E68] the data of a gate's result
+//   [E69] gates take turns
+//   [E70] gates in virtual time
+//   [E71] one gate from its scenario to its result
+//   [E72] a finished run with its requests
+//   [E73] public functions
+//   [E74] records judged again
+//   [E75] main
 //
 // Macros, all optional, each in exactly one file:
 //   LLMBENCH_MAIN              implementation, doctest's implementation and a main() in this file
@@ -451,7 +431,7 @@ class list {
 public:
     using value_type = T;
     list() = default;
-    list(std::initializer_list<T> items) { for (const T& x : items) push_back(x); }
+    list(std::initializer_list<T> items) : list(items.begin(), items.size()) {}
     template <class C>
         requires requires(const C& c) {
             typename C::allocator_type;
@@ -460,20 +440,16 @@ public:
             T(*c.begin());
         }
     list(const C& items) { for (const auto& x : items) push_back(T(x)); }
-    list(const list& o) { for (const T& x : o) push_back(x); }
+    list(const list& o) : list(o.data_, o.size_) {}
     list(list&& o) noexcept : data_(o.data_), size_(o.size_), room_(o.room_) { o.forget(); }
     list& operator=(const list& o) { list copy(o); swap(copy); return *this; }
     list& operator=(list&& o) noexcept { swap(o); return *this; }
-    ~list() { delete[] data_; }
+    [[gnu::noinline]] ~list() { delete[] data_; }
 
-    void push_back(const T& x) {
-        if (size_ == room_) {
-            T copy = x;  // x may be an element of this list, which growing moves
-            grow();
-            data_[size_++] = static_cast<T&&>(copy);
-        } else {
-            data_[size_++] = x;
-        }
+    [[gnu::noinline]] void push_back(const T& x) {
+        T copy = x;  // x may be an element of this list, which growing moves
+        if (size_ == room_) grow();
+        data_[size_++] = static_cast<T&&>(copy);
     }
     const T* begin() const { return data_; }
     const T* end() const { return data_ + size_; }
@@ -485,6 +461,10 @@ public:
     const T& back() const { return data_[size_ - 1]; }
 
 private:
+    [[gnu::noinline]] list(const T* from, detail::size_type n)
+        : data_(n ? new T[n] : nullptr), size_(n), room_(n) {
+        for (detail::size_type i = 0; i < n; ++i) data_[i] = from[i];
+    }
     void grow() {
         const detail::size_type room = room_ ? 2 * room_ : 4;
         T* bigger = new T[room];
@@ -562,19 +542,10 @@ public:
         b.held_ = new holder_of<T>(static_cast<T&&>(v));
         return b;
     }
-    box(const box& o) : held_(o.held_) {
-        if (held_) __atomic_add_fetch(&held_->refs, 1, __ATOMIC_RELAXED);
-    }
+    box(const box& o);
     box(box&& o) noexcept : held_(o.held_) { o.held_ = nullptr; }
-    box& operator=(box o) noexcept {
-        holder* h = held_;
-        held_ = o.held_;
-        o.held_ = h;
-        return *this;
-    }
-    ~box() {
-        if (held_ && __atomic_sub_fetch(&held_->refs, 1, __ATOMIC_ACQ_REL) == 0) delete held_;
-    }
+    box& operator=(box o) noexcept;
+    ~box();
 
     bool empty() const { return held_ == nullptr; }
     /// Returns the value, or null if the box holds another type or nothing.
@@ -726,6 +697,7 @@ constexpr token_count operator""_tokens(long double v) {
 // it was written on. Metrics are enumerators of one type per dimension, so that nonsense does not
 // compile; being enumerators they never shadow a user's own variable of the same name.
 
+/// A line of the gates' source, as reports name it.
 struct source_line {
     const char* file = "";
     int line = 0;
@@ -847,81 +819,43 @@ enum class metric_shape : unsigned char {
     of_requests, of_sessions, of_run, of_server_times, of_gauges
 };
 /// Unit and side of a limit by the metric's type; `First` is its first enumerator in metric_id.
-template <class M>
-struct metric_traits {};
 template <class U, metric_shape Shape, bound_side Side, metric_id First>
-struct metric_traits_of {
+struct metric_of_type {
     using unit = U;
     static constexpr metric_shape shape = Shape;
     static constexpr bound_side side = Side;
     static constexpr metric_id first = First;
 };
 template <class U, bound_side Side, metric_id First>
-using run_traits = metric_traits_of<U, metric_shape::of_run, Side, First>;
+using of_requests = metric_of_type<U, metric_shape::of_requests, Side, First>;
 template <class U, bound_side Side, metric_id First>
-using gauge_traits = metric_traits_of<U, metric_shape::of_gauges, Side, First>;
-template <>
-struct metric_traits<latency_metric>
-    : metric_traits_of<time_span, metric_shape::of_requests, bound_side::at_most, metric_id::ttft> {
-};
-template <>
-struct metric_traits<session_metric>
-    : metric_traits_of<time_span, metric_shape::of_sessions, bound_side::at_most,
-                       metric_id::session_time> {};
-template <>
-struct metric_traits<speed_metric>
-    : metric_traits_of<token_rate, metric_shape::of_requests, bound_side::at_least,
-                       metric_id::prefill_speed> {};
-template <>
-struct metric_traits<event_metric>
-    : metric_traits_of<plain_number, metric_shape::of_requests, bound_side::at_least,
-                       metric_id::tokens_per_event> {};
-template <>
-struct metric_traits<token_throughput>
-    : run_traits<token_rate, bound_side::at_least, metric_id::output_throughput> {};
-template <>
-struct metric_traits<request_throughput_t>
-    : run_traits<request_rate, bound_side::at_least, metric_id::request_throughput> {};
-template <>
-struct metric_traits<fraction_metric>
-    : run_traits<fraction, bound_side::at_most, metric_id::error_rate> {};
-template <>
-struct metric_traits<answer_metric>
-    : run_traits<fraction, bound_side::at_least, metric_id::accuracy> {};
-template <>
-struct metric_traits<run_time_metric>
-    : run_traits<time_span, bound_side::at_most, metric_id::startup_time> {};
-template <>
-struct metric_traits<server_time>
-    : metric_traits_of<time_span, metric_shape::of_server_times, bound_side::at_most,
-                       metric_id::queue_time> {};
-template <>
-struct metric_traits<queue_gauge>
-    : gauge_traits<plain_number, bound_side::at_most, metric_id::queued_requests> {};
-template <>
-struct metric_traits<running_gauge>
-    : gauge_traits<plain_number, bound_side::either, metric_id::running_requests> {};
-template <>
-struct metric_traits<cache_gauge>
-    : gauge_traits<fraction, bound_side::at_most, metric_id::kv_cache_usage> {};
-template <>
-struct metric_traits<server_count>
-    : run_traits<plain_number, bound_side::at_most, metric_id::preemptions> {};
-template <>
-struct metric_traits<server_fraction>
-    : run_traits<fraction, bound_side::at_least, metric_id::prefix_cache_hits> {};
-template <>
-struct metric_traits<draft_metric>
-    : run_traits<plain_number, bound_side::at_least, metric_id::acceptance_length> {};
-template <>
-struct metric_traits<energy_metric>
-    : run_traits<energy, bound_side::at_most, metric_id::energy_per_token> {};
-template <>
-struct metric_traits<cost_metric>
-    : run_traits<money, bound_side::at_most, metric_id::cost_per_million_tokens> {};
-template <>
-struct metric_traits<prompt_metric>
-    : run_traits<fraction, bound_side::at_least, metric_id::cached_share> {};
+using of_run = metric_of_type<U, metric_shape::of_run, Side, First>;
+template <class U, bound_side Side, metric_id First>
+using of_gauges = metric_of_type<U, metric_shape::of_gauges, Side, First>;
+of_requests<time_span, bound_side::at_most, metric_id::ttft> row_of(latency_metric);
+metric_of_type<time_span, metric_shape::of_sessions, bound_side::at_most, metric_id::session_time>
+    row_of(session_metric);
+of_requests<token_rate, bound_side::at_least, metric_id::prefill_speed> row_of(speed_metric);
+of_requests<plain_number, bound_side::at_least, metric_id::tokens_per_event> row_of(event_metric);
+of_run<token_rate, bound_side::at_least, metric_id::output_throughput> row_of(token_throughput);
+of_run<request_rate, bound_side::at_least, metric_id::request_throughput>
+    row_of(request_throughput_t);
+of_run<fraction, bound_side::at_most, metric_id::error_rate> row_of(fraction_metric);
+of_run<fraction, bound_side::at_least, metric_id::accuracy> row_of(answer_metric);
+of_run<time_span, bound_side::at_most, metric_id::startup_time> row_of(run_time_metric);
+metric_of_type<time_span, metric_shape::of_server_times, bound_side::at_most, metric_id::queue_time>
+    row_of(server_time);
+of_gauges<plain_number, bound_side::at_most, metric_id::queued_requests> row_of(queue_gauge);
+of_gauges<plain_number, bound_side::either, metric_id::running_requests> row_of(running_gauge);
+of_gauges<fraction, bound_side::at_most, metric_id::kv_cache_usage> row_of(cache_gauge);
+of_run<plain_number, bound_side::at_most, metric_id::preemptions> row_of(server_count);
+of_run<fraction, bound_side::at_least, metric_id::prefix_cache_hits> row_of(server_fraction);
+of_run<plain_number, bound_side::at_least, metric_id::acceptance_length> row_of(draft_metric);
+of_run<energy, bound_side::at_most, metric_id::energy_per_token> row_of(energy_metric);
+of_run<money, bound_side::at_most, metric_id::cost_per_million_tokens> row_of(cost_metric);
+of_run<fraction, bound_side::at_least, metric_id::cached_share> row_of(prompt_metric);
+template <class M>
+using metric_traits = decltype(row_of(*static_cast<const M*>(nullptr)));
 
 template <class M>
 constexpr metric_id id_of(M m) {
@@ -987,12 +921,19 @@ inline constexpr auto first_own_metric =
     static_cast<metric_id>(static_cast<int>(metric_id::capacity_in_users) + 1);
 inline constexpr auto no_own_metric =
     static_cast<metric_id>(static_cast<int>(first_own_metric) + max_own_metrics);
+template <class U, bound_side Side>
+using user_row = of_requests<U, Side, metric_id{}>;
+user_row<time_span, bound_side::at_most> row_of_own(own_time);
+user_row<token_rate, bound_side::at_least> row_of_own(own_speed);
+user_row<plain_number, bound_side::at_most> row_of_own(own_cost);
+user_row<plain_number, bound_side::at_least> row_of_own(own_value);
+
 enum class counted : unsigned char { nothing, prompt, cached, output };
 struct request_source {
     virtual double value(metric_id m) = 0;
     virtual long long gaps() = 0;
     virtual double gap(long long i) = 0;
-    virtual const record& told(counted what) = 0;
+    virtual const record& read(counted what) = 0;
     virtual const char* label() = 0;
 
 protected:
@@ -1012,13 +953,13 @@ public:
     /// Gaps between content events: their number, and each in seconds, counted from 0.
     types::whole gaps() const { return of_.gaps(); }
     double gap(types::whole i) const { return of_.gap(i); }
-    double prompt_tokens() const;
-    double cached_tokens() const;  ///< prompt tokens from the prefix cache
-    double output_tokens() const;
+    double prompt_tokens() const;  ///< by the server's usage
+    double cached_tokens() const;  ///< prompt tokens from the prefix cache, by usage
+    double output_tokens() const;  ///< by usage; content events for an API without usage
     double events() const;         ///< content events
-    double content_bytes() const;  ///< of that; the tokens, too, where an API has no other
+    double content_bytes() const;  ///< of the generated text; a part of a tool call counts as 256
     double turn() const;           ///< in its conversation, from 1
-    const char* finish_reason() const;
+    const char* finish_reason() const;  ///< "stop", "length"; "": none
     const char* label() const { return of_.label(); }  ///< of its part of the workload, or ""
 
 private:
@@ -1035,22 +976,13 @@ public:
     }
 
 private:
+    friend constexpr auto row_of(const metric&) { return decltype(detail::row_of_own(Kind{}))(); }
     template <class K>
     friend metric<K> of_request(const char* name, K, double (*value)(const request_view&));
     constexpr explicit metric(detail::metric_id id) : id_(id) {}
     detail::metric_id id_;
 };
 namespace detail {
-template <class Kind>
-struct own_traits {};
-template <class U, bound_side Side>
-using own_traits_of = metric_traits_of<U, metric_shape::of_requests, Side, metric_id{}>;
-template <> struct own_traits<own_time> : own_traits_of<time_span, bound_side::at_most> {};
-template <> struct own_traits<own_speed> : own_traits_of<token_rate, bound_side::at_least> {};
-template <> struct own_traits<own_cost> : own_traits_of<plain_number, bound_side::at_most> {};
-template <> struct own_traits<own_value> : own_traits_of<plain_number, bound_side::at_least> {};
-template <class Kind>
-struct metric_traits<metric<Kind>> : own_traits<Kind> {};
 template <class Kind>
 constexpr metric_id id_of(const metric<Kind>& m) { return m.id(); }
 
@@ -1062,7 +994,7 @@ metric_id own_metric(const char* name, bool is_time, bool is_number, bool at_mos
 /// The function is called for completed requests only; failed ones have the worst value.
 template <class Kind>
 metric<Kind> of_request(const char* name, Kind, double (*value)(const request_view&)) {
-    using traits = detail::own_traits<Kind>;
+    using traits = decltype(detail::row_of_own(Kind{}));
     return metric<Kind>(detail::own_metric(
         name, __is_same(typename traits::unit, time_span),
         __is_same(typename traits::unit, plain_number),
@@ -1081,8 +1013,10 @@ struct selection {
 };
 selection label(const types::text& name);
 selection during(const types::text& side_task);
+/// From `first` to `last`, both included: `turns(2)` are all but the first, `turns(1, 1)` that one.
 inline selection turns(int first, int last = 0) { return {{}, {}, first, last, -1}; }
 inline selection depth(int n) { return {{}, {}, 1, 0, n}; }
+/// The requests that both select: `label("chat") && depth(1)`.
 selection operator&&(const selection& a, const selection& b);
 
 namespace detail {
@@ -1169,6 +1103,7 @@ struct slo {
 using slo_list = types::list<slo>;
 
 /// Makes an SLO advisory: measured, judged and reported, but without effect on the outcome.
+/// `advisory(p99(itl) <= 80_ms)`.
 slo advisory(const slo& s);
 
 /// A limit on a capacity: a rate, or a number of users.
@@ -1272,49 +1207,36 @@ using statistic_of = statistic<unit_of<M>, metric_traits<M>::side>;
 template <class M> statistic_of<M> make(statistic_kind kind, M m, double q = 0) {
     return {make_statistic(kind, id_of(m), q)};
 }
+template <class M> statistic_of<M> quantile(M m, double q) {
+    return make(statistic_kind::percentile, m, q);
+}
 }  // namespace detail
 
 /// Percentiles by nearest rank (the inverse of the empirical CDF, not interpolated): always a
 /// measured value. Failed requests count as the worst value. Times have upper percentiles, speeds
 /// lower ones; a server's gauge has those of its readings, one a second.
-template <detail::has_percentiles M> auto p50(M m) {
-    return detail::make(detail::statistic_kind::percentile, m, 0.50);
-}
-template <detail::has_upper M> auto p75(M m) {
-    return detail::make(detail::statistic_kind::percentile, m, 0.75);
-}
-template <detail::has_upper M> auto p90(M m) {
-    return detail::make(detail::statistic_kind::percentile, m, 0.90);
-}
-template <detail::has_upper M> auto p95(M m) {
-    return detail::make(detail::statistic_kind::percentile, m, 0.95);
-}
-template <detail::has_upper M> auto p99(M m) {
-    return detail::make(detail::statistic_kind::percentile, m, 0.99);
-}
-template <detail::has_upper M> auto p999(M m) {
-    return detail::make(detail::statistic_kind::percentile, m, 0.999);
-}
-template <detail::rate_metric M> auto p1(M m) {
-    return detail::make(detail::statistic_kind::percentile, m, 0.01);
-}
-template <detail::rate_metric M> auto p5(M m) {
-    return detail::make(detail::statistic_kind::percentile, m, 0.05);
-}
-template <detail::rate_metric M> auto p10(M m) {
-    return detail::make(detail::statistic_kind::percentile, m, 0.10);
-}
+template <detail::has_percentiles M> auto p50(M m) { return detail::quantile(m, 0.50); }
+template <detail::has_upper M> auto p75(M m) { return detail::quantile(m, 0.75); }
+template <detail::has_upper M> auto p90(M m) { return detail::quantile(m, 0.90); }
+template <detail::has_upper M> auto p95(M m) { return detail::quantile(m, 0.95); }
+template <detail::has_upper M> auto p99(M m) { return detail::quantile(m, 0.99); }
+template <detail::has_upper M> auto p999(M m) { return detail::quantile(m, 0.999); }
+template <detail::rate_metric M> auto p1(M m) { return detail::quantile(m, 0.01); }
+template <detail::rate_metric M> auto p5(M m) { return detail::quantile(m, 0.05); }
+template <detail::rate_metric M> auto p10(M m) { return detail::quantile(m, 0.10); }
 /// The quantile q, strictly between 0 and 1.
 template <detail::has_percentiles M> auto percentile(M m, double q) {
-    return detail::make(detail::statistic_kind::percentile, m, q);
+    return detail::quantile(m, q);
 }
 /// Arithmetic mean over completed requests, or over the readings of a server's gauge.
 template <detail::has_mean M> auto mean(M m) {
     return detail::make(detail::statistic_kind::mean, m);
 }
+/// The largest time, infinite if a request failed; of a gauge, the largest reading.
 template <detail::has_upper M> auto max(M m) {
     return detail::make(detail::statistic_kind::max, m);
 }
+/// The smallest speed, 0 if a request failed.
 template <detail::rate_metric M> auto min(M m) {
     return detail::make(detail::statistic_kind::min, m);
 }
@@ -1491,6 +1413,7 @@ inline length_distribution fixed(token_count n) { return length_distribution(n);
 inline length_distribution uniform(double low, double high) {
     return {length_distribution::shape::uniform, low, high};
 }
+/// `mean_tokens` and the standard deviation `sd`, both in tokens.
 inline length_distribution normal(double mean_tokens, double sd) {
     return {length_distribution::shape::normal, mean_tokens, sd};
 }
@@ -1570,12 +1493,21 @@ struct arrival_data {
     bool is_searched = false;  // its rate or its users are searched
     text described{};          // the whole pattern in words, if read back from a file
 };
+class has_arrivals {
+public:
+    const arrival_data& data() const { return data_; }
+
+protected:
+    has_arrivals() = default;
+    explicit has_arrivals(const arrival_data& d) : data_(d) {}
+    arrival_data data_{};
+};
 }  // namespace detail
 
 /// Requests are sent when they are due, whether or not earlier ones were answered.
-class open_loop {
+class open_loop : public detail::has_arrivals {
 public:
-    explicit open_loop(const detail::arrival_data& d) : data_(d) {}
+    explicit open_loop(const detail::arrival_data& d) : has_arrivals(d) {}
     /// At most n requests in flight; the wait of the others counts in ttft and e2e.
     template <detail::integer I>
     open_loop max_in_flight(I n) const {
@@ -1583,14 +1515,10 @@ public:
         copy.data_.max_in_flight = static_cast<long long>(n);
         return copy;
     }
-    const detail::arrival_data& data() const { return data_; }
-
-private:
-    detail::arrival_data data_{};
 };
 
 /// A recorded trace, played again.
-class trace_replay {
+class trace_replay : public detail::has_arrivals {
 public:
     explicit trace_replay(const types::text& file) {
         data_.kind = detail::arrival_kind::replay;
@@ -1616,14 +1544,10 @@ public:
         copy.data_.max_in_flight = static_cast<long long>(n);
         return copy;
     }
-    const detail::arrival_data& data() const { return data_; }
-
-private:
-    detail::arrival_data data_{};
 };
 
 /// Users who each send again after an answer.
-class closed_loop_users {
+class closed_loop_users : public detail::has_arrivals {
 public:
     explicit closed_loop_users(long long users) { data_.users = users; }
     explicit closed_loop_users(searched_users s) : closed_loop_users(s.most) {
@@ -1641,30 +1565,21 @@ public:
         copy.data_.users_ramp_s = t.seconds();
         return copy;
     }
-    const detail::arrival_data& data() const { return data_; }
-
-private:
-    detail::arrival_data data_{};
 };
 
 /// The way requests are sent. Default: one user in a closed loop.
-class arrival_pattern {
+class arrival_pattern : public detail::has_arrivals {
 public:
     arrival_pattern() = default;
-    arrival_pattern(const open_loop& o) : data_(o.data()) {}
-    arrival_pattern(const trace_replay& t) : data_(t.data()) {}
-    arrival_pattern(const closed_loop_users& c) : data_(c.data()) {}
-    const detail::arrival_data& data() const { return data_; }
-
-private:
-    detail::arrival_data data_{};
+    arrival_pattern(const detail::has_arrivals& a) : has_arrivals(a.data()) {}
 };
 
-/// Evenly spaced requests.
+/// Evenly spaced requests; rates of open loops are above 0, at most 1000000_rps.
 open_loop constant(request_rate rate);
 /// Exponential gaps, scaled so that n requests take exactly n / rate.
 open_loop poisson(request_rate rate);
-/// Gamma-distributed gaps of shape `burstiness`: 1 is Poisson, less is burstier, more is steadier.
+/// Gamma-distributed gaps of shape `burstiness`, 0.01 to 1000: 1 is Poisson, less is burstier, more
+/// is steadier.
 open_loop gamma(request_rate rate, double burstiness);
 open_loop constant(searched_rate rate);
 open_loop poisson(searched_rate rate);
@@ -1681,7 +1596,7 @@ open_loop steps(std::initializer_list<load_step> stages);
 inline trace_replay replay(const types::text& trace_file) { return trace_replay(trace_file); }
 /// Everything is sent at the start: the offline, saturating case.
 open_loop all_at_once();
-/// A fixed number of users.
+/// A fixed number of users, 1 to 100000.
 template <detail::integer I>
 closed_loop_users closed_loop(I users) { return closed_loop_users(static_cast<long long>(users)); }
 inline closed_loop_users closed_loop(searched_users users) { return closed_loop_users(users); }
@@ -1720,12 +1635,12 @@ struct own_event;
 class api_request {
 public:
     explicit api_request(detail::own_request& of) : of_(of) {}
-    types::text model() const;
+    types::text model() const;  ///< its name for the server
     /// Returns the prompt with the system prompt and the earlier turns.
     types::text prompt() const;
     /// Returns the number of tokens to generate; 0: not given.
     types::whole max_tokens() const;
-    bool streams() const;
+    bool streams() const;  ///< whether the answer is to come in parts
     // Adds a field. Fields keep the order of the calls; those of options.extra_body follow them.
     api_request& text(const char* field, const types::text& value);
     api_request& number(const char* field, double value);
@@ -1869,6 +1784,7 @@ struct dataset {
     types::text images{};         ///< directory of the images; default: that of the file
 };
 
+/// Prompts that are sent as they are; prompts() makes it.
 struct prompt_list {
     types::list<types::text> items{};
 };
@@ -1896,8 +1812,9 @@ public:
 private:
     detail::generator& random_;
 };
+/// A prompt of your own function.
 struct prompt {
-    types::text text{};
+    types::text text{};              ///< not empty
     types::whole output_tokens = 0;  ///< 0: options.max_tokens, or as many as the server sends
 };
 /// Prompts of your own function: any file, any format. Every repeat and both variants send the
@@ -1907,6 +1824,7 @@ struct generated_prompts {
     bool force_output = true;  ///< answers get the given length (ignore_eos)
     bool salted = true;        ///< a first line of five words, new in every repeat
 };
+/// `generated([](request_index i, draw& random) { return prompt{text_of(i)}; })`
 inline generated_prompts generated(prompt (*of)(request_index, draw&)) { return {.of = of}; }
 
 struct mix_of_parts;
@@ -1940,6 +1858,7 @@ struct extension_workload {
 };
 }  // namespace detail
 
+/// A workload of any kind.
 class any_workload {
 public:
     any_workload() = default;  ///< synthetic{}
@@ -1959,10 +1878,10 @@ private:
 /// Fields of every request body.
 struct request_options {
     types::maybe<int> max_tokens{};  ///< for workloads without output lengths
-    types::maybe<double> temperature{};
-    types::text system_prompt{};
+    types::maybe<double> temperature{};  ///< 0 to 10; default: the server's
+    types::text system_prompt{};         ///< before every prompt; "": none
     bool ignore_eos = false;  ///< workloads that force lengths send it anyway
-    bool stream = true;
+    bool stream = true;       ///< false: an answer comes in one piece and has no ttft
     /// Each event of a stream is one token, for a server without usage; else metrics that need the
     /// number of tokens are invalid. Reported usage has precedence.
     bool events_are_tokens = false;
@@ -1983,8 +1902,9 @@ struct part {
     types::text model{};      ///< another one of the server's; default: the target's
     types::maybe<request_options> options{};  ///< instead of all of the scenario's
 };
+/// A workload of several parts; mix() makes it.
 struct mix_of_parts {
-    types::list<part> parts{};
+    types::list<part> parts{};  ///< 1 to 64
 };
 /// Several workloads at once. Of each sequence of starts (requests, or conversations) as long as
 /// the sum of the weights, each part has exactly its weight, in an order from the seed:
@@ -1995,6 +1915,7 @@ inline any_workload::any_workload(const mix_of_parts& m) : what_(detail::box::ma
 
 // ===== [A12] targets =============================================================================
 
+/// A header of requests, or an environment variable of a process.
 struct name_value {
     types::text name{};
     types::text value{};
@@ -2058,9 +1979,10 @@ struct process {
     types::list<types::text> telemetry{};  ///< as of an endpoint
 };
 
+/// A baseline from a file; stored() makes it.
 struct stored_result {
-    types::text file{};
-    fraction day_to_day{0.05};
+    types::text file{};         ///< result.json
+    fraction day_to_day{0.05};  ///< above 0, at most 50 %
 };
 /// The result.json of an earlier run as a baseline, of the same traffic and model. `day_to_day` is
 /// the relative standard deviation between two days' runs of an unchanged server; regressions below
@@ -2150,21 +2072,7 @@ private:
     bool is_stored_ = false;
 };
 
-// ===== [A13] profiles of failed gates ============================================================
-
-/// `.on_fail = profile{}`: when an objective is missed, the gate asks the server for a profile of a
-/// few seconds of the same load, after the measurement. It sends POST /start_profile and
-/// /stop_profile: SGLang always has them, vLLM if started with VLLM_TORCH_PROFILER_DIR or
-/// --profiler-config. Shell commands (both or none) replace them, with the server's URL as `{url}`
-/// and LLMBENCH_URL; processes that they leave are ended after `stop`. `start` has 30 s, `stop` 60
-/// s. A profile that fails changes no verdict; reports say why there is none.
-struct profile {
-    types::text start{};
-    types::text stop{};
-    time_span duration = time_span::from_seconds(5);  ///< above 0, at most 60 s
-};
-
-// ===== [A14] side tasks ==========================================================================
+// ===== [A13] side tasks and profiles =============================================================
 
 /// One step of a side task: a request to the server, or a command of the machine.
 struct task_step {
@@ -2195,11 +2103,23 @@ struct side_task {
     time_span excuses{};
 };
 
-// ===== [A15] the scenario ========================================================================
+/// `.on_fail = profile{}`: when an objective is missed, the gate asks the server for a profile of a
+/// few seconds of the same load, after the measurement. It sends POST /start_profile and
+/// /stop_profile: SGLang always has them, vLLM if started with VLLM_TORCH_PROFILER_DIR or
+/// --profiler-config. Shell commands (both or none) replace them, with the server's URL as `{url}`
+/// and LLMBENCH_URL; processes that they leave are ended after `stop`. `start` has 30 s, `stop` 60
+/// s. A profile that fails changes no verdict; reports say why there is none.
+struct profile {
+    types::text start{};
+    types::text stop{};
+    time_span duration = time_span::from_seconds(5);  ///< above 0, at most 60 s
+};
 
-/// Time limits of one request, and of the wait for the last ones.
+// ===== [A14] the scenario ========================================================================
+
+/// Time limits of one request, which fails beyond them, and of the wait for the last ones.
 struct limits {
-    time_span connect = time_span::from_seconds(5);
+    time_span connect = time_span::from_seconds(5);  ///< each: above 0, at most a day
     time_span first_event = time_span::from_seconds(60);
     time_span between_events = time_span::from_seconds(30);
     time_span total = time_span::from_seconds(300);
@@ -2213,6 +2133,7 @@ struct judging_options {
     bool holm = false;       ///< false_fail for all blocking SLOs together (Holm 1979)
 };
 
+/// The measuring client.
 struct client_options {
     types::whole threads = 0;   ///< 0: one, or more for thousands of streams on many cores
     bool spin = false;          ///< spin through the last stretch before each send
@@ -2262,7 +2183,7 @@ struct scenario {
     any_workload workload{};        ///< default: synthetic{}
     arrival_pattern arrivals{};     ///< default: closed_loop(1)
     warmup_amount warmup{};         ///< before the measured part; default 20 requests
-    types::whole requests = 0;      ///< measured requests of each repeat
+    types::whole requests = 0;      ///< measured requests of each repeat; 1 to 100000000
     time_span duration{};  ///< of the measured part; with `requests`, the first reached ends it
     /// 0: two to five, as many as needed. n: at most n, and advisory SLOs are waited for, too;
     /// run() without SLOs measures n, or three.
@@ -2283,8 +2204,9 @@ struct scenario {
     types::maybe<hourly_cost> cost{};  ///< of its server and of the baseline's; default: none
 };
 
-// ===== [A16] results =============================================================================
+// ===== [A15] results =============================================================================
 
+/// How a request ended: `ok`, where it failed, or `left` by the client after options.cancel_after.
 enum class request_status : unsigned char {
     ok, connect, tls, timeout, http, protocol, server, truncated, empty, cancelled, unsent, left
 };
@@ -2294,8 +2216,11 @@ enum class token_origin : unsigned char {
     no_usage  ///< as `events`, though the API has usage and nobody set events_are_tokens
 };
 enum class run_phase : unsigned char { warmup, measure };
-enum class run_arm : unsigned char { candidate, baseline };
+enum class run_arm : unsigned char { candidate, baseline };  ///< the variants of a gate
+/// A verdict is `inconclusive` if the repeats leave it open, and `invalid` if the measurements
+/// cannot carry it; `skipped` objectives were not measured.
 enum class verdict : unsigned char { pass, fail, inconclusive, invalid, skipped };
+/// These return the names in files and reports.
 const char* to_string(request_status s);
 const char* to_string(token_origin o);
 const char* to_string(run_phase p);
@@ -2401,8 +2326,8 @@ struct verdict_cause {
 /// A verdict with its texts.
 struct slo_verdict : verdict_numbers {
     types::text unit{};     ///< "repeat", "pair" or "probe"
-    types::text method{};
-    types::text reason{};
+    types::text method{};   ///< how it was decided, in words
+    types::text reason{};   ///< why the verdict is no plain pass; "" for one
     types::text advice{};  ///< if the limit is tight: one that is decided more often
     /// Returns one line for a person.
     types::text line() const;
@@ -2475,9 +2400,10 @@ public:
     /// Returns one verdict per SLO of the scenario, in order; the error guard is last.
     const types::list<slo_verdict>& verdicts() const& { return verdicts_; }
     types::list<slo_verdict> verdicts() && { return verdicts_; }
+    /// Returns the client's checks of its own numbers.
     const self_check_t& self_check() const& { return self_check_; }
     self_check_t self_check() && { return self_check_; }
-    const types::text& name() const { return name_; }
+    const types::text& name() const { return name_; }  ///< of the gate
 
 protected:
     friend struct detail::result_access;
@@ -2500,7 +2426,7 @@ public:
     double high() const { return high_; }
     /// Returns the limiting objective: "p95(ttft)", "error_rate" or "the server's throughput".
     const types::text& limiting_objective() const { return limiting_objective_; }
-    int probes() const { return probes_; }
+    int probes() const { return probes_; }  ///< number of loads that were measured
     /// Returns "capacity in [30, 34] users, limited by p95(ttft), 13 probes".
     const types::text& line() const { return line_; }
     /// Returns the same with every probe: its load, its margin to a miss and its outcome.
@@ -2547,7 +2473,7 @@ struct past_result {
     types::list<past_gate> gates{};
 };
 
-// ===== [A17] verbs and assertions ================================================================
+// ===== [A16] verbs and assertions ================================================================
 
 /// Measures. With `.slos` the result has their verdicts, but nothing fails: in a doctest case
 /// reports mark them as advisory, elsewhere exit_code() counts them. Throws std::invalid_argument
@@ -2592,9 +2518,9 @@ struct report_view {
     int exit_code = 0;
 };
 /// Calls your function when the program's files are written, for the last time at its end: `const
-/// bool told = on_report([](const report_view& r) { ... });` above the gates. If it throws, the
+/// bool is_set = on_report([](const report_view& r) { ... });` above the gates. If it throws, the
 /// program is invalid, as with a file that cannot be written. Returns true.
-bool on_report(void (*tell)(const report_view&));
+bool on_report(void (*function)(const report_view&));
 
 /// Returns the exit code for your own main, over all gates so far: 0 passed, 1 missed, 2 refused, 3
 /// invalid, 77 skipped.
@@ -2631,24 +2557,24 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
 
-#include <algorithm>  // equal, count_if, min, max, find, all_of, search, equal_range, find_if, ...
+#include <algorithm>  // equal, count_if, min, max, find, all_of, search, equal_range, sort, ...
 #include <array>
-#include <bit>  // endian, countr_zero, bit_width
+#include <bit>  // bit_width
 #include <cctype>  // isalnum
 #include <cfloat>  // DBL_MAX
-#include <charconv>  // from_chars, to_chars, from_chars_result
+#include <charconv>  // from_chars, to_chars
 #include <climits>  // LLONG_MIN
-#include <cmath>  // fabs, isfinite, isnan, isinf, ceil, erfc, sqrt, log, floor, pow, copysign, ...
+#include <cmath>  // fabs, isfinite, isnan, isinf, floor, ceil, erfc, sqrt, log, pow, copysign, ...
 #include <cstdarg>  // printed()
 #include <cstddef>  // size_t, ptrdiff_t
 #include <cstdint>  // uint32_t, uint64_t, int64_t
 #include <cstdio>  // vsnprintf
-#include <cstdlib>  // strtod_l, llabs
-#include <cstring>  // strchr, memchr, memcmp, memcpy
+#include <cstdlib>  // strtod_l, strtod, llabs
+#include <cstring>  // strchr, memchr, memcmp
 #include <deque>
 #include <exception>
 #include <functional>  // where bytes come from, lines of repeats
-#include <iterator>  // size, begin, end, forward_iterator_tag
+#include <iterator>  // size, forward_iterator_tag, begin, end
 #include <limits>  // infinity, numeric_limits, of whole numbers
 #include <map>
 #include <memory>  // shared_ptr, make_shared
@@ -2867,6 +2793,26 @@ std::optional<Number> parsed_number(std::string_view s, int base = 10) {
     return s.empty() ? value : std::nullopt;
 }
 
+/// Days from 1970-01-01 by the civil calendar, with years from March.
+inline long long days_of_date(long long year, int month, int day) {
+    const long long y = year - (month <= 2);
+    return 365 * y + y / 4 - y / 100 + y / 400 + (153 * ((month + 9) % 12) + 2) / 5 + day - 719469;
+}
+
+/// The days of "2026-12-31", nothing for an invalid date.
+inline std::optional<long long> days_of_date(std::string_view s) {
+    if (s.size() != 10 || s[4] != '-' || s[7] != '-') return {};
+    const auto number = [&](std::size_t at, std::size_t n) {
+        const bool is_number = s.substr(at, n).find_first_not_of("0123456789") == s.npos;
+        return is_number ? parsed_number<int>(s.substr(at, n)).value_or(0) : 0;
+    };
+    const int year = number(0, 4), month = number(5, 2), day = number(8, 2);
+    if (year < 1970 || month < 1 || month > 12 || day < 1) return {};
+    const long long days = days_of_date(year, month, day);
+    const bool is_last = month == 12;
+    if (days >= days_of_date(year + is_last, is_last ? 1 : month + 1, 1)) return {};
+    return days;
+}
 inline constexpr double latest_stamp_s = 1e11;  // the year 5000
 /// Seconds of "2023-11-16 18:15:46.6805900", else NaN. A zone may follow, as it is constant in a
 /// file.
@@ -2885,11 +2831,9 @@ inline double seconds_of_date(std::string_view s) {
         *second >= 61)
         return not_a_number;
     if (!s.empty() && !std::strchr("+-Z ", s[0])) return not_a_number;
-    // Days of the civil calendar, with years from March.
-    const int year = f[0] - (f[1] <= 2), month = (f[1] + 9) % 12;
-    const double days = 365.0 * year + year / 4 - year / 100 + year / 400 +
-                        (153 * month + 2) / 5 + f[2];
-    return (days - 730000) * 86400 + f[3] * 3600 + f[4] * 60 + *second;
+    // Since 1998-11-01: the times of recent traces keep more digits than since 1970.
+    const auto days = static_cast<double>(days_of_date(f[0], f[1], f[2]) - 10531);
+    return days * 86400 + f[3] * 3600 + f[4] * 60 + *second;
 }
 
 /// The text of an exception, never empty.
@@ -2949,6 +2893,17 @@ inline std::string enumerated(const std::vector<std::string>& words) {
     for (const std::string_view part : parts) all += part;
     return all;
 }
+/// Whether any element is so. The standard's function is four times as much code.
+template <class List, class IsSo>
+bool any_of(const List& all, IsSo&& is_so) {
+    for (const auto& x : all)
+        if (is_so(x)) return true;
+    return false;
+}
+template <class List, class IsSo>
+bool all_of(const List& all, IsSo&& is_so) {
+    return !any_of(all, [&](const auto& x) { return !is_so(x); });
+}
 /// The name of an enumerator, for enumerations from 0.
 template <class Enum>
 constexpr const char* name_at(std::initializer_list<const char*> names, Enum e) {
@@ -2957,6 +2912,21 @@ constexpr const char* name_at(std::initializer_list<const char*> names, Enum e) 
 /// Errors name the field, its value and what is allowed.
 [[noreturn, gnu::noinline]] inline void refuse(std::initializer_list<std::string_view> sentence) {
     throw std::invalid_argument(joined(sentence));
+}
+/// A number of a scenario, and the numbers that are allowed.
+struct number_of_field {
+    const char* field = "";
+    double value = 0, least = 0, most = 0;
+    const char* format = "%.0f";  // of the value, with its unit
+    const char* allowed = "";
+};
+inline constexpr double above_zero = std::numeric_limits<double>::denorm_min();
+/// Refuses the first number that is not allowed.
+[[gnu::noinline]] inline void check_numbers(std::initializer_list<number_of_field> all,
+                                            std::string_view given = "") {
+    for (const number_of_field& n : all)
+        if (!(n.value >= n.least && n.value <= n.most))
+            refuse({given, n.field, " is ", printed(n.format, n.value), ": it ", n.allowed});
 }
 /// Calls a user's function. Its exceptions become errors about `whose`.
 template <class Call>
@@ -3081,7 +3051,189 @@ inline std::string wrapped_lines(std::string_view text) {
     }
 }
 
-// ===== [C2] JSON, read and written ===============================================================
+// ===== [C2] field lists of stored structs ========================================================
+// Each stored struct has one function fields_of(field_visitor&, it). The writer, the reader, the
+// clock mover, ci/result.schema.json and tests all use it, so that none of them omits a field.
+
+// Limits of numbers in files.
+inline constexpr double longest_time_s = 1e7;  // of any measurement
+inline constexpr double most_tokens = 1e8;     // of a request
+inline constexpr double max_count = 9e15;     // the integers that a double holds exactly
+/// Nanoseconds of a clock: 31 years, so that times can be added.
+inline constexpr double latest_time_ns = 1e18;
+inline constexpr double max_events = 1e7;        // of an answer
+inline constexpr double max_reported_tokens = 1e9;  // that a server may report for a request
+inline constexpr double most_of_few = 1e6;         // of other small numbers
+inline constexpr double max_text_bytes = 2147483647;  // of an answer
+inline constexpr double max_rate = 1e12;      // of requests per second
+inline constexpr double max_statistic = 1e100;  // a server may report anything
+
+/// Whether files always have a field, as since the first version, or only sometimes.
+enum class presence : unsigned char { always, at_times };
+
+/// A field's name and one line of documentation; for an object, what others of its kind are called.
+struct field {
+    const char* name = "";
+    const char* about = "";
+    presence is_there = presence::always;
+    const char* kind = "";
+};
+inline constexpr presence at_times = presence::at_times;
+
+/// The allowed numbers, and the value of null and missing fields.
+struct number_range {
+    double least = 0, most = max_count, otherwise = not_a_number;
+    bool with_infinity = false;  // written as the largest double
+};
+inline constexpr number_range seconds_range{0, longest_time_s};
+inline constexpr number_range rate_range{0, max_rate, 0};
+inline constexpr number_range any_number{-max_statistic, max_statistic};
+/// A missing field keeps the initial value; null is `null`.
+struct whole_range {
+    static constexpr long long no_null = LLONG_MIN;
+    double least = 0, most = max_count;
+    long long null = no_null;
+};
+/// Lists of numbers have a line for each number, or one in all for programs.
+enum class layout : unsigned char { lines, one_line };
+
+/// Groups of numbers that begin with times.
+struct time_groups {
+    std::size_t size = 1, times = 1;
+};
+
+/// Visits the fields of a struct. Those that `assign` change values; others leave them, so they may
+/// be constant. Functions with empty bodies here are for kinds of fields that most visitors ignore.
+class field_visitor {
+public:
+    explicit field_visitor(bool assigns) : assigns_(assigns) {}
+    field_visitor(const field_visitor&) = delete;
+    field_visitor& operator=(const field_visitor&) = delete;
+    virtual ~field_visitor() = default;
+    bool assigns() const { return assigns_; }
+
+    template <class Text>
+    void text(const field& f, Text& t) {
+        std::string to;
+        if (visit_text(f, {t.data(), t.size()}, to)) t = to;
+    }
+    /// Present if not empty.
+    template <class Text>
+    void text_if_any(const char* name, const char* about, Text& t) {
+        if (has(name, !t.empty())) text({name, about, presence::at_times}, t);
+    }
+    /// Text from outside, made printable. If allowed, null is "".
+    template <class Text>
+    void quoted(const field& f, Text& t, bool may_be_null) {
+        std::string to;
+        if (visit_quoted(f, {t.data(), t.size()}, to, may_be_null)) t = to;
+    }
+    template <integer Whole>
+    void whole(const field& f, Whole& n, const whole_range& of = {}) {
+        auto to = static_cast<long long>(n);
+        constexpr auto most = static_cast<double>(std::numeric_limits<Whole>::max());
+        visit_whole(f, to, {of.least, std::min(of.most, most), of.null});
+        if (assigns_) n = static_cast<Whole>(to);
+    }
+    /// `to_string` names the enumerators.
+    template <class Enum>
+    void choice(const field& f, Enum& e, Enum last) {
+        auto to = static_cast<int>(e);
+        visit_choice(f, to, static_cast<int>(last) + 1,
+                     [](int k) { return to_string(static_cast<Enum>(k)); });
+        if (assigns_) e = static_cast<Enum>(to);
+    }
+    /// `Name` names the enumerators.
+    template <auto Name, class Enum>
+    void choice_of(const field& f, Enum& e, Enum last) {
+        auto to = static_cast<int>(e);
+        visit_choice(f, to, static_cast<int>(last) + 1,
+                     [](int k) { return Name(static_cast<Enum>(k)); });
+        if (assigns_) e = static_cast<Enum>(to);
+    }
+    virtual void flag(const field&, bool&, bool /* where it is not there */ = false) {}
+    virtual void number(const field&, double&, const number_range& = {}) {}
+    void seconds(const field& f, double& s) { number(f, s, seconds_range); }
+    /// An integer up to 1e18, which a double may not hold. If allowed, null is 0.
+    virtual void exact(const field&, long long&, bool /* may be null */) {}
+    /// Nanoseconds of the clock, 0 for none.
+    virtual void time(const field& f, long long& ns, bool may_be_null = true) {
+        exact(f, ns, may_be_null);
+    }
+    /// A time relative to another one in files.
+    virtual void time_after(const field&, long long&, long long /* from_ns */) {}
+    virtual void times_after(const field&, std::vector<long long>&, long long /* from_ns */,
+                             const time_groups& = {}) {}
+    virtual void numbers(const field&, std::vector<double>&, const number_range& = {},
+                         layout = layout::lines) {}
+    virtual void texts(const field&, std::vector<std::string>&) {}
+    void interval(const field& f, double low, double high) {
+        std::vector<double> both = {low, high};
+        numbers(f, both, any_number);
+    }
+    /// Refuses a field if fields do not fit together.
+    virtual void must(bool /* be so */, const char* /* name */, const char* /* allowed */) {}
+    /// Whether a field is present: `there`, or as in the file.
+    virtual bool has(const char*, bool there) { return there; }
+    /// An object, up to end(), unless it returns false.
+    virtual bool begin(const field&, bool there = true) { return there; }
+    virtual void end() {}
+    template <class T, class... More>
+    void object(const field& f, bool there, T& of, More&... more) {
+        if (!begin(f, there)) return;
+        fields_of(*this, of, more...);
+        end();
+    }
+    /// The names of variable fields: `have`, or as in the file.
+    virtual std::vector<std::string> names(const std::vector<std::string>& have) { return have; }
+    template <class List, class Each>
+    void list(const field& f, List& all, Each&& each) {
+        const std::size_t n = begin_list(f, all.size());
+        if (assigns_) all.resize(n);
+        for (std::size_t i = 0; i < n; ++i) {
+            begin_element(i);
+            each(all[i]);
+            end();
+        }
+        end_list();
+    }
+
+protected:
+    virtual bool visit_text(const field&, std::string_view, std::string&) { return false; }
+    virtual bool visit_quoted(const field& f, std::string_view t, std::string& to, bool) {
+        return visit_text(f, t, to);
+    }
+    virtual void visit_whole(const field&, long long&, const whole_range&) {}
+    virtual void visit_choice(const field&, int&, int /* how many */, const char* (*)(int)) {}
+    virtual std::size_t begin_list(const field&, std::size_t n) { return n; }
+    virtual void begin_element(std::size_t) {}
+    virtual void end_list() {}
+
+private:
+    const bool assigns_;
+};
+
+/// Moves all times from their clock to another one.
+class clock_mover : public field_visitor {
+public:
+    explicit clock_mover(long long by_ns) : field_visitor(true), by_ns_(by_ns) {}
+    void time(const field&, long long& ns, bool) override {
+        if (ns != 0) ns += by_ns_;
+    }
+    void time_after(const field& f, long long& ns, long long) override { time(f, ns, true); }
+    void times_after(const field&, std::vector<long long>& ns, long long,
+                     const time_groups& g) override {
+        for (std::size_t i = 0; i < ns.size(); ++i)
+            if (i % g.size < g.times) ns[i] += by_ns_;
+    }
+
+private:
+    const long long by_ns_;
+};
+
+// ===== [C3] JSON, read, checked and written ======================================================
+// A file may contain anything. Its numbers pass through here before they are cast, added or used as
+// sizes. An error names the file, the field, the value and what is allowed.
 
 /// The shortest decimal text that reads back as the same double. JSON has only finite numbers, so
 /// others become null.
@@ -3130,11 +3282,35 @@ inline std::string string_member(const picojson::value& v, const char* name) {
     const picojson::value* m = member(v, name);
     return m && m->is<std::string>() ? m->get<std::string>() : std::string();
 }
+/// A count of a server, -1 for other values.
+inline int count_of(const picojson::value& v) {
+    const double d = v.is<double>() ? v.get<double>() : -1;
+    return d >= 0 && d <= 1e9 ? static_cast<int>(d) : -1;
+}
 inline int count_member(const picojson::value& v, const char* name) {
     const picojson::value* m = member(v, name);
-    if (!m || !m->is<double>()) return -1;
-    const double d = m->get<double>();
-    return d >= 0 && d <= 1e9 ? static_cast<int>(d) : -1;
+    return m ? count_of(*m) : -1;
+}
+
+/// Returns the value at "choices.0.text", null if there is none.
+inline const picojson::value* value_at(const picojson::value& v, std::string_view way) {
+    const picojson::value* at = &v;
+    while (at && !way.empty()) {
+        const std::string name(way.substr(0, way.find('.')));
+        way.remove_prefix(name.size() + (name.size() < way.size()));
+        const auto place = parsed_number<std::size_t>(name);
+        if (!at->is<picojson::array>()) at = member(*at, name.c_str());
+        else at = place && at->contains(*place) ? &at->get(*place) : nullptr;
+    }
+    return at;
+}
+inline int count_at(const picojson::value& v, std::string_view way) {
+    const picojson::value* at = value_at(v, way);
+    return at ? count_of(*at) : -1;
+}
+inline std::string string_at(const picojson::value& v, std::string_view way) {
+    const picojson::value* at = value_at(v, way);
+    return at && at->is<std::string>() ? at->get<std::string>() : std::string();
 }
 
 /// Returns the length of the number at the start of a text (RFC 8259, 6), 0 if none.
@@ -3329,7 +3505,138 @@ inline const picojson::array& array_member(const picojson::value& v, const char*
     return m && m->is<picojson::array>() ? m->get<picojson::array>() : none;
 }
 
-// ===== [C3] time intervals =======================================================================
+/// The name of a list element in errors: "ttfts[3]".
+inline std::string element_name(const std::string& list, std::size_t i) {
+    return list + printed("[%zu]", i);
+}
+/// A value in an error.
+inline std::string shown_value(const picojson::value& v) {
+    if (v.is<picojson::array>()) return "a list";
+    if (v.is<picojson::object>()) return "an object";
+    return v.is<double>() ? json_number(v.get<double>()) : printable(v.serialize(), 60);
+}
+/// Throws an error with the file, the value and what is allowed.
+[[noreturn]] inline void refuse_value(const std::string& file, const std::string& name,
+                                      const picojson::value& v, const std::string& allowed) {
+    refuse({file, file.empty() ? "" : ": ", name, " is ", shown_value(v), ", ", allowed});
+}
+/// `name` is called only for errors, as there are millions of numbers.
+template <class Name>
+double number_from(const std::string& file, const picojson::value& v, double least, double most,
+                   const char* what, Name&& name) {
+    const double d = number_in(v);
+    if (!(d >= least && d <= most))
+        refuse_value(file, name(), v,
+                     printed("%s from %.9g to %.9g is allowed", what, least, most));
+    return d;
+}
+/// An integer, of a type that holds both bounds.
+template <class Whole, class Name>
+Whole whole_from(const std::string& file, const picojson::value& v, double least, double most,
+                 const char* what, Name&& name) {
+    const double d = number_from(file, v, least, most, what, name);
+    if (d != std::floor(d)) refuse_value(file, name(), v, "a whole number is allowed");
+    return static_cast<Whole>(d);
+}
+template <class Name>
+double seconds_from(const std::string& file, const picojson::value& v, Name&& name) {
+    return number_from(file, v, 0, longest_time_s, "a time in seconds", name);
+}
+template <class Name>
+int tokens_from(const std::string& file, const picojson::value& v, Name&& name) {
+    return whole_from<int>(file, v, 0, most_tokens, "a whole number of tokens", name);
+}
+
+/// An object of a file with its name in errors. Members that are missing (older versions) or null
+/// (unknown) are read as `otherwise`.
+class checked_object {
+public:
+    checked_object(const picojson::value& v, std::string file, std::string path)
+        : v_(v), file_(std::move(file)), path_(std::move(path)) {}
+
+    /// A member that is neither missing nor null, else nullptr.
+    const picojson::value* present(const char* name) const {
+        const picojson::value* m = member(v_, name);
+        return m && !m->is<picojson::null>() ? m : nullptr;
+    }
+    bool has(const char* name) const { return present(name) != nullptr; }
+    double number(const char* name, double least, double most, double otherwise = not_a_number,
+                  const char* what = "a number") const {
+        const picojson::value* m = present(name);
+        return m ? number_of(*m, name, least, most, what) : otherwise;
+    }
+    double number_of(const picojson::value& m, const char* name, double least, double most,
+                     const char* what = "a number") const {
+        return number_from(file_, m, least, most, what, [&] { return name_of(name); });
+    }
+    int tokens(const char* name, int otherwise) const {
+        const picojson::value* m = present(name);
+        return m ? tokens_from(file_, *m, [&] { return name_of(name); }) : otherwise;
+    }
+    double seconds(const char* name, double otherwise = not_a_number) const {
+        return number(name, 0, longest_time_s, otherwise);
+    }
+    template <class Whole>
+    Whole whole(const char* name, double least, double most, Whole otherwise) const {
+        const picojson::value* m = present(name);
+        return m ? whole_of<Whole>(*m, name, least, most) : otherwise;
+    }
+    template <class Whole>
+    Whole whole_of(const picojson::value& m, const char* name, double least, double most) const {
+        return whole_from<Whole>(file_, m, least, most, "a whole number",
+                                 [&] { return name_of(name); });
+    }
+    /// An integer from 0 that a double may not hold, by digits(), usually whole_numbers'.
+    template <class Digits>
+    long long exact_of(const picojson::value& m, const char* name, double most,
+                       Digits&& digits) const {
+        const double about = whole_of<double>(m, name, 0, most);
+        if (about <= max_count) return static_cast<long long>(about);
+        const std::optional<long long> exactly = digits();
+        if (!exactly || static_cast<double>(*exactly) != about)
+            refuse(name, "a whole number in plain digits is allowed");
+        return *exactly;
+    }
+    /// Calls `each(index, value)` for each element of a list.
+    template <class Each>
+    void numbers(const char* name, double least, double most, Each&& each) const {
+        const picojson::array& all = array_member(v_, name);
+        for (std::size_t i = 0; i < all.size(); ++i)
+            each(i, all[i].is<picojson::null>()
+                        ? not_a_number
+                        : number_from(file_, all[i], least, most, "a number",
+                                      [&] { return element_name(name_of(name), i); }));
+    }
+    std::string text(const char* name) const { return string_member(v_, name); }
+    bool is_true(const char* name) const { return true_member(v_, name); }
+    const picojson::value& value() const { return v_; }
+    /// A member that is an object; an empty one if missing.
+    checked_object at(const char* name) const {
+        static const picojson::value none;
+        const picojson::value* m = member(v_, name);
+        return {m ? *m : none, file_, name_of(name)};
+    }
+    std::vector<checked_object> each(const char* name) const {
+        std::vector<checked_object> all;
+        for (const picojson::value& v : array_member(v_, name))
+            all.emplace_back(v, file_, element_name(name_of(name), all.size()));
+        return all;
+    }
+    [[noreturn]] void refuse(const char* name, const std::string& allowed) const {
+        static const picojson::value none;
+        const picojson::value* m = member(v_, name);
+        refuse_value(file_, name_of(name), m ? *m : none, allowed);
+    }
+    std::string name_of(const char* name) const {
+        return path_.empty() ? name : path_ + "." + name;
+    }
+
+private:
+    const picojson::value& v_;
+    std::string file_, path_;
+};
+
+// ===== [C4] time intervals =======================================================================
 
 /// Nanoseconds of one clock without the end. If the times are in the wrong order, the interval is
 /// empty.
@@ -3361,7 +3668,7 @@ private:
     long long from_ns_ = 0, to_ns_ = 0;
 };
 
-// ===== [C4] statistics ===========================================================================
+// ===== [C5] statistics ===========================================================================
 
 inline double normal_cdf(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
 
@@ -3584,7 +3891,7 @@ inline double pocock_constant(int analyses, double alpha) {
     return bisect(0, 10, -alpha, crossed);
 }
 
-// ===== [C5] base64 and a hash ====================================================================
+// ===== [C6] base64 and a hash ====================================================================
 
 /// RFC 4648.
 inline std::string base64(std::string_view bytes) {
@@ -3622,322 +3929,7 @@ private:
     std::uint64_t h_ = 0xCBF29CE484222325ull;
 };
 
-// ===== [C6] field lists of stored structs ========================================================
-// Each stored struct has one function fields_of(field_visitor&, it). The writer, the reader, the
-// clock mover, ci/result.schema.json and tests all use it, so that none of them omits a field.
-
-// Limits of numbers in files.
-inline constexpr double longest_time_s = 1e7;  // of any measurement
-inline constexpr double most_tokens = 1e8;     // of a request
-inline constexpr double max_count = 9e15;     // the integers that a double holds exactly
-/// Nanoseconds of a clock: 31 years, so that times can be added.
-inline constexpr double latest_time_ns = 1e18;
-inline constexpr double max_events = 1e7;        // of an answer
-inline constexpr double max_reported_tokens = 1e9;  // that a server may report for a request
-inline constexpr double most_of_few = 1e6;         // of other small numbers
-inline constexpr double max_text_bytes = 2147483647;  // of an answer
-inline constexpr double max_rate = 1e12;      // of requests per second
-inline constexpr double max_statistic = 1e100;  // a server may report anything
-
-/// Whether files always have a field, as since the first version, or only sometimes.
-enum class presence : unsigned char { always, at_times };
-
-/// A field's name and one line of documentation; for an object, what others of its kind are called.
-struct field {
-    const char* name = "";
-    const char* about = "";
-    presence is_there = presence::always;
-    const char* kind = "";
-};
-inline constexpr presence at_times = presence::at_times;
-
-/// The allowed numbers, and the value of null and missing fields.
-struct number_range {
-    double least = 0, most = max_count, otherwise = not_a_number;
-    bool with_infinity = false;  // written as the largest double
-};
-inline constexpr number_range seconds_range{0, longest_time_s};
-inline constexpr number_range rate_range{0, max_rate, 0};
-inline constexpr number_range any_number{-max_statistic, max_statistic};
-/// A missing field keeps the initial value; null is `null`.
-struct whole_range {
-    static constexpr long long no_null = LLONG_MIN;
-    double least = 0, most = max_count;
-    long long null = no_null;
-};
-/// Lists of numbers have a line for each number, or one in all for programs.
-enum class layout : unsigned char { lines, one_line };
-
-/// Groups of numbers that begin with times.
-struct time_groups {
-    std::size_t size = 1, times = 1;
-};
-
-/// Visits the fields of a struct. Those that `assign` change values; others leave them, so they may
-/// be constant. Functions with empty bodies here are for kinds of fields that most visitors ignore.
-class field_visitor {
-public:
-    explicit field_visitor(bool assigns) : assigns_(assigns) {}
-    field_visitor(const field_visitor&) = delete;
-    field_visitor& operator=(const field_visitor&) = delete;
-    virtual ~field_visitor() = default;
-    bool assigns() const { return assigns_; }
-
-    template <class Text>
-    void text(const field& f, Text& t) {
-        std::string to;
-        if (visit_text(f, {t.data(), t.size()}, to)) t = to;
-    }
-    /// Present if not empty.
-    template <class Text>
-    void text_if_any(const char* name, const char* about, Text& t) {
-        if (has(name, !t.empty())) text({name, about, presence::at_times}, t);
-    }
-    /// Text from outside, made printable. If allowed, null is "".
-    template <class Text>
-    void quoted(const field& f, Text& t, bool may_be_null) {
-        std::string to;
-        if (visit_quoted(f, {t.data(), t.size()}, to, may_be_null)) t = to;
-    }
-    template <integer Whole>
-    void whole(const field& f, Whole& n, const whole_range& of = {}) {
-        auto to = static_cast<long long>(n);
-        constexpr auto most = static_cast<double>(std::numeric_limits<Whole>::max());
-        visit_whole(f, to, {of.least, std::min(of.most, most), of.null});
-        if (assigns_) n = static_cast<Whole>(to);
-    }
-    /// `to_string` names the enumerators.
-    template <class Enum>
-    void choice(const field& f, Enum& e, Enum last) {
-        auto to = static_cast<int>(e);
-        visit_choice(f, to, static_cast<int>(last) + 1,
-                     [](int k) { return to_string(static_cast<Enum>(k)); });
-        if (assigns_) e = static_cast<Enum>(to);
-    }
-    /// `Name` names the enumerators.
-    template <auto Name, class Enum>
-    void choice_of(const field& f, Enum& e, Enum last) {
-        auto to = static_cast<int>(e);
-        visit_choice(f, to, static_cast<int>(last) + 1,
-                     [](int k) { return Name(static_cast<Enum>(k)); });
-        if (assigns_) e = static_cast<Enum>(to);
-    }
-    virtual void flag(const field&, bool&, bool /* where it is not there */ = false) {}
-    virtual void number(const field&, double&, const number_range& = {}) {}
-    void seconds(const field& f, double& s) { number(f, s, seconds_range); }
-    /// An integer up to 1e18, which a double may not hold. If allowed, null is 0.
-    virtual void exact(const field&, long long&, bool /* may be null */) {}
-    /// Nanoseconds of the clock, 0 for none.
-    virtual void time(const field& f, long long& ns, bool may_be_null = true) {
-        exact(f, ns, may_be_null);
-    }
-    /// A time relative to another one in files.
-    virtual void time_after(const field&, long long&, long long /* from_ns */) {}
-    virtual void times_after(const field&, std::vector<long long>&, long long /* from_ns */,
-                             const time_groups& = {}) {}
-    virtual void numbers(const field&, std::vector<double>&, const number_range& = {},
-                         layout = layout::lines) {}
-    virtual void texts(const field&, std::vector<std::string>&) {}
-    void interval(const field& f, double low, double high) {
-        std::vector<double> both = {low, high};
-        numbers(f, both, any_number);
-    }
-    /// Refuses a field if fields do not fit together.
-    virtual void must(bool /* be so */, const char* /* name */, const char* /* allowed */) {}
-    /// Whether a field is present: `there`, or as in the file.
-    virtual bool has(const char*, bool there) { return there; }
-    /// An object, up to end(), unless it returns false.
-    virtual bool begin(const field&, bool there = true) { return there; }
-    virtual void end() {}
-    template <class T, class... More>
-    void object(const field& f, bool there, T& of, More&... more) {
-        if (!begin(f, there)) return;
-        fields_of(*this, of, more...);
-        end();
-    }
-    /// The names of variable fields: `have`, or as in the file.
-    virtual std::vector<std::string> names(const std::vector<std::string>& have) { return have; }
-    template <class List, class Each>
-    void list(const field& f, List& all, Each&& each) {
-        const std::size_t n = begin_list(f, all.size());
-        if (assigns_) all.resize(n);
-        for (std::size_t i = 0; i < n; ++i) {
-            begin_element(i);
-            each(all[i]);
-            end();
-        }
-        end_list();
-    }
-
-protected:
-    virtual bool visit_text(const field&, std::string_view, std::string&) { return false; }
-    virtual bool visit_quoted(const field& f, std::string_view t, std::string& to, bool) {
-        return visit_text(f, t, to);
-    }
-    virtual void visit_whole(const field&, long long&, const whole_range&) {}
-    virtual void visit_choice(const field&, int&, int /* how many */, const char* (*)(int)) {}
-    virtual std::size_t begin_list(const field&, std::size_t n) { return n; }
-    virtual void begin_element(std::size_t) {}
-    virtual void end_list() {}
-
-private:
-    const bool assigns_;
-};
-
-/// Moves all times from their clock to another one.
-class clock_mover : public field_visitor {
-public:
-    explicit clock_mover(long long by_ns) : field_visitor(true), by_ns_(by_ns) {}
-    void time(const field&, long long& ns, bool) override {
-        if (ns != 0) ns += by_ns_;
-    }
-    void time_after(const field& f, long long& ns, long long) override { time(f, ns, true); }
-    void times_after(const field&, std::vector<long long>& ns, long long,
-                     const time_groups& g) override {
-        for (std::size_t i = 0; i < ns.size(); ++i)
-            if (i % g.size < g.times) ns[i] += by_ns_;
-    }
-
-private:
-    const long long by_ns_;
-};
-
-// ===== [C7] checked numbers of files =============================================================
-// A file may contain anything. Its numbers pass through here before they are cast, added or used as
-// sizes. An error names the file, the field, the value and what is allowed.
-
-/// The name of a list element in errors: "ttfts[3]".
-inline std::string element_name(const std::string& list, std::size_t i) {
-    return list + printed("[%zu]", i);
-}
-/// A value in an error.
-inline std::string shown_value(const picojson::value& v) {
-    if (v.is<picojson::array>()) return "a list";
-    if (v.is<picojson::object>()) return "an object";
-    return v.is<double>() ? json_number(v.get<double>()) : printable(v.serialize(), 60);
-}
-/// Throws an error with the file, the value and what is allowed.
-[[noreturn]] inline void refuse_value(const std::string& file, const std::string& name,
-                                      const picojson::value& v, const std::string& allowed) {
-    refuse({file, file.empty() ? "" : ": ", name, " is ", shown_value(v), ", ", allowed});
-}
-/// `name` is called only for errors, as there are millions of numbers.
-template <class Name>
-double number_from(const std::string& file, const picojson::value& v, double least, double most,
-                   const char* what, Name&& name) {
-    const double d = number_in(v);
-    if (!(d >= least && d <= most))
-        refuse_value(file, name(), v,
-                     printed("%s from %.9g to %.9g is allowed", what, least, most));
-    return d;
-}
-/// An integer, of a type that holds both bounds.
-template <class Whole, class Name>
-Whole whole_from(const std::string& file, const picojson::value& v, double least, double most,
-                 const char* what, Name&& name) {
-    const double d = number_from(file, v, least, most, what, name);
-    if (d != std::floor(d)) refuse_value(file, name(), v, "a whole number is allowed");
-    return static_cast<Whole>(d);
-}
-template <class Name>
-double seconds_from(const std::string& file, const picojson::value& v, Name&& name) {
-    return number_from(file, v, 0, longest_time_s, "a time in seconds", name);
-}
-template <class Name>
-int tokens_from(const std::string& file, const picojson::value& v, Name&& name) {
-    return whole_from<int>(file, v, 0, most_tokens, "a whole number of tokens", name);
-}
-
-/// An object of a file with its name in errors. Members that are missing (older versions) or null
-/// (unknown) are read as `otherwise`.
-class checked_object {
-public:
-    checked_object(const picojson::value& v, std::string file, std::string path)
-        : v_(v), file_(std::move(file)), path_(std::move(path)) {}
-
-    /// A member that is neither missing nor null, else nullptr.
-    const picojson::value* present(const char* name) const {
-        const picojson::value* m = member(v_, name);
-        return m && !m->is<picojson::null>() ? m : nullptr;
-    }
-    bool has(const char* name) const { return present(name) != nullptr; }
-    double number(const char* name, double least, double most, double otherwise = not_a_number,
-                  const char* what = "a number") const {
-        const picojson::value* m = present(name);
-        return m ? number_of(*m, name, least, most, what) : otherwise;
-    }
-    double number_of(const picojson::value& m, const char* name, double least, double most,
-                     const char* what = "a number") const {
-        return number_from(file_, m, least, most, what, [&] { return name_of(name); });
-    }
-    double seconds(const char* name, double otherwise = not_a_number) const {
-        return number(name, 0, longest_time_s, otherwise);
-    }
-    int tokens(const char* name, int otherwise) const {
-        const picojson::value* m = present(name);
-        return m ? tokens_from(file_, *m, [&] { return name_of(name); }) : otherwise;
-    }
-    template <class Whole>
-    Whole whole(const char* name, double least, double most, Whole otherwise) const {
-        const picojson::value* m = present(name);
-        return m ? whole_of<Whole>(*m, name, least, most) : otherwise;
-    }
-    template <class Whole>
-    Whole whole_of(const picojson::value& m, const char* name, double least, double most) const {
-        return whole_from<Whole>(file_, m, least, most, "a whole number",
-                                 [&] { return name_of(name); });
-    }
-    /// An integer from 0 that a double may not hold, by digits(), usually whole_numbers'.
-    template <class Digits>
-    long long exact_of(const picojson::value& m, const char* name, double most,
-                       Digits&& digits) const {
-        const double about = whole_of<double>(m, name, 0, most);
-        if (about <= max_count) return static_cast<long long>(about);
-        const std::optional<long long> exactly = digits();
-        if (!exactly || static_cast<double>(*exactly) != about)
-            refuse(name, "a whole number in plain digits is allowed");
-        return *exactly;
-    }
-    /// Calls `each(index, value)` for each element of a list.
-    template <class Each>
-    void numbers(const char* name, double least, double most, Each&& each) const {
-        const picojson::array& all = array_member(v_, name);
-        for (std::size_t i = 0; i < all.size(); ++i)
-            each(i, all[i].is<picojson::null>()
-                        ? not_a_number
-                        : number_from(file_, all[i], least, most, "a number",
-                                      [&] { return element_name(name_of(name), i); }));
-    }
-    std::string text(const char* name) const { return string_member(v_, name); }
-    bool is_true(const char* name) const { return true_member(v_, name); }
-    const picojson::value& value() const { return v_; }
-    /// A member that is an object; an empty one if missing.
-    checked_object at(const char* name) const {
-        static const picojson::value none;
-        const picojson::value* m = member(v_, name);
-        return {m ? *m : none, file_, name_of(name)};
-    }
-    std::vector<checked_object> each(const char* name) const {
-        std::vector<checked_object> all;
-        for (const picojson::value& v : array_member(v_, name))
-            all.emplace_back(v, file_, element_name(name_of(name), all.size()));
-        return all;
-    }
-    [[noreturn]] void refuse(const char* name, const std::string& allowed) const {
-        static const picojson::value none;
-        const picojson::value* m = member(v_, name);
-        refuse_value(file_, name_of(name), m ? *m : none, allowed);
-    }
-    std::string name_of(const char* name) const {
-        return path_.empty() ? name : path_ + "." + name;
-    }
-
-private:
-    const picojson::value& v_;
-    std::string file_, path_;
-};
-
-// ===== [C8] random numbers =======================================================================
+// ===== [C7] random numbers =======================================================================
 // Own generators and distributions: std::*_distribution differ between standard libraries, and the
 // same seed must give the same traffic.
 
@@ -4011,7 +4003,7 @@ inline double generator::gamma(double shape) {
     }
 }
 
-// ===== [C9] fields as JSON =======================================================================
+// ===== [C8] fields as JSON =======================================================================
 
 /// Writes fields into the open object.
 class field_writer : public field_visitor {
@@ -4250,7 +4242,7 @@ void read_fields(const checked_object& from, document_digits& digits, T& to, Mor
     fields_of(r, to, more...);
 }
 
-// ===== [C10] secrets in texts ====================================================================
+// ===== [C9] secrets in texts =====================================================================
 
 /// Shorter words are not secrets, and masking them would garble texts.
 inline constexpr std::size_t shortest_secret = 4;
@@ -4296,7 +4288,7 @@ inline std::string without_secrets(std::string s, const std::vector<std::string>
     return s;
 }
 
-// ===== [C11] the table of metrics ================================================================
+// ===== [C10] the table of metrics ================================================================
 // All properties of a metric except how its value is computed (core/measured).
 
 enum class metric_unit : unsigned char {
@@ -4706,7 +4698,7 @@ inline bool concerns(const statistic_data& s, bool metric_facts::*fact) {
     return concerns_a_metric(s, [&](metric_id m) { return facts_of(m).*fact; });
 }
 
-// ===== [C12] values of metrics as text ===========================================================
+// ===== [C11] values of metrics as text ===========================================================
 
 /// In the first unit of the dimension.
 inline std::string unit_text(metric_unit unit, double v, int digits) {
@@ -4749,7 +4741,7 @@ inline std::string limit_text(metric_id m, double v) {
     return unit_text(unit, v, 6);
 }
 
-// ===== [C13] user-defined metrics ================================================================
+// ===== [C12] user-defined metrics ================================================================
 // The metrics that a user's function reads decide what invalidates its verdicts. They are found by
 // calling the function with synthetic requests.
 
@@ -4777,7 +4769,7 @@ struct synthetic_request final : request_source {
         f.is_of_prefill = f.is_of_prefill || more.is_of_prefill;
         f.needs_event_times = f.needs_event_times || more.needs_event_times;
         f.is_affected_by_lateness = f.is_affected_by_lateness || more.is_affected_by_lateness;
-        if (more.needs == value_needs::prompt_tokens) told(counted::prompt);
+        if (more.needs == value_needs::prompt_tokens) read(counted::prompt);
         return many == 0 && more.is_of_decoding ? not_a_number : 0.1;
     }
     long long gaps() override {
@@ -4785,7 +4777,7 @@ struct synthetic_request final : request_source {
         return many;
     }
     double gap(long long k) override { return k >= 0 && k < gaps() ? 0.1 : not_a_number; }
-    const record& told(counted what) override {
+    const record& read(counted what) override {
         metric_facts& f = row.facts;
         if (what == counted::prompt) f.needs = value_needs::prompt_tokens;
         if (what == counted::output) f.counts_output = true;
@@ -4833,7 +4825,7 @@ inline own_metric_row own_metric_row_of(const std::string& name, metric_unit uni
     return row;
 }
 
-// ===== [C14] URLs ================================================================================
+// ===== [C13] URLs ================================================================================
 
 /// A target: http://host:port/path, the same with https, or unix:/path/of/a.socket.
 struct http_url {
@@ -4957,7 +4949,7 @@ inline http_url parsed_url(std::string_view whole, std::string_view field) {
     return u;
 }
 
-// ===== [C15] HTTP/1.1 ============================================================================
+// ===== [C14] HTTP/1.1 ============================================================================
 
 /// Whether a list header, such as Connection, has this name.
 inline bool lists(std::string_view list, std::string_view name) {
@@ -4975,12 +4967,12 @@ inline bool is_token(std::string_view s) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
                std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
     };
-    return !s.empty() && std::all_of(s.begin(), s.end(), allowed);
+    return !s.empty() && all_of(s, allowed);
 }
 
 /// Whether a header value cannot inject another line (RFC 9110, 5.5).
 inline bool is_header_safe(std::string_view s) {
-    return std::all_of(s.begin(), s.end(), [](char c) {
+    return all_of(s, [](char c) {
         return c == '\t' || (static_cast<unsigned char>(c) >= 0x20 && c != 0x7F);
     });
 }
@@ -5005,6 +4997,25 @@ inline std::string request_text(http_method method, std::string_view path,
     out.append(posts ? "POST " : "GET ").append(path).append(" HTTP/1.1\r\nHost: ");
     out.append(authority).append("\r\n").append(fields).append(length).append("\r\n");
     return out.append(body);
+}
+
+inline constexpr std::string_view month_names = "JanFebMarAprMayJunJulAugSepOctNovDec";
+
+/// Unix seconds of a Date header, "Sun, 06 Nov 1994 08:49:37 GMT" (RFC 9110, 5.6.7).
+inline std::optional<double> seconds_of_http_date(std::string_view s) {
+    if (s.size() != 29 || s.substr(25) != " GMT" || s.substr(3, 2) != ", ") return {};
+    const auto number = [&](std::size_t at, std::size_t n) {
+        return parsed_number<int>(s.substr(at, n)).value_or(-1);
+    };
+    const std::size_t month = month_names.find(s.substr(8, 3));
+    const int day = number(5, 2), year = number(12, 4);
+    const int hour = number(17, 2), minute = number(20, 2), second = number(23, 2);
+    const bool is_date = month != std::string_view::npos && month % 3 == 0 && day >= 1 &&
+                         day <= 31 && year >= 1970 && hour >= 0 && hour <= 23 && minute >= 0 &&
+                         minute <= 59 && second >= 0 && second <= 60;
+    if (!is_date) return {};
+    return 86400.0 * static_cast<double>(days_of_date(year, static_cast<int>(month) / 3 + 1, day)) +
+           3600 * hour + 60 * minute + second;
 }
 
 /// Response parser without I/O (RFC 9112): bytes in, body bytes out through a callback. Anything
@@ -5242,7 +5253,28 @@ private:
     bool head_done_ = false;
 };
 
-// ===== [C16] server-sent events ==================================================================
+/// An id without the request's index, which `request_id` appends. It has the form of a UUID, since
+/// some servers require one, of version 8, whose digits are free (RFC 9562, 5.8). After eight fixed
+/// digits come the gate's number, `8c` for candidate or `8b` for baseline, the repeat, and the
+/// index in decimal.
+inline std::string id_prefix(int gate, run_arm variant, int repeat) {
+    return printed("11bbec40-%04d-8%c%02d-8000-", gate % 10000,
+                   variant == run_arm::baseline ? 'b' : 'c', repeat % 100);
+}
+inline std::string request_id(const std::string& prefix, std::size_t place) {
+    return prefix + printed("%012zu", place);
+}
+/// Returns the request index at the end of an id.
+inline std::optional<std::size_t> place_of(std::string_view id) {
+    return parsed_number<std::size_t>(id.substr(id.rfind('-') + 1));
+}
+
+/// Replaced in headers by the id of a session.
+inline constexpr const char* session_placeholder = "{session}";
+/// For requests before a load.
+inline std::string id_of_check() { return request_id(id_prefix(0, run_arm::candidate, 0), 0); }
+
+// ===== [C15] server-sent events ==================================================================
 
 /// Whether the name of an event or field means an error: "error", "response.failed".
 inline bool speaks_of_error(std::string_view name) {
@@ -5366,103 +5398,7 @@ private:
     bool broken_ = false;
 };
 
-// ===== [C17] request ids in X-Request-Id and records.jsonl =======================================
-
-/// An id without the request's index, which `request_id` appends. It has the form of a UUID, since
-/// some servers require one, of version 8, whose digits are free (RFC 9562, 5.8). After eight fixed
-/// digits come the gate's number, `8c` for candidate or `8b` for baseline, the repeat, and the
-/// index in decimal.
-inline std::string id_prefix(int gate, run_arm variant, int repeat) {
-    return printed("11bbec40-%04d-8%c%02d-8000-", gate % 10000,
-                   variant == run_arm::baseline ? 'b' : 'c', repeat % 100);
-}
-inline std::string request_id(const std::string& prefix, std::size_t place) {
-    return prefix + printed("%012zu", place);
-}
-/// Returns the request index at the end of an id.
-inline std::optional<std::size_t> place_of(std::string_view id) {
-    return parsed_number<std::size_t>(id.substr(id.rfind('-') + 1));
-}
-
-/// Replaced in headers by the id of a session.
-inline constexpr const char* session_placeholder = "{session}";
-/// For requests before a load.
-inline std::string id_of_check() { return request_id(id_prefix(0, run_arm::candidate, 0), 0); }
-
-// ===== [C18] numbers as Go reads them ============================================================
-// Prometheus accepts on a page what strconv.ParseFloat accepts.
-
-/// The number after "0x" with a binary exponent, such as 1.8p1. Digits beyond a double leave a
-/// sticky bit for correct rounding.
-inline std::optional<double> hex_float(std::string_view s) {
-    std::uint64_t digits = 0;
-    int exponent = 0;
-    bool any = false, behind_point = false;
-    for (; !s.empty() && (s.front() | 0x20) != 'p'; s.remove_prefix(1)) {
-        if (s.front() == '.' && !behind_point) {
-            behind_point = true;
-            continue;
-        }
-        const auto digit = parsed_number<unsigned>(s.substr(0, 1), 16);
-        if (!digit) return std::nullopt;
-        any = true;
-        if (digits >> 60 == 0) {
-            digits = digits << 4 | *digit;
-            exponent -= behind_point ? 4 : 0;
-        } else {
-            digits |= *digit != 0;
-            exponent += behind_point ? 0 : 4;
-        }
-    }
-    if (!any || s.empty()) return std::nullopt;
-    s.remove_prefix(1);
-    if (!s.empty() && s.front() == '+' && s.substr(1, 1) != "-") s.remove_prefix(1);
-    const auto power = parsed_number<int>(s);
-    if (!power) return std::nullopt;
-    const int limited = std::min(std::max(*power, -1000000), 1000000);  // so that the sum is an int
-    const double value = std::ldexp(static_cast<double>(digits), exponent + limited);
-    return std::isinf(value) ? std::nullopt : std::optional(value);
-}
-
-/// Whether a decimal number outside of double's range is too small, not too large.
-inline bool is_tiny(std::string_view s) {
-    const std::size_t e = std::min(s.find_first_of("eE"), s.size());
-    const std::string_view mantissa = s.substr(0, e);
-    const std::size_t point = std::min(mantissa.find('.'), mantissa.size());
-    const std::size_t first = mantissa.find_first_of("123456789");
-    if (first == std::string_view::npos) return true;
-    std::string_view power = e < s.size() ? s.substr(e + 1) : "0";
-    const bool is_below = power.substr(0, 1) == "-";
-    if (is_below || power.substr(0, 1) == "+") power.remove_prefix(1);
-    const auto places = static_cast<std::int64_t>(point) - static_cast<std::int64_t>(first);
-    const std::int64_t size = parsed_number<std::int64_t>(power).value_or(INT64_MAX / 2);
-    return (is_below ? -size : size) + places < 0;
-}
-
-/// A value of a page: decimal or hexadecimal, infinite and NaN in any case. As in Go, a number that
-/// is too large is invalid, and one that is too small is 0.
-inline std::optional<double> go_float(std::string_view s) {
-    const bool minus = s.substr(0, 1) == "-", is_signed = minus || s.substr(0, 1) == "+";
-    if (!is_signed && same_ignoring_case(s, "nan")) return not_a_number;
-    if (is_signed) s.remove_prefix(1);
-    const auto with_sign = [&](double v) { return minus ? -v : v; };
-    if (same_ignoring_case(s, "inf") || same_ignoring_case(s, "infinity"))
-        return with_sign(infinity);
-    if (same_ignoring_case(s.substr(0, 2), "0x")) {
-        const auto value = hex_float(s.substr(2));
-        return value ? std::optional(with_sign(*value)) : std::nullopt;
-    }
-    if (s.empty() || std::string_view("0123456789.").find(s.front()) == std::string_view::npos)
-        return std::nullopt;
-    double value = 0;
-    const char* const last = s.data() + s.size();
-    const std::from_chars_result found = double_from_chars(s.data(), last, value);
-    if (found.ptr != last || found.ec == std::errc::invalid_argument) return std::nullopt;
-    if (found.ec == std::errc{}) return with_sign(value);
-    return is_tiny(s) ? std::optional(with_sign(0)) : std::nullopt;
-}
-
-// ===== [C19] the contents of a page of metrics ===================================================
+// ===== [C16] the contents of a page of metrics ===================================================
 
 enum class series_kind : unsigned char {
     untyped,
@@ -5513,10 +5449,9 @@ inline std::span<const page_label> labels_of(const metrics_page& page, const pag
 /// "" if the sample lacks the label, as in Prometheus.
 inline std::string_view label_of(const metrics_page& page, const page_sample& s,
                                  std::string_view name) {
-    const auto labels = labels_of(page, s);
-    const auto at = std::find_if(labels.begin(), labels.end(),
-                                 [&](const page_label& l) { return l.name == name; });
-    return at == labels.end() ? std::string_view() : at->value;
+    for (const page_label& l : labels_of(page, s))
+        if (l.name == name) return l.value;
+    return {};
 }
 inline std::span<const page_sample> samples_named(const metrics_page& page,
                                                   std::string_view name) {
@@ -5533,9 +5468,8 @@ inline std::vector<const page_sample*> samples_of(const metrics_page& page, std:
                                                   const page_labels& wanted = {}) {
     std::vector<const page_sample*> found;
     for (const page_sample& s : samples_named(page, name))
-        if (std::all_of(wanted.begin(), wanted.end(), [&](const page_label& l) {
-                return label_of(page, s, l.name) == l.value;
-            }))
+        if (all_of(wanted,
+                   [&](const page_label& l) { return label_of(page, s, l.name) == l.value; }))
             found.push_back(&s);
     return found;
 }
@@ -5561,7 +5495,7 @@ inline std::optional<histogram_totals> totals_of(const metrics_page& page, std::
     return histogram_totals{*sum, *count};
 }
 
-// ===== [C20] pages of metrics ====================================================================
+// ===== [C17] pages of metrics ====================================================================
 // Prometheus' text format 0.0.4 and OpenMetrics 1.0. A page is read whole or refused, as values of
 // half a page would be misleading.
 
@@ -5653,6 +5587,26 @@ inline bool is_openmetrics(std::string_view body, std::string_view content_type)
     if (content_type.find("version=0.0.4") != std::string_view::npos) return false;
     if (body.ends_with('\n')) body.remove_suffix(1);
     return body == "# EOF" || body.ends_with("\n# EOF");
+}
+
+/// A value as Go's strconv.ParseFloat reads it: decimal or hexadecimal, infinite and NaN in any
+/// case. A number that is too large is invalid, and one that is too small is 0.
+inline std::optional<double> go_float(std::string_view s) {
+    if (same_ignoring_case(s, "nan")) return not_a_number;
+    const std::string_view unsigned_part = s.substr(s.substr(0, 1) == "+" || s.substr(0, 1) == "-");
+    const char first = unsigned_part.empty() ? ' ' : unsigned_part[0];
+    // strtod also takes blanks, "nan(1)" and hexadecimal without an exponent.
+    const bool is_hexadecimal = same_ignoring_case(unsigned_part.substr(0, 2), "0x");
+    if (std::string_view("0123456789.iI").find(first) == std::string_view::npos ||
+        (is_hexadecimal && unsigned_part.find_first_of("pP") == std::string_view::npos))
+        return std::nullopt;
+    const in_c_locale with_points;
+    const std::string number(s);  // strtod needs a final zero
+    char* end = nullptr;
+    const double value = std::strtod(number.c_str(), &end);
+    const bool is_too_large = std::isinf(value) && (first | ' ') != 'i';
+    if (is_too_large || end != number.c_str() + number.size()) return std::nullopt;
+    return value;
 }
 
 // ---- the reader
@@ -5942,49 +5896,7 @@ inline parsed_page read_metrics_page(std::string_view body, std::string_view con
     return metrics_page_reader(body, content_type).read();
 }
 
-// ===== [C21] the Date header of an answer ========================================================
-
-/// Days from 1970-01-01 by the civil calendar, with years from March.
-inline long long days_of_date(long long year, int month, int day) {
-    const long long y = year - (month <= 2);
-    return 365 * y + y / 4 - y / 100 + y / 400 + (153 * ((month + 9) % 12) + 2) / 5 + day - 719469;
-}
-
-/// The days of "2026-12-31", nothing for an invalid date.
-inline std::optional<long long> days_of_date(std::string_view s) {
-    if (s.size() != 10 || s[4] != '-' || s[7] != '-') return {};
-    const auto number = [&](std::size_t at, std::size_t n) {
-        const bool is_number = s.substr(at, n).find_first_not_of("0123456789") == s.npos;
-        return is_number ? parsed_number<int>(s.substr(at, n)).value_or(0) : 0;
-    };
-    const int year = number(0, 4), month = number(5, 2), day = number(8, 2);
-    if (year < 1970 || month < 1 || month > 12 || day < 1) return {};
-    const long long days = days_of_date(year, month, day);
-    const bool is_last = month == 12;
-    if (days >= days_of_date(year + is_last, is_last ? 1 : month + 1, 1)) return {};
-    return days;
-}
-
-inline constexpr std::string_view month_names = "JanFebMarAprMayJunJulAugSepOctNovDec";
-
-/// Unix seconds of a Date header, "Sun, 06 Nov 1994 08:49:37 GMT" (RFC 9110, 5.6.7).
-inline std::optional<double> seconds_of_http_date(std::string_view s) {
-    if (s.size() != 29 || s.substr(25) != " GMT" || s.substr(3, 2) != ", ") return {};
-    const auto number = [&](std::size_t at, std::size_t n) {
-        return parsed_number<int>(s.substr(at, n)).value_or(-1);
-    };
-    const std::size_t month = month_names.find(s.substr(8, 3));
-    const int day = number(5, 2), year = number(12, 4);
-    const int hour = number(17, 2), minute = number(20, 2), second = number(23, 2);
-    const bool is_date = month != std::string_view::npos && month % 3 == 0 && day >= 1 &&
-                         day <= 31 && year >= 1970 && hour >= 0 && hour <= 23 && minute >= 0 &&
-                         minute <= 59 && second >= 0 && second <= 60;
-    if (!is_date) return {};
-    return 86400.0 * static_cast<double>(days_of_date(year, static_cast<int>(month) / 3 + 1, day)) +
-           3600 * hour + 60 * minute + second;
-}
-
-// ===== [C22] names of servers' metrics ===========================================================
+// ===== [C18] names of servers' metrics ===========================================================
 // One row per name with the same meaning on every server, with its factor to SI. Names with similar
 // meanings are only in comments.
 
@@ -6087,7 +5999,6 @@ struct server_name {
     server_quantity of;
     series_kind kind;
     const char* name;
-    const char* seen;            // version or commit with this name
     double to_si = 1;
     const char* label = "";      // required, with its value
     const char* label_value = "";
@@ -6102,158 +6013,144 @@ using s = server_kind;
 inline constexpr series_kind counter = series_kind::counter, gauge = series_kind::gauge,
                              histogram = series_kind::histogram;
 
-// Versions, or commits where the version is unknown.
-inline constexpr const char vllm[] = "0.26", vllm_old[] = "before 0.26", sglang[] = "016d860",
-                            tgi[] = "3.3.7", tei[] = "1.9.3", trtllm[] = "050f80d",
-                            llama[] = "00dc805",
-                            llama_new[] = "0.6.0-dev, build 11434",
-                            sglang_new[] = "0.5.23", lmdeploy[] = "0168eed",
-                            lmdeploy_new[] = "0.18.0", dynamo[] = "1.4.2", dcgm[] = "d5e5f51",
-                            unknown[] = "",
-                            triton[] = "TensorRT-LLM backend", triton_core[] = "2.51",
-                            amd[] = "AIPerf's collector, 57aef7c";
+// Names of vLLM 0.26, SGLang 016d860 and 0.5.23, TGI 3.3.7, TEI 1.9.3, TensorRT-LLM 050f80d, Triton
+// 2.51 with the TensorRT-LLM backend, llama.cpp 00dc805 and build 11434, LMDeploy 0168eed and
+// 0.18.0, Dynamo 1.4.2, dcgm-exporter d5e5f51, and of AIPerf's collector 57aef7c for AMD.
 
 /// Rows of a server and quantity are adjacent, newest first.
 inline constexpr server_name rows[] = {
-    {s::vllm, q::running, gauge, "vllm:num_requests_running", vllm},
-    {s::vllm, q::waiting, gauge, "vllm:num_requests_waiting", vllm},
-    {s::vllm, q::kv_usage, gauge, "vllm:kv_cache_usage_perc", vllm},  // 0..1 despite its name
-    {s::vllm, q::kv_usage, gauge, "vllm:gpu_cache_usage_perc", vllm_old},
-    {s::vllm, q::queue_time, histogram, "vllm:request_queue_time_seconds", vllm},
-    {s::vllm, q::prefill_time, histogram, "vllm:request_prefill_time_seconds", vllm},
-    {s::vllm, q::decode_time, histogram, "vllm:request_decode_time_seconds", vllm},
-    {s::vllm, q::prompt_tokens, counter, "vllm:prompt_tokens_total", vllm},
-    {s::vllm, q::generation_tokens, counter, "vllm:generation_tokens_total", vllm},
-    {s::vllm, q::prefix_queries, counter, "vllm:prefix_cache_queries_total", vllm},
-    {s::vllm, q::prefix_hits, counter, "vllm:prefix_cache_hits_total", vllm},
-    {s::vllm, q::preemptions, counter, "vllm:num_preemptions_total", vllm},
-    {s::vllm, q::drafts, counter, "vllm:spec_decode_num_drafts_total", vllm},
-    {s::vllm, q::draft_tokens, counter, "vllm:spec_decode_num_draft_tokens_total", vllm},
-    {s::vllm, q::accepted_tokens, counter, "vllm:spec_decode_num_accepted_tokens_total", vllm},
-    {s::vllm, q::requests_done, counter, "vllm:request_success_total", vllm},
+    {s::vllm, q::running, gauge, "vllm:num_requests_running"},
+    {s::vllm, q::waiting, gauge, "vllm:num_requests_waiting"},
+    {s::vllm, q::kv_usage, gauge, "vllm:kv_cache_usage_perc"},   // 0..1 despite its name
+    {s::vllm, q::kv_usage, gauge, "vllm:gpu_cache_usage_perc"},  // before 0.26
+    {s::vllm, q::queue_time, histogram, "vllm:request_queue_time_seconds"},
+    {s::vllm, q::prefill_time, histogram, "vllm:request_prefill_time_seconds"},
+    {s::vllm, q::decode_time, histogram, "vllm:request_decode_time_seconds"},
+    {s::vllm, q::prompt_tokens, counter, "vllm:prompt_tokens_total"},
+    {s::vllm, q::generation_tokens, counter, "vllm:generation_tokens_total"},
+    {s::vllm, q::prefix_queries, counter, "vllm:prefix_cache_queries_total"},
+    {s::vllm, q::prefix_hits, counter, "vllm:prefix_cache_hits_total"},
+    {s::vllm, q::preemptions, counter, "vllm:num_preemptions_total"},
+    {s::vllm, q::drafts, counter, "vllm:spec_decode_num_drafts_total"},
+    {s::vllm, q::draft_tokens, counter, "vllm:spec_decode_num_draft_tokens_total"},
+    {s::vllm, q::accepted_tokens, counter, "vllm:spec_decode_num_accepted_tokens_total"},
+    {s::vllm, q::requests_done, counter, "vllm:request_success_total"},
 
     // sglang:cache_hit_rate and sglang:spec_accept_rate have an unknown window. With priorities
     // there are series of each, and the total with "".
-    {s::sglang, q::running, gauge, "sglang:num_running_reqs", sglang, 1, "priority", ""},
+    {s::sglang, q::running, gauge, "sglang:num_running_reqs", 1, "priority", ""},
     // Without the grammar queue.
-    {s::sglang, q::waiting, gauge, "sglang:num_queue_reqs", sglang, 1, "priority", ""},
-    {s::sglang, q::kv_usage, gauge, "sglang:token_usage", sglang},
-    {s::sglang, q::queue_time, histogram, "sglang:queue_time_seconds", sglang},
-    {s::sglang, q::prompt_tokens, counter, "sglang:prompt_tokens_total", sglang},
-    {s::sglang, q::generation_tokens, counter, "sglang:generation_tokens_total", sglang},
-    {s::sglang, q::preemptions, counter, "sglang:num_retracted_requests_total", sglang},
+    {s::sglang, q::waiting, gauge, "sglang:num_queue_reqs", 1, "priority", ""},
+    {s::sglang, q::kv_usage, gauge, "sglang:token_usage"},
+    {s::sglang, q::queue_time, histogram, "sglang:queue_time_seconds"},
+    {s::sglang, q::prompt_tokens, counter, "sglang:prompt_tokens_total"},
+    {s::sglang, q::generation_tokens, counter, "sglang:generation_tokens_total"},
+    {s::sglang, q::preemptions, counter, "sglang:num_retracted_requests_total"},
     // Of the prompts above; absent before a first hit.
-    {s::sglang, q::prefix_queries, counter, "sglang:prompt_tokens_total", sglang_new},
-    {s::sglang, q::prefix_hits, counter, "sglang:cached_tokens_total", sglang_new},
-    {s::sglang, q::requests_done, counter, "sglang:num_requests_total", sglang_new},
+    {s::sglang, q::prefix_queries, counter, "sglang:prompt_tokens_total"},
+    {s::sglang, q::prefix_hits, counter, "sglang:cached_tokens_total"},
+    {s::sglang, q::requests_done, counter, "sglang:num_requests_total"},
 
-    {s::tgi, q::running, gauge, "tgi_batch_current_size", tgi},
-    {s::tgi, q::waiting, gauge, "tgi_queue_size", tgi},
-    {s::tgi, q::queue_time, histogram, "tgi_request_queue_duration", tgi},
+    {s::tgi, q::running, gauge, "tgi_batch_current_size"},
+    {s::tgi, q::waiting, gauge, "tgi_queue_size"},
+    {s::tgi, q::queue_time, histogram, "tgi_request_queue_duration"},
     // tgi_batch_forward_duration is per batch, not per request. tgi_request_input_length counts
     // each attempt of a request.
-    {s::tgi, q::generation_tokens, histogram, "tgi_request_generated_tokens", tgi},
-    {s::tgi, q::accepted_tokens, histogram, "tgi_request_skipped_tokens", tgi},
-    {s::tgi, q::requests_done, counter, "tgi_request_success", tgi},
+    {s::tgi, q::generation_tokens, histogram, "tgi_request_generated_tokens"},
+    {s::tgi, q::accepted_tokens, histogram, "tgi_request_skipped_tokens"},
+    {s::tgi, q::requests_done, counter, "tgi_request_success"},
 
     // A request of several inputs is one, with their mean time.
-    {s::tei, q::waiting, gauge, "te_queue_size", tei},
-    {s::tei, q::queue_time, histogram, "te_request_queue_duration", tei},
-    {s::tei, q::requests_done, counter, "te_request_success", tei},
+    {s::tei, q::waiting, gauge, "te_queue_size"},
+    {s::tei, q::queue_time, histogram, "te_request_queue_duration"},
+    {s::tei, q::requests_done, counter, "te_request_success"},
 
     // trtllm_num_paused_requests is a gauge, not a count of pauses.
-    {s::tensorrt_llm, q::running, gauge, "trtllm_num_requests_running", trtllm},
-    {s::tensorrt_llm, q::waiting, gauge, "trtllm_num_requests_waiting", trtllm},
-    {s::tensorrt_llm, q::kv_usage, gauge, "trtllm_kv_cache_utilization", trtllm},
-    {s::tensorrt_llm, q::queue_time, histogram, "trtllm_request_queue_time_seconds", trtllm},
-    {s::tensorrt_llm, q::prefill_time, histogram, "trtllm_request_prefill_time_seconds", trtllm},
-    {s::tensorrt_llm, q::decode_time, histogram, "trtllm_request_decode_time_seconds", trtllm},
-    {s::tensorrt_llm, q::prompt_tokens, counter, "trtllm_prompt_tokens_total", trtllm},
-    {s::tensorrt_llm, q::generation_tokens, counter, "trtllm_generation_tokens_total", trtllm},
+    {s::tensorrt_llm, q::running, gauge, "trtllm_num_requests_running"},
+    {s::tensorrt_llm, q::waiting, gauge, "trtllm_num_requests_waiting"},
+    {s::tensorrt_llm, q::kv_usage, gauge, "trtllm_kv_cache_utilization"},
+    {s::tensorrt_llm, q::queue_time, histogram, "trtllm_request_queue_time_seconds"},
+    {s::tensorrt_llm, q::prefill_time, histogram, "trtllm_request_prefill_time_seconds"},
+    {s::tensorrt_llm, q::decode_time, histogram, "trtllm_request_decode_time_seconds"},
+    {s::tensorrt_llm, q::prompt_tokens, counter, "trtllm_prompt_tokens_total"},
+    {s::tensorrt_llm, q::generation_tokens, counter, "trtllm_generation_tokens_total"},
     // Of finished requests. trtllm_kv_cache_reused_blocks_total is in blocks, and absent without
     // enable_iter_perf_stats.
-    {s::tensorrt_llm, q::prefix_queries, counter, "trtllm_prompt_tokens_total", trtllm},
-    {s::tensorrt_llm, q::prefix_hits, counter, "trtllm_prompt_cached_tokens_total", trtllm},
-    {s::tensorrt_llm, q::draft_tokens, counter, "trtllm_spec_decode_num_draft_tokens_total",
-     trtllm},
-    {s::tensorrt_llm, q::accepted_tokens, counter, "trtllm_spec_decode_num_accepted_tokens_total",
-     trtllm},
-    {s::tensorrt_llm, q::requests_done, counter, "trtllm_request_success_total", trtllm},
+    {s::tensorrt_llm, q::prefix_queries, counter, "trtllm_prompt_tokens_total"},
+    {s::tensorrt_llm, q::prefix_hits, counter, "trtllm_prompt_cached_tokens_total"},
+    {s::tensorrt_llm, q::draft_tokens, counter, "trtllm_spec_decode_num_draft_tokens_total"},
+    {s::tensorrt_llm, q::accepted_tokens, counter, "trtllm_spec_decode_num_accepted_tokens_total"},
+    {s::tensorrt_llm, q::requests_done, counter, "trtllm_request_success_total"},
 
-    {s::triton, q::running, gauge, "nv_trt_llm_request_metrics", triton, 1, "request_type",
-     "scheduled"},
-    {s::triton, q::waiting, gauge, "nv_trt_llm_request_metrics", triton, 1, "request_type",
-     "waiting"},
-    {s::triton, q::waiting, gauge, "nv_inference_pending_request_count", triton_core},
-    {s::triton, q::kv_usage, gauge, "nv_trt_llm_kv_cache_block_metrics", triton, 1,
-     "kv_cache_block_type", "fraction"},
+    {s::triton, q::running, gauge, "nv_trt_llm_request_metrics", 1, "request_type", "scheduled"},
+    {s::triton, q::waiting, gauge, "nv_trt_llm_request_metrics", 1, "request_type", "waiting"},
+    {s::triton, q::waiting, gauge, "nv_inference_pending_request_count"},
+    {s::triton, q::kv_usage, gauge, "nv_trt_llm_kv_cache_block_metrics", 1, "kv_cache_block_type",
+     "fraction"},
     // Each model of an ensemble counts and waits.
-    {s::triton, q::queue_time, counter, "nv_inference_queue_duration_us", triton, 1e-6},
+    {s::triton, q::queue_time, counter, "nv_inference_queue_duration_us", 1e-6},
     {.server = s::triton, .of = q::requests_done, .kind = counter,
-     .name = "nv_inference_request_success", .seen = triton, .is_of_stages = true},
-    {s::triton, q::energy, counter, "nv_energy_consumption", unknown},  // unverified
-    {s::triton, q::power, gauge, "nv_gpu_power_usage", unknown},        // unverified
-    {s::triton, q::utilisation, gauge, "nv_gpu_utilization", unknown},  // unverified
+     .name = "nv_inference_request_success", .is_of_stages = true},
+    {s::triton, q::energy, counter, "nv_energy_consumption"},  // unverified
+    {s::triton, q::power, gauge, "nv_gpu_power_usage"},        // unverified
+    {s::triton, q::utilisation, gauge, "nv_gpu_utilization"},  // unverified
 
     // llamacpp:n_decode_total counts calls of llama_decode, not requests.
-    {s::llama_cpp, q::running, gauge, "llamacpp:requests_processing", llama},
-    {s::llama_cpp, q::waiting, gauge, "llamacpp:requests_deferred", llama},
-    {s::llama_cpp, q::prefill_time, counter, "llamacpp:prompt_seconds_total", llama},
-    {s::llama_cpp, q::decode_time, counter, "llamacpp:tokens_predicted_seconds_total", llama},
+    {s::llama_cpp, q::running, gauge, "llamacpp:requests_processing"},
+    {s::llama_cpp, q::waiting, gauge, "llamacpp:requests_deferred"},
+    {s::llama_cpp, q::prefill_time, counter, "llamacpp:prompt_seconds_total"},
+    {s::llama_cpp, q::decode_time, counter, "llamacpp:tokens_predicted_seconds_total"},
     // llamacpp:prompt_tokens_total omits cached tokens. Newer versions count those apart, older
     // ones do not.
-    {s::llama_cpp, q::prompt_tokens, counter, "llamacpp:prompt_tokens_cached_total", llama_new},
+    {s::llama_cpp, q::prompt_tokens, counter, "llamacpp:prompt_tokens_cached_total"},
     {.server = s::llama_cpp, .of = q::prompt_tokens, .kind = counter,
-     .name = "llamacpp:prompt_tokens_total", .seen = llama_new, .adds = true},
-    {s::llama_cpp, q::prompt_tokens, counter, "llamacpp:prompt_tokens_total", llama},
-    {s::llama_cpp, q::prefix_queries, counter, "llamacpp:prompt_tokens_cached_total", llama_new},
+     .name = "llamacpp:prompt_tokens_total", .adds = true},
+    {s::llama_cpp, q::prompt_tokens, counter, "llamacpp:prompt_tokens_total"},
+    {s::llama_cpp, q::prefix_queries, counter, "llamacpp:prompt_tokens_cached_total"},
     {.server = s::llama_cpp, .of = q::prefix_queries, .kind = counter,
-     .name = "llamacpp:prompt_tokens_total", .seen = llama_new, .adds = true},
-    {s::llama_cpp, q::prefix_hits, counter, "llamacpp:prompt_tokens_cached_total", llama_new},
-    {s::llama_cpp, q::generation_tokens, counter, "llamacpp:tokens_predicted_total", llama},
-    {s::llama_cpp, q::drafts, counter, "llamacpp:spec_decode_num_drafts_total", llama},
-    {s::llama_cpp, q::draft_tokens, counter, "llamacpp:spec_decode_num_draft_tokens_total", llama},
-    {s::llama_cpp, q::accepted_tokens, counter, "llamacpp:spec_decode_num_accepted_tokens_total",
-     llama},
+     .name = "llamacpp:prompt_tokens_total", .adds = true},
+    {s::llama_cpp, q::prefix_hits, counter, "llamacpp:prompt_tokens_cached_total"},
+    {s::llama_cpp, q::generation_tokens, counter, "llamacpp:tokens_predicted_total"},
+    {s::llama_cpp, q::drafts, counter, "llamacpp:spec_decode_num_drafts_total"},
+    {s::llama_cpp, q::draft_tokens, counter, "llamacpp:spec_decode_num_draft_tokens_total"},
+    {s::llama_cpp, q::accepted_tokens, counter, "llamacpp:spec_decode_num_accepted_tokens_total"},
 
-    {s::lmdeploy, q::running, gauge, "lmdeploy:num_requests_running", lmdeploy},
-    {s::lmdeploy, q::waiting, gauge, "lmdeploy:num_requests_waiting", lmdeploy},
-    {s::lmdeploy, q::kv_usage, gauge, "lmdeploy:gpu_cache_usage_perc", lmdeploy},
-    {s::lmdeploy, q::queue_time, histogram, "lmdeploy:request_queue_time_seconds", lmdeploy},
-    {s::lmdeploy, q::prefill_time, histogram, "lmdeploy:request_prefill_time_seconds", lmdeploy},
-    {s::lmdeploy, q::decode_time, histogram, "lmdeploy:request_decode_time_seconds", lmdeploy},
-    {s::lmdeploy, q::prompt_tokens, counter, "lmdeploy:prompt_tokens_total", lmdeploy},
+    {s::lmdeploy, q::running, gauge, "lmdeploy:num_requests_running"},
+    {s::lmdeploy, q::waiting, gauge, "lmdeploy:num_requests_waiting"},
+    {s::lmdeploy, q::kv_usage, gauge, "lmdeploy:gpu_cache_usage_perc"},
+    {s::lmdeploy, q::queue_time, histogram, "lmdeploy:request_queue_time_seconds"},
+    {s::lmdeploy, q::prefill_time, histogram, "lmdeploy:request_prefill_time_seconds"},
+    {s::lmdeploy, q::decode_time, histogram, "lmdeploy:request_decode_time_seconds"},
+    {s::lmdeploy, q::prompt_tokens, counter, "lmdeploy:prompt_tokens_total"},
     // Commit 0168eed counts each token twice, 0.18.0 once.
-    {s::lmdeploy, q::generation_tokens, counter, "lmdeploy:generation_tokens_total", lmdeploy},
-    {s::lmdeploy, q::prefix_queries, counter, "lmdeploy:prompt_tokens_total", lmdeploy_new},
-    {s::lmdeploy, q::prefix_hits, counter, "lmdeploy:cached_tokens_total", lmdeploy_new},
-    {s::lmdeploy, q::drafts, counter, "lmdeploy:spec_decode_num_drafts_total", lmdeploy_new},
-    {s::lmdeploy, q::draft_tokens, counter, "lmdeploy:spec_decode_num_draft_tokens_total",
-     lmdeploy_new},
-    {s::lmdeploy, q::accepted_tokens, counter, "lmdeploy:spec_decode_num_accepted_tokens_total",
-     lmdeploy_new},
-    {s::lmdeploy, q::requests_done, counter, "lmdeploy:request_success_total", lmdeploy_new},
+    {s::lmdeploy, q::generation_tokens, counter, "lmdeploy:generation_tokens_total"},
+    {s::lmdeploy, q::prefix_queries, counter, "lmdeploy:prompt_tokens_total"},
+    {s::lmdeploy, q::prefix_hits, counter, "lmdeploy:cached_tokens_total"},
+    {s::lmdeploy, q::drafts, counter, "lmdeploy:spec_decode_num_drafts_total"},
+    {s::lmdeploy, q::draft_tokens, counter, "lmdeploy:spec_decode_num_draft_tokens_total"},
+    {s::lmdeploy, q::accepted_tokens, counter, "lmdeploy:spec_decode_num_accepted_tokens_total"},
+    {s::lmdeploy, q::requests_done, counter, "lmdeploy:request_success_total"},
 
     // Of its front end. dynamo_frontend_queued_requests includes requests in prefill, and
     // dynamo_frontend_inflight_requests includes all. dynamo_frontend_cached_tokens needs an engine
     // that reports it.
-    {s::dynamo, q::prompt_tokens, histogram, "dynamo_frontend_input_sequence_tokens", dynamo},
-    {s::dynamo, q::generation_tokens, counter, "dynamo_frontend_output_tokens_total", dynamo},
-    {s::dynamo, q::requests_done, counter, "dynamo_frontend_requests_total", dynamo, 1, "status",
+    {s::dynamo, q::prompt_tokens, histogram, "dynamo_frontend_input_sequence_tokens"},
+    {s::dynamo, q::generation_tokens, counter, "dynamo_frontend_output_tokens_total"},
+    {s::dynamo, q::requests_done, counter, "dynamo_frontend_requests_total", 1, "status",
      "success"},
 
-    {s::dcgm_exporter, q::energy, counter, "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", dcgm, 1e-3},
-    {s::dcgm_exporter, q::power, gauge, "DCGM_FI_DEV_POWER_USAGE", dcgm},
-    {s::dcgm_exporter, q::utilisation, gauge, "DCGM_FI_DEV_GPU_UTIL", dcgm, 0.01},
-    {s::dcgm_exporter, q::temperature, gauge, "DCGM_FI_DEV_GPU_TEMP", dcgm},
-    {s::dcgm_exporter, q::clock, gauge, "DCGM_FI_DEV_SM_CLOCK", dcgm, 1e6},
+    {s::dcgm_exporter, q::energy, counter, "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", 1e-3},
+    {s::dcgm_exporter, q::power, gauge, "DCGM_FI_DEV_POWER_USAGE"},
+    {s::dcgm_exporter, q::utilisation, gauge, "DCGM_FI_DEV_GPU_UTIL", 0.01},
+    {s::dcgm_exporter, q::temperature, gauge, "DCGM_FI_DEV_GPU_TEMP"},
+    {s::dcgm_exporter, q::clock, gauge, "DCGM_FI_DEV_SM_CLOCK", 1e6},
 
     // gpu_clock is of many clocks, and the clock_type of the cores is unknown.
-    {s::amd_exporter, q::energy, counter, "gpu_energy_consumed", amd, 1e-6},
-    {s::amd_exporter, q::power, gauge, "gpu_package_power", amd},
-    {s::amd_exporter, q::power, gauge, "gpu_power_usage", amd},
-    {s::amd_exporter, q::utilisation, gauge, "gpu_gfx_activity", amd, 0.01},
-    {s::amd_exporter, q::temperature, gauge, "gpu_junction_temperature", amd},
+    {s::amd_exporter, q::energy, counter, "gpu_energy_consumed", 1e-6},
+    {s::amd_exporter, q::power, gauge, "gpu_package_power"},
+    {s::amd_exporter, q::power, gauge, "gpu_power_usage"},
+    {s::amd_exporter, q::utilisation, gauge, "gpu_gfx_activity", 0.01},
+    {s::amd_exporter, q::temperature, gauge, "gpu_junction_temperature"},
 };
 
 }  // namespace server_table
@@ -6386,7 +6283,7 @@ inline constexpr const char how_to_switch_on[] =
     "servers that have no page of metrics by default have one with --enable-metrics (SGLang), "
     "--metrics (llama-server) or return_perf_metrics: true (trtllm-serve)";
 
-// ===== [C23] readings of a server's pages ========================================================
+// ===== [C19] readings of a server's pages ========================================================
 
 inline constexpr std::size_t quantity_count = static_cast<std::size_t>(server_quantity::clock) + 1;
 static_assert(std::size(quantity_names) == quantity_count);
@@ -6582,7 +6479,7 @@ inline page_reading reading_of(const std::vector<metrics_page>& pages, bool firs
     return r;
 }
 
-// ===== [C24] bodies of requests ==================================================================
+// ===== [C20] bodies of requests ==================================================================
 
 /// One message of a conversation.
 struct chat_message {
@@ -6646,7 +6543,7 @@ struct asked_answer {
     int characters = 0;          // of the input: usage with this number counts characters
     int most_prompt_tokens = 0;  // in usage; 0: unknown
     int most_output_tokens = 0;  // asked for; 0: no limit
-    bool tells_usage = false;    // expected, since tokens are unknown without it
+    bool expects_usage = false;  // expected, since tokens are unknown without it
 };
 
 /// The prompt for an API without roles.
@@ -6726,7 +6623,7 @@ private:
     std::string object_{};
 };
 
-// ===== [C25] stream events of any API ============================================================
+// ===== [C21] stream events of any API ============================================================
 
 /// One event of a stream.
 struct stream_event {
@@ -6755,22 +6652,14 @@ struct stream_event {
         first_tokens = tokens;
         counted = true;
     }
-    /// Takes generated text, if any; `reasons`: it is reasoning.
-    bool take(std::string_view text, bool reasons) {
-        if (text.empty()) return false;
+    /// Counts generated text, if any; `reasons`: it is reasoning.
+    void take(std::string_view text, bool reasons) {
+        if (text.empty()) return;
         const auto bytes = static_cast<int>(text.size());
         content = true;
         answer = answer || !reasons;
         text_bytes += bytes;
         reasoning_bytes += reasons ? bytes : 0;
-        return true;
-    }
-    /// Takes the text of a member.
-    bool take_text(const picojson::value& v, const char* name) {
-        return take(string_member(v, name), false);
-    }
-    bool take_reasoning(const picojson::value& v, const char* name) {
-        return take(string_member(v, name), true);
     }
     /// A fragment of a call. Its tokens are unknown, so it counts as many.
     void take_call(bool thinks = false) {
@@ -6801,9 +6690,9 @@ struct stream_event {
             if (reason.find(part) != std::string_view::npos) return true;
         return false;
     }
+    static bool is_at_length(std::string_view reason) { return reason == "length"; }
     /// The server cut off the answer: "content_filter" (OpenAI), "refusal" (Anthropic), "sensitive"
     /// (Zhipu), "SAFETY" and "RECITATION" (Gemini), "guardrail_intervened" (Bedrock).
-    static bool is_at_length(std::string_view reason) { return reason == "length"; }
     static bool is_filtered(std::string_view reason) {
         std::string low(reason);
         for (char& c : low) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
@@ -6817,11 +6706,9 @@ struct stream_event {
 /// False for null, false, 0, "", and objects or lists of only these.
 inline bool says_something(const picojson::value& v) {
     if (v.is<picojson::object>())
-        return std::any_of(v.get<picojson::object>().begin(), v.get<picojson::object>().end(),
-                           [](const auto& m) { return says_something(m.second); });
-    if (v.is<picojson::array>())
-        return std::any_of(v.get<picojson::array>().begin(), v.get<picojson::array>().end(),
-                           says_something);
+        return any_of(v.get<picojson::object>(),
+                      [](const auto& m) { return says_something(m.second); });
+    if (v.is<picojson::array>()) return any_of(v.get<picojson::array>(), says_something);
     return v.evaluate_as_boolean();
 }
 
@@ -6871,11 +6758,18 @@ struct stream_memory {
     asked_answer asked{};
     bool keeps_answer = false;
     generated_text said{};   // if kept
+    int pieces = 0;          // of these texts
 
-    void say(const picojson::value& v, const char* name) { keep(string_member(v, name), false); }
-    void think(const picojson::value& v, const char* name) { keep(string_member(v, name), true); }
+    /// Takes the text of a member: the event counts it, the memory keeps it.
+    void take(stream_event& e, const picojson::value& v, const char* name, bool reasons = false) {
+        const std::string piece = string_member(v, name);
+        e.take(piece, reasons);
+        keep(piece, reasons);
+    }
     void keep(std::string_view piece, bool reasons) {
-        if (keeps_answer) (reasons ? said.reasoning : said.answer) += piece;
+        if (!keeps_answer) return;
+        (reasons ? said.reasoning : said.answer) += piece;
+        pieces += !piece.empty();
     }
     /// A call or a part of one, without its id, which varies.
     void call(const picojson::value& v, const char* name = "name",
@@ -6931,7 +6825,7 @@ stream_event read_json_event(std::string_view type, std::string_view data, Read 
     return e;
 }
 
-// ===== [C26] OpenAI's answers ====================================================================
+// ===== [C22] OpenAI's answers ====================================================================
 
 /// Calls `take(text, reasons)` for each text of an output field: a text, or a list of parts, where
 /// a reasoning part may have its own list (Mistral's API, some gateways). Output without text
@@ -6940,12 +6834,10 @@ template <class Take>
 bool each_text(const picojson::value& v, bool reasons, Take&& take) {
     if (!says_something(v)) return true;
     if (v.is<std::string>()) return take(&v.get<std::string>(), reasons), true;
-    if (v.is<picojson::array>()) {
-        const picojson::array& parts = v.get<picojson::array>();
-        return std::all_of(parts.begin(), parts.end(), [&](const picojson::value& part) {
+    if (v.is<picojson::array>())
+        return all_of(v.get<picojson::array>(), [&](const picojson::value& part) {
             return each_text(part, reasons, take);
         });
-    }
     const std::string type = string_member(v, "type");
     reasons = reasons || type.starts_with("think") || type.starts_with("reason");
     for (const char* name : {"text", "thinking", "reasoning", "summary", "refusal", "content"})
@@ -7005,8 +6897,7 @@ inline bool take_output(const picojson::value& choice, const char* output, strea
 
 /// Returns the tokens that a choice lists (logprobs, token ids), 0 without a list.
 inline int listed_tokens(const picojson::value& choice) {
-    const picojson::value* logprobs = member(choice, "logprobs");
-    const picojson::value* listed = logprobs ? member(*logprobs, "content") : nullptr;
+    const picojson::value* listed = value_at(choice, "logprobs.content");
     if (!listed) listed = member(choice, "token_ids");
     return listed && listed->is<picojson::array>()
                ? static_cast<int>(listed->get<picojson::array>().size())
@@ -7016,19 +6907,16 @@ inline int listed_tokens(const picojson::value& choice) {
 /// Usage and choices of an OpenAI answer. Output is in `delta`, for a whole answer in `message`.
 inline void read_openai_choices(const picojson::value& v, stream_event& e, stream_memory& memory,
                                 const char* output) {
-    if (const picojson::value* usage = member(v, "usage"); usage && usage->is<picojson::object>()) {
+    if (const picojson::value* usage = member(v, "usage")) {
         e.prompt_tokens = count_member(*usage, "prompt_tokens");
         e.completion_tokens = count_member(*usage, "completion_tokens");
         e.total_tokens = count_member(*usage, "total_tokens");
-        if (const picojson::value* details = member(*usage, "prompt_tokens_details"))
-            e.cached_tokens = count_member(*details, "cached_tokens");
-        e.reasoning_tokens = count_member(*usage, "reasoning_tokens");  // of SGLang
-        if (const picojson::value* details = member(*usage, "completion_tokens_details"))
-            e.reasoning_tokens = count_member(*details, "reasoning_tokens");
+        e.cached_tokens = count_at(*usage, "prompt_tokens_details.cached_tokens");
+        e.reasoning_tokens = count_at(*usage, "completion_tokens_details.reasoning_tokens");
+        if (e.reasoning_tokens < 0)
+            e.reasoning_tokens = count_member(*usage, "reasoning_tokens");  // of SGLang
     }
-    const picojson::value* choices = member(v, "choices");
-    if (!choices || !choices->is<picojson::array>()) return;
-    for (const picojson::value& choice : choices->get<picojson::array>()) {
+    for (const picojson::value& choice : array_member(v, "choices")) {
         const int index = std::max(0, count_member(choice, "index"));
         e.choices = std::max(e.choices, 1 + index);
         e.finish(string_member(choice, "finish_reason"), index);
@@ -7050,219 +6938,9 @@ inline stream_event read_openai_event(std::string_view type, std::string_view da
     return read_json_event(type, data, read_openai, none);
 }
 
-// The fast path. A server sends thousands of events of one shape, and a JSON tree of each costs
-// more than everything else. This cursor reads that shape in one pass. It returns false for
-// anything unusual: malformed, rare, or with an escape where it matters. Then read_openai_event,
-// the definition, reads the event again. So it need not be complete, but must be right: skipped
-// values are checked as picojson would, and duplicates of fields that count are refused, since the
-// last one would win.
-
-/// Finds the next byte that a string must escape: a quote, a backslash or a control character.
-inline const char* after_plain_bytes(const char* at, const char* end) {
-    constexpr std::uint64_t ones = ~0ull / 255, high = ones * 128;
-    const auto zero_in = [](std::uint64_t v) { return (v - ones) & ~v & high; };
-    for (; end - at >= 8; at += 8) {
-        std::uint64_t v = 0;
-        std::memcpy(&v, at, 8);
-        const std::uint64_t control = (v - ones * 32) & ~v & high;
-        const std::uint64_t stops =
-            zero_in(v ^ (ones * '"')) | zero_in(v ^ (ones * '\\')) | control;
-        if (stops == 0) continue;
-        // The lowest bit found is right; higher ones may come from a borrow.
-        if constexpr (std::endian::native != std::endian::little) break;
-        return at + std::countr_zero(stops) / 8;
-    }
-    while (at != end && *at != '"' && *at != '\\' && static_cast<unsigned char>(*at) >= 32) ++at;
-    return at;
-}
-
-class event_scanner {
-public:
-    event_scanner(std::string_view data, stream_event& e)
-        : at_(data.data()), end_(at_ + data.size()), event_(e) {}
-
-    bool scan() {
-        const bool read = object([this](std::string_view key) {
-            if (key == "choices") return once(seen_choices) && choices();
-            if (key == "usage" || key == "error") return null();
-            if (key == "object") return plain_string() && text_ != "error";
-            return key != "detail" && skip(8);
-        });
-        space();
-        return read && at_ == end_;
-    }
-    /// The only generated text of the event, with escapes; empty for several texts.
-    std::string_view sole_output() const { return outputs_ == 1 ? output_ : std::string_view(); }
-
-private:
-    enum field : unsigned {
-        seen_choices = 1, seen_finish_reason = 2, seen_text = 4, seen_delta = 8, seen_content = 16,
-        seen_reasoning_content = 32, seen_reasoning = 64, seen_refusal = 128, seen_tool_calls = 256
-    };
-    bool once(field f) { return (std::exchange(seen_, seen_ | f) & f) == 0; }
-
-    /// At most one choice, with index 0.
-    bool choices() {
-        if (!take('[')) return false;
-        if (take(']')) return true;
-        return object([this](std::string_view key) {
-            if (key == "delta") return once(seen_delta) && (null() || delta());
-            if (key == "text") return output(seen_text);
-            if (key == "finish_reason") return finish_reason();
-            if (key == "index") return take('0') && (next() == ',' || next() == '}');
-            if (key == "logprobs" || key == "token_ids") return null();
-            return skip(8);
-        }) && take(']');
-    }
-    bool delta() {
-        return object([this](std::string_view key) {
-            if (key == "content") return output(seen_content);
-            if (key == "reasoning_content") return output(seen_reasoning_content);
-            if (key == "reasoning") return output(seen_reasoning);
-            if (key == "refusal") return output(seen_refusal);
-            if (key == "tool_calls") return once(seen_tool_calls) && (null() || tool_calls());
-            return key != "function_call" && !names_thoughts(key) ? skip(8) : null();
-        });
-    }
-    /// Generated text. An escape is at least one character, so only empty text is empty.
-    bool output(field f) {
-        if (!once(f)) return false;
-        if (null()) return true;
-        if (!string()) return false;
-        if (text_.empty()) return true;
-        event_.content = true;
-        const bool reasons = f == seen_reasoning_content || f == seen_reasoning;
-        const int bytes = static_cast<int>(text_.size()) - escaped_by_;
-        event_.answer = event_.answer || !reasons;
-        event_.text_bytes += bytes;
-        event_.reasoning_bytes += reasons ? bytes : 0;
-        output_ = text_;
-        ++outputs_;
-        return true;
-    }
-    bool tool_calls() {
-        const char* const from = at_;
-        if (take('[') && take(']')) return true;
-        at_ = from;
-        event_.take_call();
-        return next() == '[' && skip(8);
-    }
-    bool finish_reason() {
-        if (!once(seen_finish_reason)) return false;
-        if (null()) return true;
-        if (!plain_string()) return false;
-        event_.finish(std::string(text_));
-        return true;
-    }
-
-    // ---- JSON
-
-    void space() {
-        while (at_ != end_ && (*at_ == ' ' || *at_ == '\t' || *at_ == '\r' || *at_ == '\n')) ++at_;
-    }
-    char next() {
-        space();
-        return at_ == end_ ? '\0' : *at_;
-    }
-    bool take(char c) {
-        if (next() != c) return false;
-        ++at_;
-        return true;
-    }
-    bool word(std::string_view w) {
-        if (std::string_view(at_, static_cast<std::size_t>(end_ - at_)).substr(0, w.size()) != w)
-            return false;
-        at_ += w.size();
-        return true;
-    }
-    bool null() { return next() == 'n' && word("null"); }
-    bool escape() {
-        if (end_ - at_ < 2) return false;
-        if (at_[1] != 'u') {
-            at_ += 2;
-            ++escaped_by_;
-            return at_[-1] != '\0' && std::strchr("\"\\/bfnrt", at_[-1]);
-        }
-        if (end_ - at_ < 6) return false;
-        unsigned code = 0;
-        const char* const digits = at_ + 2;
-        at_ += 6;
-        if (std::from_chars(digits, at_, code, 16).ptr != at_) return false;
-        escaped_by_ += 6 - (code < 0x80 ? 1 : code < 0x800 ? 2 : 3);
-        return code < 0xD800 || code > 0xDFFF;  // the slow path handles pairs
-    }
-    bool string() {
-        if (!take('"')) return false;
-        const char* const from = at_;
-        escaped_ = false;
-        escaped_by_ = 0;
-        while ((at_ = after_plain_bytes(at_, end_)) != end_ && *at_ == '\\') {
-            escaped_ = true;
-            if (!escape()) return false;
-        }
-        if (at_ == end_ || *at_ != '"') return false;
-        text_ = std::string_view(from, static_cast<std::size_t>(at_++ - from));
-        return true;
-    }
-    bool plain_string() { return string() && !escaped_; }
-    /// Digits that any double holds; the slow path handles other forms.
-    bool number() {
-        const char* const from = at_;
-        const auto digits = [this] {
-            const char* const first = at_;
-            while (at_ != end_ && *at_ >= '0' && *at_ <= '9') ++at_;
-            return at_ != first;
-        };
-        if (*at_ == '-') ++at_;
-        const char* const whole = at_;
-        if (!digits() || (*whole == '0' && at_ - whole > 1)) return false;
-        if (at_ != end_ && *at_ == '.' && (++at_, !digits())) return false;
-        // A comma or a bracket must follow, not another part of a number.
-        return at_ != end_ && (*at_ > '9' || *at_ == ',' || *at_ <= ' ') && *at_ != 'e' &&
-               *at_ != 'E' && at_ - from < 100;
-    }
-    /// `on_member(key)` reads the value.
-    template <class OnMember>
-    bool object(OnMember&& on_member) {
-        if (!take('{')) return false;
-        if (take('}')) return true;
-        do {
-            if (!plain_string() || !take(':') || !on_member(text_)) return false;
-        } while (take(','));
-        return take('}');
-    }
-    bool skip(int depth) {
-        switch (next()) {
-        case '"': return string();
-        case 'n': return word("null");
-        case 't': return word("true");
-        case 'f': return word("false");
-        case '{':
-            return depth > 0 && object([this, depth](std::string_view) { return skip(depth - 1); });
-        case '[':
-            ++at_;
-            if (take(']')) return true;
-            do {
-                if (depth == 0 || !skip(depth - 1)) return false;
-            } while (take(','));
-            return take(']');
-        default: return at_ != end_ && (*at_ == '-' || (*at_ >= '0' && *at_ <= '9')) && number();
-        }
-    }
-
-    const char* at_;
-    const char* end_;
-    stream_event& event_;
-    std::string_view text_{};  // the last string, with escapes
-    std::string_view output_{};
-    int outputs_ = 0;
-    unsigned seen_ = 0;
-    bool escaped_ = false;
-    int escaped_by_ = 0;  // bytes added by escapes
-};
-
-/// Reads the events of a stream. Most differ from the previous one only in one string. If all other
-/// bytes are equal, they are not parsed again.
+/// Reads the events of a stream. A JSON tree of each would cost more than everything else. Most
+/// differ from the previous one only in one string: if all other bytes are equal, they are not
+/// parsed again.
 class event_reader {
 public:
     const stream_event& read(std::string_view type, std::string_view data) {
@@ -7272,27 +6950,35 @@ public:
             if (last_.reasoning_bytes > 0) last_.reasoning_bytes = last_.text_bytes;
             return last_;
         }
-        last_ = stream_event();
+        stream_memory texts{.keeps_answer = true};
+        last_ = read_json_event(type, data, read_openai, texts);
         like_.clear();
-        event_scanner scanner(data, last_);
-        if (is_error || !scanner.scan()) {
-            last_ = read_openai_event(type, data);
-        } else if (const std::string_view text = scanner.sole_output(); !text.empty()) {
-            like_ = data;
-            before_ = static_cast<std::size_t>(text.data() - data.data());
-            after_ = data.size() - before_ - text.size();
-        }
+        if (!is_error && last_.error.empty()) keep_shape(data, texts);
         return last_;
     }
 
 private:
+    /// Keeps an event whose only generated text stands in it once, without escapes.
+    void keep_shape(std::string_view data, const stream_memory& texts) {
+        const std::string text = texts.said.answer + texts.said.reasoning;
+        if (texts.pieces != 1 || static_cast<int>(text.size()) != last_.text_bytes) return;
+        const std::string quoted = '"' + text + '"';
+        const std::size_t at = data.find(quoted);
+        if (text.empty() || data.find('\\') != data.npos || data.find(quoted, at + 1) != data.npos)
+            return;
+        like_ = data;
+        before_ = at + 1;
+        after_ = data.size() - before_ - text.size();
+    }
     bool repeats(std::string_view data) const {
         if (like_.empty() || data.size() <= before_ + after_) return false;
-        const char* const text = data.data() + before_;
-        const char* const end = data.data() + data.size() - after_;
-        return std::memcmp(data.data(), like_.data(), before_) == 0 &&
-               std::memcmp(end, like_.data() + like_.size() - after_, after_) == 0 &&
-               after_plain_bytes(text, end) == end;
+        const std::string_view like = like_;
+        const std::string_view text = data.substr(before_, data.size() - before_ - after_);
+        return data.starts_with(like.substr(0, before_)) &&
+               data.ends_with(like.substr(like.size() - after_)) &&
+               all_of(text, [](char c) {
+                   return c != '"' && c != '\\' && static_cast<unsigned char>(c) >= 32;
+               });
     }
 
     stream_event last_{};
@@ -7300,7 +6986,7 @@ private:
     std::size_t before_ = 0, after_ = 0;  // bytes around that text
 };
 
-// ===== [C27] APIs that generate nothing: embeddings, rerankers and scores ========================
+// ===== [C23] APIs that generate nothing: embeddings, rerankers and scores ========================
 
 /// Where the words of a text, or the numbers of a list, begin.
 inline constexpr std::string_view blanks = " \t\n\r";
@@ -7430,7 +7116,7 @@ inline bool is_vector(const picojson::value& v, int depth = 3) {
     if (v.is<std::string>()) return is_finite_base64(v.get<std::string>());
     if (depth == 0 || !v.is<picojson::array>()) return false;
     const picojson::array& all = v.get<picojson::array>();
-    return !all.empty() && std::all_of(all.begin(), all.end(), [&](const picojson::value& x) {
+    return !all.empty() && all_of(all, [&](const picojson::value& x) {
         return x.is<double>() || (x.is<picojson::array>() && is_vector(x, depth - 1));
     });
 }
@@ -7461,9 +7147,7 @@ void read_scored(const picojson::value& v, stream_event& e, const asked_answer& 
         e.prompt_tokens = count_member(*usage, "prompt_tokens");
         if (e.prompt_tokens <= 0) e.prompt_tokens = count_member(*usage, "total_tokens");
     }
-    const picojson::value* meta = member(v, "meta");
-    const picojson::value* tokens = meta ? member(*meta, "tokens") : nullptr;
-    if (tokens && e.prompt_tokens < 0) e.prompt_tokens = count_member(*tokens, "input_tokens");
+    if (e.prompt_tokens < 0) e.prompt_tokens = count_at(v, "meta.tokens.input_tokens");
     // By default Infinity counts characters. For one word they may be tokens.
     if (asked.characters >= 8 && e.prompt_tokens == asked.characters) e.prompt_tokens = -1;
 }
@@ -7497,7 +7181,7 @@ inline void read_sglang_score(const picojson::value& v, stream_event& e, stream_
     });
 }
 
-// ===== [C28] request and response formats of each API ============================================
+// ===== [C24] request and response formats of each API ============================================
 
 /// "image/png" and "AA==" of "data:image/png;base64,AA==".
 inline std::pair<std::string, std::string> parts_of_data_url(const std::string& url) {
@@ -7528,8 +7212,7 @@ inline std::string ollama_content(const request_spec& r) {
     return json_quoted(r.prompt) + (r.image.empty() ? "" : ",\"images\":" + ollama_images(r));
 }
 
-// Each API: its request, its events and, if different, its whole answer. The table below has the
-// rest.
+// Each API: its request, its events and, if different, its whole answer. The rest is in table.hpp.
 
 inline void write_openai(body_writer& b, const request_spec& r) {
     b.flag("stream", r.stream);
@@ -7560,26 +7243,21 @@ inline void write_tgi(body_writer& b, const std::string&, const request_spec& r)
     });
 }
 inline void read_tgi_details(const picojson::value& v, stream_event& e) {
-    const picojson::value* details = member(v, "details");
-    if (!details) return;
-    e.finish_reason = finish_reason_of(string_member(*details, "finish_reason"));
-    e.completion_tokens = count_member(*details, "generated_tokens");
-    e.prompt_tokens = count_member(*details, "input_length");
+    e.finish_reason = finish_reason_of(string_at(v, "details.finish_reason"));
+    e.completion_tokens = count_at(v, "details.generated_tokens");
+    e.prompt_tokens = count_at(v, "details.input_length");
 }
 /// One token per event. Special tokens, such as the end of the text, are not output.
 inline void read_tgi(const picojson::value& v, stream_event& e, stream_memory& memory) {
-    if (const picojson::value* token = member(v, "token")) {
-        const picojson::value* special = member(*token, "special");
-        const bool is_output = !(special && special->evaluate_as_boolean());
-        if (is_output && e.take_text(*token, "text")) memory.say(*token, "text");
-    }
+    const picojson::value* special = value_at(v, "token.special");
+    if (const picojson::value* token = member(v, "token"))
+        if (!(special && special->evaluate_as_boolean())) memory.take(e, *token, "text");
     read_tgi_details(v, e);
     const picojson::value* all = member(v, "generated_text");
     e.done = all && all->is<std::string>();
 }
 inline void read_tgi_whole(const picojson::value& v, stream_event& e, stream_memory& memory) {
-    e.take_text(v, "generated_text");
-    memory.say(v, "generated_text");
+    memory.take(e, v, "generated_text");
     read_tgi_details(v, e);
 }
 
@@ -7591,8 +7269,7 @@ inline void write_triton(body_writer& b, const std::string&, const request_spec&
 }
 /// Each event has its own token count, if return_num_output_tokens is set.
 inline void read_triton(const picojson::value& v, stream_event& e, stream_memory& memory) {
-    e.take_text(v, "text_output");
-    memory.say(v, "text_output");
+    memory.take(e, v, "text_output");
     e.finish_reason = finish_reason_of(string_member(v, "finish_reason"));
     e.prompt_tokens = count_member(v, "num_input_tokens");
     if (const int n = count_member(v, "num_output_tokens"); n >= 0)
@@ -7618,16 +7295,12 @@ inline void read_ollama(const picojson::value& v, stream_event& e, stream_memory
     const picojson::value* message = member(v, "message");
     for (const picojson::value* from : {&v, message}) {
         if (!from) continue;
-        for (const char* name : {"content", "response"}) e.take_text(*from, name);
-        e.take_reasoning(*from, "thinking");
-        memory.say(*from, "content");
-        memory.say(*from, "response");
-        memory.think(*from, "thinking");
-        for (const picojson::value& tool : array_member(*from, "tool_calls"))
+        for (const char* name : {"content", "response"}) memory.take(e, *from, name);
+        memory.take(e, *from, "thinking", true);
+        const picojson::array& calls = array_member(*from, "tool_calls");
+        if (!calls.empty()) e.take_call();
+        for (const picojson::value& tool : calls)
             if (const picojson::value* function = member(tool, "function")) memory.call(*function);
-        const picojson::value* calls = member(*from, "tool_calls");
-        if (calls && calls->is<picojson::array>() && !calls->get<picojson::array>().empty())
-            e.take_call();
     }
     const picojson::value* done = member(v, "done");
     e.done = done && done->evaluate_as_boolean();
@@ -7641,20 +7314,14 @@ inline void write_llama_cpp(body_writer& b, const std::string&, const request_sp
     b.max_tokens("n_predict").ignore_eos().temperature();
 }
 inline void read_llama_cpp(const picojson::value& v, stream_event& e, stream_memory& memory) {
-    e.take_text(v, "content");
-    memory.say(v, "content");
+    memory.take(e, v, "content");
     note_output_tokens(e, count_member(v, "tokens_predicted"));
     e.prompt_tokens = count_member(v, "tokens_evaluated");
-    if (const picojson::value* timings = member(v, "timings"))
-        e.cached_tokens = count_member(*timings, "cache_n");
+    e.cached_tokens = count_at(v, "timings.cache_n");
     e.finish_reason = finish_reason_of(string_member(v, "stop_type"));
-    const auto said = [&](const char* name) {
-        const picojson::value* m = member(v, name);
-        return m && m->is<bool>() && m->get<bool>();
-    };
-    if (said("stopped_limit")) e.finish_reason = "length";  // in older versions
-    if (said("stopped_eos") || said("stopped_word")) e.finish_reason = "stop";
-    e.done = said("stop");
+    if (true_member(v, "stopped_limit")) e.finish_reason = "length";  // in older versions
+    if (true_member(v, "stopped_eos") || true_member(v, "stopped_word")) e.finish_reason = "stop";
+    e.done = true_member(v, "stop");
 }
 
 inline void write_sglang(body_writer& b, const std::string&, const request_spec& r) {
@@ -7682,12 +7349,10 @@ inline void read_sglang(const picojson::value& v, stream_event& e, stream_memory
     std::string& said = memory.said.answer;
     if (memory.keeps_answer) said = memory.cumulative ? text : said + text;
     memory.text = text;
-    const picojson::value* meta = member(v, "meta_info");
-    if (!meta) return;
-    note_output_tokens(e, count_member(*meta, "completion_tokens"));
-    e.prompt_tokens = count_member(*meta, "prompt_tokens");
-    e.cached_tokens = count_member(*meta, "cached_tokens");
-    const picojson::value* reason = member(*meta, "finish_reason");
+    note_output_tokens(e, count_at(v, "meta_info.completion_tokens"));
+    e.prompt_tokens = count_at(v, "meta_info.prompt_tokens");
+    e.cached_tokens = count_at(v, "meta_info.cached_tokens");
+    const picojson::value* reason = value_at(v, "meta_info.finish_reason");
     if (!reason) return;
     e.finish_reason = reason->is<std::string>() ? reason->get<std::string>()
                                                 : string_member(*reason, "type");
@@ -7719,11 +7384,10 @@ inline void read_anthropic_usage(const picojson::value& v, stream_event& e) {
 }
 inline void take_anthropic_piece(const picojson::value& piece, stream_event& e,
                                  stream_memory& memory) {
-    for (const char* name : {"text", "partial_json"}) e.take_text(piece, name);
-    e.take_reasoning(piece, "thinking");
+    memory.take(e, piece, "text");
+    memory.take(e, piece, "thinking", true);
+    e.take(string_member(piece, "partial_json"), false);
     if (string_member(piece, "type") == "tool_use") e.take_call();
-    memory.say(piece, "text");
-    memory.think(piece, "thinking");
     memory.call(piece, "name", has_text(piece, "partial_json") ? "partial_json" : "input");
 }
 inline void read_anthropic(const picojson::value& v, stream_event& e, stream_memory& memory) {
@@ -7741,13 +7405,80 @@ inline void read_anthropic_whole(const picojson::value& v, stream_event& e,
                                  stream_memory& memory) {
     read_anthropic_usage(v, e);
     e.finish_reason = finish_reason_of(string_member(v, "stop_reason"));
-    const picojson::value* blocks = member(v, "content");
-    if (!blocks || !blocks->is<picojson::array>()) return;
-    for (const picojson::value& block : blocks->get<picojson::array>())
+    for (const picojson::value& block : array_member(v, "content"))
         take_anthropic_piece(block, e, memory);
 }
 
-// ===== [C29] user-defined APIs ===================================================================
+inline std::string responses_content(const request_spec& r) {
+    if (r.image.empty()) return json_quoted(r.prompt);
+    return "[{\"type\":\"input_text\",\"text\":" + json_quoted(r.prompt) +
+           "},{\"type\":\"input_image\",\"image_url\":" + json_quoted(r.image) + "}]";
+}
+/// The server stores nothing: each request sends the history.
+inline void write_responses(body_writer& b, const std::string& model, const request_spec& r) {
+    b.string("model", model).messages(responses_content, false, "input").system("instructions");
+    b.flag("stream", r.stream).flag("store", false);
+    b.max_tokens("max_output_tokens").ignore_eos().temperature();
+}
+
+/// The final event. vLLM calls an answer completed that was cut off at its length, so the status
+/// decides, not the event name.
+inline void read_response_end(const picojson::value& v, stream_event& e) {
+    if (const picojson::value* usage = member(v, "usage")) {
+        e.prompt_tokens = count_member(*usage, "input_tokens");
+        e.completion_tokens = count_member(*usage, "output_tokens");
+        e.cached_tokens = count_at(*usage, "input_tokens_details.cached_tokens");
+        e.reasoning_tokens = count_at(*usage, "output_tokens_details.reasoning_tokens");
+    }
+    const std::string status = string_member(v, "status");
+    const std::string why = string_at(v, "incomplete_details.reason");
+    e.finish(status == "completed"           ? "stop"
+             : why == "max_output_tokens"    ? "length"
+             : status == "incomplete"        ? (why.empty() ? status : why)
+                                             : status);
+    if (e.error.empty()) e.error = error_message(v);
+    if (e.error.empty() && status == "failed") e.error = "the response failed";
+}
+/// Text comes in events that end in "delta", and again in full in later ones.
+inline void read_responses(const picojson::value& v, stream_event& e, stream_memory& memory) {
+    const std::string type = string_member(v, "type");
+    if (type.ends_with(".delta") && has_text(v, "delta")) {
+        const bool reasons = type.starts_with("response.reasoning");
+        const bool is_text = reasons || type == "response.output_text.delta";
+        if (is_text) memory.take(e, v, "delta", reasons);
+        else if (type == "response.refusal.delta") e.take(string_member(v, "delta"), false);
+        else e.take_call();
+        if (!is_text) memory.call(v, "name", "delta");
+    }
+    if (const picojson::value* item = member(v, "item"); item && type.ends_with("item.added"))
+        memory.call(*item);
+    for (const char* end : {"response.completed", "response.incomplete", "response.failed"})
+        if (type == end) e.done = true;
+    if (type == "error") {
+        e.done = true;
+        if (const std::string why = string_member(v, "message"); !why.empty()) e.error = why;
+    }
+    const picojson::value* response = member(v, "response");
+    if (e.done && response) read_response_end(*response, e);
+}
+inline void read_responses_whole(const picojson::value& v, stream_event& e,
+                                 stream_memory& memory) {
+    for (const picojson::value& item : array_member(v, "output")) {
+        const std::string type = string_member(item, "type");
+        if (type.ends_with("_call")) {
+            e.take_call();
+            memory.call(item);
+        }
+        for (const char* list : {"summary", "content"})
+            for (const picojson::value& piece : array_member(item, list)) {
+                memory.take(e, piece, "text", type == "reasoning");
+                e.take(string_member(piece, "refusal"), false);
+            }
+    }
+    read_response_end(v, e);
+}
+
+// ===== [C25] the table of APIs, ours and users' ==================================================
 
 struct own_request {
     body_writer& to;
@@ -7761,19 +7492,10 @@ struct own_event {
     bool is_parsed = false;
     picojson::value json{};
 
-    /// The value at "choices.0.text", or nullptr.
     const picojson::value* at(std::string_view way) {
         if (!is_parsed && !parse_json(data, json)) json = {};
         is_parsed = true;
-        const picojson::value* v = &json;
-        while (v && !way.empty()) {
-            const std::string name(way.substr(0, way.find('.')));
-            way.remove_prefix(name.size() + (name.size() < way.size()));
-            const auto place = parsed_number<std::size_t>(name);
-            if (!v->is<picojson::array>()) v = member(*v, name.c_str());
-            else v = place && v->contains(*place) ? &v->get(*place) : nullptr;
-        }
-        return v;
+        return value_at(json, way);
     }
 };
 
@@ -7801,83 +7523,6 @@ inline stream_event read_own(void (*read)(api_event&), std::string_view type,
     }
     return e;
 }
-
-// ===== [C30] OpenAI's responses ==================================================================
-
-inline std::string responses_content(const request_spec& r) {
-    if (r.image.empty()) return json_quoted(r.prompt);
-    return "[{\"type\":\"input_text\",\"text\":" + json_quoted(r.prompt) +
-           "},{\"type\":\"input_image\",\"image_url\":" + json_quoted(r.image) + "}]";
-}
-/// The server stores nothing: each request sends the history.
-inline void write_responses(body_writer& b, const std::string& model, const request_spec& r) {
-    b.string("model", model).messages(responses_content, false, "input").system("instructions");
-    b.flag("stream", r.stream).flag("store", false);
-    b.max_tokens("max_output_tokens").ignore_eos().temperature();
-}
-
-/// The final event. vLLM calls an answer completed that was cut off at its length, so the status
-/// decides, not the event name.
-inline void read_response_end(const picojson::value& v, stream_event& e) {
-    if (const picojson::value* usage = member(v, "usage")) {
-        e.prompt_tokens = count_member(*usage, "input_tokens");
-        e.completion_tokens = count_member(*usage, "output_tokens");
-        if (const picojson::value* of = member(*usage, "input_tokens_details"))
-            e.cached_tokens = count_member(*of, "cached_tokens");
-        if (const picojson::value* of = member(*usage, "output_tokens_details"))
-            e.reasoning_tokens = count_member(*of, "reasoning_tokens");
-    }
-    const std::string status = string_member(v, "status");
-    const picojson::value* cut = member(v, "incomplete_details");
-    const std::string why = cut ? string_member(*cut, "reason") : "";
-    e.finish(status == "completed"           ? "stop"
-             : why == "max_output_tokens"    ? "length"
-             : status == "incomplete"        ? (why.empty() ? status : why)
-                                             : status);
-    if (e.error.empty()) e.error = error_message(v);
-    if (e.error.empty() && status == "failed") e.error = "the response failed";
-}
-/// Text comes in events that end in "delta", and again in full in later ones.
-inline void read_responses(const picojson::value& v, stream_event& e, stream_memory& memory) {
-    const std::string type = string_member(v, "type");
-    if (type.ends_with(".delta") && has_text(v, "delta")) {
-        if (type.starts_with("response.reasoning")) e.take_reasoning(v, "delta");
-        else if (type == "response.refusal.delta" || type == "response.output_text.delta")
-            e.take_text(v, "delta");
-        else e.take_call();
-        if (type.starts_with("response.reasoning")) memory.think(v, "delta");
-        else if (type == "response.output_text.delta") memory.say(v, "delta");
-        else memory.call(v, "name", "delta");
-    }
-    if (const picojson::value* item = member(v, "item"); item && type.ends_with("item.added"))
-        memory.call(*item);
-    for (const char* end : {"response.completed", "response.incomplete", "response.failed"})
-        if (type == end) e.done = true;
-    if (type == "error") {
-        e.done = true;
-        if (const std::string why = string_member(v, "message"); !why.empty()) e.error = why;
-    }
-    const picojson::value* response = member(v, "response");
-    if (e.done && response) read_response_end(*response, e);
-}
-inline void read_responses_whole(const picojson::value& v, stream_event& e,
-                                 stream_memory& memory) {
-    for (const picojson::value& item : array_member(v, "output")) {
-        const std::string type = string_member(item, "type");
-        if (type.ends_with("_call")) e.take_call();
-        if (type.ends_with("_call")) memory.call(item);
-        for (const char* list : {"summary", "content"})
-            for (const picojson::value& piece : array_member(item, list)) {
-                if (type == "reasoning") memory.think(piece, "text");
-                if (type == "reasoning") e.take_reasoning(piece, "text");
-                else if (e.take_text(piece, "text")) memory.say(piece, "text");
-                e.take_text(piece, "refusal");
-            }
-    }
-    read_response_end(v, e);
-}
-
-// ===== [C31] the table of APIs ===================================================================
 
 /// The properties of an API.
 struct api_traits {
@@ -7995,9 +7640,7 @@ inline bool names_whole_path(const api_traits& a, std::string_view path) {
         return longest;
     };
     const std::size_t own = longest_of(a);
-    return own > 0 && std::none_of(std::begin(apis), std::end(apis), [&](const api_traits& x) {
-               return longest_of(x) > own;
-           });
+    return own > 0 && all_of(apis, [&](const api_traits& x) { return longest_of(x) <= own; });
 }
 /// The version at the end of a path, such as "/v3", else "".
 inline std::string_view ending_version(std::string_view path) {
@@ -8055,7 +7698,7 @@ inline asked_answer asked_by(const api_traits& a, const request_spec& r, std::si
                              (r.image.empty() ? 0 : image_tokens);
     asked.most_prompt_tokens = static_cast<int>(std::min<std::size_t>(most, 2000000000));
     asked.most_output_tokens = r.max_tokens;
-    asked.tells_usage = a.reports_usage && !r.events_are_tokens;
+    asked.expects_usage = a.reports_usage && !r.events_are_tokens;
     return asked;
 }
 inline std::string request_body(const api_traits& a, const std::string& model,
@@ -8069,7 +7712,7 @@ inline std::string request_body(const api_traits& a, const std::string& model,
 /// Whether a text is a valid path in a request line.
 inline bool is_path(std::string_view s) {
     return s.starts_with('/') &&
-           std::all_of(s.begin(), s.end(), [](char c) { return c > ' ' && c < 127; });
+           all_of(s, [](char c) { return c > ' ' && c < 127; });
 }
 /// Why a user-defined API is invalid, "" if valid.
 inline std::string own_api_problem(const api_traits& a) {
@@ -8103,7 +7746,7 @@ inline std::string own_api_problem(const api_traits& a) {
     return {};
 }
 
-// ===== [C32] from the bytes of a body to events ==================================================
+// ===== [C26] from the bytes of a body to events ==================================================
 
 /// Splits the body of an answer into events, by the framing of its API.
 class body_reader {
@@ -8222,7 +7865,7 @@ private:
     std::string held_{};
 };
 
-// ===== [C33] the timeline of one answer ==========================================================
+// ===== [C27] the timeline of one answer ==========================================================
 // The definitions "metrics/1": all numbers derive from these timelines.
 
 /// Gaps between events in microseconds, 4 bytes each. It grows by blocks of 4 KiB without copying,
@@ -8465,7 +8108,7 @@ private:
     bool ended_ = false, tokenless_ = false, counted_ = false, tells_usage_ = false;
 };
 
-// ===== [C34] from bytes to the timeline of an answer =============================================
+// ===== [C28] from bytes to the timeline of an answer =============================================
 
 /// Reads one answer without I/O: it takes the bytes of a connection in pieces of any size with
 /// their times, and gives the result of the request.
@@ -8507,7 +8150,7 @@ public:
     /// `keeps_answer`: the text is needed for grading, comparison or a conversation's next turn.
     void reset(const api_traits& api = apis[0], bool streamed = true, bool keeps_answer = false,
                const asked_answer& asked = {}) {
-        timeline_.reset(asked.tells_usage);
+        timeline_.reset(asked.expects_usage);
         http_.reset();
         reader_.reset(api, streamed, keeps_answer, asked);
         body_.clear();
@@ -8588,7 +8231,7 @@ private:
     bool more_came_ = false;
 };
 
-// ===== [C35] grading of answers ==================================================================
+// ===== [C29] grading of answers ==================================================================
 // Only the answer is graded, not the reasoning. An answer without a readable result is wrong, and
 // marked unreadable.
 
@@ -8618,7 +8261,7 @@ inline void grade(record& r, const wanted_answer& wanted, std::string_view words
     r.graded = printable(g.read, max_kept);
 }
 
-// ===== [C36] histograms of lateness and of gaps ==================================================
+// ===== [C30] histograms of lateness and of gaps ==================================================
 
 /// Classes of values: exact below 2^(bits + 1), then 2^bits per octave.
 template <unsigned bits>
@@ -8720,7 +8363,7 @@ private:
     std::uint32_t min_us_ = 4294967295u, max_us_ = 0;
 };
 
-// ===== [C37] the programs that sent a load together ==============================================
+// ===== [C31] the programs that sent a load together ==============================================
 
 /// How far a machine's clock is ahead of the server's Date headers. These have whole seconds and
 /// some servers write them once a second, so they may be two seconds old.
@@ -8782,7 +8425,7 @@ inline std::string skew_fault(const std::vector<rank_part>& parts, double max_s)
            ", up to " + time_text(max_s) + " is allowed";
 }
 
-// ===== [C38] server metrics of a repeat ==========================================================
+// ===== [C32] server metrics of a repeat ==========================================================
 
 /// The readings of a server's pages for one repeat: one before its load, one after it and one per
 /// second in between.
@@ -8918,7 +8561,7 @@ inline bool is_of_gauge(metric_id m) {
            m == metric_id::kv_cache_usage || m == metric_id::server_metric;
 }
 
-// ===== [C39] whether a load has settled ==========================================================
+// ===== [C33] whether a load has settled ==========================================================
 
 /// A request of a warm-up, finished or not.
 struct warming_request {
@@ -9005,7 +8648,7 @@ inline std::string warmup_sentence(const warmup_seen& w, const std::string& whos
            "; what was measured then may still have been on its way";
 }
 
-// ===== [C40] the measurements of one repeat ======================================================
+// ===== [C34] the measurements of one repeat ======================================================
 
 inline void add_handshakes(handshakes_t& to, const handshakes_t& more) {
     const auto total = [](const handshakes_t& h) { return h.mean * static_cast<double>(h.count); };
@@ -9222,7 +8865,7 @@ inline bool spans(const record& r, long long time_ns) {
     return r.first_token_ns < time_ns && time_ns <= r.last_token_ns;
 }
 
-// ===== [C41] the requests of a repeat, as they end ===============================================
+// ===== [C35] the requests of a repeat, as they end ===============================================
 
 /// Adds a request's gaps to the pool if they belong there. Returns the longest one.
 inline std::uint32_t count_gaps(const record& r, const gap_list& gaps, std::uint64_t at,
@@ -9340,7 +8983,7 @@ private:
     std::size_t observed_repeats_ = 0;  // requests, from the front
 };
 
-// ===== [C42] comparison of answers ===============================================================
+// ===== [C36] comparison of answers ===============================================================
 
 /// LLMBENCH_ANSWERS: which answers reports show: those that keep an objective from passing, all, or
 /// none.
@@ -9482,7 +9125,7 @@ inline answer_differences all_differences(const auto& variant, std::size_t repea
     return all;
 }
 
-// ===== [C43] whether the times of an answer are plausible ========================================
+// ===== [C37] whether the times of an answer are plausible ========================================
 
 /// Output tokens that events brought. Hidden tokens have no times.
 inline int streamed_tokens(const record& r) {
@@ -9615,7 +9258,7 @@ inline void fail_frequent_resends(std::span<repeat_data> parts) {
 }
 inline void fail_frequent_resends(repeat_data& whole) { fail_frequent_resends({&whole, 1}); }
 
-// ===== [C44] shared repeats ======================================================================
+// ===== [C38] shared repeats ======================================================================
 
 /// Repeats in order. They are constant once listed, so that copies and parts of a list share them
 /// across threads.
@@ -9693,7 +9336,7 @@ private:
     std::vector<shared_repeat> all_{};
 };
 
-// ===== [C45] prefix cache hits ===================================================================
+// ===== [C39] prefix cache hits ===================================================================
 
 /// Prompt tokens, and cached ones, of requests for which the server reports them.
 struct prefix_hits {
@@ -9727,7 +9370,7 @@ inline prefix_hits prefix_hits_of(const repeat_list& variant, const selection& w
     return sum;
 }
 
-// ===== [C46] bounds on times that a late client or a buffered stream leaves open =================
+// ===== [C40] bounds on times that a late client or a buffered stream leaves open =================
 
 /// `measured`: times as they are. A late client leaves little open: the first token may have come
 /// before others of its read, and late sends have late answers. A pass must hold with `pessimistic`
@@ -9853,7 +9496,7 @@ void for_each_gap(const repeat_data& d, std::size_t i, timing_bound how, F&& f) 
     open.each_longest(f);
 }
 
-// ===== [C47] tokens and requests per second ======================================================
+// ===== [C41] tokens and requests per second ======================================================
 
 /// USD per million tokens.
 inline double cost_of_tokens(double usd_per_hour, double tokens_per_s) {
@@ -9927,7 +9570,7 @@ inline double window_rate(metric_id m, const repeat_data& d,
     return rate_in(m, d, d.window, how, which);
 }
 
-// ===== [C48] requests during a side task =========================================================
+// ===== [C42] requests during a side task =========================================================
 
 inline bool is_affected(const repeat_facts& d) {
     return std::any_of(d.beside.begin(), d.beside.end(),
@@ -9999,7 +9642,7 @@ inline std::size_t exempt_requests(const repeat_data& d) {
     return n;
 }
 
-// ===== [C49] how long sessions took ==============================================================
+// ===== [C43] how long sessions took ==============================================================
 
 /// Indices of a session's records in order of planned sends.
 using session_steps = std::vector<std::size_t>;
@@ -10051,7 +9694,7 @@ inline std::vector<double> session_times(const statistic_data& what, const repea
     return seconds;
 }
 
-// ===== [C50] metrics that a server reports =======================================================
+// ===== [C44] metrics that a server reports =======================================================
 
 /// A value of one repeat and its weight in a mean.
 struct weighed_value {
@@ -10285,7 +9928,7 @@ inline std::string why_no_server_value(const statistic_data& what, const repeat_
     return printed("nothing that %s is of happened between the readings", what.name.c_str());
 }
 
-// ===== [C51] metrics of requests and of repeats ==================================================
+// ===== [C45] metrics of requests and of repeats ==================================================
 
 /// The longest gap of one request, 0 without gaps.
 inline double longest_gap(const repeat_data& d, std::size_t i,
@@ -10366,7 +10009,7 @@ struct measured_request final : request_source {
     double gap(long long k) override {
         return k >= 0 && k < gaps() ? gaps_s[static_cast<std::size_t>(k)] : not_a_number;
     }
-    const record& told(counted) override { return d.records[i]; }
+    const record& read(counted) override { return d.records[i]; }
     const char* label() override {
         const std::size_t part = d.records[i].part;
         return part < d.labels.size() ? d.labels[part].c_str() : "";
@@ -10725,7 +10368,7 @@ inline std::vector<double> evaluate(const std::vector<statistic_data>& whats,
     return values;
 }
 
-// ===== [C52] how a run changes from its first third to its last ==================================
+// ===== [C46] how a run changes from its first third to its last ==================================
 // Each third of the steady window has slices of equal length. The spread of the slices within a
 // third shows how well it is known, whatever its traffic.
 
@@ -10790,7 +10433,7 @@ inline std::vector<double> slices_of(const statistic_data& drift, const repeat_d
     return values;
 }
 
-// ===== [C53] statistics over several repeats =====================================================
+// ===== [C47] statistics over several repeats =====================================================
 // As tables and files show them: the maximum of all repeats, a percentile or mean of all requests.
 // Never outside the range of the single repeats.
 
@@ -10900,7 +10543,7 @@ inline double pooled_value(const statistic_data& what, const repeat_list& varian
     return values_of(what, variant, how).together;
 }
 
-// ===== [C54] tokens of a variant's requests ======================================================
+// ===== [C48] tokens of a variant's requests ======================================================
 
 /// Means over the completed requests; for prompts, over those that report them.
 struct request_tokens {
@@ -10922,7 +10565,7 @@ inline request_tokens request_tokens_of(const repeat_list& variant, const select
             outputs > 0 ? output / outputs : not_a_number};
 }
 
-// ===== [C55] the fields of a repeat ==============================================================
+// ===== [C49] the fields of a repeat ==============================================================
 
 inline constexpr double max_ranks = 100000;
 inline constexpr double max_cost = 1e6;  // USD an hour
@@ -11243,7 +10886,7 @@ inline void move_clock(repeat_facts& d, long long by_ns) {
     fields_of(mover, d, checked, statistics);
 }
 
-// ===== [C56] when a thread of the client did not run =============================================
+// ===== [C50] when a thread of the client did not run =============================================
 // Without a clock: the caller passes times that it reads anyway.
 
 /// Adds up the time that a thread lost: it woke up later than asked, since an unknown time before,
@@ -11315,7 +10958,7 @@ private:
     long long lost_ns_ = 0, lost_in_turn_ns_ = 0;
 };
 
-// ===== [C57] kernel receive times on the clock of all other times ================================
+// ===== [C51] kernel receive times on the clock of all other times ================================
 
 /// The kernel stamps input by the time of day. Both clocks run alike, also when slewed. Only a step
 /// of the time of day shifts them, and then input before and after the step looks the same.
@@ -11351,7 +10994,7 @@ private:
     bool is_known_ = false;
 };
 
-// ===== [C58] the fields of a record ==============================================================
+// ===== [C52] the fields of a record ==============================================================
 
 /// Returns the value of sixteen hex digits, else 0.
 inline unsigned long long hash_in(const std::string& digits) {
@@ -11441,7 +11084,7 @@ inline void move_clock(record& r, long long by_ns) {
     fields_of(mover, r, gate);
 }
 
-// ===== [C59] judges of an extension, by earlier runs =============================================
+// ===== [C53] judges of an extension, by earlier runs =============================================
 
 struct arithmetic;
 struct decision;
@@ -11481,7 +11124,7 @@ using past_judge_maker = std::shared_ptr<past_judge> (*)();  // named: g++ 12 re
 /// Makes an empty one to read fields into; null without an extension.
 inline constinit past_judge_maker new_past_judge = nullptr;
 
-// ===== [C60] the rule: interim analyses, bounds, prior noise =====================================
+// ===== [C54] the rule: interim analyses, bounds, prior noise =====================================
 // Without clock and randomness: the same records give the same verdicts, bit for bit.
 
 // A few repeats cannot measure their noise, so it is at least this: moderated variance as in Smyth
@@ -11661,7 +11304,7 @@ inline interim_analysis analysis_of_repeats(const std::vector<double>& distances
     return is_wider ? measured : believed;
 }
 
-// ===== [C61] decisions on objectives and their causes ============================================
+// ===== [C55] decisions on objectives and their causes ============================================
 
 /// The causes of decisions. core/described has a sentence for each and its numbers.
 enum class because : unsigned char {
@@ -11852,7 +11495,7 @@ inline double headroom(const verdict_numbers& v) {
     return (v.what.at_most ? 1 : -1) * (1 - v.estimate.value / v.limit);
 }
 
-// ===== [C62] the measurements of a gate ==========================================================
+// ===== [C56] the measurements of a gate ==========================================================
 
 /// A repeat, or one variant of a pair, that was measured again because the client had affected it.
 struct set_aside_repeat {
@@ -11945,7 +11588,7 @@ inline long long measured_requests(const measurements& e, std::size_t repeats,
     return n;
 }
 
-// ===== [C63] the objectives and rule of a gate ===================================================
+// ===== [C57] the objectives and rule of a gate ===================================================
 
 /// Statistics of an earlier run by name, one value per repeat.
 struct stored_baseline {
@@ -12005,7 +11648,7 @@ inline judging_rule rule_for(const measurements& e, const judging_parameters& t,
     return r;
 }
 
-// ===== [C64] counts of misses: fractions, and percentiles that failures reach ====================
+// ===== [C58] counts of misses: fractions, and percentiles that failures reach ====================
 
 /// "p_q(T) <= X" says that a fraction of at most 1-q of the requests has T > X.
 inline bool is_worse(bool at_most, double value, double bound) {
@@ -12291,7 +11934,7 @@ inline decision judge_counts(const measurements& e, const judging_parameters& t,
     return d;
 }
 
-// ===== [C65] errors of a baseline ================================================================
+// ===== [C59] errors of a baseline ================================================================
 
 /// Returns how one failed request of a variant ended: "http: HTTP 500".
 inline std::string failure_example(const repeat_list& variant) {
@@ -12317,7 +11960,7 @@ inline cause errors_of_baseline(const measurements& e, const judging_parameters&
             {c.k, c.n, c.allowed}, whose::baseline_server, failure_example(e.baseline)};
 }
 
-// ===== [C66] validity checks of the client =======================================================
+// ===== [C60] validity checks of the client =======================================================
 
 /// Seconds after which a send is late: 1 % of the limit on ttft, if there is one.
 inline double late_after_s(const judging_parameters& t) {
@@ -12457,7 +12100,7 @@ own_check self_check_of(const load_conditions& under, const Repeats& repeats) {
 }
 inline own_check self_check_of(const measurements& e) { return self_check_of(e, e); }
 
-// ===== [C67] verdicts on a drift =================================================================
+// ===== [C61] verdicts on a drift =================================================================
 
 inline constexpr double most_longer = 100;  // no longer run is advised
 
@@ -12575,7 +12218,7 @@ inline decision judge_drift(const measurements& e, const judging_parameters& t, 
     return d;
 }
 
-// ===== [C68] repeats whose noise is known from earlier runs ======================================
+// ===== [C62] repeats whose noise is known from earlier runs ======================================
 
 inline constexpr double history_prior_df = 4;
 
@@ -12610,7 +12253,7 @@ inline interim_analysis analysis_believing(const std::vector<double>& distances,
     return l;
 }
 
-// ===== [C69] pairs: repeats that alternate with a baseline's =====================================
+// ===== [C63] pairs: repeats that alternate with a baseline's =====================================
 
 /// An analysis of the log ratios of pairs. The prior noise only widens the interval: four pairs
 /// estimate their own spread well, and a machine whose speed shifts spreads far beyond any prior.
@@ -12622,7 +12265,7 @@ inline interim_analysis analysis_of_pairs(const std::vector<double>& distances, 
     return unless_wider(believed, sample_variance(distances), n - 1, n, s0, rule);
 }
 
-// ===== [C70] distances from a limit ==============================================================
+// ===== [C64] distances from a limit ==============================================================
 // Values vary in proportion to their size, so they are compared on a log scale. A metric that can
 // be zero is compared on log(x + offset) (Tukey's started logarithm, 1977).
 
@@ -12666,7 +12309,7 @@ inline double fraction_of_limit(const slo& s, double distance) {
     return is_on_the_log(s) ? std::expm1(distance) : distance;
 }
 
-// ===== [C71] values: times, speeds and rates =====================================================
+// ===== [C65] values: times, speeds and rates =====================================================
 
 /// Sets the estimate of an analysis with a standard error. `repeats` of `most` are known.
 inline void estimate_analysis(decision& d, double most, double repeats,
@@ -13034,7 +12677,7 @@ inline bool asks_for_more(const measurements& e, const judging_parameters& t,
            spread_of::measured;
 }
 
-// ===== [C72] decisions by the numbers alone ======================================================
+// ===== [C66] decisions by the numbers alone ======================================================
 
 /// Decides one SLO by its repeats, at the first analysis that decides or at the last one.
 inline decision judge_repeats(const measurements& e, const judging_parameters& t, const slo& s,
@@ -13114,7 +12757,7 @@ inline decision judge_measurements(const measurements& e, const judging_paramete
     return estimated(decide_measurements(e, t, s, to_the_end, is_guard), e);
 }
 
-// ===== [C73] verdicts that the client may have affected ==========================================
+// ===== [C67] verdicts that the client may have affected ==========================================
 
 /// Why the client affects a verdict, and the repeat to measure again.
 struct client_error {
@@ -13257,7 +12900,7 @@ inline decision with_client_error(const measurements& e, const judging_parameter
     return decided(std::move(v), verdict::invalid, bias->why);
 }
 
-// ===== [C74] the least number of requests for a verdict ==========================================
+// ===== [C68] the least number of requests for a verdict ==========================================
 // Checked for a plan before its load, and again afterwards: the requests of a run with a time limit
 // depend on the server.
 
@@ -13356,7 +12999,7 @@ inline cause window_fault(const measurements& e, const verdict_numbers& v) {
     return {because::window_ends, {ended / repeats, more / repeats}, whose::plan};
 }
 
-// ===== [C75] validity checks of the server's answers =============================================
+// ===== [C69] validity checks of the server's answers =============================================
 
 /// Over 5 % of the completed requests is too much.
 inline bool is_too_much(std::size_t some, std::size_t completed) { return some * 20 > completed; }
@@ -13594,7 +13237,7 @@ inline cause fault_of_stream(const answer_counts& c, const statistic_data& what)
     return {};
 }
 
-// ===== [C76] verdicts that hold although tokens were buffered ====================================
+// ===== [C70] verdicts that hold although tokens were buffered ====================================
 
 /// Whether times or speeds also pass at a limit that is closer by the most that coalesced tokens
 /// can hide in any repeat. The spread is that of the measured values: tokens that coalesce in one
@@ -13639,7 +13282,7 @@ inline bool stands_though_buffered(const measurements& e, const judging_paramete
            (v.outcome == verdict::pass && passes_by_more_than(e, t, other, v.what));
 }
 
-// ===== [C77] servers that cannot keep up =========================================================
+// ===== [C71] servers that cannot keep up =========================================================
 
 /// Slope of the means of ten batches, and its t value (8 degrees of freedom).
 struct trend {
@@ -13793,7 +13436,7 @@ inline cause over_saturation_of(const measurements& e, const variant_list& varia
     return {};
 }
 
-// ===== [C78] explanations from the server's state ================================================
+// ===== [C72] explanations from the server's state ================================================
 
 /// The time from which a queue was never empty, for at least half of a window; its largest length.
 struct standing_queue {
@@ -13867,7 +13510,7 @@ inline std::vector<cause> server_state_of(const measurements& e) {
     return all;
 }
 
-// ===== [C79] the cross-check of our numbers with the server's counters ===========================
+// ===== [C73] the cross-check of our numbers with the server's counters ===========================
 // Compares the counts of its page during a repeat with our requests and tokens.
 
 inline bool is_comparable(const repeat_facts& d) {
@@ -14055,7 +13698,7 @@ inline cause server_metrics_fault(const measurements& e, const verdict_numbers& 
     return {};
 }
 
-// ===== [C80] checks that make measurements invalid ===============================================
+// ===== [C74] checks that make measurements invalid ===============================================
 
 /// Why side tasks changed the load, nothing where they ran as planned.
 inline cause fault_of_tasks(const repeat_data& d) {
@@ -14207,7 +13850,7 @@ inline cause fault_of_verdict(const measurements& e, const judging_parameters& t
     return {};
 }
 
-// ===== [C81] the verdicts of a gate ==============================================================
+// ===== [C75] the verdicts of a gate ==============================================================
 
 /// How a prefix cache affects a pass, nothing where it is negligible.
 inline cause part_of_cache(const measurements& e, const validity_checks& g, const slo& s) {
@@ -14556,7 +14199,7 @@ bool all_decided(const Verdicts& verdicts, bool repeats_are_asked = false) {
     });
 }
 
-// ===== [C82] the result of a calibration =========================================================
+// ===== [C76] the result of a calibration =========================================================
 
 /// The calibration of one limit.
 struct calibrated {
@@ -14566,7 +14209,7 @@ struct calibrated {
     double to_write = not_a_number;  // a limit that is seldom inconclusive
 };
 
-// ===== [C83] from verdicts to an exit code =======================================================
+// ===== [C77] from verdicts to an exit code =======================================================
 
 /// How a gate ended. The first value is the initial one, so that an escaped exception is not a
 /// pass.
@@ -14642,7 +14285,7 @@ gate_outcome outcome_of(const Verdicts& verdicts, inconclusive_means policy) {
                      : gate_outcome::passed;
 }
 
-// ===== [C84] calibration =========================================================================
+// ===== [C78] calibration =========================================================================
 
 /// The calibration of each objective without judging it. Fractions need none, and server metrics
 /// may be zero.
@@ -14689,7 +14332,7 @@ inline std::vector<calibrated> calibration_of(const measurements& e, const judgi
     return rows;
 }
 
-// ===== [C85] a sentence for each cause ===========================================================
+// ===== [C79] a sentence for each cause ===========================================================
 // Numbers stand in braces, in the order in which a cause has them:
 //   {.3g} printf's, {.3g%} of a fraction in percent, {0} a count, {s} the plural of the last one
 //   {c} "3 of 40 completed requests", {t} a time, {v} a value of the objective's metric, {d} of the
@@ -15084,7 +14727,7 @@ inline std::string described(const cause& c, const slo& s) {
     return described(c, of);
 }
 
-// ===== [C86] decisions in sentences ==============================================================
+// ===== [C80] decisions in sentences ==============================================================
 
 /// Returns values as the arithmetic of a verdict lists them.
 inline std::string listed(const std::vector<double>& values) {
@@ -15306,7 +14949,7 @@ inline std::string difference_text(const cross_check& c) {
     return t;
 }
 
-// ===== [C87] verdicts in words ===================================================================
+// ===== [C81] verdicts in words ===================================================================
 
 /// Returns the name of the value that is judged, "" if it is the measured one: "typical repeat", or
 /// of counted requests "first 3 repeats" if more came after the decision.
@@ -15459,7 +15102,7 @@ inline std::string verdict_limit_text(const verdict_numbers& v) {
                              : limit_text(v.what.what.metric, v.limit);
 }
 
-// ===== [C88] files of other tools, read value by value ===========================================
+// ===== [C82] files of other tools, read value by value ===========================================
 // At any time one value is held, and the values that were kept. The bytes come through a function,
 // so that this section does no I/O.
 
@@ -15570,7 +15213,6 @@ inline picojson::value next_json(byte_stream& in) {
     return parsed_json(in, read_json_text(in), line);
 }
 
-/// Skips the character that must be here.
 inline void expect(byte_stream& in, char wanted) {
     in.skip_space();
     if (in.peek() != wanted) in.refuse(in.line(), printed("'%c' is expected here", wanted));
@@ -15661,7 +15303,7 @@ void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
     }
 }
 
-// ===== [C89] fields of a data set's rows that are sent or left out ===============================
+// ===== [C83] conversations in rows of files ======================================================
 
 /// Counts the rows that have a field, for fields that are sent and for fields that are left out.
 class row_fields {
@@ -15670,8 +15312,8 @@ public:
     void leave_out(const std::string& name, long long row) { count(left_out_, name, row); }
     /// "sent as rows have them: tools (60 rows); left out: model (60 rows)".
     std::string text() const {
-        const std::string sent = told("sent as rows have them: ", sent_);
-        const std::string left_out = told("left out: ", left_out_);
+        const std::string sent = shown("sent as rows have them: ", sent_);
+        const std::string left_out = shown("left out: ", left_out_);
         return sent + (sent.empty() || left_out.empty() ? "" : "; ") + left_out;
     }
 
@@ -15680,7 +15322,7 @@ private:
         long long count = 0, last = -1;
     };
     using by_name = std::map<std::string, rows>;
-    static constexpr std::size_t max_names = 1000, most_told = 8;
+    static constexpr std::size_t max_names = 1000, max_shown = 8;
 
     static void count(by_name& all, const std::string& name, long long row) {
         if (all.size() == max_names && all.find(name) == all.end()) return;
@@ -15688,20 +15330,18 @@ private:
         of.count += of.last != row;
         of.last = row;
     }
-    static std::string told(const char* what, const by_name& all) {
+    static std::string shown(const char* what, const by_name& all) {
         std::string t;
         std::size_t n = 0;
         for (const auto& [name, of] : all)
-            if (n++ < most_told)
+            if (n++ < max_shown)
                 t += (t.empty() ? what : ", ") + printable(name, 60) +
                      printed(" (%lld %s)", of.count, of.count == 1 ? "row" : "rows");
-        return n > most_told ? t + printed(" and %zu more", n - most_told) : t;
+        return n > max_shown ? t + printed(" and %zu more", n - max_shown) : t;
     }
 
     by_name sent_{}, left_out_{};
 };
-
-// ===== [C90] conversations in rows of files ======================================================
 
 /// A user's message, and the length of its answer.
 struct dialogue_turn {
@@ -15759,13 +15399,13 @@ inline bool is_field_of_a_chat(std::string_view name) {
     return false;
 }
 
-/// Reads one conversation of a file, or refuses it. `told` counts the fields that are sent and
+/// Reads one conversation of a file, or refuses it. `fields` counts the fields that are sent and
 /// those that are left out; `given` are those that all requests have.
 class dialogue_reader {
 public:
-    dialogue_reader(const byte_stream& in, long long line, long long max_turns, row_fields& told,
+    dialogue_reader(const byte_stream& in, long long line, long long max_turns, row_fields& fields,
                     const field_names& given)
-        : in_(in), line_(line), max_turns_(max_turns), told_(told), given_(given) {}
+        : in_(in), line_(line), max_turns_(max_turns), fields_(fields), given_(given) {}
 
     /// Returns a string that must be there.
     std::string text_of(const picojson::value& v, const char* name) const {
@@ -15819,7 +15459,7 @@ public:
             if (by_role && (name == "tool_calls" || name == "tool_call_id" || name == "name"))
                 m.fields += "," + json_quoted(name) + ":" + value.serialize();
             else if (name != "role" && name != "content" && name != "from" && name != "value")
-                told_.leave_out(name + " of messages", line_);
+                fields_.leave_out(name + " of messages", line_);
         }
         return m;
     }
@@ -15864,7 +15504,7 @@ public:
         const bool is_answered = last < messages.size() && messages[last].role == "assistant";
         if (is_answered) d.turns.back().output_tokens = estimated_tokens(messages[last].content);
         if (last + is_answered < messages.size())
-            told_.leave_out("messages behind the user's last", line_);
+            fields_.leave_out("messages behind the user's last", line_);
         return d;
     }
     /// Returns the user's messages, to be answered one by one.
@@ -15880,7 +15520,7 @@ public:
             } else if (d.turns.empty()) {
                 d.before.push_back(m);
             } else {
-                told_.leave_out("messages of the role " + m.role, line_);
+                fields_.leave_out("messages of the role " + m.role, line_);
             }
         }
         return d;
@@ -15973,7 +15613,7 @@ private:
         for (const auto& [name, value] : v.get<picojson::object>())
             if (!value.is<picojson::null>() &&
                 std::find(known.begin(), known.end(), name) == known.end())
-                told_.leave_out(name, line_);
+                fields_.leave_out(name, line_);
     }
     void add_fields(dialogue& d, const picojson::value& of, bool is_body) const {
         for (const auto& [name, value] : of.get<picojson::object>()) {
@@ -15993,10 +15633,10 @@ private:
             } else if (may_be_sent && fault_of_field("", name, value).empty()) {
                 d.fields += "," + json_quoted(name) + ":" + value.serialize();
             } else {
-                told_.leave_out(name, line_);
+                fields_.leave_out(name, line_);
                 continue;
             }
-            told_.send(name, line_);
+            fields_.send(name, line_);
         }
     }
     std::string here(const char* name) const {
@@ -16005,11 +15645,11 @@ private:
     const byte_stream& in_;
     long long line_;
     long long max_turns_;
-    row_fields& told_;
+    row_fields& fields_;
     const field_names& given_;
 };
 
-// ===== [C91] datasets ============================================================================
+// ===== [C84] datasets ============================================================================
 
 /// Keeps a sample of `most`, each set equally likely (algorithm R of Waterman, in Knuth 1981). The
 /// seed gives the order of the sample.
@@ -16037,14 +15677,14 @@ private:
 
 /// Calls `offer(dialogue, line)` for each conversation. `given`: fields that all requests have.
 template <class Offer>
-void each_dialogue(byte_stream& in, const dataset& d, row_fields& told, const field_names& given,
+void each_dialogue(byte_stream& in, const dataset& d, row_fields& fields, const field_names& given,
                    Offer&& offer) {
     const long long max_turns = d.max_turns;
     const bool by_line = in.name().ends_with("l") || d.format == dolly || d.format == openai_jsonl;
     const auto each_value = [&](auto&& on_value) {
         const auto checked = [&](const std::string& key, const picojson::value& v, long long line) {
             if (!v.is<picojson::object>()) in.refuse(line, "an object is expected here");
-            on_value(key, v, dialogue_reader(in, line, max_turns, told, given), line);
+            on_value(key, v, dialogue_reader(in, line, max_turns, fields, given), line);
         };
         if (by_line) each_json_line(in, checked);
         else each_json_element(in, checked);
@@ -16088,7 +15728,7 @@ void each_dialogue(byte_stream& in, const dataset& d, row_fields& told, const fi
     }
 }
 
-/// Returns the format of a file that begins like this, if it can be told.
+/// Returns the format of a file that begins like this, if its beginning shows it.
 inline std::optional<dataset_format> likely_format(std::string_view start) {
     if (start.substr(0, 3) == "\xEF\xBB\xBF") start.remove_prefix(3);
     const std::size_t first = start.find_first_not_of(" \t\r\n");
@@ -16107,7 +15747,7 @@ inline const char* format_name(dataset_format f) {
 
 /// Returns the sample of a dataset, `most` conversations if it has no number of its own.
 inline std::vector<dialogue> sampled_dialogues(byte_stream& in, const dataset& d, std::size_t most,
-                                               std::uint64_t seed, row_fields& told,
+                                               std::uint64_t seed, row_fields& fields,
                                                const field_names& given) {
     const std::size_t wanted = d.max_items ? static_cast<std::size_t>(*d.max_items) : most;
     dialogue_sampler sampler(wanted, seed);
@@ -16116,7 +15756,7 @@ inline std::vector<dialogue> sampled_dialogues(byte_stream& in, const dataset& d
         return n < least || (limit > 0 && n > limit);
     };
     try {
-        each_dialogue(in, d, told, given, [&](dialogue&& x, long long) {
+        each_dialogue(in, d, fields, given, [&](dialogue&& x, long long) {
             ++seen;
             if (x.turns.empty() || trimmed(x.turns.front().prompt).empty()) return;
             const int answer = x.turns.front().output_tokens;
@@ -16140,8 +15780,8 @@ inline std::vector<dialogue> sampled_dialogues(byte_stream& in, const dataset& d
 }
 inline std::vector<dialogue> sampled_dialogues(byte_stream& in, const dataset& d, std::size_t most,
                                                std::uint64_t seed) {
-    row_fields told;
-    return sampled_dialogues(in, d, most, seed, told, {});
+    row_fields fields;
+    return sampled_dialogues(in, d, most, seed, fields, {});
 }
 
 /// Returns the media type of an image file, "" if its name has no known extension.
@@ -16155,7 +15795,7 @@ inline const char* image_type(std::string_view file) {
     return "";
 }
 
-// ===== [C92] common prefixes of recorded prompts =================================================
+// ===== [C85] common prefixes of recorded prompts =================================================
 // A recording names thousands of blocks for each of a hundred thousand prompts. The tree has one
 // node a prompt: the earlier prompt that it continues, and where.
 
@@ -16240,9 +15880,8 @@ private:
     std::unordered_map<std::uint64_t, std::uint32_t> nodes_{};
 };
 
-// ===== [C93] traces ==============================================================================
+// ===== [C86] traces ==============================================================================
 
-/// One request of a recorded trace.
 struct trace_row {
     double at_s = 0;  // from the first one
     int prompt_tokens = 0, output_tokens = 0;
@@ -16387,7 +16026,6 @@ inline recorded_trace read_trace(byte_stream& in, double unit_s = 0) {
 }
 
 class read_workload;
-/// The files of one scenario.
 struct workload_files {
     std::vector<double> prompt_values{}, output_values{};  // of empirical distributions
     std::vector<dialogue> dialogues{};                     // a dataset's sample
@@ -16398,7 +16036,7 @@ struct workload_files {
     row_fields fields{};  // of a dataset's rows
 };
 
-// ===== [C94] lengths =============================================================================
+// ===== [C87] lengths =============================================================================
 
 /// Draws whole tokens, at least `least`. `values` are those of an empirical file.
 inline int drawn_length(const length_distribution& d, generator& random, int least,
@@ -16413,7 +16051,6 @@ inline int drawn_length(const length_distribution& d, generator& random, int lea
     return static_cast<int>(std::clamp(std::round(x), static_cast<double>(least), 1e7));
 }
 
-/// Whether each has one token, or none.
 inline bool is_fixed_to_one(const length_distribution& d) {
     return d.kind == length_distribution::shape::fixed && d.a <= 1;
 }
@@ -16484,7 +16121,7 @@ inline void check_length(const length_distribution& d, const char* field, double
                         field, length_text(d).c_str(), least)});
 }
 
-// ===== [C95] send times ==========================================================================
+// ===== [C88] arrivals and their send times =======================================================
 
 /// Send times in seconds from the start. The first `warmup` ones come before the measured part,
 /// which lasts from `measured_from` to, as planned, `measured_to`.
@@ -16638,8 +16275,6 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
     return s;
 }
 
-// ===== [C96] arrivals ============================================================================
-
 inline const char* arrival_name(arrival_kind k) {
     return name_at({"constant", "poisson", "gamma", "ramp", "steps", "replay", "all_at_once",
                     "closed_loop"}, k);
@@ -16738,7 +16373,7 @@ inline bool saturates(arrival_kind k) {
 }
 inline bool saturates(const arrival_data& a) { return saturates(a.kind); }
 
-// ===== [C97] prompts of a given number of tokens =================================================
+// ===== [C89] prompts of a given number of tokens =================================================
 
 // Plain words of one token each in common vocabularies: a prompt of n words has about n tokens.
 inline constexpr const char* prompt_words[] = {
@@ -16786,7 +16421,6 @@ struct token_fit {
         return all;
     }
 };
-/// Returns the ids of such a prompt as JSON.
 inline std::string id_list(std::string words) {
     std::replace(words.begin(), words.end(), ' ', ',');
     return "[" + words + "]";
@@ -16928,7 +16562,7 @@ inline void append_words(std::string& out, int count, generator& random,
     }
 }
 
-// ===== [C98] positions in a trace ================================================================
+// ===== [C90] positions in a trace ================================================================
 // A trace is a row of positions; each conversation takes as many as the longest one has turns. So
 // the request at a position does not depend on the lengths of other conversations.
 
@@ -16947,7 +16581,6 @@ struct trace_item {
     int output_tokens = 0;
 };
 
-/// Properties of a source of prompts.
 struct source_facts {
     std::size_t most_turns = 1;    // positions that each of its conversations takes
     bool makes_up_prompts = false; // with the lengths that are given
@@ -17053,7 +16686,7 @@ inline void add_text(fnv1a& h, const std::string& s) {
     h.add(s.data(), s.size());
 }
 
-// ===== [C99] the part of a load that one of several programs sends ===============================
+// ===== [C91] the part of a load that one of several programs sends ===============================
 
 inline constexpr std::size_t max_shards = 10000;
 
@@ -17077,8 +16710,114 @@ inline load_shard shard_of_thread(const load_shard& s, std::size_t thread, std::
     return {s.index + s.count * thread, s.count * threads};
 }
 
-// ===== [C100] conversations, recorded and synthetic ==============================================
-// Two sources of traffic; their interface is in traffic_source.hpp.
+// ===== [C92] sources of prompts and conversations ================================================
+// Their interface is in traffic_source.hpp.
+
+struct given_prompts {
+    std::vector<std::string> prompts{};
+
+    source_facts facts() const { return {.repeats_prompts = true}; }
+    void fill(request_spec& r, const trace_place& at, const trace_parameters&,
+              const prompt_parameters&) const {
+        r.prompt = prompts[at.conversation % prompts.size()];
+    }
+    void hash_conversation(fnv1a& h, std::size_t conversation, const trace_parameters&) const {
+        add_text(h, prompts[conversation % prompts.size()]);
+    }
+};
+
+/// Synthetic prompts of drawn lengths, or of the lengths of a recorded trace.
+struct synthetic_prompts {
+    length_distribution prompt_tokens{}, output_tokens{}, shared_prefix{};
+    long long prefix_groups = 1;
+    double prefix_fraction = 1;  // of the prompts that start with a prefix
+    std::size_t warmup = 0;   // prompts that warm up; a trace begins after them
+
+    source_facts facts() const {
+        return {.makes_up_prompts = true, .expects_short_outputs = is_fixed_to_one(output_tokens)};
+    }
+    trace_item item(const trace_place& at, const trace_parameters& t) const {
+        generator random(t.seed, streams::places + at.index());
+        const auto length = [&](const length_distribution& d, int trace_row::*recorded,
+                                const std::vector<double>& values) {
+            if (d.kind != length_distribution::shape::trace)
+                return drawn_length(d, random, 1, values);
+            const double n = t.files.trace.rows[row(at.index(), t)].*recorded;
+            return static_cast<int>(std::clamp(std::round(n * d.a), 1.0, d.b));
+        };
+        const int prompt = length(prompt_tokens, &trace_row::prompt_tokens, t.files.prompt_values);
+        return {prompt,
+                length(output_tokens, &trace_row::output_tokens, t.files.output_values)};
+    }
+    void fill(request_spec& r, const trace_place& at, const trace_parameters& t,
+              const prompt_parameters& w) const {
+        const trace_item asked = item(at, t);
+        r.max_tokens = asked.output_tokens;
+        r.prompt = prompt(at.index(), w.fit.words_of_prompt(asked.prompt_tokens), t, w);
+        if (w.fit.as_ids) r.token_ids = id_list(r.prompt);
+    }
+    void hash_all(fnv1a& h, const trace_parameters& t) const {
+        if (const int common = shared_length(shared_prefix, t.seed); common > 0) h.add(common);
+        if (prefix_groups == 1 && prefix_fraction == 1) return;
+        h.add(prefix_groups);
+        h.add(std::llround(prefix_fraction * 1e9));
+    }
+    void hash_conversation(fnv1a& h, std::size_t index, const trace_parameters& t) const {
+        if (has_blocks(t)) {
+            const tree_prompt& recorded = t.files.trace.prompts[row(index, t)];
+            h.add(recorded.node);
+            h.add(recorded.kept);
+        }
+        const trace_item asked = item({index, 0, index}, t);
+        h.add(asked.prompt_tokens);
+        h.add(asked.output_tokens);
+    }
+
+    double fresh_tokens(const trace_place& at, const trace_parameters& t,
+                        const token_fit& fit) const {
+        if (has_blocks(t)) return 0;
+        const int all = fit.words_of_prompt(item(at, t).prompt_tokens);
+        const int shared = group(at.index(), t.seed) < 0
+                               ? 0 : fit.words_in(shared_length(shared_prefix, t.seed));
+        return (all - std::min(shared, all)) * fit.per_word;
+    }
+    /// Returns the group whose prefix a prompt starts with, -1 for none.
+    long long group(std::size_t index, std::uint64_t seed) const {
+        if (prefix_groups == 1 && prefix_fraction == 1) return 0;
+        generator random(seed, streams::groups + index);
+        if (random.uniform() >= prefix_fraction) return -1;
+        return static_cast<long long>(random.below(static_cast<std::uint64_t>(prefix_groups)));
+    }
+
+private:
+    /// Returns the row of a recorded trace for a prompt; the warm-up uses the first rows, too.
+    std::size_t row(std::size_t index, const trace_parameters& t) const {
+        return (index < warmup ? index : index - warmup) % t.files.trace.rows.size();
+    }
+    /// Whether the recording has the shared parts of its prompts.
+    bool has_blocks(const trace_parameters& t) const {
+        return prompt_tokens.kind == length_distribution::shape::trace &&
+               !t.files.trace.prompts.empty();
+    }
+    std::string prompt(std::size_t index, int count, const trace_parameters& t,
+                       const prompt_parameters& w) const {
+        std::string words;
+        if (has_blocks(t)) {
+            // These prompts share the parts that the recorded ones share.
+            count -= append_prompt(words, t.files.trace.tree, t.files.trace.prompts[row(index, t)],
+                                   prompt_tokens.a, count, w);
+        } else if (const long long g = group(index, t.seed); g >= 0) {
+            generator shared(w.salt, streams::shared_words +
+                                         static_cast<std::uint64_t>(g) * streams::group_words);
+            const int n = std::min(w.fit.words_in(shared_length(shared_prefix, t.seed)), count);
+            append_words(words, n, shared, w.fit);
+            count -= n;
+        }
+        generator own(w.salt, streams::places + index);
+        append_words(words, count, own, w.fit);
+        return words;
+    }
+};
 
 /// Begins a prompt with a line of new words, so that no cache has it.
 inline void add_salt(std::string& text, const trace_place& place, const prompt_parameters& w) {
@@ -17286,7 +17025,6 @@ private:
             turn.place = next;
         }
     }
-    /// Returns the positions of a line up to this one.
     std::vector<std::size_t> line_of(const trace_place& at, const trace_parameters& t) const {
         if (subagents <= 0) return line_to(at.turn);
         std::vector<std::size_t> line, own;
@@ -17300,117 +17038,61 @@ private:
     }
 };
 
-// ===== [C101] prompts without conversations ======================================================
-// Two sources of traffic; their interface is in traffic_source.hpp.
+struct user_prompts {
+    prompt (*own)(request_index, draw&) = nullptr;
+    bool salted = true;
 
-struct given_prompts {
-    std::vector<std::string> prompts{};
+    /// Throws std::invalid_argument if the function returns a prompt that cannot be sent.
+    prompt of(request_index i, std::uint64_t seed) const {
+        const std::string given =
+            printed("workload is generated: for request %lld its function ", i);
+        generator random(seed, streams::places + static_cast<std::uint64_t>(i));
+        draw drawn(random);
+        prompt p;
+        std::string why;
+        try {
+            p = own(i, drawn);
+        } catch (const std::exception& e) {
+            why = "throws: " + printable(e.what(), 200);
+        } catch (...) {
+            why = "throws";
+        }
+        if (why.empty() && p.text.empty()) why = "gives an empty prompt";
+        if (why.empty() && !(p.output_tokens >= 0 && p.output_tokens <= 10000000))
+            why = printed("asks for %lld output tokens: they run from 0 to 10000000",
+                          static_cast<long long>(p.output_tokens));
+        if (!why.empty()) refuse({given, why});
+        return p;
+    }
+    prompt at(std::size_t conversation, const trace_parameters& t) const {
+        return of(static_cast<request_index>(conversation), t.seed);
+    }
 
-    source_facts facts() const { return {.repeats_prompts = true}; }
-    void fill(request_spec& r, const trace_place& at, const trace_parameters&,
-              const prompt_parameters&) const {
-        r.prompt = prompts[at.conversation % prompts.size()];
+    source_facts facts() const { return {.repeats_prompts = !salted}; }
+    trace_item item(const trace_place& at_, const trace_parameters& t) const {
+        const prompt p = at(at_.conversation, t);
+        return {estimated_tokens(str(p.text)),
+                static_cast<int>(static_cast<long long>(p.output_tokens))};
     }
-    void hash_conversation(fnv1a& h, std::size_t conversation, const trace_parameters&) const {
-        add_text(h, prompts[conversation % prompts.size()]);
-    }
-};
-
-/// Synthetic prompts of drawn lengths, or of the lengths of a recorded trace.
-struct synthetic_prompts {
-    length_distribution prompt_tokens{}, output_tokens{}, shared_prefix{};
-    long long prefix_groups = 1;
-    double prefix_fraction = 1;  // of the prompts that start with a prefix
-    std::size_t warmup = 0;   // prompts that warm up; a trace begins after them
-
-    source_facts facts() const {
-        return {.makes_up_prompts = true, .expects_short_outputs = is_fixed_to_one(output_tokens)};
-    }
-    trace_item item(const trace_place& at, const trace_parameters& t) const {
-        generator random(t.seed, streams::places + at.index());
-        const auto length = [&](const length_distribution& d, int trace_row::*recorded,
-                                const std::vector<double>& values) {
-            if (d.kind != length_distribution::shape::trace)
-                return drawn_length(d, random, 1, values);
-            const double n = t.files.trace.rows[row(at.index(), t)].*recorded;
-            return static_cast<int>(std::clamp(std::round(n * d.a), 1.0, d.b));
-        };
-        const int prompt = length(prompt_tokens, &trace_row::prompt_tokens, t.files.prompt_values);
-        return {prompt,
-                length(output_tokens, &trace_row::output_tokens, t.files.output_values)};
-    }
-    void fill(request_spec& r, const trace_place& at, const trace_parameters& t,
+    void fill(request_spec& r, const trace_place& at_, const trace_parameters& t,
               const prompt_parameters& w) const {
-        const trace_item asked = item(at, t);
-        r.max_tokens = asked.output_tokens;
-        r.prompt = prompt(at.index(), w.fit.words_of_prompt(asked.prompt_tokens), t, w);
-        if (w.fit.as_ids) r.token_ids = id_list(r.prompt);
+        const prompt p = at(at_.conversation, t);
+        if (p.output_tokens > 0) r.max_tokens = static_cast<int>(p.output_tokens);
+        r.force_length = r.force_length && r.max_tokens > 0;
+        r.prompt = str(p.text);
+        if (salted) add_salt(r.prompt, at_, w);
     }
-    void hash_all(fnv1a& h, const trace_parameters& t) const {
-        if (const int common = shared_length(shared_prefix, t.seed); common > 0) h.add(common);
-        if (prefix_groups == 1 && prefix_fraction == 1) return;
-        h.add(prefix_groups);
-        h.add(std::llround(prefix_fraction * 1e9));
+    double fresh_tokens(const trace_place& at_, const trace_parameters& t, const token_fit&) const {
+        return salted ? static_cast<double>(at(at_.conversation, t).text.size()) / 8 : 0;
     }
-    void hash_conversation(fnv1a& h, std::size_t index, const trace_parameters& t) const {
-        if (has_blocks(t)) {
-            const tree_prompt& recorded = t.files.trace.prompts[row(index, t)];
-            h.add(recorded.node);
-            h.add(recorded.kept);
-        }
-        const trace_item asked = item({index, 0, index}, t);
-        h.add(asked.prompt_tokens);
-        h.add(asked.output_tokens);
-    }
-
-    double fresh_tokens(const trace_place& at, const trace_parameters& t,
-                        const token_fit& fit) const {
-        if (has_blocks(t)) return 0;
-        const int all = fit.words_of_prompt(item(at, t).prompt_tokens);
-        const int shared = group(at.index(), t.seed) < 0
-                               ? 0 : fit.words_in(shared_length(shared_prefix, t.seed));
-        return (all - std::min(shared, all)) * fit.per_word;
-    }
-    /// Returns the group whose prefix a prompt starts with, -1 for none.
-    long long group(std::size_t index, std::uint64_t seed) const {
-        if (prefix_groups == 1 && prefix_fraction == 1) return 0;
-        generator random(seed, streams::groups + index);
-        if (random.uniform() >= prefix_fraction) return -1;
-        return static_cast<long long>(random.below(static_cast<std::uint64_t>(prefix_groups)));
-    }
-
-private:
-    /// Returns the row of a recorded trace for a prompt; the warm-up uses the first rows, too.
-    std::size_t row(std::size_t index, const trace_parameters& t) const {
-        return (index < warmup ? index : index - warmup) % t.files.trace.rows.size();
-    }
-    /// Whether the recording has the shared parts of its prompts.
-    bool has_blocks(const trace_parameters& t) const {
-        return prompt_tokens.kind == length_distribution::shape::trace &&
-               !t.files.trace.prompts.empty();
-    }
-    /// Returns a prompt of `count` words.
-    std::string prompt(std::size_t index, int count, const trace_parameters& t,
-                       const prompt_parameters& w) const {
-        std::string words;
-        if (has_blocks(t)) {
-            // These prompts share the parts that the recorded ones share.
-            count -= append_prompt(words, t.files.trace.tree, t.files.trace.prompts[row(index, t)],
-                                   prompt_tokens.a, count, w);
-        } else if (const long long g = group(index, t.seed); g >= 0) {
-            generator shared(w.salt, streams::shared_words +
-                                         static_cast<std::uint64_t>(g) * streams::group_words);
-            const int n = std::min(w.fit.words_in(shared_length(shared_prefix, t.seed)), count);
-            append_words(words, n, shared, w.fit);
-            count -= n;
-        }
-        generator own(w.salt, streams::places + index);
-        append_words(words, count, own, w.fit);
-        return words;
+    void hash_conversation(fnv1a& h, std::size_t conversation, const trace_parameters& t) const {
+        const prompt p = at(conversation, t);
+        add_text(h, str(p.text));
+        h.add(p.output_tokens);
     }
 };
 
-// ===== [C102] sources of prompts =================================================================
+// ===== [C93] the interface of sources of prompts =================================================
 
 struct shorter_source;
 /// Returns the tokens of a prompt and its answer that a server has room for, 0 if unknown. `model`
@@ -17421,20 +17103,16 @@ using room_of_models = std::function<int(const std::string& model)>;
 struct prompt_source {
     virtual ~prompt_source() = default;
     virtual source_facts facts() const = 0;
-    /// Returns the turns of one conversation.
     virtual std::size_t turns(std::size_t conversation, const trace_parameters& t) const = 0;
     /// Returns the steps that a position waits for, and those that wait for it.
     virtual graph_step step(const trace_place& at, const trace_parameters& t) const = 0;
-    /// Returns its lengths.
     virtual trace_item item(const trace_place& at, const trace_parameters& t) const = 0;
-    /// Puts prompt, history and lengths into a request.
     virtual void fill(request_spec& r, const trace_place& at, const trace_parameters& t,
                       const prompt_parameters& w) const = 0;
     /// Returns the least number of tokens at the end of a prompt that nobody has sent before, from
     /// its first new word on; 0 if unknown, or if the same prompts are sent again.
     virtual double fresh_tokens(const trace_place& at, const trace_parameters& t,
                                 const token_fit& fit) const = 0;
-    /// Returns the right answer to a question, nullptr for other prompts.
     virtual const wanted_answer* wanted(std::size_t conversation,
                                         const trace_parameters& t) const = 0;
     /// Leaves out conversations that a server has no room for; nullptr if it has room for all.
@@ -17522,9 +17200,8 @@ struct shorter_source {
     long long left_out = 0;
 };
 
-// ===== [C103] the plan of a gate =================================================================
+// ===== [C94] the plan of a gate ==================================================================
 
-/// The purpose of a scenario.
 enum class scenario_use : unsigned char { measure, gate, find_capacity };
 
 /// The load that a search looks for.
@@ -17639,7 +17316,6 @@ struct plan : gate_identity {
     operator const planned_traffic&() const { return *sent; }
 };
 
-/// Returns the plan with its traffic changed by `change`.
 template <class F>
 plan with_traffic(plan p, F&& change) {
     planned_traffic t = *p.sent;
@@ -17647,7 +17323,6 @@ plan with_traffic(plan p, F&& change) {
     p.sent = std::make_shared<const planned_traffic>(std::move(t));
     return p;
 }
-/// Returns the plan with its judging changed by `change`.
 template <class F>
 plan with_judging(plan p, F&& change) {
     planned_judging j = *p.judged;
@@ -17668,7 +17343,6 @@ inline trace_place place_of(const planned_traffic& p, std::size_t index) {
 inline trace_parameters parameters_of(const planned_traffic& p, const plan_part& part) {
     return {p.seed, *part.files};
 }
-/// Calls `f` with each part of the load.
 template <class Parts, class F>
 void for_each_part(Parts& p, F&& f) {
     if (p.parts.empty()) f(static_cast<std::conditional_t<std::is_const_v<Parts>, const plan_part,
@@ -17699,7 +17373,6 @@ inline own_place own_place_of(const planned_traffic& p, std::size_t index) {
     const part_place of = part_of(p, place.conversation);
     return {of, {of.conversation, place.turn, of.conversation * of.part.stride}};
 }
-/// Returns the right answer to a question, nullptr for other prompts.
 inline const wanted_answer* wanted_of(const planned_traffic& p, const plan_part& part,
                                       std::size_t conversation) {
     return part.source->wanted(conversation, parameters_of(p, part));
@@ -17723,14 +17396,12 @@ inline answer_use answer_use_at(const planned_traffic& p, std::size_t index) {
     return {wanted_of(p, of.part, of.at.conversation),
             p.compares_answers && repeats_prompts(of.part), of.part.common.temperature == 0};
 }
-/// Whether any of the prompts are questions.
 inline bool asks_questions(const planned_traffic& p) {
     bool any = false;
     for_each_part(p, [&](const plan_part& part) { any = any || wanted_of(p, part, 0); });
     return any;
 }
 inline bool has_turns(const planned_traffic& p) { return p.stride > 1 || p.described.has_turns; }
-/// Returns the number of turns of a conversation.
 inline std::size_t turns_of(const planned_traffic& p, std::size_t conversation) {
     const part_place of = part_of(p, conversation);
     return of.part.source->turns(of.conversation, parameters_of(p, of.part));
@@ -17769,11 +17440,9 @@ inline conversation_counts counted_conversations(const planned_traffic& p) {
     return c;
 }
 
-/// Returns the users of a closed loop.
 inline std::size_t users_of(const planned_traffic& p) {
     return p.is_open_loop() ? 0 : static_cast<std::size_t>(p.arrivals.users);
 }
-/// Returns when one of them begins.
 inline double user_begins_s(const planned_traffic& p, std::size_t user) {
     return p.arrivals.users_ramp_s * static_cast<double>(user) /
            static_cast<double>(p.arrivals.users);
@@ -17801,7 +17470,6 @@ inline std::size_t end_of_trace(const planned_traffic& p, std::size_t starts) {
     return starts == 0 ? 0 : (starts - 1) * p.stride + (whole ? p.stride : c.last_turns);
 }
 
-/// Returns the number of requests before a position.
 inline long long requests_before(const planned_traffic& p, std::size_t last) {
     if (p.stride == 1) return static_cast<long long>(last);
     std::size_t n = 0;
@@ -17825,59 +17493,114 @@ inline plan plan_of_variant(const plan& p, run_arm variant) {
     });
 }
 
-// ===== [C104] the number of requests that a plan expects =========================================
+// ===== [C95] the hash of a plan's traffic ========================================================
+
+inline void add_time(fnv1a& h, const time_distribution& d) {
+    h.add(std::llround(d.a * 1e6));
+    if (d.kind == time_distribution::shape::fixed) return;
+    h.add(static_cast<long long>(d.kind));
+    h.add(std::llround(d.b * 1e6));
+}
+
+inline void add_users(fnv1a& h, const arrival_data& a) {
+    h.add(a.users);
+    add_time(h, a.think);
+    if (a.users_ramp_s > 0) h.add(std::llround(a.users_ramp_s * 1e6));
+}
+
+/// Identifies the traffic: send times to the microsecond, and the text or the lengths of the first
+/// requests. Answers that are fed back are the server's, so they are not part of it.
+inline std::string trace_hash(const planned_traffic& p) {
+    if (!p.hash.empty()) return p.hash;
+    fnv1a h;
+    std::size_t n = static_cast<std::size_t>(std::max(p.requests, 1000ll));
+    if (p.is_open_loop()) {
+        const schedule s = schedule_of(p);
+        for (const double t : s.at) h.add(std::llround(t * 1e6));
+        n = s.at.size();
+    } else {
+        add_users(h, p.arrivals);
+    }
+    for_each_part(p, [&](const plan_part& part) {
+        const trace_parameters judging_parameters = parameters_of(p, part);
+        if (!part.label.empty()) add_text(h, part.label);
+        part.source->hash_all(h, judging_parameters);
+        if (part.stride == 1) return;
+        add_time(h, part.think);
+        h.add(part.source->facts().shares_system_prompt);
+    });
+    for (const planned_task& t : p.beside) {
+        add_text(h, t.name);
+        h.add(std::llround(t.every_s * 1e6));
+        h.add(std::llround(t.first_s * 1e6));
+        for (const task_step& s : t.steps)
+            for (const text* of : {&s.path, &s.body, &s.line}) add_text(h, str(*of));
+    }
+    for (const task_step& s : p.prepare)
+        for (const text* of : {&s.path, &s.body}) add_text(h, str(*of));
+    for (std::size_t c = 0; c < std::min<std::size_t>(n, 100000); ++c) {
+        const part_place of = part_of(p, c);
+        if (!p.parts.empty()) h.add(static_cast<long long>(of.which));
+        of.part.source->hash_conversation(h, of.conversation, parameters_of(p, of.part));
+    }
+    return h.text();
+}
+
+/// Identifies a load by its values, so that its description can change: the trace, the arrivals,
+/// the amount, and the fields of requests beside their prompts. "" if it is only described.
+inline std::string load_hash(const planned_traffic& p) {
+    if (p.described.is_there || p.is_read) return {};
+    fnv1a h;
+    const auto number = [&](double v) { add_text(h, printed("%.17g", v)); };
+    add_text(h, trace_hash(p));
+    const arrival_data& a = p.arrivals;
+    for (const double v : {static_cast<double>(a.kind), a.rate, a.rate_to, a.over_s, a.burstiness,
+                           a.speed, static_cast<double>(a.max_in_flight), a.is_searched ? 1.0 : 0.0,
+                           static_cast<double>(p.requests), p.duration_s,
+                           static_cast<double>(p.warmup_requests), p.warmup_s,
+                           p.warmup_until_stable ? 1.0 : 0.0})
+        number(v);
+    for (const load_step& s : a.stages) {
+        number(s.rate.per_second);
+        number(s.lasts.seconds());
+    }
+    add_users(h, a);
+    add_text(h, p.scores);
+    for_each_part(p, [&](const plan_part& part) {
+        const request_spec& r = part.common;
+        for (const double v : {static_cast<double>(r.max_tokens), static_cast<double>(r.documents),
+                               part.forces_length ? 1.0 : 0.0, r.stream ? 1.0 : 0.0,
+                               r.cancel_after_s, static_cast<double>(part.weight)})
+            number(v);
+        if (!std::isnan(r.temperature)) number(r.temperature);
+        for (const std::string* of : {&part.label, &r.system_prompt, &r.extra_fields})
+            add_text(h, *of);
+        for (const extra_object& o : r.extra_objects) {
+            add_text(h, o.name);
+            add_text(h, o.fields);
+        }
+    });
+    return h.text();
+}
+
+// ===== [C96] the number of requests that a plan expects ==========================================
 
 /// Requests that all selections treat alike, except those of side tasks.
 struct request_kind {
-    record like{};
+    int turn = 0, depth = 0;
+    unsigned char part = 0;
     long long count = 0;
 };
-/// Adds the requests of conversations; `of_turn` has the number of each turn.
-inline void add_turns(std::vector<request_kind>& kinds, std::size_t part,
-                      const std::vector<long long>& of_turn) {
-    for (std::size_t i = 0; i < of_turn.size(); ++i) {
-        if (of_turn[i] <= 0) continue;
-        kinds.push_back({{}, of_turn[i]});
-        kinds.back().like.part = static_cast<unsigned char>(part);
-        kinds.back().like.turn = static_cast<int>(i);
-    }
-}
-inline std::vector<request_kind> kinds_by_turns(const std::vector<long long>& of_turn) {
+/// The number of requests by turn, depth and part.
+using counts_by_kind = std::map<std::tuple<int, int, unsigned char>, long long>;
+inline std::vector<request_kind> kinds_of(const counts_by_kind& counts) {
     std::vector<request_kind> kinds;
-    add_turns(kinds, 0, of_turn);
+    for (const auto& [of, n] : counts)
+        if (n > 0) kinds.push_back({std::get<0>(of), std::get<1>(of), std::get<2>(of), n});
     return kinds;
 }
-/// Adds them step by step, for conversations that are graphs.
-class kinds_by_steps {
-public:
-    void add(const planned_traffic& p, std::size_t conversation, std::size_t steps) {
-        for (std::size_t i = 0; i < steps; ++i) {
-            const graph_step s = step_of(p, conversation * p.stride + i);
-            request_kind& kind = kinds_[{s.turn, s.depth, s.label}];
-            kind.like.turn = s.turn;
-            kind.like.depth = s.depth;
-            kind.like.part = s.label;
-            ++kind.count;
-        }
-    }
-    std::vector<request_kind> all() const {
-        std::vector<request_kind> kinds;
-        for (const auto& [like, kind] : kinds_) kinds.push_back(kind);
-        return kinds;
-    }
-
-private:
-    std::map<std::tuple<int, int, unsigned char>, request_kind> kinds_{};
-};
-/// Returns the requests of the first `left` measured steps of sessions.
-inline std::vector<request_kind> kinds_of_steps(const planned_traffic& p, std::size_t left) {
-    kinds_by_steps kinds;
-    for (std::size_t of = counted_conversations(p).warmup; left > 0; ++of) {
-        const std::size_t steps = std::min(turns_of(p, of), left);
-        kinds.add(p, of, steps);
-        left -= steps;
-    }
-    return kinds.all();
+inline std::vector<request_kind> kinds_of_turns(long long first, long long later) {
+    return kinds_of({{{0, 0, 0}, first}, {{1, 0, 0}, later}});
 }
 /// Returns the measured requests of one repeat, 0 if only the run can tell.
 inline long long expected_requests(const planned_traffic& p) {
@@ -17905,37 +17628,43 @@ inline long long expected_requests(const planned_traffic& p) {
 inline std::vector<request_kind> expected_kinds(const planned_traffic& p) {
     const long long n = expected_requests(p);
     if (p.described.is_there)
-        return kinds_by_turns({p.described.first_turns, n - p.described.first_turns});
-    if (has_graphs(p)) return kinds_of_steps(p, static_cast<std::size_t>(n));
-    if (p.stride == 1 && p.parts.empty()) return kinds_by_turns({n});
-    std::vector<std::vector<long long>> of_part(std::max<std::size_t>(p.parts.size(), 1),
-                                                std::vector<long long>(p.stride, 0));
-    std::size_t conversation = counted_conversations(p).warmup;
-    for (auto left = static_cast<std::size_t>(n); left > 0; ++conversation) {
-        const std::size_t turns = std::min(turns_of(p, conversation), left);
-        std::vector<long long>& of_turn = of_part[part_of(p, conversation).which];
-        for (std::size_t i = 0; i < turns; ++i) ++of_turn[i];
-        left -= turns;
+        return kinds_of_turns(p.described.first_turns, n - p.described.first_turns);
+    if (p.stride == 1 && p.parts.empty()) return kinds_of_turns(n, 0);
+    counts_by_kind counts;
+    const bool is_graph = has_graphs(p);
+    auto left = static_cast<std::size_t>(n);
+    for (std::size_t c = counted_conversations(p).warmup; left > 0; ++c) {
+        const auto part = static_cast<unsigned char>(part_of(p, c).which);
+        const std::size_t steps = std::min(turns_of(p, c), left);
+        for (std::size_t i = 0; i < steps; ++i) {
+            graph_step s{.turn = static_cast<int>(i), .label = part};
+            if (is_graph) s = step_of(p, c * p.stride + i);
+            ++counts[{s.turn, s.depth, s.label}];
+        }
+        left -= steps;
     }
-    std::vector<request_kind> kinds;
-    for (std::size_t i = 0; i < of_part.size(); ++i) add_turns(kinds, i, of_part[i]);
-    return kinds;
+    return kinds_of(counts);
 }
-/// Returns the number of selected requests.
 inline long long selected_of(const std::vector<request_kind>& kinds,
                              const std::vector<std::string>& labels, const selection& which) {
     repeat_facts d;
     d.labels = labels;
     const selects selected(which, d);
     long long n = 0;
-    for (const request_kind& k : kinds) n += selected.has(k.like) ? k.count : 0;
+    record r;
+    for (const request_kind& k : kinds) {
+        r.turn = k.turn;
+        r.depth = k.depth;
+        r.part = k.part;
+        n += selected.has(r) ? k.count : 0;
+    }
     return n;
 }
 inline long long expected_first_turns(const planned_traffic& p) {
     return selected_of(expected_kinds(p), {}, turns(1, 1));
 }
 
-// ===== [C105] the requests of a plan =============================================================
+// ===== [C97] the requests of a plan ==============================================================
 
 /// Whether all prompts are synthetic, with given lengths.
 inline bool makes_up_prompts(const planned_traffic& p) {
@@ -18029,8 +17758,6 @@ inline bool asks_about_images(const planned_traffic& p) {
     return any;
 }
 
-// ===== [C106] load conditions of the measurements that a plan leads to ===========================
-
 inline load_conditions load_conditions_of(const plan& p) {
     const planned_traffic& t = *p.sent;
     load_conditions c;
@@ -18045,75 +17772,28 @@ inline load_conditions load_conditions_of(const plan& p) {
     return c;
 }
 
-// ===== [C107] prompts of a user's function =======================================================
-// A source of traffic; its interface is in traffic_source.hpp.
+/// Returns the tokens of a prompt, of the server's count, that others may have sent before.
+inline long long shared_tokens(const planned_traffic& p, std::size_t index, const token_fit& fit,
+                               int prompt_tokens) {
+    const own_place of = own_place_of(p, index);
+    const double fresh = of.part.source->fresh_tokens(of.at, parameters_of(p, of.part), fit);
+    return std::clamp(prompt_tokens - static_cast<long long>(fresh), 0ll,
+                      static_cast<long long>(prompt_tokens));
+}
 
-struct user_prompts {
-    prompt (*own)(request_index, draw&) = nullptr;
-    bool salted = true;
-
-    /// Throws std::invalid_argument if the function returns a prompt that cannot be sent.
-    prompt of(request_index i, std::uint64_t seed) const {
-        const std::string given =
-            printed("workload is generated: for request %lld its function ", i);
-        generator random(seed, streams::places + static_cast<std::uint64_t>(i));
-        draw drawn(random);
-        prompt p;
-        std::string why;
-        try {
-            p = own(i, drawn);
-        } catch (const std::exception& e) {
-            why = "throws: " + printable(e.what(), 200);
-        } catch (...) {
-            why = "throws";
-        }
-        if (why.empty() && p.text.empty()) why = "gives an empty prompt";
-        if (why.empty() && !(p.output_tokens >= 0 && p.output_tokens <= 10000000))
-            why = printed("asks for %lld output tokens: they run from 0 to 10000000",
-                          static_cast<long long>(p.output_tokens));
-        if (!why.empty()) refuse({given, why});
-        return p;
-    }
-    prompt at(std::size_t conversation, const trace_parameters& t) const {
-        return of(static_cast<request_index>(conversation), t.seed);
-    }
-
-    source_facts facts() const { return {.repeats_prompts = !salted}; }
-    trace_item item(const trace_place& at_, const trace_parameters& t) const {
-        const prompt p = at(at_.conversation, t);
-        return {estimated_tokens(str(p.text)),
-                static_cast<int>(static_cast<long long>(p.output_tokens))};
-    }
-    void fill(request_spec& r, const trace_place& at_, const trace_parameters& t,
-              const prompt_parameters& w) const {
-        const prompt p = at(at_.conversation, t);
-        if (p.output_tokens > 0) r.max_tokens = static_cast<int>(p.output_tokens);
-        r.force_length = r.force_length && r.max_tokens > 0;
-        r.prompt = str(p.text);
-        if (salted) add_salt(r.prompt, at_, w);
-    }
-    double fresh_tokens(const trace_place& at_, const trace_parameters& t, const token_fit&) const {
-        return salted ? static_cast<double>(at(at_.conversation, t).text.size()) / 8 : 0;
-    }
-    void hash_conversation(fnv1a& h, std::size_t conversation, const trace_parameters& t) const {
-        const prompt p = at(conversation, t);
-        add_text(h, str(p.text));
-        h.add(p.output_tokens);
-    }
-};
-
-// ===== [C108] a workload's part of the plan ======================================================
+// ===== [C98] a workload's part of the plan =======================================================
 
 inline void check_think(const time_distribution& d) {
     if (!is_sound(d))
         refuse({"workload.think is ", distribution_text(d), ": it runs from 0 to 86400 s, with an "
                 "ordered range and a sigma from 0 to 5"});
 }
-/// Checks a dataset before its file is read.
 inline void check_dataset(const dataset& d) {
     if (d.path.empty()) refuse({"workload.path is empty: a dataset must name a file"});
-    if (d.max_items && !(*d.max_items >= 1 && *d.max_items <= 1000000))
-        refuse({printed("workload.max_items is %d: it runs from 1 to 1000000", *d.max_items)});
+    check_numbers({{"workload.max_items", d.max_items ? *d.max_items : 1.0, 1, 1e6, "%.0f",
+                    "runs from 1 to 1000000"},
+                   {"workload.max_turns", static_cast<double>(d.max_turns), 1, 1000, "%.0f",
+                    "runs from 1 to 1000"}});
     for (const auto& [name, least, most] :
          {std::tuple{"prompt", d.min_prompt_tokens, d.max_prompt_tokens},
           std::tuple{"output", d.min_output_tokens, d.max_output_tokens}})
@@ -18121,13 +17801,9 @@ inline void check_dataset(const dataset& d) {
             refuse({printed("workload.min_%s_tokens is %lld and max_%s_tokens is %lld: they cannot "
                             "be negative, and the first is at most the second", name,
                             static_cast<long long>(least), name, static_cast<long long>(most))});
-    if (!(d.max_turns >= 1 && d.max_turns <= 1000))
-        refuse({printed("workload.max_turns is %lld: it runs from 1 to 1000",
-                        static_cast<long long>(d.max_turns))});
     check_think(d.think);
 }
 
-/// The workload's part of a plan.
 struct planned_workload {
     traffic_source source{};
     std::string text{};
@@ -18211,9 +17887,8 @@ inline planned_workload workload_of(const dataset& d, const request_options& o,
         prompt_tokens += estimated_prompt_tokens(x);
     }
     const double n = static_cast<double>(sample.size());
-    const bool has_images = std::any_of(sample.begin(), sample.end(), [](const dialogue& x) {
-        return std::any_of(x.turns.begin(), x.turns.end(),
-                           [](const dialogue_turn& t) { return !t.image.empty(); });
+    const bool has_images = any_of(sample, [](const dialogue& x) {
+        return any_of(x.turns, [](const dialogue_turn& t) { return !t.image.empty(); });
     });
     return {.source = recorded_dialogues{.most_turns = most_turns, .salted = d.salted},
             .text = printed("%.0f prompts of ", n) + file_name(str(d.path)) + " (" +
@@ -18258,8 +17933,8 @@ inline std::size_t max_turns_of(const conversations& c) {
 /// Returns the steps of the longest conversation, with its subagents' turns.
 inline std::size_t max_steps_of(const conversations& c, std::size_t most_turns) {
     const double subagents = c.subagents.value;
-    if (!(subagents >= 0 && subagents <= 1))
-        refuse({printed("workload.subagents is %g %%: it runs from 0 to 100 %%", subagents * 100)});
+    check_numbers({{"workload.subagents", subagents * 100, 0, 100, "%g %%",
+                    "runs from 0 to 100 %"}});
     double max_each = 1;
     for (const auto& [d, field, most] :
          {std::tuple{&c.helpers, "workload.helpers", 64.0},
@@ -18347,13 +18022,10 @@ inline void check_synthetic(const synthetic& w, const arrival_data& a) {
     if (w.shared_prefix.kind == shape::empirical || w.shared_prefix.kind == shape::trace)
         refuse({"workload.shared_prefix is ", length_text(w.shared_prefix),
                 ": files are read for prompt_tokens and output_tokens only"});
-    if (!(w.prefix_groups >= 1 && w.prefix_groups <= 1000000))
-        refuse({printed("workload.prefix_groups is %lld: it runs from 1 to 1000000",
-                        static_cast<long long>(w.prefix_groups))});
-    const double part = w.prefix_fraction.value;
-    if (!(part >= 0 && part <= 1))
-        refuse({printed("workload.prefix_fraction is %g %%: it runs from 0 to 100 %%",
-                        part * 100)});
+    check_numbers({{"workload.prefix_groups", static_cast<double>(w.prefix_groups), 1, 1e6, "%.0f",
+                    "runs from 1 to 1000000"},
+                   {"workload.prefix_fraction", w.prefix_fraction.value * 100, 0, 100, "%g %%",
+                    "runs from 0 to 100 %"}});
 }
 inline planned_workload workload_of(const synthetic& w, const arrival_data& a,
                                     const warmup_amount& warmup, const request_options& o,
@@ -18413,108 +18085,7 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
     return workload_of(as_recorded, arrivals, s.warmup, s.options, generates);
 }
 
-// ===== [C109] the hash of a plan's traffic =======================================================
-
-inline void add_time(fnv1a& h, const time_distribution& d) {
-    h.add(std::llround(d.a * 1e6));
-    if (d.kind == time_distribution::shape::fixed) return;
-    h.add(static_cast<long long>(d.kind));
-    h.add(std::llround(d.b * 1e6));
-}
-
-inline void add_users(fnv1a& h, const arrival_data& a) {
-    h.add(a.users);
-    add_time(h, a.think);
-    if (a.users_ramp_s > 0) h.add(std::llround(a.users_ramp_s * 1e6));
-}
-
-/// Identifies the traffic: send times to the microsecond, and the text or the lengths of the first
-/// requests. Answers that are fed back are the server's, so they are not part of it.
-inline std::string trace_hash(const planned_traffic& p) {
-    if (!p.hash.empty()) return p.hash;
-    fnv1a h;
-    std::size_t n = static_cast<std::size_t>(std::max(p.requests, 1000ll));
-    if (p.is_open_loop()) {
-        const schedule s = schedule_of(p);
-        for (const double t : s.at) h.add(std::llround(t * 1e6));
-        n = s.at.size();
-    } else {
-        add_users(h, p.arrivals);
-    }
-    for_each_part(p, [&](const plan_part& part) {
-        const trace_parameters judging_parameters = parameters_of(p, part);
-        if (!part.label.empty()) add_text(h, part.label);
-        part.source->hash_all(h, judging_parameters);
-        if (part.stride == 1) return;
-        add_time(h, part.think);
-        h.add(part.source->facts().shares_system_prompt);
-    });
-    for (const planned_task& t : p.beside) {
-        add_text(h, t.name);
-        h.add(std::llround(t.every_s * 1e6));
-        h.add(std::llround(t.first_s * 1e6));
-        for (const task_step& s : t.steps)
-            for (const text* of : {&s.path, &s.body, &s.line}) add_text(h, str(*of));
-    }
-    for (const task_step& s : p.prepare)
-        for (const text* of : {&s.path, &s.body}) add_text(h, str(*of));
-    for (std::size_t c = 0; c < std::min<std::size_t>(n, 100000); ++c) {
-        const part_place of = part_of(p, c);
-        if (!p.parts.empty()) h.add(static_cast<long long>(of.which));
-        of.part.source->hash_conversation(h, of.conversation, parameters_of(p, of.part));
-    }
-    return h.text();
-}
-
-/// Identifies a load by its values, so that its description can change: the trace, the arrivals,
-/// the amount, and the fields of requests beside their prompts. "" if it is only described.
-inline std::string load_hash(const planned_traffic& p) {
-    if (p.described.is_there || p.is_read) return {};
-    fnv1a h;
-    const auto number = [&](double v) { add_text(h, printed("%.17g", v)); };
-    add_text(h, trace_hash(p));
-    const arrival_data& a = p.arrivals;
-    for (const double v : {static_cast<double>(a.kind), a.rate, a.rate_to, a.over_s, a.burstiness,
-                           a.speed, static_cast<double>(a.max_in_flight), a.is_searched ? 1.0 : 0.0,
-                           static_cast<double>(p.requests), p.duration_s,
-                           static_cast<double>(p.warmup_requests), p.warmup_s,
-                           p.warmup_until_stable ? 1.0 : 0.0})
-        number(v);
-    for (const load_step& s : a.stages) {
-        number(s.rate.per_second);
-        number(s.lasts.seconds());
-    }
-    add_users(h, a);
-    add_text(h, p.scores);
-    for_each_part(p, [&](const plan_part& part) {
-        const request_spec& r = part.common;
-        for (const double v : {static_cast<double>(r.max_tokens), static_cast<double>(r.documents),
-                               part.forces_length ? 1.0 : 0.0, r.stream ? 1.0 : 0.0,
-                               r.cancel_after_s, static_cast<double>(part.weight)})
-            number(v);
-        if (!std::isnan(r.temperature)) number(r.temperature);
-        for (const std::string* of : {&part.label, &r.system_prompt, &r.extra_fields})
-            add_text(h, *of);
-        for (const extra_object& o : r.extra_objects) {
-            add_text(h, o.name);
-            add_text(h, o.fields);
-        }
-    });
-    return h.text();
-}
-
-// ===== [C110] tokens that a prefix cache may have ================================================
-
-/// Returns the tokens of a prompt, of the server's count, that others may have sent before.
-inline long long shared_tokens(const planned_traffic& p, std::size_t index, const token_fit& fit,
-                               int prompt_tokens) {
-    const own_place of = own_place_of(p, index);
-    const double fresh = of.part.source->fresh_tokens(of.at, parameters_of(p, of.part), fit);
-    return std::clamp(prompt_tokens - static_cast<long long>(fresh), 0ll,
-                      static_cast<long long>(prompt_tokens));
-}
-
-// ===== [C111] the search for a capacity ==========================================================
+// ===== [C99] the search for a capacity ===========================================================
 // Bracket, refine, show. The next load depends only on earlier probes, so a stored search can be
 // repeated. Only probes of the last part are judged, at their own load: the others were chosen by
 // earlier results.
@@ -18959,7 +18530,7 @@ inline search_step next_step(const search_parameters& t, const std::vector<probe
     return {part, b.holds ? in_range(t, part, t.most) : in_range(t, part, t.least), {}};
 }
 
-// ===== [C112] the result of single probes ========================================================
+// ===== [C100] the result of single probes ========================================================
 
 /// The log ratio of a statistic to its limit, for fractions the difference of logits. It is
 /// positive on the side of a miss.
@@ -19028,7 +18599,7 @@ inline carried carried_at(const measurements& e, const judging_parameters& t) {
     return holds ? carried::holds : carried::open;
 }
 
-// ===== [C113] whether a server changed during its capacity search ================================
+// ===== [C101] whether a server changed during its capacity search ================================
 
 inline constexpr double false_trend = 0.01;  // of searches on a constant server
 // A noisy machine's speed varies by this much between probes, which few probes cannot tell from a
@@ -19067,7 +18638,7 @@ inline std::optional<double> trend_of(const std::vector<probe>& probes, double s
     return by * static_cast<double>(probes.size() - 1);
 }
 
-// ===== [C114] the capacity that probes show ======================================================
+// ===== [C102] the capacity that probes show ======================================================
 // From the measurements alone, so that a stored search can be judged again.
 
 /// Whether a probe is part of the measurements. Other loads were chosen by earlier results.
@@ -19411,7 +18982,7 @@ inline decision judged_also_of_loads(const measurements& e, const judging_parame
     return judged_also(e, parameters_of_a_load(t), s);
 }
 
-// ===== [C115] capacity searches as scenarios =====================================================
+// ===== [C103] capacity searches as scenarios =====================================================
 
 // ---- what is refused
 
@@ -19623,9 +19194,9 @@ inline double usual_answer_s(const repeat_data& d) {
     return *middle;
 }
 
-// ===== [C116] objectives that are advisory until a date ==========================================
+// ===== [C104] which SLOs a scenario can have, and on which day they block ========================
 
-inline constexpr long long told_days_before = 7;
+inline constexpr long long days_announced = 7;
 
 /// Returns the day from which it blocks, if it has one. Throws std::invalid_argument for a bad
 /// date.
@@ -19646,7 +19217,7 @@ inline slo on_day(slo s, long long today) {
 /// Returns the note of reports on that day, "" unless its end is near.
 inline std::string end_text(slo s, long long today) {
     const std::optional<long long> end = day_of_end(s);
-    if (!end || today < *end - told_days_before) return {};
+    if (!end || today < *end - days_announced) return {};
     s.is_advisory = false;
     const std::string of = str(s.text()), date = str(s.advisory_until);
     if (today >= *end) return of + " was advisory until " + date + ": it blocks again";
@@ -19658,8 +19229,6 @@ inline slo_list on_day(const slo_list& slos, long long today) {
     for (const slo& s : slos) all.push_back(on_day(s, today));
     return all;
 }
-
-// ===== [C117] which SLOs a scenario can have =====================================================
 
 /// The facts of a scenario that decide which objectives it can have.
 struct slo_context {
@@ -19683,7 +19252,6 @@ struct slo_context {
     judging_rule rule{};
     std::vector<slo> slos{};
 };
-/// Returns the depth of synthetic conversations.
 inline int deepest_of(const planned_traffic& t) {
     int deepest = 0;
     for_each_part(t, [&](const plan_part& part) {
@@ -19817,7 +19385,6 @@ inline void check_slo_limit(const slo& s, const slo_context& c, const std::strin
     }
 }
 
-/// Refuses a label or a side task that does not exist.
 inline void check_named(const text& name, const std::vector<std::string>& all, const char* what,
                         const std::string& given) {
     if (name.empty() || std::find(all.begin(), all.end(), str(name)) != all.end()) return;
@@ -19828,7 +19395,6 @@ inline selection without_label(selection s) {
     s.label = "";
     return s;
 }
-/// A recovery is from one side task.
 inline void check_recovery(const statistic_data& w, const slo_context& c,
                            const std::string& given) {
     selection none = w.which;
@@ -19840,7 +19406,6 @@ inline void check_recovery(const statistic_data& w, const slo_context& c,
         refuse({given, "there are several side tasks: say from which, as in of(recovery_time, "
                        "during(\"", c.side_tasks[0], "\"))"});
 }
-/// Refuses a selection of requests that the scenario does not have.
 inline void check_selection(const statistic_data& w, const slo_context& c,
                             const std::string& given) {
     const selection& s = w.which;
@@ -19975,50 +19540,12 @@ inline void check_slo(const slo& s, const slo_context& c) {
                     "a mean over completed requests says little beside an error limit over 5 %"});
 }
 
-// ===== [C118] the load during a profile ==========================================================
-
-/// The variables for the directory of profiles, of vLLM and SGLang.
-inline constexpr const char* profile_variables[] = {"VLLM_TORCH_PROFILER_DIR",
-                                                    "SGLANG_TORCH_PROFILER_DIR"};
-
-inline void check_profile(const scenario& s) {
-    if (!s.on_fail) return;
-    const profile& p = *s.on_fail;
-    const arrival_data& a = s.arrivals.data();
-    if (a.is_searched)
-        refuse({"on_fail is a profile of the load that failed, and arrivals is ", arrival_text(a),
-                ", a load that is searched: gate one load to have its profile"});
-    if (p.start.empty() != p.stop.empty())
-        refuse({"on_fail: profile.", p.start.empty() ? "stop" : "start", " is \"",
-                printable(str(p.start.empty() ? p.stop : p.start), 80), "\" and profile.",
-                p.start.empty() ? "start" : "stop",
-                " is empty: give both commands, or none to ask by HTTP"});
-    const double seconds = p.duration.seconds();
-    if (!(seconds > 0 && seconds <= 60))
-        refuse({printed("on_fail: profile.duration is %g s: it must be above 0 and at most 60 s",
-                        seconds)});
-}
-
-/// Returns the same load for the length of the profile; its end cuts off the requests in flight.
-inline plan profiled(const plan& p) {
-    return with_traffic(p, [&](planned_traffic& t) {
-        t.beside.clear();
-        t.warmup_requests = 0;
-        t.warmup_s = 0;
-        t.warmup_until_stable = false;
-        t.arrivals.users_ramp_s = 0;  // the failed load had all of its users
-        if (t.arrivals.kind == arrival_kind::all_at_once) return;
-        t.requests = 0;
-        t.duration_s = (*p.judged->on_fail).duration.seconds();
-    });
-}
-
-// ===== [C119] side tasks of a scenario ===========================================================
+// ===== [C105] side tasks and profiles of a scenario ==============================================
 
 /// Whether it can stand in quotes without escapes, on one line.
 inline bool is_plain_name(const std::string& name) {
-    return !name.empty() && name.size() <= 60 && std::none_of(name.begin(), name.end(), [](char c) {
-        return c == '"' || c == '\\' || static_cast<unsigned char>(c) < ' ';
+    return !name.empty() && name.size() <= 60 && all_of(name, [](char c) {
+        return c != '"' && c != '\\' && static_cast<unsigned char>(c) >= ' ';
     });
 }
 inline constexpr const char* plain_name_text =
@@ -20037,9 +19564,8 @@ inline std::string task_text(const planned_task& t) {
     return all;
 }
 inline bool has_commands(const list<side_task>& tasks) {
-    return std::any_of(tasks.begin(), tasks.end(), [](const side_task& t) {
-        return std::any_of(t.steps.begin(), t.steps.end(),
-                           [](const task_step& s) { return !s.line.empty(); });
+    return any_of(tasks, [](const side_task& t) {
+        return any_of(t.steps, [](const task_step& s) { return !s.line.empty(); });
     });
 }
 
@@ -20048,7 +19574,7 @@ inline void check_step(const task_step& s, const std::string& given) {
     if (s.path.empty() && s.line.empty())
         refuse({given, "a step is empty: it is post(\"/path\", body) or command(\"line\")"});
     if (s.path.empty()) return;
-    const bool has_blanks = std::any_of(path.begin(), path.end(), [](char c) {
+    const bool has_blanks = any_of(path, [](char c) {
         return static_cast<unsigned char>(c) <= ' ' || c == 127;
     });
     if (path.front() != '/' || has_blanks)
@@ -20077,7 +19603,6 @@ inline planned_task planned_task_of(const side_task& t, const std::string& given
     }
     return p;
 }
-/// Throws std::invalid_argument.
 inline std::vector<planned_task> planned_tasks(const scenario& s) {
     std::vector<planned_task> all;
     if (s.beside.size() > 16)
@@ -20096,7 +19621,6 @@ inline std::vector<planned_task> planned_tasks(const scenario& s) {
                 ", a load that is searched, and side tasks are done beside one load"});
     return all;
 }
-/// Throws std::invalid_argument.
 inline std::vector<task_step> planned_preparation(const scenario& s) {
     std::vector<task_step> all;
     if (s.prepare.size() > 16)
@@ -20131,12 +19655,12 @@ inline void check_tasks_begin(const planned_traffic& p) {
 inline recovery_parameters recovery_parameters_of(const planned_traffic& p, const slo_list& slos,
                                         const slo& of) {
     const std::string given = "the SLO " + str(of.text()) + " is refused: ";
-    const auto is_of_ttft = [](const slo& s) {
-        return s.what.metric == metric_id::ttft && s.what.kind == statistic_kind::percentile &&
-               s.factor == 0 && is_of_all(s.what);
-    };
-    const slo* const ttft = std::find_if(slos.begin(), slos.end(), is_of_ttft);
-    if (ttft == slos.end())
+    const slo* ttft = nullptr;
+    for (const slo& s : slos)
+        if (!ttft && s.what.metric == metric_id::ttft && s.factor == 0 && is_of_all(s.what) &&
+            s.what.kind == statistic_kind::percentile)
+            ttft = &s;
+    if (!ttft)
         refuse({given, "it lasts until ttft keeps its objective again, and there is none: add "
                        "one, perhaps as advisory(p90(ttft) <= 500 ms)"});
     for (const planned_task& t : p.beside) {
@@ -20159,21 +19683,53 @@ inline maybe<recovery_parameters> planned_recovery(const planned_traffic& p, con
         if (is_of_recovery(s.what.metric)) return recovery_parameters_of(p, slos, s);
     return {};
 }
-/// Adds the preparation to a variant's traffic.
 inline void add_preparation(planned_workloads& w, const scenario& s) {
     w.prepare = planned_preparation(s);
     for (const task_step& step : w.prepare)
         w.workload_text += (&step == w.prepare.data() ? "; before each repeat " : ", ") +
                            step_name(step);
 }
-/// Adds the side tasks to a variant's traffic.
 inline void add_tasks(planned_workloads& w, const std::vector<planned_task>& tasks) {
     w.beside = tasks;
     for (const planned_task& t : tasks)
         w.workload_text += (&t == tasks.data() ? "; beside it " : "; ") + task_text(t);
 }
 
-// ===== [C120] the options of requests ============================================================
+/// The variables for the directory of profiles, of vLLM and SGLang.
+inline constexpr const char* profile_variables[] = {"VLLM_TORCH_PROFILER_DIR",
+                                                    "SGLANG_TORCH_PROFILER_DIR"};
+
+inline void check_profile(const scenario& s) {
+    if (!s.on_fail) return;
+    const profile& p = *s.on_fail;
+    const arrival_data& a = s.arrivals.data();
+    if (a.is_searched)
+        refuse({"on_fail is a profile of the load that failed, and arrivals is ", arrival_text(a),
+                ", a load that is searched: gate one load to have its profile"});
+    if (p.start.empty() != p.stop.empty())
+        refuse({"on_fail: profile.", p.start.empty() ? "stop" : "start", " is \"",
+                printable(str(p.start.empty() ? p.stop : p.start), 80), "\" and profile.",
+                p.start.empty() ? "start" : "stop",
+                " is empty: give both commands, or none to ask by HTTP"});
+    check_numbers({{"on_fail: profile.duration", p.duration.seconds(), above_zero, 60, "%g s",
+                    "must be above 0 and at most 60 s"}});
+}
+
+/// Returns the same load for the length of the profile; its end cuts off the requests in flight.
+inline plan profiled(const plan& p) {
+    return with_traffic(p, [&](planned_traffic& t) {
+        t.beside.clear();
+        t.warmup_requests = 0;
+        t.warmup_s = 0;
+        t.warmup_until_stable = false;
+        t.arrivals.users_ramp_s = 0;  // the failed load had all of its users
+        if (t.arrivals.kind == arrival_kind::all_at_once) return;
+        t.requests = 0;
+        t.duration_s = (*p.judged->on_fail).duration.seconds();
+    });
+}
+
+// ===== [C106] the options of requests ============================================================
 
 /// The objects in which TGI, Ollama and SGLang keep their own fields.
 inline bool holds_options(std::string_view name, const picojson::value& value) {
@@ -20210,17 +19766,14 @@ inline std::vector<extra_object> shared_objects(const request_options& o) {
 }
 
 inline void check_options(const request_options& o) {
-    if (o.max_tokens && !(*o.max_tokens >= 1))
-        refuse({printed("options.max_tokens is %d: it must be at least 1", *o.max_tokens)});
-    if (o.temperature && !(*o.temperature >= 0 && *o.temperature <= 10))
-        refuse({printed("options.temperature is %g: it runs from 0 to 10", *o.temperature)});
+    const double max_tokens = o.max_tokens ? *o.max_tokens : 1;
+    const double temperature = o.temperature ? *o.temperature : 0;
+    check_numbers({{"options.max_tokens", max_tokens, 1, infinity, "%.0f", "must be at least 1"},
+                   {"options.temperature", temperature, 0, 10, "%g", "runs from 0 to 10"},
+                   {"options.documents", static_cast<double>(o.documents), 0, 10000, "%.0f",
+                    "runs from 1 to 10000, and 0 is the API's own"}});
     if (const double s = o.cancel_after.seconds(); s != 0 && !(s >= 0.001 && s <= 86400))
         refuse({"options.cancel_after is ", time_text(s), ": it runs from 1 ms to a day"});
-    const long long documents = o.documents;
-    if (!(documents >= 0 && documents <= 10000))
-        refuse({printed("options.documents is %lld: it runs from 1 to 10000, and 0 is the "
-                        "API's own",
-                        documents)});
 }
 /// Options of generation mean nothing to an API that generates nothing.
 inline void check_options_of(const api_traits& api, const request_options& o) {
@@ -20246,7 +19799,6 @@ inline void check_somebody_stays(const request_options& o) {
                 " for all requests, and nobody is left whose answers could be judged: give it to a "
                 "part of a mix"});
 }
-/// Returns the fields that all requests share.
 inline request_spec common_request(const request_options& o, const api_traits& api) {
     request_spec r;
     r.temperature = o.temperature ? *o.temperature : not_a_number;
@@ -20266,15 +19818,14 @@ inline request_spec common_request(const request_options& o, const api_traits& a
 inline double planned_cost(const scenario& s, const api_traits& api) {
     if (!s.cost) return 0;
     const double usd = (*s.cost).usd;
-    if (!(usd > 0 && usd <= max_cost))
-        refuse({printed("cost is %g USD an hour: it must be above 0 and at most %g", usd,
-                        max_cost)});
+    check_numbers({{"cost", usd, above_zero, max_cost, "%g USD an hour",
+                    "must be above 0 and at most 1e+06"}});
     if (!api.generates)
         refuse({"cost is told for a million output tokens, and ", api.name, " generates none"});
     return usd;
 }
 
-// ===== [C121] the traffic of each variant of a gate ==============================================
+// ===== [C107] the traffic of each variant of a gate ==============================================
 
 /// Checks the arrivals. The warm-up of a replay has the average rate of its trace.
 inline arrival_data planned_arrivals(arrival_data a, const recorded_trace& trace) {
@@ -20300,7 +19851,6 @@ inline bool plays_sessions(const any_workload& w) {
     return e && e->by->plays_sessions();
 }
 
-/// Returns the plan for a workload and its options.
 inline plan_part planned_part(const scenario& s, const arrival_data& arrivals,
                               const std::shared_ptr<const workload_files>& files,
                               const api_traits& api, std::uint64_t default_seed) {
@@ -20323,7 +19873,7 @@ inline plan_part planned_part(const scenario& s, const arrival_data& arrivals,
 
 /// Puts `what` in front of the sentence that `f` throws.
 template <class F>
-auto told_of(const std::string& what, F&& f) {
+auto refused_as(const std::string& what, F&& f) {
     try {
         return f();
     } catch (const std::invalid_argument& e) {
@@ -20336,7 +19886,6 @@ inline std::shared_ptr<const workload_files> files_of_part(const workload_files&
     return std::make_shared<const workload_files>(
         i < files.of_parts.size() ? files.of_parts[i] : workload_files());
 }
-/// Returns the scenario of one part alone.
 inline scenario scenario_of(const scenario& s, const part& of) {
     scenario own = s;
     own.workload = of.workload;
@@ -20356,9 +19905,8 @@ inline void check_mix(const mix_of_parts& m) {
         for (std::size_t k = 0; k < i; ++k)
             if (m.parts[k].name == m.parts[i].name)
                 refuse({given, "another part has this name, and a label is of one"});
-        const long long weight = m.parts[i].weight;
-        if (!(weight >= 1 && weight <= 1000))
-            refuse({given, printed("weight is %lld: it runs from 1 to 1000", weight)});
+        check_numbers({{"weight", static_cast<double>(m.parts[i].weight), 1, 1000, "%.0f",
+                        "runs from 1 to 1000"}}, given);
         if (m.parts[i].workload.what().get<mix_of_parts>())
             refuse({given, "its workload is a mix: name all parts in one"});
         if (plays_sessions(m.parts[i].workload))
@@ -20397,7 +19945,7 @@ inline planned_workloads planned_mix(const mix_of_parts& m, const scenario& s,
     std::size_t common = 0;
     for (std::size_t i = 0; i < m.parts.size(); ++i) {
         const part& of = m.parts[i];
-        all.parts.push_back(told_of("part \"" + str(of.name) + "\" of the mix", [&] {
+        all.parts.push_back(refused_as("part \"" + str(of.name) + "\" of the mix", [&] {
             const auto own = files_of_part(files, i);
             check_no_recorded_lengths(of, arrivals);
             const scenario alone = completed(scenario_of(s, of), *own, api, true);
@@ -20418,14 +19966,12 @@ inline planned_workloads planned_mix(const mix_of_parts& m, const scenario& s,
         if (all.sent_as_given.empty()) all.sent_as_given = part.sent_as_given;
     }
     for (plan_part& part : all.parts) part.weight /= common;
-    if (std::all_of(all.parts.begin(), all.parts.end(),
-                    [](const plan_part& part) { return part.common.cancel_after_s > 0; }))
+    if (all_of(all.parts, [](const plan_part& part) { return part.common.cancel_after_s > 0; }))
         check_somebody_stays(scenario_of(s, m.parts[0]).options);
     all.common = all.parts[0].common;
     all.workload_text = mix_text(all);
     return all;
 }
-/// Returns the traffic of one variant.
 inline planned_workloads planned_workloads_of(const scenario& s, const arrival_data& arrivals,
                                               const std::shared_ptr<const workload_files>& files,
                                               const api_traits& api, std::uint64_t default_seed) {
@@ -20451,7 +19997,7 @@ inline maybe<planned_workloads> planned_otherwise(
         refuse({"baseline is otherwise{...}: its workload is another, and of sessions both arms "
                 "play the same: leave the baseline's workload out"});
     if (is_other) other.workload = asked.workload;
-    return told_of("baseline is otherwise{...}", [&] {
+    return refused_as("baseline is otherwise{...}", [&] {
         if (other.options.stream != s.options.stream)
             refuse({"one arm is streamed and the other is not, and what a whole answer takes is "
                     "not what its first token does; give both the same options.stream"});
@@ -20471,9 +20017,8 @@ inline maybe<planned_workloads> planned_otherwise(
     });
 }
 
-// ===== [C122] facts about a gate's server ========================================================
+// ===== [C108] facts about a gate's server ========================================================
 
-/// The kind of a target, or of a baseline.
 enum class target_kind : unsigned char {
     none, endpoint, process, simulated, stored, same, otherwise, files
 };
@@ -20482,7 +20027,6 @@ inline const char* to_string(target_kind k) {
                     "other options", "files"}, k);
 }
 
-/// The security of a connection to a server.
 enum class tls_trust : unsigned char { no_tls, verified, not_verified };
 inline const char* to_string(tls_trust t) {
     return name_at({"", "verified", "not verified"}, t);
@@ -20502,7 +20046,7 @@ struct target_facts {
     bool is_rehearsal = false;  // simulated in place of another server
 };
 
-// ===== [C123] extensions that keep measurements of gates, and compare later ones with them =======
+// ===== [C109] extensions that keep measurements of gates, and compare later ones with them =======
 
 class live_target;
 struct run_mode;
@@ -20544,14 +20088,11 @@ protected:
 /// The extension that is compiled in, or null.
 inline constinit const past_extension* known_past = nullptr;
 
-// ===== [C124] from a scenario to its plan ========================================================
+// ===== [C110] from a scenario to its plan ========================================================
 
-/// Checks the number of requests and the times, of the warm-up and of the measured part.
 inline void check_extent(const scenario& s, const arrival_data& a, const recorded_trace& trace) {
-    const long long warmup_requests = s.warmup.requests(), requests = s.requests;
+    const long long requests = s.requests;
     const double warmup_s = s.warmup.seconds(), duration_s = s.duration.seconds();
-    if (!(warmup_requests >= 0 && warmup_requests <= 1000000))
-        refuse({printed("warmup is %lld requests: it runs from 0 to 1000000", warmup_requests)});
     if (s.warmup.until_stable() && !(warmup_s > 0))
         refuse({"warmup is until_stable(0 s): it names the most time that it may take"});
     if (s.warmup.until_stable() && s.arrivals.data().is_searched)
@@ -20559,12 +20100,12 @@ inline void check_extent(const scenario& s, const arrival_data& a, const recorde
     if (s.warmup.until_stable() && !(warmup_s > a.users_ramp_s))
         refuse({printed("warmup is until_stable(%g s) and arrivals is ", warmup_s), arrival_text(a),
                 ": nothing is stable before all users are there, give it more time than the ramp"});
-    if (!(warmup_s >= 0 && warmup_s <= 86400))
-        refuse({printed("warmup is %g s: it runs from 0 to 86400 s", warmup_s)});
-    if (!(requests >= 0 && requests <= 100000000))
-        refuse({printed("requests is %lld: it runs from 1 to 100000000", requests)});
-    if (!(duration_s >= 0 && duration_s <= 86400))
-        refuse({printed("duration is %g s: it runs from 0 to 86400 s", duration_s)});
+    check_numbers({{"warmup", static_cast<double>(s.warmup.requests()), 0, 1e6, "%.0f requests",
+                    "runs from 0 to 1000000"},
+                   {"warmup", warmup_s, 0, 86400, "%g s", "runs from 0 to 86400 s"},
+                   {"requests", static_cast<double>(requests), 0, 1e8, "%.0f",
+                    "runs from 1 to 100000000"},
+                   {"duration", duration_s, 0, 86400, "%g s", "runs from 0 to 86400 s"}});
     const double by_time = duration_s > 0 ? duration_s : own_length(a, trace);
     if (requests <= 0 && !(by_time > 0) && !a.is_searched)
         refuse({"neither requests nor duration is set: the scenario would never end"});
@@ -20587,14 +20128,25 @@ inline void check_extent(const scenario& s, const arrival_data& a, const recorde
 }
 
 inline void check_counts(const scenario& s) {
-    const long long repeats = s.repeats, seed = s.seed, threads = s.client.threads;
-    if (!(repeats >= 0 && repeats <= 100))
-        refuse({printed("repeats is %lld: it runs from 2 to 100, or is 0 for as many as it takes",
-                        repeats)});
-    if (seed < 0) refuse({printed("seed is %lld: it cannot be negative", seed)});
-    if (!(threads >= 0 && threads <= 64))
-        refuse({printed("client.threads is %lld: it runs from 1 to 64, or is 0 for the default",
-                        threads)});
+    check_numbers({{"repeats", static_cast<double>(s.repeats), 0, 100, "%.0f",
+                    "runs from 2 to 100, or is 0 for as many as it takes"},
+                   {"seed", static_cast<double>(s.seed), 0, infinity, "%.0f",
+                    "cannot be negative"},
+                   {"client.threads", static_cast<double>(s.client.threads), 0, 64, "%.0f",
+                    "runs from 1 to 64, or is 0 for the default"}});
+    for (const auto& [name, level] : {std::pair{"false_pass", s.judging.false_pass},
+                                      std::pair{"false_fail", s.judging.false_fail}})
+        if (!(level.value >= 0.0001 && level.value <= 0.2))
+            refuse({printed("judging.%s is %g %%: it runs from 0.01 %% to 20 %%", name,
+                            level.value * 100)});
+    const limits& l = s.limits;
+    for (const auto& [name, wait] : {std::pair{"connect", l.connect},
+                                     std::pair{"first_event", l.first_event},
+                                     std::pair{"between_events", l.between_events},
+                                     std::pair{"total", l.total},
+                                     std::pair{"drain", l.drain ? *l.drain : l.total}})
+        check_numbers({{name, wait.seconds(), above_zero, 86400, "%g s",
+                        "must be above 0 and at most 86400 s"}}, "limits.");
 }
 
 inline void check_baseline(const scenario& s) {
@@ -20613,33 +20165,12 @@ inline void check_baseline(const scenario& s) {
                         "server do differ, and it runs from above 0 to 50 %%", day_sd * 100)});
 }
 
-inline void check_judging(const judging_options& o) {
-    for (const auto& [name, level] : {std::pair{"false_pass", o.false_pass},
-                                      std::pair{"false_fail", o.false_fail}})
-        if (!(level.value >= 0.0001 && level.value <= 0.2))
-            refuse({printed("judging.%s is %g %%: it runs from 0.01 %% to 20 %%", name,
-                            level.value * 100)});
-}
-
-inline void check_limits(const limits& l) {
-    const std::pair<const char*, time_span> waits[] = {{"connect", l.connect},
-                                                       {"first_event", l.first_event},
-                                                       {"between_events", l.between_events},
-                                                       {"total", l.total},
-                                                       {"drain", l.drain ? *l.drain : l.total}};
-    for (const auto& [name, t] : waits)
-        if (!(t.seconds() > 0 && t.seconds() <= 86400))
-            refuse({printed("limits.%s is %g s: it must be above 0 and at most 86400 s", name,
-                            t.seconds())});
-}
-
 /// Repeats, or pairs. Nothing is decided before the first analysis.
 struct repeat_counts {
     int first = first_analysis, most = last_analysis, max_if_noisy = 0;
 };
 inline bool has_values(const slo_list& slos) {
-    return std::any_of(slos.begin(), slos.end(),
-                       [](const slo& x) { return is_judged_by_spread(x.what.metric); });
+    return any_of(slos, [](const slo& x) { return is_judged_by_spread(x.what.metric); });
 }
 inline repeat_counts planned_repeats(const scenario& s, scenario_use use) {
     const bool is_paired = s.baseline.is_live();
@@ -20650,26 +20181,18 @@ inline repeat_counts planned_repeats(const scenario& s, scenario_use use) {
     repeat_counts n{is_paired ? first_pair_analysis : first_analysis,
                     is_paired ? last_pair_analysis : last_analysis};
     // One long run shows a drift; more runs are only for cases that it leaves open.
-    if (s.slos.size() > 0 && !is_paired &&
-        std::all_of(s.slos.begin(), s.slos.end(),
-                    [](const slo& x) { return is_drift(x.what.metric); }))
-        n.first = 1;
+    const auto drifts = [](const slo& x) { return is_drift(x.what.metric); };
+    if (s.slos.size() > 0 && !is_paired && all_of(s.slos, drifts)) n.first = 1;
     if (asked != 0 && judges && !(asked >= n.first))
         refuse({printed("repeats is %lld: a verdict needs at least %d", asked, n.first)});
-    const bool compares = is_paired && std::any_of(s.slos.begin(), s.slos.end(),
-                                                   [](const slo& x) { return x.factor > 0; });
+    const bool compares =
+        is_paired && any_of(s.slos, [](const slo& x) { return x.factor > 0; });
     if (asked > 0) n.most = static_cast<int>(asked);
     else if (!judges) n.most = 3;
     else if (compares) n.max_if_noisy = last_noisy_pair_analysis;
     else if (!is_paired && has_values(s.slos)) n.max_if_noisy = last_noisy_analysis;
     if (!judges) n.first = n.most;  // all are measured, whatever the guard on errors finds
     return n;
-}
-
-/// Whether an objective needs sessions that are played to their ends.
-inline bool asks_session_time(const slo_list& slos) {
-    return std::any_of(slos.begin(), slos.end(),
-                       [](const slo& x) { return is_of_sessions(x.what.metric); });
 }
 
 /// Returns the seconds of tools and thinking on the longest path of a session.
@@ -20714,11 +20237,9 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
     check_extent(s, arrivals, read->trace);
     check_counts(s);
     check_baseline(s);
-    check_judging(s.judging);
     check_profile(s);
     if (arrivals.is_searched) check_search(s, use);
     else check_no_search(s, arrivals, use);
-    check_limits(s.limits);
     const repeat_counts repeats = planned_repeats(s, use);
     const long long seed = s.seed;
     planned_traffic sent;
@@ -20736,10 +20257,10 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
     sent.scores = api.generates ? "" : api.name;
     sent.otherwise = planned_otherwise(s, arrivals, read, api, default_seed);
     sent.limits = s.limits;
-    sent.compares_answers = std::any_of(s.slos.begin(), s.slos.end(), [](const slo& x) {
-        return x.what.metric == metric_id::same_answers;
-    });
-    sent.plays_out = asks_session_time(s.slos);
+    for (const slo& x : s.slos) {
+        sent.compares_answers |= x.what.metric == metric_id::same_answers;
+        sent.plays_out |= is_of_sessions(x.what.metric);
+    }
     sent.client = s.client;
     planned_judging judged{.first_repeats = repeats.first,
                            .max_repeats = repeats.most,
@@ -20767,7 +20288,47 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
     return p;
 }
 
-// ===== [C125] plans as text ======================================================================
+/// Leaves out sessions with a step that is too long for the models, and returns how many.
+template <class Room>
+long long leave_out_long(plan_part& part, const Room& room) {
+    const auto shorter = part.source->without_long(
+        [&](const std::string& asked) { return room(asked.empty() ? part.common.model : asked); },
+        part.forces_length);
+    if (!shorter) return 0;
+    part.source = shorter->source;
+    part.workload_text = shorter->text;
+    return shorter->left_out;
+}
+
+/// Returns the plan without the sessions that are too long for the servers whose /v1/models gives a
+/// max_model_len, and checks again that it is sound.
+template <class Room>
+plan without_long_sessions(const plan& p, const Room& room) {
+    long long left_out = 0;
+    plan shorter = with_traffic(p, [&](planned_traffic& t) {
+        const auto shorten = [&](plan_part& part) { left_out += leave_out_long(part, room); };
+        for_each_part(t, shorten);
+        if (t.otherwise) {
+            planned_workloads other = *t.otherwise;
+            for_each_part(other, shorten);
+            t.otherwise = std::move(other);
+        }
+        t.hash.clear();
+    });
+    if (left_out == 0) return p;
+    if (p.sent->arrivals.kind == arrival_kind::replay)
+        refuse({printed("arrivals is a replay, and the server has no room for %lld sessions: give "
+                        "workload.max_context, by which they are left out with their starts",
+                        left_out)});
+    shorter = with_traffic(std::move(shorter), [](planned_traffic& t) { t.hash = trace_hash(t); });
+    check_young_sessions(*shorter.sent);
+    const slo_context context = slo_context_of(shorter);
+    for (const auto* objectives : {&shorter.judged->slos, &shorter.judged->search.objectives_held})
+        for (const slo& x : *objectives) check_slo(x, context);
+    return shorter;
+}
+
+// ===== [C111] plans as text, and notes on their load =============================================
 
 inline std::string warmup_text(const planned_traffic& p) {
     if (p.warmup_until_stable)
@@ -20811,7 +20372,6 @@ inline std::string options_text(const plan_part& p, const std::string& scores) {
     if (!p.common.stream && scores.empty()) add("not streamed");
     return t;
 }
-/// Lists the options of a mix part by part.
 inline std::string options_text(const planned_traffic& p) {
     if (p.described.is_there) return p.described.options;
     if (p.parts.empty()) return options_text(p, p.scores);
@@ -20822,13 +20382,11 @@ inline std::string options_text(const planned_traffic& p) {
     return t;
 }
 
-/// Returns the options of a variant.
 inline std::string options_text(const plan& p, run_arm variant) {
     const std::string t = options_text(plan_of_variant(p, variant));
     return t.empty() ? "none" : t;
 }
 
-/// Returns the load of one repeat.
 inline std::string plan_text(const plan& p) {
     const planned_traffic& sent = *p.sent;
     std::string t = arrival_text(sent.arrivals);
@@ -20846,12 +20404,10 @@ inline std::string plan_text(const plan& p) {
 inline bool has_fixed_repeats(const planned_judging& j) {
     return j.first_repeats == j.max_repeats;
 }
-/// Returns the unit in which a gate counts its repeats.
 inline const char* counted_text(const plan& p) {
     const planned_judging& j = *p.judged;
     return p.searches() ? "probe" : to_string(counting_unit(j.has_baseline));
 }
-/// Returns the number of a probe, and the limit.
 inline std::string probe_name(const plan& p, std::size_t before) {
     return printed("probe %zu of at most %d", before + 1, max_probes(*p.judged));
 }
@@ -20880,7 +20436,6 @@ inline std::string budget_text(double budget_s, double left_s, double needed_s, 
     return budget + "has " + time_text(left_s) + " left, and a " + unit + " takes " +
            time_text(needed_s) + printed(" or more: none of %d was measured", of);
 }
-/// Returns the number of a repeat, and the limit.
 inline std::string stage_text(const plan& p, int repeat, run_arm variant) {
     const planned_judging& j = *p.judged;
     const std::string t =
@@ -20889,8 +20444,6 @@ inline std::string stage_text(const plan& p, int repeat, run_arm variant) {
         std::to_string(repeat < j.max_repeats ? j.max_repeats : j.max_if_noisy);
     return j.has_baseline ? t + ", " + to_string(variant) : t;
 }
-
-// ===== [C126] notes on a load before and after it ================================================
 
 /// Returns the span and the rate of a replayed trace, which show a wrong unit of its times.
 inline std::string trace_text(const arrival_data& a, const recorded_trace& trace) {
@@ -20907,7 +20460,6 @@ inline std::string prompts_again_text(const plan_part& part, double starts) {
     return printed("%.0f starts and %.0f prompts: each comes %.3g times%s", starts, n, starts / n,
                    part.sent_as_given == "prompts" ? ", and a prefix cache may have it" : "");
 }
-/// Returns the notes on the load, a sentence each.
 inline std::vector<std::string> load_notes(const planned_traffic& p) {
     std::vector<std::string> notes;
     std::size_t all = 0;
@@ -20927,49 +20479,7 @@ inline std::vector<std::string> load_notes(const planned_traffic& p) {
     return notes;
 }
 
-// ===== [C127] sessions that a server has no room for =============================================
-
-/// Leaves out sessions with a step that is too long for the models, and returns how many.
-template <class Room>
-long long leave_out_long(plan_part& part, const Room& room) {
-    const auto shorter = part.source->without_long(
-        [&](const std::string& asked) { return room(asked.empty() ? part.common.model : asked); },
-        part.forces_length);
-    if (!shorter) return 0;
-    part.source = shorter->source;
-    part.workload_text = shorter->text;
-    return shorter->left_out;
-}
-
-/// Returns the plan without the sessions that are too long for the servers whose /v1/models gives a
-/// max_model_len, and checks again that it is sound.
-template <class Room>
-plan without_long_sessions(const plan& p, const Room& room) {
-    long long left_out = 0;
-    plan shorter = with_traffic(p, [&](planned_traffic& t) {
-        const auto shorten = [&](plan_part& part) { left_out += leave_out_long(part, room); };
-        for_each_part(t, shorten);
-        if (t.otherwise) {
-            planned_workloads other = *t.otherwise;
-            for_each_part(other, shorten);
-            t.otherwise = std::move(other);
-        }
-        t.hash.clear();
-    });
-    if (left_out == 0) return p;
-    if (p.sent->arrivals.kind == arrival_kind::replay)
-        refuse({printed("arrivals is a replay, and the server has no room for %lld sessions: give "
-                        "workload.max_context, by which they are left out with their starts",
-                        left_out)});
-    shorter = with_traffic(std::move(shorter), [](planned_traffic& t) { t.hash = trace_hash(t); });
-    check_young_sessions(*shorter.sent);
-    const slo_context context = slo_context_of(shorter);
-    for (const auto* objectives : {&shorter.judged->slos, &shorter.judged->search.objectives_held})
-        for (const slo& x : *objectives) check_slo(x, context);
-    return shorter;
-}
-
-// ===== [C128] the rows of a table: each metric over the repeats of a variant =====================
+// ===== [C112] the rows of a table: each metric over the repeats of a variant =====================
 
 /// Over all repeats of a variant.
 struct metric_row {
@@ -21001,7 +20511,7 @@ inline double run_value(metric_id id, const repeat_list& variant) {
     return pooled_value(make_statistic(statistic_kind::value, id, 0), variant);
 }
 
-// ===== [C129] points and round steps of drawings =================================================
+// ===== [C113] points and round steps of drawings =================================================
 
 struct curve_point {
     double x = 0, y = 0;
@@ -21022,7 +20532,7 @@ inline double elapsed_step(double least) {
     return round_step(least);
 }
 
-// ===== [C130] quantiles as lines, of each repeat and of all repeats ==============================
+// ===== [C114] quantiles as lines, of each repeat and of all repeats ==============================
 
 /// The distribution of a metric over a variant: its table row and its quantiles as lines.
 struct variant_distribution {
@@ -21070,7 +20580,7 @@ inline variant_distribution distribution_of(metric_id id, const repeat_list& var
     return out;
 }
 
-// ===== [C131] the requests of each label =========================================================
+// ===== [C115] the requests of each label =========================================================
 
 /// One label of a variant, over all repeats.
 struct label_figures {
@@ -21123,7 +20633,7 @@ inline std::vector<label_figures> label_figures_of(const std::vector<metric_id>&
     return all;
 }
 
-// ===== [C132] the curve of a search: objectives over the load ====================================
+// ===== [C116] the curve of a search: objectives over the load ====================================
 
 /// One probe as reports show it.
 struct load_point {
@@ -21173,7 +20683,7 @@ inline load_curve load_curve_of(const plan& p, const measurements& e, const judg
     return c;
 }
 
-// ===== [C133] how requests ended, and the tokens that their answers report =======================
+// ===== [C117] how requests ended, and the tokens that their answers report =======================
 
 struct status_count {
     request_status status;
@@ -21284,7 +20794,7 @@ inline std::vector<failure_kind> failure_kinds(const repeat_list& variant) {
     return kinds;
 }
 
-// ===== [C134] lengths of synthetic prompts, asked for and counted ================================
+// ===== [C118] lengths of synthetic prompts, asked for and counted ================================
 
 /// Lengths in tokens.
 struct length_figures {
@@ -21322,7 +20832,7 @@ inline prompt_lengths prompt_lengths_of(const plan& p, const repeat_list& varian
     return {true, length_figures_of(std::move(asked)), length_figures_of(std::move(counted))};
 }
 
-// ===== [C135] the requests of each of several programs, over all repeats =========================
+// ===== [C119] the requests of each of several programs, over all repeats =========================
 
 /// Of each program the worst repeat and all requests, in order of rank.
 inline std::vector<rank_part> rank_figures_of(const repeat_list& variant) {
@@ -21386,7 +20896,7 @@ inline std::string ranks_text(const std::vector<rank_part>& all) {
     return t;
 }
 
-// ===== [C136] the server's metrics over all repeats ==============================================
+// ===== [C120] the server's metrics over all repeats ==============================================
 
 struct reported_value {
     statistic_data what{};
@@ -21466,7 +20976,7 @@ inline std::string cross_check_text(const server_usage& a) {
                                   : "differ from our requests: " + a.differences);
 }
 
-// ===== [C137] side tasks of a variant ============================================================
+// ===== [C121] side tasks of a variant ============================================================
 
 /// One task over all repeats.
 struct task_figures {
@@ -21515,7 +21025,7 @@ inline std::string task_figures_text(const task_figures& t) {
     return all;
 }
 
-// ===== [C138] timelines: repeats in windows of equal length ======================================
+// ===== [C122] timelines: repeats in windows of equal length ======================================
 
 /// The values of a server's page at each reading, NaN where the page has none.
 struct server_timeline {
@@ -21641,7 +21151,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
     return t;
 }
 
-// ===== [C139] the numbers of a gate that reports show, computed once =============================
+// ===== [C123] the numbers of a gate that reports show, computed once =============================
 
 /// One repeat as reports show it.
 struct repeat_figures : repeat_facts {
@@ -21854,7 +21364,7 @@ inline gate_figures figures_of_search(const plan& p, const measurements& e,
     return g;
 }
 
-// ===== [C140] answers that reports show ==========================================================
+// ===== [C124] answers that reports show ==========================================================
 
 /// A question, the expected answer (or the baseline's) and the answers given.
 struct shown_answer {
@@ -21921,7 +21431,7 @@ inline std::vector<shown_answer> shown_answers_of(const plan& p, const repeat_li
     return rows;
 }
 
-// ===== [C141] the fields of a gate: its servers, its load, its judging parameters ================
+// ===== [C125] the fields of a gate: its servers, its load, its judging parameters ================
 
 inline void fields_of(field_visitor& v, target_facts& t) {
     v.choice({"kind", "endpoint, process, simulated, stored, same server, other options (of the "
@@ -22163,7 +21673,7 @@ inline void fields_of(field_visitor& v, self_check_t& c, const bool& has_figures
     handshake_fields(v, c.handshakes_full, c.handshakes_resumed);
 }
 
-// ===== [C142] stored results =====================================================================
+// ===== [C126] stored results =====================================================================
 // A result.json is compared with, records are judged again.
 
 /// One gate of a result.json; its repeats have no records yet.
@@ -22243,7 +21753,7 @@ inline slo_context context_of(const stored_gate& g, const expected_load& expecte
     c.requests = expected.requests;
     c.has_turns = expected.has_turns;
     const long long first = expected.has_turns ? expected.first_turns : expected.requests;
-    c.kinds = kinds_by_turns({first, expected.requests - first});
+    c.kinds = kinds_of_turns(first, expected.requests - first);
     c.deepest = static_cast<int>(most_of_few);  // no file has it: its requests do
     return c;
 }
@@ -22446,7 +21956,7 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
     }
 }
 
-// ===== [C143] the fields of a variant's measurements =============================================
+// ===== [C127] the fields of a variant's measurements =============================================
 
 inline void fields_of(field_visitor& v, length_figures& f) {
     v.number({"mean"}, f.mean);
@@ -22615,7 +22125,7 @@ inline void fields_of(field_visitor& v, load_curve& c) {
     v.list({"probes"}, c.points, [&](load_point& p) { fields_of(v, p); });
 }
 
-// ===== [C144] calibration.json ===================================================================
+// ===== [C128] calibration.json ===================================================================
 
 inline constexpr const char* calibration_schema = "llmbench/calibration/1";
 /// A higher deviation between repeats of one server is too much noise for a limit.
@@ -22685,7 +22195,7 @@ inline gate_calibration read_calibration(const std::string& json, const std::str
     return known;
 }
 
-// ===== [C145] the index of events.bin in result.json =============================================
+// ===== [C129] the index of events.bin in result.json =============================================
 
 /// The offset of each record's gaps in events.bin, its length, and the hash of so many bytes.
 struct event_index {
@@ -22703,7 +22213,7 @@ inline void fields_of(field_visitor& v, event_index& i) {
                   {1, 0});
 }
 
-// ===== [C146] the fields of a verdict ============================================================
+// ===== [C130] the fields of a verdict ============================================================
 
 /// The side of the limit on which values meet it.
 enum class good_side : unsigned char { at_most, at_least };
@@ -22779,7 +22289,7 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
     v.whole({"line"}, of.what.at.line);
 }
 
-// ===== [C147] one line of records.jsonl ==========================================================
+// ===== [C131] one line of records.jsonl ==========================================================
 
 /// Refuses impossible times: durations are differences of two of them. A completed answer has all
 /// times, except that it may lack a second event or an answer after its reasoning.
@@ -22824,7 +22334,7 @@ inline record read_record(const std::string& line, std::string& gate) {
     return r;
 }
 
-// ===== [C148] the progress line ==================================================================
+// ===== [C132] the progress line ==================================================================
 
 /// The state of a running gate.
 struct progress_facts {
@@ -22878,7 +22388,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
     return is_reported && parts >= parts_in_short ? line : line_in_short;
 }
 
-// ===== [C149] the profile of a failed gate =======================================================
+// ===== [C133] the profile of a failed gate =======================================================
 
 /// A request to the server's profiler, by HTTP or by a command.
 struct profile_step {
@@ -22933,7 +22443,7 @@ inline void fields_of(field_visitor& v, taken_profile& t) {
     v.object({"stop", "", presence::always, "profile_step"}, true, t.stop);
 }
 
-// ===== [C150] gates in reports ===================================================================
+// ===== [C134] gates in reports ===================================================================
 
 /// The result of a rehearsal, a gate on a model of its server.
 struct rehearsal_report {
@@ -22978,7 +22488,7 @@ struct environment_facts {
     std::string program{};  // as it was called
 };
 
-// ===== [C151] rehearsals: gates on a model of their server =======================================
+// ===== [C135] rehearsals: gates on a model of their server =======================================
 
 /// Returns the note on a rehearsed gate.
 inline std::string rehearsal_text(const gate_report& g) {
@@ -23014,7 +22524,7 @@ inline void fields_of(field_visitor& v, rehearsal_report& r, double& took_s) {
     });
 }
 
-// ===== [C152] sections of reports that a verb over several gates adds ============================
+// ===== [C136] sections of reports that a verb over several gates adds ============================
 
 /// A verb's part of the program's files, beside the gates. All its texts are escaped already.
 class program_section {
@@ -23037,7 +22547,7 @@ public:
 };
 using all_sections = std::vector<program_section*>;
 
-// ===== [C153] result.json and calibration.json ===================================================
+// ===== [C137] result.json and calibration.json ===================================================
 
 /// Returns the file that LLMBENCH_CALIBRATION reads.
 inline std::string calibration_json(const std::vector<gate_report>& gates) {
@@ -23140,7 +22650,7 @@ inline std::string result_json(const std::vector<gate_report>& gates, const envi
     return j.close().text() + "\n";
 }
 
-// ===== [C154] headlines of gates =================================================================
+// ===== [C138] headlines of gates =================================================================
 
 /// The outcome of a gate, with several kinds of pass; exit codes have only the outcome. The most
 /// urgent is first.
@@ -23223,7 +22733,7 @@ inline std::string headline_text(const gate_report& g) {
     return printed("inconclusive, %zu of %s", open, plural(all, "objective").c_str());
 }
 
-// ===== [C155] text in Markdown ===================================================================
+// ===== [C139] text in Markdown ===================================================================
 
 inline std::string markdown_escaped(const std::string& s) {
     std::string out;
@@ -23251,7 +22761,7 @@ inline std::string markdown_code(const std::string& s) {
     return fence + room + words + room + fence;
 }
 
-// ===== [C156] texts of reports ===================================================================
+// ===== [C140] texts of reports ===================================================================
 
 /// Returns "input" for an API that generates nothing.
 inline const char* throughput_kind(const gate_report& g) {
@@ -23637,7 +23147,7 @@ inline std::string span_text(double least, double most) {
                         : printed("about %.0f s", most);
 }
 
-// ===== [C157] junit.xml, summary.md, annotations, metrics.txt ====================================
+// ===== [C141] junit.xml, summary.md, annotations, metrics.txt ====================================
 
 /// Returns the place of an objective; that of the error guard, which nobody wrote, is its gate's.
 inline std::string place_of(const slo_verdict& v, const std::string& gate_place) {
@@ -24022,7 +23532,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
            metrics + "# EOF\n";
 }
 
-// ===== [C158] the style of the console ===========================================================
+// ===== [C142] the style of the console ===========================================================
 
 struct console_style {
     bool colour = false;   // ANSI escapes
@@ -24044,7 +23554,7 @@ inline console_style style_of(const console_facts& c) {
             false};
 }
 
-// ===== [C159] the table of labels ================================================================
+// ===== [C143] the table of labels ================================================================
 
 /// The lines of the baseline are last.
 struct labels_table {
@@ -24089,7 +23599,7 @@ inline labels_table labels_table_of(const gate_report& g) {
     return t;
 }
 
-// ===== [C160] the console ========================================================================
+// ===== [C144] the console ========================================================================
 
 /// Returns "mean(tpot) <= 25_ms" for "mean(tpot) <= 25 ms".
 inline std::string written_in_code(const std::string& words) {
@@ -24337,7 +23847,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
     return printed("\n%zu gates:%s\n", gates.size(), counts.c_str()) + names + last;
 }
 
-// ===== [C161] gates of one server under several loads, as rows ===================================
+// ===== [C145] gates of one server under several loads, as rows ===================================
 
 /// One load, measured as a gate of its own, and the result of its verdicts.
 struct judged_load {
@@ -24415,7 +23925,7 @@ inline std::string shown_at(const curve_row& r) {
                                          : headline_text(r.of);
 }
 
-// ===== [C162] answers in reports: answers.jsonl, and their section of the page ===================
+// ===== [C146] answers in reports: answers.jsonl, and their section of the page ===================
 
 /// answers.jsonl: a line for each answer that a gate shows.
 inline std::string answers_jsonl(const std::vector<gate_report>& gates) {
@@ -24435,7 +23945,7 @@ inline std::string answers_jsonl(const std::vector<gate_report>& gates) {
     return lines;
 }
 
-// ===== [C163] the report page: drawings ==========================================================
+// ===== [C147] the report page: drawings ==========================================================
 
 /// Returns a coordinate in tenths of a pixel, never "nan", "inf" or "-0".
 inline std::string pixels(double v) {
@@ -24689,7 +24199,7 @@ private:
     std::vector<curve_point> labelled_{};
 };
 
-// ===== [C164] the report page: verdicts ==========================================================
+// ===== [C148] the report page: verdicts ==========================================================
 
 inline std::string icon(const char* name) {
     return printed("<svg class=\"icon\" aria-hidden=\"true\"><use href=\"#icon-%s\"/></svg>", name);
@@ -24855,7 +24365,7 @@ inline std::string page_table(const std::string& name, const std::vector<std::st
 }
 inline std::string number_cell(const std::string& s) { return "<td class=\"n\">" + s + "</td>"; }
 
-// ===== [C165] the report page: other sections of a gate ==========================================
+// ===== [C149] the report page: other sections of a gate ==========================================
 
 inline std::string failures_html(const variant_figures& variant, const char* who) {
     std::size_t all = 0;
@@ -25052,7 +24562,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
     return t + gate_command(g, env);
 }
 
-// ===== [C166] the report page: answers ===========================================================
+// ===== [C150] the report page: answers ===========================================================
 
 inline std::string answer_html(const shown_answer& a) {
     const bool differs = !std::isnan(a.same_characters);
@@ -25086,7 +24596,7 @@ inline std::string answers_html(const gate_report& g) {
     return h + folded(printed("%zu more", g.answers.size() - max_at_once), "", false, more);
 }
 
-// ===== [C167] the report page: style, icons and script ===========================================
+// ===== [C151] the report page: style, icons and script ===========================================
 // report.html needs no other file. Each drawing is an SVG with a text beside it; without the script
 // the page is complete. Text of gates, servers and machines goes through xml_escaped, coordinates
 // of drawings through pixels.
@@ -25294,7 +24804,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 })();
 )js";
 
-// ===== [C168] the report page: distributions =====================================================
+// ===== [C152] the report page: distributions =====================================================
 
 inline std::string variants_key(bool has_baseline) {
     return has_baseline
@@ -25416,7 +24926,7 @@ inline std::string latency_table(const gate_report& g) {
     return page_table("Latency of " + g.what.name, head, rows, both ? 2 : 1);
 }
 
-// ===== [C169] the report page: curves over the load ==============================================
+// ===== [C153] the report page: curves over the load ==============================================
 
 /// Gates that differ only in their load, lightest first.
 struct load_series {
@@ -25584,7 +25094,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates,
     return h;
 }
 
-// ===== [C170] the report page: the result of a search ============================================
+// ===== [C154] the report page: the result of a search ============================================
 
 /// Returns the style of the baseline's probes, or that of a probe's result.
 inline const char* style_of(const load_point& p) {
@@ -25664,7 +25174,7 @@ inline std::string search_html(const gate_report& g) {
     return h + "</div>\n" + page_table("Probes of " + g.what.name, head, rows, 3);
 }
 
-// ===== [C171] the report page: timelines =========================================================
+// ===== [C155] the report page: timelines =========================================================
 
 /// All repeats of a gate over time, one drawing for each quantity.
 class timeline_figures {
@@ -25827,7 +25337,7 @@ private:
     const std::vector<repeat_timeline>&mine_, &other_;
 };
 
-// ===== [C172] the report page: the whole =========================================================
+// ===== [C156] the report page: the whole =========================================================
 
 /// Returns the tables and drawings of measured values.
 inline std::string numbers_html(const gate_report& g) {
@@ -26027,7 +25537,7 @@ inline std::string report_html(const std::vector<gate_report>& gates,
 #include <sys/wait.h>  // waitpid, how a server ended
 #include <unistd.h>  // STDOUT_FILENO, unlink, write, close, isatty, _exit, gethostname, ...
 
-// ===== [E1] functions of text ====================================================================
+// ===== [E1] functions of public values: text, arrivals, SLO expressions, users' own APIs =========
 
 #ifndef LLMBENCH_NO_BODIES
 namespace llmbench {
@@ -26057,117 +25567,84 @@ text text::join(const text& a, const text& b) { return detail::str(a) + detail::
 bool text::same(const text& a, const text& b) { return detail::str(a) == detail::str(b); }
 
 }  // namespace types
-}  // inline namespace v0
-}  // namespace llmbench
-#endif
 
-// ===== [E2] functions of users' own APIs =========================================================
-
-#ifndef LLMBENCH_NO_BODIES
-namespace llmbench {
-inline namespace v0 {
-
-types::text api_request::model() const { return of_.model; }
-types::text api_request::prompt() const { return detail::joined_prompt(of_.asked); }
-types::whole api_request::max_tokens() const { return of_.asked.max_tokens; }
-bool api_request::streams() const { return of_.asked.stream; }
-api_request& api_request::text(const char* field, const types::text& value) {
-    of_.to.string(field, detail::str(value));
+detail::box::box(const box& o) : held_(o.held_) {
+    if (held_) __atomic_add_fetch(&held_->refs, 1, __ATOMIC_RELAXED);
+}
+detail::box& detail::box::operator=(box o) noexcept {
+    std::swap(held_, o.held_);
     return *this;
 }
-api_request& api_request::number(const char* field, double value) {
-    of_.to.raw(field, detail::json_number(value));
-    return *this;
+detail::box::~box() {
+    if (held_ && __atomic_sub_fetch(&held_->refs, 1, __ATOMIC_ACQ_REL) == 0) delete held_;
 }
-api_request& api_request::flag(const char* field, bool value) {
-    of_.to.flag(field, value);
-    return *this;
-}
-api_request& api_request::json(const char* field, const types::text& value) {
-    of_.to.raw(field, detail::str(value));
-    return *this;
-}
-
-const char* api_event::data() const { return of_.data.data(); }
-types::whole api_event::size() const { return of_.data.size(); }
-types::text api_event::text(const char* way) const {
-    const picojson::value* v = of_.at(way);
-    return v && v->is<std::string>() ? v->get<std::string>() : std::string();
-}
-double api_event::number(const char* way) const {
-    const picojson::value* v = of_.at(way);
-    return v && v->is<double>() ? v->get<double>() : detail::not_a_number;
-}
-bool api_event::flag(const char* way) const {
-    const picojson::value* v = of_.at(way);
-    return v && v->is<bool>() && v->get<bool>();
-}
-void api_event::content(const types::text& bytes) {
-    of_.says.take(detail::str(bytes), false);
-    of_.memory.keep(detail::str(bytes), false);
-}
-void api_event::prompt_tokens(double n) {
-    if (n >= 0) of_.says.prompt_tokens = static_cast<int>(std::min(n, 2e9));
-}
-void api_event::output_tokens(double n) {
-    if (n >= 0) detail::note_output_tokens(of_.says, static_cast<int>(std::min(n, 2e9)));
-}
-void api_event::finish(const types::text& reason) { of_.says.finish(detail::str(reason)); }
-void api_event::end() { of_.says.done = true; }
-void api_event::error(const types::text& why) { of_.says.error = detail::str(why); }
 
 namespace detail {
-/// A function for events reads whole answers, too.
-box own_api(const api& a) {
-    const bool of_bytes = a.framed == framing::pieces;
-    const auto given = [](const char* s) { return s ? s : ""; };
-    return box::make(api_traits{.name = given(a.name),
-                                .path = given(a.path),
-                                .framed = a.framed,
-                                .ends_with_body = a.ends_with_body || of_bytes,
-                                .forces_lengths = a.forces_lengths,
-                                .reports_usage = a.tells_usage,
-                                .tells_prompt_tokens = a.tells_usage,
-                                .tells_reason = !(a.ends_with_body || of_bytes),
-                                .models = given(a.models),
-                                .needs_model = *given(a.models) != '\0',
-                                .ready = given(a.ready),
-                                .metrics = given(a.metrics),
-                                .key_before = given(a.key_before),
-                                .own_write = a.write,
-                                .own_read = a.read,
-                                .is_own = true});
+inline open_loop open_loop_of(arrival_kind kind, request_rate rate, double burstiness = 1) {
+    return open_loop({.kind = kind, .rate = rate.per_second, .burstiness = burstiness});
+}
+inline open_loop searched(const open_loop& at_most) {
+    arrival_data d = at_most.data();
+    d.is_searched = true;
+    return open_loop(d);
 }
 }  // namespace detail
 
-}  // inline namespace v0
-}  // namespace llmbench
-#endif
+double draw::uniform() { return random_.uniform(); }
+long long draw::below(long long n) {
+    return n > 0 ? static_cast<long long>(random_.below(static_cast<unsigned long long>(n))) : 0;
+}
+types::whole draw::length(const length_distribution& d) {
+    detail::check_length(d, "the length that is drawn", 1);
+    if (!d.file.empty() || d.kind == length_distribution::shape::trace)
+        detail::refuse({"the length that is drawn is ", detail::length_text(d),
+                        ": read files in the function itself"});
+    return detail::drawn_length(d, random_, 1);
+}
 
-// ===== [E3] functions of SLO expressions =========================================================
-
-#ifndef LLMBENCH_NO_BODIES
-namespace llmbench {
-inline namespace v0 {
+open_loop constant(request_rate rate) {
+    return detail::open_loop_of(detail::arrival_kind::constant, rate);
+}
+open_loop poisson(request_rate rate) {
+    return detail::open_loop_of(detail::arrival_kind::poisson, rate);
+}
+open_loop all_at_once() { return detail::open_loop_of(detail::arrival_kind::all_at_once, {}); }
+open_loop gamma(request_rate rate, double burstiness) {
+    return detail::open_loop_of(detail::arrival_kind::gamma, rate, burstiness);
+}
+open_loop constant(searched_rate rate) { return detail::searched(constant(rate.most)); }
+open_loop poisson(searched_rate rate) { return detail::searched(poisson(rate.most)); }
+open_loop gamma(searched_rate rate, double burstiness) {
+    return detail::searched(gamma(rate.most, burstiness));
+}
+open_loop ramp(request_rate from, request_rate to, time_span over) {
+    return open_loop({.kind = detail::arrival_kind::ramp,
+                      .rate = from.per_second,
+                      .rate_to = to.per_second,
+                      .over_s = over.seconds()});
+}
+open_loop steps(std::initializer_list<load_step> stages) {
+    return open_loop({.kind = detail::arrival_kind::steps, .stages = stages});
+}
 
 double request_view::prompt_tokens() const {
-    const int n = of_.told(detail::counted::prompt).prompt_tokens;
+    const int n = of_.read(detail::counted::prompt).prompt_tokens;
     return n > 0 ? n : detail::not_a_number;
 }
 double request_view::cached_tokens() const {
-    const int n = of_.told(detail::counted::cached).cached_tokens;
+    const int n = of_.read(detail::counted::cached).cached_tokens;
     return n >= 0 ? n : detail::not_a_number;
 }
 double request_view::output_tokens() const {
-    return of_.told(detail::counted::output).output_tokens;
+    return of_.read(detail::counted::output).output_tokens;
 }
-double request_view::events() const { return of_.told(detail::counted::nothing).events; }
+double request_view::events() const { return of_.read(detail::counted::nothing).events; }
 double request_view::content_bytes() const {
-    return of_.told(detail::counted::nothing).text_bytes;
+    return of_.read(detail::counted::nothing).text_bytes;
 }
-double request_view::turn() const { return of_.told(detail::counted::nothing).turn + 1; }
+double request_view::turn() const { return of_.read(detail::counted::nothing).turn + 1; }
 const char* request_view::finish_reason() const {
-    return of_.told(detail::counted::nothing).finish_reason.c_str();
+    return of_.read(detail::counted::nothing).finish_reason.c_str();
 }
 
 selection label(const types::text& name) { return {name, {}, 1, 0, -1}; }
@@ -26312,78 +25789,84 @@ types::text latency_limits::text() const {
     return *source ? t + " (" + source + ")" : t;
 }
 
-}  // inline namespace v0
-}  // namespace llmbench
-#endif
-
-// ===== [E4] functions of arrivals ================================================================
-
-#ifndef LLMBENCH_NO_BODIES
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
-
-inline open_loop open_loop_of(arrival_kind kind, double rate) {
-    arrival_data d;
-    d.kind = kind;
-    d.rate = rate;
-    return open_loop(d);
+types::text api_request::model() const { return of_.model; }
+types::text api_request::prompt() const { return detail::joined_prompt(of_.asked); }
+types::whole api_request::max_tokens() const { return of_.asked.max_tokens; }
+bool api_request::streams() const { return of_.asked.stream; }
+api_request& api_request::text(const char* field, const types::text& value) {
+    of_.to.string(field, detail::str(value));
+    return *this;
 }
-inline open_loop searched(const open_loop& at_most) {
-    arrival_data d = at_most.data();
-    d.is_searched = true;
-    return open_loop(d);
+api_request& api_request::number(const char* field, double value) {
+    of_.to.raw(field, detail::json_number(value));
+    return *this;
+}
+api_request& api_request::flag(const char* field, bool value) {
+    of_.to.flag(field, value);
+    return *this;
+}
+api_request& api_request::json(const char* field, const types::text& value) {
+    of_.to.raw(field, detail::str(value));
+    return *this;
+}
+
+const char* api_event::data() const { return of_.data.data(); }
+types::whole api_event::size() const { return of_.data.size(); }
+types::text api_event::text(const char* way) const {
+    const picojson::value* v = of_.at(way);
+    return v && v->is<std::string>() ? v->get<std::string>() : std::string();
+}
+double api_event::number(const char* way) const {
+    const picojson::value* v = of_.at(way);
+    return v && v->is<double>() ? v->get<double>() : detail::not_a_number;
+}
+bool api_event::flag(const char* way) const {
+    const picojson::value* v = of_.at(way);
+    return v && v->is<bool>() && v->get<bool>();
+}
+void api_event::content(const types::text& bytes) {
+    of_.says.take(detail::str(bytes), false);
+    of_.memory.keep(detail::str(bytes), false);
+}
+void api_event::prompt_tokens(double n) {
+    if (n >= 0) of_.says.prompt_tokens = static_cast<int>(std::min(n, 2e9));
+}
+void api_event::output_tokens(double n) {
+    if (n >= 0) detail::note_output_tokens(of_.says, static_cast<int>(std::min(n, 2e9)));
+}
+void api_event::finish(const types::text& reason) { of_.says.finish(detail::str(reason)); }
+void api_event::end() { of_.says.done = true; }
+void api_event::error(const types::text& why) { of_.says.error = detail::str(why); }
+
+namespace detail {
+/// A function for events reads whole answers, too.
+box own_api(const api& a) {
+    const bool of_bytes = a.framed == framing::pieces;
+    const auto given = [](const char* s) { return s ? s : ""; };
+    return box::make(api_traits{.name = given(a.name),
+                                .path = given(a.path),
+                                .framed = a.framed,
+                                .ends_with_body = a.ends_with_body || of_bytes,
+                                .forces_lengths = a.forces_lengths,
+                                .reports_usage = a.tells_usage,
+                                .tells_prompt_tokens = a.tells_usage,
+                                .tells_reason = !(a.ends_with_body || of_bytes),
+                                .models = given(a.models),
+                                .needs_model = *given(a.models) != '\0',
+                                .ready = given(a.ready),
+                                .metrics = given(a.metrics),
+                                .key_before = given(a.key_before),
+                                .own_write = a.write,
+                                .own_read = a.read,
+                                .is_own = true});
 }
 }  // namespace detail
 
-double draw::uniform() { return random_.uniform(); }
-long long draw::below(long long n) {
-    return n > 0 ? static_cast<long long>(random_.below(static_cast<unsigned long long>(n))) : 0;
-}
-types::whole draw::length(const length_distribution& d) {
-    detail::check_length(d, "the length that is drawn", 1);
-    if (!d.file.empty() || d.kind == length_distribution::shape::trace)
-        detail::refuse({"the length that is drawn is ", detail::length_text(d),
-                        ": read files in the function itself"});
-    return detail::drawn_length(d, random_, 1);
-}
-
-open_loop constant(request_rate rate) {
-    return detail::open_loop_of(detail::arrival_kind::constant, rate.per_second);
-}
-open_loop poisson(request_rate rate) {
-    return detail::open_loop_of(detail::arrival_kind::poisson, rate.per_second);
-}
-open_loop all_at_once() { return detail::open_loop_of(detail::arrival_kind::all_at_once, 0); }
-open_loop gamma(request_rate rate, double burstiness) {
-    detail::arrival_data d =
-        detail::open_loop_of(detail::arrival_kind::gamma, rate.per_second).data();
-    d.burstiness = burstiness;
-    return open_loop(d);
-}
-open_loop constant(searched_rate rate) { return detail::searched(constant(rate.most)); }
-open_loop poisson(searched_rate rate) { return detail::searched(poisson(rate.most)); }
-open_loop gamma(searched_rate rate, double burstiness) {
-    return detail::searched(gamma(rate.most, burstiness));
-}
-open_loop ramp(request_rate from, request_rate to, time_span over) {
-    detail::arrival_data d =
-        detail::open_loop_of(detail::arrival_kind::ramp, from.per_second).data();
-    d.rate_to = to.per_second;
-    d.over_s = over.seconds();
-    return open_loop(d);
-}
-open_loop steps(std::initializer_list<load_step> stages) {
-    detail::arrival_data d = detail::open_loop_of(detail::arrival_kind::steps, 0).data();
-    d.stages = types::list<load_step>(stages);
-    return open_loop(d);
-}
-
 }  // inline namespace v0
 }  // namespace llmbench
 #endif
 
-// ===== [E5] the data of results ==================================================================
+// ===== [E2] the data of results ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26439,7 +25922,7 @@ struct result_access {
 }  // inline namespace v0
 }  // namespace llmbench
 
-// ===== [E6] functions of results =================================================================
+// ===== [E3] functions of results =================================================================
 
 #ifndef LLMBENCH_NO_BODIES
 namespace llmbench {
@@ -26485,27 +25968,11 @@ const char* to_string(token_origin o) {
 const char* to_string(run_phase p) { return p == run_phase::warmup ? "warmup" : "measure"; }
 const char* to_string(run_arm a) { return a == run_arm::baseline ? "baseline" : "candidate"; }
 const char* to_string(verdict_method m) {
-    switch (m) {
-    case verdict_method::none: return "none";
-    case verdict_method::counts: return "counts";
-    case verdict_method::counted_misses: return "counted_misses";
-    case verdict_method::moderated_t: return "moderated_t";
-    case verdict_method::noisy_t: return "noisy_t";
-    case verdict_method::t: return "t";
-    case verdict_method::slices: return "slices";
-    case verdict_method::loads: return "loads";
-    case verdict_method::predictive_t: return "predictive_t";
-    }
-    return "";
+    return detail::name_at({"none", "counts", "counted_misses", "moderated_t", "noisy_t", "t",
+                            "slices", "loads", "predictive_t"}, m);
 }
 const char* to_string(verdict_unit u) {
-    switch (u) {
-    case verdict_unit::none: return "none";
-    case verdict_unit::repeat: return "repeat";
-    case verdict_unit::pair: return "pair";
-    case verdict_unit::probe: return "probe";
-    }
-    return "";
+    return detail::name_at({"none", "repeat", "pair", "probe"}, u);
 }
 const char* to_string(verdict v) {
     return detail::name_at({"pass", "fail", "inconclusive", "invalid", "skipped"}, v);
@@ -26548,7 +26015,7 @@ const types::list<record>& result::requests() const& {
 }  // namespace llmbench
 #endif
 
-// ===== [E7] the clock ============================================================================
+// ===== [E4] the clock ============================================================================
 // All time and all sleeping goes through here, so that a thread may live in a virtual environment
 // with its own time.
 
@@ -26665,7 +26132,7 @@ inline constinit long long program_began_ns = 0;
 /// Runs before static objects of other files, which may be gates.
 [[gnu::constructor(101)]] static void note_that_program_began() { program_began_ns = now_ns(); }
 
-// ===== [E8] standard input, output and errors ====================================================
+// ===== [E5] standard input, output and errors ====================================================
 
 /// Columns of the terminal, 80 if unknown.
 inline std::size_t console_width() {
@@ -26690,7 +26157,7 @@ inline constinit bool standard_streams_are_there = false;
 
 inline void say(const std::string& s) { std::cout << s << std::flush; }
 
-// ===== [E9] texts of system errors ===============================================================
+// ===== [E6] texts of system errors ===============================================================
 
 /// strerror_r() returns the text, or an int and leaves the text in `room`.
 inline const char* words_of(const char* words, const char*) { return words; }
@@ -26706,7 +26173,7 @@ inline std::string resolver_error_text(int code) {
     return ::gai_strerror(code);
 }
 
-// ===== [E10] files ===============================================================================
+// ===== [E7] files ================================================================================
 
 inline std::string file_content(const std::string& path, const std::string& what) {
     std::ifstream in(path, std::ios::binary);
@@ -26836,7 +26303,7 @@ inline byte_stream bytes_of(const std::string& path, const char* field) {
             path};
 }
 
-// ===== [E11] programs that send one load together, by an extension ===============================
+// ===== [E8] programs that send one load together, by an extension ================================
 
 class gate_servers;
 class live_target;
@@ -26912,7 +26379,7 @@ inline bool is_shard(const variable_lookup& look_up) {
 }  // inline namespace v0
 }  // namespace llmbench
 
-// ===== [E12] settings from the environment =======================================================
+// ===== [E9] settings from the environment ========================================================
 
 extern "C" char** environ;  // not declared by every system's headers
 
@@ -27207,7 +26674,7 @@ inline const surroundings& surroundings_of_program() {
 /// The directory of reports, and of logs of started servers.
 inline const std::string& report_directory() { return surroundings_of_program().report_directory; }
 
-// ===== [E13] signals, and other global state =====================================================
+// ===== [E10] signals, and other global state =====================================================
 
 /// Set by the first ending signal: the load ends, and its results are reported.
 inline std::atomic<bool> stop_asked{false};
@@ -27281,7 +26748,7 @@ private:
 }  // inline namespace v0
 }  // namespace llmbench
 
-// ===== [E14] system limits of a process ==========================================================
+// ===== [E11] system limits of a process ==========================================================
 
 #ifdef __linux__
 #include <sys/timex.h>  // adjtimex
@@ -27342,7 +26809,7 @@ inline port_range outgoing_ports() {
     return all;
 }
 
-// ===== [E15] threads that throw nothing ==========================================================
+// ===== [E12] threads that throw nothing ==========================================================
 
 /// Calls `work`, and `failed` with the text of an exception: one that leaves a thread or a
 /// destructor would end the program.
@@ -27370,7 +26837,7 @@ std::thread contained_thread(Work work, Failed failed) {
     }
 }
 
-// ===== [E16] the time that a thread waited for a core ============================================
+// ===== [E13] the time that a thread waited for a core ============================================
 
 /// By the kernel, for the constructing thread: includes busy neighbours and quotas, but not time
 /// taken from the whole machine. Linux only.
@@ -27400,7 +26867,7 @@ private:
 }  // inline namespace v0
 }  // namespace llmbench
 
-// ===== [E17] the machine and the commit ==========================================================
+// ===== [E14] the machine and the commit ==========================================================
 
 #ifdef __APPLE__
 #include <cstdlib>  // getprogname
@@ -27481,7 +26948,7 @@ inline environment_facts environment_now() {
     return f;
 }
 
-// ===== [E18] repeated actions beside a load ======================================================
+// ===== [E15] repeated actions beside a load ======================================================
 
 /// Repeats an action until its end: in its own thread, or as events of the owner's virtual
 /// environment.
@@ -27545,7 +27012,7 @@ private:
     std::thread thread_{};
 };
 
-// ===== [E19] all files of a scenario =============================================================
+// ===== [E16] all files of a scenario =============================================================
 
 /// Loads the images of a sample.
 inline void read_images(const dataset& d, std::vector<dialogue>& sample) {
@@ -27638,7 +27105,7 @@ inline workload_files read_workload_files(const scenario& s, std::uint64_t defau
     return f;
 }
 
-// ===== [E20] connections, waiting for them, and their users ======================================
+// ===== [E17] connections, waiting for them, and their users ======================================
 
 struct address;
 
@@ -27708,7 +27175,7 @@ public:
 }  // inline namespace v0
 }  // namespace llmbench
 
-// ===== [E21] TLS =================================================================================
+// ===== [E18] TLS =================================================================================
 
 #ifdef LLMBENCH_WITH_TLS
 #include <openssl/err.h>
@@ -27901,7 +27368,7 @@ struct tls_channel {
 #endif
 inline constexpr const char* tls_was_cut = "the connection was cut without an end of TLS";
 
-// ===== [E22] one request and its answer over one socket ==========================================
+// ===== [E19] one request and its answer over one socket ==========================================
 // The base of every client in this program. It never waits: its user waits.
 
 /// The result of one read of a socket.
@@ -28061,7 +27528,7 @@ private:
 }  // inline namespace v0
 }  // namespace llmbench
 
-// ===== [E23] sockets and addresses ===============================================================
+// ===== [E20] sockets and addresses ===============================================================
 
 #ifndef __linux__
 #include <fcntl.h>  // what a socket is made with elsewhere
@@ -28357,7 +27824,7 @@ inline int free_port() {
 }  // inline namespace v0
 }  // namespace llmbench
 
-// ===== [E24] waiting for sockets, on systems other than Linux ====================================
+// ===== [E21] waiting for sockets, on systems other than Linux ====================================
 
 #if !defined(__linux__) || defined(LLMBENCH_WAIT_BY_ASIO)
 #ifndef ASIO_STANDALONE
@@ -28517,7 +27984,7 @@ private:
 }  // inline namespace v0
 }  // namespace llmbench
 
-// ===== [E25] waiting for sockets, on Linux =======================================================
+// ===== [E22] waiting for sockets, on Linux =======================================================
 
 #ifdef __linux__
 #include <sys/epoll.h>  // epoll_event
@@ -28685,7 +28152,7 @@ private:
 };
 #endif
 
-// ===== [E26] the network of a thread =============================================================
+// ===== [E23] the network of a thread =============================================================
 
 // epoll and asio do the same. On Linux we use epoll, because asio costs too much there (CPU time an
 // event, as a multiple of a raw reader's; medians of five runs; see tests/bench/README.md):
@@ -28710,7 +28177,7 @@ inline std::unique_ptr<network> new_network() {
                                : std::make_unique<machine_network>();
 }
 
-// ===== [E27] an HTTP server and the way to it ====================================================
+// ===== [E24] an HTTP server and the way to it ====================================================
 
 /// The addresses of a server: the name is resolved once for all users, and the address that
 /// answered last comes first, so that one that never answers is waited for once, not in every
@@ -28761,7 +28228,7 @@ inline http_server server_at(const http_url& u, std::shared_ptr<tls_client> tls 
     return {u, known_addresses([u] { return resolved(u); }), std::move(tls)};
 }
 
-// ===== [E28] requests that are not measured ======================================================
+// ===== [E25] requests that are not measured ======================================================
 
 struct http_answer {
     int status = 0;
@@ -28937,7 +28404,7 @@ inline http_answer blocking_get(const http_server& at, const std::string& path,
     return answer_to(at, request, within_s);
 }
 
-// ===== [E29] a request in the background =========================================================
+// ===== [E26] a request in the background =========================================================
 
 /// For a virtual environment, whose one thread also runs the load. Without TLS.
 class post_under_way final : private socket_user {
@@ -28996,7 +28463,7 @@ private:
     bool is_connected_ = false, ended_ = false;
 };
 
-// ===== [E30] the warm-up of a load, until the load is stable =====================================
+// ===== [E27] the warm-up of a load, until the load is stable =====================================
 
 /// Shared by all threads of one load. Unused after the measured part has begun.
 class settling_watch {
@@ -29068,7 +28535,7 @@ private:
     std::atomic<long long> ends_at_{0};
 };
 
-// ===== [E31] the orders and results of a load ====================================================
+// ===== [E28] the orders and results of a load ====================================================
 
 /// Common data of all requests of one load.
 struct load_target : http_server {
@@ -29225,7 +28692,7 @@ inline run_phase phase_of(const load_order& o, const load_state& shared, const p
                                                             : run_phase::measure;
 }
 
-// ===== [E32] one connection of the load ==========================================================
+// ===== [E29] one connection of the load ==========================================================
 
 /// Shared by the connections of one thread: the access to the target, and their counters.
 struct client_io {
@@ -29655,7 +29122,7 @@ private:
     bool may_send_again_ = false;  // a kept connection may be lost as we send; once a request
 };
 
-// ===== [E33] what one client thread has to send, and when ========================================
+// ===== [E30] what one client thread has to send, and when ========================================
 // Uses no clock and no sockets: callers pass the time.
 
 /// A request to be sent now.
@@ -30002,7 +29469,7 @@ private:
     bool stopped_ = false;
 };
 
-// ===== [E34] the answers that one client thread keeps ============================================
+// ===== [E31] the answers that one client thread keeps ============================================
 
 /// Grades answers as they come and drops their texts, except those compared with the other
 /// variant's and some that reports may show.
@@ -30049,7 +29516,7 @@ private:
     std::vector<kept_text> texts_{}, shown_{};
 };
 
-// ===== [E35] the connections of one client thread ================================================
+// ===== [E32] the connections of one client thread ================================================
 
 /// All connections of one thread, each in one of four lists: busy, idle, opening, closed. Closed
 /// ones stay until drop_retired(), because one of them may be the caller.
@@ -30124,7 +29591,7 @@ private:
     connections busy_{}, idle_{}, opening_{}, retired_{};
 };
 
-// ===== [E36] the finished requests of one client thread ==========================================
+// ===== [E33] the finished requests of one client thread ==========================================
 
 /// Records of one thread and their gaps, kept for the statistics and passed to the writer.
 class request_book {
@@ -30186,7 +29653,7 @@ private:
     std::uint64_t may_count_ = 0;
 };
 
-// ===== [E37] one client thread ===================================================================
+// ===== [E34] one client thread ===================================================================
 
 /// The bytes of one request of the trace, and limits on its answer.
 struct built_request {
@@ -30459,7 +29926,7 @@ private:
     double cpu_utilization_ = 0;
 };
 
-// ===== [E38] the load of one repeat ==============================================================
+// ===== [E35] the load of one repeat ==============================================================
 
 inline std::size_t in_flight_at_most(const load_order& o) {
     return o.what->shard.of(static_cast<std::size_t>(o.what->sent->arrivals.max_in_flight));
@@ -30615,7 +30082,7 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
     }
 }
 
-// ===== [E39] a server's first answer, checked against the load ===================================
+// ===== [E36] a server's first answer, checked against the load ===================================
 
 /// Returns "GET /v1/models answered HTTP 401: no such key", shortened.
 inline std::string quoted_answer(const load_target& to, const char* method,
@@ -30702,7 +30169,7 @@ inline std::string why_not_served(const load_target& to, const char* method,
            (hint.empty() ? "" : "; " + hint);
 }
 
-// ===== [E40] questions to a server before the load ===============================================
+// ===== [E37] questions to a server before the load ===============================================
 
 /// No server answers: with LLMBENCH_SKIP_WITHOUT_SERVER the gate is skipped.
 struct no_server : std::runtime_error {
@@ -30962,7 +30429,7 @@ inline token_fit learned_tokens(const plan& p, const load_target& to, double wit
     return token_inquiry(to, p.sent->common, post).fit(may_be_ids);
 }
 
-// ===== [E41] credentials for a server ============================================================
+// ===== [E38] credentials for a server ============================================================
 
 /// Header lines of all requests to a server, and the secrets in them.
 struct credentials {
@@ -31054,7 +30521,7 @@ inline credentials credentials_of(const endpoint& e, const api_traits& api,
     return c;
 }
 
-// ===== [E42] started programs, which end with us =================================================
+// ===== [E39] started programs, which end with us =================================================
 
 /// A pipe from a program to us; no ends, with errno, on failure.
 struct pipe_ends {
@@ -31200,7 +30667,7 @@ private:
     pid_t pid_ = -1;
 };
 
-// ===== [E43] the output of a started program =====================================================
+// ===== [E40] the output of a started program =====================================================
 
 /// The number of bytes at the end of `s` that may begin a secret.
 inline std::size_t begun_secret(std::string_view s, const std::vector<std::string>& secrets) {
@@ -31338,7 +30805,7 @@ private:
     std::thread reading_{};
 };
 
-// ===== [E44] server processes ====================================================================
+// ===== [E41] server processes ====================================================================
 
 /// The command, with `exec` before it if that changes nothing: one plain command, no shell word, no
 /// variables. The server is then the process that we started.
@@ -31447,7 +30914,7 @@ private:
     pid_t pid_ = -1;
 };
 
-// ===== [E45] commands of a scenario ==============================================================
+// ===== [E42] commands of a scenario ==============================================================
 
 /// Text of others on one line, with secrets masked.
 inline std::string masked_words_of(std::string_view s, const load_target& to) {
@@ -31525,7 +30992,7 @@ inline carried_command carried_out(const std::string& line, const load_target& t
     return c;
 }
 
-// ===== [E46] targets of extensions ===============================================================
+// ===== [E43] targets of extensions ===============================================================
 
 /// A server of an extension, which accepts every request of a plan.
 class extension_server {
@@ -31549,7 +31016,7 @@ protected:
     ~target_extension() = default;
 };
 
-// ===== [E47] the metrics pages of a server =======================================================
+// ===== [E44] the metrics pages of a server =======================================================
 
 /// One page, and all that is needed to request it.
 struct page_address {
@@ -31707,7 +31174,7 @@ inline std::string why_any_unreported(const server_pages& on, const std::vector<
     return {};
 }
 
-// ===== [E48] servers that a gate starts ==========================================================
+// ===== [E45] servers that a gate starts ==========================================================
 
 /// The log file of the program's next server.
 inline std::string next_log(run_arm variant) {
@@ -31807,7 +31274,7 @@ private:
     long long began_ns_ = 0;
 };
 
-// ===== [E49] running targets =====================================================================
+// ===== [E46] running targets =====================================================================
 
 /// For endpoint{...}: nothing to start.
 struct running_already {};
@@ -32138,7 +31605,7 @@ private:
     std::unique_ptr<kept_commands> commands_ = std::make_unique<kept_commands>();
 };
 
-// ===== [E50] a server's metrics pages, read during a load ========================================
+// ===== [E47] a server's metrics pages, read during a load ========================================
 
 /// Queues drain and caches settle between loads. Waits until a server with metrics is idle, for 5 s
 /// at most, because others may use it.
@@ -32256,7 +31723,7 @@ private:
     repeated reading_{};
 };
 
-// ===== [E51] whether two targets are one server, and two variants one ============================
+// ===== [E48] whether two targets are one server, and two variants one ============================
 
 /// An address and port in IPv6 form, so that IPv4 addresses equal their mapped ones, and loopbacks
 /// equal each other.
@@ -32384,7 +31851,7 @@ inline void check_other_requests(const plan& p, const load_target& to) {
                 "otherwise{.same = true}"});
 }
 
-// ===== [E52] the doctest case of a gate, and the names of gates ==================================
+// ===== [E49] the doctest case of a gate, and the names of gates ==================================
 
 /// A doctest case, and why it failed if not by a gate.
 struct host_failure {
@@ -32443,7 +31910,7 @@ private:
 
 }  // the number of gates by name asked for
 
-// ===== [E53] records.jsonl and events.bin, written while the load runs ===========================
+// ===== [E50] records.jsonl and events.bin, written while the load runs ===========================
 
 namespace detail {
 
@@ -32594,7 +32061,7 @@ private:
     repeated writing_{};
 };
 
-// ===== [E54] the reports of all gates of a program, and its files ================================
+// ===== [E51] the reports of all gates of a program, and its files ================================
 
 /// Whether an outcome needs an exit code other than 0.
 inline bool is_red(gate_outcome o) {
@@ -32841,7 +32308,7 @@ private:
 }  // inline namespace v0
 }  // namespace llmbench
 
-// ===== [E55] all gates of a program, and how it ends =============================================
+// ===== [E52] all gates of a program, and how it ends =============================================
 
 #ifdef __APPLE__
 #include <dlfcn.h>  // dlsym
@@ -33082,7 +32549,7 @@ private:
     bool finished_ = false, ended_ = false, cut_off_ = false;
 };
 
-// ===== [E56] gates inside doctest ================================================================
+// ===== [E53] gates inside doctest ================================================================
 
 #if !defined(LLMBENCH_NO_DOCTEST) && !defined(DOCTEST_CONFIG_DISABLE)
 inline bool inside_test_case() { return doctest::is_running_in_test; }
@@ -33207,7 +32674,7 @@ inline std::string test_case_name() { return {}; }
 inline void refuse_in_test(const char*, int, const char*, const std::string&) {}
 #endif
 
-// ===== [E57] the announcement of a gate before its load ==========================================
+// ===== [E54] the announcement of a gate before its load ==========================================
 
 inline const char* of_virtual_time() { return current_environment ? " of virtual time" : ""; }
 
@@ -33245,7 +32712,7 @@ inline std::string announcement(const plan& p, const target_facts& target,
     return t + "\n";
 }
 
-// ===== [E58] gates on models of their servers, by an extension ===================================
+// ===== [E55] gates on models of their servers, by an extension ===================================
 
 /// The models that replace the servers of one gate.
 class rehearsal {
@@ -33284,7 +32751,7 @@ inline const rehearsals& known_rehearsals() {
     return *rehearsals_of_program;
 }
 
-// ===== [E59] the environment's settings for a gate ===============================================
+// ===== [E56] the environment's settings for a gate ===============================================
 
 /// The environment's settings for a gate, except those of verdicts.
 struct run_mode {
@@ -33385,7 +32852,7 @@ inline void check_writable(const std::string& file) {
         refuse({"baseline is stored(\"", file, "\"): the file cannot be written"});
 }
 
-// ===== [E60] the servers of a gate ===============================================================
+// ===== [E57] the servers of a gate ===============================================================
 
 /// The server of the candidate, and that of the baseline: another one, or the same.
 class gate_servers {
@@ -33470,7 +32937,7 @@ private:
     live_target* baseline_ = nullptr;       // null, `other_`, or the candidate's
 };
 
-// ===== [E61] the progress of a repeat ============================================================
+// ===== [E58] the progress of a repeat ============================================================
 
 /// Shows a gate's progress from its own thread, which only reads counters: one rewritten line on a
 /// terminal, ever rarer lines in a log.
@@ -33598,7 +33065,7 @@ private:
     progress_meter* meter_;
 };
 
-// ===== [E62] side tasks before and during a load =================================================
+// ===== [E59] side tasks before and during a load =================================================
 
 inline std::string post_text(const load_target& to, const std::string& path,
                              const std::string& body) {
@@ -33753,7 +33220,7 @@ private:
     std::vector<std::unique_ptr<task_under_load>> all_{};
 };
 
-// ===== [E63] one repeat ==========================================================================
+// ===== [E60] one repeat ==========================================================================
 
 /// Returns "" unless the last measured requests all failed to connect.
 inline std::string gone_reason(const std::vector<record>& records) {
@@ -33984,7 +33451,7 @@ inline repeat_data watched_repeat(const plan& p, live_target& target, run_arm va
     return d;
 }
 
-// ===== [E64] one repeat and its files, whoever sends it ==========================================
+// ===== [E61] one repeat and its files, whoever sends it ==========================================
 
 /// Runs one repeat, writes its records and reads the server's metrics meanwhile.
 inline repeat_data recorded_repeat(const plan& what, live_target& target, run_arm variant,
@@ -34002,7 +33469,7 @@ inline repeat_data recorded_repeat(const plan& what, live_target& target, run_ar
     return d;
 }
 
-// ===== [E65] which repeat is measured next, and which ones count =================================
+// ===== [E62] which repeat is measured next, and which ones count =================================
 
 /// Positions of repeats, pairs or rounds of a comparison; a probe has none (-1). A repeat that is
 /// set aside is measured again in its position, because order and requests depend on it.
@@ -34047,7 +33514,7 @@ private:
     int again_ = -1;  // the position to measure again
 };
 
-// ===== [E66] the repeats of a gate, on its servers ===============================================
+// ===== [E63] the repeats of a gate, on its servers ===============================================
 
 /// Blocks of two pairs, ABBA or BAAB by the seed: a drift of the machine then affects both variants
 /// alike.
@@ -34253,7 +33720,7 @@ private:
     std::vector<kept_text> texts_[2]{};  // of the variants of the current pair
 };
 
-// ===== [E67] the search for a capacity, on the servers of a gate =================================
+// ===== [E64] the search for a capacity, on the servers of a gate =================================
 
 /// Decides which loads are probed, until the capacity is known or probes run out. Its arguments
 /// must outlive it.
@@ -34317,7 +33784,7 @@ private:
     std::map<double, plan> plans_{};  // by load
 };
 
-// ===== [E68] profiles of servers =================================================================
+// ===== [E65] profiles of servers =================================================================
 
 /// Starts and ends a profile on a server: by HTTP, or by the scenario's commands.
 class profiler {
@@ -34445,7 +33912,7 @@ inline taken_profile profile_under_load(profiler& by, double lasts_s, long long 
     return t;
 }
 
-// ===== [E69] profiles that could not be ended ====================================================
+// ===== [E66] profiles that could not be ended ====================================================
 
 /// A server that profiles is slower for every later gate. Gates take turns, so there is no lock.
 class unended_profiles {
@@ -34483,7 +33950,7 @@ private:
     std::vector<begun> all_{};
 };
 
-// ===== [E70] a gate, from its servers to all that its repeats show ===============================
+// ===== [E67] a gate, from its servers to all that its repeats show ===============================
 
 /// The servers of a gate, and the measurements on them.
 class gate_run {
@@ -34646,7 +34113,7 @@ private:
     gate_repeats repeats_;
 };
 
-// ===== [E71] the data of a gate's result =========================================================
+// ===== [E68] the data of a gate's result =========================================================
 
 /// Returns a list of all requests, which is made when it is first asked for.
 inline std::function<const types::list<record>&()> listed_once(const measurements& seen) {
@@ -34681,7 +34148,7 @@ inline result result_of(const gate_report& g, measured_gate&& m, std::size_t num
     return result_access::make(std::move(held), g.verdicts, g.self_check);
 }
 
-// ===== [E72] gates take turns ====================================================================
+// ===== [E69] gates take turns ====================================================================
 
 inline std::mutex one_gate_at_a_time;
 inline thread_local bool has_a_gate = false;
@@ -34704,7 +34171,7 @@ private:
     std::unique_lock<std::mutex> turn_;
 };
 
-// ===== [E73] gates in virtual time ===============================================================
+// ===== [E70] gates in virtual time ===============================================================
 
 /// Null if the target has no extension.
 inline const target_extension* extension_of(const any_target& t) {
@@ -34760,7 +34227,7 @@ inline std::uint64_t fresh_nonce(std::uint64_t seed, std::string_view gate) {
                  mixed(static_cast<std::uint64_t>(now_ns()) + ++gates_executed));
 }
 
-// ===== [E74] one gate from its scenario to its result ============================================
+// ===== [E71] one gate from its scenario to its result ============================================
 
 inline scenario_use use_of(std::string_view verb) {
     return verb == "gate"            ? scenario_use::gate
@@ -35140,7 +34607,7 @@ inline result measured_result(const scenario& s, const char* file, int line, con
     return executed(gate_execution(s, file, line, verb), file, line, verb);
 }
 
-// ===== [E75] a finished run with its requests ====================================================
+// ===== [E72] a finished run with its requests ====================================================
 
 /// The index of events.bin in result.json: the offsets of the lines' gaps, and its coverage.
 struct described_events : event_index {
@@ -35299,7 +34766,7 @@ inline stored_run read_stored_run(const std::filesystem::path& records, const st
     return run;
 }
 
-// ===== [E76] public functions ====================================================================
+// ===== [E73] public functions ====================================================================
 
 #if !defined(LLMBENCH_NO_DOCTEST) && !defined(DOCTEST_CONFIG_DISABLE)
 #ifndef LLMBENCH_NO_BODIES
@@ -35392,7 +34859,7 @@ result gate(const scenario& s, const char* file, int line) {
 }
 #endif
 
-// ===== [E77] records judged again ================================================================
+// ===== [E74] records judged again ================================================================
 
 namespace detail {
 
@@ -35447,7 +34914,7 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
 }  // inline namespace v0
 }  // namespace llmbench
 
-// ===== [E78] main ================================================================================
+// ===== [E75] main ================================================================================
 
 // Here, so that main() itself, which a macro brings, is one line. If doctest is disabled, the
 // functions that this calls are in the file with main() alone.

@@ -350,13 +350,18 @@ public:
         return m && !m->is<picojson::null>() ? m : nullptr;
     }
     bool has(const char* name) const { return present(name) != nullptr; }
-    double number(const char* name, double least, double most,
-                  double otherwise = not_a_number) const {
+    double number(const char* name, double least, double most, double otherwise = not_a_number,
+                  const char* what = "a number") const {
         const picojson::value* m = present(name);
-        return m ? number_of(*m, name, least, most) : otherwise;
+        return m ? number_of(*m, name, least, most, what) : otherwise;
     }
-    double number_of(const picojson::value& m, const char* name, double least, double most) const {
-        return number_from(file_, m, least, most, "a number", [&] { return name_of(name); });
+    double number_of(const picojson::value& m, const char* name, double least, double most,
+                     const char* what = "a number") const {
+        return number_from(file_, m, least, most, what, [&] { return name_of(name); });
+    }
+    int tokens(const char* name, int otherwise) const {
+        const picojson::value* m = present(name);
+        return m ? tokens_from(file_, *m, [&] { return name_of(name); }) : otherwise;
     }
     double seconds(const char* name, double otherwise = not_a_number) const {
         return number(name, 0, longest_time_s, otherwise);

@@ -11,7 +11,7 @@
 #include "core/measured/repeat.hpp"
 #include "core/planning/check_slo.hpp"
 #include "core/planning/plan_text.hpp"
-#include "core/traffic/load_conditions.hpp"
+#include "core/traffic/requests.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/trace_hash.hpp"
 #include "effects/gates/gate_servers.hpp"

@@ -4,7 +4,7 @@
 #include "api/target.hpp"
 #include "core/base/json.hpp"
 #include "core/base/random.hpp"
-#include "core/wire/http_date.hpp"
+#include "core/wire/http.hpp"
 #include "effects/system/clock.hpp"
 #include "extensions/simulated/api.hpp"
 #include "extensions/simulated/core/answers.hpp"

@@ -7,7 +7,6 @@
 #include "api/result.hpp"
 #include "api/traffic.hpp"
 #include "core/answers/timeline.hpp"
-#include "core/base/checked_json.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/base/time_interval.hpp"

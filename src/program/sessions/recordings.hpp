@@ -1,9 +1,8 @@
 // recordings of sessions in other tools' formats
 #pragma once
 
-#include "core/base/checked_json.hpp"
-#include "core/base/fields.hpp"
 #include "core/base/json.hpp"
+#include "core/base/fields.hpp"
 #include "core/base/text.hpp"
 #include "core/files/byte_stream.hpp"
 #include "core/files/prefix_tree.hpp"

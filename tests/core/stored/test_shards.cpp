@@ -3,7 +3,7 @@
 #include "core/stored/stored.hpp"
 #include "extensions/machines/core/together.hpp"
 #include "core/reports/result_json.hpp"
-#include "core/wire/http_date.hpp"
+#include "core/wire/http.hpp"
 #include "extensions/simulated/service.hpp"
 #include "support/sample_gates.hpp"
 #include "support/texts.hpp"

@@ -1,7 +1,7 @@
 // sessions as graphs of model calls, and what their readers share
 #pragma once
 
-#include "core/base/checked_json.hpp"
+#include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/files/byte_stream.hpp"
 #include "core/files/prefix_tree.hpp"

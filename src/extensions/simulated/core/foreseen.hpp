@@ -4,7 +4,7 @@
 #include "api/result.hpp"
 #include "api/target.hpp"
 #include "api/units.hpp"
-#include "core/base/checked_json.hpp"
+#include "core/base/json.hpp"
 #include "core/base/field_json.hpp"
 #include "core/base/random.hpp"
 #include "core/base/statistics.hpp"
