@@ -75,9 +75,9 @@
 //   [C47] statistics over several repeats
 //   [C48] tokens of a variant's requests
 //   [C49] the fields of a repeat
-//   [C50] when a thread of the client did not run
-//   [C51] kernel receive times on the clock of all other times
-//   [C52] the fields of a record
+//   [C50] the fields of a record
+//   [C51] when a thread of the client did not run
+//   [C52] kernel receive times on the clock of all other times
 //   [C53] judges of an extension, by earlier runs
 //   [C54] the rule: interim analyses, bounds, prior noise
 //   [C55] decisions on objectives and their causes
@@ -152,36 +152,25 @@
 //   [C124] answers that reports show
 //   [C125] the fields of a gate: its servers, its load, its judging parameters
 //   [C126] stored results
-//   [C127] the fields of a variant's measurements
+//   [C127] the fields of a variant's measurements, and of a verdict
 //   [C128] calibration.json
-//   [C129] the index of events.bin in result.json
-//   [C130] the fields of a verdict
-//   [C131] one line of records.jsonl
-//   [C132] the progress line
-//   [C133] the profile of a failed gate
-//   [C134] gates in reports
-//   [C135] rehearsals: gates on a model of their server
-//   [C136] sections of reports that a verb over several gates adds
-//   [C137] result.json and calibration.json
-//   [C138] headlines of gates
-//   [C139] text in Markdown
-//   [C140] texts of reports
-//   [C141] junit.xml, summary.md, annotations, metrics.txt
-//   [C142] the style of the console
-//   [C143] the table of labels
-//   [C144] the console
-//   [C145] gates of one server under several loads, as rows
-//   [C146] answers in reports: answers.jsonl, and their section of the page
-//   [C147] the report page: drawings
-//   [C148] the report page: verdicts
-//   [C149] the report page: other sections of a gate
-//   [C150] the report page: answers
-//   [C151] the report page: style, icons and script
-//   [C152] the report page: distributions
-//   [C153] the report page: curves over the load
-//   [C154] the report page: the result of a search
-//   [C155] the report page: timelines
-//   [C156] the report page: the whole
+//   [C129] one line of records.jsonl, and the index of events.bin
+//   [C130] gates in reports, and the sections of verbs over several gates
+//   [C131] headlines of gates, and rehearsals
+//   [C132] tables of reports, on the console and in Markdown
+//   [C133] texts of reports
+//   [C134] the console: gates, and the progress line
+//   [C135] result.json, calibration.json and answers.jsonl
+//   [C136] junit.xml, summary.md, annotations, metrics.txt
+//   [C137] gates of one server under several loads, as rows
+//   [C138] the report page: drawings
+//   [C139] the report page: verdicts
+//   [C140] the report page: other sections of a gate
+//   [C141] the report page: distributions
+//   [C142] the report page: curves over the load
+//   [C143] the report page: the result of a search
+//   [C144] the report page: timelines
+//   [C145] the report page: the whole
 // Part three: effects
 //   [E1] functions of public values: text, arrivals, SLO expressions, users' own APIs
 //   [E2] the data of results
@@ -2573,7 +2562,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <cstring>  // strchr, memchr, memcmp
 #include <deque>
 #include <exception>
-#include <functional>  // where bytes come from, lines of repeats
+#include <functional>  // where bytes come from
 #include <iterator>  // size, forward_iterator_tag, begin, end
 #include <limits>  // infinity, numeric_limits, of whole numbers
 #include <map>
@@ -10886,115 +10875,7 @@ inline void move_clock(repeat_facts& d, long long by_ns) {
     fields_of(mover, d, checked, statistics);
 }
 
-// ===== [C50] when a thread of the client did not run =============================================
-// Without a clock: the caller passes times that it reads anyway.
-
-/// Adds up the time that a thread lost: it woke up later than asked, since an unknown time before,
-/// or a step of its work took long. Where the kernel has no stamps it sleeps for at most a tick.
-class alertness {
-public:
-    static constexpr long long tick_ns = 5000000;
-    static constexpr long long noticed_ns = 1000000;  // shorter delays happen on every machine
-    static constexpr long long busy_ns = 10000000;    // a turn this long delays its sockets
-
-    void begin(long long now) { begun_ns_ = last_ns_ = slept_ns_ = woke_ns_ = now; }
-    /// The turn ends, the thread will sleep.
-    void on_sleep(long long now) {
-        on_step(now);
-        const long long busy = now - woke_ns_ - lost_in_turn_ns_;
-        if (now - woke_ns_ > busy_ns && busy > 0) lose(busy, 1);
-        slept_ns_ = now;
-    }
-    /// The thread was to sleep until `due_ns` without events. Each socket with input has its turn
-    /// within `full_turns`; 0: all are reported now.
-    void on_wake(long long now, long long due_ns, long long full_turns) {
-        ++turn_;
-        full_turns_ = full_turns;
-        woke_ns_ = last_ns_ = now;
-        lost_in_turn_ns_ = 0;
-        if (now - std::max(due_ns, slept_ns_) > noticed_ns) lose(now - slept_ns_, 0);
-        lost_in_turn_ns_ = 0;
-    }
-    /// A step begins; the previous one ends.
-    void on_step(long long now) {
-        if (last_ns_ == 0) return;  // the load has not begun
-        const long long took = now - last_ns_;
-        last_ns_ = now;
-        if (took > noticed_ns) lose(took, 1);
-    }
-
-    /// Whether bytes that arrived during a delay are unread.
-    bool is_behind() const { return turn_ <= behind_until_; }
-    /// Returns the most that it lost since then.
-    long long lost_since(long long time_ns) const {
-        long long lost = 0;
-        for (auto l = recent_.rbegin(); l != recent_.rend() && l->to_ns > time_ns; ++l)
-            lost += std::min(l->lost_ns, l->to_ns - time_ns);
-        return lost;
-    }
-    /// As a fraction of the time since it began.
-    double lost_fraction() const {
-        return last_ns_ > begun_ns_ ? static_cast<double>(lost_ns_) /
-                                          static_cast<double>(last_ns_ - begun_ns_)
-                                    : 0;
-    }
-
-private:
-    /// `turns`: how many turns later all bytes read have arrived afterwards.
-    void lose(long long ns, long long turns) {
-        lost_ns_ += ns;
-        lost_in_turn_ns_ += ns;
-        behind_until_ = turn_ + turns + full_turns_;
-        recent_.push_back({last_ns_, ns});
-        if (recent_.size() > 512) recent_.pop_front();  // old ones no longer matter
-    }
-
-    struct loss {
-        long long to_ns = 0, lost_ns = 0;
-    };
-    std::deque<loss> recent_{};
-    long long turn_ = 0, behind_until_ = -1, full_turns_ = 0;
-    long long begun_ns_ = 0, last_ns_ = 0, slept_ns_ = 0, woke_ns_ = 0;
-    long long lost_ns_ = 0, lost_in_turn_ns_ = 0;
-};
-
-// ===== [C51] kernel receive times on the clock of all other times ================================
-
-/// The kernel stamps input by the time of day. Both clocks run alike, also when slewed. Only a step
-/// of the time of day shifts them, and then input before and after the step looks the same.
-class kernel_clock {
-public:
-    static constexpr long long noticed_ns = 5000;
-
-    /// The time of day, with the clock read before and after it.
-    void on_readings(long long before_ns, long long day_ns, long long after_ns) {
-        const long long width = after_ns - before_ns;
-        const long long ahead = day_ns - before_ns - width / 2;
-        const bool is_narrow = width <= noticed_ns;  // else the thread was interrupted
-        if (is_known_ && std::llabs(ahead - ahead_ns_) > noticed_ns + width / 2) {
-            stepped_ns_ = before_ns;
-            is_known_ = false;
-        }
-        if (!is_narrow) return;
-        ahead_ns_ = ahead;
-        is_known_ = true;
-    }
-    /// The time of input read until now, at least the time of the previous read's input; 0 if
-    /// unknown.
-    long long time_of(long long stamp_ns, long long last_read_ns, long long last_came_ns,
-                      long long now_ns) const {
-        if (stamp_ns == 0 || !is_known_ || last_read_ns < stepped_ns_) return 0;
-        const long long came = stamp_ns - ahead_ns_;
-        if (came > now_ns + noticed_ns) return 0;
-        return std::min(std::max(came, last_came_ns), now_ns);
-    }
-
-private:
-    long long ahead_ns_ = 0, stepped_ns_ = 0;
-    bool is_known_ = false;
-};
-
-// ===== [C52] the fields of a record ==============================================================
+// ===== [C50] the fields of a record ==============================================================
 
 /// Returns the value of sixteen hex digits, else 0.
 inline unsigned long long hash_in(const std::string& digits) {
@@ -11083,6 +10964,114 @@ inline void move_clock(record& r, long long by_ns) {
     std::string gate;
     fields_of(mover, r, gate);
 }
+
+// ===== [C51] when a thread of the client did not run =============================================
+// Without a clock: the caller passes times that it reads anyway.
+
+/// Adds up the time that a thread lost: it woke up later than asked, since an unknown time before,
+/// or a step of its work took long. Where the kernel has no stamps it sleeps for at most a tick.
+class alertness {
+public:
+    static constexpr long long tick_ns = 5000000;
+    static constexpr long long noticed_ns = 1000000;  // shorter delays happen on every machine
+    static constexpr long long busy_ns = 10000000;    // a turn this long delays its sockets
+
+    void begin(long long now) { begun_ns_ = last_ns_ = slept_ns_ = woke_ns_ = now; }
+    /// The turn ends, the thread will sleep.
+    void on_sleep(long long now) {
+        on_step(now);
+        const long long busy = now - woke_ns_ - lost_in_turn_ns_;
+        if (now - woke_ns_ > busy_ns && busy > 0) lose(busy, 1);
+        slept_ns_ = now;
+    }
+    /// The thread was to sleep until `due_ns` without events. Each socket with input has its turn
+    /// within `full_turns`; 0: all are reported now.
+    void on_wake(long long now, long long due_ns, long long full_turns) {
+        ++turn_;
+        full_turns_ = full_turns;
+        woke_ns_ = last_ns_ = now;
+        lost_in_turn_ns_ = 0;
+        if (now - std::max(due_ns, slept_ns_) > noticed_ns) lose(now - slept_ns_, 0);
+        lost_in_turn_ns_ = 0;
+    }
+    /// A step begins; the previous one ends.
+    void on_step(long long now) {
+        if (last_ns_ == 0) return;  // the load has not begun
+        const long long took = now - last_ns_;
+        last_ns_ = now;
+        if (took > noticed_ns) lose(took, 1);
+    }
+
+    /// Whether bytes that arrived during a delay are unread.
+    bool is_behind() const { return turn_ <= behind_until_; }
+    /// Returns the most that it lost since then.
+    long long lost_since(long long time_ns) const {
+        long long lost = 0;
+        for (auto l = recent_.rbegin(); l != recent_.rend() && l->to_ns > time_ns; ++l)
+            lost += std::min(l->lost_ns, l->to_ns - time_ns);
+        return lost;
+    }
+    /// As a fraction of the time since it began.
+    double lost_fraction() const {
+        return last_ns_ > begun_ns_ ? static_cast<double>(lost_ns_) /
+                                          static_cast<double>(last_ns_ - begun_ns_)
+                                    : 0;
+    }
+
+private:
+    /// `turns`: how many turns later all bytes read have arrived afterwards.
+    void lose(long long ns, long long turns) {
+        lost_ns_ += ns;
+        lost_in_turn_ns_ += ns;
+        behind_until_ = turn_ + turns + full_turns_;
+        recent_.push_back({last_ns_, ns});
+        if (recent_.size() > 512) recent_.pop_front();  // old ones no longer matter
+    }
+
+    struct loss {
+        long long to_ns = 0, lost_ns = 0;
+    };
+    std::deque<loss> recent_{};
+    long long turn_ = 0, behind_until_ = -1, full_turns_ = 0;
+    long long begun_ns_ = 0, last_ns_ = 0, slept_ns_ = 0, woke_ns_ = 0;
+    long long lost_ns_ = 0, lost_in_turn_ns_ = 0;
+};
+
+// ===== [C52] kernel receive times on the clock of all other times ================================
+
+/// The kernel stamps input by the time of day. Both clocks run alike, also when slewed. Only a step
+/// of the time of day shifts them, and then input before and after the step looks the same.
+class kernel_clock {
+public:
+    static constexpr long long noticed_ns = 5000;
+
+    /// The time of day, with the clock read before and after it.
+    void on_readings(long long before_ns, long long day_ns, long long after_ns) {
+        const long long width = after_ns - before_ns;
+        const long long ahead = day_ns - before_ns - width / 2;
+        const bool is_narrow = width <= noticed_ns;  // else the thread was interrupted
+        if (is_known_ && std::llabs(ahead - ahead_ns_) > noticed_ns + width / 2) {
+            stepped_ns_ = before_ns;
+            is_known_ = false;
+        }
+        if (!is_narrow) return;
+        ahead_ns_ = ahead;
+        is_known_ = true;
+    }
+    /// The time of input read until now, at least the time of the previous read's input; 0 if
+    /// unknown.
+    long long time_of(long long stamp_ns, long long last_read_ns, long long last_came_ns,
+                      long long now_ns) const {
+        if (stamp_ns == 0 || !is_known_ || last_read_ns < stepped_ns_) return 0;
+        const long long came = stamp_ns - ahead_ns_;
+        if (came > now_ns + noticed_ns) return 0;
+        return std::min(std::max(came, last_came_ns), now_ns);
+    }
+
+private:
+    long long ahead_ns_ = 0, stepped_ns_ = 0;
+    bool is_known_ = false;
+};
 
 // ===== [C53] judges of an extension, by earlier runs =============================================
 
@@ -14736,12 +14725,7 @@ inline std::string listed(const std::vector<double>& values) {
     return out;
 }
 inline const char* to_string(spread_of s) {
-    switch (s) {
-    case spread_of::moderated: return "moderated";
-    case spread_of::noisy: return "noisy";
-    case spread_of::measured: break;
-    }
-    return "as measured";
+    return name_at({"moderated", "noisy", "as measured"}, s);
 }
 
 inline std::string method_text(const decision& d) {
@@ -14779,6 +14763,9 @@ struct arithmetic {
     void add(const std::string& name, const std::vector<double>& values) {
         inputs.push_back({name, list<double>(values)});
     }
+    void add_each(std::initializer_list<std::pair<const char*, double>> values) {
+        for (const auto& [name, value] : values) add(name, {value});
+    }
     void add_analysis(const interim_analysis& l, const judging_rule& rule) {
         line += printed(
             "; mean %.6g, sd %.6g (%s), df %.0f, standard error %.6g; bounds: pass %.6g + %.4f x "
@@ -14787,14 +14774,9 @@ struct arithmetic {
             l.mean, l.sd, to_string(l.spread), l.df, l.se, l.mean, l.pass_t, l.pass_bound, l.mean,
             l.fail_t, l.fail_bound, l.pass_z, l.fail_z, rule.analyses, rule.pass_level,
             rule.fail_level);
-        add("mean", {l.mean});
-        add("sd", {l.sd});
-        add("df", {l.df});
-        add("standard_error", {l.se});
-        add("pass_t", {l.pass_t});
-        add("fail_t", {l.fail_t});
-        add("pass_bound", {l.pass_bound});
-        add("fail_bound", {l.fail_bound});
+        add_each({{"mean", l.mean}, {"sd", l.sd}, {"df", l.df}, {"standard_error", l.se},
+                  {"pass_t", l.pass_t}, {"fail_t", l.fail_t}, {"pass_bound", l.pass_bound},
+                  {"fail_bound", l.fail_bound}});
     }
     void add_counts(const analysis_of_misses& l) {
         const miss_counts& c = l.seen;
@@ -14811,24 +14793,17 @@ struct arithmetic {
                             "the other's place where it is greater",
                             c.flipping, c.max_flipping, c.flip_variance, c.run_effect,
                             c.effect_at(l.at.pass), c.effect_at(l.at.fail));
-            add("flip_variance", {c.flip_variance});
-            add("questions_flipping", {c.flipping});
-            add("questions_flipping_at_most", {c.max_flipping});
-            add("design_effect_of_runs", {c.run_effect});
+            add_each({{"flip_variance", c.flip_variance}, {"questions_flipping", c.flipping},
+                      {"questions_flipping_at_most", c.max_flipping},
+                      {"design_effect_of_runs", c.run_effect}});
         }
-        add("misses", {c.k});
-        add("trials", {c.n});
-        add("design_effect", {c.effect});
-        add("allowed", {c.allowed});
-        add("pass_level", {l.at.pass});
-        add("fail_level", {l.at.fail});
-        add("upper_bound", {l.upper()});
-        add("lower_bound", {l.lower()});
+        add_each({{"misses", c.k}, {"trials", c.n}, {"design_effect", c.effect},
+                  {"allowed", c.allowed}, {"pass_level", l.at.pass}, {"fail_level", l.at.fail},
+                  {"upper_bound", l.upper()}, {"lower_bound", l.lower()}});
         if (!std::isfinite(l.at.product)) return;
         line += printed("; product of the repeats' fractions over it %.6g, a miss from %.6g",
                         c.product, l.at.product);
-        add("product_of_fractions", {c.product});
-        add("product_that_fails", {l.at.product});
+        add_each({{"product_of_fractions", c.product}, {"product_that_fails", l.at.product}});
     }
 };
 inline void add_values(arithmetic& a, const decision& d) {
@@ -14858,8 +14833,7 @@ inline arithmetic arithmetic_of(const decision& d) {
         a.line += (on_log ? "; ln distances from the limit "
                           : "; distances in parts of the limit ") + listed(d.distances);
         a.add(on_log ? "log_distances" : "distances", d.distances);
-        a.add("prior_sd", {d.last.prior_sd});
-        a.add("prior_df", {d.last.prior_df});
+        a.add_each({{"prior_sd", d.last.prior_sd}, {"prior_df", d.last.prior_df}});
         if (!std::isnan(d.calibrated_sd)) a.add("calibrated_sd", {d.calibrated_sd});
         if (d.stored.repeats > 0) {
             a.add("stored_values", d.stored_values);
@@ -14873,8 +14847,7 @@ inline arithmetic arithmetic_of(const decision& d) {
         a.line = printed("ln of %zu slices a third, mean over the repeats: ",
                          d.values.size() / 3) + listed(d.values);
         a.add("slice_logs", d.values);
-        a.add("limit", {d.limit});
-        a.add("dependence", {d.dependence});
+        a.add_each({{"limit", d.limit}, {"dependence", d.dependence}});
         a.add_analysis(d.last, d.rule);
         break;
     case verdict_method::loads:
@@ -14984,6 +14957,14 @@ struct verdict_parts {
     std::string name{}, measured{}, typical{}, room{}, interval{}, smallest_miss{}, basis{};
     std::string reason{};
 };
+/// Joins the texts that are not empty.
+inline std::string joined_texts(std::initializer_list<std::string_view> texts,
+                                const char* between) {
+    std::string out;
+    for (const std::string_view t : texts)
+        if (!t.empty()) out.append(out.empty() ? "" : between).append(t);
+    return out;
+}
 /// Returns both values of a ratio, "28.7 ms against 25 ms"; "" if it is none.
 inline std::string ratio_of_text(const verdict_numbers& v) {
     const statistic_data& what = v.what.what;
@@ -14994,7 +14975,12 @@ inline std::string ratio_of_text(const verdict_numbers& v) {
 /// As `verdict_value_text`; a ratio also names the baseline.
 inline std::string full_value_text(const verdict_numbers& v, double x) {
     const bool ratio = v.what.factor > 0 && std::isfinite(x);
-    return ratio ? printed("%.3f x baseline", x) : value_text(v.what.what.metric, x);
+    return verdict_value_text(v, x) + (ratio ? " baseline" : "");
+}
+/// "typical repeat 39.1 ms", "" if the value that is judged reads as the measured one.
+inline std::string basis_text(const verdict_numbers& v, auto* text_of) {
+    const std::string basis = basis_name(v), value = text_of(v, v.estimate.value);
+    return basis.empty() || value == text_of(v, v.measured) ? "" : basis + " " + value;
 }
 /// "50.7 to 56.1 ms": the unit once where both ends have the same.
 inline std::string interval_text(const verdict_numbers& v) {
@@ -15022,8 +15008,9 @@ inline std::string smallest_miss_text(const verdict_numbers& v) {
     if (v.detectable > 1) return "this run cannot show a miss of any useful size";
     return "the smallest miss this run could show: " + digits_text(v.detectable * 100, 2) + " %";
 }
-/// The objective is padded to `width`, so that the lines of a gate align.
-inline verdict_parts parts_of(const slo_verdict& v, std::size_t width) {
+/// The objective is padded to `width`, so that the lines of a gate align. The smallest miss helps
+/// where a verdict is open; `in_full` has it always.
+inline verdict_parts parts_of(const slo_verdict& v, std::size_t width, bool in_full) {
     std::string word = verdict_text(v);
     for (char& c : word) c = static_cast<char>(c - 'a' + 'A');
     verdict_parts p;
@@ -15031,34 +15018,23 @@ inline verdict_parts parts_of(const slo_verdict& v, std::size_t width) {
     p.reason = str(v.reason);
     const bool is_of_loads = is_capacity(v.what.what.metric);
     if (v.repeats > 0) {
-        const std::string unit = str(v.unit);
         const bool at_limit = is_of_loads && v.counted_in != verdict_unit::pair;
-        p.basis = printed("%d %s%s%s x %lld requests", v.repeats, unit.c_str(),
-                          v.repeats == 1 ? "" : "s", at_limit ? " at the limit" : "",
+        p.basis = plural(static_cast<std::size_t>(v.repeats), v.unit.c_str()) +
+                  printed("%s x %lld requests", at_limit ? " at the limit" : "",
                           v.requests / v.repeats);
     }
     if (is_of_loads) return p;  // its reason names the loads
     p.measured = "measured " + full_value_text(v, v.measured);
     if (const std::string of = ratio_of_text(v); !of.empty()) p.measured += " (" + of + ")";
-    const std::string basis = basis_name(v), typical = full_value_text(v, v.estimate.value);
-    if (!basis.empty() && typical != full_value_text(v, v.measured))
-        p.typical = basis + " " + typical;
+    p.typical = basis_text(v, full_value_text);
     p.room = room_text(v);
     if (has_interval(v)) p.interval = "interval " + interval_text(v);
-    p.smallest_miss = smallest_miss_text(v);
-    if (!v.method.empty()) p.basis += (p.basis.empty() ? "" : ", ") + str(v.method);
+    if (in_full || v.outcome == verdict::inconclusive) p.smallest_miss = smallest_miss_text(v);
+    p.basis = joined_texts({p.basis, v.method.c_str()}, ", ");
     return p;
 }
-/// Joins the texts that are not empty.
-inline std::string joined_texts(std::initializer_list<std::string_view> texts,
-                                const char* between) {
-    std::string out;
-    for (const std::string_view t : texts)
-        if (!t.empty()) out.append(out.empty() ? "" : between).append(t);
-    return out;
-}
-inline std::string verdict_line(const slo_verdict& v, std::size_t width = 0) {
-    const verdict_parts p = parts_of(v, width);
+inline std::string verdict_line(const slo_verdict& v, std::size_t width = 0, bool in_full = true) {
+    const verdict_parts p = parts_of(v, width, in_full);
     std::string found = joined_texts({p.measured, p.typical, p.room}, ", ");
     const std::string bounds = joined_texts({p.interval, p.smallest_miss}, "; ");
     if (!bounds.empty()) found += " (" + bounds + ")";
@@ -15072,7 +15048,7 @@ inline std::string verdict_lines(const slo_verdict& v, std::size_t width = 0) {
 }
 /// Returns "FAIL, measured 39.2 ms, 57 % over the limit", for a place that has the line already.
 inline std::string verdict_in_short(const slo_verdict& v) {
-    const verdict_parts p = parts_of(v, 0);
+    const verdict_parts p = parts_of(v, 0, false);
     const std::string word = p.name.substr(0, p.name.find(' '));
     const bool is_measured =
         !p.measured.empty() && !std::isnan(v.measured) && v.outcome != verdict::invalid;
@@ -15081,9 +15057,9 @@ inline std::string verdict_in_short(const slo_verdict& v) {
            (p.interval.empty() ? "" : " (" + p.interval + ")");
 }
 
-/// Returns a verdict's line without the spaces that align it.
+/// Returns a verdict's line without the spaces that align it, for files and annotations.
 inline std::string flat_line(const slo_verdict& v) {
-    std::string line = verdict_line(v);
+    std::string line = verdict_line(v, 0, false);
     line.erase(std::unique(line.begin(), line.end(),
                            [](char a, char b) { return a == ' ' && b == ' '; }),
                line.end());
@@ -15092,9 +15068,8 @@ inline std::string flat_line(const slo_verdict& v) {
 
 /// "measured 39.2 ms, typical repeat 39.1 ms".
 inline std::string measured_text(const verdict_numbers& v) {
-    const std::string basis = basis_name(v);
-    return "measured " + verdict_value_text(v, v.measured) +
-           (basis.empty() ? "" : ", " + basis + " " + verdict_value_text(v, v.estimate.value));
+    return joined_texts({"measured " + verdict_value_text(v, v.measured),
+                         basis_text(v, verdict_value_text)}, ", ");
 }
 
 inline std::string verdict_limit_text(const verdict_numbers& v) {
@@ -21871,12 +21846,6 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
     return g;
 }
 
-/// Files of the first schema have an objective's side only in its text. The conditions of a goodput
-/// come first and have sides, too, so the last one counts.
-inline bool is_at_most(const std::string& slo) {
-    const std::size_t side = std::min(slo.rfind("= "), slo.size());
-    return side == slo.size() || side == 0 || slo[side - 1] == '<';
-}
 /// Returns a run for later readers. Throws std::invalid_argument if the text is none.
 inline past_result read_past_result(const std::string& json, const std::string& file) {
     const picojson::value document = result_document(json, file);
@@ -21902,7 +21871,7 @@ inline past_result read_past_result(const std::string& json, const std::string& 
                 if (outcome == to_string(static_cast<verdict>(k)))
                     slo.outcome = static_cast<verdict>(k);
             slo.advisory = s.is_true("advisory");
-            slo.at_most = s.has("side") ? s.text("side") == "at_most" : is_at_most(str(slo.slo));
+            slo.at_most = s.text("side") != "at_least";
             slo.relative = s.is_true("relative_to_baseline");
             slo.measured = s.number("measured", -max_statistic, max_statistic);
             slo.estimate = {s.number("estimate", -max_statistic, max_statistic), not_a_number,
@@ -21956,7 +21925,7 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
     }
 }
 
-// ===== [C127] the fields of a variant's measurements =============================================
+// ===== [C127] the fields of a variant's measurements, and of a verdict ===========================
 
 inline void fields_of(field_visitor& v, length_figures& f) {
     v.number({"mean"}, f.mean);
@@ -22125,96 +22094,6 @@ inline void fields_of(field_visitor& v, load_curve& c) {
     v.list({"probes"}, c.points, [&](load_point& p) { fields_of(v, p); });
 }
 
-// ===== [C128] calibration.json ===================================================================
-
-inline constexpr const char* calibration_schema = "llmbench/calibration/1";
-/// A higher deviation between repeats of one server is too much noise for a limit.
-inline constexpr double max_calibrated_sd = 0.30;
-
-/// The calibration of one limit, and the name by which it is found.
-struct calibrated_limit {
-    std::string slo{}, statistic{};
-    double estimate = not_a_number, sd = not_a_number, headroom_sd = not_a_number;
-    std::string suggestion{};
-};
-struct calibrated_gate {
-    std::string name{};
-    std::size_t repeats = 0;
-    std::vector<calibrated_limit> limits{};
-};
-inline void fields_of(field_visitor& v, calibrated_limit& c) {
-    v.text({"slo"}, c.slo);
-    v.text({"statistic"}, c.statistic);
-    v.number({"estimate"}, c.estimate, any_number);
-    v.number({"sd", "of the log statistic between repeats"}, c.sd, {0, max_calibrated_sd});
-    v.number({"headroom_sd", "distance to the limit in such sd"}, c.headroom_sd, any_number);
-    v.text({"suggestion"}, c.suggestion);
-}
-inline void fields_of(field_visitor& v, calibrated_gate& g) {
-    v.text({"name"}, g.name);
-    v.whole({"repeats"}, g.repeats);
-    v.list({"slos"}, g.limits, [&](calibrated_limit& c) { fields_of(v, c); });
-}
-inline void fields_of(field_visitor& v, std::vector<calibrated_gate>& gates) {
-    std::string schema = calibration_schema;
-    v.text({"schema"}, schema);
-    v.list({"gates"}, gates, [&](calibrated_gate& g) { fields_of(v, g); });
-}
-
-/// The calibration of one gate.
-struct gate_calibration {
-    std::map<std::string, double> noise{};  // of its statistics
-    std::string why_none{};                 // if the file does not have it
-};
-/// Throws std::invalid_argument if the file is no calibration.
-inline gate_calibration read_calibration(const std::string& json, const std::string& file,
-                                         const std::string& gate) {
-    const std::string named = "LLMBENCH_CALIBRATION: " + file;
-    picojson::value root;
-    if (!parse_json(json, root) || string_member(root, "schema") != calibration_schema)
-        refuse({named, " is not a calibration (", calibration_schema, ")"});
-    gate_calibration known;
-    bool has_gate = false;
-    std::string others;
-    document_digits digits(json);
-    for (const checked_object& g : checked_object(root, named, "").each("gates")) {
-        if (const std::string name = g.text("name"); name != gate) {
-            if (others.size() < 200) others += (others.empty() ? "\"" : ", \"") + name + "\"";
-            continue;
-        }
-        has_gate = true;
-        calibrated_gate read;
-        read_fields(g, digits, read);
-        for (const calibrated_limit& c : read.limits)
-            if (!std::isnan(c.sd)) known.noise[c.statistic] = c.sd;  // fractions have none
-    }
-    if (!has_gate)
-        known.why_none = named +
-                         " has nothing of this gate, which is judged as without it; it has " +
-                         (others.empty() ? "no gate" : printable(others, 200));
-    return known;
-}
-
-// ===== [C129] the index of events.bin in result.json =============================================
-
-/// The offset of each record's gaps in events.bin, its length, and the hash of so many bytes.
-struct event_index {
-    std::vector<long long> offsets{};
-    std::string hash{};
-    long long bytes = 0;
-};
-inline void fields_of(field_visitor& v, event_index& i) {
-    std::string file = "events.bin", unit = "microseconds, uint32 little-endian";
-    v.text({"file"}, file);
-    v.text({"unit"}, unit);
-    v.whole({"bytes", "of the file that are of this result"}, i.bytes);
-    v.text({"fnv1a_64", "of those"}, i.hash);
-    v.times_after({"offsets", "of each line of records.jsonl into the file, bytes"}, i.offsets, 0,
-                  {1, 0});
-}
-
-// ===== [C130] the fields of a verdict ============================================================
-
 /// The side of the limit on which values meet it.
 enum class good_side : unsigned char { at_most, at_least };
 inline const char* to_string(good_side s) {
@@ -22289,7 +22168,77 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
     v.whole({"line"}, of.what.at.line);
 }
 
-// ===== [C131] one line of records.jsonl ==========================================================
+// ===== [C128] calibration.json ===================================================================
+
+inline constexpr const char* calibration_schema = "llmbench/calibration/1";
+/// A higher deviation between repeats of one server is too much noise for a limit.
+inline constexpr double max_calibrated_sd = 0.30;
+
+/// The calibration of one limit, and the name by which it is found.
+struct calibrated_limit {
+    std::string slo{}, statistic{};
+    double estimate = not_a_number, sd = not_a_number, headroom_sd = not_a_number;
+    std::string suggestion{};
+};
+struct calibrated_gate {
+    std::string name{};
+    std::size_t repeats = 0;
+    std::vector<calibrated_limit> limits{};
+};
+inline void fields_of(field_visitor& v, calibrated_limit& c) {
+    v.text({"slo"}, c.slo);
+    v.text({"statistic"}, c.statistic);
+    v.number({"estimate"}, c.estimate, any_number);
+    v.number({"sd", "of the log statistic between repeats"}, c.sd, {0, max_calibrated_sd});
+    v.number({"headroom_sd", "distance to the limit in such sd"}, c.headroom_sd, any_number);
+    v.text({"suggestion"}, c.suggestion);
+}
+inline void fields_of(field_visitor& v, calibrated_gate& g) {
+    v.text({"name"}, g.name);
+    v.whole({"repeats"}, g.repeats);
+    v.list({"slos"}, g.limits, [&](calibrated_limit& c) { fields_of(v, c); });
+}
+inline void fields_of(field_visitor& v, std::vector<calibrated_gate>& gates) {
+    std::string schema = calibration_schema;
+    v.text({"schema"}, schema);
+    v.list({"gates"}, gates, [&](calibrated_gate& g) { fields_of(v, g); });
+}
+
+/// The calibration of one gate.
+struct gate_calibration {
+    std::map<std::string, double> noise{};  // of its statistics
+    std::string why_none{};                 // if the file does not have it
+};
+/// Throws std::invalid_argument if the file is no calibration.
+inline gate_calibration read_calibration(const std::string& json, const std::string& file,
+                                         const std::string& gate) {
+    const std::string named = "LLMBENCH_CALIBRATION: " + file;
+    picojson::value root;
+    if (!parse_json(json, root) || string_member(root, "schema") != calibration_schema)
+        refuse({named, " is not a calibration (", calibration_schema, ")"});
+    gate_calibration known;
+    bool has_gate = false;
+    std::string others;
+    document_digits digits(json);
+    for (const checked_object& g : checked_object(root, named, "").each("gates")) {
+        if (const std::string name = g.text("name"); name != gate) {
+            if (others.size() < 200) others += (others.empty() ? "\"" : ", \"") + name + "\"";
+            continue;
+        }
+        has_gate = true;
+        calibrated_gate read;
+        read_fields(g, digits, read);
+        for (const calibrated_limit& c : read.limits)
+            if (!std::isnan(c.sd)) known.noise[c.statistic] = c.sd;  // fractions have none
+    }
+    if (!has_gate)
+        known.why_none = named +
+                         " has nothing of this gate, which is judged as without it; it has " +
+                         (others.empty() ? "no gate" : printable(others, 200));
+    return known;
+}
+
+// ===== [C129] one line of records.jsonl, and the index of events.bin =============================
 
 /// Refuses impossible times: durations are differences of two of them. A completed answer has all
 /// times, except that it may lack a second event or an answer after its reasoning.
@@ -22334,61 +22283,23 @@ inline record read_record(const std::string& line, std::string& gate) {
     return r;
 }
 
-// ===== [C132] the progress line ==================================================================
-
-/// The state of a running gate.
-struct progress_facts {
-    std::string stage{};                       // "repeat 2 of 2-5"
-    std::string phase{};                       // "warming up"; "" while it measures
-    double elapsed_s = 0;
-    double least_s = 0, max_s = 0;            // of the whole gate; 0: not known
-    long long planned = 0;                     // requests of this repeat; 0: not known
-    long long sent = 0, done = 0, failed = 0;  // of this repeat
-    double ttft = not_a_number, tpot = not_a_number;  // means of the answers so far
-    std::size_t slos = 0;                      // objectives that the gate waits for
-    std::size_t decided = 0;                   // of these
-    std::vector<std::string> waits_for{};      // at the last analysis: "mean(tpot) <= 25 ms"
+/// The offset of each record's gaps in events.bin, its length, and the hash of so many bytes.
+struct event_index {
+    std::vector<long long> offsets{};
+    std::string hash{};
+    long long bytes = 0;
 };
-
-/// Returns one line of at most `width` columns (0: any); for that, parts are left out or shortened.
-inline std::string progress_line(const progress_facts& f, std::size_t width, bool unicode) {
-    const std::string stage = f.stage + (f.stage.empty() || f.phase.empty() ? "" : ", ") + f.phase;
-    std::string time = printed("%.0f", f.elapsed_s);
-    if (f.max_s > 0 && f.elapsed_s <= f.max_s)  // the plan has no time for a start
-        time += f.least_s < f.max_s ? printed(" of %.0f-%.0f", f.least_s, f.max_s)
-                                     : printed(" of %.0f", f.max_s);
-    const std::string of = f.planned > 0 ? printed("/%lld", f.planned) : "";
-    std::string counts, in_short, latency, decided, which;
-    if (f.planned > 0 || f.sent > 0) {
-        counts = printed("%lld%s sent, %lld done, %lld failed, %lld open", f.sent, of.c_str(),
-                         f.done, f.failed, std::max(f.sent - f.done, 0ll));
-        in_short = printed("%lld%s done", f.done, of.c_str()) +
-                   (f.failed > 0 ? printed(", %lld failed", f.failed) : "");
-    }
-    if (!std::isnan(f.ttft)) latency = "ttft " + time_text(f.ttft);
-    if (!std::isnan(f.ttft) && !std::isnan(f.tpot)) latency += ", tpot " + time_text(f.tpot);
-    if (f.slos > 0) decided = printed("%zu of %zu decided", f.decided, f.slos);
-    for (const std::string& w : f.waits_for) which += (which.empty() ? "waits for " : ", ") + w;
-
-    const auto fitted = [&](const std::string& reported) {
-        std::string line = "  " + stage.substr(0, width > 2 ? width - 2 : std::string::npos);
-        int parts = 0;
-        for (const std::string& part : {time + " s", reported, latency, decided, which}) {
-            const std::string more = (unicode ? " \u00B7 " : " | ") + part;
-            const bool fits = width == 0 || columns_of(line) + columns_of(more) <= width;
-            if (part.empty() || !fits) continue;
-            line += more;
-            ++parts;
-        }
-        return std::pair(parts, line);
-    };
-    const auto [parts, line] = fitted(counts);
-    const auto [parts_in_short, line_in_short] = fitted(in_short);
-    const bool is_reported = line.find(counts) != std::string::npos;
-    return is_reported && parts >= parts_in_short ? line : line_in_short;
+inline void fields_of(field_visitor& v, event_index& i) {
+    std::string file = "events.bin", unit = "microseconds, uint32 little-endian";
+    v.text({"file"}, file);
+    v.text({"unit"}, unit);
+    v.whole({"bytes", "of the file that are of this result"}, i.bytes);
+    v.text({"fnv1a_64", "of those"}, i.hash);
+    v.times_after({"offsets", "of each line of records.jsonl into the file, bytes"}, i.offsets, 0,
+                  {1, 0});
 }
 
-// ===== [C133] the profile of a failed gate =======================================================
+// ===== [C130] gates in reports, and the sections of verbs over several gates =====================
 
 /// A request to the server's profiler, by HTTP or by a command.
 struct profile_step {
@@ -22423,27 +22334,6 @@ inline std::string profile_text(const taken_profile& t) {
            step_text(t.start) + "; " + step_text(t.stop) +
            (t.files.empty() ? "" : "; " + t.files);
 }
-
-inline void fields_of(field_visitor& v, profile_step& s) {
-    v.text({"asked", "the request or the command; \"\": none was made"}, s.asked);
-    v.flag({"done"}, s.done);
-    v.text({"came", "the status, or why there is none"}, s.came);
-    v.text({"said", "the answer, or the last line of what the command wrote"}, s.said);
-}
-inline void fields_of(field_visitor& v, taken_profile& t) {
-    bool is_taken = t.none.empty();
-    v.flag({"taken"}, is_taken);
-    v.text({"why_not"}, t.none);
-    v.flag({"goes_on", "it was begun and could not be ended", at_times}, t.goes_on);
-    v.number({"load_s", "seconds of load, outside the measurement"}, t.load_s,
-             {0, longest_time_s, 0});
-    v.whole({"requests", "in them, cut off ones included; they are in no other file"}, t.requests);
-    v.text({"files", "where the profile is, as far as that is known"}, t.files);
-    v.object({"start", "", presence::always, "profile_step"}, true, t.start);
-    v.object({"stop", "", presence::always, "profile_step"}, true, t.stop);
-}
-
-// ===== [C134] gates in reports ===================================================================
 
 /// The result of a rehearsal, a gate on a model of its server.
 struct rehearsal_report {
@@ -22488,7 +22378,95 @@ struct environment_facts {
     std::string program{};  // as it was called
 };
 
-// ===== [C135] rehearsals: gates on a model of their server =======================================
+/// A verb's part of the program's files, beside the gates. All its texts are escaped already.
+class program_section {
+public:
+    program_section() = default;
+    program_section(const program_section&) = delete;
+    program_section& operator=(const program_section&) = delete;
+    virtual ~program_section() = default;
+    /// The lists in result.json.
+    virtual void fields(field_visitor& v) = 0;
+    /// The tables in summary.md, each as a whole or not at all.
+    virtual std::vector<std::string> tables(const std::vector<gate_report>& gates) const = 0;
+    /// The HTML above the gates.
+    virtual std::string html(const std::vector<gate_report>& gates) const = 0;
+    /// Whether it draws this gate over its load, so that the page does not.
+    virtual bool draws(const gate_report& g) const = 0;
+    /// Names and contents of more files.
+    virtual std::vector<std::pair<std::string, std::string>> files(
+        const std::vector<gate_report>& gates) const = 0;
+};
+using all_sections = std::vector<program_section*>;
+
+// ===== [C131] headlines of gates, and rehearsals =================================================
+
+/// The outcome of a gate, with several kinds of pass; exit codes have only the outcome. The most
+/// urgent is first.
+enum class headline : unsigned char {
+    failed, refused, invalid, inconclusive, skipped, calibrated, rehearsed, measured, passed
+};
+inline const char* to_string(headline h) {
+    return name_at({"failed", "refused", "invalid", "inconclusive", "skipped", "calibrated",
+                    "rehearsed", "measured", "passed"}, h);
+}
+/// Returns the verdict whose colour a headline has.
+inline verdict verdict_like(headline h) {
+    if (h == headline::failed) return verdict::fail;
+    if (h == headline::inconclusive) return verdict::inconclusive;
+    if (h == headline::passed) return verdict::pass;
+    const bool has_no_data = h == headline::refused || h == headline::invalid;
+    return has_no_data ? verdict::invalid : verdict::skipped;
+}
+
+/// Whether a user wrote it and it can fail the gate. Nobody writes the guard on errors.
+inline bool is_own_objective(const slo_verdict& v) {
+    const bool is_guard = v.what.what.metric == metric_id::error_rate && v.what.at.line == 0;
+    return !v.what.is_advisory && !is_guard;
+}
+inline std::size_t undecided_objectives(const gate_report& g) {
+    std::size_t n = 0;
+    for (const slo_verdict& v : g.verdicts)
+        n += v.outcome == verdict::inconclusive && !v.what.is_advisory;
+    return n;
+}
+
+inline headline headline_of(const gate_report& g) {
+    if (g.outcome == gate_outcome::failed) return headline::failed;
+    if (g.outcome == gate_outcome::refused) return headline::refused;
+    if (g.outcome == gate_outcome::invalid || g.outcome == gate_outcome::unfinished)
+        return headline::invalid;
+    if (!g.calibration.empty()) return headline::calibrated;
+    if (!g.rehearsal.model.empty()) return headline::rehearsed;
+    if (undecided_objectives(g) > 0) return headline::inconclusive;
+    if (g.outcome == gate_outcome::skipped) return headline::skipped;
+    const bool shows_any =
+        std::any_of(g.verdicts.begin(), g.verdicts.end(), is_own_objective);
+    return shows_any ? headline::passed : headline::measured;
+}
+inline std::size_t count_of(const std::vector<gate_report>& gates, headline h) {
+    std::size_t n = 0;
+    for (const gate_report& g : gates) n += headline_of(g) == h;
+    return n;
+}
+inline std::vector<const gate_report*> most_urgent_first(const std::vector<gate_report>& gates) {
+    std::vector<const gate_report*> sorted;
+    for (int h = 0; h <= static_cast<int>(headline::passed); ++h)
+        for (const gate_report& g : gates)
+            if (headline_of(g) == static_cast<headline>(h)) sorted.push_back(&g);
+    return sorted;
+}
+/// "inconclusive, 1 of 4 objectives"
+inline std::string headline_text(const gate_report& g) {
+    const headline h = headline_of(g);
+    if (h != headline::inconclusive) return to_string(h);
+    const std::size_t open = undecided_objectives(g);
+    std::size_t all = 0;
+    for (const slo_verdict& v : g.verdicts)
+        all += is_own_objective(v) ||
+               (v.outcome == verdict::inconclusive && !v.what.is_advisory);
+    return printed("inconclusive, %zu of %s", open, plural(all, "objective").c_str());
+}
 
 /// Returns the note on a rehearsed gate.
 inline std::string rehearsal_text(const gate_report& g) {
@@ -22511,229 +22489,79 @@ inline std::string rehearsal_of_all(const std::vector<gate_report>& gates) {
                         time_text(took_s) + ", and what they take to start";
 }
 
-inline void fields_of(field_visitor& v, rehearsal_report& r, double& took_s) {
-    v.text({"model"}, r.model);
-    v.number({"would_take_s", "with a server, which takes time to start, too"}, took_s,
-             seconds_range);
-    v.list({"objectives"}, r.objectives, [&](rehearsal_report::objective& o) {
-        v.text({"slo"}, o.slo);
-        v.choice({"would_be"}, o.would_be, verdict::skipped);
-        v.number({"shown_from", "a true value that fails in nine runs of ten"}, o.shows_from,
-                 any_number);
-        v.number({"inconclusive", "a fraction of the runs"}, o.inconclusive, {0, 1});
-    });
-}
+// ===== [C132] tables of reports, on the console and in Markdown ==================================
 
-// ===== [C136] sections of reports that a verb over several gates adds ============================
-
-/// A verb's part of the program's files, beside the gates. All its texts are escaped already.
-class program_section {
-public:
-    program_section() = default;
-    program_section(const program_section&) = delete;
-    program_section& operator=(const program_section&) = delete;
-    virtual ~program_section() = default;
-    /// The lists in result.json.
-    virtual void fields(field_visitor& v) = 0;
-    /// The tables in summary.md, each as a whole or not at all.
-    virtual std::vector<std::string> tables(const std::vector<gate_report>& gates) const = 0;
-    /// The HTML above the gates.
-    virtual std::string html(const std::vector<gate_report>& gates) const = 0;
-    /// Whether it draws this gate over its load, so that the page does not.
-    virtual bool draws(const gate_report& g) const = 0;
-    /// Names and contents of more files.
-    virtual std::vector<std::pair<std::string, std::string>> files(
-        const std::vector<gate_report>& gates) const = 0;
+/// A cell, and its look on the page: a class in place of its column's, HTML in place of text.
+struct table_cell {
+    std::string text;
+    const char* look;
+    bool is_html;
+    table_cell(std::string t, const char* l = nullptr, bool html = false)
+        : text(std::move(t)), look(l), is_html(html) {}
+    table_cell(const char* t, const char* l = nullptr) : table_cell(std::string(t), l) {}
 };
-using all_sections = std::vector<program_section*>;
-
-// ===== [C137] result.json and calibration.json ===================================================
-
-/// Returns the file that LLMBENCH_CALIBRATION reads.
-inline std::string calibration_json(const std::vector<gate_report>& gates) {
-    std::vector<calibrated_gate> all;
-    for (const gate_report& g : gates) {
-        if (g.calibration.empty()) continue;
-        all.push_back({g.what.name, g.figures.candidate.repeats.size()});
-        for (const calibrated& c : g.calibration)
-            all.back().limits.push_back({str(c.what.text()), noise_name(c.what), c.estimate, c.sd,
-                                         c.headroom_sd, suggestion_of(c)});
-    }
-    json_writer j;
-    j.open('{');
-    write_fields(j, all);
-    return j.close().text() + "\n";
-}
-
-inline void fields_of(field_visitor& v, environment_facts& e) {
-    v.text({"started_at", "UTC, RFC 3339"}, e.started_at);
-    v.text({"commit", "of what was tested, \"\" where that is unknown"}, e.commit);
-    v.text({"os"}, e.os);
-    v.text({"cpu"}, e.cpu);
-    v.whole({"cores"}, e.cores);
-    v.text({"compiler"}, e.compiler);
-}
-
-inline void fields_of(field_visitor& v, gate_report& g) {
-    v.text({"name"}, g.what.name);
-    v.choice({"outcome"}, g.outcome, gate_outcome::skipped);
-    v.text({"refusal", "where it is not empty nothing was measured, and only the first fields are "
-                       "there"}, g.refusal);
-    v.text({"file"}, g.what.file);
-    v.whole({"line"}, g.what.line);
-    v.text_if_any("failed_beside", "why its test case failed where no objective of it did",
-                  g.beside);
-    v.object({"rehearsal", "LLMBENCH_REHEARSE: a model answered instead of every server, nothing "
-                           "was sent, and nothing here is evidence of any", at_times},
-             !g.rehearsal.model.empty(), g.rehearsal, g.took_s);
-    if (!v.has("target", g.refusal.empty())) return;
-    v.object({"target", "a server, and what it was", at_times, "target"}, true, g.target);
-    v.object({"baseline_target", "", at_times, "target"}, g.what.judged->has_baseline, g.baseline);
-    load_facts load = load_facts_of(g.what);
-    v.object({"scenario", "the load as it was asked for", at_times}, true, load);
-    v.list({"slos", "", at_times, "slo"}, g.verdicts, [&](slo_verdict& of) { fields_of(v, of); });
-    v.object({"capacity", "what a search for the most load found", at_times},
-             !g.figures.search.empty(), g.figures.search);
-    expected_load expected{g.what.judged->has_baseline, has_turns(g.what),
-                           expected_requests(g.what),
-                           expected_first_turns(g.what)};
-    v.object({"judging", "what the verdicts depend on beside the records", at_times}, true,
-             g.judged_by,
-             g.under, expected);
-    for (const run_arm variant : {run_arm::candidate, run_arm::baseline}) {
-        const bool is_baseline = variant == run_arm::baseline;
-        v.object({to_string(variant), "what was measured on one target", at_times, "arm"},
-                 !is_baseline || g.what.judged->has_baseline,
-                 is_baseline ? g.figures.baseline : g.figures.candidate,
-                 (is_baseline ? g.baseline : g.target).tokens, g.figures.table_rows,
-                 g.figures.kept);
-    }
-    const bool has_figures = !g.target.is_virtual;
-    v.object({"self_check", "what the client can say against its own numbers: seconds and "
-                            "fractions, which it has none of in virtual time", at_times},
-             true, g.self_check, has_figures);
-    v.object({"profile", "what came of `on_fail`, of a gate that failed", at_times},
-             g.profile.wanted, g.profile);
-}
-
-struct run_report {
-    std::vector<gate_report>& gates;
-    environment_facts& environment;
-    event_index& events;
-    const all_sections& beside;
-    int exit_code = 0;
+using table_line = std::vector<table_cell>;
+/// A table, the same for the console and the page.
+struct report_table {
+    table_line head{};
+    std::vector<table_line> rows{};
+    std::size_t words = 1;  // so many columns have words, those after them numbers
 };
-inline void fields_of(field_visitor& v, run_report& r) {
-    std::string schema = "llmbench/result/2", definitions = definitions_version;
-    std::string version = version_text();
-    v.text({"schema"}, schema);
-    v.text({"version", "of the header"}, version);
-    v.text({"definitions", "of the metrics: metrics/1"}, definitions);
-    v.whole({"exit_code", "0, 1, 2, 3 or 77"}, r.exit_code);
-    v.object({"environment"}, true, r.environment);
-    v.list({"gates", "", presence::always, "gate"}, r.gates,
-           [&](gate_report& g) { fields_of(v, g); });
-    for (program_section* b : r.beside) b->fields(v);
-    v.object({"events", "events.bin, the gaps between content events"}, true, r.events);
-}
 
-inline std::string result_json(const std::vector<gate_report>& gates, const environment_facts& env,
-                               const event_index& events, int exit_code,
-                               const all_sections& beside = {}) {
-    json_writer j;
-    j.open('{');
-    // Writing changes none of these.
-    write_fields(j, run_report{const_cast<std::vector<gate_report>&>(gates),
-                               const_cast<environment_facts&>(env),
-                               const_cast<event_index&>(events),
-                               beside, exit_code});
-    return j.close().text() + "\n";
-}
-
-// ===== [C138] headlines of gates =================================================================
-
-/// The outcome of a gate, with several kinds of pass; exit codes have only the outcome. The most
-/// urgent is first.
-enum class headline : unsigned char {
-    failed, refused, invalid, inconclusive, skipped, calibrated, rehearsed, measured, passed
-};
-inline constexpr headline headlines[] = {
-    headline::failed,     headline::refused,   headline::invalid,  headline::inconclusive,
-    headline::skipped,    headline::calibrated, headline::rehearsed, headline::measured,
-    headline::passed};
-
-inline const char* to_string(headline h) {
-    switch (h) {
-    case headline::failed: return "failed";
-    case headline::refused: return "refused";
-    case headline::invalid: return "invalid";
-    case headline::inconclusive: return "inconclusive";
-    case headline::skipped: return "skipped";
-    case headline::calibrated: return "calibrated";
-    case headline::rehearsed: return "rehearsed";
-    case headline::measured: return "measured";
-    case headline::passed: break;
+/// Returns the table for the console: the first column to the left, the others to the right.
+inline std::string console_table(const report_table& t, int first_width = 10) {
+    std::vector<const table_line*> lines = {&t.head};
+    for (const table_line& row : t.rows) lines.push_back(&row);
+    std::vector<int> widths(t.head.size(), 10);
+    widths[0] = first_width;
+    for (const table_line* line : lines)
+        for (std::size_t i = 0; i < line->size(); ++i)
+            widths[i] = std::max(widths[i], static_cast<int>((*line)[i].text.size()));
+    std::string out = "\n";
+    for (const table_line* line : lines) {
+        for (std::size_t i = 0; i < line->size(); ++i)
+            out += i == 0 ? printed("  %-*s", widths[0], (*line)[0].text.c_str())
+                          : printed(" %*s", widths[i], (*line)[i].text.c_str());
+        out += "\n";
     }
-    return "passed";
-}
-/// Returns the verdict whose colour a headline has.
-inline verdict verdict_like(headline h) {
-    switch (h) {
-    case headline::failed: return verdict::fail;
-    case headline::inconclusive: return verdict::inconclusive;
-    case headline::passed: return verdict::pass;
-    case headline::refused:
-    case headline::invalid: return verdict::invalid;
-    case headline::skipped:
-    case headline::calibrated:
-    case headline::rehearsed:
-    case headline::measured: break;
-    }
-    return verdict::skipped;
+    return out;
 }
 
-/// Whether a user wrote it and it can fail the gate. Nobody writes the guard on errors.
-inline bool is_own_objective(const slo_verdict& v) {
-    const bool is_guard = v.what.what.metric == metric_id::error_rate && v.what.at.line == 0;
-    return !v.what.is_advisory && !is_guard;
+/// The requests of each label; those of the baseline are last.
+inline report_table labels_table(const gate_report& g) {
+    report_table t{{"label", "failed"}};
+    struct column {
+        metric_id metric;
+        const char* name;
+        double metric_row::*value;
+    };
+    const column columns[] = {{metric_id::ttft, "ttft p50", &metric_row::p50},
+                              {metric_id::ttft, "ttft p90", &metric_row::p90},
+                              {metric_id::tpot, "tpot p50", &metric_row::p50},
+                              {metric_id::e2e, "e2e p50", &metric_row::p50},
+                              {metric_id::e2e, "e2e p90", &metric_row::p90}};
+    const bool generates = g.what.sent->scores.empty();
+    const bool streams = g.what.sent->common.stream && generates;
+    const auto is_shown = [&](const column& c) { return streams || c.metric == metric_id::e2e; };
+    for (const column& c : columns)
+        if (is_shown(c)) t.head.push_back(c.name);
+    t.head.push_back("throughput");
+    for (const variant_figures* variant : {&g.figures.candidate, &g.figures.baseline})
+        for (const label_figures& f : variant->labels) {
+            const char* of = variant == &g.figures.baseline ? "baseline: " : "";
+            t.rows.push_back({of + f.label, printed("%zu of %zu", f.failed, f.requests)});
+            for (const column& c : columns) {
+                const metric_row* row = f.row_of(c.metric);
+                if (is_shown(c))
+                    t.rows.back().push_back(
+                        value_text(c.metric, row ? row->*c.value : not_a_number));
+            }
+            t.rows.back().push_back(
+                generates ? value_text(metric_id::output_throughput, f.output_throughput)
+                          : value_text(metric_id::request_throughput, f.request_throughput));
+        }
+    return t;
 }
-inline std::size_t undecided_objectives(const gate_report& g) {
-    std::size_t n = 0;
-    for (const slo_verdict& v : g.verdicts)
-        n += v.outcome == verdict::inconclusive && !v.what.is_advisory;
-    return n;
-}
-
-inline headline headline_of(const gate_report& g) {
-    switch (g.outcome) {
-    case gate_outcome::failed: return headline::failed;
-    case gate_outcome::refused: return headline::refused;
-    case gate_outcome::unfinished:
-    case gate_outcome::invalid: return headline::invalid;
-    case gate_outcome::skipped:
-    case gate_outcome::passed: break;
-    }
-    if (!g.calibration.empty()) return headline::calibrated;
-    if (!g.rehearsal.model.empty()) return headline::rehearsed;
-    if (undecided_objectives(g) > 0) return headline::inconclusive;
-    if (g.outcome == gate_outcome::skipped) return headline::skipped;
-    const bool shows_any =
-        std::any_of(g.verdicts.begin(), g.verdicts.end(), is_own_objective);
-    return shows_any ? headline::passed : headline::measured;
-}
-/// "inconclusive, 1 of 4 objectives"
-inline std::string headline_text(const gate_report& g) {
-    const headline h = headline_of(g);
-    if (h != headline::inconclusive) return to_string(h);
-    const std::size_t open = undecided_objectives(g);
-    std::size_t all = 0;
-    for (const slo_verdict& v : g.verdicts)
-        all += is_own_objective(v) ||
-               (v.outcome == verdict::inconclusive && !v.what.is_advisory);
-    return printed("inconclusive, %zu of %s", open, plural(all, "objective").c_str());
-}
-
-// ===== [C139] text in Markdown ===================================================================
 
 inline std::string markdown_escaped(const std::string& s) {
     std::string out;
@@ -22761,7 +22589,7 @@ inline std::string markdown_code(const std::string& s) {
     return fence + room + words + room + fence;
 }
 
-// ===== [C140] texts of reports ===================================================================
+// ===== [C133] texts of reports ===================================================================
 
 /// Returns "input" for an API that generates nothing.
 inline const char* throughput_kind(const gate_report& g) {
@@ -22771,17 +22599,15 @@ inline const char* throughput_kind(const gate_report& g) {
 inline std::string throughput_text(const gate_report& g, const variant_figures& variant) {
     const auto shown = [&](metric_id id) { return value_text(id, variant.run_value(id)); };
     if (!g.what.sent->scores.empty())
-        return shown(metric_id::input_throughput) + " (" +
-               shown(metric_id::request_throughput) + ")";
-    const double cost = variant.run_value(metric_id::cost_per_million_tokens);
-    const std::string at = std::isnan(cost) ? ""
-                                            : ", " + shown(metric_id::cost_per_million_tokens) +
-                                                  " per million output tokens";
-    if (!saturates(g.what.sent->arrivals) || !g.what.sent->common.stream)
-        return shown(metric_id::output_throughput) + at;
-    return shown(metric_id::output_throughput) + " (prefill " +
-           shown(metric_id::prefill_throughput) + ", decode " +
-           shown(metric_id::decode_throughput) + ")" + at;
+        return joined({shown(metric_id::input_throughput), " (",
+                       shown(metric_id::request_throughput), ")"});
+    std::string t = shown(metric_id::output_throughput);
+    if (saturates(g.what.sent->arrivals) && g.what.sent->common.stream)
+        t += joined({" (prefill ", shown(metric_id::prefill_throughput), ", decode ",
+                     shown(metric_id::decode_throughput), ")"});
+    if (!std::isnan(variant.run_value(metric_id::cost_per_million_tokens)))
+        t += ", " + shown(metric_id::cost_per_million_tokens) + " per million output tokens";
+    return t;
 }
 
 inline std::string ok_text(const std::vector<status_count>& counts) {
@@ -22815,9 +22641,6 @@ inline std::string status_text(const variant_figures& variant) {
     if (const std::size_t n = variant.answers.over_content; n > 0)
         t += printed("; usage reports more tokens than the text can be in %zu of those", n);
     return t;
-}
-inline std::string answers_text(const variant_figures& variant) {
-    return variant.empty() ? "" : status_text(variant);
 }
 /// Returns the notes on the connection of client and server, a sentence each.
 inline std::vector<std::string> notes_on_the_way(const variant_figures& variant,
@@ -22953,7 +22776,7 @@ inline std::string prefix_cache_text(const gate_figures& f) {
 /// Returns the part of the output that was reasoning, "" if there was none.
 inline std::string reasoning_text(const reasoning_counts& c, const char* whose) {
     if (c.requests == 0) return {};
-    std::string t = std::string(whose) + printed("reasoning: in %zu requests", c.requests);
+    std::string t = printed("%sreasoning: in %zu requests", whose, c.requests);
     if (c.tokens > c.output)
         t += printed("; usage has %lld reasoning tokens of %lld output tokens, which cannot be",
                      c.tokens, c.output);
@@ -22976,8 +22799,8 @@ inline std::string as_given_text(const planned_traffic& p) {
 inline std::string server_text(const variant_figures& variant, const char* whose) {
     if (!variant.server.is_read) return {};
     const std::string checked = cross_check_text(variant.server);
-    return whose + std::string("server: ") + server_usage_text(variant.server) +
-           (checked.empty() ? "" : "; " + checked);
+    return joined({whose, "server: ", server_usage_text(variant.server),
+                   checked.empty() ? "" : "; ", checked});
 }
 /// Whether the metrics page has a problem, which concerns a reader even if no objective needs it.
 inline bool has_problem(const server_usage& a) {
@@ -23034,50 +22857,47 @@ enum class server_notes : unsigned char { all, problems };
 inline std::vector<std::string> notes_on(const gate_report& g,
                                          server_notes wanted = server_notes::all) {
     std::vector<std::string> notes;
-    if (g.target.kind == target_kind::files) notes.push_back("from " + target_text(g.target));
-    if (!g.rehearsal.model.empty()) notes.push_back(rehearsal_text(g));
-    else if (g.target.is_virtual) notes.push_back(virtual_time_text);
+    const auto add = [&](std::string note) {
+        if (!note.empty()) notes.push_back(std::move(note));
+    };
+    const variant_figures &mine = g.figures.candidate, &other = g.figures.baseline;
+    if (g.target.kind == target_kind::files) add("from " + target_text(g.target));
+    if (!g.rehearsal.model.empty()) add(rehearsal_text(g));
+    else if (g.target.is_virtual) add(virtual_time_text);
     if (g.baseline.kind == target_kind::otherwise)
-        notes.push_back("candidate: options " + g.target.options + ", model " + g.target.model +
-                        "; baseline: " + target_text(g.baseline));
+        add(joined({"candidate: options ", g.target.options, ", model ", g.target.model,
+                    "; baseline: ", target_text(g.baseline)}));
     if (g.under.other_workload)
-        notes.push_back("tokens of a request: " + tokens_text(g.figures.candidate.tokens) +
-                        "; baseline: " + tokens_text(g.figures.baseline.tokens) +
-                        (g.what.sent->otherwise ? ", " + (*g.what.sent->otherwise).workload_text
-                                                : ""));
-    for (const unsupported_metrics& u : g.under.unsupported) notes.push_back(unsupported_text(u));
-    for (const std::string& note : g.under.notes) notes.push_back(note);
+        add(joined({"tokens of a request: ", tokens_text(mine.tokens), "; baseline: ",
+                    tokens_text(other.tokens),
+                    g.what.sent->otherwise ? ", " + (*g.what.sent->otherwise).workload_text : ""}));
+    for (const unsupported_metrics& u : g.under.unsupported) add(unsupported_text(u));
+    for (const std::string& note : g.under.notes) add(note);
     for (const target_facts* f : {&g.target, &g.baseline})
         for (const std::string& note : f->notes)
-            if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
+            if (std::find(notes.begin(), notes.end(), note) == notes.end()) add(note);
     if (g.what.sent)
-        for (std::string& note : load_notes(*g.what.sent)) notes.push_back(std::move(note));
-    if (std::string t = ranks_text(g.figures.candidate.ranks); !t.empty())
-        notes.push_back(std::move(t));
-    const prompt_lengths& lengths = g.figures.candidate.prompts;
-    if (!lengths.are_as_asked())
-        notes.push_back("prompt tokens: " + prompt_lengths_text(lengths));
+        for (const std::string& note : load_notes(*g.what.sent)) add(note);
+    add(ranks_text(mine.ranks));
+    if (!mine.prompts.are_as_asked()) add("prompt tokens: " + prompt_lengths_text(mine.prompts));
     for (const set_aside_repeat& r : g.under.set_aside)
-        notes.push_back(printed("repeat %d of the %s was set aside and measured again: ",
-                                r.index + 1, to_string(r.variant)) + r.why);
-    for (std::string t : {as_given_text(g.what), prefix_cache_text(g.figures),
-                          counted_gaps_text(g.figures.counted_gaps)})
-        if (!t.empty()) notes.push_back(std::move(t));
-    for (const auto& [variant, whose] : {std::pair{&g.figures.candidate, ""},
-                                     std::pair{&g.figures.baseline, "baseline: "}}) {
-        if (std::string t = reasoning_text(variant->reasoning, whose); !t.empty())
-            notes.push_back(std::move(t));
-        const bool is_wanted = wanted == server_notes::all || has_problem(variant->server);
-        if (std::string t = server_text(*variant, whose); is_wanted && !t.empty())
-            notes.push_back(std::move(t));
+        add(printed("repeat %d of the %s was set aside and measured again: ", r.index + 1,
+                    to_string(r.variant)) + r.why);
+    add(as_given_text(g.what));
+    add(prefix_cache_text(g.figures));
+    add(counted_gaps_text(g.figures.counted_gaps));
+    for (const variant_figures* variant : {&mine, &other}) {
+        const char* whose = variant == &other ? "baseline: " : "";
+        add(reasoning_text(variant->reasoning, whose));
+        if (wanted == server_notes::all || has_problem(variant->server))
+            add(server_text(*variant, whose));
         for (const task_figures& t : variant->beside)
-            notes.push_back(std::string("beside the load: ") + whose + task_figures_text(t));
+            add(joined({"beside the load: ", whose, task_figures_text(t)}));
         if (variant->excused > 0)
-            notes.push_back(printed("%s%zu requests failed while a side task excused it, or the "
-                                    "client had no means for them: they are counted apart, in no "
-                                    "error rate and no latency",
-                                    whose, variant->excused));
-        for (std::string& t : notes_on_the_way(*variant, whose)) notes.push_back(std::move(t));
+            add(printed("%s%zu requests failed while a side task excused it, or the client had no "
+                        "means for them: they are counted apart, in no error rate and no latency",
+                        whose, variant->excused));
+        for (const std::string& note : notes_on_the_way(*variant, whose)) add(note);
     }
     return notes;
 }
@@ -23120,13 +22940,13 @@ inline std::string gate_command(const gate_report& g, const environment_facts& e
 inline std::string last_line(const std::vector<gate_report>& gates, const std::string& directory,
                              const environment_facts& env) {
     std::string out = "report: " + directory + "/report.html";
-    for (const headline h : {headline::failed, headline::refused, headline::invalid})
-        for (const gate_report& g : gates)
-            if (headline_of(g) == h && g.what.line > 0) {
-                const std::string again = gate_command(g, env);
-                const bool is_plain = !again.empty() && printable(again, again.size()) == again;
-                return out + (is_plain ? "; run again: " + again : "") + "\n";
-            }
+    for (const gate_report* g : most_urgent_first(gates)) {
+        if (headline_of(*g) > headline::invalid) break;
+        if (g->what.line <= 0) continue;
+        const std::string again = gate_command(*g, env);
+        const bool is_plain = !again.empty() && printable(again, again.size()) == again;
+        return joined({out, is_plain ? "; run again: " : "", is_plain ? again : "", "\n"});
+    }
     return out + "\n";
 }
 
@@ -23147,7 +22967,447 @@ inline std::string span_text(double least, double most) {
                         : printed("about %.0f s", most);
 }
 
-// ===== [C141] junit.xml, summary.md, annotations, metrics.txt ====================================
+// ===== [C134] the console: gates, and the progress line ==========================================
+
+struct console_style {
+    bool colour = false;   // ANSI escapes
+    bool unicode = false;  // UTF-8
+    bool verbose = false;  // also the lines that no verdict depends on: LLMBENCH_VERBOSE
+};
+struct console_facts {
+    bool terminal = false;
+    std::string no_color{}, clicolor_force{}, term{}, lc_all{}, lc_ctype{}, lang{};
+};
+inline console_style style_of(const console_facts& c) {
+    const std::string& locale = !c.lc_all.empty() ? c.lc_all : !c.lc_ctype.empty() ? c.lc_ctype
+                                                                                   : c.lang;
+    std::string charset = locale.substr(std::min(locale.find('.'), locale.size()));
+    charset = charset.substr(0, charset.find('@'));
+    const bool forced = !c.clicolor_force.empty() && c.clicolor_force != "0";
+    return {c.no_color.empty() && (forced || (c.terminal && c.term != "dumb")),
+            same_ignoring_case(charset, ".utf-8") || same_ignoring_case(charset, ".utf8"),
+            false};
+}
+
+/// Returns "mean(tpot) <= 25_ms" for "mean(tpot) <= 25 ms".
+inline std::string written_in_code(const std::string& words) {
+    std::string out;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        const bool may_be_unit =
+            words[i] == ' ' && i > 0 && words[i - 1] >= '0' && words[i - 1] <= '9';
+        const std::string_view rest = std::string_view(words).substr(i + 1);
+        bool is_unit = false;
+        for (const written_unit& u : written_units) {
+            const char next = rest.size() > u.name.size() ? rest[u.name.size()] : ')';
+            if (is_unit || !may_be_unit || rest.substr(0, u.name.size()) != u.name) continue;
+            is_unit = next == ')' || next == ' ' || next == ',';
+            if (!is_unit) continue;
+            out += u.literal;
+            i += u.name.size();
+        }
+        if (!is_unit) out += words[i];
+    }
+    return out;
+}
+/// Returns a calibrated gate's objectives with the suggested limits, as a line to paste.
+inline std::string line_to_paste(const std::vector<calibrated>& rows) {
+    std::string all;
+    for (const calibrated& c : rows) {
+        slo plain = c.what;
+        plain.is_advisory = false;
+        const std::string better = suggestion_of(c);
+        const std::string words =
+            better.empty() ? str(plain.text()) : str(c.what.what.name) + " " + better;
+        const std::string code = written_in_code(words);
+        all += (all.empty() ? "" : ", ") + (c.what.is_advisory ? "advisory(" + code + ")" : code);
+    }
+    return ".slos = {" + all + "},";
+}
+
+/// Returns the table of a calibration run.
+inline std::string calibration_text(const gate_report& g) {
+    std::size_t width = 0;
+    for (const calibrated& c : g.calibration) width = std::max(width, c.what.text().size());
+    const char* unit = g.what.judged->has_baseline ? "pairs" : "repeats";
+    std::string out = printed("  calibration over %zu %s\n  %-*s %11s %10s %15s  %s\n",
+                              g.figures.candidate.repeats.size(), unit, static_cast<int>(width), "",
+                              "typical", "noise sd", "headroom / sd",
+                              "a limit that would seldom be inconclusive");
+    for (const calibrated& c : g.calibration) {
+        out += printed("  %-*s ", static_cast<int>(width), c.what.text().c_str());
+        if (std::isnan(c.sd)) {
+            out += "judged on counts, or without a finite value in every repeat\n";
+            continue;
+        }
+        const std::string value = c.what.factor > 0 ? printed("%.3f x", c.estimate)
+                                                    : value_text(c.what.what.metric, c.estimate);
+        out += printed("%11s %8.2f %% %15.1f  %s\n", value.c_str(), c.sd * 100, c.headroom_sd,
+                       suggestion_of(c).c_str());
+    }
+    return out + wrapped("  to paste: " + line_to_paste(g.calibration), console_columns, 6) + "\n";
+}
+
+/// Returns the result and the probes of a search for an interval, "" without one.
+inline std::string search_text(const gate_report& g) {
+    const load_curve& c = g.figures.search;
+    if (c.empty() || !g.what.judged->search.to_the_interval) return {};
+    std::string out = "  " + c.line + "\n";
+    for (std::size_t i = 0; i < c.points.size(); ++i)
+        out += printed("    %2zu. ", i + 1) + probe_text(c.unit, c.points[i].what) + "\n";
+    for (const std::string& words : {c.flat, c.fault, g.under.stopped})
+        if (!words.empty()) out += "  " + words + "\n";
+    return out;
+}
+
+/// Returns text in a verdict's colour, after its symbol, if the console can show them.
+inline std::string styled(verdict v, const std::string& words, const console_style& style) {
+    const char* mark = name_at({"\u2713 ", "\u2717 ", "? ", "! ", "- "}, v);
+    const char* colour = name_at(
+        {"\x1b[32m", "\x1b[1;31m", "\x1b[33m", "\x1b[1;35m", "\x1b[2m"}, v);
+    return joined({style.colour ? colour : "", style.unicode ? mark : "", words,
+                   style.colour ? "\x1b[0m" : ""});
+}
+
+/// Widths of the columns of a gate's verdicts.
+struct verdict_columns {
+    std::size_t objective = 0, measured = 0;
+};
+inline verdict_columns columns_of(const std::vector<slo_verdict>& verdicts) {
+    verdict_columns c;
+    for (const slo_verdict& v : verdicts) {  // longer texts are not aligned
+        if (const std::size_t n = v.what.text().size(); n <= 32)
+            c.objective = std::max(c.objective, n);
+        if (const std::size_t n = parts_of(v, 0, false).measured.size(); n <= 32)
+            c.measured = std::max(c.measured, n);
+    }
+    return c;
+}
+/// Returns a verdict's line: verdict, objective, measured value, interval. Under it stands its
+/// basis unless it is a plain pass.
+inline std::string verdict_lines_in_short(const slo_verdict& v, const verdict_columns& c) {
+    const std::size_t indent = 14;
+    const verdict_parts p = parts_of(v, c.objective, false);
+    const auto without_end = [](std::string text) {
+        return text.erase(text.find_last_not_of(' ') + 1);
+    };
+    const std::size_t padding = c.measured - std::min(c.measured, p.measured.size());
+    const std::string found =
+        without_end(p.measured + std::string(padding + 2, ' ') + p.interval);
+    const std::string name = without_end(p.name), start(indent, ' ');
+    std::string line = without_end(p.name + "  " + found);
+    if (columns_of(line) > console_columns)
+        line = wrapped(name, console_columns, indent) + "\n" +
+               wrapped(start + found, console_columns, indent);
+    std::string more = p.reason;
+    if (v.outcome == verdict::invalid || v.outcome == verdict::skipped)  // nothing is shown
+        more = joined_texts({p.typical, p.room, p.reason}, "; ");
+    else if (v.outcome != verdict::pass)
+        more = joined_texts({p.typical, p.room, p.reason, p.smallest_miss, p.basis}, "; ");
+    if (more.empty()) return line;
+    if (begins_with_colons(more)) return line + "; " + more;  // never a command to GitHub's runner
+    return line + "\n" + wrapped(start + more, console_columns, indent);
+}
+/// Returns a verdict's lines, with its first word coloured, and its advice.
+inline std::string verdict_block(const slo_verdict& v, const verdict_columns& c,
+                                 const console_style& style) {
+    const std::string lines = style.verbose ? verdict_lines(v, c.objective)
+                                            : verdict_lines_in_short(v, c);
+    const std::size_t word = std::min(lines.find(' '), lines.size());
+    const std::string before = style.unicode ? "    " : "  ";
+    std::string out = "  " + styled(verdict_like(v), lines.substr(0, word), style);
+    for (const char ch : lines.substr(word)) out += ch == '\n' ? "\n" + before : std::string(1, ch);
+    if (v.advice.empty()) return out + "\n";
+    const std::string indent(before.size() + (style.verbose ? 6 : 14), ' ');
+    return out + "\n" +
+           wrapped(indent + "advice: " + str(v.advice), console_columns, indent.size()) + "\n";
+}
+/// Returns the table of latencies, and that of labels if there are any.
+inline std::string tables_text(const gate_report& g) {
+    const gate_figures& f = g.figures;
+    report_table t{{f.search.tables_at(), "mean", "p50", "p90", "p99", "max"}};
+    for (std::size_t i = 0; i < f.table_rows; ++i)
+        for (const variant_figures* variant : {&f.candidate, &f.baseline}) {
+            const bool is_baseline = variant == &f.baseline;
+            if (is_baseline && variant->empty()) continue;
+            const metric_row& r = variant->distributions[i].row;
+            t.rows.push_back({is_baseline ? "  baseline" : metric_name(r.metric)});
+            for (const double v : {r.mean, r.p50, r.p90, r.p99, r.max})
+                t.rows.back().push_back(time_text(v));
+        }
+    const report_table labels = labels_table(g);
+    return console_table(t, 15) + (labels.rows.empty() ? "" : console_table(labels));
+}
+/// Returns a line of a gate's block, wrapped.
+inline std::string noted(const std::string& words) {
+    return wrapped("  " + words, console_columns, 6) + "\n";
+}
+
+/// Returns the console's report on a gate.
+inline std::string console_text(const gate_report& g, const console_style& style = {}) {
+    const std::string title = g.what.name + ": " + headline_text(g);
+    std::string out = "\n" + styled(verdict_like(headline_of(g)), title, style) + "\n";
+    if (!g.refusal.empty()) return out + "  " + g.refusal + "\n";
+    out += search_text(g);
+    const verdict_columns columns = columns_of(g.verdicts);
+    std::string last;
+    for (slo_verdict v : g.verdicts) {
+        const std::string why = str(v.reason);
+        if (why.size() > 40 && why == last) v.reason = "as above";
+        last = why;
+        out += verdict_block(v, columns, style);
+    }
+    if (!g.calibration.empty()) out += "\n" + calibration_text(g);
+    out += tables_text(g);
+    const variant_figures &mine = g.figures.candidate, &other = g.figures.baseline;
+    const std::string kind = throughput_kind(g);
+    out += noted(kind + " " + throughput_text(g, mine) + ", " + status_text(mine));
+    if (!other.empty())
+        out += noted("baseline: " + kind + " " + throughput_text(g, other) + ", " +
+                     status_text(other));
+    const server_notes wanted = style.verbose ? server_notes::all : server_notes::problems;
+    for (const std::string& note : notes_on(g, wanted)) out += noted(note);
+    if (g.judged_by.past)
+        for (const std::string& line : g.judged_by.past->lines(g)) out += noted(line);
+    if (g.profile.wanted) out += noted(profile_text(g.profile));
+    if (style.verbose || has_client_problem(g)) out += noted("client: " + client_text(g));
+    const std::string passed = passed_checks_text(g);
+    return style.verbose || passed.empty() ? out : out + noted(passed);
+}
+
+/// Returns the counts of several gates by outcome, and the gates that did not pass.
+inline std::string closing_text(const std::vector<gate_report>& gates,
+                                const console_style& style = {}) {
+    const auto why = [](const gate_report& g) {
+        return g.beside.empty() ? std::string() : ": " + g.beside;
+    };
+    if (gates.size() == 1 && !gates[0].beside.empty())
+        return "\n" + gates[0].what.name + why(gates[0]) + "\n";
+    const std::string rehearsed = rehearsal_of_all(gates);
+    const std::string last = rehearsed.empty() ? "" : "\n" + rehearsed + "\n";
+    if (gates.size() < 2) return last;
+    std::string counts, names;
+    std::size_t named = 0;
+    const char* before = "";
+    for (const gate_report* g : most_urgent_first(gates)) {
+        const headline h = headline_of(*g);
+        const char* name = to_string(h);
+        if (name != std::string_view(before))
+            counts += printed("%s %zu %s", counts.empty() ? "" : ",", count_of(gates, h), name);
+        before = name;
+        const bool is_fine =
+            h == headline::passed || h == headline::measured || h == headline::rehearsed;
+        if (!is_fine && ++named <= 20)
+            names += joined({"  ", styled(verdict_like(h), name, style), "  ", g->what.name,
+                             why(*g), "\n"});
+    }
+    if (named > 20) names += printed("  and %zu more\n", named - 20);
+    return printed("\n%zu gates:%s\n", gates.size(), counts.c_str()) + names + last;
+}
+
+/// The state of a running gate.
+struct progress_facts {
+    std::string stage{};                       // "repeat 2 of 2-5"
+    std::string phase{};                       // "warming up"; "" while it measures
+    double elapsed_s = 0;
+    double least_s = 0, max_s = 0;            // of the whole gate; 0: not known
+    long long planned = 0;                     // requests of this repeat; 0: not known
+    long long sent = 0, done = 0, failed = 0;  // of this repeat
+    double ttft = not_a_number, tpot = not_a_number;  // means of the answers so far
+    std::size_t slos = 0;                      // objectives that the gate waits for
+    std::size_t decided = 0;                   // of these
+    std::vector<std::string> waits_for{};      // at the last analysis: "mean(tpot) <= 25 ms"
+};
+
+/// Returns one line of at most `width` columns (0: any); for that, parts are left out or shortened.
+inline std::string progress_line(const progress_facts& f, std::size_t width, bool unicode) {
+    const std::string stage = f.stage + (f.stage.empty() || f.phase.empty() ? "" : ", ") + f.phase;
+    std::string time = printed("%.0f", f.elapsed_s);
+    if (f.max_s > 0 && f.elapsed_s <= f.max_s)  // the plan has no time for a start
+        time += f.least_s < f.max_s ? printed(" of %.0f-%.0f", f.least_s, f.max_s)
+                                     : printed(" of %.0f", f.max_s);
+    const std::string of = f.planned > 0 ? printed("/%lld", f.planned) : "";
+    std::string counts, in_short, latency, decided, which;
+    if (f.planned > 0 || f.sent > 0) {
+        counts = printed("%lld%s sent, %lld done, %lld failed, %lld open", f.sent, of.c_str(),
+                         f.done, f.failed, std::max(f.sent - f.done, 0ll));
+        in_short = printed("%lld%s done", f.done, of.c_str()) +
+                   (f.failed > 0 ? printed(", %lld failed", f.failed) : "");
+    }
+    if (!std::isnan(f.ttft)) latency = "ttft " + time_text(f.ttft);
+    if (!std::isnan(f.ttft) && !std::isnan(f.tpot)) latency += ", tpot " + time_text(f.tpot);
+    if (f.slos > 0) decided = printed("%zu of %zu decided", f.decided, f.slos);
+    for (const std::string& w : f.waits_for) which += (which.empty() ? "waits for " : ", ") + w;
+
+    const auto fitted = [&](const std::string& reported) {
+        std::string line = "  " + stage.substr(0, width > 2 ? width - 2 : std::string::npos);
+        int parts = 0;
+        for (const std::string& part : {time + " s", reported, latency, decided, which}) {
+            const std::string more = (unicode ? " \u00B7 " : " | ") + part;
+            const bool fits = width == 0 || columns_of(line) + columns_of(more) <= width;
+            if (part.empty() || !fits) continue;
+            line += more;
+            ++parts;
+        }
+        return std::pair(parts, line);
+    };
+    const auto [parts, line] = fitted(counts);
+    const auto [parts_in_short, line_in_short] = fitted(in_short);
+    const bool is_reported = line.find(counts) != std::string::npos;
+    return is_reported && parts >= parts_in_short ? line : line_in_short;
+}
+
+// ===== [C135] result.json, calibration.json and answers.jsonl ====================================
+
+/// Returns the file that LLMBENCH_CALIBRATION reads.
+inline std::string calibration_json(const std::vector<gate_report>& gates) {
+    std::vector<calibrated_gate> all;
+    for (const gate_report& g : gates) {
+        if (g.calibration.empty()) continue;
+        all.push_back({g.what.name, g.figures.candidate.repeats.size()});
+        for (const calibrated& c : g.calibration)
+            all.back().limits.push_back({str(c.what.text()), noise_name(c.what), c.estimate, c.sd,
+                                         c.headroom_sd, suggestion_of(c)});
+    }
+    json_writer j;
+    j.open('{');
+    write_fields(j, all);
+    return j.close().text() + "\n";
+}
+
+inline void fields_of(field_visitor& v, rehearsal_report& r, double& took_s) {
+    v.text({"model"}, r.model);
+    v.number({"would_take_s", "with a server, which takes time to start, too"}, took_s,
+             seconds_range);
+    v.list({"objectives"}, r.objectives, [&](rehearsal_report::objective& o) {
+        v.text({"slo"}, o.slo);
+        v.choice({"would_be"}, o.would_be, verdict::skipped);
+        v.number({"shown_from", "a true value that fails in nine runs of ten"}, o.shows_from,
+                 any_number);
+        v.number({"inconclusive", "a fraction of the runs"}, o.inconclusive, {0, 1});
+    });
+}
+inline void fields_of(field_visitor& v, profile_step& s) {
+    v.text({"asked", "the request or the command; \"\": none was made"}, s.asked);
+    v.flag({"done"}, s.done);
+    v.text({"came", "the status, or why there is none"}, s.came);
+    v.text({"said", "the answer, or the last line of what the command wrote"}, s.said);
+}
+inline void fields_of(field_visitor& v, taken_profile& t) {
+    bool is_taken = t.none.empty();
+    v.flag({"taken"}, is_taken);
+    v.text({"why_not"}, t.none);
+    v.flag({"goes_on", "it was begun and could not be ended", at_times}, t.goes_on);
+    v.number({"load_s", "seconds of load, outside the measurement"}, t.load_s,
+             {0, longest_time_s, 0});
+    v.whole({"requests", "in them, cut off ones included; they are in no other file"}, t.requests);
+    v.text({"files", "where the profile is, as far as that is known"}, t.files);
+    v.object({"start", "", presence::always, "profile_step"}, true, t.start);
+    v.object({"stop", "", presence::always, "profile_step"}, true, t.stop);
+}
+inline void fields_of(field_visitor& v, environment_facts& e) {
+    v.text({"started_at", "UTC, RFC 3339"}, e.started_at);
+    v.text({"commit", "of what was tested, \"\" where that is unknown"}, e.commit);
+    v.text({"os"}, e.os);
+    v.text({"cpu"}, e.cpu);
+    v.whole({"cores"}, e.cores);
+    v.text({"compiler"}, e.compiler);
+}
+
+inline void fields_of(field_visitor& v, gate_report& g) {
+    v.text({"name"}, g.what.name);
+    v.choice({"outcome"}, g.outcome, gate_outcome::skipped);
+    v.text({"refusal", "where it is not empty nothing was measured, and only the first fields are "
+                       "there"}, g.refusal);
+    v.text({"file"}, g.what.file);
+    v.whole({"line"}, g.what.line);
+    v.text_if_any("failed_beside", "why its test case failed where no objective of it did",
+                  g.beside);
+    v.object({"rehearsal", "LLMBENCH_REHEARSE: a model answered instead of every server, nothing "
+                           "was sent, and nothing here is evidence of any", at_times},
+             !g.rehearsal.model.empty(), g.rehearsal, g.took_s);
+    if (!v.has("target", g.refusal.empty())) return;
+    v.object({"target", "a server, and what it was", at_times, "target"}, true, g.target);
+    v.object({"baseline_target", "", at_times, "target"}, g.what.judged->has_baseline, g.baseline);
+    load_facts load = load_facts_of(g.what);
+    v.object({"scenario", "the load as it was asked for", at_times}, true, load);
+    v.list({"slos", "", at_times, "slo"}, g.verdicts, [&](slo_verdict& of) { fields_of(v, of); });
+    v.object({"capacity", "what a search for the most load found", at_times},
+             !g.figures.search.empty(), g.figures.search);
+    expected_load expected{g.what.judged->has_baseline, has_turns(g.what),
+                           expected_requests(g.what),
+                           expected_first_turns(g.what)};
+    v.object({"judging", "what the verdicts depend on beside the records", at_times}, true,
+             g.judged_by,
+             g.under, expected);
+    for (const run_arm variant : {run_arm::candidate, run_arm::baseline}) {
+        const bool is_baseline = variant == run_arm::baseline;
+        v.object({to_string(variant), "what was measured on one target", at_times, "arm"},
+                 !is_baseline || g.what.judged->has_baseline,
+                 is_baseline ? g.figures.baseline : g.figures.candidate,
+                 (is_baseline ? g.baseline : g.target).tokens, g.figures.table_rows,
+                 g.figures.kept);
+    }
+    const bool has_figures = !g.target.is_virtual;
+    v.object({"self_check", "what the client can say against its own numbers: seconds and "
+                            "fractions, which it has none of in virtual time", at_times},
+             true, g.self_check, has_figures);
+    v.object({"profile", "what came of `on_fail`, of a gate that failed", at_times},
+             g.profile.wanted, g.profile);
+}
+
+struct run_report {
+    std::vector<gate_report>& gates;
+    environment_facts& environment;
+    event_index& events;
+    const all_sections& beside;
+    int exit_code = 0;
+};
+inline void fields_of(field_visitor& v, run_report& r) {
+    std::string schema = "llmbench/result/2", definitions = definitions_version;
+    std::string version = version_text();
+    v.text({"schema"}, schema);
+    v.text({"version", "of the header"}, version);
+    v.text({"definitions", "of the metrics: metrics/1"}, definitions);
+    v.whole({"exit_code", "0, 1, 2, 3 or 77"}, r.exit_code);
+    v.object({"environment"}, true, r.environment);
+    v.list({"gates", "", presence::always, "gate"}, r.gates,
+           [&](gate_report& g) { fields_of(v, g); });
+    for (program_section* b : r.beside) b->fields(v);
+    v.object({"events", "events.bin, the gaps between content events"}, true, r.events);
+}
+
+inline std::string result_json(const std::vector<gate_report>& gates, const environment_facts& env,
+                               const event_index& events, int exit_code,
+                               const all_sections& beside = {}) {
+    json_writer j;
+    j.open('{');
+    // Writing changes none of these.
+    write_fields(j, run_report{const_cast<std::vector<gate_report>&>(gates),
+                               const_cast<environment_facts&>(env),
+                               const_cast<event_index&>(events),
+                               beside, exit_code});
+    return j.close().text() + "\n";
+}
+
+/// answers.jsonl: a line for each answer that a gate shows.
+inline std::string answers_jsonl(const std::vector<gate_report>& gates) {
+    std::string lines;
+    for (const gate_report& g : gates)
+        for (const shown_answer& a : g.answers) {
+            json_writer j(true);
+            j.open('{').field("gate", g.what.name).field("id", a.id).field("is", a.is);
+            j.field("times", a.times).field("asked", a.asked);
+            j.field("question", a.question).field("wanted", a.wanted).field("read", a.read);
+            j.field("answer", a.answer);
+            if (!std::isnan(a.same_characters))
+                j.field("baseline_answer", a.baseline_answer)
+                    .field("same_characters", a.same_characters);
+            lines += j.close().text() + "\n";
+        }
+    return lines;
+}
+
+// ===== [C136] junit.xml, summary.md, annotations, metrics.txt ====================================
 
 /// Returns the place of an objective; that of the error guard, which nobody wrote, is its gate's.
 inline std::string place_of(const slo_verdict& v, const std::string& gate_place) {
@@ -23171,15 +23431,7 @@ inline double seconds_of_each(const gate_report& g) {
 
 /// Returns a gate's name as a class name. Jenkins splits class names into packages at dots, so
 /// U+2024, which looks the same, replaces each dot.
-inline std::string junit_class(const std::string& name) {
-    std::string out;
-    for (const char c : name) out += c == '.' ? std::string("\u2024") : std::string(1, c);
-    return out;
-}
-inline std::string junit_case(const gate_report& g, const std::string& name) {
-    return "    <testcase classname=\"" + xml_escaped(junit_class(g.what.name)) + "\" name=\"" +
-           xml_escaped(name) + printed("\" time=\"%.3f\">\n", seconds_of_each(g));
-}
+inline std::string junit_class(const std::string& name) { return filled_in(name, ".", "\u2024"); }
 /// The cases of a suite, counted by outcome.
 struct junit_counts {
     int tests = 0, failures = 0, errors = 0, skipped = 0;
@@ -23202,23 +23454,25 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
     for (const gate_report& g : gates) {
         junit_counts of;
         std::string properties, cases;
+        const std::string class_name = xml_escaped(junit_class(g.what.name));
+        const std::string seconds = printed("%.3f", seconds_of_each(g));
         const auto property = [&](const std::string& name, const std::string& value) {
             if (value.empty()) return;
-            properties += "      <property name=\"" + xml_escaped(name) + "\" value=\"" +
-                          xml_escaped(value) + "\"/>\n";
+            properties += joined({"      <property name=\"", xml_escaped(name), "\" value=\"",
+                                  xml_escaped(value), "\"/>\n"});
         };
         const auto test = [&](const std::string& name, const char* tag, const std::string& words,
                               const std::string& place) {
             ++of.tests;
-            cases += junit_case(g, name);
             const std::string text = xml_escaped(place.empty() ? words : place + ": " + words);
-            const std::string start = std::string("      <") + tag;
-            const std::string end = std::string("</") + tag + ">\n";
             const bool plain = std::string_view(tag) == "skipped";
+            cases += joined({"    <testcase classname=\"", class_name, "\" name=\"",
+                             xml_escaped(name), "\" time=\"", seconds, "\">\n"});
             if (*tag)
-                cases += start + (plain ? ">" : " type=\"slo\" message=\"" + xml_escaped(words) +
-                                                    "\">") + text + end;
-            cases += "      <system-out>" + text + "</system-out>\n    </testcase>\n";
+                cases += joined({"      <", tag, plain ? "" : " type=\"slo\" message=\"",
+                                 plain ? "" : xml_escaped(words), plain ? ">" : "\">", text, "</",
+                                 tag, ">\n"});
+            cases += joined({"      <system-out>", text, "</system-out>\n    </testcase>\n"});
         };
         const std::string gate_place = place_of(g.what);
         if (!g.refusal.empty()) {
@@ -23239,11 +23493,11 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
         for (const slo_verdict& v : g.verdicts) {
             const std::string name = str(v.what.text());
             property(name + ": verdict", to_string(v.outcome));
-            property(name + ": measured", json_number(v.measured));
-            property(name + ": estimate", json_number(v.estimate.value));
-            property(name + ": interval_low", json_number(v.estimate.low));
-            property(name + ": interval_high", json_number(v.estimate.high));
-            property(name + ": limit", json_number(v.limit));
+            for (const auto& [what, value] :
+                 {std::pair{": measured", v.measured}, std::pair{": estimate", v.estimate.value},
+                  std::pair{": interval_low", v.estimate.low},
+                  std::pair{": interval_high", v.estimate.high}, std::pair{": limit", v.limit}})
+                property(name + what, json_number(value));
             const bool blocks = !v.what.is_advisory;
             const bool undecided = v.outcome == verdict::inconclusive && g.undecided_fails;
             const bool failed = (v.outcome == verdict::fail || undecided) && blocks;
@@ -23257,13 +23511,14 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
         }
         property("rehearsal", g.rehearsal.model);
         property("time", g.target.is_virtual ? virtual_time_text : "");
-        property("answers", answers_text(g.figures.candidate));
+        if (!g.figures.candidate.empty())
+            property("answers", status_text(g.figures.candidate));
         property("tls", unverified_servers(g));
         if (!properties.empty())
             properties = "    <properties>\n" + properties + "    </properties>\n";
-        suites += "  <testsuite name=\"" + xml_escaped(g.what.name) + "\"" + of.text() +
-                  printed(" skipped=\"%d\" time=\"%.3f\">\n", of.skipped, g.took_s) + properties +
-                  cases + "  </testsuite>\n";
+        suites += joined({"  <testsuite name=\"", xml_escaped(g.what.name), "\"", of.text(),
+                          printed(" skipped=\"%d\" time=\"%.3f\">\n", of.skipped, g.took_s),
+                          properties, cases, "  </testsuite>\n"});
         all.add(of);
         took_s += g.took_s;
     }
@@ -23300,19 +23555,20 @@ inline std::string summary_of(const gate_report& g) {
                            : v.outcome == verdict::skipped || noted ? "\u2796"
                                                                     : "\u26A0\uFE0F";
         const std::string of = ratio_of_text(v);
-        out += std::string("| ") + mark + " " + verdict_text(v) + " | " +
-               markdown_escaped(str(v.what.text())) + " | " + verdict_value_text(v, v.measured) +
-               (of.empty() ? "" : " (" + of + ")") + " | " + verdict_value_text(v, e.value) +
-               " | " + verdict_value_text(v, e.low) + " to " + verdict_value_text(v, e.high) +
-               " | " +
-               (has_room ? printed("%+.1f %%", room * 100) : std::string()) + " | " +
-               markdown_code(str(v.reason)) +
-               (v.advice.empty() ? "" : "; " + markdown_escaped(str(v.advice))) + " |\n";
+        out += joined({"| ", mark, " ", verdict_text(v), " | ",
+                       markdown_escaped(str(v.what.text())), " | ",
+                       verdict_value_text(v, v.measured), of.empty() ? "" : " (" + of + ")", " | ",
+                       verdict_value_text(v, e.value), " | ", verdict_value_text(v, e.low), " to ",
+                       verdict_value_text(v, e.high), " | ",
+                       has_room ? printed("%+.1f %%", room * 100) : "", " | ",
+                       markdown_code(str(v.reason)), v.advice.empty() ? "" : "; ",
+                       markdown_escaped(str(v.advice)), " |\n"});
     }
     if (const variant_figures& variant = g.figures.candidate; !variant.empty())
-        out += (g.what.sent->scores.empty() ? "\n" : "\ninput ") + throughput_text(g, variant) +
-               ", " + markdown_code(status_text(variant)) +
-               (g.self_check.ok ? "" : "; " + markdown_code(str(g.self_check.reason))) + "\n";
+        out += joined({g.what.sent->scores.empty() ? "\n" : "\ninput ", throughput_text(g, variant),
+                       ", ", markdown_code(status_text(variant)),
+                       g.self_check.ok ? "" : "; " + markdown_code(str(g.self_check.reason)),
+                       "\n"});
     for (const std::string& note : notes_on(g)) out += "\n" + markdown_escaped(note) + "\n";
     if (g.judged_by.past)
         for (const std::string& line : g.judged_by.past->lines(g))
@@ -23321,12 +23577,14 @@ inline std::string summary_of(const gate_report& g) {
     return out + "\n";
 }
 
+inline std::string reason_md(const slo_verdict& v) {
+    return markdown_escaped(str(v.what.text())) + ": " + markdown_code(str(v.reason));
+}
 /// In Markdown: "mean(tpot) is 28.7 ms, the limit is 27.5 ms, 1.1 times the baseline's 25 ms".
 inline std::string against_limit_text(const slo_verdict& v) {
     const statistic_data& what = v.what.what;
     const double is = v.denominator > 0 ? v.numerator : v.measured;
-    if (std::isnan(is))
-        return markdown_escaped(str(v.what.text())) + ": " + markdown_code(str(v.reason));
+    if (std::isnan(is)) return reason_md(v);
     const bool has_parts = !what.parts.empty();
     const metric_id m = has_parts ? what.parts[0].metric : what.metric;
     const std::string name = str(has_parts ? what.parts[0].name : what.name);
@@ -23335,9 +23593,10 @@ inline std::string against_limit_text(const slo_verdict& v) {
                                 verdict_limit_text(v));
     const std::string to = value_text(m, v.denominator);
     return markdown_escaped(
-        name + " is " + value_text(m, is) + ", the limit is " +
-        value_text(m, v.limit * v.denominator) + ", " + digits_text(v.limit, 6) + " times the " +
-        (has_parts ? to + " of " + str(what.parts[1].name) : "baseline's " + to));
+        joined({name, " is ", value_text(m, is), ", the limit is ",
+                value_text(m, v.limit * v.denominator), ", ", digits_text(v.limit, 6),
+                " times the ",
+                has_parts ? to + " of " + str(what.parts[1].name) : "baseline's " + to}));
 }
 /// Returns the opening of the summary: the first failure or problem, and its size.
 inline std::string opening_of(const std::vector<gate_report>& gates) {
@@ -23347,12 +23606,17 @@ inline std::string opening_of(const std::vector<gate_report>& gates) {
         if (first.empty()) first = markdown_escaped(g.what.name) + ": " + words;
         else ++more;
     };
-    const auto opened = [&](const char* how) {
-        return "**" + (how + first) + (more > 0 ? printed("; and %zu more", more) : "") + "**\n\n";
+    const auto add_verdicts = [&](verdict outcome) {
+        for (const gate_report& g : gates)
+            for (const slo_verdict& v : g.verdicts)
+                if (v.outcome == outcome && !v.what.is_advisory)
+                    add(g, outcome == verdict::invalid ? reason_md(v) : against_limit_text(v));
     };
-    for (const gate_report& g : gates)
-        for (const slo_verdict& v : g.verdicts)
-            if (v.outcome == verdict::fail && !v.what.is_advisory) add(g, against_limit_text(v));
+    const auto opened = [&](const char* how) {
+        return joined({"**", how, first, more > 0 ? printed("; and %zu more", more) : "",
+                       "**\n\n"});
+    };
+    add_verdicts(verdict::fail);
     for (const gate_report& g : gates)
         if (!g.beside.empty()) add(g, markdown_code(g.beside));
     if (!first.empty()) return opened("Failed: ");
@@ -23360,15 +23624,9 @@ inline std::string opening_of(const std::vector<gate_report>& gates) {
         if (!g.refusal.empty() && g.outcome != gate_outcome::skipped)
             add(g, markdown_code(g.refusal.substr(0, g.refusal.find('\n'))));
     if (!first.empty()) return opened("Nothing is judged: ");
-    for (const gate_report& g : gates)
-        for (const slo_verdict& v : g.verdicts)
-            if (v.outcome == verdict::invalid && !v.what.is_advisory)
-                add(g, markdown_escaped(str(v.what.text())) + ": " + markdown_code(str(v.reason)));
+    add_verdicts(verdict::invalid);
     if (!first.empty()) return opened("Invalid: ");
-    for (const gate_report& g : gates)
-        for (const slo_verdict& v : g.verdicts)
-            if (v.outcome == verdict::inconclusive && !v.what.is_advisory)
-                add(g, against_limit_text(v));
+    add_verdicts(verdict::inconclusive);
     return first.empty() ? std::string() : opened("Inconclusive: ");
 }
 /// Returns "All 3 gates passed, with 7 objectives", or "" if one did not.
@@ -23411,13 +23669,11 @@ inline std::string summary_md(const std::vector<gate_report>& gates,
             if (out.size() + one.size() <= room) out += one;
             else ++tables_left;
         }
-    for (const headline c : headlines)
-        for (const gate_report& g : gates) {
-            if (headline_of(g) != c) continue;
-            const std::string one = summary_of(g);
-            if (left > 0 || out.size() + one.size() > room) ++left;
-            else out += one;
-        }
+    for (const gate_report* g : most_urgent_first(gates)) {
+        const std::string one = summary_of(*g);
+        if (left > 0 || out.size() + one.size() > room) ++left;
+        else out += one;
+    }
     if (tables_left > 0)
         out += printed("**%zu of %zu comparisons and curves are left out here, because GitHub "
                        "shows no more: report.html has them all.**\n\n",
@@ -23506,22 +23762,23 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
                                  (g.rehearsal.model.empty() ? "" : "rehearsal=\"yes\",");
         for (const slo_verdict& v : g.verdicts) {
             const std::string of = gate + "slo=\"" + label(str(v.what.text())) + "\"} ";
-            measured += "llmbench_slo_measured" + of + number(v.measured) + "\n";
-            estimates += "llmbench_slo_estimate" + of + number(v.estimate.value) + "\n";
-            limits += "llmbench_slo_limit" + of + number(v.limit) + "\n";
+            measured += joined({"llmbench_slo_measured", of, number(v.measured), "\n"});
+            estimates += joined({"llmbench_slo_estimate", of, number(v.estimate.value), "\n"});
+            limits += joined({"llmbench_slo_limit", of, number(v.limit), "\n"});
         }
         if (const load_curve& c = g.figures.search; g.what.judged->search.to_the_interval)
             for (const auto& [end, value] :
                  {std::pair{"low", c.state.low}, std::pair{"high", c.state.high}})
-                loads += "llmbench_capacity" + gate + "end=\"" + end + "\"} " + number(value) +
-                         "\n";
+                loads += joined({"llmbench_capacity", gate, "end=\"", end, "\"} ", number(value),
+                                 "\n"});
         for (std::size_t i = 0; i < g.figures.table_rows; ++i) {
             const metric_row& r = g.figures.candidate.distributions[i].row;
             for (const auto& [name, value] :
                  {std::pair{"mean", r.mean}, std::pair{"p50", r.p50}, std::pair{"p90", r.p90},
                   std::pair{"p99", r.p99}, std::pair{"max", r.max}})
-                metrics += "llmbench_latency_seconds" + gate + "metric=\"" + metric_name(r.metric) +
-                           "\",statistic=\"" + name + "\"} " + number(value) + "\n";
+                metrics += joined({"llmbench_latency_seconds", gate, "metric=\"",
+                                   metric_name(r.metric), "\",statistic=\"", name, "\"} ",
+                                   number(value), "\n"});
         }
     }
     return "# TYPE llmbench_slo_measured gauge\n" + measured +
@@ -23532,322 +23789,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
            metrics + "# EOF\n";
 }
 
-// ===== [C142] the style of the console ===========================================================
-
-struct console_style {
-    bool colour = false;   // ANSI escapes
-    bool unicode = false;  // UTF-8
-    bool verbose = false;  // also the lines that no verdict depends on: LLMBENCH_VERBOSE
-};
-struct console_facts {
-    bool terminal = false;
-    std::string no_color{}, clicolor_force{}, term{}, lc_all{}, lc_ctype{}, lang{};
-};
-inline console_style style_of(const console_facts& c) {
-    const std::string& locale = !c.lc_all.empty() ? c.lc_all : !c.lc_ctype.empty() ? c.lc_ctype
-                                                                                   : c.lang;
-    std::string charset = locale.substr(std::min(locale.find('.'), locale.size()));
-    charset = charset.substr(0, charset.find('@'));
-    const bool forced = !c.clicolor_force.empty() && c.clicolor_force != "0";
-    return {c.no_color.empty() && (forced || (c.terminal && c.term != "dumb")),
-            same_ignoring_case(charset, ".utf-8") || same_ignoring_case(charset, ".utf8"),
-            false};
-}
-
-// ===== [C143] the table of labels ================================================================
-
-/// The lines of the baseline are last.
-struct labels_table {
-    std::vector<std::string> head{};
-    std::vector<std::vector<std::string>> lines{};
-};
-inline labels_table labels_table_of(const gate_report& g) {
-    labels_table t;
-    t.head = {"label", "failed"};
-    struct column {
-        metric_id metric;
-        const char* name;
-        double metric_row::*value;
-    };
-    const column columns[] = {{metric_id::ttft, "ttft p50", &metric_row::p50},
-                              {metric_id::ttft, "ttft p90", &metric_row::p90},
-                              {metric_id::tpot, "tpot p50", &metric_row::p50},
-                              {metric_id::e2e, "e2e p50", &metric_row::p50},
-                              {metric_id::e2e, "e2e p90", &metric_row::p90}};
-    const bool streams = g.what.sent->common.stream && g.what.sent->scores.empty();
-    const metric_id rate =
-        g.what.sent->scores.empty() ? metric_id::output_throughput : metric_id::request_throughput;
-    const auto is_shown = [&](const column& c) { return streams || c.metric == metric_id::e2e; };
-    for (const column& c : columns)
-        if (is_shown(c)) t.head.push_back(c.name);
-    t.head.push_back("throughput");
-    for (const variant_figures* variant : {&g.figures.candidate, &g.figures.baseline})
-        for (const label_figures& f : variant->labels) {
-            const char* of = variant == &g.figures.baseline ? "baseline: " : "";
-            std::vector<std::string> line = {of + f.label,
-                                             printed("%zu of %zu", f.failed, f.requests)};
-            for (const column& c : columns) {
-                const metric_row* row = f.row_of(c.metric);
-                if (is_shown(c))
-                    line.push_back(value_text(c.metric, row ? row->*c.value : not_a_number));
-            }
-            line.push_back(value_text(rate, rate == metric_id::output_throughput
-                                                ? f.output_throughput
-                                                : f.request_throughput));
-            t.lines.push_back(line);
-        }
-    return t;
-}
-
-// ===== [C144] the console ========================================================================
-
-/// Returns "mean(tpot) <= 25_ms" for "mean(tpot) <= 25 ms".
-inline std::string written_in_code(const std::string& words) {
-    std::string out;
-    for (std::size_t i = 0; i < words.size(); ++i) {
-        const bool may_be_unit =
-            words[i] == ' ' && i > 0 && words[i - 1] >= '0' && words[i - 1] <= '9';
-        const std::string_view rest = std::string_view(words).substr(i + 1);
-        bool is_unit = false;
-        for (const written_unit& u : written_units) {
-            const char next = rest.size() > u.name.size() ? rest[u.name.size()] : ')';
-            if (is_unit || !may_be_unit || rest.substr(0, u.name.size()) != u.name) continue;
-            is_unit = next == ')' || next == ' ' || next == ',';
-            if (!is_unit) continue;
-            out += u.literal;
-            i += u.name.size();
-        }
-        if (!is_unit) out += words[i];
-    }
-    return out;
-}
-/// Returns a calibrated gate's objectives with the suggested limits, as a line to paste.
-inline std::string line_to_paste(const std::vector<calibrated>& rows) {
-    std::string all;
-    for (const calibrated& c : rows) {
-        slo plain = c.what;
-        plain.is_advisory = false;
-        const std::string better = suggestion_of(c);
-        const std::string words =
-            better.empty() ? str(plain.text()) : str(c.what.what.name) + " " + better;
-        const std::string code = written_in_code(words);
-        all += (all.empty() ? "" : ", ") + (c.what.is_advisory ? "advisory(" + code + ")" : code);
-    }
-    return ".slos = {" + all + "},";
-}
-
-/// Returns the table of a calibration run.
-inline std::string calibration_text(const gate_report& g) {
-    std::size_t width = 0;
-    for (const calibrated& c : g.calibration) width = std::max(width, c.what.text().size());
-    const char* unit = g.what.judged->has_baseline ? "pairs" : "repeats";
-    std::string out = printed("  calibration over %zu %s\n  %-*s %11s %10s %15s  %s\n",
-                              g.figures.candidate.repeats.size(), unit, static_cast<int>(width), "",
-                              "typical", "noise sd", "headroom / sd",
-                              "a limit that would seldom be inconclusive");
-    for (const calibrated& c : g.calibration) {
-        out += printed("  %-*s ", static_cast<int>(width), c.what.text().c_str());
-        if (std::isnan(c.sd)) {
-            out += "judged on counts, or without a finite value in every repeat\n";
-            continue;
-        }
-        const std::string value = c.what.factor > 0 ? printed("%.3f x", c.estimate)
-                                                    : value_text(c.what.what.metric, c.estimate);
-        out += printed("%11s %8.2f %% %15.1f  %s\n", value.c_str(), c.sd * 100, c.headroom_sd,
-                       suggestion_of(c).c_str());
-    }
-    return out + wrapped("  to paste: " + line_to_paste(g.calibration), console_columns, 6) + "\n";
-}
-
-/// Returns the result and the probes of a search for an interval, "" without one.
-inline std::string search_text(const gate_report& g) {
-    const load_curve& c = g.figures.search;
-    if (c.empty() || !g.what.judged->search.to_the_interval) return {};
-    std::string out = "  " + c.line + "\n";
-    for (std::size_t i = 0; i < c.points.size(); ++i)
-        out += printed("    %2zu. ", i + 1) + probe_text(c.unit, c.points[i].what) + "\n";
-    for (const std::string& words : {c.flat, c.fault, g.under.stopped})
-        if (!words.empty()) out += "  " + words + "\n";
-    return out;
-}
-
-/// Returns text in a verdict's colour, after its symbol, if the console can show them.
-inline std::string styled(verdict v, const std::string& words, const console_style& style) {
-    struct dress { const char *mark, *colour; };
-    const auto [mark, colour] = [&]() -> dress {
-        switch (v) {
-        case verdict::pass: return {"\u2713 ", "\x1b[32m"};
-        case verdict::fail: return {"\u2717 ", "\x1b[1;31m"};
-        case verdict::inconclusive: return {"? ", "\x1b[33m"};
-        case verdict::invalid: return {"! ", "\x1b[1;35m"};
-        case verdict::skipped: break;
-        }
-        return {"- ", "\x1b[2m"};
-    }();
-    const std::string marked = (style.unicode ? mark : "") + words;
-    return style.colour ? colour + marked + "\x1b[0m" : marked;
-}
-
-/// Widths of the columns of a gate's verdicts.
-struct verdict_columns {
-    std::size_t objective = 0, measured = 0;
-};
-inline verdict_columns columns_of(const std::vector<slo_verdict>& verdicts) {
-    verdict_columns c;
-    for (const slo_verdict& v : verdicts) {  // longer texts are not aligned
-        if (const std::size_t n = v.what.text().size(); n <= 32)
-            c.objective = std::max(c.objective, n);
-        if (const std::size_t n = parts_of(v, 0).measured.size(); n <= 32)
-            c.measured = std::max(c.measured, n);
-    }
-    return c;
-}
-/// Returns a verdict's line: verdict, objective, measured value, interval. Under it stands its
-/// basis unless it is a plain pass.
-inline std::string verdict_lines_in_short(const slo_verdict& v, const verdict_columns& c) {
-    const std::size_t indent = 14;
-    const verdict_parts p = parts_of(v, c.objective);
-    const auto without_end = [](std::string text) {
-        return text.erase(text.find_last_not_of(' ') + 1);
-    };
-    const std::size_t padding = c.measured - std::min(c.measured, p.measured.size());
-    const std::string found =
-        without_end(p.measured + std::string(padding + 2, ' ') + p.interval);
-    const std::string name = without_end(p.name), start(indent, ' ');
-    std::string line = without_end(p.name + "  " + found);
-    if (columns_of(line) > console_columns)
-        line = wrapped(name, console_columns, indent) + "\n" +
-               wrapped(start + found, console_columns, indent);
-    std::string more = p.reason;
-    if (v.outcome == verdict::invalid)  // its numbers show nothing
-        more = joined_texts({p.typical, p.room, p.reason}, "; ");
-    else if (v.outcome != verdict::pass)
-        more = joined_texts({p.typical, p.room, p.reason, p.smallest_miss, p.basis}, "; ");
-    if (more.empty()) return line;
-    if (begins_with_colons(more)) return line + "; " + more;  // never a command to GitHub's runner
-    return line + "\n" + wrapped(start + more, console_columns, indent);
-}
-/// Returns a verdict's lines, with its first word coloured, and its advice.
-inline std::string verdict_block(const slo_verdict& v, const verdict_columns& c,
-                                 const console_style& style) {
-    const std::string lines = style.verbose ? verdict_lines(v, c.objective)
-                                            : verdict_lines_in_short(v, c);
-    const std::size_t word = std::min(lines.find(' '), lines.size());
-    const std::string before = style.unicode ? "    " : "  ";
-    std::string out = "  " + styled(verdict_like(v), lines.substr(0, word), style);
-    for (const char ch : lines.substr(word)) out += ch == '\n' ? "\n" + before : std::string(1, ch);
-    if (v.advice.empty()) return out + "\n";
-    const std::string indent(before.size() + (style.verbose ? 6 : 14), ' ');
-    return out + "\n" +
-           wrapped(indent + "advice: " + str(v.advice), console_columns, indent.size()) + "\n";
-}
-inline std::string latency_line(const char* name, int width, const metric_row& r) {
-    return printed("  %-*s %10s %10s %10s %10s %10s\n", width, name, time_text(r.mean).c_str(),
-                   time_text(r.p50).c_str(), time_text(r.p90).c_str(), time_text(r.p99).c_str(),
-                   time_text(r.max).c_str());
-}
-/// Returns a line of a gate's block, wrapped.
-inline std::string noted(const std::string& words) {
-    return wrapped("  " + words, console_columns, 6) + "\n";
-}
-
-/// Returns the table of labels, "" if there are none.
-inline std::string labels_text(const gate_report& g) {
-    const labels_table t = labels_table_of(g);
-    if (t.lines.empty()) return {};
-    std::vector<int> widths(t.head.size(), 10);
-    const auto widen = [&](const std::vector<std::string>& line) {
-        for (std::size_t i = 0; i < line.size(); ++i)
-            widths[i] = std::max(widths[i], static_cast<int>(line[i].size()));
-    };
-    widen(t.head);
-    for (const auto& line : t.lines) widen(line);
-    std::string out = "\n";
-    const auto add = [&](const std::vector<std::string>& line) {
-        out += printed("  %-*s", widths[0], line[0].c_str());
-        for (std::size_t i = 1; i < line.size(); ++i)
-            out += printed(" %*s", widths[i], line[i].c_str());
-        out += "\n";
-    };
-    add(t.head);
-    for (const auto& line : t.lines) add(line);
-    return out;
-}
-
-/// Returns the console's report on a gate.
-inline std::string console_text(const gate_report& g, const console_style& style = {}) {
-    const std::string title = g.what.name + ": " + headline_text(g);
-    std::string out = "\n" + styled(verdict_like(headline_of(g)), title, style) + "\n";
-    if (!g.refusal.empty()) return out + "  " + g.refusal + "\n";
-    out += search_text(g);
-    const verdict_columns columns = columns_of(g.verdicts);
-    std::string last;
-    for (slo_verdict v : g.verdicts) {
-        const std::string why = str(v.reason);
-        if (why.size() > 40 && why == last) v.reason = "as above";
-        last = why;
-        out += verdict_block(v, columns, style);
-    }
-    if (!g.calibration.empty()) out += "\n" + calibration_text(g);
-    int name = 15;
-    for (std::size_t i = 0; i < g.figures.table_rows; ++i)
-        name = std::max(name, static_cast<int>(
-            std::string_view(metric_name(g.figures.metrics[i])).size()));
-    out += printed("\n  %-*s %10s %10s %10s %10s %10s\n", name,
-                   g.figures.search.tables_at().c_str(), "mean", "p50", "p90", "p99", "max");
-    const variant_figures &mine = g.figures.candidate, &other = g.figures.baseline;
-    for (std::size_t i = 0; i < g.figures.table_rows; ++i) {
-        const metric_row& r = mine.distributions[i].row;
-        out += latency_line(metric_name(r.metric), name, r);
-        if (!other.empty()) out += latency_line("  baseline", name, other.distributions[i].row);
-    }
-    out += labels_text(g);
-    const std::string kind = throughput_kind(g);
-    out += noted(kind + " " + throughput_text(g, mine) + ", " + status_text(mine));
-    if (!other.empty())
-        out += noted("baseline: " + kind + " " + throughput_text(g, other) + ", " +
-                     status_text(other));
-    const server_notes wanted = style.verbose ? server_notes::all : server_notes::problems;
-    for (const std::string& note : notes_on(g, wanted)) out += noted(note);
-    if (g.judged_by.past)
-        for (const std::string& line : g.judged_by.past->lines(g)) out += noted(line);
-    if (g.profile.wanted) out += noted(profile_text(g.profile));
-    if (style.verbose || has_client_problem(g)) out += noted("client: " + client_text(g));
-    const std::string passed = passed_checks_text(g);
-    return style.verbose || passed.empty() ? out : out + noted(passed);
-}
-
-/// Returns the counts of several gates by outcome, and the gates that did not pass.
-inline std::string closing_text(const std::vector<gate_report>& gates,
-                                const console_style& style = {}) {
-    const auto why = [](const gate_report& g) {
-        return g.beside.empty() ? std::string() : ": " + g.beside;
-    };
-    if (gates.size() == 1 && !gates[0].beside.empty())
-        return "\n" + gates[0].what.name + why(gates[0]) + "\n";
-    const std::string rehearsed = rehearsal_of_all(gates);
-    const std::string last = rehearsed.empty() ? "" : "\n" + rehearsed + "\n";
-    if (gates.size() < 2) return last;
-    std::string counts, names;
-    std::size_t named = 0, left = 0;
-    for (const headline c : headlines) {
-        std::size_t n = 0;
-        for (const gate_report& g : gates) {
-            if (headline_of(g) != c) continue;
-            ++n;
-            if (c == headline::passed || c == headline::measured || c == headline::rehearsed)
-                continue;
-            if (++named > 20) ++left;
-            else names += "  " + styled(verdict_like(c), to_string(c), style) + "  " +
-                          g.what.name + why(g) + "\n";
-        }
-        if (n > 0) counts += printed("%s %zu %s", counts.empty() ? "" : ",", n, to_string(c));
-    }
-    if (left > 0) names += printed("  and %zu more\n", left);
-    return printed("\n%zu gates:%s\n", gates.size(), counts.c_str()) + names + last;
-}
-
-// ===== [C145] gates of one server under several loads, as rows ===================================
+// ===== [C137] gates of one server under several loads, as rows ===================================
 
 /// One load, measured as a gate of its own, and the result of its verdicts.
 struct judged_load {
@@ -23925,27 +23867,7 @@ inline std::string shown_at(const curve_row& r) {
                                          : headline_text(r.of);
 }
 
-// ===== [C146] answers in reports: answers.jsonl, and their section of the page ===================
-
-/// answers.jsonl: a line for each answer that a gate shows.
-inline std::string answers_jsonl(const std::vector<gate_report>& gates) {
-    std::string lines;
-    for (const gate_report& g : gates)
-        for (const shown_answer& a : g.answers) {
-            json_writer j(true);
-            j.open('{').field("gate", g.what.name).field("id", a.id).field("is", a.is);
-            j.field("times", a.times).field("asked", a.asked);
-            j.field("question", a.question).field("wanted", a.wanted).field("read", a.read);
-            j.field("answer", a.answer);
-            if (!std::isnan(a.same_characters))
-                j.field("baseline_answer", a.baseline_answer)
-                    .field("same_characters", a.same_characters);
-            lines += j.close().text() + "\n";
-        }
-    return lines;
-}
-
-// ===== [C147] the report page: drawings ==========================================================
+// ===== [C138] the report page: drawings ==========================================================
 
 /// Returns a coordinate in tenths of a pixel, never "nan", "inf" or "-0".
 inline std::string pixels(double v) {
@@ -24007,17 +23929,8 @@ enum class plot_unit {
     seconds, elapsed, per_second, tokens_per_second, fraction, percentile, named, none
 };
 inline const char* unit_name(plot_unit u) {  // as the script names it
-    switch (u) {
-        case plot_unit::seconds: return "seconds";
-        case plot_unit::elapsed: return "elapsed";
-        case plot_unit::per_second: return "req/s";
-        case plot_unit::tokens_per_second: return "tok/s";
-        case plot_unit::fraction: return "fraction";
-        case plot_unit::percentile: return "percentile";
-        case plot_unit::named:
-        case plot_unit::none: return "none";
-    }
-    return "";
+    return name_at({"seconds", "elapsed", "req/s", "tok/s", "fraction", "percentile", "none",
+                    "none"}, u);
 }
 inline plot_unit plot_unit_of(metric_unit unit) {
     switch (unit) {
@@ -24054,7 +23967,7 @@ public:
                 across.push_back(k * step + 0.0);
         }
         for (const double v : across) {
-            frame_ += "<path class=\"grid\" d=\"M" + pixels(at_x(v)) + " 142v4\"/>";
+            put_path(frame_, "grid", {"M", pixels(at_x(v)), " 142v4"});
             put_text(frame_, at_x(v), 157, at_x(v) > right - 12 ? "end" : "middle", "",
                      tick_text(x_unit, v));
         }
@@ -24077,43 +23990,38 @@ public:
     /// Draws a dot at a named x, and its interval.
     void upright(const char* style, const curve_point& p, double low, double high) {
         if (std::isfinite(low) && std::isfinite(high))
-            drawn_ += "<path class=\"span\" d=\"M" + pixels(at_x(p.x)) + " " + pixels(at_y(low)) +
-                      "V" + pixels(at_y(high)) + "\"/>";
+            put_path(drawn_, "span",
+                     {"M", pixels(at_x(p.x)), " ", pixels(at_y(low)), "V", pixels(at_y(high))});
         dot(style, p);
     }
     /// NaN breaks the line.
     void line(const char* style, const std::string& name, const std::vector<curve_point>& points) {
-        std::string path;
-        std::size_t n = 0;
+        std::string path, last;
+        curve_point only;
         const auto end = [&] {
-            if (n == 1) {
-                const std::size_t comma = path.find(',');
-                drawn_ += std::string("<circle class=\"") + style[0] + "\" r=\"2\" cx=\"" +
-                          path.substr(0, comma) + "\" cy=\"" + path.substr(comma + 1) + "\"/>";
-            } else if (n > 1) {
-                drawn_ += std::string("<polyline class=\"") + style + "\" data-n=\"" +
-                          xml_escaped(name) + "\" points=\"" + path + "\"/>";
-            }
+            if (path == last && !last.empty())
+                put_circle({style, 1}, "2", pixels(at_x(only.x)), pixels(at_y(only.y)));
+            else if (!path.empty())
+                drawn_ += joined({"<polyline class=\"", style, "\" data-n=\"", xml_escaped(name),
+                                  "\" points=\"", path, "\"/>"});
             path.clear();
-            n = 0;
+            last.clear();
         };
-        std::string last;
         for (const curve_point& p : points) {
             if (std::isnan(p.x) || std::isnan(p.y)) {
                 end();
-                last.clear();
                 continue;
             }
-            const std::string place = pixels(at_x(p.x)) + "," + pixels(at_y(p.y));
+            const std::string place = joined({pixels(at_x(p.x)), ",", pixels(at_y(p.y))});
             if (place == last) continue;
-            path += (n++ ? " " : "") + place;
-            last = place;
+            if (path.empty()) only = p;
+            else path += ' ';
+            path += last = place;
         }
         end();
     }
     void dot(const char* style, const curve_point& p) {
-        drawn_ += std::string("<circle class=\"") + style + "\" r=\"3.5\" cx=\"" +
-                  pixels(at_x(p.x)) + "\" cy=\"" + pixels(at_y(p.y)) + "\"/>";
+        put_circle(style, "3.5", pixels(at_x(p.x)), pixels(at_y(p.y)));
     }
     void label(const curve_point& p, const std::string& words) {
         const bool near_end = at_x(p.x) > right - 60;
@@ -24134,11 +24042,8 @@ public:
         const double place = at_x(x);
         const double from = std::isnan(q) ? bottom - 14 : at_most ? at_y(q) : top;
         const double to = std::isnan(q) || at_most ? bottom : at_y(q);
-        drawn_ += "<path class=\"limit\" d=\"M" + pixels(place) + " " + pixels(from) + "V" +
-                  pixels(to) + "\"/>";
-        if (!std::isnan(q))
-            drawn_ += "<circle class=\"ring\" r=\"3.5\" cx=\"" + pixels(place) + "\" cy=\"" +
-                      pixels(at_y(q)) + "\"/>";
+        put_path(drawn_, "limit", {"M", pixels(place), " ", pixels(from), "V", pixels(to)});
+        if (!std::isnan(q)) put_circle("ring", "3.5", pixels(place), pixels(at_y(q)));
         // A rising curve leaves room above left of it, and below right.
         const bool low = place > (left + right) / 2, before = place > left + 80;
         const double at = std::isnan(q) ? bottom - 18 - 13 * limits_
@@ -24149,14 +24054,14 @@ public:
     }
     /// Draws a limit on y.
     void limit_across(double y, const std::string& words) {
-        drawn_ += "<path class=\"limit\" d=\"M50 " + pixels(at_y(y)) + "H288\"/>";
+        put_path(drawn_, "limit", {"M50 ", pixels(at_y(y)), "H288"});
         put_text(drawn_, left + 4, at_y(y) - 4, "start", "mark", words);
     }
     /// Draws a range of x.
     void stretch(const char* style, double from, double to) {
-        drawn_ += std::string("<rect class=\"") + style + "\" x=\"" + pixels(at_x(from)) +
-                  "\" y=\"8\" height=\"134\" width=\"" +
-                  pixels(std::max(at_x(to) - at_x(from), 1.0)) + "\"/>";
+        drawn_ += joined({"<rect class=\"", style, "\" x=\"", pixels(at_x(from)),
+                          "\" y=\"8\" height=\"134\" width=\"",
+                          pixels(std::max(at_x(to) - at_x(from), 1.0)), "\"/>"});
     }
     /// Draws a value and its interval at the height of its quantile; of a mean, above the axis.
     void interval(double x, double low, double high, double q) {
@@ -24164,32 +24069,40 @@ public:
         const std::string y = pixels(std::isnan(q) ? bottom - 6 : at_y(q));
         const double from = at_x(std::isfinite(low) ? low : x);
         const double to = std::isnan(high) ? at_x(x) : std::isinf(high) ? right : at_x(high);
-        drawn_ += "<path class=\"span\" d=\"M" + pixels(from) + " " + y + "H" + pixels(to) +
-                  "\"/><circle class=\"typical\" r=\"2.5\" cx=\"" + pixels(at_x(x)) + "\" cy=\"" +
-                  y + "\"/>";
+        put_path(drawn_, "span", {"M", pixels(from), " ", y, "H", pixels(to)});
+        put_circle("typical", "2.5", pixels(at_x(x)), y);
     }
     /// `alt` describes the drawing to readers who cannot see it.
     std::string figure(const std::string& caption, const std::string& alt,
                        bool reads_across) const {
-        return "<figure><figcaption>" + caption + "</figcaption><svg class=\"plot\" role=\"img\" " +
-               "viewBox=\"0 0 300 162\" aria-label=\"" + xml_escaped(alt) + "\" data-x=\"" +
-               x_.attribute(unit_name(x_unit_)) + "\" data-y=\"" +
-               y_.attribute(unit_name(y_unit_)) + (reads_across ? "\" data-by=\"y\">" : "\">") +
-               frame_ + drawn_ + "</svg></figure>\n";
+        return joined({"<figure><figcaption>", caption, "</figcaption><svg class=\"plot\" "
+                       "role=\"img\" viewBox=\"0 0 300 162\" aria-label=\"", xml_escaped(alt),
+                       "\" data-x=\"", x_.attribute(unit_name(x_unit_)), "\" data-y=\"",
+                       y_.attribute(unit_name(y_unit_)),
+                       reads_across ? "\" data-by=\"y\">" : "\">", frame_, drawn_,
+                       "</svg></figure>\n"});
     }
 
 private:
     double at_x(double v) const { return left + x_.place(v) * (right - left); }
     double at_y(double v) const { return bottom - y_.place(v) * (bottom - top); }
     void horizontal(double v) {
-        frame_ += "<path class=\"grid\" d=\"M50 " + pixels(at_y(v)) + "H288\"/>";
+        put_path(frame_, "grid", {"M50 ", pixels(at_y(v)), "H288"});
         put_text(frame_, 45, at_y(v) + 4, "end", "", tick_text(y_unit_, v));
     }
     static void put_text(std::string& into, double x, double y, const char* anchor,
                          const char* style, const std::string& words) {
-        into += "<text x=\"" + pixels(x) + "\" y=\"" + pixels(y) + "\" text-anchor=\"" + anchor +
-                (*style ? std::string("\" class=\"") + style : "") + "\">" + xml_escaped(words) +
-                "</text>";
+        into += joined({"<text x=\"", pixels(x), "\" y=\"", pixels(y), "\" text-anchor=\"", anchor,
+                        *style ? "\" class=\"" : "", style, "\">", xml_escaped(words), "</text>"});
+    }
+    static void put_path(std::string& into, const char* style,
+                         std::initializer_list<std::string_view> d) {
+        into += joined({"<path class=\"", style, "\" d=\"", joined(d), "\"/>"});
+    }
+    void put_circle(std::string_view style, const char* radius, const std::string& x,
+                    const std::string& y) {
+        drawn_ += joined({"<circle class=\"", style, "\" r=\"", radius, "\" cx=\"", x,
+                          "\" cy=\"", y, "\"/>"});
     }
 
     plot_scale x_, y_;
@@ -24199,13 +24112,13 @@ private:
     std::vector<curve_point> labelled_{};
 };
 
-// ===== [C148] the report page: verdicts ==========================================================
+// ===== [C139] the report page: verdicts ==========================================================
 
 inline std::string icon(const char* name) {
     return printed("<svg class=\"icon\" aria-hidden=\"true\"><use href=\"#icon-%s\"/></svg>", name);
 }
 inline std::string badge(const char* look, const std::string& words) {
-    return std::string("<span class=\"badge ") + look + "\">" + icon(look) + words + "</span>";
+    return joined({"<span class=\"badge ", look, "\">", icon(look), words, "</span>"});
 }
 /// Returns the CSS class of the verdict that a headline resembles.
 inline const char* look_of(headline h) { return to_string(verdict_like(h)); }
@@ -24239,19 +24152,19 @@ inline std::string gate_sentence(const gate_report& g) {
             if (v.outcome != outcome || v.what.is_advisory) continue;
             const std::string slo = str(v.what.text()), why = str(v.reason);
             const std::string room = room_text(v);
+            const bool is_missed = outcome == verdict::fail;
             std::string t;
             if (is_capacity(v.what.what.metric))
-                t = slo + (outcome == verdict::fail ? " is missed: " : ": ") + why;
-            else if (outcome == verdict::fail)
-                t = slo + " is missed: " + measured_text(v) + (room.empty() ? "" : ", " + room);
+                t = joined({slo, is_missed ? " is missed: " : ": ", why});
+            else if (is_missed)
+                t = joined_texts({slo + " is missed: " + measured_text(v), room}, ", ");
             else if (outcome == verdict::inconclusive)
-                t = slo + " is neither shown to be met nor missed" +
-                    (why.empty() ? "" : ": " + why);
+                t = joined_texts({slo + " is neither shown to be met nor missed", why}, ": ");
             else t = why.empty() ? slo + " is " + to_string(outcome) : why;
             const std::size_t others = count_of(g, outcome) - 1;
             if (others > 0 && outcome != verdict::skipped)
-                t += "; " + plural(others, "more objective") + " " +
-                     (outcome == verdict::fail ? "missed" : to_string(outcome));
+                t += joined({"; ", plural(others, "more objective"), " ",
+                             is_missed ? "missed" : to_string(outcome)});
             return t + ".";
         }
     }
@@ -24292,32 +24205,31 @@ inline std::string interval_svg(const slo_verdict& v) {
         return std::isfinite(x) ? 4 + 312 * s.place(x) : x > 0 ? 313 : 7;
     };
     const double limit = at(v.limit), from = v.what.at_most ? 4 : limit;
-    std::string out =
-        // A pass that is only observed is not green.
-        std::string("<svg class=\"plot ") +
-        to_string(verdict_like(v)) +
-        "\" role=\"img\" viewBox=\"0 0 320 42\" aria-label=\"" +
-        xml_escaped(measured_text(v) + ", interval " + verdict_value_text(v, e.low) + " to " +
-                    verdict_value_text(v, e.high) + ", limit " + verdict_limit_text(v)) +
-        "\">";
-    out += "<rect class=\"allowed\" x=\"" + pixels(from) + "\" y=\"4\" height=\"22\" width=\"" +
-           pixels(v.what.at_most ? limit - 4 : 316 - limit) + "\"/>";
     const double a = at(std::isnan(e.low) ? e.value : e.low);
     const double b = at(std::isnan(e.high) ? e.value : e.high);
-    out += "<rect class=\"bar\" x=\"" + pixels(std::min(a, b)) +
-           "\" y=\"12\" height=\"6\" rx=\"3\" "
-           "width=\"" +
-           pixels(std::max(std::fabs(b - a), 1.0)) + "\"/>";
+    const std::string limit_in_words = verdict_limit_text(v);
+    // A pass that is only observed is not green.
+    std::string out = joined(
+        {"<svg class=\"plot ", to_string(verdict_like(v)),
+         "\" role=\"img\" viewBox=\"0 0 320 42\" aria-label=\"",
+         xml_escaped(joined({measured_text(v), ", interval ", verdict_value_text(v, e.low), " to ",
+                             verdict_value_text(v, e.high), ", limit ", limit_in_words})),
+         "\"><rect class=\"allowed\" x=\"", pixels(from), "\" y=\"4\" height=\"22\" width=\"",
+         pixels(v.what.at_most ? limit - 4 : 316 - limit), "\"/><rect class=\"bar\" x=\"",
+         pixels(std::min(a, b)), "\" y=\"12\" height=\"6\" rx=\"3\" width=\"",
+         pixels(std::max(std::fabs(b - a), 1.0)), "\"/>"});
     for (const double x : rug)
-        if (!std::isnan(x)) out += "<path class=\"rug\" d=\"M" + pixels(at(x)) + " 8v14\"/>";
-    out += "<circle class=\"dot\" r=\"5\" cy=\"15\" cx=\"" + pixels(at(e.value)) + "\"/>";
+        if (!std::isnan(x))
+            out += joined({"<path class=\"rug\" d=\"M", pixels(at(x)), " 8v14\"/>"});
+    out += joined({"<circle class=\"dot\" r=\"5\" cy=\"15\" cx=\"", pixels(at(e.value)), "\"/>"});
     if (!std::isnan(v.measured))
-        out += "<path class=\"data\" d=\"M" + pixels(at(v.measured)) + " 22l4 4-4 4-4-4z\"/>";
-    out += "<path class=\"limit\" d=\"M" + pixels(limit) + " 1V29\"/>";
+        out += joined({"<path class=\"data\" d=\"M", pixels(at(v.measured)),
+                       " 22l4 4-4 4-4-4z\"/>"});
     const char* anchor = limit < 60 ? "start" : limit > 260 ? "end" : "middle";
-    out += "<text class=\"mark\" y=\"40\" x=\"" + pixels(limit) + "\" text-anchor=\"" + anchor +
-           "\">limit " + xml_escaped(verdict_limit_text(v)) + "</text>";
-    return out + "</svg>";
+    return joined({out, "<path class=\"limit\" d=\"M", pixels(limit),
+                   " 1V29\"/><text class=\"mark\" y=\"40\" x=\"", pixels(limit),
+                   "\" text-anchor=\"", anchor, "\">limit ", xml_escaped(limit_in_words),
+                   "</text></svg>"});
 }
 
 inline constexpr const char* verdicts_key =
@@ -24326,226 +24238,240 @@ inline constexpr const char* verdicts_key =
     "repeats). Bar: the interval of that value. Short strokes: the single repeats. Shaded: the "
     "values that the limit allows.</p>\n";
 inline std::string verdict_item(const slo_verdict& v) {
-    std::string h = "<li>" + badge(to_string(verdict_like(v)), verdict_text(v));
-    h += "<div><code>" + xml_escaped(str(v.what.text())) + "</code>";
-    const std::string reason = str(v.reason), advice = str(v.advice);
-    std::string notes = room_text(v);
+    std::string repeats;
     if (v.repeats > 0)
-        notes += (notes.empty() ? "" : "; ") +
-                 plural(static_cast<std::size_t>(v.repeats),
-                        v.unit.empty() ? "repeat" : v.unit.c_str()) +
-                 ", " + plural(static_cast<std::size_t>(v.requests), "request");
-    if (!notes.empty()) h += "<p class=\"note\">" + xml_escaped(notes) + "</p>";
-    if (!reason.empty()) h += "<p class=\"note\">" + xml_escaped(reason) + "</p>";
-    if (!advice.empty()) h += "<p class=\"note\">Advice: " + xml_escaped(advice) + "</p>";
+        repeats = joined({plural(static_cast<std::size_t>(v.repeats),
+                                 v.unit.empty() ? "repeat" : v.unit.c_str()), ", ",
+                          plural(static_cast<std::size_t>(v.requests), "request")});
+    std::string h = joined({"<li>", badge(to_string(verdict_like(v)), verdict_text(v)),
+                            "<div><code>", xml_escaped(str(v.what.text())), "</code>"});
+    const auto add = [&](const char* tag, const std::string& words, const char* end) {
+        if (!words.empty()) h += joined({tag, xml_escaped(words), end});
+    };
+    add("<p class=\"note\">", joined_texts({room_text(v), repeats}, "; "), "</p>");
+    add("<p class=\"note\">", str(v.reason), "</p>");
+    add("<p class=\"note\">Advice: ", str(v.advice), "</p>");
     h += "</div>";
     const estimate_t& e = v.estimate;
     if (is_capacity(v.what.what.metric)) return h + "</li>\n";  // its reason names the loads
     if (std::isnan(e.value)) return h + "<span class=\"found dim\">not measured</span></li>\n";
-    h += "<div class=\"found\"><b>" + xml_escaped(verdict_value_text(v, v.measured)) + "</b>";
-    const std::string basis = basis_name(v);
-    if (!basis.empty())
-        h += "<span class=\"note basis\">" +
-             xml_escaped(basis + " " + verdict_value_text(v, e.value)) + "</span>";
+    add("<div class=\"found\"><b>", verdict_value_text(v, v.measured), "</b>");
+    add("<span class=\"note basis\">", basis_text(v, verdict_value_text), "</span>");
     if (has_interval(v))
-        h += "<span class=\"note interval\">" + xml_escaped(verdict_value_text(v, e.low)) + " to " +
-             xml_escaped(verdict_value_text(v, e.high)) + "</span>";
-    return h + "</div>" + interval_svg(v) + "</li>\n";
+        add("<span class=\"note interval\">",
+            joined({verdict_value_text(v, e.low), " to ", verdict_value_text(v, e.high)}),
+            "</span>");
+    return joined({h, "</div>", interval_svg(v), "</li>\n"});
 }
 
 /// Returns a table that scrolls by itself if the page is too narrow for it.
 inline std::string page_table(const std::string& name, const std::vector<std::string>& head,
                               const std::string& rows, std::size_t words = 1) {
-    std::string h = "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"" +
-                    xml_escaped(name) + "\"><table><thead><tr>";
+    std::string cells;
     for (std::size_t i = 0; i < head.size(); ++i)
-        h += (i < words ? "<th scope=\"col\">" : "<th scope=\"col\" class=\"n\">") + head[i] +
-             "</th>";
-    return h + "</tr></thead><tbody>\n" + rows + "</tbody></table></div>\n";
+        cells += joined({i < words ? "<th scope=\"col\">" : "<th scope=\"col\" class=\"n\">",
+                         head[i], "</th>"});
+    return joined({"<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"",
+                   xml_escaped(name), "\"><table><thead><tr>", cells, "</tr></thead><tbody>\n",
+                   rows, "</tbody></table></div>\n"});
 }
 inline std::string number_cell(const std::string& s) { return "<td class=\"n\">" + s + "</td>"; }
-
-// ===== [C149] the report page: other sections of a gate ==========================================
-
-inline std::string failures_html(const variant_figures& variant, const char* who) {
-    std::size_t all = 0;
-    for (const status_count& c : variant.statuses) all += c.count;
-    const std::vector<failure_kind>& kinds = variant.failures;
-    if (kinds.empty()) return {};
+/// The first cell of a row is its name.
+inline std::string page_table(const std::string& name, const report_table& t) {
+    std::vector<std::string> head;
+    for (const table_cell& c : t.head) head.push_back(xml_escaped(c.text));
     std::string rows;
-    for (const failure_kind& k : kinds) {
-        rows += std::string("<tr><th scope=\"row\">") + to_string(k.status) +
-                (k.http_status ? printed(" (HTTP %d)", k.http_status) : "") + "</th><td>";
-        for (std::size_t i = 0; i < std::min<std::size_t>(k.examples.size(), 3); ++i)
-            rows += "<p>" + printed("%zu x ", k.examples[i].second) +
-                    xml_escaped(printable(k.examples[i].first, 200)) + "</p>";
-        if (k.examples.size() > 3) rows += "<p class=\"dim\">and other words</p>";
-        const double fraction = static_cast<double>(k.count) / static_cast<double>(all);
-        rows += "</td>" + number_cell(std::to_string(k.count)) +
-                number_cell(printed("%.3g %%", fraction * 100)) + "</tr>\n";
+    for (const table_line& line : t.rows) {
+        rows += "<tr>";
+        for (std::size_t i = 0; i < line.size(); ++i) {
+            const table_cell& c = line[i];
+            const bool names = i == 0 && !c.look;
+            const std::string_view look = c.look ? c.look : names || i < t.words ? "" : "n";
+            rows += joined({names ? "<th scope=\"row\"" : "<td", look.empty() ? "" : " class=\"",
+                            look, look.empty() ? ">" : "\">",
+                            c.is_html ? c.text : xml_escaped(c.text), names ? "</th>" : "</td>"});
+        }
+        rows += "</tr>\n";
     }
-    return std::string("<h3>Errors") + who + "</h3>\n" +
-           page_table(std::string("Errors") + who,
-                      {"kind", "what they said", "requests", "fraction"},
-                      rows, 2);
+    return page_table(name, head, rows, t.words);
+}
+inline table_cell variant_cell(bool is_baseline) {
+    return is_baseline ? table_cell("baseline", "arm b") : table_cell("candidate", "arm c");
 }
 
-inline std::string row_of(const char* name, const std::string& value) {
+// ===== [C140] the report page: other sections of a gate ==========================================
+
+inline std::string failures_html(const variant_figures& variant, const char* who) {
+    if (variant.failures.empty()) return {};
+    std::size_t all = 0;
+    for (const status_count& c : variant.statuses) all += c.count;
+    report_table t{{"kind", "what they said", "requests", "fraction"}, {}, 2};
+    for (const failure_kind& k : variant.failures) {
+        std::string said;
+        for (std::size_t i = 0; i < std::min<std::size_t>(k.examples.size(), 3); ++i)
+            said += joined({"<p>", std::to_string(k.examples[i].second), " x ",
+                            xml_escaped(printable(k.examples[i].first, 200)), "</p>"});
+        if (k.examples.size() > 3) said += "<p class=\"dim\">and other words</p>";
+        const double fraction = static_cast<double>(k.count) / static_cast<double>(all);
+        t.rows.push_back(
+            {to_string(k.status) + (k.http_status ? printed(" (HTTP %d)", k.http_status) : ""),
+             {said, nullptr, true}, std::to_string(k.count), printed("%.3g %%", fraction * 100)});
+    }
+    const std::string title = std::string("Errors") + who;
+    return joined({"<h3>", title, "</h3>\n", page_table(title, t)});
+}
+
+inline std::string row_of(std::string_view name, const std::string& value) {
     if (value.empty()) return {};
-    return std::string("<dt>") + name + "</dt><dd>" + xml_escaped(value) + "</dd>\n";
+    return joined({"<dt>", name, "</dt><dd>", xml_escaped(value), "</dd>\n"});
+}
+/// Returns a list of names and values, without those that have no value.
+inline std::string list_of(
+    std::initializer_list<std::pair<const char*, std::string>> rows) {
+    std::string h;
+    for (const auto& [name, value] : rows) h += row_of(name, value);
+    return h;
 }
 inline std::string folded(const std::string& title, const std::string& aside, bool open,
                           const std::string& body) {
-    return std::string(open ? "<details open>" : "<details>") + "<summary>" + title +
-           (aside.empty() ? "" : " <span>" + xml_escaped(aside) + "</span>") + "</summary>\n" +
-           body + "</details>\n";
+    return joined({open ? "<details open>" : "<details>", "<summary>", title,
+                   aside.empty() ? "" : " <span>", xml_escaped(aside),
+                   aside.empty() ? "" : "</span>", "</summary>\n", body, "</details>\n"});
+}
+inline std::string folded_list(const std::string& title, const std::string& aside, bool open,
+                               const std::string& rows) {
+    return folded(title, aside, open, joined({"<dl>\n", rows, "</dl>\n"}));
 }
 
 inline std::string self_check_html(const self_check_t& c) {
-    std::string h = "<dl>\n";
-    h += row_of("sends late by", "p50 " + time_text(c.lateness_p50) + ", p99 " +
-                                     time_text(c.lateness_p99) + ", max " +
-                                     time_text(c.lateness_max) +
-                                     printed("; %.2g %% over 10 ms", c.late_fraction * 100));
-    if (c.asked_rate > 0)
-        h += row_of("rate", printed("sent %.4g of %.4g requests/s", c.achieved_rate, c.asked_rate));
-    h += row_of("stamps", stamps_text(c));
-    h += row_of("bytes read after",
-                "p99 " + time_text(c.stamp_lag_p99) + ", max " + time_text(c.stamp_lag_max));
-    h += row_of("thread woke late by",
-                "p99 " + time_text(c.loop_lag_p99) + ", max " + time_text(c.loop_lag_max));
-    if (c.lost_fraction > 0)
-        h += row_of("lost", printed("%.2g %% of a repeat's time", c.lost_fraction * 100));
-    h += row_of("busiest thread", printed("%.0f %% of a core", c.cpu_utilization * 100));
-    h += row_of("events read together", printed("%.1f %%", c.coalesced_fraction * 100));
-    h += row_of("connections", std::to_string(c.connections_opened));
-    return folded("The client's self-check", c.ok ? "ok" : "NOT OK: " + str(c.reason), !c.ok,
-                  h + "</dl>\n");
+    const auto up_to = [](double p99, double max) {
+        return joined({"p99 ", time_text(p99), ", max ", time_text(max)});
+    };
+    return folded_list(
+        "The client's self-check", c.ok ? "ok" : "NOT OK: " + str(c.reason), !c.ok,
+        list_of({{"sends late by",
+                  joined({"p50 ", time_text(c.lateness_p50), ", ",
+                          up_to(c.lateness_p99, c.lateness_max),
+                          printed("; %.2g %% over 10 ms", c.late_fraction * 100)})},
+                 {"rate", c.asked_rate > 0 ? printed("sent %.4g of %.4g requests/s",
+                                                     c.achieved_rate, c.asked_rate)
+                                           : ""},
+                 {"stamps", stamps_text(c)},
+                 {"bytes read after", up_to(c.stamp_lag_p99, c.stamp_lag_max)},
+                 {"thread woke late by", up_to(c.loop_lag_p99, c.loop_lag_max)},
+                 {"lost", c.lost_fraction > 0
+                              ? printed("%.2g %% of a repeat's time", c.lost_fraction * 100)
+                              : ""},
+                 {"busiest thread", printed("%.0f %% of a core", c.cpu_utilization * 100)},
+                 {"events read together", printed("%.1f %%", c.coalesced_fraction * 100)},
+                 {"connections", std::to_string(c.connections_opened)}}));
 }
 
 /// Returns the load of each repeat as asked and as sent, and its results.
 inline std::string repeats_html(const gate_report& g) {
     const variant_figures &mine = g.figures.candidate, &other = g.figures.baseline;
     const bool both = !other.empty();
-    std::string rows;
+    report_table t{{both ? "pair" : "repeat", "requests", "failed", "asked/s", "sent/s", "output",
+                    "completed", "window", ""}};
+    if (both) {
+        t.head.insert(t.head.begin() + 1, "");
+        t.words = 2;
+    }
+    const auto rate = [](double r) { return r > 0 ? printed("%.4g", r) : std::string(); };
     const std::size_t n = std::max(mine.repeats.size(), other.repeats.size());
     for (std::size_t i = 0; i < n; ++i)
         for (const variant_figures* variant : {&mine, &other}) {
             if (i >= variant->repeats.size()) continue;
             const repeat_figures& d = variant->repeats[i];
-            rows += printed("<tr><th scope=\"row\">%zu</th>", i + 1) +
-                    (!both           ? ""
-                     : variant == &other ? "<td class=\"arm b\">baseline</td>"
-                                     : "<td class=\"arm c\">candidate</td>") +
-                    number_cell(std::to_string(d.requests)) +
-                    number_cell(std::to_string(d.failed));
-            const auto rate = [](double r) { return r > 0 ? printed("%.4g", r) : std::string(); };
-            rows += number_cell(rate(d.asked_rate)) + number_cell(rate(d.achieved_rate));
-            rows += number_cell(value_text(metric_id::output_throughput, d.output_throughput)) +
-                    number_cell(value_text(metric_id::request_throughput, d.request_throughput));
-            rows += number_cell(time_text(d.window_s));
-            rows += std::string("<td>") + (d.interrupted ? "interrupted " : "") +
-                    xml_escaped(d.target_gone) + "</td></tr>\n";
+            t.rows.push_back(
+                {std::to_string(i + 1), std::to_string(d.requests), std::to_string(d.failed),
+                 rate(d.asked_rate), rate(d.achieved_rate),
+                 value_text(metric_id::output_throughput, d.output_throughput),
+                 value_text(metric_id::request_throughput, d.request_throughput),
+                 time_text(d.window_s),
+                 {(d.interrupted ? "interrupted " : "") + d.target_gone, ""}});
+            if (both)
+                t.rows.back().insert(t.rows.back().begin() + 1, variant_cell(variant == &other));
         }
-    std::vector<std::string> head = {both ? "pair" : "repeat",
-                                     "requests",
-                                     "failed",
-                                     "asked/s",
-                                     "sent/s",
-                                     "output",
-                                     "completed",
-                                     "window",
-                                     ""};
-    if (both) head.insert(head.begin() + 1, "");
     return folded("Repeats", plural(n, both ? "pair" : "repeat"), false,
-                  page_table("Repeats of " + g.what.name, head, rows, both ? 2 : 1));
+                  page_table("Repeats of " + g.what.name, t));
 }
 
 /// Returns the load and the results of each of several programs.
 inline std::string ranks_html(const gate_report& g) {
     const std::vector<rank_part>& all = g.figures.candidate.ranks;
     if (all.size() < 2) return {};
-    std::string rows;
-    for (const rank_part& r : all) {
-        rows += printed("<tr><th scope=\"row\">%d</th><td>", r.index) + xml_escaped(r.host) +
-                "</td>" + number_cell(std::to_string(r.requests)) +
-                number_cell(std::to_string(r.failed));
-        for (const std::string& cell :
-             {time_text(r.off_s), std::isnan(r.error_s) ? std::string("?") : time_text(r.error_s),
-              time_text(r.lateness_p99), printed("%.1f %%", 100 * r.cpu_utilization),
-              memory_text(r.memory_bytes)})
-            rows += number_cell(cell);
-        rows += "</tr>\n";
-    }
+    report_table t{{"rank", "machine", "requests", "failed", "began late by", "known to",
+                    "sends late by p99", "busiest thread", "memory"}, {}, 2};
+    for (const rank_part& r : all)
+        t.rows.push_back({std::to_string(r.index), r.host, std::to_string(r.requests),
+                          std::to_string(r.failed), time_text(r.off_s),
+                          std::isnan(r.error_s) ? "?" : time_text(r.error_s),
+                          time_text(r.lateness_p99), printed("%.1f %%", 100 * r.cpu_utilization),
+                          memory_text(r.memory_bytes)});
     return folded("Programs that sent the load", plural(all.size(), "rank"), false,
-                  page_table("Ranks of " + g.what.name,
-                             {"rank", "machine", "requests", "failed", "began late by",
-                              "known to", "sends late by p99", "busiest thread", "memory"},
-                             rows, 2));
+                  page_table("Ranks of " + g.what.name, t));
 }
 
 /// Returns each step of the side tasks, and when it was done.
 inline std::string side_tasks_html(const gate_report& g) {
     constexpr std::size_t max_shown = 1000;
-    std::string rows;
+    report_table t{{"repeat", "arm", "task", "step", "at", "took", "failed"}, {}, 4};
     std::size_t steps = 0;
+    const auto seconds = [](long long ns) { return time_text(static_cast<double>(ns) * 1e-9); };
     for (const variant_figures* variant : {&g.figures.candidate, &g.figures.baseline})
         for (const repeat_figures& d : variant->repeats)
-            for (const side_task_seen& t : d.beside)
-                for (const side_step& s : t.steps) {
-                    if (++steps > max_shown) continue;
-                    const auto seconds = [](long long ns) {
-                        return time_text(static_cast<double>(ns) * 1e-9);
-                    };
-                    rows += printed("<tr><th scope=\"row\">%d</th><td>%s</td><td>", d.index + 1,
-                                    to_string(d.variant)) +
-                            xml_escaped(t.name) + "</td><td>" + xml_escaped(s.what) + "</td>" +
-                            number_cell(seconds(s.from_ns - d.window.from_ns())) +
-                            number_cell(seconds(s.to_ns - s.from_ns)) + "<td>" +
-                            xml_escaped(s.failed) + "</td></tr>\n";
-                }
+            for (const side_task_seen& task : d.beside)
+                for (const side_step& s : task.steps)
+                    if (++steps <= max_shown)
+                        t.rows.push_back({std::to_string(d.index + 1), to_string(d.variant),
+                                          task.name, s.what,
+                                          seconds(s.from_ns - d.window.from_ns()),
+                                          seconds(s.to_ns - s.from_ns), {s.failed, ""}});
     if (steps == 0) return {};
     return folded("Beside the load",
                   plural(steps, "step") + (steps > max_shown ? ", the first 1000 of them" : ""),
-                  false,
-                  page_table("Side tasks of " + g.what.name,
-                             {"repeat", "arm", "task", "step", "at", "took", "failed"}, rows, 4));
+                  false, page_table("Side tasks of " + g.what.name, t));
 }
 
 /// Returns the rows that only the sender of the load knows.
 inline std::string sent_html(const gate_report& g) {
     const plan& p = g.what;
-    return row_of("seed", std::to_string(p.sent->seed)) + row_of("trace hash", trace_hash(p)) +
-           row_of("prompt tokens", prompt_lengths_text(g.figures.candidate.prompts)) +
-           row_of("options", options_text(p)) +
-           row_of("limits", limits_text(p));
+    return list_of({{"seed", std::to_string(p.sent->seed)},
+                    {"trace hash", trace_hash(p)},
+                    {"prompt tokens", prompt_lengths_text(g.figures.candidate.prompts)},
+                    {"options", options_text(p)},
+                    {"limits", limits_text(p)}});
 }
 inline std::string scenario_html(const gate_report& g) {
     const plan& p = g.what;
-    std::string h =
-        "<dl>\n" + row_of("target", target_text(g.target)) + row_of("api", g.target.api);
-    if (g.baseline.kind != target_kind::none) h += row_of("baseline", target_text(g.baseline));
-    h += row_of("arrivals", arrival_text(p.sent->arrivals)) +
-         row_of("workload", p.sent->workload_text);
-    h += row_of("measured", extent_text(p)) + row_of("repeats", repeats_text(p));
     const judging_rule& rule = p.judged->rule;
-    if (!p.sent->is_read) h += sent_html(g);
-    h += row_of("error levels",
-                printed("false pass %g %%, false fail %g %%%s", rule.pass_level * 100,
-                        rule.fail_level * 100, rule.holm ? ", Holm over the gate" : ""));
-    h += row_of("stopped", g.under.stopped);
-    h += row_of("definitions", definitions_version);
-    if (p.line > 0) h += row_of("stands at", p.file + ":" + std::to_string(p.line));
-    return folded("The scenario in full", "", false, h + "</dl>\n");
+    const bool has_baseline = g.baseline.kind != target_kind::none;
+    return folded_list(
+        "The scenario in full", "", false,
+        list_of({{"target", target_text(g.target)},
+                 {"api", g.target.api},
+                 {"baseline", has_baseline ? target_text(g.baseline) : ""},
+                 {"arrivals", arrival_text(p.sent->arrivals)},
+                 {"workload", p.sent->workload_text},
+                 {"measured", extent_text(p)},
+                 {"repeats", repeats_text(p)}}) +
+            (p.sent->is_read ? "" : sent_html(g)) +
+            list_of({{"error levels",
+                      printed("false pass %g %%, false fail %g %%%s", rule.pass_level * 100,
+                              rule.fail_level * 100, rule.holm ? ", Holm over the gate" : "")},
+                     {"stopped", g.under.stopped},
+                     {"definitions", definitions_version},
+                     {"stands at", p.line > 0 ? p.file + ":" + std::to_string(p.line) : ""}}));
 }
 
 inline std::string arithmetic_html(const gate_report& g) {
-    std::string h = "<dl>\n";
-    for (const slo_verdict& v : g.verdicts) {
-        const std::string how = str(v.method) + (v.method.empty() ? "" : ": ") + str(v.arithmetic);
-        h += row_of(xml_escaped(str(v.what.text())).c_str(), how);
-    }
-    return folded("How the verdicts came about", "", false, h + "</dl>\n");
+    std::string rows;
+    for (const slo_verdict& v : g.verdicts)
+        rows += row_of(xml_escaped(str(v.what.text())),
+                       joined({v.method.c_str(), v.method.empty() ? "" : ": ",
+                               v.arithmetic.c_str()}));
+    return folded_list("How the verdicts came about", "", false, rows);
 }
 
 /// Returns the command that runs this gate again, on the same traffic.
@@ -24562,25 +24488,24 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
     return t + gate_command(g, env);
 }
 
-// ===== [C150] the report page: answers ===========================================================
-
 inline std::string answer_html(const shown_answer& a) {
-    const bool differs = !std::isnan(a.same_characters);
-    const auto block = [](const char* name, const std::string& text) {
-        return text.empty() ? std::string()
-                            : std::string("<dt>") + name + "</dt><dd><pre>" + escaped_lines(text) +
-                                  "</pre></dd>\n";
-    };
-    const std::string how = a.is + printed(" in %lld of %lld", a.times, a.asked);
+    std::string rows;
+    for (const auto& [name, text] :
+         {std::pair{"question", &a.question}, std::pair{"wanted", &a.wanted},
+          std::pair{"read", &a.read}, std::pair{"answer", &a.answer},
+          std::pair{"baseline's answer", &a.baseline_answer}})
+        if (!text->empty())
+            rows += joined({"<dt>", name, "</dt><dd><pre>", escaped_lines(*text),
+                            "</pre></dd>\n"});
     const std::string aside =
-        differs ? printed("after %.0f equal characters", a.same_characters)
-                : "wanted " + printable(a.wanted, 60) +
-                      (a.read.empty() ? "" : ", read " + printable(a.read, 60));
-    return folded(xml_escaped(how + ": " + printable(a.question, 100)), aside, false,
-                  "<dl>\n" + block("question", a.question) + block("wanted", a.wanted) +
-                      block("read", a.read) + block("answer", a.answer) +
-                      block("baseline's answer", a.baseline_answer) + row_of("request", a.id) +
-                      "</dl>\n");
+        !std::isnan(a.same_characters)
+            ? printed("after %.0f equal characters", a.same_characters)
+            : joined({"wanted ", printable(a.wanted, 60), a.read.empty() ? "" : ", read ",
+                      printable(a.read, 60)});
+    return folded_list(
+        xml_escaped(joined({a.is, printed(" in %lld of %lld: ", a.times, a.asked),
+                            printable(a.question, 100)})),
+        aside, false, rows + row_of("request", a.id));
 }
 /// Returns the answers of objectives on answers that did not pass.
 inline std::string answers_html(const gate_report& g) {
@@ -24596,7 +24521,522 @@ inline std::string answers_html(const gate_report& g) {
     return h + folded(printed("%zu more", g.answers.size() - max_at_once), "", false, more);
 }
 
-// ===== [C151] the report page: style, icons and script ===========================================
+// ===== [C141] the report page: distributions =====================================================
+
+inline std::string variants_key(bool has_baseline) {
+    return has_baseline
+               ? " <b class=\"arm c\">candidate</b> <b class=\"arm b\">- - baseline</b>"
+               : "";
+}
+
+inline std::string distribution_figure(const gate_report& g, metric_id id,
+                                       const variant_distribution& mine,
+                                       const variant_distribution& other) {
+    const bool both = !g.figures.baseline.empty();
+    double low = std::min(mine.least, other.least), high = std::max(mine.most, other.most);
+    if (!(high > 0)) return {};
+    low = std::max(low, high * 1e-5);
+    for (const slo_verdict& v : g.verdicts)  // a far limit would squeeze the curve
+        if (v.what.what.metric == id && is_of_all(v.what.what) && v.what.factor == 0 &&
+            v.limit > 0) {
+            if (v.limit < 20 * high) high = std::max(high, v.limit);
+            if (v.limit > low / 20) low = std::min(low, v.limit);
+        }
+    plot_scale x{plot_scale::shape::logarithmic, low / 1.05, high * 1.05};
+    if (high < 6 * low) {
+        const double margin = std::max(0.06 * (high - low), 0.02 * high);
+        x = {plot_scale::shape::linear, std::max(0.0, low - margin), high + margin};
+    }
+    const std::size_t least =
+        both && other.values > 0 ? std::min(mine.values, other.values) : mine.values;
+    const bool speed = is_speed(id);
+    const plot_scale y =
+        speed ? plot_scale{plot_scale::shape::linear, 0, 1}
+              : plot_scale{plot_scale::shape::nines, 0, 1 - std::pow(10, -nines_of(least))};
+    plot p(x, speed ? plot_unit::tokens_per_second : plot_unit::seconds, y, plot_unit::percentile);
+    for (const auto* variant : {&other, &mine}) {
+        const auto draw = [&](const char* style, const char* name, const auto& line) {
+            std::vector<curve_point> shown;
+            for (const curve_point& q : line)
+                if (q.y <= y.high + 1e-12) shown.push_back({std::min(q.x, x.high), q.y});
+            p.line(style, name, shown);
+        };
+        const bool is_mine = variant == &mine;
+        for (const std::vector<curve_point>& line : variant->lines)
+            draw(is_mine ? "c2" : "b2",
+                 !both ? "repeats" : is_mine ? "candidate's repeats" : "baseline's repeats", line);
+        draw(is_mine ? "c1" : "b1", !both ? "all" : is_mine ? "candidate" : "baseline",
+             variant->pooled);
+    }
+    std::string limits;
+    for (const slo_verdict& v : g.verdicts) {
+        const statistic_data& what = v.what.what;
+        if (what.metric != id || !is_of_all(what) || v.what.factor > 0) continue;
+        const bool seen = v.limit >= x.low && v.limit <= x.high;
+        const double q = what.kind == statistic_kind::percentile ? what.q
+                         : what.kind == statistic_kind::max      ? y.high
+                         : what.kind == statistic_kind::min      ? y.low
+                                                                 : not_a_number;
+        const std::string words = str(what.name).substr(0, str(what.name).find('(')) +
+                                  (v.what.at_most ? " <= " : " >= ") + limit_text(id, v.limit);
+        p.limit(v.limit, q, v.what.at_most,
+                seen               ? words
+                : v.limit > x.high ? words + ", far right"
+                                   : words + ", far left");
+        p.interval(v.estimate.value, v.estimate.low, v.estimate.high, q);
+        limits += "; limit " + str(v.what.text()) + ", " + measured_text(v);
+    }
+    const auto reported = [&](const metric_row& r) {
+        return "p50 " + value_text(id, r.p50) + ", p90 " + value_text(id, r.p90) + ", p99 " +
+               value_text(id, r.p99);
+    };
+    const std::string alt = std::string(metric_name(id)) + " by percentile, " +
+                            plural(mine.lines.size(), "repeat") + ": " + reported(mine.row) +
+                            (both ? "; baseline: " + reported(other.row) : "") + limits;
+    return p.figure(metric_name(id), alt, true);
+}
+
+/// Returns the requests of each label, "" if there are none.
+inline std::string labels_html(const gate_report& g) {
+    const report_table t = labels_table(g);
+    return t.rows.empty() ? "" : "<h3>Labels</h3>\n" + page_table("Labels of " + g.what.name, t);
+}
+
+inline std::string latency_table(const gate_report& g) {
+    const gate_figures& all = g.figures;
+    const bool both = !all.baseline.empty();
+    report_table t{{"", "mean", "p50", "p90", "p99", "max"}};
+    if (both) {
+        t.head.insert(t.head.begin() + 1, "");
+        t.words = 2;
+    }
+    for (std::size_t i = 0; i < all.metrics.size(); ++i) {
+        const metric_id id = all.metrics[i];
+        const metric_row& a = all.candidate.distributions[i].row;
+        const metric_row& b = all.baseline.distributions[i].row;
+        const auto row = [&](table_line line, const auto& text_of) {
+            for (double metric_row::*value : {&metric_row::mean, &metric_row::p50,
+                                              &metric_row::p90, &metric_row::p99,
+                                              &metric_row::max})
+                line.push_back(text_of(a.*value, b.*value));
+            t.rows.push_back(std::move(line));
+        };
+        table_line named = {{filled_in(metric_name(id), "_", "_<wbr>"), nullptr, true}};
+        if (both) named.push_back(variant_cell(false));
+        row(std::move(named), [&](double mine, double) { return value_text(id, mine); });
+        if (!both) continue;
+        row({{"", ""}, variant_cell(true)},
+            [&](double, double other) { return value_text(id, other); });
+        row({{"", ""}, {"ratio", "arm"}}, [](double mine, double other) {
+            const double v = mine / other;
+            return std::isfinite(v) ? printed("%.3f x", v) : std::string("none");
+        });
+    }
+    return page_table("Latency of " + g.what.name, t);
+}
+
+// ===== [C142] the report page: curves over the load ==============================================
+
+/// Gates that differ only in their load, lightest first.
+struct load_series {
+    bool is_rate = true;                                  // else users
+    std::vector<std::pair<double, std::size_t>> gates{};  // load, index in the report
+};
+inline std::vector<load_series> load_series_of(const std::vector<gate_report>& gates,
+                                               const all_sections& beside = {}) {
+    std::map<std::string, load_series> found;
+    for (std::size_t i = 0; i < gates.size(); ++i) {
+        const gate_report& g = gates[i];
+        const arrival_data& a = g.what.sent->arrivals;
+        const bool users = a.kind == arrival_kind::closed_loop;
+        const bool steady = a.kind == arrival_kind::constant || a.kind == arrival_kind::poisson ||
+                            a.kind == arrival_kind::gamma;
+        if (!g.refusal.empty() || g.figures.candidate.empty() || !(users || steady))
+            continue;
+        if (std::any_of(beside.begin(), beside.end(),
+                        [&](const program_section* b) { return b->draws(g); }))
+            continue;
+        // The port of a simulated server is its own, so its URL tells no series apart.
+        const std::string url = g.target.kind == target_kind::endpoint ? g.target.url : "";
+        load_series& s = found[std::string(to_string(g.target.kind)) + "\n" + url + "\n" +
+                               g.target.model + "\n" + g.what.sent->workload_text + "\n" +
+                               arrival_name(a.kind)];
+        s.is_rate = !users;
+        s.gates.emplace_back(users ? static_cast<double>(a.users) : a.rate, i);
+    }
+    std::vector<load_series> series;
+    for (auto& [key, s] : found) {
+        std::sort(s.gates.begin(), s.gates.end());
+        bool rising = s.gates.size() > 1;
+        for (std::size_t i = 1; i < s.gates.size(); ++i)
+            rising &= s.gates[i].first > s.gates[i - 1].first;
+        if (rising) series.push_back(std::move(s));
+    }
+    return series;
+}
+
+/// One value of each row over another.
+struct drawn_line {
+    std::string name{};
+    std::vector<double> x{}, y{};
+};
+/// Draws a curve over its load, where `ends` may be of a capacity, or else one value over another
+/// with the load beside each dot.
+inline std::string curve_figure(const std::string& caption, const std::string& against,
+                                const search_state& ends, const std::vector<curve_row>& rows,
+                                plot_unit x_unit, plot_unit y_unit,
+                                const std::vector<drawn_line>& lines, bool over_load) {
+    double least = infinity, most = 0, highest = 0;
+    for (const drawn_line& l : lines)
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            if (!std::isfinite(l.x[i]) || !std::isfinite(l.y[i])) continue;
+            least = std::min(least, l.x[i]);
+            most = std::max(most, l.x[i]);
+            highest = std::max(highest, l.y[i]);
+        }
+    if (!(most > 0 && highest > 0)) return {};
+    const bool is_wide = !over_load && least > 0 && most > 20 * least;
+    plot p(is_wide ? plot_scale{plot_scale::shape::logarithmic, least * 0.8, most * 1.25}
+                   : plot_scale{plot_scale::shape::linear, 0, most * 1.05},
+           x_unit, {plot_scale::shape::linear, 0, highest * 1.08}, y_unit);
+    if (over_load && ends.low > 0 && ends.monotone())
+        p.stretch("stretch", ends.low, std::min(ends.high, most));
+    std::string alt = caption + " against " + against;
+    for (const bool is_baseline : {true, false})
+        for (const drawn_line& l : lines) {
+            const char* style = is_baseline ? "b" : "c";
+            std::vector<curve_point> points;
+            for (std::size_t i = 0; i < rows.size(); ++i) {
+                const curve_row& r = rows[i];
+                if (r.is_baseline != is_baseline) continue;
+                const bool is_drawn = std::isfinite(l.x[i]) && std::isfinite(l.y[i]);
+                points.push_back({l.x[i], is_drawn ? l.y[i] : not_a_number});
+                if (!is_drawn) continue;
+                p.dot(is_baseline                        ? "b"
+                      : r.at.shows == carried::holds  ? "pass"
+                      : r.at.shows == carried::misses ? "fail"
+                                                      : "c",
+                      points.back());
+                alt += printed(", %s%s%s%.4g at %g", is_baseline ? "baseline " : "",
+                               l.name.c_str(), l.name.empty() ? "" : " ", l.y[i], l.x[i]);
+            }
+            p.line(style, l.name, points);
+            if (over_load && !points.empty() && !std::isnan(points.back().y))
+                p.label(points.back(), l.name);
+        }
+    for (const bool of_ends : {true, false})  // the ends' labels have precedence
+        for (std::size_t i = 0; i < rows.size() && !over_load; ++i) {
+            const double load = rows[i].at.load;
+            const bool is_low = load == ends.low, is_high = load == ends.high;
+            const bool is_drawn = std::isfinite(lines[0].x[i]) && std::isfinite(lines[0].y[i]);
+            if (rows[i].is_baseline || !is_drawn || of_ends != (is_low || is_high)) continue;
+            p.label_apart({lines[0].x[i], lines[0].y[i]},
+                          printed("%g", load) + (is_low    ? " carried"
+                                                 : is_high ? " too much"
+                                                           : ""));
+        }
+    return p.figure(caption + "<span>against " + against + "</span>", alt, false);
+}
+inline headline look_at(const curve_row& r) {
+    return r.at.shows == carried::holds    ? headline::passed
+           : r.at.shows == carried::misses ? headline::failed
+                                           : headline_of(r.of);
+}
+inline std::string curve_html(const std::string& title, const std::string& said,
+                              bool in_users, const search_state& ends,
+                              const std::vector<curve_row>& rows) {
+    const curve_columns columns = columns_of_rows(rows);
+    std::vector<double> loads, tokens, p50, p90, tpot;
+    std::string cells;
+    bool both = false;
+    for (const curve_row& r : rows) {
+        both = both || r.is_baseline;
+        loads.push_back(r.at.load);
+        tokens.push_back(r.value(columns.tokens));
+        p50.push_back(r.row(columns.first).p50);
+        p90.push_back(r.row(columns.first).p90);
+        tpot.push_back(r.row(metric_id::tpot).mean);
+        cells += printed("<tr><th scope=\"row\"><a href=\"#gate-%zu\">%g</a></th><td>",
+                         r.gate + 1, r.at.load) +
+                 (r.is_baseline ? "<span class=\"arm b\">baseline</span>"
+                                : badge(look_of(look_at(r)), shown_at(r))) + "</td>";
+        for (const std::string& cell : curve_cells(columns, r)) cells += number_cell(cell);
+        cells += "</tr>\n";
+    }
+    std::vector<std::string> head = {in_users ? "users" : "requests/s", "gate"};
+    for (const std::string& name : curve_head(columns)) head.push_back(name);
+    const plot_unit per_s = plot_unit::tokens_per_second, s = plot_unit::seconds;
+    const plot_unit load = in_users ? plot_unit::none : plot_unit::per_second;
+    const std::string first = metric_name(columns.first);
+    const std::string rate = columns.tokens == metric_id::output_throughput ? "Output tokens/s"
+                                                                            : "Input tokens/s";
+    const auto over = [&](const std::string& what, plot_unit unit,
+                          const std::vector<drawn_line>& lines) {
+        return curve_figure(what, head[0], ends, rows, load, unit, lines, true);
+    };
+    return "<section><h2>" + xml_escaped(title) + "</h2>\n" + said + "<div class=\"plots\">\n" +
+           (columns.has_tokens ? curve_figure(rate, "tpot mean", ends, rows, s, per_s,
+                                              {{"", tpot, tokens}}, false)
+                               : "") +
+           curve_figure(rate, first + " p90", ends, rows, s, per_s, {{"", p90, tokens}}, false) +
+           over(first, s, {{"p90", loads, p90}, {"p50", loads, p50}}) +
+           (columns.has_tokens ? over("tpot", s, {{"mean", loads, tpot}}) : "") +
+           over(rate, per_s, {{"", loads, tokens}}) + "</div>\n" +
+           (both ? "<p class=\"note\">" + variants_key(true) + "</p>\n" : "") +
+           page_table("By load", head, cells, 2) + "</section>\n";
+}
+inline std::string load_curves_html(const std::vector<gate_report>& gates,
+                                    const all_sections& beside = {}) {
+    std::string h;
+    for (const load_series& s : load_series_of(gates, beside)) {
+        std::vector<judged_load> loads;
+        for (const auto& [load, i] : s.gates) loads.push_back({load});
+        std::vector<curve_row> rows;
+        for (std::size_t k = 0; k < s.gates.size(); ++k)
+            add_rows(rows, loads[k], s.gates[k].second, gates[s.gates[k].second]);
+        h += curve_html(s.is_rate ? "By offered load" : "By number of users",
+                        "<p class=\"note\">" + plural(s.gates.size(), "gate") + " with " +
+                            xml_escaped(gates[s.gates[0].second].what.sent->workload_text) +
+                            ".</p>\n",
+                        !s.is_rate, {}, rows);
+    }
+    return h;
+}
+
+// ===== [C143] the report page: the result of a search ============================================
+
+/// Returns the style of the baseline's probes, or that of a probe's result.
+inline const char* style_of(const load_point& p) {
+    return p.variant == run_arm::baseline        ? "b"
+           : p.what.shown == carried::holds  ? "pass"
+           : p.what.shown == carried::misses ? "fail"
+                                             : "open";
+}
+/// Draws one objective over the load.
+inline std::string objective_figure(const load_curve& c, std::size_t which) {
+    const slo& s = c.objectives_held[which];
+    const metric_id id = s.what.metric;
+    double least = c.points[0].what.load, most = least, low = s.bound, high = s.bound;
+    for (const load_point& p : c.points) {
+        least = std::min(least, p.what.load);
+        most = std::max(most, p.what.load);
+        const double v = p.values[which];
+        if (!std::isfinite(v) || !(v > 0)) continue;
+        low = std::min(low, std::max(v, s.bound / 10));
+        high = std::max(high, std::min(v, s.bound * 10));
+    }
+    plot drawing({plot_scale::shape::logarithmic, least * 0.9, most * 1.1},
+                 c.unit == metric_id::capacity_in_users ? plot_unit::none : plot_unit::per_second,
+                 is_request_fraction(id)
+                     ? plot_scale{plot_scale::shape::linear, 0, 1}
+                     : plot_scale{plot_scale::shape::logarithmic, low * 0.8, high * 1.25},
+                 plot_unit_of(facts_of(id).unit));
+    if (c.state.low > 0 && c.state.high < infinity && c.state.monotone())
+        drawing.stretch("stretch", c.state.low, c.state.high);
+    drawing.limit_across(s.bound, limit_text(id, s.bound));
+    const std::string name = str(s.what.name);
+    std::string alt = name + " over the load, limit " + limit_text(id, s.bound);
+    for (const load_point& p : c.points) {
+        const double v = p.values[which];
+        const double shown = std::isfinite(v) ? v : s.at_most ? high * 1.25 : low * 0.8;
+        drawing.dot(style_of(p), {p.what.load, shown});
+        alt += printed(", %s at %g", value_text(id, v).c_str(), p.what.load);
+    }
+    return drawing.figure(xml_escaped(str(s.text())) + "<span>over " +
+                              (c.unit == metric_id::capacity_in_users ? "users" : "requests/s") +
+                              "</span>",
+                          alt, false);
+}
+inline std::string search_html(const gate_report& g) {
+    const load_curve& c = g.figures.search;
+    if (c.empty() || c.points.empty()) return {};
+    std::string h = "<h3>Capacity</h3>\n";
+    if (!c.line.empty()) h += "<p>" + xml_escaped(c.line) + ".</p>\n";
+    const bool both = !g.figures.baseline.empty();
+    for (const std::string& words : {c.flat, c.fault})
+        if (!words.empty()) h += "<p class=\"note\">" + xml_escaped(words) + ".</p>\n";
+    h += "<p class=\"note\">Each dot is a probe: green where all at its load show that it is "
+         "carried, red where they show that it is too much, hollow where they show nothing or only "
+         "led there. The dashed line is the limit, the grey stretch the capacity." +
+         variants_key(both) +
+         "</p>\n"
+         "<div class=\"plots\">\n";
+    std::string rows;
+    for (std::size_t i = 0; i < c.objectives_held.size(); ++i) h += objective_figure(c, i);
+    for (std::size_t i = 0; i < c.points.size(); ++i) {
+        const load_point& p = c.points[i];
+        const std::string shows = !p.disturbed.empty()            ? xml_escaped(p.disturbed)
+                                  : p.what.invalid                ? "the client could not keep up"
+                                  : p.what.shown != carried::open ? to_string(p.what.shown)
+                                  : p.what.over                   ? "it outgrew the server"
+                                                                  : "";
+        rows += printed("<tr><th scope=\"row\">%zu</th><td>", i + 1) +
+                (both ? std::string(to_string(p.variant)) + ", " : "") + to_string(p.what.part) +
+                "</td><td>" + shows + "</td>" + number_cell(value_text(c.unit, p.what.load)) +
+                number_cell(std::to_string(p.requests));
+        for (std::size_t k = 0; k < c.objectives_held.size(); ++k)
+            rows += number_cell(value_text(c.objectives_held[k].what.metric, p.values[k]));
+        rows += "</tr>\n";
+    }
+    std::vector<std::string> head = {"probe", "of", "shows", "load", "requests"};
+    for (const slo& s : c.objectives_held) head.push_back(xml_escaped(str(s.what.name)));
+    return h + "</div>\n" + page_table("Probes of " + g.what.name, head, rows, 3);
+}
+
+// ===== [C144] the report page: timelines =========================================================
+
+/// All repeats of a gate over time, one drawing for each quantity.
+class timeline_figures {
+public:
+    explicit timeline_figures(const gate_report& g)
+        : g_(g),
+          grid_(g.figures.grid),
+          mine_(g.figures.candidate.timelines),
+          other_(g.figures.baseline.timelines) {}
+    std::string html() const {
+        return mine_.empty() ? std::string() : of_requests() + of_servers();
+    }
+
+private:
+    /// A line for each repeat: its values in the windows of the grid, or those of its server.
+    struct series {
+        const char *style, *name;
+        std::vector<double> repeat_timeline::*values = nullptr;
+        std::vector<double> server_timeline::*of_server = nullptr;
+        const std::vector<double>& of(const repeat_timeline& t) const {
+            return of_server ? t.server.*of_server : t.*values;
+        }
+    };
+
+    std::string of_requests() const {
+        using t = repeat_timeline;
+        const auto per_s = plot_unit::per_second, seconds = plot_unit::seconds;
+        const bool paced = g_.what.sent->is_open_loop(), alone = other_.empty();
+        const series planned{"a", "planned", &t::asked};
+        std::string h = joined(
+            {"<h3>Over time</h3>\n<p class=\"note\">One line a repeat, in windows of ",
+             tick_text(plot_unit::elapsed, grid_.step),
+             "; 0 is where the measured part begins, after the warm-up.", variants_key(!alone),
+             drift_third() > 0 ? " Grey are the first and the last third of it, which a drift "
+                                 "holds against each other."
+                               : "",
+             "</p>\n<div class=\"plots\">\n"});
+        h += figure(paced ? "Requests/s<span>sent; planned (thick)</span>" : "Requests/s",
+                    "requests sent per second", per_s, {{"c", "sent", &t::sent}},
+                    paced ? &planned : nullptr);
+        if (has_failures())
+            h += figure("Failed requests/s", "failed requests per second", per_s,
+                        {{"f", "failed", &t::failed}});
+        h += figure("In flight", "requests in flight", plot_unit::none,
+                    {{"c", "", &t::in_flight}});
+        h += alone ? figure("ttft<span>p50; p90 (light)</span>", "ttft", seconds,
+                            {{"c2", "p90", &t::ttft_p90}, {"c", "p50", &t::ttft_p50}})
+                   : figure("ttft<span>p50</span>", "ttft p50", seconds,
+                            {{"c", "", &t::ttft_p50}});
+        h += figure("Output tokens/s", "output tokens per second", plot_unit::tokens_per_second,
+                    {{"c", "", &t::tokens}});
+        if (g_.figures.has_goodput)
+            h += figure("Goodput<span>by planned time</span>", "goodput", plot_unit::fraction,
+                        {{"c", "", &t::good}});
+        return h + "</div>\n";
+    }
+    /// Returns the servers' metrics on the same axis, "" if they reported none.
+    std::string of_servers() const {
+        using t = server_timeline;
+        struct quantity {
+            const char *caption, *what;
+            plot_unit unit;
+            std::vector<double> t::*values;
+        };
+        std::string plots;
+        for (const quantity& q : std::initializer_list<quantity>{
+                 {"Waiting requests", "requests that waited", plot_unit::none, &t::waiting},
+                 {"Running requests", "requests that ran", plot_unit::none, &t::running},
+                 {"KV cache in use", "the KV cache in use", plot_unit::fraction, &t::kv_usage},
+                 {"Queue time<span>mean since the reading before</span>", "queue time",
+                  plot_unit::seconds, &t::queue_time},
+                 {"Power<span>W</span>", "power in watts", plot_unit::none, &t::power},
+                 {"Utilisation", "utilisation of the accelerators", plot_unit::fraction,
+                  &t::utilisation},
+                 {"Clock<span>GHz, the slowest</span>",
+                  "the clock of the slowest accelerator in GHz", plot_unit::none, &t::clock_ghz},
+                 {"Temperature<span>\u00B0C, the hottest</span>",
+                  "the hottest accelerator's temperature", plot_unit::none, &t::temperature}}) {
+            const series line{"c", "", nullptr, q.values};
+            bool is_reported = false;
+            for (const repeat_timeline& r : mine_)
+                for (const double x : line.of(r)) is_reported = is_reported || !std::isnan(x);
+            if (is_reported) plots += figure(q.caption, q.what, q.unit, {line});
+        }
+        if (plots.empty()) return {};
+        return joined({"<h3>Server metrics</h3>\n<p class=\"note\">Its page of metrics, read once "
+                       "a second.", variants_key(!other_.empty()),
+                       "</p>\n<div class=\"plots\">\n", plots, "</div>\n"});
+    }
+
+    /// Returns a third of the steady part if an objective compares its last with its first, else 0.
+    double drift_third() const {
+        const bool is_held = std::any_of(
+            g_.verdicts.begin(), g_.verdicts.end(),
+            [](const slo_verdict& v) { return is_drift(v.what.what.metric); });
+        const std::vector<repeat_figures>& repeats = g_.figures.candidate.repeats;
+        return is_held && !repeats.empty() ? repeats[0].window_s / 3 : 0;
+    }
+    /// Returns the greatest finite value of all repeats, at least 0.
+    double greatest(const series& s) const {
+        double most = 0;
+        for (const auto* variant : {&mine_, &other_})
+            for (const repeat_timeline& t : *variant)
+                for (const double y : s.of(t))
+                    if (std::isfinite(y)) most = std::max(most, y);
+        return most;
+    }
+    bool has_failures() const { return greatest({"", "", &repeat_timeline::failed}) > 0; }
+    void draw(plot& p, const series& s, const char* style, const std::string& name,
+              const repeat_timeline& t) const {
+        const std::vector<double>& values = s.of(t);
+        std::vector<curve_point> points;
+        for (std::size_t i = 0; i < values.size(); ++i)
+            points.push_back({s.of_server ? t.server.at[i] : grid_.middle(i), values[i]});
+        p.line(style, name, points);
+    }
+    std::string figure(const char* caption, const char* what, plot_unit unit,
+                       std::initializer_list<series> all, const series* behind = nullptr) const {
+        double most = behind ? greatest(*behind) : 0;
+        for (const series& s : all) most = std::max(most, greatest(s));
+        if (!(most > 0) && unit == plot_unit::seconds) return {};  // nothing was answered
+        const double end = grid_.from + static_cast<double>(grid_.windows) * grid_.step;
+        const double high = unit == plot_unit::fraction ? 1 : most > 0 ? most * 1.05 : 1;
+        plot p({plot_scale::shape::linear, grid_.from, end}, plot_unit::elapsed,
+               {plot_scale::shape::linear, 0, high}, unit);
+        const bool both = !other_.empty();
+        if (const double third = drift_third(); third > 0) {
+            p.stretch("stretch", 0, third);
+            p.stretch("stretch", 2 * third, 3 * third);
+        }
+        if (behind) draw(p, *behind, behind->style, behind->name, mine_[0]);
+        for (const series& s : all) {
+            for (const repeat_timeline& t : other_)
+                draw(p, s, *s.style == 'c' ? "b" : s.style, joined({"baseline ", s.name}), t);
+            for (const repeat_timeline& t : mine_)
+                draw(p, s, s.style, joined({both ? "candidate " : "", s.name}), t);
+        }
+        return p.figure(caption,
+                        joined({what, " over ", time_text(end - std::min(0.0, grid_.from)), ", ",
+                                plural(mine_.size(), "repeat"),
+                                both ? " of the candidate and of the baseline" : "", ", at most ",
+                                unit == plot_unit::seconds    ? time_text(most)
+                                : unit == plot_unit::fraction ? printed("%.4g %%", most * 100)
+                                                              : printed("%.4g", most)}),
+                        false);
+    }
+
+    const gate_report& g_;
+    const timeline_grid& grid_;
+    const std::vector<repeat_timeline>&mine_, &other_;
+};
+
+// ===== [C145] the report page: the whole =========================================================
 // report.html needs no other file. Each drawing is an SVG with a text beside it; without the script
 // the page is complete. Text of gates, servers and machines goes through xml_escaped, coordinates
 // of drawings through pixels.
@@ -24804,558 +25244,25 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 })();
 )js";
 
-// ===== [C152] the report page: distributions =====================================================
-
-inline std::string variants_key(bool has_baseline) {
-    return has_baseline
-               ? " <b class=\"arm c\">candidate</b> <b class=\"arm b\">- - baseline</b>"
-               : "";
+inline std::string note_html(const std::string& words) {
+    return joined({"<p class=\"note\">", xml_escaped(words), ".</p>\n"});
 }
-
-inline std::string distribution_figure(const gate_report& g, metric_id id,
-                                       const variant_distribution& mine,
-                                       const variant_distribution& other) {
-    const bool both = !g.figures.baseline.empty();
-    double low = std::min(mine.least, other.least), high = std::max(mine.most, other.most);
-    if (!(high > 0)) return {};
-    low = std::max(low, high * 1e-5);
-    for (const slo_verdict& v : g.verdicts)  // a far limit would squeeze the curve
-        if (v.what.what.metric == id && is_of_all(v.what.what) && v.what.factor == 0 &&
-            v.limit > 0) {
-            if (v.limit < 20 * high) high = std::max(high, v.limit);
-            if (v.limit > low / 20) low = std::min(low, v.limit);
-        }
-    plot_scale x{plot_scale::shape::logarithmic, low / 1.05, high * 1.05};
-    if (high < 6 * low) {
-        const double margin = std::max(0.06 * (high - low), 0.02 * high);
-        x = {plot_scale::shape::linear, std::max(0.0, low - margin), high + margin};
-    }
-    const std::size_t least =
-        both && other.values > 0 ? std::min(mine.values, other.values) : mine.values;
-    const bool speed = is_speed(id);
-    const plot_scale y =
-        speed ? plot_scale{plot_scale::shape::linear, 0, 1}
-              : plot_scale{plot_scale::shape::nines, 0, 1 - std::pow(10, -nines_of(least))};
-    plot p(x, speed ? plot_unit::tokens_per_second : plot_unit::seconds, y, plot_unit::percentile);
-    for (const auto* variant : {&other, &mine}) {
-        const auto draw = [&](const char* style, const char* name, const auto& line) {
-            std::vector<curve_point> shown;
-            for (const curve_point& q : line)
-                if (q.y <= y.high + 1e-12) shown.push_back({std::min(q.x, x.high), q.y});
-            p.line(style, name, shown);
-        };
-        const bool is_mine = variant == &mine;
-        for (const std::vector<curve_point>& line : variant->lines)
-            draw(is_mine ? "c2" : "b2",
-                 !both ? "repeats" : is_mine ? "candidate's repeats" : "baseline's repeats", line);
-        draw(is_mine ? "c1" : "b1", !both ? "all" : is_mine ? "candidate" : "baseline",
-             variant->pooled);
-    }
-    std::string limits;
-    for (const slo_verdict& v : g.verdicts) {
-        const statistic_data& what = v.what.what;
-        if (what.metric != id || !is_of_all(what) || v.what.factor > 0) continue;
-        const bool seen = v.limit >= x.low && v.limit <= x.high;
-        const double q = what.kind == statistic_kind::percentile ? what.q
-                         : what.kind == statistic_kind::max      ? y.high
-                         : what.kind == statistic_kind::min      ? y.low
-                                                                 : not_a_number;
-        const std::string words = str(what.name).substr(0, str(what.name).find('(')) +
-                                  (v.what.at_most ? " <= " : " >= ") + limit_text(id, v.limit);
-        p.limit(v.limit, q, v.what.at_most,
-                seen               ? words
-                : v.limit > x.high ? words + ", far right"
-                                   : words + ", far left");
-        p.interval(v.estimate.value, v.estimate.low, v.estimate.high, q);
-        limits += "; limit " + str(v.what.text()) + ", " + measured_text(v);
-    }
-    const auto reported = [&](const metric_row& r) {
-        return "p50 " + value_text(id, r.p50) + ", p90 " + value_text(id, r.p90) + ", p99 " +
-               value_text(id, r.p99);
-    };
-    const std::string alt = std::string(metric_name(id)) + " by percentile, " +
-                            plural(mine.lines.size(), "repeat") + ": " + reported(mine.row) +
-                            (both ? "; baseline: " + reported(other.row) : "") + limits;
-    return p.figure(metric_name(id), alt, true);
-}
-
-/// Returns the requests of each label, "" if there are none.
-inline std::string labels_html(const gate_report& g) {
-    const labels_table t = labels_table_of(g);
-    std::string rows;
-    for (const std::vector<std::string>& line : t.lines) {
-        rows += "<tr><th scope=\"row\">" + xml_escaped(line[0]) + "</th>";
-        for (std::size_t i = 1; i < line.size(); ++i) rows += number_cell(line[i]);
-        rows += "</tr>\n";
-    }
-    if (rows.empty()) return {};
-    return "<h3>Labels</h3>\n" + page_table("Labels of " + g.what.name, t.head, rows, 1);
-}
-
-inline std::string latency_table(const gate_report& g) {
-    const gate_figures& all = g.figures;
-    const bool both = !all.baseline.empty();
-    std::string rows;
-    const auto row = [&](const std::string& head, const metric_row& r, auto&& text) {
-        rows += "<tr>" + head;
-        for (const double v : {r.mean, r.p50, r.p90, r.p99, r.max}) rows += number_cell(text(v));
-        rows += "</tr>\n";
-    };
-    for (std::size_t i = 0; i < all.metrics.size(); ++i) {
-        const metric_id id = all.metrics[i];
-        const auto value = [&](double v) { return value_text(id, v); };
-        std::string name = "<th scope=\"row\">";
-        for (const char* c = metric_name(id); *c; ++c)
-            name += *c == '_' ? std::string("_<wbr>") : std::string(1, *c);
-        name += "</th>";
-        const metric_row& a = all.candidate.distributions[i].row;
-        const metric_row& b = all.baseline.distributions[i].row;
-        if (!both) {
-            row(name, a, value);
-            continue;
-        }
-        row(name + "<td class=\"arm c\">candidate</td>", a, value);
-        row("<td></td><td class=\"arm b\">baseline</td>", b, value);
-        const metric_row ratio{
-            id, a.mean / b.mean, a.p50 / b.p50, a.p90 / b.p90, a.p99 / b.p99, a.max / b.max};
-        row("<td></td><td class=\"arm\">ratio</td>", ratio,
-            [](double v) { return std::isfinite(v) ? printed("%.3f x", v) : std::string("none"); });
-    }
-    std::vector<std::string> head = {"", "mean", "p50", "p90", "p99", "max"};
-    if (both) head.insert(head.begin() + 1, "");
-    return page_table("Latency of " + g.what.name, head, rows, both ? 2 : 1);
-}
-
-// ===== [C153] the report page: curves over the load ==============================================
-
-/// Gates that differ only in their load, lightest first.
-struct load_series {
-    bool is_rate = true;                                  // else users
-    std::vector<std::pair<double, std::size_t>> gates{};  // load, index in the report
-};
-inline std::vector<load_series> load_series_of(const std::vector<gate_report>& gates,
-                                               const all_sections& beside = {}) {
-    std::map<std::string, load_series> found;
-    for (std::size_t i = 0; i < gates.size(); ++i) {
-        const gate_report& g = gates[i];
-        const arrival_data& a = g.what.sent->arrivals;
-        const bool users = a.kind == arrival_kind::closed_loop;
-        const bool steady = a.kind == arrival_kind::constant || a.kind == arrival_kind::poisson ||
-                            a.kind == arrival_kind::gamma;
-        if (!g.refusal.empty() || g.figures.candidate.empty() || !(users || steady))
-            continue;
-        if (std::any_of(beside.begin(), beside.end(),
-                        [&](const program_section* b) { return b->draws(g); }))
-            continue;
-        // The port of a simulated server is its own, so its URL tells no series apart.
-        const std::string url = g.target.kind == target_kind::endpoint ? g.target.url : "";
-        load_series& s = found[std::string(to_string(g.target.kind)) + "\n" + url + "\n" +
-                               g.target.model + "\n" + g.what.sent->workload_text + "\n" +
-                               arrival_name(a.kind)];
-        s.is_rate = !users;
-        s.gates.emplace_back(users ? static_cast<double>(a.users) : a.rate, i);
-    }
-    std::vector<load_series> series;
-    for (auto& [key, s] : found) {
-        std::sort(s.gates.begin(), s.gates.end());
-        bool rising = s.gates.size() > 1;
-        for (std::size_t i = 1; i < s.gates.size(); ++i)
-            rising &= s.gates[i].first > s.gates[i - 1].first;
-        if (rising) series.push_back(std::move(s));
-    }
-    return series;
-}
-
-/// One value of each row over another.
-struct drawn_line {
-    std::string name{};
-    std::vector<double> x{}, y{};
-};
-/// Draws a curve over its load, where `ends` may be of a capacity, or else one value over another
-/// with the load beside each dot.
-inline std::string curve_figure(const std::string& caption, const std::string& against,
-                                const search_state& ends, const std::vector<curve_row>& rows,
-                                plot_unit x_unit, plot_unit y_unit,
-                                const std::vector<drawn_line>& lines, bool over_load) {
-    double least = infinity, most = 0, highest = 0;
-    for (const drawn_line& l : lines)
-        for (std::size_t i = 0; i < rows.size(); ++i) {
-            if (!std::isfinite(l.x[i]) || !std::isfinite(l.y[i])) continue;
-            least = std::min(least, l.x[i]);
-            most = std::max(most, l.x[i]);
-            highest = std::max(highest, l.y[i]);
-        }
-    if (!(most > 0 && highest > 0)) return {};
-    const bool is_wide = !over_load && least > 0 && most > 20 * least;
-    plot p(is_wide ? plot_scale{plot_scale::shape::logarithmic, least * 0.8, most * 1.25}
-                   : plot_scale{plot_scale::shape::linear, 0, most * 1.05},
-           x_unit, {plot_scale::shape::linear, 0, highest * 1.08}, y_unit);
-    if (over_load && ends.low > 0 && ends.monotone())
-        p.stretch("stretch", ends.low, std::min(ends.high, most));
-    std::string alt = caption + " against " + against;
-    for (const bool is_baseline : {true, false})
-        for (const drawn_line& l : lines) {
-            const char* style = is_baseline ? "b" : "c";
-            std::vector<curve_point> points;
-            for (std::size_t i = 0; i < rows.size(); ++i) {
-                const curve_row& r = rows[i];
-                if (r.is_baseline != is_baseline) continue;
-                const bool is_drawn = std::isfinite(l.x[i]) && std::isfinite(l.y[i]);
-                points.push_back({l.x[i], is_drawn ? l.y[i] : not_a_number});
-                if (!is_drawn) continue;
-                p.dot(is_baseline                        ? "b"
-                      : r.at.shows == carried::holds  ? "pass"
-                      : r.at.shows == carried::misses ? "fail"
-                                                      : "c",
-                      points.back());
-                alt += printed(", %s%s%s%.4g at %g", is_baseline ? "baseline " : "",
-                               l.name.c_str(), l.name.empty() ? "" : " ", l.y[i], l.x[i]);
-            }
-            p.line(style, l.name, points);
-            if (over_load && !points.empty() && !std::isnan(points.back().y))
-                p.label(points.back(), l.name);
-        }
-    for (const bool of_ends : {true, false})  // the ends' labels have precedence
-        for (std::size_t i = 0; i < rows.size() && !over_load; ++i) {
-            const double load = rows[i].at.load;
-            const bool is_low = load == ends.low, is_high = load == ends.high;
-            const bool is_drawn = std::isfinite(lines[0].x[i]) && std::isfinite(lines[0].y[i]);
-            if (rows[i].is_baseline || !is_drawn || of_ends != (is_low || is_high)) continue;
-            p.label_apart({lines[0].x[i], lines[0].y[i]},
-                          printed("%g", load) + (is_low    ? " carried"
-                                                 : is_high ? " too much"
-                                                           : ""));
-        }
-    return p.figure(caption + "<span>against " + against + "</span>", alt, false);
-}
-inline headline look_at(const curve_row& r) {
-    return r.at.shows == carried::holds    ? headline::passed
-           : r.at.shows == carried::misses ? headline::failed
-                                           : headline_of(r.of);
-}
-inline std::string curve_html(const std::string& title, const std::string& said,
-                              bool in_users, const search_state& ends,
-                              const std::vector<curve_row>& rows) {
-    const curve_columns columns = columns_of_rows(rows);
-    std::vector<double> loads, tokens, p50, p90, tpot;
-    std::string cells;
-    bool both = false;
-    for (const curve_row& r : rows) {
-        both = both || r.is_baseline;
-        loads.push_back(r.at.load);
-        tokens.push_back(r.value(columns.tokens));
-        p50.push_back(r.row(columns.first).p50);
-        p90.push_back(r.row(columns.first).p90);
-        tpot.push_back(r.row(metric_id::tpot).mean);
-        cells += printed("<tr><th scope=\"row\"><a href=\"#gate-%zu\">%g</a></th><td>",
-                         r.gate + 1, r.at.load) +
-                 (r.is_baseline ? "<span class=\"arm b\">baseline</span>"
-                                : badge(look_of(look_at(r)), shown_at(r))) + "</td>";
-        for (const std::string& cell : curve_cells(columns, r)) cells += number_cell(cell);
-        cells += "</tr>\n";
-    }
-    std::vector<std::string> head = {in_users ? "users" : "requests/s", "gate"};
-    for (const std::string& name : curve_head(columns)) head.push_back(name);
-    const plot_unit per_s = plot_unit::tokens_per_second, s = plot_unit::seconds;
-    const plot_unit load = in_users ? plot_unit::none : plot_unit::per_second;
-    const std::string first = metric_name(columns.first);
-    const std::string rate = columns.tokens == metric_id::output_throughput ? "Output tokens/s"
-                                                                            : "Input tokens/s";
-    const auto over = [&](const std::string& what, plot_unit unit,
-                          const std::vector<drawn_line>& lines) {
-        return curve_figure(what, head[0], ends, rows, load, unit, lines, true);
-    };
-    return "<section><h2>" + xml_escaped(title) + "</h2>\n" + said + "<div class=\"plots\">\n" +
-           (columns.has_tokens ? curve_figure(rate, "tpot mean", ends, rows, s, per_s,
-                                              {{"", tpot, tokens}}, false)
-                               : "") +
-           curve_figure(rate, first + " p90", ends, rows, s, per_s, {{"", p90, tokens}}, false) +
-           over(first, s, {{"p90", loads, p90}, {"p50", loads, p50}}) +
-           (columns.has_tokens ? over("tpot", s, {{"mean", loads, tpot}}) : "") +
-           over(rate, per_s, {{"", loads, tokens}}) + "</div>\n" +
-           (both ? "<p class=\"note\">" + variants_key(true) + "</p>\n" : "") +
-           page_table("By load", head, cells, 2) + "</section>\n";
-}
-inline std::string load_curves_html(const std::vector<gate_report>& gates,
-                                    const all_sections& beside = {}) {
-    std::string h;
-    for (const load_series& s : load_series_of(gates, beside)) {
-        std::vector<judged_load> loads;
-        for (const auto& [load, i] : s.gates) loads.push_back({load});
-        std::vector<curve_row> rows;
-        for (std::size_t k = 0; k < s.gates.size(); ++k)
-            add_rows(rows, loads[k], s.gates[k].second, gates[s.gates[k].second]);
-        h += curve_html(s.is_rate ? "By offered load" : "By number of users",
-                        "<p class=\"note\">" + plural(s.gates.size(), "gate") + " with " +
-                            xml_escaped(gates[s.gates[0].second].what.sent->workload_text) +
-                            ".</p>\n",
-                        !s.is_rate, {}, rows);
-    }
-    return h;
-}
-
-// ===== [C154] the report page: the result of a search ============================================
-
-/// Returns the style of the baseline's probes, or that of a probe's result.
-inline const char* style_of(const load_point& p) {
-    return p.variant == run_arm::baseline        ? "b"
-           : p.what.shown == carried::holds  ? "pass"
-           : p.what.shown == carried::misses ? "fail"
-                                             : "open";
-}
-/// Draws one objective over the load.
-inline std::string objective_figure(const load_curve& c, std::size_t which) {
-    const slo& s = c.objectives_held[which];
-    const metric_id id = s.what.metric;
-    double least = c.points[0].what.load, most = least, low = s.bound, high = s.bound;
-    for (const load_point& p : c.points) {
-        least = std::min(least, p.what.load);
-        most = std::max(most, p.what.load);
-        const double v = p.values[which];
-        if (!std::isfinite(v) || !(v > 0)) continue;
-        low = std::min(low, std::max(v, s.bound / 10));
-        high = std::max(high, std::min(v, s.bound * 10));
-    }
-    plot drawing({plot_scale::shape::logarithmic, least * 0.9, most * 1.1},
-                 c.unit == metric_id::capacity_in_users ? plot_unit::none : plot_unit::per_second,
-                 is_request_fraction(id)
-                     ? plot_scale{plot_scale::shape::linear, 0, 1}
-                     : plot_scale{plot_scale::shape::logarithmic, low * 0.8, high * 1.25},
-                 plot_unit_of(facts_of(id).unit));
-    if (c.state.low > 0 && c.state.high < infinity && c.state.monotone())
-        drawing.stretch("stretch", c.state.low, c.state.high);
-    drawing.limit_across(s.bound, limit_text(id, s.bound));
-    const std::string name = str(s.what.name);
-    std::string alt = name + " over the load, limit " + limit_text(id, s.bound);
-    for (const load_point& p : c.points) {
-        const double v = p.values[which];
-        const double shown = std::isfinite(v) ? v : s.at_most ? high * 1.25 : low * 0.8;
-        drawing.dot(style_of(p), {p.what.load, shown});
-        alt += printed(", %s at %g", value_text(id, v).c_str(), p.what.load);
-    }
-    return drawing.figure(xml_escaped(str(s.text())) + "<span>over " +
-                              (c.unit == metric_id::capacity_in_users ? "users" : "requests/s") +
-                              "</span>",
-                          alt, false);
-}
-inline std::string search_html(const gate_report& g) {
-    const load_curve& c = g.figures.search;
-    if (c.empty() || c.points.empty()) return {};
-    std::string h = "<h3>Capacity</h3>\n";
-    if (!c.line.empty()) h += "<p>" + xml_escaped(c.line) + ".</p>\n";
-    const bool both = !g.figures.baseline.empty();
-    for (const std::string& words : {c.flat, c.fault})
-        if (!words.empty()) h += "<p class=\"note\">" + xml_escaped(words) + ".</p>\n";
-    h += "<p class=\"note\">Each dot is a probe: green where all at its load show that it is "
-         "carried, red where they show that it is too much, hollow where they show nothing or only "
-         "led there. The dashed line is the limit, the grey stretch the capacity." +
-         variants_key(both) +
-         "</p>\n"
-         "<div class=\"plots\">\n";
-    std::string rows;
-    for (std::size_t i = 0; i < c.objectives_held.size(); ++i) h += objective_figure(c, i);
-    for (std::size_t i = 0; i < c.points.size(); ++i) {
-        const load_point& p = c.points[i];
-        const std::string shows = !p.disturbed.empty()            ? xml_escaped(p.disturbed)
-                                  : p.what.invalid                ? "the client could not keep up"
-                                  : p.what.shown != carried::open ? to_string(p.what.shown)
-                                  : p.what.over                   ? "it outgrew the server"
-                                                                  : "";
-        rows += printed("<tr><th scope=\"row\">%zu</th><td>", i + 1) +
-                (both ? std::string(to_string(p.variant)) + ", " : "") + to_string(p.what.part) +
-                "</td><td>" + shows + "</td>" + number_cell(value_text(c.unit, p.what.load)) +
-                number_cell(std::to_string(p.requests));
-        for (std::size_t k = 0; k < c.objectives_held.size(); ++k)
-            rows += number_cell(value_text(c.objectives_held[k].what.metric, p.values[k]));
-        rows += "</tr>\n";
-    }
-    std::vector<std::string> head = {"probe", "of", "shows", "load", "requests"};
-    for (const slo& s : c.objectives_held) head.push_back(xml_escaped(str(s.what.name)));
-    return h + "</div>\n" + page_table("Probes of " + g.what.name, head, rows, 3);
-}
-
-// ===== [C155] the report page: timelines =========================================================
-
-/// All repeats of a gate over time, one drawing for each quantity.
-class timeline_figures {
-public:
-    explicit timeline_figures(const gate_report& g)
-        : g_(g),
-          grid_(g.figures.grid),
-          mine_(g.figures.candidate.timelines),
-          other_(g.figures.baseline.timelines) {}
-    std::string html() const {
-        if (mine_.empty()) return {};
-        return of_requests() + of_servers();
-    }
-
-private:
-    std::string of_requests() const {
-        using t = repeat_timeline;
-        std::string h = printed(
-            "<h3>Over time</h3>\n<p class=\"note\">One line a repeat, in windows "
-            "of %s; 0 is where the measured part begins, after the warm-up.%s%s</p>"
-            "\n<div class=\"plots\">\n",
-            tick_text(plot_unit::elapsed, grid_.step).c_str(),
-            variants_key(!other_.empty()).c_str(),
-            drift_third() > 0 ? " Grey are the first and the last third of it, which a drift holds "
-                                "against each other."
-                              : "");
-        const bool paced = g_.what.sent->is_open_loop();
-        h += figure(
-            paced ? "Requests/s<span>sent; planned (thick)</span>" : "Requests/s",
-            "requests sent per second", plot_unit::per_second, {{windows(&t::sent), "c", "sent"}},
-            paced ? windows(&t::asked) : curve_of());
-        if (has_failures())
-            h += figure("Failed requests/s", "failed requests per second", plot_unit::per_second,
-                        {{windows(&t::failed), "f", "failed"}});
-        h += figure("In flight", "requests in flight", plot_unit::none,
-                    {{windows(&t::in_flight), "c", ""}});
-        if (other_.empty())
-            h += figure("ttft<span>p50; p90 (light)</span>", "ttft", plot_unit::seconds,
-                        {{windows(&t::ttft_p90), "c2", "p90"},
-                         {windows(&t::ttft_p50), "c", "p50"}});
-        else h += figure("ttft<span>p50</span>", "ttft p50", plot_unit::seconds,
-                         {{windows(&t::ttft_p50), "c", ""}});
-        h += figure("Output tokens/s", "output tokens per second", plot_unit::tokens_per_second,
-                    {{windows(&t::tokens), "c", ""}});
-        if (g_.figures.has_goodput)
-            h += figure("Goodput<span>by planned time</span>", "goodput",
-                        plot_unit::fraction, {{windows(&t::good), "c", ""}});
-        return h + "</div>\n";
-    }
-    /// Returns the servers' metrics on the same axis, "" if they reported none.
-    std::string of_servers() const {
-        using t = server_timeline;
-        std::string plots;
-        const auto add = [&](const char* caption, const char* what, plot_unit unit,
-                             std::vector<double> t::*values) {
-            const auto is_reported = [&](const repeat_timeline& r) {
-                const auto& v = r.server.*values;
-                return std::any_of(v.begin(), v.end(), [](double x) { return !std::isnan(x); });
-            };
-            if (!std::any_of(mine_.begin(), mine_.end(), is_reported)) return;
-            const auto points = [values](const repeat_timeline& r) {
-                std::vector<curve_point> p;
-                for (std::size_t i = 0; i < r.server.at.size(); ++i)
-                    p.push_back({r.server.at[i], (r.server.*values)[i]});
-                return p;
-            };
-            plots += figure(caption, what, unit, {{points, "c", ""}});
-        };
-        add("Waiting requests", "requests that waited", plot_unit::none, &t::waiting);
-        add("Running requests", "requests that ran", plot_unit::none, &t::running);
-        add("KV cache in use", "the KV cache in use", plot_unit::fraction, &t::kv_usage);
-        add("Queue time<span>mean since the reading before</span>", "queue time",
-            plot_unit::seconds, &t::queue_time);
-        add("Power<span>W</span>", "power in watts", plot_unit::none, &t::power);
-        add("Utilisation", "utilisation of the accelerators", plot_unit::fraction, &t::utilisation);
-        add("Clock<span>GHz, the slowest</span>", "the clock of the slowest accelerator in GHz",
-            plot_unit::none, &t::clock_ghz);
-        add("Temperature<span>\u00B0C, the hottest</span>", "the hottest accelerator's temperature",
-            plot_unit::none, &t::temperature);
-        if (plots.empty()) return {};
-        return "<h3>Server metrics</h3>\n<p class=\"note\">Its page of metrics, read once "
-               "a second." +
-               variants_key(!other_.empty()) + "</p>\n<div class=\"plots\">\n" + plots + "</div>\n";
-    }
-
-    /// Returns the points of one repeat's line.
-    using curve_of = std::function<std::vector<curve_point>(const repeat_timeline&)>;
-    struct series {
-        curve_of what;
-        const char* style;
-        const char* name;
-    };
-
-    /// Returns a third of the steady part if an objective compares its last with its first, else 0.
-    double drift_third() const {
-        const bool is_held = std::any_of(
-            g_.verdicts.begin(), g_.verdicts.end(),
-            [](const slo_verdict& v) { return is_drift(v.what.what.metric); });
-        const std::vector<repeat_figures>& repeats = g_.figures.candidate.repeats;
-        return is_held && !repeats.empty() ? repeats[0].window_s / 3 : 0;
-    }
-    bool has_failures() const {
-        for (const auto* variant : {&mine_, &other_})
-            for (const repeat_timeline& t : *variant)
-                for (const double rate : t.failed)
-                    if (rate > 0) return true;
-        return false;
-    }
-    /// Returns the curve of the values in each window of the grid.
-    curve_of windows(std::vector<double> repeat_timeline::*values) const {
-        return [this, values](const repeat_timeline& t) {
-            std::vector<curve_point> points;
-            for (std::size_t i = 0; i < (t.*values).size(); ++i)
-                points.push_back({grid_.middle(i), (t.*values)[i]});
-            return points;
-        };
-    }
-    std::string figure(const std::string& caption, const std::string& what, plot_unit unit,
-                       const std::vector<series>& all, const curve_of& behind = {}) const {
-        double most = 0;
-        const auto widen = [&](const curve_of& which) {
-            for (const auto* variant : {&mine_, &other_})
-                for (const repeat_timeline& t : *variant)
-                    for (const curve_point& p : which(t))
-                        if (std::isfinite(p.y)) most = std::max(most, p.y);
-        };
-        for (const series& s : all) widen(s.what);
-        if (behind) widen(behind);
-        if (!(most > 0) && unit == plot_unit::seconds) return {};  // nothing was answered
-        const double end = grid_.from + static_cast<double>(grid_.windows) * grid_.step;
-        const double high = unit == plot_unit::fraction ? 1 : most > 0 ? most * 1.05 : 1;
-        plot p({plot_scale::shape::linear, grid_.from, end}, plot_unit::elapsed,
-               {plot_scale::shape::linear, 0, high}, unit);
-        const bool both = !other_.empty();
-        if (const double third = drift_third(); third > 0) {
-            p.stretch("stretch", 0, third);
-            p.stretch("stretch", 2 * third, 3 * third);
-        }
-        if (behind) p.line("a", "planned", behind(mine_[0]));
-        for (const series& s : all) {
-            for (const repeat_timeline& t : other_)
-                p.line(*s.style == 'c' ? "b" : s.style, std::string("baseline ") + s.name,
-                       s.what(t));
-            for (const repeat_timeline& t : mine_)
-                p.line(s.style, both ? std::string("candidate ") + s.name : s.name,
-                       s.what(t));
-        }
-        return p.figure(caption,
-                        what + " over " + time_text(end - std::min(0.0, grid_.from)) + ", " +
-                            plural(mine_.size(), "repeat") +
-                            (both ? " of the candidate and of the baseline" : "") + ", at most " +
-                            (unit == plot_unit::seconds ? time_text(most)
-                             : unit == plot_unit::fraction ? printed("%.4g %%", most * 100)
-                                                        : printed("%.4g", most)),
-                        false);
-    }
-
-    const gate_report& g_;
-    const timeline_grid& grid_;
-    const std::vector<repeat_timeline>&mine_, &other_;
-};
-
-// ===== [C156] the report page: the whole =========================================================
-
 /// Returns the tables and drawings of measured values.
 inline std::string numbers_html(const gate_report& g) {
     const gate_figures& f = g.figures;
     const std::string at = f.search.tables_at();
-    std::string h = "<h3>Latency" + (at.empty() ? "" : " " + at) + "</h3>\n" + latency_table(g) +
-                    "<p class=\"note\">Over the requests of all repeats; max is the slowest "
-                    "request.</p>\n" + labels_html(g);
+    std::string h = joined({"<h3>Latency", at.empty() ? "" : " ", at, "</h3>\n", latency_table(g),
+                            "<p class=\"note\">Over the requests of all repeats; max is the "
+                            "slowest request.</p>\n", labels_html(g)});
     for (const variant_figures* variant : {&f.candidate, &f.baseline})
         if (!variant->empty())
-            h += std::string("<p>") + (variant == &f.baseline ? "Baseline, " : "") +
-                 (variant == &f.baseline ? "throughput of " : "Throughput of ") +
-                 throughput_kind(g) + ": " + throughput_text(g, *variant) + ", " +
-                 ok_text(variant->statuses) + xml_escaped(ended_text(*variant)) + ".</p>\n";
-    for (const std::string& note : notes_on(g))
-        h += "<p class=\"note\">" + xml_escaped(note) + ".</p>\n";
-    if (g.profile.wanted)
-        h += "<p class=\"note\">" + xml_escaped(profile_text(g.profile)) + ".</p>\n";
+            h += joined({variant == &f.baseline ? "<p>Baseline, throughput of "
+                                                : "<p>Throughput of ",
+                         throughput_kind(g), ": ", throughput_text(g, *variant), ", ",
+                         ok_text(variant->statuses), xml_escaped(ended_text(*variant)),
+                         ".</p>\n"});
+    for (const std::string& note : notes_on(g)) h += note_html(note);
+    if (g.profile.wanted) h += note_html(profile_text(g.profile));
     h += failures_html(f.candidate, "") + failures_html(f.baseline, " of the baseline");
     std::string curves;
     for (std::size_t i = 0; i < f.metrics.size(); ++i)
@@ -25363,42 +25270,44 @@ inline std::string numbers_html(const gate_report& g) {
             curves += distribution_figure(g, f.metrics[i], f.candidate.distributions[i],
                                           f.baseline.distributions[i]);
     if (!curves.empty())
-        h += "<h3>Distributions</h3>\n<p class=\"note\">Height: the percentile. Thick line: the "
-             "requests of all repeats together. Thin lines: the single repeats. A failed request "
-             "counts as the worst value. Dashed line: a limit on a percentile, which ends in a "
-             "ring at that percentile; a thick line that crosses it misses the limit. Mark on the "
-             "axis: a limit on a mean. Dot with a bar: the typical repeat and its interval." +
-             variants_key(!f.baseline.empty()) + "</p>\n<div class=\"plots\">\n" + curves +
-             "</div>\n";
+        h += joined({"<h3>Distributions</h3>\n<p class=\"note\">Height: the percentile. Thick "
+                     "line: the requests of all repeats together. Thin lines: the single repeats. "
+                     "A failed request counts as the worst value. Dashed line: a limit on a "
+                     "percentile, which ends in a ring at that percentile; a thick line that "
+                     "crosses it misses the limit. Mark on the axis: a limit on a mean. Dot with a "
+                     "bar: the typical repeat and its interval.",
+                     variants_key(!f.baseline.empty()), "</p>\n<div class=\"plots\">\n", curves,
+                     "</div>\n"});
     return h + timeline_figures(g).html();
 }
 
 inline std::string gate_html(const gate_report& g, std::size_t number,
                              const environment_facts& env) {
     const headline head = headline_of(g);
-    std::string h =
-        printed("<section id=\"gate-%zu\" data-outcome=\"%s\" aria-labelledby=\"name-%zu\">\n",
-                number, to_string(head), number) +
-        badge(look_of(head), headline_text(g));
-    h += printed("\n<h2 id=\"name-%zu\">", number) + xml_escaped(g.what.name) +
-         "</h2>\n<p class=\"why\">" + xml_escaped(gate_sentence(g)) + "</p>\n";
-    const bool measured = !g.figures.candidate.empty();
+    const std::string command = rerun_command(g, env), n = std::to_string(number);
+    const std::string again =
+        command.empty() ? "</section>\n"
+                        : joined({"<h3>Run it again</h3>\n<pre><code>", xml_escaped(command),
+                                  "</code></pre>\n</section>\n"});
+    std::string h = joined({"<section id=\"gate-", n, "\" data-outcome=\"", to_string(head),
+                            "\" aria-labelledby=\"name-", n, "\">\n",
+                            badge(look_of(head), headline_text(g)), "\n<h2 id=\"name-", n, "\">",
+                            xml_escaped(g.what.name), "</h2>\n<p class=\"why\">",
+                            xml_escaped(gate_sentence(g)), "</p>\n"});
     if (g.refusal.empty())
-        h += "<p class=\"dim\">" + xml_escaped(target_text(g.target)) +
-             xml_escaped(compared_text(g.baseline)) +
-             "; " + xml_escaped(plan_text(g.what)) + "</p>\n";
+        h += joined({"<p class=\"dim\">", xml_escaped(target_text(g.target)),
+                     xml_escaped(compared_text(g.baseline)), "; ", xml_escaped(plan_text(g.what)),
+                     "</p>\n"});
     if (!g.verdicts.empty() && g.refusal.empty()) {
         h += "<ol class=\"verdicts\">\n";
         for (const slo_verdict& v : g.verdicts) h += verdict_item(v);
         h += "</ol>\n";
         if (g.figures.search.empty()) h += verdicts_key;
     }
-    if (!g.calibration.empty()) h += "<pre>" + escaped_lines(calibration_text(g)) + "</pre>\n";
-    const std::string command = rerun_command(g, env);
-    const std::string again = command.empty() ? ""
-                                              : "<h3>Run it again</h3>\n<pre><code>" +
-                                                    xml_escaped(command) + "</code></pre>\n";
-    if (!g.refusal.empty()) return h + again + "</section>\n";
+    if (!g.calibration.empty())
+        h += joined({"<pre>", escaped_lines(calibration_text(g)), "</pre>\n"});
+    if (!g.refusal.empty()) return h + again;
+    const bool measured = !g.figures.candidate.empty();
     h += search_html(g) + answers_html(g);
     h += measured ? numbers_html(g) : "<p>Nothing was measured.</p>\n";
     h += "<h3>More</h3>\n";
@@ -25407,62 +25316,56 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
     if (measured) h += repeats_html(g) + ranks_html(g) + side_tasks_html(g);
     h += scenario_html(g);
     if (!g.verdicts.empty()) h += arithmetic_html(g);
-    return h + again + "</section>\n";
+    return h + again;
 }
 
 /// Returns the worst headline, and "1 of 2 gates failed".
 inline std::pair<headline, std::string> overall(const std::vector<gate_report>& gates) {
-    for (const headline c : headlines) {
-        std::size_t n = 0;
-        for (const gate_report& g : gates) n += headline_of(g) == c;
-        if (n == 0) continue;
-        const bool is_state = c == headline::invalid || c == headline::inconclusive;
-        const bool was_done = c == headline::refused || c == headline::skipped ||
-                              c == headline::calibrated || c == headline::rehearsed ||
-                              c == headline::measured;
-        const std::string verb =
-            std::string(is_state   ? (n == 1 ? " is " : " are ")
-                        : was_done ? (n == 1 ? " was " : " were ")
-                                   : " ") + to_string(c);
-        if (gates.size() == 1) return {c, "The gate" + verb};
-        if (n == gates.size())
-            return {c, (n == 2 ? "Both" : printed("All %zu", n)) + " gates" + verb};
-        return {c, printed("%zu of %zu gates", n, gates.size()) + verb};
-    }
-    return {headline::skipped, "No gate ran"};
+    const std::vector<const gate_report*> sorted = most_urgent_first(gates);
+    if (sorted.empty()) return {headline::skipped, "No gate ran"};
+    const headline worst = headline_of(*sorted[0]);
+    const std::size_t n = count_of(gates, worst);
+    const bool is_state = worst == headline::invalid || worst == headline::inconclusive;
+    const bool was_done = worst != headline::failed && worst != headline::passed;
+    const std::string which = gates.size() == 1  ? "The gate"
+                              : n < gates.size() ? printed("%zu of %zu gates", n, gates.size())
+                              : n == 2           ? "Both gates"
+                                                 : printed("All %zu gates", n);
+    return {worst, joined({which, is_state   ? (n == 1 ? " is " : " are ")
+                                  : was_done ? (n == 1 ? " was " : " were ")
+                                             : " ", to_string(worst)})};
 }
 
 /// Returns the links to the gates, worst first, and buttons that filter them by outcome.
 inline std::string gates_html(const std::vector<gate_report>& gates) {
-    std::vector<std::pair<std::string, std::size_t>> outcomes;
-    std::string items;
-    for (const headline c : headlines) {
-        const char* name = to_string(c);
-        std::size_t n = 0;
-        for (std::size_t i = 0; i < gates.size(); ++i) {
-            if (headline_of(gates[i]) != c) continue;
-            ++n;
-            items += printed("<li data-outcome=\"%s\">", name) + badge(look_of(c), name) +
-                     printed("<div><a href=\"#gate-%zu\">", i + 1) +
-                     xml_escaped(gates[i].what.name) + "</a><p class=\"note\">" +
-                     xml_escaped(gate_sentence(gates[i])) + "</p></div></li>\n";
+    std::string items, buttons;
+    const auto add_button = [&](const char* name, const char* shown, bool is_pressed,
+                                std::size_t n) {
+        buttons += joined({"<button type=\"button\" aria-pressed=\"",
+                           is_pressed ? "true" : "false", "\" data-show=\"", name, "\">", shown,
+                           printed(" %zu</button>", n)});
+    };
+    add_button("all", "all", true, gates.size());
+    const char* last = "";
+    std::size_t outcomes = 0;
+    for (const gate_report* g : most_urgent_first(gates)) {
+        const headline h = headline_of(*g);
+        const char* name = to_string(h);
+        if (name != std::string_view(last)) {
+            ++outcomes;
+            add_button(name, name, false, count_of(gates, h));
         }
-        if (n > 0) outcomes.emplace_back(name, n);
+        last = name;
+        items += joined({"<li data-outcome=\"", name, "\">", badge(look_of(h), name),
+                         printed("<div><a href=\"#gate-%td\">", g - gates.data() + 1),
+                         xml_escaped(g->what.name), "</a><p class=\"note\">",
+                         xml_escaped(gate_sentence(*g)), "</p></div></li>\n"});
     }
-    std::string h;
-    if (outcomes.size() > 1) {
-        h += printed(
-            "<div class=\"filter\" role=\"group\" aria-label=\"Show gates\" hidden><button "
-            "type=\"button\" aria-pressed=\"true\" data-show=\"all\">all %zu</button>",
-            gates.size());
-        for (const auto& [name, n] : outcomes)
-            h += printed(
-                "<button type=\"button\" aria-pressed=\"false\" data-show=\"%s\">%s %zu"
-                "</button>",
-                name.c_str(), name.c_str(), n);
-        h += "</div>\n";
-    }
-    return h + "<nav aria-label=\"Gates\"><ol class=\"gates\">\n" + items + "</ol></nav>\n";
+    if (outcomes > 1)
+        buttons = joined({"<div class=\"filter\" role=\"group\" aria-label=\"Show gates\" hidden>",
+                          buttons, "</div>\n"});
+    return joined({outcomes > 1 ? buttons : "", "<nav aria-label=\"Gates\"><ol class=\"gates\">\n",
+                   items, "</ol></nav>\n"});
 }
 
 inline std::string report_html(const std::vector<gate_report>& gates,
@@ -25471,27 +25374,29 @@ inline std::string report_html(const std::vector<gate_report>& gates,
     const auto [worst, title] = overall(gates);
     std::size_t undecided = 0;
     for (const gate_report& g : gates) undecided += count_of(g, verdict::inconclusive);
-    std::string h =
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
-        "name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>" +
-        title + " - llmbench</title>\n<style>" + page_style + "</style>\n</head>\n<body>" +
-        page_icons + "<main>\n<header>\n<h1><span class=\"" + look_of(worst) + "\">" +
-        icon(look_of(worst)) + title + "</span></h1>\n";
-    if (const std::string t = rehearsal_of_all(gates); !t.empty())
-        h += "<p class=\"why\">" + xml_escaped(t) + "</p>\n";
+    std::string h = joined(
+        {"<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
+         "name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>",
+         title, " - llmbench</title>\n<style>", page_style, "</style>\n</head>\n<body>", page_icons,
+         "<main>\n<header>\n<h1><span class=\"", look_of(worst), "\">", icon(look_of(worst)), title,
+         "</span></h1>\n"});
+    const auto say = [&](const std::string& why) {
+        if (!why.empty()) h += joined({"<p class=\"why\">", xml_escaped(why), "</p>\n"});
+    };
+    say(rehearsal_of_all(gates));
     if (undecided > 0)
-        h += "<p class=\"why\">" + plural(undecided, "objective") +
-             (undecided == 1 ? " is " : " are ") + undecided_text(gates.front()) + ".</p>\n";
-    h += "<p class=\"dim\">" +
-         xml_escaped("llmbench " + version_text() + ", " + env.started_at + ", " + env.os + ", " +
-                     env.cpu + printed(", %d cores", env.cores) +
-                     (env.commit.empty() ? "" : ", commit " + env.commit)) +
-         "</p>\n</header>\n";
+        say(joined({plural(undecided, "objective"), undecided == 1 ? " is " : " are ",
+                    undecided_text(gates.front()), "."}));
+    h += joined({"<p class=\"dim\">",
+                 xml_escaped(joined({"llmbench ", version_text(), ", ", env.started_at, ", ",
+                                     env.os, ", ", env.cpu, printed(", %d cores", env.cores),
+                                     env.commit.empty() ? "" : ", commit ", env.commit})),
+                 "</p>\n</header>\n"});
     if (gates.size() > 1) h += gates_html(gates);
     for (const program_section* b : beside) h += b->html(gates);
     h += load_curves_html(gates, beside);
     for (std::size_t i = 0; i < gates.size(); ++i) h += gate_html(gates[i], i + 1, env);
-    return h + "</main>\n<script>" + page_script + "</script>\n</body>\n</html>\n";
+    return joined({h, "</main>\n<script>", page_script, "</script>\n</body>\n</html>\n"});
 }
 
 }  // namespace detail

@@ -123,7 +123,7 @@ with the folder that has asio.hpp"
 #include "core/judging/judge.hpp"
 #include "core/planning/planning.hpp"
 #include "core/stored/stored.hpp"
-#include "core/reports/progress.hpp"
+#include "core/reports/console.hpp"
 #include "core/reports/result_json.hpp"
 #include "core/reports/page/page.hpp"
 #endif  // LLMBENCH_CORE

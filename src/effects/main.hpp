@@ -4,7 +4,7 @@
 #include "api/doctest.hpp"
 #include "core/base/text.hpp"
 #include "core/judging/outcome.hpp"
-#include "core/reports/console_style.hpp"
+#include "core/reports/console.hpp"
 #include "effects/system/sharing.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/system/signals.hpp"

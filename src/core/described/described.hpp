@@ -13,8 +13,10 @@
 #include "core/judging/cross_check.hpp"
 #include "core/described/sentences.hpp"
 
-#include <cmath>  // isfinite, isnan, sqrt
+#include <cmath>  // isfinite, isnan
+#include <initializer_list>
 #include <string>
+#include <utility>  // pair
 #include <vector>
 
 namespace llmbench {
@@ -28,12 +30,7 @@ inline std::string listed(const std::vector<double>& values) {
     return out;
 }
 inline const char* to_string(spread_of s) {
-    switch (s) {
-    case spread_of::moderated: return "moderated";
-    case spread_of::noisy: return "noisy";
-    case spread_of::measured: break;
-    }
-    return "as measured";
+    return name_at({"moderated", "noisy", "as measured"}, s);
 }
 
 inline std::string method_text(const decision& d) {
@@ -71,6 +68,9 @@ struct arithmetic {
     void add(const std::string& name, const std::vector<double>& values) {
         inputs.push_back({name, list<double>(values)});
     }
+    void add_each(std::initializer_list<std::pair<const char*, double>> values) {
+        for (const auto& [name, value] : values) add(name, {value});
+    }
     void add_analysis(const interim_analysis& l, const judging_rule& rule) {
         line += printed(
             "; mean %.6g, sd %.6g (%s), df %.0f, standard error %.6g; bounds: pass %.6g + %.4f x "
@@ -79,14 +79,9 @@ struct arithmetic {
             l.mean, l.sd, to_string(l.spread), l.df, l.se, l.mean, l.pass_t, l.pass_bound, l.mean,
             l.fail_t, l.fail_bound, l.pass_z, l.fail_z, rule.analyses, rule.pass_level,
             rule.fail_level);
-        add("mean", {l.mean});
-        add("sd", {l.sd});
-        add("df", {l.df});
-        add("standard_error", {l.se});
-        add("pass_t", {l.pass_t});
-        add("fail_t", {l.fail_t});
-        add("pass_bound", {l.pass_bound});
-        add("fail_bound", {l.fail_bound});
+        add_each({{"mean", l.mean}, {"sd", l.sd}, {"df", l.df}, {"standard_error", l.se},
+                  {"pass_t", l.pass_t}, {"fail_t", l.fail_t}, {"pass_bound", l.pass_bound},
+                  {"fail_bound", l.fail_bound}});
     }
     void add_counts(const analysis_of_misses& l) {
         const miss_counts& c = l.seen;
@@ -103,24 +98,17 @@ struct arithmetic {
                             "the other's place where it is greater",
                             c.flipping, c.max_flipping, c.flip_variance, c.run_effect,
                             c.effect_at(l.at.pass), c.effect_at(l.at.fail));
-            add("flip_variance", {c.flip_variance});
-            add("questions_flipping", {c.flipping});
-            add("questions_flipping_at_most", {c.max_flipping});
-            add("design_effect_of_runs", {c.run_effect});
+            add_each({{"flip_variance", c.flip_variance}, {"questions_flipping", c.flipping},
+                      {"questions_flipping_at_most", c.max_flipping},
+                      {"design_effect_of_runs", c.run_effect}});
         }
-        add("misses", {c.k});
-        add("trials", {c.n});
-        add("design_effect", {c.effect});
-        add("allowed", {c.allowed});
-        add("pass_level", {l.at.pass});
-        add("fail_level", {l.at.fail});
-        add("upper_bound", {l.upper()});
-        add("lower_bound", {l.lower()});
+        add_each({{"misses", c.k}, {"trials", c.n}, {"design_effect", c.effect},
+                  {"allowed", c.allowed}, {"pass_level", l.at.pass}, {"fail_level", l.at.fail},
+                  {"upper_bound", l.upper()}, {"lower_bound", l.lower()}});
         if (!std::isfinite(l.at.product)) return;
         line += printed("; product of the repeats' fractions over it %.6g, a miss from %.6g",
                         c.product, l.at.product);
-        add("product_of_fractions", {c.product});
-        add("product_that_fails", {l.at.product});
+        add_each({{"product_of_fractions", c.product}, {"product_that_fails", l.at.product}});
     }
 };
 inline void add_values(arithmetic& a, const decision& d) {
@@ -150,8 +138,7 @@ inline arithmetic arithmetic_of(const decision& d) {
         a.line += (on_log ? "; ln distances from the limit "
                           : "; distances in parts of the limit ") + listed(d.distances);
         a.add(on_log ? "log_distances" : "distances", d.distances);
-        a.add("prior_sd", {d.last.prior_sd});
-        a.add("prior_df", {d.last.prior_df});
+        a.add_each({{"prior_sd", d.last.prior_sd}, {"prior_df", d.last.prior_df}});
         if (!std::isnan(d.calibrated_sd)) a.add("calibrated_sd", {d.calibrated_sd});
         if (d.stored.repeats > 0) {
             a.add("stored_values", d.stored_values);
@@ -165,8 +152,7 @@ inline arithmetic arithmetic_of(const decision& d) {
         a.line = printed("ln of %zu slices a third, mean over the repeats: ",
                          d.values.size() / 3) + listed(d.values);
         a.add("slice_logs", d.values);
-        a.add("limit", {d.limit});
-        a.add("dependence", {d.dependence});
+        a.add_each({{"limit", d.limit}, {"dependence", d.dependence}});
         a.add_analysis(d.last, d.rule);
         break;
     case verdict_method::loads:

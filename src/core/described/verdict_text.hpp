@@ -52,6 +52,14 @@ struct verdict_parts {
     std::string name{}, measured{}, typical{}, room{}, interval{}, smallest_miss{}, basis{};
     std::string reason{};
 };
+/// Joins the texts that are not empty.
+inline std::string joined_texts(std::initializer_list<std::string_view> texts,
+                                const char* between) {
+    std::string out;
+    for (const std::string_view t : texts)
+        if (!t.empty()) out.append(out.empty() ? "" : between).append(t);
+    return out;
+}
 /// Returns both values of a ratio, "28.7 ms against 25 ms"; "" if it is none.
 inline std::string ratio_of_text(const verdict_numbers& v) {
     const statistic_data& what = v.what.what;
@@ -62,7 +70,12 @@ inline std::string ratio_of_text(const verdict_numbers& v) {
 /// As `verdict_value_text`; a ratio also names the baseline.
 inline std::string full_value_text(const verdict_numbers& v, double x) {
     const bool ratio = v.what.factor > 0 && std::isfinite(x);
-    return ratio ? printed("%.3f x baseline", x) : value_text(v.what.what.metric, x);
+    return verdict_value_text(v, x) + (ratio ? " baseline" : "");
+}
+/// "typical repeat 39.1 ms", "" if the value that is judged reads as the measured one.
+inline std::string basis_text(const verdict_numbers& v, auto* text_of) {
+    const std::string basis = basis_name(v), value = text_of(v, v.estimate.value);
+    return basis.empty() || value == text_of(v, v.measured) ? "" : basis + " " + value;
 }
 /// "50.7 to 56.1 ms": the unit once where both ends have the same.
 inline std::string interval_text(const verdict_numbers& v) {
@@ -90,8 +103,9 @@ inline std::string smallest_miss_text(const verdict_numbers& v) {
     if (v.detectable > 1) return "this run cannot show a miss of any useful size";
     return "the smallest miss this run could show: " + digits_text(v.detectable * 100, 2) + " %";
 }
-/// The objective is padded to `width`, so that the lines of a gate align.
-inline verdict_parts parts_of(const slo_verdict& v, std::size_t width) {
+/// The objective is padded to `width`, so that the lines of a gate align. The smallest miss helps
+/// where a verdict is open; `in_full` has it always.
+inline verdict_parts parts_of(const slo_verdict& v, std::size_t width, bool in_full) {
     std::string word = verdict_text(v);
     for (char& c : word) c = static_cast<char>(c - 'a' + 'A');
     verdict_parts p;
@@ -99,34 +113,23 @@ inline verdict_parts parts_of(const slo_verdict& v, std::size_t width) {
     p.reason = str(v.reason);
     const bool is_of_loads = is_capacity(v.what.what.metric);
     if (v.repeats > 0) {
-        const std::string unit = str(v.unit);
         const bool at_limit = is_of_loads && v.counted_in != verdict_unit::pair;
-        p.basis = printed("%d %s%s%s x %lld requests", v.repeats, unit.c_str(),
-                          v.repeats == 1 ? "" : "s", at_limit ? " at the limit" : "",
+        p.basis = plural(static_cast<std::size_t>(v.repeats), v.unit.c_str()) +
+                  printed("%s x %lld requests", at_limit ? " at the limit" : "",
                           v.requests / v.repeats);
     }
     if (is_of_loads) return p;  // its reason names the loads
     p.measured = "measured " + full_value_text(v, v.measured);
     if (const std::string of = ratio_of_text(v); !of.empty()) p.measured += " (" + of + ")";
-    const std::string basis = basis_name(v), typical = full_value_text(v, v.estimate.value);
-    if (!basis.empty() && typical != full_value_text(v, v.measured))
-        p.typical = basis + " " + typical;
+    p.typical = basis_text(v, full_value_text);
     p.room = room_text(v);
     if (has_interval(v)) p.interval = "interval " + interval_text(v);
-    p.smallest_miss = smallest_miss_text(v);
-    if (!v.method.empty()) p.basis += (p.basis.empty() ? "" : ", ") + str(v.method);
+    if (in_full || v.outcome == verdict::inconclusive) p.smallest_miss = smallest_miss_text(v);
+    p.basis = joined_texts({p.basis, v.method.c_str()}, ", ");
     return p;
 }
-/// Joins the texts that are not empty.
-inline std::string joined_texts(std::initializer_list<std::string_view> texts,
-                                const char* between) {
-    std::string out;
-    for (const std::string_view t : texts)
-        if (!t.empty()) out.append(out.empty() ? "" : between).append(t);
-    return out;
-}
-inline std::string verdict_line(const slo_verdict& v, std::size_t width = 0) {
-    const verdict_parts p = parts_of(v, width);
+inline std::string verdict_line(const slo_verdict& v, std::size_t width = 0, bool in_full = true) {
+    const verdict_parts p = parts_of(v, width, in_full);
     std::string found = joined_texts({p.measured, p.typical, p.room}, ", ");
     const std::string bounds = joined_texts({p.interval, p.smallest_miss}, "; ");
     if (!bounds.empty()) found += " (" + bounds + ")";
@@ -140,7 +143,7 @@ inline std::string verdict_lines(const slo_verdict& v, std::size_t width = 0) {
 }
 /// Returns "FAIL, measured 39.2 ms, 57 % over the limit", for a place that has the line already.
 inline std::string verdict_in_short(const slo_verdict& v) {
-    const verdict_parts p = parts_of(v, 0);
+    const verdict_parts p = parts_of(v, 0, false);
     const std::string word = p.name.substr(0, p.name.find(' '));
     const bool is_measured =
         !p.measured.empty() && !std::isnan(v.measured) && v.outcome != verdict::invalid;
@@ -149,9 +152,9 @@ inline std::string verdict_in_short(const slo_verdict& v) {
            (p.interval.empty() ? "" : " (" + p.interval + ")");
 }
 
-/// Returns a verdict's line without the spaces that align it.
+/// Returns a verdict's line without the spaces that align it, for files and annotations.
 inline std::string flat_line(const slo_verdict& v) {
-    std::string line = verdict_line(v);
+    std::string line = verdict_line(v, 0, false);
     line.erase(std::unique(line.begin(), line.end(),
                            [](char a, char b) { return a == ' ' && b == ' '; }),
                line.end());
@@ -160,9 +163,8 @@ inline std::string flat_line(const slo_verdict& v) {
 
 /// "measured 39.2 ms, typical repeat 39.1 ms".
 inline std::string measured_text(const verdict_numbers& v) {
-    const std::string basis = basis_name(v);
-    return "measured " + verdict_value_text(v, v.measured) +
-           (basis.empty() ? "" : ", " + basis + " " + verdict_value_text(v, v.estimate.value));
+    return joined_texts({"measured " + verdict_value_text(v, v.measured),
+                         basis_text(v, verdict_value_text)}, ", ");
 }
 
 inline std::string verdict_limit_text(const verdict_numbers& v) {

@@ -12,11 +12,8 @@
 #include "core/figures/gate_figures.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/reports/headlines.hpp"
-#include "core/reports/markdown.hpp"
-#include "core/reports/profile.hpp"
-#include "core/reports/rehearsal.hpp"
+#include "core/reports/tables.hpp"
 #include "core/reports/text.hpp"
-#include "core/reports/program_section.hpp"
 
 #include <algorithm>  // sort, min
 #include <cmath>  // isnan, isinf
@@ -51,15 +48,7 @@ inline double seconds_of_each(const gate_report& g) {
 
 /// Returns a gate's name as a class name. Jenkins splits class names into packages at dots, so
 /// U+2024, which looks the same, replaces each dot.
-inline std::string junit_class(const std::string& name) {
-    std::string out;
-    for (const char c : name) out += c == '.' ? std::string("\u2024") : std::string(1, c);
-    return out;
-}
-inline std::string junit_case(const gate_report& g, const std::string& name) {
-    return "    <testcase classname=\"" + xml_escaped(junit_class(g.what.name)) + "\" name=\"" +
-           xml_escaped(name) + printed("\" time=\"%.3f\">\n", seconds_of_each(g));
-}
+inline std::string junit_class(const std::string& name) { return filled_in(name, ".", "\u2024"); }
 /// The cases of a suite, counted by outcome.
 struct junit_counts {
     int tests = 0, failures = 0, errors = 0, skipped = 0;
@@ -82,23 +71,25 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
     for (const gate_report& g : gates) {
         junit_counts of;
         std::string properties, cases;
+        const std::string class_name = xml_escaped(junit_class(g.what.name));
+        const std::string seconds = printed("%.3f", seconds_of_each(g));
         const auto property = [&](const std::string& name, const std::string& value) {
             if (value.empty()) return;
-            properties += "      <property name=\"" + xml_escaped(name) + "\" value=\"" +
-                          xml_escaped(value) + "\"/>\n";
+            properties += joined({"      <property name=\"", xml_escaped(name), "\" value=\"",
+                                  xml_escaped(value), "\"/>\n"});
         };
         const auto test = [&](const std::string& name, const char* tag, const std::string& words,
                               const std::string& place) {
             ++of.tests;
-            cases += junit_case(g, name);
             const std::string text = xml_escaped(place.empty() ? words : place + ": " + words);
-            const std::string start = std::string("      <") + tag;
-            const std::string end = std::string("</") + tag + ">\n";
             const bool plain = std::string_view(tag) == "skipped";
+            cases += joined({"    <testcase classname=\"", class_name, "\" name=\"",
+                             xml_escaped(name), "\" time=\"", seconds, "\">\n"});
             if (*tag)
-                cases += start + (plain ? ">" : " type=\"slo\" message=\"" + xml_escaped(words) +
-                                                    "\">") + text + end;
-            cases += "      <system-out>" + text + "</system-out>\n    </testcase>\n";
+                cases += joined({"      <", tag, plain ? "" : " type=\"slo\" message=\"",
+                                 plain ? "" : xml_escaped(words), plain ? ">" : "\">", text, "</",
+                                 tag, ">\n"});
+            cases += joined({"      <system-out>", text, "</system-out>\n    </testcase>\n"});
         };
         const std::string gate_place = place_of(g.what);
         if (!g.refusal.empty()) {
@@ -119,11 +110,11 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
         for (const slo_verdict& v : g.verdicts) {
             const std::string name = str(v.what.text());
             property(name + ": verdict", to_string(v.outcome));
-            property(name + ": measured", json_number(v.measured));
-            property(name + ": estimate", json_number(v.estimate.value));
-            property(name + ": interval_low", json_number(v.estimate.low));
-            property(name + ": interval_high", json_number(v.estimate.high));
-            property(name + ": limit", json_number(v.limit));
+            for (const auto& [what, value] :
+                 {std::pair{": measured", v.measured}, std::pair{": estimate", v.estimate.value},
+                  std::pair{": interval_low", v.estimate.low},
+                  std::pair{": interval_high", v.estimate.high}, std::pair{": limit", v.limit}})
+                property(name + what, json_number(value));
             const bool blocks = !v.what.is_advisory;
             const bool undecided = v.outcome == verdict::inconclusive && g.undecided_fails;
             const bool failed = (v.outcome == verdict::fail || undecided) && blocks;
@@ -137,13 +128,14 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
         }
         property("rehearsal", g.rehearsal.model);
         property("time", g.target.is_virtual ? virtual_time_text : "");
-        property("answers", answers_text(g.figures.candidate));
+        if (!g.figures.candidate.empty())
+            property("answers", status_text(g.figures.candidate));
         property("tls", unverified_servers(g));
         if (!properties.empty())
             properties = "    <properties>\n" + properties + "    </properties>\n";
-        suites += "  <testsuite name=\"" + xml_escaped(g.what.name) + "\"" + of.text() +
-                  printed(" skipped=\"%d\" time=\"%.3f\">\n", of.skipped, g.took_s) + properties +
-                  cases + "  </testsuite>\n";
+        suites += joined({"  <testsuite name=\"", xml_escaped(g.what.name), "\"", of.text(),
+                          printed(" skipped=\"%d\" time=\"%.3f\">\n", of.skipped, g.took_s),
+                          properties, cases, "  </testsuite>\n"});
         all.add(of);
         took_s += g.took_s;
     }
@@ -180,19 +172,20 @@ inline std::string summary_of(const gate_report& g) {
                            : v.outcome == verdict::skipped || noted ? "\u2796"
                                                                     : "\u26A0\uFE0F";
         const std::string of = ratio_of_text(v);
-        out += std::string("| ") + mark + " " + verdict_text(v) + " | " +
-               markdown_escaped(str(v.what.text())) + " | " + verdict_value_text(v, v.measured) +
-               (of.empty() ? "" : " (" + of + ")") + " | " + verdict_value_text(v, e.value) +
-               " | " + verdict_value_text(v, e.low) + " to " + verdict_value_text(v, e.high) +
-               " | " +
-               (has_room ? printed("%+.1f %%", room * 100) : std::string()) + " | " +
-               markdown_code(str(v.reason)) +
-               (v.advice.empty() ? "" : "; " + markdown_escaped(str(v.advice))) + " |\n";
+        out += joined({"| ", mark, " ", verdict_text(v), " | ",
+                       markdown_escaped(str(v.what.text())), " | ",
+                       verdict_value_text(v, v.measured), of.empty() ? "" : " (" + of + ")", " | ",
+                       verdict_value_text(v, e.value), " | ", verdict_value_text(v, e.low), " to ",
+                       verdict_value_text(v, e.high), " | ",
+                       has_room ? printed("%+.1f %%", room * 100) : "", " | ",
+                       markdown_code(str(v.reason)), v.advice.empty() ? "" : "; ",
+                       markdown_escaped(str(v.advice)), " |\n"});
     }
     if (const variant_figures& variant = g.figures.candidate; !variant.empty())
-        out += (g.what.sent->scores.empty() ? "\n" : "\ninput ") + throughput_text(g, variant) +
-               ", " + markdown_code(status_text(variant)) +
-               (g.self_check.ok ? "" : "; " + markdown_code(str(g.self_check.reason))) + "\n";
+        out += joined({g.what.sent->scores.empty() ? "\n" : "\ninput ", throughput_text(g, variant),
+                       ", ", markdown_code(status_text(variant)),
+                       g.self_check.ok ? "" : "; " + markdown_code(str(g.self_check.reason)),
+                       "\n"});
     for (const std::string& note : notes_on(g)) out += "\n" + markdown_escaped(note) + "\n";
     if (g.judged_by.past)
         for (const std::string& line : g.judged_by.past->lines(g))
@@ -201,12 +194,14 @@ inline std::string summary_of(const gate_report& g) {
     return out + "\n";
 }
 
+inline std::string reason_md(const slo_verdict& v) {
+    return markdown_escaped(str(v.what.text())) + ": " + markdown_code(str(v.reason));
+}
 /// In Markdown: "mean(tpot) is 28.7 ms, the limit is 27.5 ms, 1.1 times the baseline's 25 ms".
 inline std::string against_limit_text(const slo_verdict& v) {
     const statistic_data& what = v.what.what;
     const double is = v.denominator > 0 ? v.numerator : v.measured;
-    if (std::isnan(is))
-        return markdown_escaped(str(v.what.text())) + ": " + markdown_code(str(v.reason));
+    if (std::isnan(is)) return reason_md(v);
     const bool has_parts = !what.parts.empty();
     const metric_id m = has_parts ? what.parts[0].metric : what.metric;
     const std::string name = str(has_parts ? what.parts[0].name : what.name);
@@ -215,9 +210,10 @@ inline std::string against_limit_text(const slo_verdict& v) {
                                 verdict_limit_text(v));
     const std::string to = value_text(m, v.denominator);
     return markdown_escaped(
-        name + " is " + value_text(m, is) + ", the limit is " +
-        value_text(m, v.limit * v.denominator) + ", " + digits_text(v.limit, 6) + " times the " +
-        (has_parts ? to + " of " + str(what.parts[1].name) : "baseline's " + to));
+        joined({name, " is ", value_text(m, is), ", the limit is ",
+                value_text(m, v.limit * v.denominator), ", ", digits_text(v.limit, 6),
+                " times the ",
+                has_parts ? to + " of " + str(what.parts[1].name) : "baseline's " + to}));
 }
 /// Returns the opening of the summary: the first failure or problem, and its size.
 inline std::string opening_of(const std::vector<gate_report>& gates) {
@@ -227,12 +223,17 @@ inline std::string opening_of(const std::vector<gate_report>& gates) {
         if (first.empty()) first = markdown_escaped(g.what.name) + ": " + words;
         else ++more;
     };
-    const auto opened = [&](const char* how) {
-        return "**" + (how + first) + (more > 0 ? printed("; and %zu more", more) : "") + "**\n\n";
+    const auto add_verdicts = [&](verdict outcome) {
+        for (const gate_report& g : gates)
+            for (const slo_verdict& v : g.verdicts)
+                if (v.outcome == outcome && !v.what.is_advisory)
+                    add(g, outcome == verdict::invalid ? reason_md(v) : against_limit_text(v));
     };
-    for (const gate_report& g : gates)
-        for (const slo_verdict& v : g.verdicts)
-            if (v.outcome == verdict::fail && !v.what.is_advisory) add(g, against_limit_text(v));
+    const auto opened = [&](const char* how) {
+        return joined({"**", how, first, more > 0 ? printed("; and %zu more", more) : "",
+                       "**\n\n"});
+    };
+    add_verdicts(verdict::fail);
     for (const gate_report& g : gates)
         if (!g.beside.empty()) add(g, markdown_code(g.beside));
     if (!first.empty()) return opened("Failed: ");
@@ -240,15 +241,9 @@ inline std::string opening_of(const std::vector<gate_report>& gates) {
         if (!g.refusal.empty() && g.outcome != gate_outcome::skipped)
             add(g, markdown_code(g.refusal.substr(0, g.refusal.find('\n'))));
     if (!first.empty()) return opened("Nothing is judged: ");
-    for (const gate_report& g : gates)
-        for (const slo_verdict& v : g.verdicts)
-            if (v.outcome == verdict::invalid && !v.what.is_advisory)
-                add(g, markdown_escaped(str(v.what.text())) + ": " + markdown_code(str(v.reason)));
+    add_verdicts(verdict::invalid);
     if (!first.empty()) return opened("Invalid: ");
-    for (const gate_report& g : gates)
-        for (const slo_verdict& v : g.verdicts)
-            if (v.outcome == verdict::inconclusive && !v.what.is_advisory)
-                add(g, against_limit_text(v));
+    add_verdicts(verdict::inconclusive);
     return first.empty() ? std::string() : opened("Inconclusive: ");
 }
 /// Returns "All 3 gates passed, with 7 objectives", or "" if one did not.
@@ -291,13 +286,11 @@ inline std::string summary_md(const std::vector<gate_report>& gates,
             if (out.size() + one.size() <= room) out += one;
             else ++tables_left;
         }
-    for (const headline c : headlines)
-        for (const gate_report& g : gates) {
-            if (headline_of(g) != c) continue;
-            const std::string one = summary_of(g);
-            if (left > 0 || out.size() + one.size() > room) ++left;
-            else out += one;
-        }
+    for (const gate_report* g : most_urgent_first(gates)) {
+        const std::string one = summary_of(*g);
+        if (left > 0 || out.size() + one.size() > room) ++left;
+        else out += one;
+    }
     if (tables_left > 0)
         out += printed("**%zu of %zu comparisons and curves are left out here, because GitHub "
                        "shows no more: report.html has them all.**\n\n",
@@ -386,22 +379,23 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
                                  (g.rehearsal.model.empty() ? "" : "rehearsal=\"yes\",");
         for (const slo_verdict& v : g.verdicts) {
             const std::string of = gate + "slo=\"" + label(str(v.what.text())) + "\"} ";
-            measured += "llmbench_slo_measured" + of + number(v.measured) + "\n";
-            estimates += "llmbench_slo_estimate" + of + number(v.estimate.value) + "\n";
-            limits += "llmbench_slo_limit" + of + number(v.limit) + "\n";
+            measured += joined({"llmbench_slo_measured", of, number(v.measured), "\n"});
+            estimates += joined({"llmbench_slo_estimate", of, number(v.estimate.value), "\n"});
+            limits += joined({"llmbench_slo_limit", of, number(v.limit), "\n"});
         }
         if (const load_curve& c = g.figures.search; g.what.judged->search.to_the_interval)
             for (const auto& [end, value] :
                  {std::pair{"low", c.state.low}, std::pair{"high", c.state.high}})
-                loads += "llmbench_capacity" + gate + "end=\"" + end + "\"} " + number(value) +
-                         "\n";
+                loads += joined({"llmbench_capacity", gate, "end=\"", end, "\"} ", number(value),
+                                 "\n"});
         for (std::size_t i = 0; i < g.figures.table_rows; ++i) {
             const metric_row& r = g.figures.candidate.distributions[i].row;
             for (const auto& [name, value] :
                  {std::pair{"mean", r.mean}, std::pair{"p50", r.p50}, std::pair{"p90", r.p90},
                   std::pair{"p99", r.p99}, std::pair{"max", r.max}})
-                metrics += "llmbench_latency_seconds" + gate + "metric=\"" + metric_name(r.metric) +
-                           "\",statistic=\"" + name + "\"} " + number(value) + "\n";
+                metrics += joined({"llmbench_latency_seconds", gate, "metric=\"",
+                                   metric_name(r.metric), "\",statistic=\"", name, "\"} ",
+                                   number(value), "\n"});
         }
     }
     return "# TYPE llmbench_slo_measured gauge\n" + measured +

@@ -1,4 +1,4 @@
-// the console
+// the console: gates, and the progress line
 #pragma once
 
 #include "api/metrics.hpp"
@@ -15,12 +15,9 @@
 #include "core/capacity/found.hpp"
 #include "core/figures/gate_figures.hpp"
 #include "core/figures/rows.hpp"
-#include "core/reports/console_style.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/reports/headlines.hpp"
-#include "core/reports/labels.hpp"
-#include "core/reports/profile.hpp"
-#include "core/reports/rehearsal.hpp"
+#include "core/reports/tables.hpp"
 #include "core/reports/text.hpp"
 
 #include <algorithm>  // max, min
@@ -33,6 +30,26 @@
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
+
+struct console_style {
+    bool colour = false;   // ANSI escapes
+    bool unicode = false;  // UTF-8
+    bool verbose = false;  // also the lines that no verdict depends on: LLMBENCH_VERBOSE
+};
+struct console_facts {
+    bool terminal = false;
+    std::string no_color{}, clicolor_force{}, term{}, lc_all{}, lc_ctype{}, lang{};
+};
+inline console_style style_of(const console_facts& c) {
+    const std::string& locale = !c.lc_all.empty() ? c.lc_all : !c.lc_ctype.empty() ? c.lc_ctype
+                                                                                   : c.lang;
+    std::string charset = locale.substr(std::min(locale.find('.'), locale.size()));
+    charset = charset.substr(0, charset.find('@'));
+    const bool forced = !c.clicolor_force.empty() && c.clicolor_force != "0";
+    return {c.no_color.empty() && (forced || (c.terminal && c.term != "dumb")),
+            same_ignoring_case(charset, ".utf-8") || same_ignoring_case(charset, ".utf8"),
+            false};
+}
 
 /// Returns "mean(tpot) <= 25_ms" for "mean(tpot) <= 25 ms".
 inline std::string written_in_code(const std::string& words) {
@@ -106,19 +123,11 @@ inline std::string search_text(const gate_report& g) {
 
 /// Returns text in a verdict's colour, after its symbol, if the console can show them.
 inline std::string styled(verdict v, const std::string& words, const console_style& style) {
-    struct dress { const char *mark, *colour; };
-    const auto [mark, colour] = [&]() -> dress {
-        switch (v) {
-        case verdict::pass: return {"\u2713 ", "\x1b[32m"};
-        case verdict::fail: return {"\u2717 ", "\x1b[1;31m"};
-        case verdict::inconclusive: return {"? ", "\x1b[33m"};
-        case verdict::invalid: return {"! ", "\x1b[1;35m"};
-        case verdict::skipped: break;
-        }
-        return {"- ", "\x1b[2m"};
-    }();
-    const std::string marked = (style.unicode ? mark : "") + words;
-    return style.colour ? colour + marked + "\x1b[0m" : marked;
+    const char* mark = name_at({"\u2713 ", "\u2717 ", "? ", "! ", "- "}, v);
+    const char* colour = name_at(
+        {"\x1b[32m", "\x1b[1;31m", "\x1b[33m", "\x1b[1;35m", "\x1b[2m"}, v);
+    return joined({style.colour ? colour : "", style.unicode ? mark : "", words,
+                   style.colour ? "\x1b[0m" : ""});
 }
 
 /// Widths of the columns of a gate's verdicts.
@@ -130,7 +139,7 @@ inline verdict_columns columns_of(const std::vector<slo_verdict>& verdicts) {
     for (const slo_verdict& v : verdicts) {  // longer texts are not aligned
         if (const std::size_t n = v.what.text().size(); n <= 32)
             c.objective = std::max(c.objective, n);
-        if (const std::size_t n = parts_of(v, 0).measured.size(); n <= 32)
+        if (const std::size_t n = parts_of(v, 0, false).measured.size(); n <= 32)
             c.measured = std::max(c.measured, n);
     }
     return c;
@@ -139,7 +148,7 @@ inline verdict_columns columns_of(const std::vector<slo_verdict>& verdicts) {
 /// basis unless it is a plain pass.
 inline std::string verdict_lines_in_short(const slo_verdict& v, const verdict_columns& c) {
     const std::size_t indent = 14;
-    const verdict_parts p = parts_of(v, c.objective);
+    const verdict_parts p = parts_of(v, c.objective, false);
     const auto without_end = [](std::string text) {
         return text.erase(text.find_last_not_of(' ') + 1);
     };
@@ -152,7 +161,7 @@ inline std::string verdict_lines_in_short(const slo_verdict& v, const verdict_co
         line = wrapped(name, console_columns, indent) + "\n" +
                wrapped(start + found, console_columns, indent);
     std::string more = p.reason;
-    if (v.outcome == verdict::invalid)  // its numbers show nothing
+    if (v.outcome == verdict::invalid || v.outcome == verdict::skipped)  // nothing is shown
         more = joined_texts({p.typical, p.room, p.reason}, "; ");
     else if (v.outcome != verdict::pass)
         more = joined_texts({p.typical, p.room, p.reason, p.smallest_miss, p.basis}, "; ");
@@ -174,37 +183,25 @@ inline std::string verdict_block(const slo_verdict& v, const verdict_columns& c,
     return out + "\n" +
            wrapped(indent + "advice: " + str(v.advice), console_columns, indent.size()) + "\n";
 }
-inline std::string latency_line(const char* name, int width, const metric_row& r) {
-    return printed("  %-*s %10s %10s %10s %10s %10s\n", width, name, time_text(r.mean).c_str(),
-                   time_text(r.p50).c_str(), time_text(r.p90).c_str(), time_text(r.p99).c_str(),
-                   time_text(r.max).c_str());
+/// Returns the table of latencies, and that of labels if there are any.
+inline std::string tables_text(const gate_report& g) {
+    const gate_figures& f = g.figures;
+    report_table t{{f.search.tables_at(), "mean", "p50", "p90", "p99", "max"}};
+    for (std::size_t i = 0; i < f.table_rows; ++i)
+        for (const variant_figures* variant : {&f.candidate, &f.baseline}) {
+            const bool is_baseline = variant == &f.baseline;
+            if (is_baseline && variant->empty()) continue;
+            const metric_row& r = variant->distributions[i].row;
+            t.rows.push_back({is_baseline ? "  baseline" : metric_name(r.metric)});
+            for (const double v : {r.mean, r.p50, r.p90, r.p99, r.max})
+                t.rows.back().push_back(time_text(v));
+        }
+    const report_table labels = labels_table(g);
+    return console_table(t, 15) + (labels.rows.empty() ? "" : console_table(labels));
 }
 /// Returns a line of a gate's block, wrapped.
 inline std::string noted(const std::string& words) {
     return wrapped("  " + words, console_columns, 6) + "\n";
-}
-
-/// Returns the table of labels, "" if there are none.
-inline std::string labels_text(const gate_report& g) {
-    const labels_table t = labels_table_of(g);
-    if (t.lines.empty()) return {};
-    std::vector<int> widths(t.head.size(), 10);
-    const auto widen = [&](const std::vector<std::string>& line) {
-        for (std::size_t i = 0; i < line.size(); ++i)
-            widths[i] = std::max(widths[i], static_cast<int>(line[i].size()));
-    };
-    widen(t.head);
-    for (const auto& line : t.lines) widen(line);
-    std::string out = "\n";
-    const auto add = [&](const std::vector<std::string>& line) {
-        out += printed("  %-*s", widths[0], line[0].c_str());
-        for (std::size_t i = 1; i < line.size(); ++i)
-            out += printed(" %*s", widths[i], line[i].c_str());
-        out += "\n";
-    };
-    add(t.head);
-    for (const auto& line : t.lines) add(line);
-    return out;
 }
 
 /// Returns the console's report on a gate.
@@ -222,19 +219,8 @@ inline std::string console_text(const gate_report& g, const console_style& style
         out += verdict_block(v, columns, style);
     }
     if (!g.calibration.empty()) out += "\n" + calibration_text(g);
-    int name = 15;
-    for (std::size_t i = 0; i < g.figures.table_rows; ++i)
-        name = std::max(name, static_cast<int>(
-            std::string_view(metric_name(g.figures.metrics[i])).size()));
-    out += printed("\n  %-*s %10s %10s %10s %10s %10s\n", name,
-                   g.figures.search.tables_at().c_str(), "mean", "p50", "p90", "p99", "max");
+    out += tables_text(g);
     const variant_figures &mine = g.figures.candidate, &other = g.figures.baseline;
-    for (std::size_t i = 0; i < g.figures.table_rows; ++i) {
-        const metric_row& r = mine.distributions[i].row;
-        out += latency_line(metric_name(r.metric), name, r);
-        if (!other.empty()) out += latency_line("  baseline", name, other.distributions[i].row);
-    }
-    out += labels_text(g);
     const std::string kind = throughput_kind(g);
     out += noted(kind + " " + throughput_text(g, mine) + ", " + status_text(mine));
     if (!other.empty())
@@ -262,22 +248,74 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
     const std::string last = rehearsed.empty() ? "" : "\n" + rehearsed + "\n";
     if (gates.size() < 2) return last;
     std::string counts, names;
-    std::size_t named = 0, left = 0;
-    for (const headline c : headlines) {
-        std::size_t n = 0;
-        for (const gate_report& g : gates) {
-            if (headline_of(g) != c) continue;
-            ++n;
-            if (c == headline::passed || c == headline::measured || c == headline::rehearsed)
-                continue;
-            if (++named > 20) ++left;
-            else names += "  " + styled(verdict_like(c), to_string(c), style) + "  " +
-                          g.what.name + why(g) + "\n";
-        }
-        if (n > 0) counts += printed("%s %zu %s", counts.empty() ? "" : ",", n, to_string(c));
+    std::size_t named = 0;
+    const char* before = "";
+    for (const gate_report* g : most_urgent_first(gates)) {
+        const headline h = headline_of(*g);
+        const char* name = to_string(h);
+        if (name != std::string_view(before))
+            counts += printed("%s %zu %s", counts.empty() ? "" : ",", count_of(gates, h), name);
+        before = name;
+        const bool is_fine =
+            h == headline::passed || h == headline::measured || h == headline::rehearsed;
+        if (!is_fine && ++named <= 20)
+            names += joined({"  ", styled(verdict_like(h), name, style), "  ", g->what.name,
+                             why(*g), "\n"});
     }
-    if (left > 0) names += printed("  and %zu more\n", left);
+    if (named > 20) names += printed("  and %zu more\n", named - 20);
     return printed("\n%zu gates:%s\n", gates.size(), counts.c_str()) + names + last;
+}
+
+/// The state of a running gate.
+struct progress_facts {
+    std::string stage{};                       // "repeat 2 of 2-5"
+    std::string phase{};                       // "warming up"; "" while it measures
+    double elapsed_s = 0;
+    double least_s = 0, max_s = 0;            // of the whole gate; 0: not known
+    long long planned = 0;                     // requests of this repeat; 0: not known
+    long long sent = 0, done = 0, failed = 0;  // of this repeat
+    double ttft = not_a_number, tpot = not_a_number;  // means of the answers so far
+    std::size_t slos = 0;                      // objectives that the gate waits for
+    std::size_t decided = 0;                   // of these
+    std::vector<std::string> waits_for{};      // at the last analysis: "mean(tpot) <= 25 ms"
+};
+
+/// Returns one line of at most `width` columns (0: any); for that, parts are left out or shortened.
+inline std::string progress_line(const progress_facts& f, std::size_t width, bool unicode) {
+    const std::string stage = f.stage + (f.stage.empty() || f.phase.empty() ? "" : ", ") + f.phase;
+    std::string time = printed("%.0f", f.elapsed_s);
+    if (f.max_s > 0 && f.elapsed_s <= f.max_s)  // the plan has no time for a start
+        time += f.least_s < f.max_s ? printed(" of %.0f-%.0f", f.least_s, f.max_s)
+                                     : printed(" of %.0f", f.max_s);
+    const std::string of = f.planned > 0 ? printed("/%lld", f.planned) : "";
+    std::string counts, in_short, latency, decided, which;
+    if (f.planned > 0 || f.sent > 0) {
+        counts = printed("%lld%s sent, %lld done, %lld failed, %lld open", f.sent, of.c_str(),
+                         f.done, f.failed, std::max(f.sent - f.done, 0ll));
+        in_short = printed("%lld%s done", f.done, of.c_str()) +
+                   (f.failed > 0 ? printed(", %lld failed", f.failed) : "");
+    }
+    if (!std::isnan(f.ttft)) latency = "ttft " + time_text(f.ttft);
+    if (!std::isnan(f.ttft) && !std::isnan(f.tpot)) latency += ", tpot " + time_text(f.tpot);
+    if (f.slos > 0) decided = printed("%zu of %zu decided", f.decided, f.slos);
+    for (const std::string& w : f.waits_for) which += (which.empty() ? "waits for " : ", ") + w;
+
+    const auto fitted = [&](const std::string& reported) {
+        std::string line = "  " + stage.substr(0, width > 2 ? width - 2 : std::string::npos);
+        int parts = 0;
+        for (const std::string& part : {time + " s", reported, latency, decided, which}) {
+            const std::string more = (unicode ? " \u00B7 " : " | ") + part;
+            const bool fits = width == 0 || columns_of(line) + columns_of(more) <= width;
+            if (part.empty() || !fits) continue;
+            line += more;
+            ++parts;
+        }
+        return std::pair(parts, line);
+    };
+    const auto [parts, line] = fitted(counts);
+    const auto [parts_in_short, line_in_short] = fitted(in_short);
+    const bool is_reported = line.find(counts) != std::string::npos;
+    return is_reported && parts >= parts_in_short ? line : line_in_short;
 }
 
 }  // namespace detail

@@ -1,4 +1,4 @@
-// result.json and calibration.json
+// result.json, calibration.json and answers.jsonl
 #pragma once
 
 #include "api/metrics.hpp"
@@ -22,16 +22,14 @@
 #include "core/planning/plan_text.hpp"
 #include "core/planning/target_facts.hpp"
 #include "core/figures/gate_figures.hpp"
+#include "core/figures/shown_answers.hpp"
 #include "core/stored/arm_fields.hpp"
 #include "core/stored/calibration.hpp"
-#include "core/stored/event_index.hpp"
+#include "core/stored/record_json.hpp"
 #include "core/stored/gate_fields.hpp"
-#include "core/stored/verdict_fields.hpp"
 #include "core/reports/gate_report.hpp"
-#include "core/reports/profile.hpp"
-#include "core/reports/rehearsal.hpp"
-#include "core/reports/program_section.hpp"
 
+#include <cmath>  // isnan
 #include <string>
 #include <vector>
 
@@ -55,6 +53,36 @@ inline std::string calibration_json(const std::vector<gate_report>& gates) {
     return j.close().text() + "\n";
 }
 
+inline void fields_of(field_visitor& v, rehearsal_report& r, double& took_s) {
+    v.text({"model"}, r.model);
+    v.number({"would_take_s", "with a server, which takes time to start, too"}, took_s,
+             seconds_range);
+    v.list({"objectives"}, r.objectives, [&](rehearsal_report::objective& o) {
+        v.text({"slo"}, o.slo);
+        v.choice({"would_be"}, o.would_be, verdict::skipped);
+        v.number({"shown_from", "a true value that fails in nine runs of ten"}, o.shows_from,
+                 any_number);
+        v.number({"inconclusive", "a fraction of the runs"}, o.inconclusive, {0, 1});
+    });
+}
+inline void fields_of(field_visitor& v, profile_step& s) {
+    v.text({"asked", "the request or the command; \"\": none was made"}, s.asked);
+    v.flag({"done"}, s.done);
+    v.text({"came", "the status, or why there is none"}, s.came);
+    v.text({"said", "the answer, or the last line of what the command wrote"}, s.said);
+}
+inline void fields_of(field_visitor& v, taken_profile& t) {
+    bool is_taken = t.none.empty();
+    v.flag({"taken"}, is_taken);
+    v.text({"why_not"}, t.none);
+    v.flag({"goes_on", "it was begun and could not be ended", at_times}, t.goes_on);
+    v.number({"load_s", "seconds of load, outside the measurement"}, t.load_s,
+             {0, longest_time_s, 0});
+    v.whole({"requests", "in them, cut off ones included; they are in no other file"}, t.requests);
+    v.text({"files", "where the profile is, as far as that is known"}, t.files);
+    v.object({"start", "", presence::always, "profile_step"}, true, t.start);
+    v.object({"stop", "", presence::always, "profile_step"}, true, t.stop);
+}
 inline void fields_of(field_visitor& v, environment_facts& e) {
     v.text({"started_at", "UTC, RFC 3339"}, e.started_at);
     v.text({"commit", "of what was tested, \"\" where that is unknown"}, e.commit);
@@ -138,6 +166,24 @@ inline std::string result_json(const std::vector<gate_report>& gates, const envi
                                const_cast<event_index&>(events),
                                beside, exit_code});
     return j.close().text() + "\n";
+}
+
+/// answers.jsonl: a line for each answer that a gate shows.
+inline std::string answers_jsonl(const std::vector<gate_report>& gates) {
+    std::string lines;
+    for (const gate_report& g : gates)
+        for (const shown_answer& a : g.answers) {
+            json_writer j(true);
+            j.open('{').field("gate", g.what.name).field("id", a.id).field("is", a.is);
+            j.field("times", a.times).field("asked", a.asked);
+            j.field("question", a.question).field("wanted", a.wanted).field("read", a.read);
+            j.field("answer", a.answer);
+            if (!std::isnan(a.same_characters))
+                j.field("baseline_answer", a.baseline_answer)
+                    .field("same_characters", a.same_characters);
+            lines += j.close().text() + "\n";
+        }
+    return lines;
 }
 
 }  // namespace detail

@@ -20,7 +20,6 @@
 #include "core/figures/gate_figures.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/reports/headlines.hpp"
-#include "core/reports/rehearsal.hpp"
 
 #include <algorithm>  // find, max
 #include <cmath>  // fabs, isnan
@@ -41,17 +40,15 @@ inline const char* throughput_kind(const gate_report& g) {
 inline std::string throughput_text(const gate_report& g, const variant_figures& variant) {
     const auto shown = [&](metric_id id) { return value_text(id, variant.run_value(id)); };
     if (!g.what.sent->scores.empty())
-        return shown(metric_id::input_throughput) + " (" +
-               shown(metric_id::request_throughput) + ")";
-    const double cost = variant.run_value(metric_id::cost_per_million_tokens);
-    const std::string at = std::isnan(cost) ? ""
-                                            : ", " + shown(metric_id::cost_per_million_tokens) +
-                                                  " per million output tokens";
-    if (!saturates(g.what.sent->arrivals) || !g.what.sent->common.stream)
-        return shown(metric_id::output_throughput) + at;
-    return shown(metric_id::output_throughput) + " (prefill " +
-           shown(metric_id::prefill_throughput) + ", decode " +
-           shown(metric_id::decode_throughput) + ")" + at;
+        return joined({shown(metric_id::input_throughput), " (",
+                       shown(metric_id::request_throughput), ")"});
+    std::string t = shown(metric_id::output_throughput);
+    if (saturates(g.what.sent->arrivals) && g.what.sent->common.stream)
+        t += joined({" (prefill ", shown(metric_id::prefill_throughput), ", decode ",
+                     shown(metric_id::decode_throughput), ")"});
+    if (!std::isnan(variant.run_value(metric_id::cost_per_million_tokens)))
+        t += ", " + shown(metric_id::cost_per_million_tokens) + " per million output tokens";
+    return t;
 }
 
 inline std::string ok_text(const std::vector<status_count>& counts) {
@@ -85,9 +82,6 @@ inline std::string status_text(const variant_figures& variant) {
     if (const std::size_t n = variant.answers.over_content; n > 0)
         t += printed("; usage reports more tokens than the text can be in %zu of those", n);
     return t;
-}
-inline std::string answers_text(const variant_figures& variant) {
-    return variant.empty() ? "" : status_text(variant);
 }
 /// Returns the notes on the connection of client and server, a sentence each.
 inline std::vector<std::string> notes_on_the_way(const variant_figures& variant,
@@ -223,7 +217,7 @@ inline std::string prefix_cache_text(const gate_figures& f) {
 /// Returns the part of the output that was reasoning, "" if there was none.
 inline std::string reasoning_text(const reasoning_counts& c, const char* whose) {
     if (c.requests == 0) return {};
-    std::string t = std::string(whose) + printed("reasoning: in %zu requests", c.requests);
+    std::string t = printed("%sreasoning: in %zu requests", whose, c.requests);
     if (c.tokens > c.output)
         t += printed("; usage has %lld reasoning tokens of %lld output tokens, which cannot be",
                      c.tokens, c.output);
@@ -246,8 +240,8 @@ inline std::string as_given_text(const planned_traffic& p) {
 inline std::string server_text(const variant_figures& variant, const char* whose) {
     if (!variant.server.is_read) return {};
     const std::string checked = cross_check_text(variant.server);
-    return whose + std::string("server: ") + server_usage_text(variant.server) +
-           (checked.empty() ? "" : "; " + checked);
+    return joined({whose, "server: ", server_usage_text(variant.server),
+                   checked.empty() ? "" : "; ", checked});
 }
 /// Whether the metrics page has a problem, which concerns a reader even if no objective needs it.
 inline bool has_problem(const server_usage& a) {
@@ -304,50 +298,47 @@ enum class server_notes : unsigned char { all, problems };
 inline std::vector<std::string> notes_on(const gate_report& g,
                                          server_notes wanted = server_notes::all) {
     std::vector<std::string> notes;
-    if (g.target.kind == target_kind::files) notes.push_back("from " + target_text(g.target));
-    if (!g.rehearsal.model.empty()) notes.push_back(rehearsal_text(g));
-    else if (g.target.is_virtual) notes.push_back(virtual_time_text);
+    const auto add = [&](std::string note) {
+        if (!note.empty()) notes.push_back(std::move(note));
+    };
+    const variant_figures &mine = g.figures.candidate, &other = g.figures.baseline;
+    if (g.target.kind == target_kind::files) add("from " + target_text(g.target));
+    if (!g.rehearsal.model.empty()) add(rehearsal_text(g));
+    else if (g.target.is_virtual) add(virtual_time_text);
     if (g.baseline.kind == target_kind::otherwise)
-        notes.push_back("candidate: options " + g.target.options + ", model " + g.target.model +
-                        "; baseline: " + target_text(g.baseline));
+        add(joined({"candidate: options ", g.target.options, ", model ", g.target.model,
+                    "; baseline: ", target_text(g.baseline)}));
     if (g.under.other_workload)
-        notes.push_back("tokens of a request: " + tokens_text(g.figures.candidate.tokens) +
-                        "; baseline: " + tokens_text(g.figures.baseline.tokens) +
-                        (g.what.sent->otherwise ? ", " + (*g.what.sent->otherwise).workload_text
-                                                : ""));
-    for (const unsupported_metrics& u : g.under.unsupported) notes.push_back(unsupported_text(u));
-    for (const std::string& note : g.under.notes) notes.push_back(note);
+        add(joined({"tokens of a request: ", tokens_text(mine.tokens), "; baseline: ",
+                    tokens_text(other.tokens),
+                    g.what.sent->otherwise ? ", " + (*g.what.sent->otherwise).workload_text : ""}));
+    for (const unsupported_metrics& u : g.under.unsupported) add(unsupported_text(u));
+    for (const std::string& note : g.under.notes) add(note);
     for (const target_facts* f : {&g.target, &g.baseline})
         for (const std::string& note : f->notes)
-            if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
+            if (std::find(notes.begin(), notes.end(), note) == notes.end()) add(note);
     if (g.what.sent)
-        for (std::string& note : load_notes(*g.what.sent)) notes.push_back(std::move(note));
-    if (std::string t = ranks_text(g.figures.candidate.ranks); !t.empty())
-        notes.push_back(std::move(t));
-    const prompt_lengths& lengths = g.figures.candidate.prompts;
-    if (!lengths.are_as_asked())
-        notes.push_back("prompt tokens: " + prompt_lengths_text(lengths));
+        for (const std::string& note : load_notes(*g.what.sent)) add(note);
+    add(ranks_text(mine.ranks));
+    if (!mine.prompts.are_as_asked()) add("prompt tokens: " + prompt_lengths_text(mine.prompts));
     for (const set_aside_repeat& r : g.under.set_aside)
-        notes.push_back(printed("repeat %d of the %s was set aside and measured again: ",
-                                r.index + 1, to_string(r.variant)) + r.why);
-    for (std::string t : {as_given_text(g.what), prefix_cache_text(g.figures),
-                          counted_gaps_text(g.figures.counted_gaps)})
-        if (!t.empty()) notes.push_back(std::move(t));
-    for (const auto& [variant, whose] : {std::pair{&g.figures.candidate, ""},
-                                     std::pair{&g.figures.baseline, "baseline: "}}) {
-        if (std::string t = reasoning_text(variant->reasoning, whose); !t.empty())
-            notes.push_back(std::move(t));
-        const bool is_wanted = wanted == server_notes::all || has_problem(variant->server);
-        if (std::string t = server_text(*variant, whose); is_wanted && !t.empty())
-            notes.push_back(std::move(t));
+        add(printed("repeat %d of the %s was set aside and measured again: ", r.index + 1,
+                    to_string(r.variant)) + r.why);
+    add(as_given_text(g.what));
+    add(prefix_cache_text(g.figures));
+    add(counted_gaps_text(g.figures.counted_gaps));
+    for (const variant_figures* variant : {&mine, &other}) {
+        const char* whose = variant == &other ? "baseline: " : "";
+        add(reasoning_text(variant->reasoning, whose));
+        if (wanted == server_notes::all || has_problem(variant->server))
+            add(server_text(*variant, whose));
         for (const task_figures& t : variant->beside)
-            notes.push_back(std::string("beside the load: ") + whose + task_figures_text(t));
+            add(joined({"beside the load: ", whose, task_figures_text(t)}));
         if (variant->excused > 0)
-            notes.push_back(printed("%s%zu requests failed while a side task excused it, or the "
-                                    "client had no means for them: they are counted apart, in no "
-                                    "error rate and no latency",
-                                    whose, variant->excused));
-        for (std::string& t : notes_on_the_way(*variant, whose)) notes.push_back(std::move(t));
+            add(printed("%s%zu requests failed while a side task excused it, or the client had no "
+                        "means for them: they are counted apart, in no error rate and no latency",
+                        whose, variant->excused));
+        for (const std::string& note : notes_on_the_way(*variant, whose)) add(note);
     }
     return notes;
 }
@@ -390,13 +381,13 @@ inline std::string gate_command(const gate_report& g, const environment_facts& e
 inline std::string last_line(const std::vector<gate_report>& gates, const std::string& directory,
                              const environment_facts& env) {
     std::string out = "report: " + directory + "/report.html";
-    for (const headline h : {headline::failed, headline::refused, headline::invalid})
-        for (const gate_report& g : gates)
-            if (headline_of(g) == h && g.what.line > 0) {
-                const std::string again = gate_command(g, env);
-                const bool is_plain = !again.empty() && printable(again, again.size()) == again;
-                return out + (is_plain ? "; run again: " + again : "") + "\n";
-            }
+    for (const gate_report* g : most_urgent_first(gates)) {
+        if (headline_of(*g) > headline::invalid) break;
+        if (g->what.line <= 0) continue;
+        const std::string again = gate_command(*g, env);
+        const bool is_plain = !again.empty() && printable(again, again.size()) == again;
+        return joined({out, is_plain ? "; run again: " : "", is_plain ? again : "", "\n"});
+    }
     return out + "\n";
 }
 

@@ -1,15 +1,16 @@
-// one line of records.jsonl
+// one line of records.jsonl, and the index of events.bin
 #pragma once
 
 #include "api/result.hpp"
 #include "core/base/field_json.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
+#include "core/base/fields.hpp"
 #include "core/measured/record_fields.hpp"
 
 #include <stdexcept>  // invalid_argument
 #include <string>
-
+#include <vector>
 #include <picojson.h>  // JSON of servers
 
 namespace llmbench {
@@ -57,6 +58,22 @@ inline record read_record(const std::string& line, std::string& gate) {
     fields_of(reader, r, gate);
     check_order(r);
     return r;
+}
+
+/// The offset of each record's gaps in events.bin, its length, and the hash of so many bytes.
+struct event_index {
+    std::vector<long long> offsets{};
+    std::string hash{};
+    long long bytes = 0;
+};
+inline void fields_of(field_visitor& v, event_index& i) {
+    std::string file = "events.bin", unit = "microseconds, uint32 little-endian";
+    v.text({"file"}, file);
+    v.text({"unit"}, unit);
+    v.whole({"bytes", "of the file that are of this result"}, i.bytes);
+    v.text({"fnv1a_64", "of those"}, i.hash);
+    v.times_after({"offsets", "of each line of records.jsonl into the file, bytes"}, i.offsets, 0,
+                  {1, 0});
 }
 
 }  // namespace detail

@@ -26,7 +26,6 @@
 #include "core/planning/target_facts.hpp"
 #include "core/stored/gate_fields.hpp"
 
-#include <algorithm>  // min
 #include <cmath>  // isfinite, isnan
 #include <cstdint>  // uint64_t
 #include <map>
@@ -235,12 +234,6 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
     return g;
 }
 
-/// Files of the first schema have an objective's side only in its text. The conditions of a goodput
-/// come first and have sides, too, so the last one counts.
-inline bool is_at_most(const std::string& slo) {
-    const std::size_t side = std::min(slo.rfind("= "), slo.size());
-    return side == slo.size() || side == 0 || slo[side - 1] == '<';
-}
 /// Returns a run for later readers. Throws std::invalid_argument if the text is none.
 inline past_result read_past_result(const std::string& json, const std::string& file) {
     const picojson::value document = result_document(json, file);
@@ -266,7 +259,7 @@ inline past_result read_past_result(const std::string& json, const std::string& 
                 if (outcome == to_string(static_cast<verdict>(k)))
                     slo.outcome = static_cast<verdict>(k);
             slo.advisory = s.is_true("advisory");
-            slo.at_most = s.has("side") ? s.text("side") == "at_most" : is_at_most(str(slo.slo));
+            slo.at_most = s.text("side") != "at_least";
             slo.relative = s.is_true("relative_to_baseline");
             slo.measured = s.number("measured", -max_statistic, max_statistic);
             slo.estimate = {s.number("estimate", -max_statistic, max_statistic), not_a_number,

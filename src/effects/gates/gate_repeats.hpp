@@ -21,7 +21,7 @@
 #include "core/capacity/searched.hpp"
 #include "core/planning/plan_text.hpp"
 #include "core/planning/target_facts.hpp"
-#include "core/reports/profile.hpp"
+#include "core/reports/gate_report.hpp"
 #include "core/reports/text.hpp"
 #include "core/planning/past_extension.hpp"
 #include "effects/system/clock.hpp"

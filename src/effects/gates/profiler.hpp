@@ -6,7 +6,7 @@
 #include "core/base/text.hpp"
 #include "core/planning/side_tasks.hpp"
 #include "core/planning/target_facts.hpp"
-#include "core/reports/profile.hpp"
+#include "core/reports/gate_report.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/system/signals.hpp"

@@ -8,7 +8,6 @@
 #include "core/traffic/plan.hpp"
 #include "core/capacity/searched.hpp"
 #include "core/reports/console.hpp"
-#include "core/reports/progress.hpp"
 #include "core/reports/text.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/console.hpp"

@@ -4,7 +4,6 @@
 #include "core/base/bytes.hpp"
 #include "core/base/text.hpp"
 #include "core/measured/repeat.hpp"
-#include "core/stored/event_index.hpp"
 #include "core/stored/record_json.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/errors.hpp"

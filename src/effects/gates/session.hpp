@@ -5,7 +5,6 @@
 #include "core/judging/measurements.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/reports/gate_report.hpp"
-#include "core/reports/program_section.hpp"
 #include "effects/system/sharing.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/system/signals.hpp"

@@ -13,7 +13,6 @@
 #include "core/measured/timing_bounds.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/request_log.hpp"
-#include "core/stored/event_index.hpp"
 #include "core/stored/record_json.hpp"
 #include "core/stored/stored.hpp"
 #include "effects/system/files.hpp"

@@ -3,7 +3,7 @@
 
 #include "api/side_task.hpp"
 #include "core/base/text.hpp"
-#include "core/reports/profile.hpp"
+#include "core/reports/gate_report.hpp"
 #include "effects/targets/live_target.hpp"
 #include "effects/gates/profiler.hpp"
 

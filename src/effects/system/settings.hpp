@@ -5,7 +5,7 @@
 #include "core/measured/answers.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/traffic/shard.hpp"
-#include "core/reports/console_style.hpp"
+#include "core/reports/console.hpp"
 #include "core/planning/past_extension.hpp"
 #include "effects/system/sharing.hpp"
 

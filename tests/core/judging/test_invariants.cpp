@@ -5,7 +5,7 @@
 #include "core/base/random.hpp"
 #include "core/base/statistics.hpp"
 #include "core/described/verdict_text.hpp"
-#include "core/stored/verdict_fields.hpp"
+#include "core/stored/arm_fields.hpp"
 #include "support/verdicts.hpp"
 
 #include <algorithm>

@@ -159,6 +159,15 @@ TEST_CASE("a run that could show only an absurd miss says that it shows no usefu
     CHECK(smallest_miss_text(v) == "");
 }
 
+TEST_CASE("in files the smallest miss stands where a verdict is open") {
+    const char* words = "could show";
+    CHECK(flat_line(verdict_on({99, 99, 99, 99, 99})).find(words) != std::string::npos);
+    for (const double ttft : {80.0, 125.0}) {
+        CHECK(flat_line(verdict_on({ttft, ttft, ttft})).find(words) == std::string::npos);
+        CHECK(verdict_line(verdict_on({ttft, ttft, ttft})).find(words) != std::string::npos);
+    }
+}
+
 TEST_CASE("the ends of an interval share a unit where they have the same") {
     slo_verdict v = verdict_on({80, 80});
     v.estimate.low = 0.0507;

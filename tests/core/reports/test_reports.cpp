@@ -5,7 +5,6 @@
 #include "core/reports/console.hpp"
 #include "core/reports/page/page.hpp"
 #include "core/reports/page/verdicts.hpp"
-#include "core/reports/progress.hpp"
 #include "core/reports/result_json.hpp"
 #include "support/sample_gates.hpp"
 #include "support/texts.hpp"
@@ -567,16 +566,14 @@ TEST_CASE("the console block of a gate") {
 chat stays interactive: failed
   PASS          mean(ttft) <= 100 ms         measured 80 ms   interval 74.8 to 85.5 ms
   FAIL          mean(tpot) <= 9 ms           measured 10 ms   interval 9.36 to 10.7 ms
-                11.1 % over the limit; the smallest miss this run could show: 13 %;
-                2 repeats x 20 requests, moderated t
+                11.1 % over the limit; 2 repeats x 20 requests, moderated t
   INCONCLUSIVE  mean(e2e) <= 190 ms          measured 180 ms  interval 168 to 192 ms
                 5.26 % inside the limit; too close to call;
                 the smallest miss this run could show: 13 %; 2 repeats x 20 requests, moderated t
                 advice: headroom of 5.3 % under noise of 3.8 % will often be inconclusive;
                 <= 210 ms would seldom be
   FAIL          advisory(p50(e2e) <= 50 ms)  measured 180 ms  interval 168 to 192 ms
-                260 % over the limit; the smallest miss this run could show: 13 %;
-                2 repeats x 20 requests, moderated t
+                260 % over the limit; 2 repeats x 20 requests, moderated t
   OBSERVED      error_rate <= 1 %            measured 0 %     interval 0 to 9.684 %
                 0 of 40 failed, limit 1 %: within it as observed, not shown
 

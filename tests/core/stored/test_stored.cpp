@@ -4,7 +4,7 @@
 #include "core/stored/calibration.hpp"
 #include "core/stored/record_json.hpp"
 #include "core/stored/stored.hpp"
-#include "core/stored/verdict_fields.hpp"
+#include "core/stored/arm_fields.hpp"
 #include "core/reports/result_json.hpp"
 #include "support/sample_gates.hpp"
 #include "support/texts.hpp"

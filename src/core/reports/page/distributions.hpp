@@ -10,7 +10,7 @@
 #include "core/figures/distributions.hpp"
 #include "core/figures/gate_figures.hpp"
 #include "core/reports/gate_report.hpp"
-#include "core/reports/labels.hpp"
+#include "core/reports/tables.hpp"
 #include "core/reports/page/plot.hpp"
 #include "core/reports/page/verdicts.hpp"
 
@@ -99,49 +99,41 @@ inline std::string distribution_figure(const gate_report& g, metric_id id,
 
 /// Returns the requests of each label, "" if there are none.
 inline std::string labels_html(const gate_report& g) {
-    const labels_table t = labels_table_of(g);
-    std::string rows;
-    for (const std::vector<std::string>& line : t.lines) {
-        rows += "<tr><th scope=\"row\">" + xml_escaped(line[0]) + "</th>";
-        for (std::size_t i = 1; i < line.size(); ++i) rows += number_cell(line[i]);
-        rows += "</tr>\n";
-    }
-    if (rows.empty()) return {};
-    return "<h3>Labels</h3>\n" + page_table("Labels of " + g.what.name, t.head, rows, 1);
+    const report_table t = labels_table(g);
+    return t.rows.empty() ? "" : "<h3>Labels</h3>\n" + page_table("Labels of " + g.what.name, t);
 }
 
 inline std::string latency_table(const gate_report& g) {
     const gate_figures& all = g.figures;
     const bool both = !all.baseline.empty();
-    std::string rows;
-    const auto row = [&](const std::string& head, const metric_row& r, auto&& text) {
-        rows += "<tr>" + head;
-        for (const double v : {r.mean, r.p50, r.p90, r.p99, r.max}) rows += number_cell(text(v));
-        rows += "</tr>\n";
-    };
+    report_table t{{"", "mean", "p50", "p90", "p99", "max"}};
+    if (both) {
+        t.head.insert(t.head.begin() + 1, "");
+        t.words = 2;
+    }
     for (std::size_t i = 0; i < all.metrics.size(); ++i) {
         const metric_id id = all.metrics[i];
-        const auto value = [&](double v) { return value_text(id, v); };
-        std::string name = "<th scope=\"row\">";
-        for (const char* c = metric_name(id); *c; ++c)
-            name += *c == '_' ? std::string("_<wbr>") : std::string(1, *c);
-        name += "</th>";
         const metric_row& a = all.candidate.distributions[i].row;
         const metric_row& b = all.baseline.distributions[i].row;
-        if (!both) {
-            row(name, a, value);
-            continue;
-        }
-        row(name + "<td class=\"arm c\">candidate</td>", a, value);
-        row("<td></td><td class=\"arm b\">baseline</td>", b, value);
-        const metric_row ratio{
-            id, a.mean / b.mean, a.p50 / b.p50, a.p90 / b.p90, a.p99 / b.p99, a.max / b.max};
-        row("<td></td><td class=\"arm\">ratio</td>", ratio,
-            [](double v) { return std::isfinite(v) ? printed("%.3f x", v) : std::string("none"); });
+        const auto row = [&](table_line line, const auto& text_of) {
+            for (double metric_row::*value : {&metric_row::mean, &metric_row::p50,
+                                              &metric_row::p90, &metric_row::p99,
+                                              &metric_row::max})
+                line.push_back(text_of(a.*value, b.*value));
+            t.rows.push_back(std::move(line));
+        };
+        table_line named = {{filled_in(metric_name(id), "_", "_<wbr>"), nullptr, true}};
+        if (both) named.push_back(variant_cell(false));
+        row(std::move(named), [&](double mine, double) { return value_text(id, mine); });
+        if (!both) continue;
+        row({{"", ""}, variant_cell(true)},
+            [&](double, double other) { return value_text(id, other); });
+        row({{"", ""}, {"ratio", "arm"}}, [](double mine, double other) {
+            const double v = mine / other;
+            return std::isfinite(v) ? printed("%.3f x", v) : std::string("none");
+        });
     }
-    std::vector<std::string> head = {"", "mean", "p50", "p90", "p99", "max"};
-    if (both) head.insert(head.begin() + 1, "");
-    return page_table("Latency of " + g.what.name, head, rows, both ? 2 : 1);
+    return page_table("Latency of " + g.what.name, t);
 }
 
 }  // namespace detail

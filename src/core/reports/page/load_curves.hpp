@@ -13,7 +13,6 @@
 #include "core/reports/gate_report.hpp"
 #include "core/reports/headlines.hpp"
 #include "core/reports/load_rows.hpp"
-#include "core/reports/program_section.hpp"
 #include "core/reports/page/distributions.hpp"
 #include "core/reports/page/plot.hpp"
 #include "core/reports/page/verdicts.hpp"

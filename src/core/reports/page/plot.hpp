@@ -7,7 +7,9 @@
 
 #include <algorithm>  // clamp, max
 #include <cmath>  // isfinite, llround, log10, pow
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace llmbench {
@@ -74,17 +76,8 @@ enum class plot_unit {
     seconds, elapsed, per_second, tokens_per_second, fraction, percentile, named, none
 };
 inline const char* unit_name(plot_unit u) {  // as the script names it
-    switch (u) {
-        case plot_unit::seconds: return "seconds";
-        case plot_unit::elapsed: return "elapsed";
-        case plot_unit::per_second: return "req/s";
-        case plot_unit::tokens_per_second: return "tok/s";
-        case plot_unit::fraction: return "fraction";
-        case plot_unit::percentile: return "percentile";
-        case plot_unit::named:
-        case plot_unit::none: return "none";
-    }
-    return "";
+    return name_at({"seconds", "elapsed", "req/s", "tok/s", "fraction", "percentile", "none",
+                    "none"}, u);
 }
 inline plot_unit plot_unit_of(metric_unit unit) {
     switch (unit) {
@@ -121,7 +114,7 @@ public:
                 across.push_back(k * step + 0.0);
         }
         for (const double v : across) {
-            frame_ += "<path class=\"grid\" d=\"M" + pixels(at_x(v)) + " 142v4\"/>";
+            put_path(frame_, "grid", {"M", pixels(at_x(v)), " 142v4"});
             put_text(frame_, at_x(v), 157, at_x(v) > right - 12 ? "end" : "middle", "",
                      tick_text(x_unit, v));
         }
@@ -144,43 +137,38 @@ public:
     /// Draws a dot at a named x, and its interval.
     void upright(const char* style, const curve_point& p, double low, double high) {
         if (std::isfinite(low) && std::isfinite(high))
-            drawn_ += "<path class=\"span\" d=\"M" + pixels(at_x(p.x)) + " " + pixels(at_y(low)) +
-                      "V" + pixels(at_y(high)) + "\"/>";
+            put_path(drawn_, "span",
+                     {"M", pixels(at_x(p.x)), " ", pixels(at_y(low)), "V", pixels(at_y(high))});
         dot(style, p);
     }
     /// NaN breaks the line.
     void line(const char* style, const std::string& name, const std::vector<curve_point>& points) {
-        std::string path;
-        std::size_t n = 0;
+        std::string path, last;
+        curve_point only;
         const auto end = [&] {
-            if (n == 1) {
-                const std::size_t comma = path.find(',');
-                drawn_ += std::string("<circle class=\"") + style[0] + "\" r=\"2\" cx=\"" +
-                          path.substr(0, comma) + "\" cy=\"" + path.substr(comma + 1) + "\"/>";
-            } else if (n > 1) {
-                drawn_ += std::string("<polyline class=\"") + style + "\" data-n=\"" +
-                          xml_escaped(name) + "\" points=\"" + path + "\"/>";
-            }
+            if (path == last && !last.empty())
+                put_circle({style, 1}, "2", pixels(at_x(only.x)), pixels(at_y(only.y)));
+            else if (!path.empty())
+                drawn_ += joined({"<polyline class=\"", style, "\" data-n=\"", xml_escaped(name),
+                                  "\" points=\"", path, "\"/>"});
             path.clear();
-            n = 0;
+            last.clear();
         };
-        std::string last;
         for (const curve_point& p : points) {
             if (std::isnan(p.x) || std::isnan(p.y)) {
                 end();
-                last.clear();
                 continue;
             }
-            const std::string place = pixels(at_x(p.x)) + "," + pixels(at_y(p.y));
+            const std::string place = joined({pixels(at_x(p.x)), ",", pixels(at_y(p.y))});
             if (place == last) continue;
-            path += (n++ ? " " : "") + place;
-            last = place;
+            if (path.empty()) only = p;
+            else path += ' ';
+            path += last = place;
         }
         end();
     }
     void dot(const char* style, const curve_point& p) {
-        drawn_ += std::string("<circle class=\"") + style + "\" r=\"3.5\" cx=\"" +
-                  pixels(at_x(p.x)) + "\" cy=\"" + pixels(at_y(p.y)) + "\"/>";
+        put_circle(style, "3.5", pixels(at_x(p.x)), pixels(at_y(p.y)));
     }
     void label(const curve_point& p, const std::string& words) {
         const bool near_end = at_x(p.x) > right - 60;
@@ -201,11 +189,8 @@ public:
         const double place = at_x(x);
         const double from = std::isnan(q) ? bottom - 14 : at_most ? at_y(q) : top;
         const double to = std::isnan(q) || at_most ? bottom : at_y(q);
-        drawn_ += "<path class=\"limit\" d=\"M" + pixels(place) + " " + pixels(from) + "V" +
-                  pixels(to) + "\"/>";
-        if (!std::isnan(q))
-            drawn_ += "<circle class=\"ring\" r=\"3.5\" cx=\"" + pixels(place) + "\" cy=\"" +
-                      pixels(at_y(q)) + "\"/>";
+        put_path(drawn_, "limit", {"M", pixels(place), " ", pixels(from), "V", pixels(to)});
+        if (!std::isnan(q)) put_circle("ring", "3.5", pixels(place), pixels(at_y(q)));
         // A rising curve leaves room above left of it, and below right.
         const bool low = place > (left + right) / 2, before = place > left + 80;
         const double at = std::isnan(q) ? bottom - 18 - 13 * limits_
@@ -216,14 +201,14 @@ public:
     }
     /// Draws a limit on y.
     void limit_across(double y, const std::string& words) {
-        drawn_ += "<path class=\"limit\" d=\"M50 " + pixels(at_y(y)) + "H288\"/>";
+        put_path(drawn_, "limit", {"M50 ", pixels(at_y(y)), "H288"});
         put_text(drawn_, left + 4, at_y(y) - 4, "start", "mark", words);
     }
     /// Draws a range of x.
     void stretch(const char* style, double from, double to) {
-        drawn_ += std::string("<rect class=\"") + style + "\" x=\"" + pixels(at_x(from)) +
-                  "\" y=\"8\" height=\"134\" width=\"" +
-                  pixels(std::max(at_x(to) - at_x(from), 1.0)) + "\"/>";
+        drawn_ += joined({"<rect class=\"", style, "\" x=\"", pixels(at_x(from)),
+                          "\" y=\"8\" height=\"134\" width=\"",
+                          pixels(std::max(at_x(to) - at_x(from), 1.0)), "\"/>"});
     }
     /// Draws a value and its interval at the height of its quantile; of a mean, above the axis.
     void interval(double x, double low, double high, double q) {
@@ -231,32 +216,40 @@ public:
         const std::string y = pixels(std::isnan(q) ? bottom - 6 : at_y(q));
         const double from = at_x(std::isfinite(low) ? low : x);
         const double to = std::isnan(high) ? at_x(x) : std::isinf(high) ? right : at_x(high);
-        drawn_ += "<path class=\"span\" d=\"M" + pixels(from) + " " + y + "H" + pixels(to) +
-                  "\"/><circle class=\"typical\" r=\"2.5\" cx=\"" + pixels(at_x(x)) + "\" cy=\"" +
-                  y + "\"/>";
+        put_path(drawn_, "span", {"M", pixels(from), " ", y, "H", pixels(to)});
+        put_circle("typical", "2.5", pixels(at_x(x)), y);
     }
     /// `alt` describes the drawing to readers who cannot see it.
     std::string figure(const std::string& caption, const std::string& alt,
                        bool reads_across) const {
-        return "<figure><figcaption>" + caption + "</figcaption><svg class=\"plot\" role=\"img\" " +
-               "viewBox=\"0 0 300 162\" aria-label=\"" + xml_escaped(alt) + "\" data-x=\"" +
-               x_.attribute(unit_name(x_unit_)) + "\" data-y=\"" +
-               y_.attribute(unit_name(y_unit_)) + (reads_across ? "\" data-by=\"y\">" : "\">") +
-               frame_ + drawn_ + "</svg></figure>\n";
+        return joined({"<figure><figcaption>", caption, "</figcaption><svg class=\"plot\" "
+                       "role=\"img\" viewBox=\"0 0 300 162\" aria-label=\"", xml_escaped(alt),
+                       "\" data-x=\"", x_.attribute(unit_name(x_unit_)), "\" data-y=\"",
+                       y_.attribute(unit_name(y_unit_)),
+                       reads_across ? "\" data-by=\"y\">" : "\">", frame_, drawn_,
+                       "</svg></figure>\n"});
     }
 
 private:
     double at_x(double v) const { return left + x_.place(v) * (right - left); }
     double at_y(double v) const { return bottom - y_.place(v) * (bottom - top); }
     void horizontal(double v) {
-        frame_ += "<path class=\"grid\" d=\"M50 " + pixels(at_y(v)) + "H288\"/>";
+        put_path(frame_, "grid", {"M50 ", pixels(at_y(v)), "H288"});
         put_text(frame_, 45, at_y(v) + 4, "end", "", tick_text(y_unit_, v));
     }
     static void put_text(std::string& into, double x, double y, const char* anchor,
                          const char* style, const std::string& words) {
-        into += "<text x=\"" + pixels(x) + "\" y=\"" + pixels(y) + "\" text-anchor=\"" + anchor +
-                (*style ? std::string("\" class=\"") + style : "") + "\">" + xml_escaped(words) +
-                "</text>";
+        into += joined({"<text x=\"", pixels(x), "\" y=\"", pixels(y), "\" text-anchor=\"", anchor,
+                        *style ? "\" class=\"" : "", style, "\">", xml_escaped(words), "</text>"});
+    }
+    static void put_path(std::string& into, const char* style,
+                         std::initializer_list<std::string_view> d) {
+        into += joined({"<path class=\"", style, "\" d=\"", joined(d), "\"/>"});
+    }
+    void put_circle(std::string_view style, const char* radius, const std::string& x,
+                    const std::string& y) {
+        drawn_ += joined({"<circle class=\"", style, "\" r=\"", radius, "\" cx=\"", x,
+                          "\" cy=\"", y, "\"/>"});
     }
 
     plot_scale x_, y_;

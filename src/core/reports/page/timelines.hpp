@@ -13,8 +13,8 @@
 #include "core/reports/page/verdicts.hpp"
 
 #include <algorithm>  // any_of, min, max
-#include <cmath>  // floor, isfinite, isnan
-#include <functional>  // lines of repeats
+#include <cmath>  // isfinite, isnan
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -31,88 +31,85 @@ public:
           mine_(g.figures.candidate.timelines),
           other_(g.figures.baseline.timelines) {}
     std::string html() const {
-        if (mine_.empty()) return {};
-        return of_requests() + of_servers();
+        return mine_.empty() ? std::string() : of_requests() + of_servers();
     }
 
 private:
+    /// A line for each repeat: its values in the windows of the grid, or those of its server.
+    struct series {
+        const char *style, *name;
+        std::vector<double> repeat_timeline::*values = nullptr;
+        std::vector<double> server_timeline::*of_server = nullptr;
+        const std::vector<double>& of(const repeat_timeline& t) const {
+            return of_server ? t.server.*of_server : t.*values;
+        }
+    };
+
     std::string of_requests() const {
         using t = repeat_timeline;
-        std::string h = printed(
-            "<h3>Over time</h3>\n<p class=\"note\">One line a repeat, in windows "
-            "of %s; 0 is where the measured part begins, after the warm-up.%s%s</p>"
-            "\n<div class=\"plots\">\n",
-            tick_text(plot_unit::elapsed, grid_.step).c_str(),
-            variants_key(!other_.empty()).c_str(),
-            drift_third() > 0 ? " Grey are the first and the last third of it, which a drift holds "
-                                "against each other."
-                              : "");
-        const bool paced = g_.what.sent->is_open_loop();
-        h += figure(
-            paced ? "Requests/s<span>sent; planned (thick)</span>" : "Requests/s",
-            "requests sent per second", plot_unit::per_second, {{windows(&t::sent), "c", "sent"}},
-            paced ? windows(&t::asked) : curve_of());
+        const auto per_s = plot_unit::per_second, seconds = plot_unit::seconds;
+        const bool paced = g_.what.sent->is_open_loop(), alone = other_.empty();
+        const series planned{"a", "planned", &t::asked};
+        std::string h = joined(
+            {"<h3>Over time</h3>\n<p class=\"note\">One line a repeat, in windows of ",
+             tick_text(plot_unit::elapsed, grid_.step),
+             "; 0 is where the measured part begins, after the warm-up.", variants_key(!alone),
+             drift_third() > 0 ? " Grey are the first and the last third of it, which a drift "
+                                 "holds against each other."
+                               : "",
+             "</p>\n<div class=\"plots\">\n"});
+        h += figure(paced ? "Requests/s<span>sent; planned (thick)</span>" : "Requests/s",
+                    "requests sent per second", per_s, {{"c", "sent", &t::sent}},
+                    paced ? &planned : nullptr);
         if (has_failures())
-            h += figure("Failed requests/s", "failed requests per second", plot_unit::per_second,
-                        {{windows(&t::failed), "f", "failed"}});
+            h += figure("Failed requests/s", "failed requests per second", per_s,
+                        {{"f", "failed", &t::failed}});
         h += figure("In flight", "requests in flight", plot_unit::none,
-                    {{windows(&t::in_flight), "c", ""}});
-        if (other_.empty())
-            h += figure("ttft<span>p50; p90 (light)</span>", "ttft", plot_unit::seconds,
-                        {{windows(&t::ttft_p90), "c2", "p90"},
-                         {windows(&t::ttft_p50), "c", "p50"}});
-        else h += figure("ttft<span>p50</span>", "ttft p50", plot_unit::seconds,
-                         {{windows(&t::ttft_p50), "c", ""}});
+                    {{"c", "", &t::in_flight}});
+        h += alone ? figure("ttft<span>p50; p90 (light)</span>", "ttft", seconds,
+                            {{"c2", "p90", &t::ttft_p90}, {"c", "p50", &t::ttft_p50}})
+                   : figure("ttft<span>p50</span>", "ttft p50", seconds,
+                            {{"c", "", &t::ttft_p50}});
         h += figure("Output tokens/s", "output tokens per second", plot_unit::tokens_per_second,
-                    {{windows(&t::tokens), "c", ""}});
+                    {{"c", "", &t::tokens}});
         if (g_.figures.has_goodput)
-            h += figure("Goodput<span>by planned time</span>", "goodput",
-                        plot_unit::fraction, {{windows(&t::good), "c", ""}});
+            h += figure("Goodput<span>by planned time</span>", "goodput", plot_unit::fraction,
+                        {{"c", "", &t::good}});
         return h + "</div>\n";
     }
     /// Returns the servers' metrics on the same axis, "" if they reported none.
     std::string of_servers() const {
         using t = server_timeline;
-        std::string plots;
-        const auto add = [&](const char* caption, const char* what, plot_unit unit,
-                             std::vector<double> t::*values) {
-            const auto is_reported = [&](const repeat_timeline& r) {
-                const auto& v = r.server.*values;
-                return std::any_of(v.begin(), v.end(), [](double x) { return !std::isnan(x); });
-            };
-            if (!std::any_of(mine_.begin(), mine_.end(), is_reported)) return;
-            const auto points = [values](const repeat_timeline& r) {
-                std::vector<curve_point> p;
-                for (std::size_t i = 0; i < r.server.at.size(); ++i)
-                    p.push_back({r.server.at[i], (r.server.*values)[i]});
-                return p;
-            };
-            plots += figure(caption, what, unit, {{points, "c", ""}});
+        struct quantity {
+            const char *caption, *what;
+            plot_unit unit;
+            std::vector<double> t::*values;
         };
-        add("Waiting requests", "requests that waited", plot_unit::none, &t::waiting);
-        add("Running requests", "requests that ran", plot_unit::none, &t::running);
-        add("KV cache in use", "the KV cache in use", plot_unit::fraction, &t::kv_usage);
-        add("Queue time<span>mean since the reading before</span>", "queue time",
-            plot_unit::seconds, &t::queue_time);
-        add("Power<span>W</span>", "power in watts", plot_unit::none, &t::power);
-        add("Utilisation", "utilisation of the accelerators", plot_unit::fraction, &t::utilisation);
-        add("Clock<span>GHz, the slowest</span>", "the clock of the slowest accelerator in GHz",
-            plot_unit::none, &t::clock_ghz);
-        add("Temperature<span>\u00B0C, the hottest</span>", "the hottest accelerator's temperature",
-            plot_unit::none, &t::temperature);
+        std::string plots;
+        for (const quantity& q : std::initializer_list<quantity>{
+                 {"Waiting requests", "requests that waited", plot_unit::none, &t::waiting},
+                 {"Running requests", "requests that ran", plot_unit::none, &t::running},
+                 {"KV cache in use", "the KV cache in use", plot_unit::fraction, &t::kv_usage},
+                 {"Queue time<span>mean since the reading before</span>", "queue time",
+                  plot_unit::seconds, &t::queue_time},
+                 {"Power<span>W</span>", "power in watts", plot_unit::none, &t::power},
+                 {"Utilisation", "utilisation of the accelerators", plot_unit::fraction,
+                  &t::utilisation},
+                 {"Clock<span>GHz, the slowest</span>",
+                  "the clock of the slowest accelerator in GHz", plot_unit::none, &t::clock_ghz},
+                 {"Temperature<span>\u00B0C, the hottest</span>",
+                  "the hottest accelerator's temperature", plot_unit::none, &t::temperature}}) {
+            const series line{"c", "", nullptr, q.values};
+            bool is_reported = false;
+            for (const repeat_timeline& r : mine_)
+                for (const double x : line.of(r)) is_reported = is_reported || !std::isnan(x);
+            if (is_reported) plots += figure(q.caption, q.what, q.unit, {line});
+        }
         if (plots.empty()) return {};
-        return "<h3>Server metrics</h3>\n<p class=\"note\">Its page of metrics, read once "
-               "a second." +
-               variants_key(!other_.empty()) + "</p>\n<div class=\"plots\">\n" + plots + "</div>\n";
+        return joined({"<h3>Server metrics</h3>\n<p class=\"note\">Its page of metrics, read once "
+                       "a second.", variants_key(!other_.empty()),
+                       "</p>\n<div class=\"plots\">\n", plots, "</div>\n"});
     }
-
-    /// Returns the points of one repeat's line.
-    using curve_of = std::function<std::vector<curve_point>(const repeat_timeline&)>;
-    struct series {
-        curve_of what;
-        const char* style;
-        const char* name;
-    };
 
     /// Returns a third of the steady part if an objective compares its last with its first, else 0.
     double drift_third() const {
@@ -122,33 +119,28 @@ private:
         const std::vector<repeat_figures>& repeats = g_.figures.candidate.repeats;
         return is_held && !repeats.empty() ? repeats[0].window_s / 3 : 0;
     }
-    bool has_failures() const {
+    /// Returns the greatest finite value of all repeats, at least 0.
+    double greatest(const series& s) const {
+        double most = 0;
         for (const auto* variant : {&mine_, &other_})
             for (const repeat_timeline& t : *variant)
-                for (const double rate : t.failed)
-                    if (rate > 0) return true;
-        return false;
+                for (const double y : s.of(t))
+                    if (std::isfinite(y)) most = std::max(most, y);
+        return most;
     }
-    /// Returns the curve of the values in each window of the grid.
-    curve_of windows(std::vector<double> repeat_timeline::*values) const {
-        return [this, values](const repeat_timeline& t) {
-            std::vector<curve_point> points;
-            for (std::size_t i = 0; i < (t.*values).size(); ++i)
-                points.push_back({grid_.middle(i), (t.*values)[i]});
-            return points;
-        };
+    bool has_failures() const { return greatest({"", "", &repeat_timeline::failed}) > 0; }
+    void draw(plot& p, const series& s, const char* style, const std::string& name,
+              const repeat_timeline& t) const {
+        const std::vector<double>& values = s.of(t);
+        std::vector<curve_point> points;
+        for (std::size_t i = 0; i < values.size(); ++i)
+            points.push_back({s.of_server ? t.server.at[i] : grid_.middle(i), values[i]});
+        p.line(style, name, points);
     }
-    std::string figure(const std::string& caption, const std::string& what, plot_unit unit,
-                       const std::vector<series>& all, const curve_of& behind = {}) const {
-        double most = 0;
-        const auto widen = [&](const curve_of& which) {
-            for (const auto* variant : {&mine_, &other_})
-                for (const repeat_timeline& t : *variant)
-                    for (const curve_point& p : which(t))
-                        if (std::isfinite(p.y)) most = std::max(most, p.y);
-        };
-        for (const series& s : all) widen(s.what);
-        if (behind) widen(behind);
+    std::string figure(const char* caption, const char* what, plot_unit unit,
+                       std::initializer_list<series> all, const series* behind = nullptr) const {
+        double most = behind ? greatest(*behind) : 0;
+        for (const series& s : all) most = std::max(most, greatest(s));
         if (!(most > 0) && unit == plot_unit::seconds) return {};  // nothing was answered
         const double end = grid_.from + static_cast<double>(grid_.windows) * grid_.step;
         const double high = unit == plot_unit::fraction ? 1 : most > 0 ? most * 1.05 : 1;
@@ -159,22 +151,20 @@ private:
             p.stretch("stretch", 0, third);
             p.stretch("stretch", 2 * third, 3 * third);
         }
-        if (behind) p.line("a", "planned", behind(mine_[0]));
+        if (behind) draw(p, *behind, behind->style, behind->name, mine_[0]);
         for (const series& s : all) {
             for (const repeat_timeline& t : other_)
-                p.line(*s.style == 'c' ? "b" : s.style, std::string("baseline ") + s.name,
-                       s.what(t));
+                draw(p, s, *s.style == 'c' ? "b" : s.style, joined({"baseline ", s.name}), t);
             for (const repeat_timeline& t : mine_)
-                p.line(s.style, both ? std::string("candidate ") + s.name : s.name,
-                       s.what(t));
+                draw(p, s, s.style, joined({both ? "candidate " : "", s.name}), t);
         }
         return p.figure(caption,
-                        what + " over " + time_text(end - std::min(0.0, grid_.from)) + ", " +
-                            plural(mine_.size(), "repeat") +
-                            (both ? " of the candidate and of the baseline" : "") + ", at most " +
-                            (unit == plot_unit::seconds ? time_text(most)
-                             : unit == plot_unit::fraction ? printed("%.4g %%", most * 100)
-                                                        : printed("%.4g", most)),
+                        joined({what, " over ", time_text(end - std::min(0.0, grid_.from)), ", ",
+                                plural(mine_.size(), "repeat"),
+                                both ? " of the candidate and of the baseline" : "", ", at most ",
+                                unit == plot_unit::seconds    ? time_text(most)
+                                : unit == plot_unit::fraction ? printed("%.4g %%", most * 100)
+                                                              : printed("%.4g", most)}),
                         false);
     }
 
