@@ -133,13 +133,13 @@ public:
     const stream_event& read(std::string_view type, std::string_view data) {
         const bool is_error = speaks_of_error(type);
         if (!is_error && repeats(data)) {
-            last_.text_bytes = static_cast<int>(data.size() - before_ - after_);
-            if (last_.reasoning_bytes > 0) last_.reasoning_bytes = last_.text_bytes;
-            return last_;
+            like_event_.text_bytes = static_cast<int>(data.size() - before_ - after_);
+            if (like_event_.reasoning_bytes > 0)
+                like_event_.reasoning_bytes = like_event_.text_bytes;
+            return like_event_;
         }
         stream_memory texts{.keeps_answer = true};
         last_ = read_json_event(type, data, read_openai, texts);
-        like_.clear();
         if (!is_error && last_.error.empty()) keep_shape(data, texts);
         return last_;
     }
@@ -153,6 +153,7 @@ private:
         const std::size_t at = data.find(quoted);
         if (text.empty() || data.find('\\') != data.npos || data.find(quoted, at + 1) != data.npos)
             return;
+        like_event_ = last_;
         like_ = data;
         before_ = at + 1;
         after_ = data.size() - before_ - text.size();
@@ -168,8 +169,8 @@ private:
                });
     }
 
-    stream_event last_{};
-    std::string like_{};  // the last event with one generated text, or empty
+    stream_event last_{}, like_event_{};
+    std::string like_{};  // the last event of that shape, or empty
     std::size_t before_ = 0, after_ = 0;  // bytes around that text
 };
 
