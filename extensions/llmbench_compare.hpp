@@ -1842,11 +1842,14 @@ private:
     std::vector<std::shared_ptr<const rehearsal>> models_{};  // replace the servers
 };
 
-inline comparison_result compared_settings(const scenario& s, const list<setting>& settings,
-                                           const char* file, int line) {
-    return executed(comparison_execution(s, settings, file, line), file, line, "compare");
+/// `of` and `in` say what there is none of.
+inline const result& result_at(const list<result>& all, long long place, const char* of,
+                               const char* in) {
+    if (!(place >= 0 && place < static_cast<long long>(all.size())))
+        refuse({printed("there is no %s at %lld in the %s, which has %zu", of, place, in,
+                        static_cast<std::size_t>(all.size()))});
+    return all[static_cast<size_type>(place)];
 }
-
 text best_setting(const box& data, const statistic_data& what) {
     const auto* h = data.get<comparison_data>();
     if (!h) return {};
@@ -1869,11 +1872,7 @@ const result& comparison_result::operator[](const types::text& name) const {
     return results_[detail::place_of_setting(names, detail::str(name))];
 }
 const result& comparison_result::at(types::whole place) const {
-    const long long i = place;
-    if (!(i >= 0 && i < static_cast<long long>(results_.size())))
-        detail::refuse({detail::printed("there is no setting at %lld in the result, which has %zu",
-                                        i, static_cast<std::size_t>(results_.size()))});
-    return results_[static_cast<detail::size_type>(i)];
+    return detail::result_at(results_, place, "setting", "result");
 }
 
 const result& curve_result::operator[](offered_load load) const {
@@ -1886,16 +1885,13 @@ const result& curve_result::operator[](offered_load load) const {
                     all.empty() ? ", which is empty" : ": it has " + detail::enumerated(all)});
 }
 const result& curve_result::at(types::whole place) const {
-    const long long i = place;
-    if (!(i >= 0 && i < static_cast<long long>(results_.size())))
-        detail::refuse({detail::printed("there is no load at %lld in the curve, which has %zu", i,
-                                        static_cast<std::size_t>(results_.size()))});
-    return results_[static_cast<detail::size_type>(i)];
+    return detail::result_at(results_, place, "load", "curve");
 }
 
 comparison_result include_llmbench_compare_hpp_where_LLMBENCH_MAIN_is::compared(
     const scenario& s, const types::list<setting>& settings, const char* file, int line) {
-    return detail::compared_settings(s, settings, file, line);
+    return detail::executed(detail::comparison_execution(s, settings, file, line), file, line,
+                            "compare");
 }
 curve_result include_llmbench_compare_hpp_where_LLMBENCH_MAIN_is::loads_of(
     const scenario& s, const types::list<offered_load>& loads, const char* file, int line) {

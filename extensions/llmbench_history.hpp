@@ -1655,7 +1655,7 @@ inline double believed_sd(const repeats_spread& r) {
     return std::max(least_believed_sd, std::sqrt(r.variance * r.df / chi_square_20(r.df)));
 }
 
-// ===== [E6] the history that a gate is judged by =================================================
+// ===== [E6] the history that a gate is judged by, and verdicts by it =============================
 // All that the rule needs: judging again needs no folder and gives the same bits.
 
 /// One statistic in one direction: data for the rule and the reports.
@@ -1853,8 +1853,6 @@ inline history_parameters history_parameters_of(const history_lines& lines, cons
     }
     return h;
 }
-
-// ===== [E7] verdicts by the history of main ======================================================
 
 inline history_bounds history_bounds_of(const judging_rule& r) {
     const auto z = [](double level) { return -normal_quantile(level); };
@@ -2092,7 +2090,7 @@ private:
     };
 }
 
-// ===== [E8] gates judged by the history of main, and added to it =================================
+// ===== [E7] gates judged by the history of main, and added to it =================================
 
 inline constexpr double fingerprint_within_s = 2;
 

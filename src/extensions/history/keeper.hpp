@@ -23,9 +23,8 @@
 #include "extensions/history/api.hpp"
 #include "extensions/history/folder.hpp"
 #include "extensions/history/core/entry.hpp"
-#include "extensions/history/core/history_parameters.hpp"
-#include "extensions/history/core/lines.hpp"
 #include "extensions/history/core/history_judge.hpp"
+#include "extensions/history/core/lines.hpp"
 
 #include <algorithm>  // min
 #include <cmath>  // ceil

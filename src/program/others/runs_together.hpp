@@ -15,8 +15,7 @@
 #include "core/planning/target_facts.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
-#include "program/others/aiperf_file.hpp"
-#include "program/others/guidellm_file.hpp"
+#include "program/others/records_of_requests.hpp"
 #include "program/others/imported_run.hpp"
 #include "program/others/lists_of_requests.hpp"
 

@@ -6,7 +6,6 @@
 #include "core/judging/judge.hpp"
 #include "extensions/history/core/history_judge.hpp"
 #include "core/described/described.hpp"
-#include "extensions/history/core/history_parameters.hpp"
 #include "core/stored/record_json.hpp"
 #include "support/verdicts.hpp"
 
