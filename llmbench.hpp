@@ -137,40 +137,34 @@
 //   [C109] extensions that keep measurements of gates, and compare later ones with them
 //   [C110] from a scenario to its plan
 //   [C111] plans as text, and notes on their load
-//   [C112] the rows of a table: each metric over the repeats of a variant
-//   [C113] points and round steps of drawings
+//   [C112] the rows of tables, of all requests and of labels
+//   [C113] timelines, and the points of drawings
 //   [C114] quantiles as lines, of each repeat and of all repeats
-//   [C115] the requests of each label
-//   [C116] the curve of a search: objectives over the load
-//   [C117] how requests ended, and the tokens that their answers report
-//   [C118] lengths of synthetic prompts, asked for and counted
-//   [C119] the requests of each of several programs, over all repeats
-//   [C120] the server's metrics over all repeats
-//   [C121] side tasks of a variant
-//   [C122] timelines: repeats in windows of equal length
-//   [C123] the numbers of a gate that reports show, computed once
-//   [C124] answers that reports show
-//   [C125] the fields of a gate: its servers, its load, its judging parameters
-//   [C126] stored results
-//   [C127] the fields of a variant's measurements, and of a verdict
-//   [C128] calibration.json
-//   [C129] one line of records.jsonl, and the index of events.bin
-//   [C130] gates in reports, and the sections of verbs over several gates
-//   [C131] headlines of gates, and rehearsals
-//   [C132] tables of reports, on the console and in Markdown
-//   [C133] texts of reports
-//   [C134] the console: gates, and the progress line
-//   [C135] result.json, calibration.json and answers.jsonl
-//   [C136] junit.xml, summary.md, annotations, metrics.txt
-//   [C137] gates of one server under several loads, as rows
-//   [C138] the report page: drawings
-//   [C139] the report page: verdicts
-//   [C140] the report page: other sections of a gate
-//   [C141] the report page: distributions
-//   [C142] the report page: curves over the load
-//   [C143] the report page: the result of a search
-//   [C144] the report page: timelines
-//   [C145] the report page: the whole
+//   [C115] the curve of a search: objectives over the load
+//   [C116] how requests ended, and the tokens that their answers report
+//   [C117] side tasks, and the programs that sent the load
+//   [C118] the server's metrics over all repeats
+//   [C119] the numbers of a gate that reports show, computed once
+//   [C120] answers that reports show
+//   [C121] the fields of a gate: its servers, its load, its judging parameters
+//   [C122] stored results
+//   [C123] the fields of a variant's measurements, and of a verdict
+//   [C124] calibration.json
+//   [C125] one line of records.jsonl, and the index of events.bin
+//   [C126] gates in reports, and their headlines
+//   [C127] tables of reports, on the console and in Markdown
+//   [C128] texts of reports
+//   [C129] the console: gates, and the progress line
+//   [C130] result.json, calibration.json and answers.jsonl
+//   [C131] junit.xml, summary.md, annotations, metrics.txt
+//   [C132] gates of one server under several loads, as rows
+//   [C133] the report page: drawings
+//   [C134] the report page: verdicts
+//   [C135] the report page: other sections of a gate
+//   [C136] the report page: distributions and timelines
+//   [C137] the report page: curves over the load
+//   [C138] the report page: the result of a search
+//   [C139] the report page: the whole
 // Part three: effects
 //   [E1] functions of public values: text, arrivals, SLO expressions, users' own APIs
 //   [E2] the data of results
@@ -14897,7 +14891,6 @@ inline slo_verdict said_of(const slo& s, verdict outcome, const std::string& rea
     return without_advice(described(undecided(s)), outcome, reason);
 }
 
-/// Returns the limit that a calibration suggests, "" if it suggests none.
 inline std::string suggestion_of(const calibrated& c) {
     return std::isnan(c.to_write) ? "" : limit_to_write(c.what, c.to_write);
 }
@@ -20455,7 +20448,7 @@ inline std::vector<std::string> load_notes(const planned_traffic& p) {
     return notes;
 }
 
-// ===== [C112] the rows of a table: each metric over the repeats of a variant =====================
+// ===== [C112] the rows of tables, of all requests and of labels ==================================
 
 /// Over all repeats of a variant.
 struct metric_row {
@@ -20486,77 +20479,6 @@ inline metric_row row_of(metric_id id, const sorted_values& all) {
 inline double run_value(metric_id id, const repeat_list& variant) {
     return pooled_value(make_statistic(statistic_kind::value, id, 0), variant);
 }
-
-// ===== [C113] points and round steps of drawings =================================================
-
-struct curve_point {
-    double x = 0, y = 0;
-};
-
-/// 1, 2 or 5 times a power of ten, at least `least`.
-inline double round_step(double least) {
-    const double power = std::pow(10, std::floor(std::log10(least)));
-    for (const double digit : {1.0, 2.0, 5.0})
-        if (digit * power >= least * (1 - 1e-9)) return digit * power;
-    return 10 * power;
-}
-/// The smallest step of at least `least` seconds that reads well on a time axis.
-inline double elapsed_step(double least) {
-    for (const double step : {0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0,
-                              600.0, 1200.0, 1800.0, 3600.0, 7200.0, 14400.0})
-        if (step >= least) return step;
-    return round_step(least);
-}
-
-// ===== [C114] quantiles as lines, of each repeat and of all repeats ==============================
-
-/// The distribution of a metric over a variant: its table row and its quantiles as lines.
-struct variant_distribution {
-    metric_row row{};
-    std::vector<curve_point> pooled{};             // value, quantile
-    std::vector<std::vector<curve_point>> lines{};
-    double least = infinity, most = 0;             // of the finite values above zero
-    std::size_t values = 0;                        // of all repeats
-};
-inline constexpr int line_points = 96;
-/// Returns how far into the tail n values reach, as -log10(1 - q).
-inline double nines_of(std::size_t n) {
-    return std::clamp(std::log10(static_cast<double>(std::max<std::size_t>(n, 1))), 1.0, 5.0);
-}
-inline std::vector<curve_point> quantile_line(metric_id id, const sorted_values& sorted) {
-    std::vector<curve_point> line;
-    const double deepest = nines_of(sorted.size());
-    for (int k = 0; k <= line_points && sorted.size() > 0; ++k) {
-        const double fraction = static_cast<double>(k) / line_points;
-        const double q = is_speed(id) ? fraction : 1 - std::pow(10, -deepest * fraction);
-        line.push_back({sorted.at(nearest_rank_of(sorted.size(), q)), q});
-    }
-    // The largest value ends the last step.
-    if (!line.empty() && !is_speed(id))
-        line.push_back({sorted.at(sorted.size() - 1), line.back().y});
-    return line;
-}
-inline variant_distribution distribution_of(metric_id id, const repeat_list& variant) {
-    variant_distribution out;
-    sorted_values all;
-    for (const repeat_data& d : variant) {
-        const sorted_values sorted =
-            sorted_values_of(make_statistic(statistic_kind::mean, id, 0), d);
-        out.lines.push_back(quantile_line(id, sorted));
-        for (const curve_point& p : out.lines.back()) {
-            if (!std::isfinite(p.x) || p.x <= 0) continue;
-            out.least = std::min(out.least, p.x);
-            out.most = std::max(out.most, p.x);
-        }
-        all.add(sorted);
-    }
-    out.values = all.size();
-    out.pooled = quantile_line(id, all);
-    out.row = row_of(id, all);
-    return out;
-}
-
-// ===== [C115] the requests of each label =========================================================
 
 /// One label of a variant, over all repeats.
 struct label_figures {
@@ -20609,399 +20531,26 @@ inline std::vector<label_figures> label_figures_of(const std::vector<metric_id>&
     return all;
 }
 
-// ===== [C116] the curve of a search: objectives over the load ====================================
+// ===== [C113] timelines, and the points of drawings ==============================================
 
-/// One probe as reports show it.
-struct load_point {
-    run_arm variant = run_arm::candidate;
-    probe what{};
-    long long requests = 0;        // measured ones
-    std::vector<double> values{};  // of the objectives that the load must hold
-    std::string disturbed{};  // why the probe shows nothing
-};
-/// The result of a search, empty where the gate has one load.
-struct load_curve {
-    metric_id unit = metric_id::capacity_in_rate;
-    std::vector<slo> objectives_held{};
-    std::vector<load_point> points{};
-    search_state state{};
-    std::string limiting_objective{}, line{};
-    std::string flat{};  // why the capacity cannot be located better
-    std::string fault{};  // why the search is invalid
-    double of_tables = 0;  // the load that the tables are about
-    bool empty() const { return objectives_held.empty(); }
-    /// "at 12 req/s", "" where the gate has one load.
-    std::string tables_at() const {
-        return of_tables > 0 ? "at " + value_text(unit, of_tables) : "";
-    }
-};
-inline load_curve load_curve_of(const plan& p, const measurements& e, const judging_parameters& t) {
-    load_curve c;
-    if (!p.searches()) return c;
-    const found_capacity found = capacity_of(e, t);
-    c.unit = load_metric(p);
-    c.objectives_held = t.objectives_held;
-    c.state = found.state;
-    c.limiting_objective = found.limiting_objective;
-    c.line = capacity_line(c.unit, found);
-    c.flat = flatness_text(found);
-    c.fault = fault_of_search(e, t, found);
-    for_each_repeat(e, [&](const repeat_data& d) {
-        const std::size_t i = c.points.size();
-        load_point at{d.variant,
-                      i < found.probes.size() ? found.probes[i] : probe_of_repeat(e, t, d),
-                      std::count_if(d.records.begin(), d.records.end(), is_measured),
-                      {},
-                      d.disturbed};
-        for (const slo& s : t.objectives_held) at.values.push_back(evaluate(s.what, d));
-        c.points.push_back(at);
-    });
-    return c;
-}
-
-// ===== [C117] how requests ended, and the tokens that their answers report =======================
-
-struct status_count {
-    request_status status;
-    std::size_t count;
-    std::string example;
-};
-/// Measured requests by outcome: ok first, then failures by frequency.
-inline std::vector<status_count> status_counts(const repeat_list& variant) {
-    std::vector<status_count> counts{{request_status::ok, 0, ""}};
-    for (const repeat_data& d : variant)
-        for (const record& r : d.records) {
-            if (!is_measured(r)) continue;
-            auto at = std::find_if(counts.begin(), counts.end(),
-                                   [&](const status_count& c) { return c.status == r.status; });
-            if (at == counts.end()) at = counts.insert(counts.end(), {r.status, 0, str(r.error)});
-            ++at->count;
-        }
-    std::sort(counts.begin() + 1, counts.end(), [](const auto& a, const auto& b) {
-        return a.count != b.count ? a.count > b.count : a.status < b.status;
-    });
-    return counts;
-}
-/// The finish reasons of completed requests by frequency, "" where none is given. Servers that
-/// invent a reason for each answer are counted as one.
-inline std::vector<std::pair<std::string, std::size_t>> finish_reasons(
-    const repeat_list& variant) {
-    constexpr std::size_t most = 20;
-    std::vector<std::pair<std::string, std::size_t>> counts;
-    const auto add = [&](std::string_view reason) {
-        const auto same = [&](const auto& c) { return c.first == reason; };
-        auto at = std::find_if(counts.begin(), counts.end(), same);
-        if (at == counts.end() && counts.size() >= most) {
-            reason = "others";
-            at = std::find_if(counts.begin(), counts.end(), same);
-        }
-        if (at == counts.end()) at = counts.insert(counts.end(), {std::string(reason), 0});
-        ++at->second;
-    };
-    for (const repeat_data& d : variant)
-        for (const record& r : d.records)
-            if (is_pooled(r)) add({r.finish_reason.c_str(), r.finish_reason.size()});
-    std::sort(counts.begin(), counts.end(), [](const auto& a, const auto& b) {
-        return a.second != b.second ? a.second > b.second : a.first < b.first;
-    });
-    return counts;
-}
-/// Counts completed requests whose usage is below their content events. Each event brings at least
-/// one token, so that usage is wrong.
-inline std::size_t usage_below_events(const repeat_list& variant) {
-    std::size_t n = 0;
-    for (const repeat_data& d : variant)
-        for (const record& r : d.records)
-            n += is_pooled(r) && r.output_tokens > 0 && r.output_tokens < r.events;
-    return n;
-}
-
-/// Measured requests with reasoning, and the tokens of those that report them.
-struct reasoning_counts {
-    std::size_t requests = 0, unreported = 0;
-    long long tokens = 0, output = 0;
-    long long hidden = 0;  // never streamed
-};
-inline reasoning_counts reasoning_counts_of(const repeat_list& variant) {
-    reasoning_counts c;
-    for (const repeat_data& d : variant)
-        for (const record& r : d.records) {
-            if (!is_pooled(r) || !has_reasoned(r)) continue;
-            ++c.requests;
-            c.hidden += std::max(r.hidden_tokens, 0);
-            if (r.reasoning_tokens < 0) { ++c.unreported; continue; }
-            c.tokens += r.reasoning_tokens;
-            c.output += r.output_tokens;
-        }
-    return c;
-}
-
-/// Failures of one kind with their messages by frequency.
-struct failure_kind {
-    request_status status = request_status::ok;
-    int http_status = 0;
-    std::size_t count = 0;
-    std::vector<std::pair<std::string, std::size_t>> examples{};  // the first ones, with counts
-};
-inline std::vector<failure_kind> failure_kinds(const repeat_list& variant) {
-    std::vector<failure_kind> kinds;
-    for (const repeat_data& d : variant)
-        for (const record& r : d.records) {
-            if (!is_measured(r) || !has_failed(r)) continue;
-            auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const failure_kind& k) {
-                return k.status == r.status && k.http_status == r.http_status;
-            });
-            if (kind == kinds.end())
-                kind = kinds.insert(kinds.end(), {r.status, r.http_status, 0, {}});
-            ++kind->count;
-            auto& seen = kind->examples;
-            const std::string_view said(r.error.c_str(), r.error.size());
-            const auto same = std::find_if(seen.begin(), seen.end(),
-                                           [&](const auto& e) { return e.first == said; });
-            if (same != seen.end()) ++same->second;
-            else if (seen.size() < 20) seen.emplace_back(said, 1);
-        }
-    const auto by_count = [](auto&& count) {
-        return [=](const auto& a, const auto& b) { return count(a) > count(b); };
-    };
-    std::sort(kinds.begin(), kinds.end(), by_count([](const failure_kind& k) { return k.count; }));
-    for (failure_kind& k : kinds)
-        std::sort(k.examples.begin(), k.examples.end(), by_count([](auto& e) { return e.second; }));
-    return kinds;
-}
-
-// ===== [C118] lengths of synthetic prompts, asked for and counted ================================
-
-/// Lengths in tokens.
-struct length_figures {
-    double mean = not_a_number, p50 = not_a_number, p90 = not_a_number;
-};
-inline length_figures length_figures_of(std::vector<double> lengths) {
-    std::sort(lengths.begin(), lengths.end());
-    return {mean_of(lengths), nearest_rank(lengths, 0.5), nearest_rank(lengths, 0.9)};
-}
-
-/// Prompt lengths as asked for and as the server counted them. Not known where the workload sets no
-/// total length, or the server counted nothing.
-struct prompt_lengths {
-    bool known = false;
-    length_figures asked{}, counted{};
-    /// The means differ by at most 2 %.
-    bool are_as_asked() const {
-        return !known || std::fabs(counted.mean / asked.mean - 1) <= 0.02;
-    }
-};
-inline prompt_lengths prompt_lengths_of(const plan& p, const repeat_list& variant) {
-    if (!makes_up_prompts(p) || p.sent->stride > 1 || p.sent->is_read || p.sent->described.is_there)
-        return {};
-    std::vector<double> asked, counted;
-    for (std::size_t i = 0; i < variant.size(); ++i) {  // counts those set aside, too
-        const repeat_data& d = variant[i];
-        for (const record& r : d.records) {
-            if (!is_measured(r) || r.status != request_status::ok || r.prompt_tokens <= 0) continue;
-            const auto place = static_cast<std::size_t>(r.conversation);
-            asked.push_back(item_of(p, place).prompt_tokens);
-            counted.push_back(r.prompt_tokens);
-        }
-    }
-    if (asked.empty()) return {};
-    return {true, length_figures_of(std::move(asked)), length_figures_of(std::move(counted))};
-}
-
-// ===== [C119] the requests of each of several programs, over all repeats =========================
-
-/// Of each program the worst repeat and all requests, in order of rank.
-inline std::vector<rank_part> rank_figures_of(const repeat_list& variant) {
-    std::vector<rank_part> all;
-    for (const repeat_data& d : variant)
-        for (const rank_part& r : d.ranks) {
-            const auto at = std::find_if(all.begin(), all.end(),
-                                         [&](const rank_part& x) { return x.index == r.index; });
-            if (at == all.end()) {
-                all.push_back(r);
-                continue;
-            }
-            if (std::fabs(r.off_s) > std::fabs(at->off_s)) at->off_s = r.off_s;
-            if (!(r.error_s <= at->error_s)) at->error_s = r.error_s;
-            at->synchronised = at->synchronised && r.synchronised;
-            at->cpu_utilization = std::max(at->cpu_utilization, r.cpu_utilization);
-            at->memory_bytes = std::max(at->memory_bytes, r.memory_bytes);
-            at->lateness_p99 = std::max(at->lateness_p99, r.lateness_p99);
-            at->requests += r.requests;
-            at->failed += r.failed;
-        }
-    return all;
-}
-
-inline std::string memory_text(double bytes) { return printed("%.0f MiB", bytes / 1048576); }
-
-/// From the smallest to the largest value.
-template <class F, class Text>
-std::string range_text(const std::vector<rank_part>& all, const F& of, const Text& text) {
-    double least = infinity, most = -infinity;
-    for (const rank_part& r : all) {
-        least = std::min(least, of(r));
-        most = std::max(most, of(r));
-    }
-    const std::string a = text(least), b = text(most);
-    return a == b ? a : a + " to " + b;
-}
-
-/// "4 programs on 2 machines sent the load: ...", "" for one program.
-inline std::string ranks_text(const std::vector<rank_part>& all) {
-    if (all.size() < 2) return {};
-    std::vector<std::string> hosts;
-    std::size_t unsynchronised = 0;
-    double off = 0;
-    for (const rank_part& r : all) {
-        if (std::find(hosts.begin(), hosts.end(), r.host) == hosts.end()) hosts.push_back(r.host);
-        unsynchronised += !r.synchronised && std::isnan(r.error_s);
-        off = std::max(off, std::fabs(r.off_s));
-    }
-    const auto fraction = [](double x) { return printed("%.1f %%", 100 * x); };
-    std::string t = printed("%zu programs on %zu machine%s sent the load; they began within ",
-                            all.size(), hosts.size(), hosts.size() == 1 ? "" : "s");
-    t += time_text(off) + ", sent late by p99 " +
-         range_text(all, [](const rank_part& r) { return r.lateness_p99; }, time_text) + ", used " +
-         range_text(all, [](const rank_part& r) { return r.cpu_utilization; }, fraction) +
-         " of a core and " +
-         range_text(all, [](const rank_part& r) { return r.memory_bytes; }, memory_text);
-    if (hosts.size() > 1 && unsynchronised > 0)
-        t += printed("; the clocks of %zu of them are not known to be synchronised",
-                     unsynchronised);
-    return t;
-}
-
-// ===== [C120] the server's metrics over all repeats ==============================================
-
-struct reported_value {
-    statistic_data what{};
-    double value = not_a_number;
-};
-/// The server of one variant.
-struct server_usage {
-    bool is_read = false;
-    std::string of{}, problem{};
-    std::size_t readings = 0;
-    std::size_t missed = 0;
-    std::vector<reported_value> values{};
-    std::size_t checked = 0, repeats = 0;  // repeats that were cross-checked, of all
-    std::string differences{};  // of the cross-check, without an explanation
+struct curve_point {
+    double x = 0, y = 0;
 };
 
-/// The statistic that reports show by default: mean of times, max of gauges.
-inline statistic_data usual_statistic(metric_id m) {
-    const bool is_time = facts_of(m).unit == metric_unit::time;
-    return make_statistic(is_of_gauge(m) ? statistic_kind::max
-                          : is_time      ? statistic_kind::mean
-                                         : statistic_kind::value,
-                          m, 0);
+/// 1, 2 or 5 times a power of ten, at least `least`.
+inline double round_step(double least) {
+    const double power = std::pow(10, std::floor(std::log10(least)));
+    for (const double digit : {1.0, 2.0, 5.0})
+        if (digit * power >= least * (1 - 1e-9)) return digit * power;
+    return 10 * power;
 }
-inline std::vector<reported_value> reported_values(const repeat_list& variant) {
-    std::vector<reported_value> reported;
-    for (const metric_facts& f : metric_table) {
-        const bool is_any = f.id == metric_id::server_metric;  // a series that an objective names
-        if (!is_of_server(f.id) || is_any) continue;
-        const statistic_data what = usual_statistic(f.id);
-        const double v = pooled_value(what, variant);
-        if (!std::isnan(v)) reported.push_back({what, v});
-    }
-    return reported;
+/// The smallest step of at least `least` seconds that reads well on a time axis.
+inline double elapsed_step(double least) {
+    for (const double step : {0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0,
+                              600.0, 1200.0, 1800.0, 3600.0, 7200.0, 14400.0})
+        if (step >= least) return step;
+    return round_step(least);
 }
-inline std::vector<statistic_data> reported_statistics(const measurements& e) {
-    std::vector<statistic_data> all;
-    for (const reported_value& t : reported_values(e.candidate)) all.push_back(t.what);
-    return all;
-}
-
-inline server_usage server_usage_of(const repeat_list& variant) {
-    server_usage a;
-    a.repeats = variant.size();
-    for (const repeat_data& d : variant) {
-        const server_metrics& w = d.server;
-        a.is_read = a.is_read || w.is_read;
-        if (!w.of.empty()) a.of = w.of;
-        a.readings += w.readings.size();
-        a.missed += w.missed_ns.size();
-        if (!w.problem.empty()) a.problem = w.problem;
-        const cross_check c = cross_check_of(d);
-        a.checked += c.is_made;
-        if (a.differences.empty()) a.differences = difference_text(c);
-    }
-    if (a.is_read) a.values = reported_values(variant);
-    return a;
-}
-
-/// "vLLM's page, 62 readings: mean(queue_time) 12 ms, ...".
-inline std::string server_usage_text(const server_usage& a) {
-    std::string t = (a.of.empty() ? "its page" : a.of + "'s page") + ", " +
-                    plural(a.readings, "reading");
-    if (a.missed > 0)
-        t += printed(" (%zu failed: ", a.missed) + printable(a.problem, 200) + ")";
-    std::string values;
-    for (const reported_value& v : a.values)
-        values += (values.empty() ? ": " : ", ") + str(v.what.name) + " " +
-                  value_text(v.what.metric, v.value);
-    return t + values;
-}
-/// The result of the cross-check, "" where there was none.
-inline std::string cross_check_text(const server_usage& a) {
-    if (a.checked == 0) return {};
-    return "cross-check: the server's counters " +
-           (a.differences.empty() ? "match our requests"
-                                  : "differ from our requests: " + a.differences);
-}
-
-// ===== [C121] side tasks of a variant ============================================================
-
-/// One task over all repeats.
-struct task_figures {
-    std::string name{};
-    std::size_t repeats = 0, steps = 0, failed = 0, late = 0;
-    double mean_s = 0, max_s = 0, latest_s = 0;
-    std::string example{};  // of a step that failed
-    std::string recovered{};  // recovery time of each repeat
-    void add(const side_step& s) {
-        constexpr double unnoticed_s = 0.1;
-        const double took_s = static_cast<double>(s.to_ns - s.from_ns) * 1e-9;
-        const double late_s = static_cast<double>(s.from_ns - s.due_ns) * 1e-9;
-        mean_s += (took_s - mean_s) / static_cast<double>(++steps);
-        max_s = std::max(max_s, took_s);
-        latest_s = std::max(latest_s, late_s);
-        late += late_s > unnoticed_s;
-        if (!s.failed.empty() && failed++ == 0) example = s.what + " " + s.failed;
-    }
-};
-template <class Repeats>
-std::vector<task_figures> task_figures_of(const Repeats& variant) {
-    std::vector<task_figures> all;
-    for (const repeat_facts& d : variant)
-        for (std::size_t i = 0; i < d.beside.size(); ++i) {
-            if (all.size() <= i) all.push_back({.name = d.beside[i].name});
-            ++all[i].repeats;
-            if (const double s = d.beside[i].recovery_s; !std::isnan(s))
-                all[i].recovered += (all[i].recovered.empty() ? "" : ", ") +
-                                    (std::isinf(s) ? std::string("never")
-                                     : s == 0      ? std::string("nothing (none was disturbed)")
-                                                   : time_text(s));
-            for (const side_step& s : d.beside[i].steps) all[i].add(s);
-        }
-    return all;
-}
-/// "adapters": 58 steps in 2 repeats, 12 ms each on the average, 40 ms at most
-inline std::string task_figures_text(const task_figures& t) {
-    std::string all = "\"" + t.name + "\": " + plural(t.steps, "step") + " in " +
-                      plural(t.repeats, "repeat") + ", " + time_text(t.mean_s) +
-                      " each on the average, " + time_text(t.max_s) + " at most";
-    if (t.late > 0)
-        all += printed("; %zu began late, by up to ", t.late) + time_text(t.latest_s) +
-               ", as those before were under way";
-    if (!t.recovered.empty()) all += "; recovered after " + t.recovered;
-    if (t.failed > 0) all += printed("; %zu failed (", t.failed) + t.example + ")";
-    return all;
-}
-
-// ===== [C122] timelines: repeats in windows of equal length ======================================
 
 /// The values of a server's page at each reading, NaN where the page has none.
 struct server_timeline {
@@ -21127,9 +20676,443 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
     return t;
 }
 
-// ===== [C123] the numbers of a gate that reports show, computed once =============================
+// ===== [C114] quantiles as lines, of each repeat and of all repeats ==============================
 
-/// One repeat as reports show it.
+/// The distribution of a metric over a variant: its table row and its quantiles as lines.
+struct variant_distribution {
+    metric_row row{};
+    std::vector<curve_point> pooled{};             // value, quantile
+    std::vector<std::vector<curve_point>> lines{};
+    double least = infinity, most = 0;             // of the finite values above zero
+    std::size_t values = 0;                        // of all repeats
+};
+inline constexpr int line_points = 96;
+/// Returns how far into the tail n values reach, as -log10(1 - q).
+inline double nines_of(std::size_t n) {
+    return std::clamp(std::log10(static_cast<double>(std::max<std::size_t>(n, 1))), 1.0, 5.0);
+}
+inline std::vector<curve_point> quantile_line(metric_id id, const sorted_values& sorted) {
+    std::vector<curve_point> line;
+    const double deepest = nines_of(sorted.size());
+    for (int k = 0; k <= line_points && sorted.size() > 0; ++k) {
+        const double fraction = static_cast<double>(k) / line_points;
+        const double q = is_speed(id) ? fraction : 1 - std::pow(10, -deepest * fraction);
+        line.push_back({sorted.at(nearest_rank_of(sorted.size(), q)), q});
+    }
+    // The largest value ends the last step.
+    if (!line.empty() && !is_speed(id))
+        line.push_back({sorted.at(sorted.size() - 1), line.back().y});
+    return line;
+}
+inline variant_distribution distribution_of(metric_id id, const repeat_list& variant) {
+    variant_distribution out;
+    sorted_values all;
+    for (const repeat_data& d : variant) {
+        const sorted_values sorted =
+            sorted_values_of(make_statistic(statistic_kind::mean, id, 0), d);
+        out.lines.push_back(quantile_line(id, sorted));
+        for (const curve_point& p : out.lines.back()) {
+            if (!std::isfinite(p.x) || p.x <= 0) continue;
+            out.least = std::min(out.least, p.x);
+            out.most = std::max(out.most, p.x);
+        }
+        all.add(sorted);
+    }
+    out.values = all.size();
+    out.pooled = quantile_line(id, all);
+    out.row = row_of(id, all);
+    return out;
+}
+
+// ===== [C115] the curve of a search: objectives over the load ====================================
+
+/// One probe as reports show it.
+struct load_point {
+    run_arm variant = run_arm::candidate;
+    probe what{};
+    long long requests = 0;        // measured ones
+    std::vector<double> values{};  // of the objectives that the load must hold
+    std::string disturbed{};  // why the probe shows nothing
+};
+/// The result of a search, empty where the gate has one load.
+struct load_curve {
+    metric_id unit = metric_id::capacity_in_rate;
+    std::vector<slo> objectives_held{};
+    std::vector<load_point> points{};
+    search_state state{};
+    std::string limiting_objective{}, line{};
+    std::string flat{};  // why the capacity cannot be located better
+    std::string fault{};  // why the search is invalid
+    double of_tables = 0;  // the load that the tables are about
+    bool empty() const { return objectives_held.empty(); }
+    /// "at 12 req/s", "" where the gate has one load.
+    std::string tables_at() const {
+        return of_tables > 0 ? "at " + value_text(unit, of_tables) : "";
+    }
+};
+inline load_curve load_curve_of(const plan& p, const measurements& e, const judging_parameters& t) {
+    load_curve c;
+    if (!p.searches()) return c;
+    const found_capacity found = capacity_of(e, t);
+    c.unit = load_metric(p);
+    c.objectives_held = t.objectives_held;
+    c.state = found.state;
+    c.limiting_objective = found.limiting_objective;
+    c.line = capacity_line(c.unit, found);
+    c.flat = flatness_text(found);
+    c.fault = fault_of_search(e, t, found);
+    for_each_repeat(e, [&](const repeat_data& d) {
+        const std::size_t i = c.points.size();
+        load_point at{d.variant,
+                      i < found.probes.size() ? found.probes[i] : probe_of_repeat(e, t, d),
+                      std::count_if(d.records.begin(), d.records.end(), is_measured),
+                      {},
+                      d.disturbed};
+        for (const slo& s : t.objectives_held) at.values.push_back(evaluate(s.what, d));
+        c.points.push_back(at);
+    });
+    return c;
+}
+
+// ===== [C116] how requests ended, and the tokens that their answers report =======================
+
+struct status_count {
+    request_status status;
+    std::size_t count;
+    std::string example;
+};
+/// Measured requests by outcome: ok first, then failures by frequency.
+inline std::vector<status_count> status_counts(const repeat_list& variant) {
+    std::vector<status_count> counts{{request_status::ok, 0, ""}};
+    for (const repeat_data& d : variant)
+        for (const record& r : d.records) {
+            if (!is_measured(r)) continue;
+            auto at = std::find_if(counts.begin(), counts.end(),
+                                   [&](const status_count& c) { return c.status == r.status; });
+            if (at == counts.end()) at = counts.insert(counts.end(), {r.status, 0, str(r.error)});
+            ++at->count;
+        }
+    std::sort(counts.begin() + 1, counts.end(), [](const auto& a, const auto& b) {
+        return a.count != b.count ? a.count > b.count : a.status < b.status;
+    });
+    return counts;
+}
+/// The finish reasons of completed requests by frequency, "" where none is given. Servers that
+/// invent a reason for each answer are counted as one.
+inline std::vector<std::pair<std::string, std::size_t>> finish_reasons(
+    const repeat_list& variant) {
+    constexpr std::size_t most = 20;
+    std::vector<std::pair<std::string, std::size_t>> counts;
+    const auto add = [&](std::string_view reason) {
+        const auto same = [&](const auto& c) { return c.first == reason; };
+        auto at = std::find_if(counts.begin(), counts.end(), same);
+        if (at == counts.end() && counts.size() >= most) {
+            reason = "others";
+            at = std::find_if(counts.begin(), counts.end(), same);
+        }
+        if (at == counts.end()) at = counts.insert(counts.end(), {std::string(reason), 0});
+        ++at->second;
+    };
+    for (const repeat_data& d : variant)
+        for (const record& r : d.records)
+            if (is_pooled(r)) add({r.finish_reason.c_str(), r.finish_reason.size()});
+    std::sort(counts.begin(), counts.end(), [](const auto& a, const auto& b) {
+        return a.second != b.second ? a.second > b.second : a.first < b.first;
+    });
+    return counts;
+}
+/// Counts completed requests whose usage is below their content events. Each event brings at least
+/// one token, so that usage is wrong.
+inline std::size_t usage_below_events(const repeat_list& variant) {
+    std::size_t n = 0;
+    for (const repeat_data& d : variant)
+        for (const record& r : d.records)
+            n += is_pooled(r) && r.output_tokens > 0 && r.output_tokens < r.events;
+    return n;
+}
+
+/// Measured requests with reasoning, and the tokens of those that report them.
+struct reasoning_counts {
+    std::size_t requests = 0, unreported = 0;
+    long long tokens = 0, output = 0;
+    long long hidden = 0;  // never streamed
+};
+inline reasoning_counts reasoning_counts_of(const repeat_list& variant) {
+    reasoning_counts c;
+    for (const repeat_data& d : variant)
+        for (const record& r : d.records) {
+            if (!is_pooled(r) || !has_reasoned(r)) continue;
+            ++c.requests;
+            c.hidden += std::max(r.hidden_tokens, 0);
+            if (r.reasoning_tokens < 0) { ++c.unreported; continue; }
+            c.tokens += r.reasoning_tokens;
+            c.output += r.output_tokens;
+        }
+    return c;
+}
+
+/// Failures of one kind with their messages by frequency.
+struct failure_kind {
+    request_status status = request_status::ok;
+    int http_status = 0;
+    std::size_t count = 0;
+    std::vector<std::pair<std::string, std::size_t>> examples{};  // the first ones, with counts
+};
+inline std::vector<failure_kind> failure_kinds(const repeat_list& variant) {
+    std::vector<failure_kind> kinds;
+    for (const repeat_data& d : variant)
+        for (const record& r : d.records) {
+            if (!is_measured(r) || !has_failed(r)) continue;
+            auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const failure_kind& k) {
+                return k.status == r.status && k.http_status == r.http_status;
+            });
+            if (kind == kinds.end())
+                kind = kinds.insert(kinds.end(), {r.status, r.http_status, 0, {}});
+            ++kind->count;
+            auto& seen = kind->examples;
+            const std::string_view said(r.error.c_str(), r.error.size());
+            const auto same = std::find_if(seen.begin(), seen.end(),
+                                           [&](const auto& e) { return e.first == said; });
+            if (same != seen.end()) ++same->second;
+            else if (seen.size() < 20) seen.emplace_back(said, 1);
+        }
+    const auto by_count = [](auto&& count) {
+        return [=](const auto& a, const auto& b) { return count(a) > count(b); };
+    };
+    std::sort(kinds.begin(), kinds.end(), by_count([](const failure_kind& k) { return k.count; }));
+    for (failure_kind& k : kinds)
+        std::sort(k.examples.begin(), k.examples.end(), by_count([](auto& e) { return e.second; }));
+    return kinds;
+}
+
+/// Lengths in tokens.
+struct length_figures {
+    double mean = not_a_number, p50 = not_a_number, p90 = not_a_number;
+};
+inline length_figures length_figures_of(std::vector<double> lengths) {
+    std::sort(lengths.begin(), lengths.end());
+    return {mean_of(lengths), nearest_rank(lengths, 0.5), nearest_rank(lengths, 0.9)};
+}
+
+/// Prompt lengths as asked for and as the server counted them. Not known where the workload sets no
+/// total length, or the server counted nothing.
+struct prompt_lengths {
+    bool known = false;
+    length_figures asked{}, counted{};
+    /// The means differ by at most 2 %.
+    bool are_as_asked() const {
+        return !known || std::fabs(counted.mean / asked.mean - 1) <= 0.02;
+    }
+};
+inline prompt_lengths prompt_lengths_of(const plan& p, const repeat_list& variant) {
+    if (!makes_up_prompts(p) || p.sent->stride > 1 || p.sent->is_read || p.sent->described.is_there)
+        return {};
+    std::vector<double> asked, counted;
+    for (std::size_t i = 0; i < variant.size(); ++i) {  // counts those set aside, too
+        const repeat_data& d = variant[i];
+        for (const record& r : d.records) {
+            if (!is_measured(r) || r.status != request_status::ok || r.prompt_tokens <= 0) continue;
+            const auto place = static_cast<std::size_t>(r.conversation);
+            asked.push_back(item_of(p, place).prompt_tokens);
+            counted.push_back(r.prompt_tokens);
+        }
+    }
+    if (asked.empty()) return {};
+    return {true, length_figures_of(std::move(asked)), length_figures_of(std::move(counted))};
+}
+
+// ===== [C117] side tasks, and the programs that sent the load ====================================
+
+/// One task over all repeats.
+struct task_figures {
+    std::string name{};
+    std::size_t repeats = 0, steps = 0, failed = 0, late = 0;
+    double mean_s = 0, max_s = 0, latest_s = 0;
+    std::string example{};  // of a step that failed
+    std::string recovered{};  // recovery time of each repeat
+    void add(const side_step& s) {
+        constexpr double unnoticed_s = 0.1;
+        const double took_s = static_cast<double>(s.to_ns - s.from_ns) * 1e-9;
+        const double late_s = static_cast<double>(s.from_ns - s.due_ns) * 1e-9;
+        mean_s += (took_s - mean_s) / static_cast<double>(++steps);
+        max_s = std::max(max_s, took_s);
+        latest_s = std::max(latest_s, late_s);
+        late += late_s > unnoticed_s;
+        if (!s.failed.empty() && failed++ == 0) example = s.what + " " + s.failed;
+    }
+};
+template <class Repeats>
+std::vector<task_figures> task_figures_of(const Repeats& variant) {
+    std::vector<task_figures> all;
+    for (const repeat_facts& d : variant)
+        for (std::size_t i = 0; i < d.beside.size(); ++i) {
+            if (all.size() <= i) all.push_back({.name = d.beside[i].name});
+            ++all[i].repeats;
+            if (const double s = d.beside[i].recovery_s; !std::isnan(s))
+                all[i].recovered += (all[i].recovered.empty() ? "" : ", ") +
+                                    (std::isinf(s) ? std::string("never")
+                                     : s == 0      ? std::string("nothing (none was disturbed)")
+                                                   : time_text(s));
+            for (const side_step& s : d.beside[i].steps) all[i].add(s);
+        }
+    return all;
+}
+/// "adapters": 58 steps in 2 repeats, 12 ms each on the average, 40 ms at most
+inline std::string task_figures_text(const task_figures& t) {
+    std::string all = "\"" + t.name + "\": " + plural(t.steps, "step") + " in " +
+                      plural(t.repeats, "repeat") + ", " + time_text(t.mean_s) +
+                      " each on the average, " + time_text(t.max_s) + " at most";
+    if (t.late > 0)
+        all += printed("; %zu began late, by up to ", t.late) + time_text(t.latest_s) +
+               ", as those before were under way";
+    if (!t.recovered.empty()) all += "; recovered after " + t.recovered;
+    if (t.failed > 0) all += printed("; %zu failed (", t.failed) + t.example + ")";
+    return all;
+}
+
+/// Of each program the worst repeat and all requests, in order of rank.
+inline std::vector<rank_part> rank_figures_of(const repeat_list& variant) {
+    std::vector<rank_part> all;
+    for (const repeat_data& d : variant)
+        for (const rank_part& r : d.ranks) {
+            const auto at = std::find_if(all.begin(), all.end(),
+                                         [&](const rank_part& x) { return x.index == r.index; });
+            if (at == all.end()) {
+                all.push_back(r);
+                continue;
+            }
+            if (std::fabs(r.off_s) > std::fabs(at->off_s)) at->off_s = r.off_s;
+            if (!(r.error_s <= at->error_s)) at->error_s = r.error_s;
+            at->synchronised = at->synchronised && r.synchronised;
+            at->cpu_utilization = std::max(at->cpu_utilization, r.cpu_utilization);
+            at->memory_bytes = std::max(at->memory_bytes, r.memory_bytes);
+            at->lateness_p99 = std::max(at->lateness_p99, r.lateness_p99);
+            at->requests += r.requests;
+            at->failed += r.failed;
+        }
+    return all;
+}
+
+inline std::string memory_text(double bytes) { return printed("%.0f MiB", bytes / 1048576); }
+
+/// From the smallest to the largest value.
+template <class F, class Text>
+std::string range_text(const std::vector<rank_part>& all, const F& of, const Text& text) {
+    double least = infinity, most = -infinity;
+    for (const rank_part& r : all) {
+        least = std::min(least, of(r));
+        most = std::max(most, of(r));
+    }
+    const std::string a = text(least), b = text(most);
+    return a == b ? a : a + " to " + b;
+}
+
+/// "4 programs on 2 machines sent the load: ...", "" for one program.
+inline std::string ranks_text(const std::vector<rank_part>& all) {
+    if (all.size() < 2) return {};
+    std::vector<std::string> hosts;
+    std::size_t unsynchronised = 0;
+    double off = 0;
+    for (const rank_part& r : all) {
+        if (std::find(hosts.begin(), hosts.end(), r.host) == hosts.end()) hosts.push_back(r.host);
+        unsynchronised += !r.synchronised && std::isnan(r.error_s);
+        off = std::max(off, std::fabs(r.off_s));
+    }
+    const auto fraction = [](double x) { return printed("%.1f %%", 100 * x); };
+    std::string t = printed("%zu programs on %zu machine%s sent the load; they began within ",
+                            all.size(), hosts.size(), hosts.size() == 1 ? "" : "s");
+    t += time_text(off) + ", sent late by p99 " +
+         range_text(all, [](const rank_part& r) { return r.lateness_p99; }, time_text) + ", used " +
+         range_text(all, [](const rank_part& r) { return r.cpu_utilization; }, fraction) +
+         " of a core and " +
+         range_text(all, [](const rank_part& r) { return r.memory_bytes; }, memory_text);
+    if (hosts.size() > 1 && unsynchronised > 0)
+        t += printed("; the clocks of %zu of them are not known to be synchronised",
+                     unsynchronised);
+    return t;
+}
+
+// ===== [C118] the server's metrics over all repeats ==============================================
+
+struct reported_value {
+    statistic_data what{};
+    double value = not_a_number;
+};
+struct server_usage {
+    bool is_read = false;
+    std::string of{}, problem{};
+    std::size_t readings = 0;
+    std::size_t missed = 0;
+    std::vector<reported_value> values{};
+    std::size_t checked = 0, repeats = 0;  // repeats that were cross-checked, of all
+    std::string differences{};  // of the cross-check, without an explanation
+};
+
+/// The statistic that reports show by default: mean of times, max of gauges.
+inline statistic_data usual_statistic(metric_id m) {
+    const bool is_time = facts_of(m).unit == metric_unit::time;
+    return make_statistic(is_of_gauge(m) ? statistic_kind::max
+                          : is_time      ? statistic_kind::mean
+                                         : statistic_kind::value,
+                          m, 0);
+}
+inline std::vector<reported_value> reported_values(const repeat_list& variant) {
+    std::vector<reported_value> reported;
+    for (const metric_facts& f : metric_table) {
+        const bool is_any = f.id == metric_id::server_metric;  // a series that an objective names
+        if (!is_of_server(f.id) || is_any) continue;
+        const statistic_data what = usual_statistic(f.id);
+        const double v = pooled_value(what, variant);
+        if (!std::isnan(v)) reported.push_back({what, v});
+    }
+    return reported;
+}
+inline std::vector<statistic_data> reported_statistics(const measurements& e) {
+    std::vector<statistic_data> all;
+    for (const reported_value& t : reported_values(e.candidate)) all.push_back(t.what);
+    return all;
+}
+
+inline server_usage server_usage_of(const repeat_list& variant) {
+    server_usage a;
+    a.repeats = variant.size();
+    for (const repeat_data& d : variant) {
+        const server_metrics& w = d.server;
+        a.is_read = a.is_read || w.is_read;
+        if (!w.of.empty()) a.of = w.of;
+        a.readings += w.readings.size();
+        a.missed += w.missed_ns.size();
+        if (!w.problem.empty()) a.problem = w.problem;
+        const cross_check c = cross_check_of(d);
+        a.checked += c.is_made;
+        if (a.differences.empty()) a.differences = difference_text(c);
+    }
+    if (a.is_read) a.values = reported_values(variant);
+    return a;
+}
+
+/// "vLLM's page, 62 readings: mean(queue_time) 12 ms, ...".
+inline std::string server_usage_text(const server_usage& a) {
+    std::string t = (a.of.empty() ? "its page" : a.of + "'s page") + ", " +
+                    plural(a.readings, "reading");
+    if (a.missed > 0)
+        t += printed(" (%zu failed: ", a.missed) + printable(a.problem, 200) + ")";
+    std::string values;
+    for (const reported_value& v : a.values)
+        values += (values.empty() ? ": " : ", ") + str(v.what.name) + " " +
+                  value_text(v.what.metric, v.value);
+    return t + values;
+}
+/// The result of the cross-check, "" where there was none.
+inline std::string cross_check_text(const server_usage& a) {
+    if (a.checked == 0) return {};
+    return "cross-check: the server's counters " +
+           (a.differences.empty() ? "match our requests"
+                                  : "differ from our requests: " + a.differences);
+}
+
+// ===== [C119] the numbers of a gate that reports show, computed once =============================
+
 struct repeat_figures : repeat_facts {
     std::size_t requests = 0, failed = 0;  // measured ones
     double output_throughput = 0, request_throughput = 0;
@@ -21138,7 +21121,6 @@ struct repeat_figures : repeat_facts {
     std::vector<double> statistics{};  // in the order of gate_figures::kept
 };
 
-/// One variant over its repeats.
 struct variant_figures {
     std::vector<variant_distribution> distributions{};  // in the order of gate_figures::metrics
     std::vector<std::pair<metric_id, double>> run_values{};
@@ -21340,7 +21322,7 @@ inline gate_figures figures_of_search(const plan& p, const measurements& e,
     return g;
 }
 
-// ===== [C124] answers that reports show ==========================================================
+// ===== [C120] answers that reports show ==========================================================
 
 /// A question, the expected answer (or the baseline's) and the answers given.
 struct shown_answer {
@@ -21407,7 +21389,7 @@ inline std::vector<shown_answer> shown_answers_of(const plan& p, const repeat_li
     return rows;
 }
 
-// ===== [C125] the fields of a gate: its servers, its load, its judging parameters ================
+// ===== [C121] the fields of a gate: its servers, its load, its judging parameters ================
 
 inline void fields_of(field_visitor& v, target_facts& t) {
     v.choice({"kind", "endpoint, process, simulated, stored, same server, other options (of the "
@@ -21649,7 +21631,7 @@ inline void fields_of(field_visitor& v, self_check_t& c, const bool& has_figures
     handshake_fields(v, c.handshakes_full, c.handshakes_resumed);
 }
 
-// ===== [C126] stored results =====================================================================
+// ===== [C122] stored results =====================================================================
 // A result.json is compared with, records are judged again.
 
 /// One gate of a result.json; its repeats have no records yet.
@@ -21926,7 +21908,7 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
     }
 }
 
-// ===== [C127] the fields of a variant's measurements, and of a verdict ===========================
+// ===== [C123] the fields of a variant's measurements, and of a verdict ===========================
 
 inline void fields_of(field_visitor& v, length_figures& f) {
     v.number({"mean"}, f.mean);
@@ -22169,7 +22151,7 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
     v.whole({"line"}, of.what.at.line);
 }
 
-// ===== [C128] calibration.json ===================================================================
+// ===== [C124] calibration.json ===================================================================
 
 inline constexpr const char* calibration_schema = "llmbench/calibration/1";
 /// A higher deviation between repeats of one server is too much noise for a limit.
@@ -22205,7 +22187,6 @@ inline void fields_of(field_visitor& v, std::vector<calibrated_gate>& gates) {
     v.list({"gates"}, gates, [&](calibrated_gate& g) { fields_of(v, g); });
 }
 
-/// The calibration of one gate.
 struct gate_calibration {
     std::map<std::string, double> noise{};  // of its statistics
     std::string why_none{};                 // if the file does not have it
@@ -22239,7 +22220,7 @@ inline gate_calibration read_calibration(const std::string& json, const std::str
     return known;
 }
 
-// ===== [C129] one line of records.jsonl, and the index of events.bin =============================
+// ===== [C125] one line of records.jsonl, and the index of events.bin =============================
 
 /// Refuses impossible times: durations are differences of two of them. A completed answer has all
 /// times, except that it may lack a second event or an answer after its reasoning.
@@ -22300,7 +22281,7 @@ inline void fields_of(field_visitor& v, event_index& i) {
                   {1, 0});
 }
 
-// ===== [C130] gates in reports, and the sections of verbs over several gates =====================
+// ===== [C126] gates in reports, and their headlines ==============================================
 
 /// A request to the server's profiler, by HTTP or by a command.
 struct profile_step {
@@ -22400,8 +22381,6 @@ public:
 };
 using all_sections = std::vector<program_section*>;
 
-// ===== [C131] headlines of gates, and rehearsals =================================================
-
 /// The outcome of a gate, with several kinds of pass; exit codes have only the outcome. The most
 /// urgent is first.
 enum class headline : unsigned char {
@@ -22490,7 +22469,7 @@ inline std::string rehearsal_of_all(const std::vector<gate_report>& gates) {
                         time_text(took_s) + ", and what they take to start";
 }
 
-// ===== [C132] tables of reports, on the console and in Markdown ==================================
+// ===== [C127] tables of reports, on the console and in Markdown ==================================
 
 /// A cell, and its look on the page: a class in place of its column's, HTML in place of text.
 struct table_cell {
@@ -22590,7 +22569,7 @@ inline std::string markdown_code(const std::string& s) {
     return fence + room + words + room + fence;
 }
 
-// ===== [C133] texts of reports ===================================================================
+// ===== [C128] texts of reports ===================================================================
 
 /// Returns "input" for an API that generates nothing.
 inline const char* throughput_kind(const gate_report& g) {
@@ -22643,10 +22622,9 @@ inline std::string status_text(const variant_figures& variant) {
         t += printed("; usage reports more tokens than the text can be in %zu of those", n);
     return t;
 }
-/// Returns the notes on the connection of client and server, a sentence each.
-inline std::vector<std::string> notes_on_the_way(const variant_figures& variant,
-                                                 const char* whose) {
-    std::vector<std::string> notes;
+/// Adds the notes on the connection of client and server, a sentence each.
+template <class Add>
+void add_notes_on_the_way(const Add& add, const variant_figures& variant, const char* whose) {
     long long resends = 0, idle = 0, connection_resets = 0, connections = 0;
     bool used_once = false;
     for (const repeat_figures& d : variant.repeats) {
@@ -22657,30 +22635,27 @@ inline std::vector<std::string> notes_on_the_way(const variant_figures& variant,
         used_once = used_once || d.used_once;
     }
     if (used_once)
-        notes.push_back(printed("%sconnections were used once, as the server closes them within "
-                                "a second after an answer without saying so: %lld opened, %lld "
-                                "closed so",
-                                whose, connections, connection_resets));
+        add(printed("%sconnections were used once, as the server closes them within a second after "
+                    "an answer without saying so: %lld opened, %lld closed so",
+                    whose, connections, connection_resets));
     else if (connection_resets > 0)
-        notes.push_back(printed("%sthe server closed %lld of %lld connections within a second "
-                                "after their first answer without saying so",
-                                whose, connection_resets, connections));
+        add(printed("%sthe server closed %lld of %lld connections within a second after their "
+                    "first answer without saying so",
+                    whose, connection_resets, connections));
     if (resends > idle)
-        notes.push_back(printed("%ssent again, as the server closed the kept connection without an "
-                                "answer: %lld requests; more than one that are over 1 %% of a "
-                                "repeat's are failures",
-                                whose, resends - idle));
+        add(printed("%ssent again, as the server closed the kept connection without an answer: "
+                    "%lld requests; more than one that are over 1 %% of a repeat's are failures",
+                    whose, resends - idle));
     if (idle > 0)
-        notes.push_back(printed("%ssent again, as the server closed the connection, which had been "
-                                "idle for a second or more, as they came: %lld requests; that is "
-                                "nobody's failure, and their times include it",
-                                whose, idle));
+        add(printed("%ssent again, as the server closed the connection, which had been idle for a "
+                    "second or more, as they came: %lld requests; that is nobody's failure, and "
+                    "their times include it",
+                    whose, idle));
     const answer_counts& a = variant.answers;
     if (a.in_a_burst > 0)
-        notes.push_back(printed("%s%zu of %zu answers came in one piece, %zu more began with over "
-                                "5 %% of their tokens at once",
-                                whose, a.in_one_piece, a.paced, a.in_a_burst - a.in_one_piece));
-    return notes;
+        add(printed("%s%zu of %zu answers came in one piece, %zu more began with over 5 %% of "
+                    "their tokens at once",
+                    whose, a.in_one_piece, a.paced, a.in_a_burst - a.in_one_piece));
 }
 
 /// "kernel", "read", "kernel, but for 0.4 % of the reads; 12 gaps unknown"
@@ -22691,6 +22666,9 @@ inline std::string stamps_text(const self_check_t& c) {
         t += printed(", but for %.2g %% of the reads", (read <= 0.01 ? read : 1 - read) * 100);
     if (c.unknown_gaps > 0) t += printed(", %lld gaps unknown", c.unknown_gaps);
     return t;
+}
+inline std::string problem_text(const self_check_t& c) {
+    return c.ok ? "" : "; NOT OK: " + str(c.reason);
 }
 inline std::string self_check_text(const self_check_t& c) {
     std::string t =
@@ -22709,10 +22687,9 @@ inline std::string self_check_text(const self_check_t& c) {
             t += printed("; %lld %s TLS handshakes, mean %s, max %s", h.count, kind,
                          time_text(h.mean).c_str(), time_text(h.max).c_str());
     if (c.lost_fraction > 0) t += printed("; lost %.2g %% of a repeat", c.lost_fraction * 100);
-    return t + (c.ok ? "" : "; NOT OK: " + str(c.reason));
+    return t + problem_text(c);
 }
 
-/// Returns the note on gaps that were counted instead of kept, "" if all were kept.
 inline std::string counted_gaps_text(std::uint64_t n) {
     if (n == 0) return {};
     return printed("itl: %llu gaps were too many to keep each one, so its percentiles are within "
@@ -22796,7 +22773,6 @@ inline std::string as_given_text(const planned_traffic& p) {
     return p.sent_as_given + " are sent as given: a prefix cache of the server may answer them "
                              "from earlier repeats and earlier runs";
 }
-/// Returns a variant's server metrics, "" if no page was read.
 inline std::string server_text(const variant_figures& variant, const char* whose) {
     if (!variant.server.is_read) return {};
     const std::string checked = cross_check_text(variant.server);
@@ -22807,37 +22783,37 @@ inline std::string server_text(const variant_figures& variant, const char* whose
 inline bool has_problem(const server_usage& a) {
     return a.missed > 0 || !a.differences.empty();
 }
-/// Returns the metrics that another tool's files cannot support, and why.
 inline std::string unsupported_text(const unsupported_metrics& u) {
     std::string of;
     for (const metric_id m : u.of) of += (of.empty() ? "" : ", ") + std::string(metric_name(m));
     return (u.of.empty() ? "nothing is judged: " : "no verdict on " + of + ": ") + u.why;
 }
+inline bool is_in_virtual_time(const gate_report& g) {
+    return g.target.is_virtual || !g.rehearsal.model.empty();
+}
 /// Returns the client's self-check. There is none in virtual time, or in other tools' files.
 inline std::string client_text(const gate_report& g) {
-    if (g.target.is_virtual || !g.rehearsal.model.empty())
-        return "in virtual time, which knows no delays of its own" +
-               (g.self_check.ok ? std::string() : "; NOT OK: " + str(g.self_check.reason));
+    if (is_in_virtual_time(g))
+        return "in virtual time, which knows no delays of its own" + problem_text(g.self_check);
     if (g.figures.candidate.empty() && g.self_check.ok && g.self_check.connections_opened == 0)
         return "no request was sent";
     if (g.target.kind != target_kind::files) return self_check_text(g.self_check);
     return g.target.measured_by + " reports nothing of its own delays" +
-           (g.self_check.ok ? "" : "; NOT OK: " + str(g.self_check.reason));
+           problem_text(g.self_check);
 }
 /// Whether the client's own delays may matter for a verdict.
 inline bool has_client_problem(const gate_report& g) {
     const self_check_t& c = g.self_check;
     if (!c.ok) return true;
-    if (g.target.is_virtual || !g.rehearsal.model.empty()) return false;
+    if (is_in_virtual_time(g)) return false;
     const bool is_mixed = c.stamped_fraction > 0 && c.stamped_fraction < 0.99;
     return g.target.kind == target_kind::files || g.figures.candidate.empty() || is_mixed ||
            c.unknown_gaps > 0 || c.lost_fraction > 0;
 }
 /// "client and server checks passed", of those that were made; "" if none was
 inline std::string passed_checks_text(const gate_report& g) {
-    const bool is_virtual = g.target.is_virtual || !g.rehearsal.model.empty();
     const server_usage &mine = g.figures.candidate.server, &other = g.figures.baseline.server;
-    const bool client = !is_virtual && !has_client_problem(g);
+    const bool client = !is_in_virtual_time(g) && !has_client_problem(g);
     const bool server = mine.checked + other.checked > 0 && !has_problem(mine) &&
                         !has_problem(other);
     return client && server ? "client and server checks passed"
@@ -22845,8 +22821,7 @@ inline std::string passed_checks_text(const gate_report& g) {
            : server         ? "server checks passed"
                             : "";
 }
-inline constexpr const char* virtual_time_text =
-    "computed in virtual time";
+inline constexpr const char* virtual_time_text = "computed in virtual time";
 /// "prompt 512, output 128", on the average
 inline std::string tokens_text(const request_tokens& t) {
     const auto known = [](double n) { return n > 0 ? printed("%.4g", n) : "unknown"; };
@@ -22854,7 +22829,6 @@ inline std::string tokens_text(const request_tokens& t) {
 }
 /// The lines about a server's metrics that are notes: all, or those with a problem.
 enum class server_notes : unsigned char { all, problems };
-/// Returns the notes on a gate's numbers, a sentence each.
 inline std::vector<std::string> notes_on(const gate_report& g,
                                          server_notes wanted = server_notes::all) {
     std::vector<std::string> notes;
@@ -22898,12 +22872,11 @@ inline std::vector<std::string> notes_on(const gate_report& g,
             add(printed("%s%zu requests failed while a side task excused it, or the client had no "
                         "means for them: they are counted apart, in no error rate and no latency",
                         whose, variant->excused));
-        for (const std::string& note : notes_on_the_way(*variant, whose)) add(note);
+        add_notes_on_the_way(add, *variant, whose);
     }
     return notes;
 }
 
-/// Returns the line on a gate that was not added to a history.
 inline std::string not_added_text(const std::string& why) {
     return wrapped_lines("  not added to the history: " + why) + "\n";
 }
@@ -22968,7 +22941,7 @@ inline std::string span_text(double least, double most) {
                         : printed("about %.0f s", most);
 }
 
-// ===== [C134] the console: gates, and the progress line ==========================================
+// ===== [C129] the console: gates, and the progress line ==========================================
 
 struct console_style {
     bool colour = false;   // ANSI escapes
@@ -23025,7 +22998,6 @@ inline std::string line_to_paste(const std::vector<calibrated>& rows) {
     return ".slos = {" + all + "},";
 }
 
-/// Returns the table of a calibration run.
 inline std::string calibration_text(const gate_report& g) {
     std::size_t width = 0;
     for (const calibrated& c : g.calibration) width = std::max(width, c.what.text().size());
@@ -23138,12 +23110,10 @@ inline std::string tables_text(const gate_report& g) {
     const report_table labels = labels_table(g);
     return console_table(t, 15) + (labels.rows.empty() ? "" : console_table(labels));
 }
-/// Returns a line of a gate's block, wrapped.
 inline std::string noted(const std::string& words) {
     return wrapped("  " + words, console_columns, 6) + "\n";
 }
 
-/// Returns the console's report on a gate.
 inline std::string console_text(const gate_report& g, const console_style& style = {}) {
     const std::string title = g.what.name + ": " + headline_text(g);
     std::string out = "\n" + styled(verdict_like(headline_of(g)), title, style) + "\n";
@@ -23257,7 +23227,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
     return is_reported && parts >= parts_in_short ? line : line_in_short;
 }
 
-// ===== [C135] result.json, calibration.json and answers.jsonl ====================================
+// ===== [C130] result.json, calibration.json and answers.jsonl ====================================
 
 /// Returns the file that LLMBENCH_CALIBRATION reads.
 inline std::string calibration_json(const std::vector<gate_report>& gates) {
@@ -23408,7 +23378,7 @@ inline std::string answers_jsonl(const std::vector<gate_report>& gates) {
     return lines;
 }
 
-// ===== [C136] junit.xml, summary.md, annotations, metrics.txt ====================================
+// ===== [C131] junit.xml, summary.md, annotations, metrics.txt ====================================
 
 /// Returns the place of an objective; that of the error guard, which nobody wrote, is its gate's.
 inline std::string place_of(const slo_verdict& v, const std::string& gate_place) {
@@ -23709,9 +23679,9 @@ inline std::string github_annotations(const std::vector<gate_report>& gates,
             file.erase(0, workspace.size() + 1);
         const std::string place =
             line > 0 ? printed("file=%s,line=%d,", workflow_escaped(file, true).c_str(), line) : "";
-        notes.push_back({rank, notes.size(), printed("::%s %stitle=%s::%s\n", level, place.c_str(),
-                                       workflow_escaped(title, true).c_str(),
-                                       workflow_escaped(message, false).c_str())});
+        notes.push_back({rank, notes.size(),
+                         joined({"::", level, " ", place, "title=", workflow_escaped(title, true),
+                                 "::", workflow_escaped(message, false), "\n"})});
     };
     for (const gate_report& g : gates) {
         if (!g.refusal.empty() && g.outcome != gate_outcome::skipped)
@@ -23790,7 +23760,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
            metrics + "# EOF\n";
 }
 
-// ===== [C137] gates of one server under several loads, as rows ===================================
+// ===== [C132] gates of one server under several loads, as rows ===================================
 
 /// One load, measured as a gate of its own, and the result of its verdicts.
 struct judged_load {
@@ -23868,7 +23838,7 @@ inline std::string shown_at(const curve_row& r) {
                                          : headline_text(r.of);
 }
 
-// ===== [C138] the report page: drawings ==========================================================
+// ===== [C133] the report page: drawings ==========================================================
 
 /// Returns a coordinate in tenths of a pixel, never "nan", "inf" or "-0".
 inline std::string pixels(double v) {
@@ -23925,7 +23895,6 @@ inline std::vector<double> ticks_of(const plot_scale& s, int most) {
     return ticks;
 }
 
-/// The unit of an axis.
 enum class plot_unit {
     seconds, elapsed, per_second, tokens_per_second, fraction, percentile, named, none
 };
@@ -24053,12 +24022,10 @@ public:
         put_text(drawn_, place + (before ? -6 : 6), at, before ? "end" : "start", "mark", words);
         limits_ += low || std::isnan(q);
     }
-    /// Draws a limit on y.
     void limit_across(double y, const std::string& words) {
         put_path(drawn_, "limit", {"M50 ", pixels(at_y(y)), "H288"});
         put_text(drawn_, left + 4, at_y(y) - 4, "start", "mark", words);
     }
-    /// Draws a range of x.
     void stretch(const char* style, double from, double to) {
         drawn_ += joined({"<rect class=\"", style, "\" x=\"", pixels(at_x(from)),
                           "\" y=\"8\" height=\"134\" width=\"",
@@ -24113,7 +24080,7 @@ private:
     std::vector<curve_point> labelled_{};
 };
 
-// ===== [C139] the report page: verdicts ==========================================================
+// ===== [C134] the report page: verdicts ==========================================================
 
 inline std::string icon(const char* name) {
     return printed("<svg class=\"icon\" aria-hidden=\"true\"><use href=\"#icon-%s\"/></svg>", name);
@@ -24140,7 +24107,6 @@ inline std::string escaped_lines(std::string_view s) {
     return out;
 }
 
-/// Returns the reason for a gate's outcome in one or two sentences.
 inline std::string gate_sentence(const gate_report& g) {
     if (!g.refusal.empty()) return g.refusal;
     if (!g.beside.empty()) return g.beside + ".";
@@ -24300,7 +24266,7 @@ inline table_cell variant_cell(bool is_baseline) {
     return is_baseline ? table_cell("baseline", "arm b") : table_cell("candidate", "arm c");
 }
 
-// ===== [C140] the report page: other sections of a gate ==========================================
+// ===== [C135] the report page: other sections of a gate ==========================================
 
 inline std::string failures_html(const variant_figures& variant, const char* who) {
     if (variant.failures.empty()) return {};
@@ -24368,7 +24334,6 @@ inline std::string self_check_html(const self_check_t& c) {
                  {"connections", std::to_string(c.connections_opened)}}));
 }
 
-/// Returns the load of each repeat as asked and as sent, and its results.
 inline std::string repeats_html(const gate_report& g) {
     const variant_figures &mine = g.figures.candidate, &other = g.figures.baseline;
     const bool both = !other.empty();
@@ -24398,7 +24363,6 @@ inline std::string repeats_html(const gate_report& g) {
                   page_table("Repeats of " + g.what.name, t));
 }
 
-/// Returns the load and the results of each of several programs.
 inline std::string ranks_html(const gate_report& g) {
     const std::vector<rank_part>& all = g.figures.candidate.ranks;
     if (all.size() < 2) return {};
@@ -24414,7 +24378,6 @@ inline std::string ranks_html(const gate_report& g) {
                   page_table("Ranks of " + g.what.name, t));
 }
 
-/// Returns each step of the side tasks, and when it was done.
 inline std::string side_tasks_html(const gate_report& g) {
     constexpr std::size_t max_shown = 1000;
     report_table t{{"repeat", "arm", "task", "step", "at", "took", "failed"}, {}, 4};
@@ -24522,7 +24485,7 @@ inline std::string answers_html(const gate_report& g) {
     return h + folded(printed("%zu more", g.answers.size() - max_at_once), "", false, more);
 }
 
-// ===== [C141] the report page: distributions =====================================================
+// ===== [C136] the report page: distributions and timelines =======================================
 
 inline std::string variants_key(bool has_baseline) {
     return has_baseline
@@ -24597,7 +24560,6 @@ inline std::string distribution_figure(const gate_report& g, metric_id id,
     return p.figure(metric_name(id), alt, true);
 }
 
-/// Returns the requests of each label, "" if there are none.
 inline std::string labels_html(const gate_report& g) {
     const report_table t = labels_table(g);
     return t.rows.empty() ? "" : "<h3>Labels</h3>\n" + page_table("Labels of " + g.what.name, t);
@@ -24636,7 +24598,158 @@ inline std::string latency_table(const gate_report& g) {
     return page_table("Latency of " + g.what.name, t);
 }
 
-// ===== [C142] the report page: curves over the load ==============================================
+/// All repeats of a gate over time, one drawing for each quantity.
+class timeline_figures {
+public:
+    explicit timeline_figures(const gate_report& g)
+        : g_(g),
+          grid_(g.figures.grid),
+          mine_(g.figures.candidate.timelines),
+          other_(g.figures.baseline.timelines) {}
+    std::string html() const {
+        return mine_.empty() ? std::string() : of_requests() + of_servers();
+    }
+
+private:
+    /// A line for each repeat: its values in the windows of the grid, or those of its server.
+    struct series {
+        const char *style, *name;
+        std::vector<double> repeat_timeline::*values = nullptr;
+        std::vector<double> server_timeline::*of_server = nullptr;
+        const std::vector<double>& of(const repeat_timeline& t) const {
+            return of_server ? t.server.*of_server : t.*values;
+        }
+    };
+
+    std::string of_requests() const {
+        using t = repeat_timeline;
+        const auto per_s = plot_unit::per_second, seconds = plot_unit::seconds;
+        const bool paced = g_.what.sent->is_open_loop(), alone = other_.empty();
+        const series planned{"a", "planned", &t::asked};
+        std::string h = joined(
+            {"<h3>Over time</h3>\n<p class=\"note\">One line a repeat, in windows of ",
+             tick_text(plot_unit::elapsed, grid_.step),
+             "; 0 is where the measured part begins, after the warm-up.", variants_key(!alone),
+             drift_third() > 0 ? " Grey are the first and the last third of it, which a drift "
+                                 "holds against each other."
+                               : "",
+             "</p>\n<div class=\"plots\">\n"});
+        h += figure(paced ? "Requests/s<span>sent; planned (thick)</span>" : "Requests/s",
+                    "requests sent per second", per_s, {{"c", "sent", &t::sent}},
+                    paced ? &planned : nullptr);
+        if (has_failures())
+            h += figure("Failed requests/s", "failed requests per second", per_s,
+                        {{"f", "failed", &t::failed}});
+        h += figure("In flight", "requests in flight", plot_unit::none,
+                    {{"c", "", &t::in_flight}});
+        h += alone ? figure("ttft<span>p50; p90 (light)</span>", "ttft", seconds,
+                            {{"c2", "p90", &t::ttft_p90}, {"c", "p50", &t::ttft_p50}})
+                   : figure("ttft<span>p50</span>", "ttft p50", seconds,
+                            {{"c", "", &t::ttft_p50}});
+        h += figure("Output tokens/s", "output tokens per second", plot_unit::tokens_per_second,
+                    {{"c", "", &t::tokens}});
+        if (g_.figures.has_goodput)
+            h += figure("Goodput<span>by planned time</span>", "goodput", plot_unit::fraction,
+                        {{"c", "", &t::good}});
+        return h + "</div>\n";
+    }
+    /// Returns the servers' metrics on the same axis, "" if they reported none.
+    std::string of_servers() const {
+        using t = server_timeline;
+        struct quantity {
+            const char *caption, *what;
+            plot_unit unit;
+            std::vector<double> t::*values;
+        };
+        std::string plots;
+        for (const quantity& q : std::initializer_list<quantity>{
+                 {"Waiting requests", "requests that waited", plot_unit::none, &t::waiting},
+                 {"Running requests", "requests that ran", plot_unit::none, &t::running},
+                 {"KV cache in use", "the KV cache in use", plot_unit::fraction, &t::kv_usage},
+                 {"Queue time<span>mean since the reading before</span>", "queue time",
+                  plot_unit::seconds, &t::queue_time},
+                 {"Power<span>W</span>", "power in watts", plot_unit::none, &t::power},
+                 {"Utilisation", "utilisation of the accelerators", plot_unit::fraction,
+                  &t::utilisation},
+                 {"Clock<span>GHz, the slowest</span>",
+                  "the clock of the slowest accelerator in GHz", plot_unit::none, &t::clock_ghz},
+                 {"Temperature<span>\u00B0C, the hottest</span>",
+                  "the hottest accelerator's temperature", plot_unit::none, &t::temperature}}) {
+            const series line{"c", "", nullptr, q.values};
+            bool is_reported = false;
+            for (const repeat_timeline& r : mine_)
+                for (const double x : line.of(r)) is_reported = is_reported || !std::isnan(x);
+            if (is_reported) plots += figure(q.caption, q.what, q.unit, {line});
+        }
+        if (plots.empty()) return {};
+        return joined({"<h3>Server metrics</h3>\n<p class=\"note\">Its page of metrics, read once "
+                       "a second.", variants_key(!other_.empty()),
+                       "</p>\n<div class=\"plots\">\n", plots, "</div>\n"});
+    }
+
+    /// Returns a third of the steady part if an objective compares its last with its first, else 0.
+    double drift_third() const {
+        const bool is_held = std::any_of(
+            g_.verdicts.begin(), g_.verdicts.end(),
+            [](const slo_verdict& v) { return is_drift(v.what.what.metric); });
+        const std::vector<repeat_figures>& repeats = g_.figures.candidate.repeats;
+        return is_held && !repeats.empty() ? repeats[0].window_s / 3 : 0;
+    }
+    /// Returns the greatest finite value of all repeats, at least 0.
+    double greatest(const series& s) const {
+        double most = 0;
+        for (const auto* variant : {&mine_, &other_})
+            for (const repeat_timeline& t : *variant)
+                for (const double y : s.of(t))
+                    if (std::isfinite(y)) most = std::max(most, y);
+        return most;
+    }
+    bool has_failures() const { return greatest({"", "", &repeat_timeline::failed}) > 0; }
+    void draw(plot& p, const series& s, const char* style, const std::string& name,
+              const repeat_timeline& t) const {
+        const std::vector<double>& values = s.of(t);
+        std::vector<curve_point> points;
+        for (std::size_t i = 0; i < values.size(); ++i)
+            points.push_back({s.of_server ? t.server.at[i] : grid_.middle(i), values[i]});
+        p.line(style, name, points);
+    }
+    std::string figure(const char* caption, const char* what, plot_unit unit,
+                       std::initializer_list<series> all, const series* behind = nullptr) const {
+        double most = behind ? greatest(*behind) : 0;
+        for (const series& s : all) most = std::max(most, greatest(s));
+        if (!(most > 0) && unit == plot_unit::seconds) return {};  // nothing was answered
+        const double end = grid_.from + static_cast<double>(grid_.windows) * grid_.step;
+        const double high = unit == plot_unit::fraction ? 1 : most > 0 ? most * 1.05 : 1;
+        plot p({plot_scale::shape::linear, grid_.from, end}, plot_unit::elapsed,
+               {plot_scale::shape::linear, 0, high}, unit);
+        const bool both = !other_.empty();
+        if (const double third = drift_third(); third > 0) {
+            p.stretch("stretch", 0, third);
+            p.stretch("stretch", 2 * third, 3 * third);
+        }
+        if (behind) draw(p, *behind, behind->style, behind->name, mine_[0]);
+        for (const series& s : all) {
+            for (const repeat_timeline& t : other_)
+                draw(p, s, *s.style == 'c' ? "b" : s.style, joined({"baseline ", s.name}), t);
+            for (const repeat_timeline& t : mine_)
+                draw(p, s, s.style, joined({both ? "candidate " : "", s.name}), t);
+        }
+        return p.figure(caption,
+                        joined({what, " over ", time_text(end - std::min(0.0, grid_.from)), ", ",
+                                plural(mine_.size(), "repeat"),
+                                both ? " of the candidate and of the baseline" : "", ", at most ",
+                                unit == plot_unit::seconds    ? time_text(most)
+                                : unit == plot_unit::fraction ? printed("%.4g %%", most * 100)
+                                                              : printed("%.4g", most)}),
+                        false);
+    }
+
+    const gate_report& g_;
+    const timeline_grid& grid_;
+    const std::vector<repeat_timeline>&mine_, &other_;
+};
+
+// ===== [C137] the report page: curves over the load ==============================================
 
 /// Gates that differ only in their load, lightest first.
 struct load_series {
@@ -24804,7 +24917,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates,
     return h;
 }
 
-// ===== [C143] the report page: the result of a search ============================================
+// ===== [C138] the report page: the result of a search ============================================
 
 /// Returns the style of the baseline's probes, or that of a probe's result.
 inline const char* style_of(const load_point& p) {
@@ -24884,160 +24997,7 @@ inline std::string search_html(const gate_report& g) {
     return h + "</div>\n" + page_table("Probes of " + g.what.name, head, rows, 3);
 }
 
-// ===== [C144] the report page: timelines =========================================================
-
-/// All repeats of a gate over time, one drawing for each quantity.
-class timeline_figures {
-public:
-    explicit timeline_figures(const gate_report& g)
-        : g_(g),
-          grid_(g.figures.grid),
-          mine_(g.figures.candidate.timelines),
-          other_(g.figures.baseline.timelines) {}
-    std::string html() const {
-        return mine_.empty() ? std::string() : of_requests() + of_servers();
-    }
-
-private:
-    /// A line for each repeat: its values in the windows of the grid, or those of its server.
-    struct series {
-        const char *style, *name;
-        std::vector<double> repeat_timeline::*values = nullptr;
-        std::vector<double> server_timeline::*of_server = nullptr;
-        const std::vector<double>& of(const repeat_timeline& t) const {
-            return of_server ? t.server.*of_server : t.*values;
-        }
-    };
-
-    std::string of_requests() const {
-        using t = repeat_timeline;
-        const auto per_s = plot_unit::per_second, seconds = plot_unit::seconds;
-        const bool paced = g_.what.sent->is_open_loop(), alone = other_.empty();
-        const series planned{"a", "planned", &t::asked};
-        std::string h = joined(
-            {"<h3>Over time</h3>\n<p class=\"note\">One line a repeat, in windows of ",
-             tick_text(plot_unit::elapsed, grid_.step),
-             "; 0 is where the measured part begins, after the warm-up.", variants_key(!alone),
-             drift_third() > 0 ? " Grey are the first and the last third of it, which a drift "
-                                 "holds against each other."
-                               : "",
-             "</p>\n<div class=\"plots\">\n"});
-        h += figure(paced ? "Requests/s<span>sent; planned (thick)</span>" : "Requests/s",
-                    "requests sent per second", per_s, {{"c", "sent", &t::sent}},
-                    paced ? &planned : nullptr);
-        if (has_failures())
-            h += figure("Failed requests/s", "failed requests per second", per_s,
-                        {{"f", "failed", &t::failed}});
-        h += figure("In flight", "requests in flight", plot_unit::none,
-                    {{"c", "", &t::in_flight}});
-        h += alone ? figure("ttft<span>p50; p90 (light)</span>", "ttft", seconds,
-                            {{"c2", "p90", &t::ttft_p90}, {"c", "p50", &t::ttft_p50}})
-                   : figure("ttft<span>p50</span>", "ttft p50", seconds,
-                            {{"c", "", &t::ttft_p50}});
-        h += figure("Output tokens/s", "output tokens per second", plot_unit::tokens_per_second,
-                    {{"c", "", &t::tokens}});
-        if (g_.figures.has_goodput)
-            h += figure("Goodput<span>by planned time</span>", "goodput", plot_unit::fraction,
-                        {{"c", "", &t::good}});
-        return h + "</div>\n";
-    }
-    /// Returns the servers' metrics on the same axis, "" if they reported none.
-    std::string of_servers() const {
-        using t = server_timeline;
-        struct quantity {
-            const char *caption, *what;
-            plot_unit unit;
-            std::vector<double> t::*values;
-        };
-        std::string plots;
-        for (const quantity& q : std::initializer_list<quantity>{
-                 {"Waiting requests", "requests that waited", plot_unit::none, &t::waiting},
-                 {"Running requests", "requests that ran", plot_unit::none, &t::running},
-                 {"KV cache in use", "the KV cache in use", plot_unit::fraction, &t::kv_usage},
-                 {"Queue time<span>mean since the reading before</span>", "queue time",
-                  plot_unit::seconds, &t::queue_time},
-                 {"Power<span>W</span>", "power in watts", plot_unit::none, &t::power},
-                 {"Utilisation", "utilisation of the accelerators", plot_unit::fraction,
-                  &t::utilisation},
-                 {"Clock<span>GHz, the slowest</span>",
-                  "the clock of the slowest accelerator in GHz", plot_unit::none, &t::clock_ghz},
-                 {"Temperature<span>\u00B0C, the hottest</span>",
-                  "the hottest accelerator's temperature", plot_unit::none, &t::temperature}}) {
-            const series line{"c", "", nullptr, q.values};
-            bool is_reported = false;
-            for (const repeat_timeline& r : mine_)
-                for (const double x : line.of(r)) is_reported = is_reported || !std::isnan(x);
-            if (is_reported) plots += figure(q.caption, q.what, q.unit, {line});
-        }
-        if (plots.empty()) return {};
-        return joined({"<h3>Server metrics</h3>\n<p class=\"note\">Its page of metrics, read once "
-                       "a second.", variants_key(!other_.empty()),
-                       "</p>\n<div class=\"plots\">\n", plots, "</div>\n"});
-    }
-
-    /// Returns a third of the steady part if an objective compares its last with its first, else 0.
-    double drift_third() const {
-        const bool is_held = std::any_of(
-            g_.verdicts.begin(), g_.verdicts.end(),
-            [](const slo_verdict& v) { return is_drift(v.what.what.metric); });
-        const std::vector<repeat_figures>& repeats = g_.figures.candidate.repeats;
-        return is_held && !repeats.empty() ? repeats[0].window_s / 3 : 0;
-    }
-    /// Returns the greatest finite value of all repeats, at least 0.
-    double greatest(const series& s) const {
-        double most = 0;
-        for (const auto* variant : {&mine_, &other_})
-            for (const repeat_timeline& t : *variant)
-                for (const double y : s.of(t))
-                    if (std::isfinite(y)) most = std::max(most, y);
-        return most;
-    }
-    bool has_failures() const { return greatest({"", "", &repeat_timeline::failed}) > 0; }
-    void draw(plot& p, const series& s, const char* style, const std::string& name,
-              const repeat_timeline& t) const {
-        const std::vector<double>& values = s.of(t);
-        std::vector<curve_point> points;
-        for (std::size_t i = 0; i < values.size(); ++i)
-            points.push_back({s.of_server ? t.server.at[i] : grid_.middle(i), values[i]});
-        p.line(style, name, points);
-    }
-    std::string figure(const char* caption, const char* what, plot_unit unit,
-                       std::initializer_list<series> all, const series* behind = nullptr) const {
-        double most = behind ? greatest(*behind) : 0;
-        for (const series& s : all) most = std::max(most, greatest(s));
-        if (!(most > 0) && unit == plot_unit::seconds) return {};  // nothing was answered
-        const double end = grid_.from + static_cast<double>(grid_.windows) * grid_.step;
-        const double high = unit == plot_unit::fraction ? 1 : most > 0 ? most * 1.05 : 1;
-        plot p({plot_scale::shape::linear, grid_.from, end}, plot_unit::elapsed,
-               {plot_scale::shape::linear, 0, high}, unit);
-        const bool both = !other_.empty();
-        if (const double third = drift_third(); third > 0) {
-            p.stretch("stretch", 0, third);
-            p.stretch("stretch", 2 * third, 3 * third);
-        }
-        if (behind) draw(p, *behind, behind->style, behind->name, mine_[0]);
-        for (const series& s : all) {
-            for (const repeat_timeline& t : other_)
-                draw(p, s, *s.style == 'c' ? "b" : s.style, joined({"baseline ", s.name}), t);
-            for (const repeat_timeline& t : mine_)
-                draw(p, s, s.style, joined({both ? "candidate " : "", s.name}), t);
-        }
-        return p.figure(caption,
-                        joined({what, " over ", time_text(end - std::min(0.0, grid_.from)), ", ",
-                                plural(mine_.size(), "repeat"),
-                                both ? " of the candidate and of the baseline" : "", ", at most ",
-                                unit == plot_unit::seconds    ? time_text(most)
-                                : unit == plot_unit::fraction ? printed("%.4g %%", most * 100)
-                                                              : printed("%.4g", most)}),
-                        false);
-    }
-
-    const gate_report& g_;
-    const timeline_grid& grid_;
-    const std::vector<repeat_timeline>&mine_, &other_;
-};
-
-// ===== [C145] the report page: the whole =========================================================
+// ===== [C139] the report page: the whole =========================================================
 // report.html needs no other file. Each drawing is an SVG with a text beside it; without the script
 // the page is complete. Text of gates, servers and machines goes through xml_escaped, coordinates
 // of drawings through pixels.
@@ -25248,7 +25208,6 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 inline std::string note_html(const std::string& words) {
     return joined({"<p class=\"note\">", xml_escaped(words), ".</p>\n"});
 }
-/// Returns the tables and drawings of measured values.
 inline std::string numbers_html(const gate_report& g) {
     const gate_figures& f = g.figures;
     const std::string at = f.search.tables_at();
@@ -32059,7 +32018,6 @@ public:
     }
     bool are_whole() const { return whole_ && records_.are_whole(); }
 
-    /// Writes the program's files with all gates so far.
     void write(bool is_over) {
         if (gates_.empty() || !records_.are_open()) return;
         if (!changed_ && is_over == written_as_over_) return;
@@ -32123,7 +32081,6 @@ public:
         });
         write(true);
     }
-    /// Writes one gate's result as a baseline file.
     void write_baseline(const gate_report& g, const std::string& file) {
         const std::filesystem::path path = file;
         if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path());

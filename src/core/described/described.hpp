@@ -201,7 +201,6 @@ inline slo_verdict said_of(const slo& s, verdict outcome, const std::string& rea
     return without_advice(described(undecided(s)), outcome, reason);
 }
 
-/// Returns the limit that a calibration suggests, "" if it suggests none.
 inline std::string suggestion_of(const calibrated& c) {
     return std::isnan(c.to_write) ? "" : limit_to_write(c.what, c.to_write);
 }

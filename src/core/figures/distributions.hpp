@@ -10,7 +10,7 @@
 #include "core/measured/repeat.hpp"
 #include "core/measured/repeat_list.hpp"
 #include "core/figures/rows.hpp"
-#include "core/figures/steps.hpp"
+#include "core/figures/timelines.hpp"
 
 #include <algorithm>  // clamp, max, min
 #include <cmath>  // log10, pow, isfinite

@@ -18,14 +18,11 @@
 #include "core/traffic/plan.hpp"
 #include "core/capacity/found.hpp"
 #include "core/figures/distributions.hpp"
-#include "core/figures/labels.hpp"
+#include "core/figures/rows.hpp"
 #include "core/figures/load_curve.hpp"
 #include "core/figures/outcomes.hpp"
-#include "core/figures/prompt_lengths.hpp"
-#include "core/figures/rank_figures.hpp"
-#include "core/figures/rows.hpp"
-#include "core/figures/server_usage.hpp"
 #include "core/figures/side_tasks.hpp"
+#include "core/figures/server_usage.hpp"
 #include "core/figures/timelines.hpp"
 
 #include <algorithm>  // count, find
@@ -39,7 +36,6 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// One repeat as reports show it.
 struct repeat_figures : repeat_facts {
     std::size_t requests = 0, failed = 0;  // measured ones
     double output_throughput = 0, request_throughput = 0;
@@ -48,7 +44,6 @@ struct repeat_figures : repeat_facts {
     std::vector<double> statistics{};  // in the order of gate_figures::kept
 };
 
-/// One variant over its repeats.
 struct variant_figures {
     std::vector<variant_distribution> distributions{};  // in the order of gate_figures::metrics
     std::vector<std::pair<metric_id, double>> run_values{};

@@ -1,14 +1,20 @@
-// the rows of a table: each metric over the repeats of a variant
+// the rows of tables, of all requests and of labels
 #pragma once
 
 #include "api/metrics.hpp"
 #include "api/slo.hpp"
+#include "api/text.hpp"
+#include "core/base/text.hpp"
+#include "core/metric/table.hpp"
 #include "core/measured/metrics.hpp"
 #include "core/measured/pooled.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/repeat_list.hpp"
+#include "core/measured/request_tokens.hpp"
 #include "core/traffic/plan.hpp"
 
+#include <algorithm>  // any_of
+#include <string>
 #include <vector>
 
 namespace llmbench {
@@ -43,6 +49,57 @@ inline metric_row row_of(metric_id id, const sorted_values& all) {
 }
 inline double run_value(metric_id id, const repeat_list& variant) {
     return pooled_value(make_statistic(statistic_kind::value, id, 0), variant);
+}
+
+/// One label of a variant, over all repeats.
+struct label_figures {
+    std::string label{};
+    std::size_t requests = 0, failed = 0;  // measured ones
+    request_tokens tokens{};
+    std::vector<metric_row> rows{};  // of the latency table
+    double output_throughput = not_a_number, request_throughput = not_a_number;
+    const metric_row* row_of(metric_id id) const {
+        for (const metric_row& r : rows)
+            if (r.metric == id) return &r;
+        return nullptr;
+    }
+};
+/// Gaps kept as histograms have no label.
+inline std::vector<label_figures> label_figures_of(const std::vector<metric_id>& metrics,
+                                                   const repeat_list& variant) {
+    std::vector<label_figures> all;
+    if (variant.empty()) return all;
+    const bool counted = std::any_of(variant.begin(), variant.end(),
+                                     [](const repeat_data& d) { return d.gaps_counted; });
+    for (const std::string& name : variant.front().labels) {
+        label_figures f;
+        f.label = name;
+        const selection own = label(text(name));
+        f.tokens = request_tokens_of(variant, own);
+        for (const repeat_data& d : variant) {
+            const selects selected(own, d);
+            for (const record& r : d.records) {
+                f.requests += is_measured(r) && selected.has(r);
+                f.failed += is_measured(r) && selected.has(r) && has_failed(r);
+            }
+        }
+        for (const metric_id id : metrics) {
+            if (is_of_turns(id) || (counted && pools_gaps(id))) continue;
+            const statistic_data what =
+                of_some(make_statistic(statistic_kind::mean, id, 0), own);
+            sorted_values values;
+            for (const repeat_data& d : variant) values.add(sorted_values_of(what, d));
+            f.rows.push_back(row_of(id, values));
+        }
+        const auto rate = [&](metric_id id) {
+            return pooled_value(of_some(make_statistic(statistic_kind::value, id, 0), own),
+                                variant);
+        };
+        f.output_throughput = rate(metric_id::output_throughput);
+        f.request_throughput = rate(metric_id::request_throughput);
+        all.push_back(f);
+    }
+    return all;
 }
 
 }  // namespace detail

@@ -28,7 +28,6 @@ struct reported_value {
     statistic_data what{};
     double value = not_a_number;
 };
-/// The server of one variant.
 struct server_usage {
     bool is_read = false;
     std::string of{}, problem{};

@@ -11,7 +11,6 @@
 #include "core/described/verdict_text.hpp"
 #include "core/figures/gate_figures.hpp"
 #include "core/reports/gate_report.hpp"
-#include "core/reports/headlines.hpp"
 #include "core/reports/tables.hpp"
 #include "core/reports/text.hpp"
 
@@ -325,9 +324,9 @@ inline std::string github_annotations(const std::vector<gate_report>& gates,
             file.erase(0, workspace.size() + 1);
         const std::string place =
             line > 0 ? printed("file=%s,line=%d,", workflow_escaped(file, true).c_str(), line) : "";
-        notes.push_back({rank, notes.size(), printed("::%s %stitle=%s::%s\n", level, place.c_str(),
-                                       workflow_escaped(title, true).c_str(),
-                                       workflow_escaped(message, false).c_str())});
+        notes.push_back({rank, notes.size(),
+                         joined({"::", level, " ", place, "title=", workflow_escaped(title, true),
+                                 "::", workflow_escaped(message, false), "\n"})});
     };
     for (const gate_report& g : gates) {
         if (!g.refusal.empty() && g.outcome != gate_outcome::skipped)

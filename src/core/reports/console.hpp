@@ -16,7 +16,6 @@
 #include "core/figures/gate_figures.hpp"
 #include "core/figures/rows.hpp"
 #include "core/reports/gate_report.hpp"
-#include "core/reports/headlines.hpp"
 #include "core/reports/tables.hpp"
 #include "core/reports/text.hpp"
 
@@ -86,7 +85,6 @@ inline std::string line_to_paste(const std::vector<calibrated>& rows) {
     return ".slos = {" + all + "},";
 }
 
-/// Returns the table of a calibration run.
 inline std::string calibration_text(const gate_report& g) {
     std::size_t width = 0;
     for (const calibrated& c : g.calibration) width = std::max(width, c.what.text().size());
@@ -199,12 +197,10 @@ inline std::string tables_text(const gate_report& g) {
     const report_table labels = labels_table(g);
     return console_table(t, 15) + (labels.rows.empty() ? "" : console_table(labels));
 }
-/// Returns a line of a gate's block, wrapped.
 inline std::string noted(const std::string& words) {
     return wrapped("  " + words, console_columns, 6) + "\n";
 }
 
-/// Returns the console's report on a gate.
 inline std::string console_text(const gate_report& g, const console_style& style = {}) {
     const std::string title = g.what.name + ": " + headline_text(g);
     std::string out = "\n" + styled(verdict_like(headline_of(g)), title, style) + "\n";

@@ -10,7 +10,6 @@
 #include "core/figures/gate_figures.hpp"
 #include "core/figures/rows.hpp"
 #include "core/reports/gate_report.hpp"
-#include "core/reports/headlines.hpp"
 
 #include <cmath>  // isnan
 #include <cstddef>  // size_t

@@ -19,7 +19,6 @@
 #include "core/figures/server_usage.hpp"
 #include "core/figures/gate_figures.hpp"
 #include "core/reports/gate_report.hpp"
-#include "core/reports/headlines.hpp"
 
 #include <algorithm>  // find, max
 #include <cmath>  // fabs, isnan
@@ -83,10 +82,9 @@ inline std::string status_text(const variant_figures& variant) {
         t += printed("; usage reports more tokens than the text can be in %zu of those", n);
     return t;
 }
-/// Returns the notes on the connection of client and server, a sentence each.
-inline std::vector<std::string> notes_on_the_way(const variant_figures& variant,
-                                                 const char* whose) {
-    std::vector<std::string> notes;
+/// Adds the notes on the connection of client and server, a sentence each.
+template <class Add>
+void add_notes_on_the_way(const Add& add, const variant_figures& variant, const char* whose) {
     long long resends = 0, idle = 0, connection_resets = 0, connections = 0;
     bool used_once = false;
     for (const repeat_figures& d : variant.repeats) {
@@ -97,30 +95,27 @@ inline std::vector<std::string> notes_on_the_way(const variant_figures& variant,
         used_once = used_once || d.used_once;
     }
     if (used_once)
-        notes.push_back(printed("%sconnections were used once, as the server closes them within "
-                                "a second after an answer without saying so: %lld opened, %lld "
-                                "closed so",
-                                whose, connections, connection_resets));
+        add(printed("%sconnections were used once, as the server closes them within a second after "
+                    "an answer without saying so: %lld opened, %lld closed so",
+                    whose, connections, connection_resets));
     else if (connection_resets > 0)
-        notes.push_back(printed("%sthe server closed %lld of %lld connections within a second "
-                                "after their first answer without saying so",
-                                whose, connection_resets, connections));
+        add(printed("%sthe server closed %lld of %lld connections within a second after their "
+                    "first answer without saying so",
+                    whose, connection_resets, connections));
     if (resends > idle)
-        notes.push_back(printed("%ssent again, as the server closed the kept connection without an "
-                                "answer: %lld requests; more than one that are over 1 %% of a "
-                                "repeat's are failures",
-                                whose, resends - idle));
+        add(printed("%ssent again, as the server closed the kept connection without an answer: "
+                    "%lld requests; more than one that are over 1 %% of a repeat's are failures",
+                    whose, resends - idle));
     if (idle > 0)
-        notes.push_back(printed("%ssent again, as the server closed the connection, which had been "
-                                "idle for a second or more, as they came: %lld requests; that is "
-                                "nobody's failure, and their times include it",
-                                whose, idle));
+        add(printed("%ssent again, as the server closed the connection, which had been idle for a "
+                    "second or more, as they came: %lld requests; that is nobody's failure, and "
+                    "their times include it",
+                    whose, idle));
     const answer_counts& a = variant.answers;
     if (a.in_a_burst > 0)
-        notes.push_back(printed("%s%zu of %zu answers came in one piece, %zu more began with over "
-                                "5 %% of their tokens at once",
-                                whose, a.in_one_piece, a.paced, a.in_a_burst - a.in_one_piece));
-    return notes;
+        add(printed("%s%zu of %zu answers came in one piece, %zu more began with over 5 %% of "
+                    "their tokens at once",
+                    whose, a.in_one_piece, a.paced, a.in_a_burst - a.in_one_piece));
 }
 
 /// "kernel", "read", "kernel, but for 0.4 % of the reads; 12 gaps unknown"
@@ -131,6 +126,9 @@ inline std::string stamps_text(const self_check_t& c) {
         t += printed(", but for %.2g %% of the reads", (read <= 0.01 ? read : 1 - read) * 100);
     if (c.unknown_gaps > 0) t += printed(", %lld gaps unknown", c.unknown_gaps);
     return t;
+}
+inline std::string problem_text(const self_check_t& c) {
+    return c.ok ? "" : "; NOT OK: " + str(c.reason);
 }
 inline std::string self_check_text(const self_check_t& c) {
     std::string t =
@@ -149,10 +147,9 @@ inline std::string self_check_text(const self_check_t& c) {
             t += printed("; %lld %s TLS handshakes, mean %s, max %s", h.count, kind,
                          time_text(h.mean).c_str(), time_text(h.max).c_str());
     if (c.lost_fraction > 0) t += printed("; lost %.2g %% of a repeat", c.lost_fraction * 100);
-    return t + (c.ok ? "" : "; NOT OK: " + str(c.reason));
+    return t + problem_text(c);
 }
 
-/// Returns the note on gaps that were counted instead of kept, "" if all were kept.
 inline std::string counted_gaps_text(std::uint64_t n) {
     if (n == 0) return {};
     return printed("itl: %llu gaps were too many to keep each one, so its percentiles are within "
@@ -236,7 +233,6 @@ inline std::string as_given_text(const planned_traffic& p) {
     return p.sent_as_given + " are sent as given: a prefix cache of the server may answer them "
                              "from earlier repeats and earlier runs";
 }
-/// Returns a variant's server metrics, "" if no page was read.
 inline std::string server_text(const variant_figures& variant, const char* whose) {
     if (!variant.server.is_read) return {};
     const std::string checked = cross_check_text(variant.server);
@@ -247,37 +243,37 @@ inline std::string server_text(const variant_figures& variant, const char* whose
 inline bool has_problem(const server_usage& a) {
     return a.missed > 0 || !a.differences.empty();
 }
-/// Returns the metrics that another tool's files cannot support, and why.
 inline std::string unsupported_text(const unsupported_metrics& u) {
     std::string of;
     for (const metric_id m : u.of) of += (of.empty() ? "" : ", ") + std::string(metric_name(m));
     return (u.of.empty() ? "nothing is judged: " : "no verdict on " + of + ": ") + u.why;
 }
+inline bool is_in_virtual_time(const gate_report& g) {
+    return g.target.is_virtual || !g.rehearsal.model.empty();
+}
 /// Returns the client's self-check. There is none in virtual time, or in other tools' files.
 inline std::string client_text(const gate_report& g) {
-    if (g.target.is_virtual || !g.rehearsal.model.empty())
-        return "in virtual time, which knows no delays of its own" +
-               (g.self_check.ok ? std::string() : "; NOT OK: " + str(g.self_check.reason));
+    if (is_in_virtual_time(g))
+        return "in virtual time, which knows no delays of its own" + problem_text(g.self_check);
     if (g.figures.candidate.empty() && g.self_check.ok && g.self_check.connections_opened == 0)
         return "no request was sent";
     if (g.target.kind != target_kind::files) return self_check_text(g.self_check);
     return g.target.measured_by + " reports nothing of its own delays" +
-           (g.self_check.ok ? "" : "; NOT OK: " + str(g.self_check.reason));
+           problem_text(g.self_check);
 }
 /// Whether the client's own delays may matter for a verdict.
 inline bool has_client_problem(const gate_report& g) {
     const self_check_t& c = g.self_check;
     if (!c.ok) return true;
-    if (g.target.is_virtual || !g.rehearsal.model.empty()) return false;
+    if (is_in_virtual_time(g)) return false;
     const bool is_mixed = c.stamped_fraction > 0 && c.stamped_fraction < 0.99;
     return g.target.kind == target_kind::files || g.figures.candidate.empty() || is_mixed ||
            c.unknown_gaps > 0 || c.lost_fraction > 0;
 }
 /// "client and server checks passed", of those that were made; "" if none was
 inline std::string passed_checks_text(const gate_report& g) {
-    const bool is_virtual = g.target.is_virtual || !g.rehearsal.model.empty();
     const server_usage &mine = g.figures.candidate.server, &other = g.figures.baseline.server;
-    const bool client = !is_virtual && !has_client_problem(g);
+    const bool client = !is_in_virtual_time(g) && !has_client_problem(g);
     const bool server = mine.checked + other.checked > 0 && !has_problem(mine) &&
                         !has_problem(other);
     return client && server ? "client and server checks passed"
@@ -285,8 +281,7 @@ inline std::string passed_checks_text(const gate_report& g) {
            : server         ? "server checks passed"
                             : "";
 }
-inline constexpr const char* virtual_time_text =
-    "computed in virtual time";
+inline constexpr const char* virtual_time_text = "computed in virtual time";
 /// "prompt 512, output 128", on the average
 inline std::string tokens_text(const request_tokens& t) {
     const auto known = [](double n) { return n > 0 ? printed("%.4g", n) : "unknown"; };
@@ -294,7 +289,6 @@ inline std::string tokens_text(const request_tokens& t) {
 }
 /// The lines about a server's metrics that are notes: all, or those with a problem.
 enum class server_notes : unsigned char { all, problems };
-/// Returns the notes on a gate's numbers, a sentence each.
 inline std::vector<std::string> notes_on(const gate_report& g,
                                          server_notes wanted = server_notes::all) {
     std::vector<std::string> notes;
@@ -338,12 +332,11 @@ inline std::vector<std::string> notes_on(const gate_report& g,
             add(printed("%s%zu requests failed while a side task excused it, or the client had no "
                         "means for them: they are counted apart, in no error rate and no latency",
                         whose, variant->excused));
-        for (const std::string& note : notes_on_the_way(*variant, whose)) add(note);
+        add_notes_on_the_way(add, *variant, whose);
     }
     return notes;
 }
 
-/// Returns the line on a gate that was not added to a history.
 inline std::string not_added_text(const std::string& why) {
     return wrapped_lines("  not added to the history: " + why) + "\n";
 }

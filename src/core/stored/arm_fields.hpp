@@ -15,7 +15,6 @@
 #include "core/figures/gate_figures.hpp"
 #include "core/figures/load_curve.hpp"
 #include "core/figures/outcomes.hpp"
-#include "core/figures/prompt_lengths.hpp"
 #include "core/figures/rows.hpp"
 
 #include <cmath>  // isnan

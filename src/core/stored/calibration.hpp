@@ -52,7 +52,6 @@ inline void fields_of(field_visitor& v, std::vector<calibrated_gate>& gates) {
     v.list({"gates"}, gates, [&](calibrated_gate& g) { fields_of(v, g); });
 }
 
-/// The calibration of one gate.
 struct gate_calibration {
     std::map<std::string, double> noise{};  // of its statistics
     std::string why_none{};                 // if the file does not have it

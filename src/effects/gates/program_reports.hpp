@@ -124,7 +124,6 @@ public:
     }
     bool are_whole() const { return whole_ && records_.are_whole(); }
 
-    /// Writes the program's files with all gates so far.
     void write(bool is_over) {
         if (gates_.empty() || !records_.are_open()) return;
         if (!changed_ && is_over == written_as_over_) return;
@@ -188,7 +187,6 @@ public:
         });
         write(true);
     }
-    /// Writes one gate's result as a baseline file.
     void write_baseline(const gate_report& g, const std::string& file) {
         const std::filesystem::path path = file;
         if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path());

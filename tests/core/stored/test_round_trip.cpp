@@ -11,7 +11,6 @@
 #include "core/stored/record_json.hpp"
 #include "core/stored/gate_fields.hpp"
 #include "core/reports/gate_report.hpp"
-#include "core/reports/headlines.hpp"
 #include "core/reports/result_json.hpp"
 #include "support/drawn_fields.hpp"
 #include "support/texts.hpp"

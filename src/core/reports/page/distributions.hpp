@@ -1,21 +1,24 @@
-// the report page: distributions
+// the report page: distributions and timelines
 #pragma once
 
 #include "api/metrics.hpp"
 #include "api/result.hpp"
 #include "api/slo.hpp"
+#include "api/text.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/metric/value_text.hpp"
 #include "core/figures/distributions.hpp"
 #include "core/figures/gate_figures.hpp"
+#include "core/figures/timelines.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/reports/tables.hpp"
 #include "core/reports/page/plot.hpp"
 #include "core/reports/page/verdicts.hpp"
 
-#include <algorithm>  // clamp, max, min, count
-#include <cmath>  // log10, pow, isfinite
+#include <algorithm>  // any_of, clamp, count, max, min
+#include <cmath>  // isfinite, isnan, log10, pow
+#include <initializer_list>
 #include <string>
 #include <utility>  // move
 #include <vector>
@@ -97,7 +100,6 @@ inline std::string distribution_figure(const gate_report& g, metric_id id,
     return p.figure(metric_name(id), alt, true);
 }
 
-/// Returns the requests of each label, "" if there are none.
 inline std::string labels_html(const gate_report& g) {
     const report_table t = labels_table(g);
     return t.rows.empty() ? "" : "<h3>Labels</h3>\n" + page_table("Labels of " + g.what.name, t);
@@ -135,6 +137,157 @@ inline std::string latency_table(const gate_report& g) {
     }
     return page_table("Latency of " + g.what.name, t);
 }
+
+/// All repeats of a gate over time, one drawing for each quantity.
+class timeline_figures {
+public:
+    explicit timeline_figures(const gate_report& g)
+        : g_(g),
+          grid_(g.figures.grid),
+          mine_(g.figures.candidate.timelines),
+          other_(g.figures.baseline.timelines) {}
+    std::string html() const {
+        return mine_.empty() ? std::string() : of_requests() + of_servers();
+    }
+
+private:
+    /// A line for each repeat: its values in the windows of the grid, or those of its server.
+    struct series {
+        const char *style, *name;
+        std::vector<double> repeat_timeline::*values = nullptr;
+        std::vector<double> server_timeline::*of_server = nullptr;
+        const std::vector<double>& of(const repeat_timeline& t) const {
+            return of_server ? t.server.*of_server : t.*values;
+        }
+    };
+
+    std::string of_requests() const {
+        using t = repeat_timeline;
+        const auto per_s = plot_unit::per_second, seconds = plot_unit::seconds;
+        const bool paced = g_.what.sent->is_open_loop(), alone = other_.empty();
+        const series planned{"a", "planned", &t::asked};
+        std::string h = joined(
+            {"<h3>Over time</h3>\n<p class=\"note\">One line a repeat, in windows of ",
+             tick_text(plot_unit::elapsed, grid_.step),
+             "; 0 is where the measured part begins, after the warm-up.", variants_key(!alone),
+             drift_third() > 0 ? " Grey are the first and the last third of it, which a drift "
+                                 "holds against each other."
+                               : "",
+             "</p>\n<div class=\"plots\">\n"});
+        h += figure(paced ? "Requests/s<span>sent; planned (thick)</span>" : "Requests/s",
+                    "requests sent per second", per_s, {{"c", "sent", &t::sent}},
+                    paced ? &planned : nullptr);
+        if (has_failures())
+            h += figure("Failed requests/s", "failed requests per second", per_s,
+                        {{"f", "failed", &t::failed}});
+        h += figure("In flight", "requests in flight", plot_unit::none,
+                    {{"c", "", &t::in_flight}});
+        h += alone ? figure("ttft<span>p50; p90 (light)</span>", "ttft", seconds,
+                            {{"c2", "p90", &t::ttft_p90}, {"c", "p50", &t::ttft_p50}})
+                   : figure("ttft<span>p50</span>", "ttft p50", seconds,
+                            {{"c", "", &t::ttft_p50}});
+        h += figure("Output tokens/s", "output tokens per second", plot_unit::tokens_per_second,
+                    {{"c", "", &t::tokens}});
+        if (g_.figures.has_goodput)
+            h += figure("Goodput<span>by planned time</span>", "goodput", plot_unit::fraction,
+                        {{"c", "", &t::good}});
+        return h + "</div>\n";
+    }
+    /// Returns the servers' metrics on the same axis, "" if they reported none.
+    std::string of_servers() const {
+        using t = server_timeline;
+        struct quantity {
+            const char *caption, *what;
+            plot_unit unit;
+            std::vector<double> t::*values;
+        };
+        std::string plots;
+        for (const quantity& q : std::initializer_list<quantity>{
+                 {"Waiting requests", "requests that waited", plot_unit::none, &t::waiting},
+                 {"Running requests", "requests that ran", plot_unit::none, &t::running},
+                 {"KV cache in use", "the KV cache in use", plot_unit::fraction, &t::kv_usage},
+                 {"Queue time<span>mean since the reading before</span>", "queue time",
+                  plot_unit::seconds, &t::queue_time},
+                 {"Power<span>W</span>", "power in watts", plot_unit::none, &t::power},
+                 {"Utilisation", "utilisation of the accelerators", plot_unit::fraction,
+                  &t::utilisation},
+                 {"Clock<span>GHz, the slowest</span>",
+                  "the clock of the slowest accelerator in GHz", plot_unit::none, &t::clock_ghz},
+                 {"Temperature<span>\u00B0C, the hottest</span>",
+                  "the hottest accelerator's temperature", plot_unit::none, &t::temperature}}) {
+            const series line{"c", "", nullptr, q.values};
+            bool is_reported = false;
+            for (const repeat_timeline& r : mine_)
+                for (const double x : line.of(r)) is_reported = is_reported || !std::isnan(x);
+            if (is_reported) plots += figure(q.caption, q.what, q.unit, {line});
+        }
+        if (plots.empty()) return {};
+        return joined({"<h3>Server metrics</h3>\n<p class=\"note\">Its page of metrics, read once "
+                       "a second.", variants_key(!other_.empty()),
+                       "</p>\n<div class=\"plots\">\n", plots, "</div>\n"});
+    }
+
+    /// Returns a third of the steady part if an objective compares its last with its first, else 0.
+    double drift_third() const {
+        const bool is_held = std::any_of(
+            g_.verdicts.begin(), g_.verdicts.end(),
+            [](const slo_verdict& v) { return is_drift(v.what.what.metric); });
+        const std::vector<repeat_figures>& repeats = g_.figures.candidate.repeats;
+        return is_held && !repeats.empty() ? repeats[0].window_s / 3 : 0;
+    }
+    /// Returns the greatest finite value of all repeats, at least 0.
+    double greatest(const series& s) const {
+        double most = 0;
+        for (const auto* variant : {&mine_, &other_})
+            for (const repeat_timeline& t : *variant)
+                for (const double y : s.of(t))
+                    if (std::isfinite(y)) most = std::max(most, y);
+        return most;
+    }
+    bool has_failures() const { return greatest({"", "", &repeat_timeline::failed}) > 0; }
+    void draw(plot& p, const series& s, const char* style, const std::string& name,
+              const repeat_timeline& t) const {
+        const std::vector<double>& values = s.of(t);
+        std::vector<curve_point> points;
+        for (std::size_t i = 0; i < values.size(); ++i)
+            points.push_back({s.of_server ? t.server.at[i] : grid_.middle(i), values[i]});
+        p.line(style, name, points);
+    }
+    std::string figure(const char* caption, const char* what, plot_unit unit,
+                       std::initializer_list<series> all, const series* behind = nullptr) const {
+        double most = behind ? greatest(*behind) : 0;
+        for (const series& s : all) most = std::max(most, greatest(s));
+        if (!(most > 0) && unit == plot_unit::seconds) return {};  // nothing was answered
+        const double end = grid_.from + static_cast<double>(grid_.windows) * grid_.step;
+        const double high = unit == plot_unit::fraction ? 1 : most > 0 ? most * 1.05 : 1;
+        plot p({plot_scale::shape::linear, grid_.from, end}, plot_unit::elapsed,
+               {plot_scale::shape::linear, 0, high}, unit);
+        const bool both = !other_.empty();
+        if (const double third = drift_third(); third > 0) {
+            p.stretch("stretch", 0, third);
+            p.stretch("stretch", 2 * third, 3 * third);
+        }
+        if (behind) draw(p, *behind, behind->style, behind->name, mine_[0]);
+        for (const series& s : all) {
+            for (const repeat_timeline& t : other_)
+                draw(p, s, *s.style == 'c' ? "b" : s.style, joined({"baseline ", s.name}), t);
+            for (const repeat_timeline& t : mine_)
+                draw(p, s, s.style, joined({both ? "candidate " : "", s.name}), t);
+        }
+        return p.figure(caption,
+                        joined({what, " over ", time_text(end - std::min(0.0, grid_.from)), ", ",
+                                plural(mine_.size(), "repeat"),
+                                both ? " of the candidate and of the baseline" : "", ", at most ",
+                                unit == plot_unit::seconds    ? time_text(most)
+                                : unit == plot_unit::fraction ? printed("%.4g %%", most * 100)
+                                                              : printed("%.4g", most)}),
+                        false);
+    }
+
+    const gate_report& g_;
+    const timeline_grid& grid_;
+    const std::vector<repeat_timeline>&mine_, &other_;
+};
 
 }  // namespace detail
 }  // inline namespace v0

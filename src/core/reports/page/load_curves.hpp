@@ -11,7 +11,6 @@
 #include "core/planning/target_facts.hpp"
 #include "core/figures/gate_figures.hpp"
 #include "core/reports/gate_report.hpp"
-#include "core/reports/headlines.hpp"
 #include "core/reports/load_rows.hpp"
 #include "core/reports/page/distributions.hpp"
 #include "core/reports/page/plot.hpp"

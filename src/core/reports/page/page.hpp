@@ -13,13 +13,11 @@
 #include "core/reports/ci_files.hpp"
 #include "core/reports/console.hpp"
 #include "core/reports/gate_report.hpp"
-#include "core/reports/headlines.hpp"
 #include "core/reports/text.hpp"
 #include "core/reports/page/sections.hpp"
 #include "core/reports/page/distributions.hpp"
 #include "core/reports/page/load_curves.hpp"
 #include "core/reports/page/search.hpp"
-#include "core/reports/page/timelines.hpp"
 #include "core/reports/page/verdicts.hpp"
 
 #include <cstddef>  // size_t
@@ -49,7 +47,6 @@ inline constexpr const char* page_script =
 inline std::string note_html(const std::string& words) {
     return joined({"<p class=\"note\">", xml_escaped(words), ".</p>\n"});
 }
-/// Returns the tables and drawings of measured values.
 inline std::string numbers_html(const gate_report& g) {
     const gate_figures& f = g.figures;
     const std::string at = f.search.tables_at();

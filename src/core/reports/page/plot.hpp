@@ -3,7 +3,7 @@
 
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
-#include "core/figures/steps.hpp"
+#include "core/figures/timelines.hpp"
 
 #include <algorithm>  // clamp, max
 #include <cmath>  // isfinite, llround, log10, pow
@@ -71,7 +71,6 @@ inline std::vector<double> ticks_of(const plot_scale& s, int most) {
     return ticks;
 }
 
-/// The unit of an axis.
 enum class plot_unit {
     seconds, elapsed, per_second, tokens_per_second, fraction, percentile, named, none
 };
@@ -199,12 +198,10 @@ public:
         put_text(drawn_, place + (before ? -6 : 6), at, before ? "end" : "start", "mark", words);
         limits_ += low || std::isnan(q);
     }
-    /// Draws a limit on y.
     void limit_across(double y, const std::string& words) {
         put_path(drawn_, "limit", {"M50 ", pixels(at_y(y)), "H288"});
         put_text(drawn_, left + 4, at_y(y) - 4, "start", "mark", words);
     }
-    /// Draws a range of x.
     void stretch(const char* style, double from, double to) {
         drawn_ += joined({"<rect class=\"", style, "\" x=\"", pixels(at_x(from)),
                           "\" y=\"8\" height=\"134\" width=\"",

@@ -98,7 +98,6 @@ inline std::string self_check_html(const self_check_t& c) {
                  {"connections", std::to_string(c.connections_opened)}}));
 }
 
-/// Returns the load of each repeat as asked and as sent, and its results.
 inline std::string repeats_html(const gate_report& g) {
     const variant_figures &mine = g.figures.candidate, &other = g.figures.baseline;
     const bool both = !other.empty();
@@ -128,7 +127,6 @@ inline std::string repeats_html(const gate_report& g) {
                   page_table("Repeats of " + g.what.name, t));
 }
 
-/// Returns the load and the results of each of several programs.
 inline std::string ranks_html(const gate_report& g) {
     const std::vector<rank_part>& all = g.figures.candidate.ranks;
     if (all.size() < 2) return {};
@@ -144,7 +142,6 @@ inline std::string ranks_html(const gate_report& g) {
                   page_table("Ranks of " + g.what.name, t));
 }
 
-/// Returns each step of the side tasks, and when it was done.
 inline std::string side_tasks_html(const gate_report& g) {
     constexpr std::size_t max_shown = 1000;
     report_table t{{"repeat", "arm", "task", "step", "at", "took", "failed"}, {}, 4};

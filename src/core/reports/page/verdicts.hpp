@@ -6,7 +6,6 @@
 #include "core/judging/outcome.hpp"
 #include "core/described/verdict_text.hpp"
 #include "core/reports/gate_report.hpp"
-#include "core/reports/headlines.hpp"
 #include "core/reports/tables.hpp"
 #include "core/reports/page/plot.hpp"
 
@@ -45,7 +44,6 @@ inline std::string escaped_lines(std::string_view s) {
     return out;
 }
 
-/// Returns the reason for a gate's outcome in one or two sentences.
 inline std::string gate_sentence(const gate_report& g) {
     if (!g.refusal.empty()) return g.refusal;
     if (!g.beside.empty()) return g.beside + ".";
