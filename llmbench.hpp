@@ -177,70 +177,48 @@
 //   [E9] settings from the environment
 //   [E10] signals, and other global state
 //   [E11] system limits of a process
-//   [E12] threads that throw nothing
-//   [E13] the time that a thread waited for a core
-//   [E14] the machine and the commit
-//   [E15] repeated actions beside a load
-//   [E16] all files of a scenario
-//   [E17] connections, waiting for them, and their users
-//   [E18] TLS
-//   [E19] one request and its answer over one socket
-//   [E20] sockets and addresses
-//   [E21] waiting for sockets, on systems other than Linux
-//   [E22] waiting for sockets, on Linux
-//   [E23] the network of a thread
-//   [E24] an HTTP server and the way to it
-//   [E25] requests that are not measured
-//   [E26] a request in the background
-//   [E27] the warm-up of a load, until the load is stable
-//   [E28] the orders and results of a load
-//   [E29] one connection of the load
-//   [E30] what one client thread has to send, and when
-//   [E31] the answers that one client thread keeps
-//   [E32] the connections of one client thread
-//   [E33] the finished requests of one client thread
-//   [E34] one client thread
-//   [E35] the load of one repeat
-//   [E36] a server's first answer, checked against the load
-//   [E37] questions to a server before the load
-//   [E38] credentials for a server
-//   [E39] started programs, which end with us
-//   [E40] the output of a started program
-//   [E41] server processes
-//   [E42] commands of a scenario
-//   [E43] targets of extensions
-//   [E44] the metrics pages of a server
-//   [E45] servers that a gate starts
-//   [E46] running targets
-//   [E47] a server's metrics pages, read during a load
-//   [E48] whether two targets are one server, and two variants one
-//   [E49] the doctest case of a gate, and the names of gates
-//   [E50] records.jsonl and events.bin, written while the load runs
-//   [E51] the reports of all gates of a program, and its files
-//   [E52] all gates of a program, and how it ends
-//   [E53] gates inside doctest
-//   [E54] the announcement of a gate before its load
-//   [E55] gates on models of their servers, by an extension
-//   [E56] the environment's settings for a gate
-//   [E57] the servers of a gate
-//   [E58] the progress of a repeat
-//   [E59] side tasks before and during a load
-//   [E60] one repeat
-//   [E61] one repeat and its files, whoever sends it
-//   [E62] which repeat is measured next, and which ones count
-//   [E63] the repeats of a gate, on its servers
-//   [E64] the search for a capacity, on the servers of a gate
-//   [E65] profiles of servers
-//   [E66] profiles that could not be ended
-//   [E67] a gate, from its servers to all that its repeats show
-//   [E68] the data of a gate's result
-//   [E69] gates take turns
-//   [E70] gates in virtual time
-//   [E71] one gate from its scenario to its result
-//   [E72] a finished run with its requests
-//   [E73] public functions
-//   [E74] records judged again
-//   [E75] main
+//   [E12] threads of the client
+//   [E13] the machine and the commit
+//   [E14] all files of a scenario
+//   [E15] connections, waiting for them, and their users
+//   [E16] sockets and addresses
+//   [E17] TLS
+//   [E18] a server, and one request and its answer over one socket
+//   [E19] waiting for sockets: by epoll on Linux, by asio elsewhere
+//   [E20] requests that are not measured
+//   [E21] the orders and results of a load
+//   [E22] one connection of the load
+//   [E23] what one client thread has to send, and when
+//   [E24] the connections of one client thread
+//   [E25] the finished requests of one client thread, and the answers that it keeps
+//   [E26] one client thread
+//   [E27] the load of one repeat
+//   [E28] targets of extensions
+//   [E29] questions to a server before the load
+//   [E30] credentials for a server
+//   [E31] started programs, which end with us, and their output
+//   [E32] processes: servers and commands of a scenario
+//   [E33] the metrics pages of a server, read before and during a load
+//   [E34] servers that a gate starts
+//   [E35] running targets
+//   [E36] whether two targets are one server, and two variants one
+//   [E37] records.jsonl and events.bin, written while the load runs
+//   [E38] the reports of all gates of a program, and its files
+//   [E39] all gates of a program, and how it ends
+//   [E40] gates inside doctest
+//   [E41] the progress of a repeat
+//   [E42] side tasks before and during a load
+//   [E43] one repeat
+//   [E44] the environment's settings for a gate
+//   [E45] the repeats of a gate, on its servers
+//   [E46] the report and the result of a measured gate
+//   [E47] the search for a capacity, on the servers of a gate
+//   [E48] profiles of servers
+//   [E49] a gate, from its servers to all that its repeats show
+//   [E50] one gate from its scenario to its result
+//   [E51] a finished run with its requests
+//   [E52] public functions
+//   [E53] main
 //
 // Macros, all optional, each in exactly one file:
 //   LLMBENCH_MAIN              implementation, doctest's implementation and a main() in this file
@@ -17664,7 +17642,7 @@ inline double shortest_prompt(const planned_traffic& p) {
 
 /// Returns the most bytes that one user holds of conversations with answers fed back, on the
 /// average of the first ones: about five a token, and the counter of each turn.
-inline double held_by_a_user(const planned_traffic& p) {
+inline double bytes_held_by_a_user(const planned_traffic& p) {
     if (users_of(p) == 0 || p.stride == 1 || plays_sessions(p)) return 0;
     constexpr std::size_t some = 200;
     constexpr double token_bytes = 5, session_bytes = 240;
@@ -25370,7 +25348,7 @@ inline std::string report_html(const std::vector<gate_report>& gates,
 
 #include <atomic>  // memory_order_relaxed
 #include <barrier>  // the start of a load
-#include <cerrno>  // errno, EINTR, EAGAIN, EWOULDBLOCK, EINPROGRESS, EMFILE, ETIMEDOUT
+#include <cerrno>  // errno, EINTR, EINPROGRESS, EMFILE, EAGAIN, EWOULDBLOCK, ETIMEDOUT
 #include <chrono>
 #include <condition_variable>
 #include <csignal>  // signal, SIGPIPE, SIGXFSZ
@@ -25387,7 +25365,7 @@ inline std::string report_html(const std::vector<gate_report>& gates,
 #include <variant>
 
 #include <arpa/inet.h>  // ntohs
-#include <fcntl.h>  // fcntl, open, O_RDWR, O_NONBLOCK
+#include <fcntl.h>  // open, fcntl, O_NONBLOCK, O_RDWR
 #include <netdb.h>  // gai_strerror
 #include <netinet/in.h>  // sockaddr_in6
 #include <poll.h>
@@ -25400,7 +25378,7 @@ inline std::string report_html(const std::vector<gate_report>& gates,
 #include <sys/socket.h>  // send
 #include <sys/types.h>  // ssize_t, pid_t
 #include <sys/wait.h>  // waitpid, how a server ended
-#include <unistd.h>  // STDOUT_FILENO, unlink, write, close, isatty, _exit, gethostname, ...
+#include <unistd.h>  // close, pread, STDOUT_FILENO, unlink, write, isatty, _exit, gethostname, ...
 
 // ===== [E1] functions of public values: text, arrivals, SLO expressions, users' own APIs =========
 
@@ -25997,6 +25975,30 @@ inline constinit long long program_began_ns = 0;
 /// Runs before static objects of other files, which may be gates.
 [[gnu::constructor(101)]] static void note_that_program_began() { program_began_ns = now_ns(); }
 
+/// By the kernel, for the constructing thread: includes busy neighbours and quotas, but not time
+/// taken from the whole machine. Linux only.
+class run_queue_wait {
+public:
+    run_queue_wait() : file_(::open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC)) {}
+    ~run_queue_wait() {
+        if (file_ >= 0) ::close(file_);
+    }
+    run_queue_wait(const run_queue_wait&) = delete;
+    run_queue_wait& operator=(const run_queue_wait&) = delete;
+
+    /// Nanoseconds since the thread began, -1: unknown.
+    long long so_far_ns() const {
+        if (current_environment) return current_environment->waited_ns();
+        char text[96] = {};
+        long long waited = -1;
+        if (file_ < 0 || ::pread(file_, text, sizeof text - 1, 0) <= 0) return -1;
+        return std::sscanf(text, "%*d %lld", &waited) == 1 ? waited : -1;
+    }
+
+private:
+    int file_;
+};
+
 // ===== [E5] standard input, output and errors ====================================================
 
 /// Columns of the terminal, 80 if unknown.
@@ -26189,56 +26191,48 @@ struct shared_repeat_order {
     double left_s = 0;              // until the time budget is used up, 0: none
 };
 
-/// The part of this program in a shared load. Either the programs of a run communicate, and the
-/// first one judges, reports and has the exit code; or each is a shard without verdicts. Throws
-/// std::invalid_argument if it cannot share.
+/// The part of this program in a load. It sends the whole, unless an extension shares the load:
+/// either the programs of a run communicate, and the first one judges, reports and has the exit
+/// code; or each is a shard without verdicts. Throws std::invalid_argument if it cannot share.
 class load_sharing {
 public:
     /// The number of this program in the run.
-    virtual int rank() = 0;
+    virtual int rank() { return 0; }
     /// Sets the action, which does not return, for when other programs are lost.
-    virtual void when_lost(std::function<void(const std::string& why)> act) = 0;
-    /// Whether it is a shard.
-    virtual bool is_shard(const variable_lookup& look_up) const = 0;
-    /// Called before a gate is prepared.
-    virtual void check(const scenario& s, const settings& asked) = 0;
-    /// All programs of a run do this, or all throw.
-    virtual void all_or_none(const std::function<void()>& act) = 0;
-    /// Reduces the plan of a gate to this program's part.
-    virtual void take_part(plan& p, const scenario& s, const settings& asked,
-                           std::size_t gate) = 0;
-    /// Returns this program's part of a repeat, or the whole.
-    virtual repeat_data sent(const plan& p, live_target& target, run_arm variant, int number,
-                             int gate, const repeat_parameters& parameters) = 0;
-    /// Rank 0 tells the others the next repeat, until their gate is over.
-    virtual void ask(const shared_repeat_order& next) = 0;
-    virtual void end_gate() = 0;
-    /// Other ranks send their parts until then. Returns why they have no verdicts.
-    virtual std::string follow(const plan& p, gate_servers& servers, progress_meter& meter) = 0;
-
-protected:
-    ~load_sharing() = default;
-};
-/// Set by the extension before static objects are made; null: not shared.
-inline constinit load_sharing* load_sharing_of_program = nullptr;
-
-inline int rank_of_program() {
-    return load_sharing_of_program ? load_sharing_of_program->rank() : 0;
-}
-/// Whether this program is a shard of a load.
-inline bool is_shard(const variable_lookup& look_up) {
-    if (load_sharing_of_program) return load_sharing_of_program->is_shard(look_up);
-    std::string asked;
+    virtual void when_lost(std::function<void(const std::string& why)>) {}
+    /// Whether this program is a shard of a load.
+    virtual bool is_shard(const variable_lookup& look_up) const {
+        std::string asked;
 #ifdef LLMBENCH_WITH_MPI
-    asked = "LLMBENCH_WITH_MPI";
+        asked = "LLMBENCH_WITH_MPI";
 #endif
-    for (const char* name : {"LLMBENCH_RANK_WAIT", "LLMBENCH_START_AT", "LLMBENCH_SHARD"})
-        if (!look_up(name).empty()) asked = name;
-    if (!asked.empty())
-        refuse({asked, " needs llmbench_machines.hpp: include it after llmbench.hpp where "
-                       "LLMBENCH_MAIN is"});
-    return false;
-}
+        for (const char* name : {"LLMBENCH_RANK_WAIT", "LLMBENCH_START_AT", "LLMBENCH_SHARD"})
+            if (!look_up(name).empty()) asked = name;
+        if (!asked.empty())
+            refuse({asked, " needs llmbench_machines.hpp: include it after llmbench.hpp where "
+                           "LLMBENCH_MAIN is"});
+        return false;
+    }
+    /// Called before a gate is prepared.
+    virtual void check(const scenario&, const settings&) {}
+    /// All programs of a run do this, or all throw.
+    virtual void all_or_none(const std::function<void()>& act) { act(); }
+    /// Reduces the plan of a gate to this program's part.
+    virtual void take_part(plan&, const scenario&, const settings&, std::size_t /*gate*/) {}
+    /// Sends this program's part of a repeat, if it has not the whole.
+    virtual void send(repeat_data&, const plan&, live_target&, run_arm, int /*number*/,
+                      int /*gate*/, const repeat_parameters&) {}
+    /// Rank 0 sends the others the next repeat, until their gate is over.
+    virtual void ask(const shared_repeat_order&) {}
+    virtual void end_gate() {}
+    /// Other ranks send their parts until then. Returns why they have no verdicts.
+    virtual std::string follow(const plan&, gate_servers&, progress_meter&) { return {}; }
+};
+inline constinit load_sharing sends_whole_loads{};
+/// Set by the extension before static objects are made.
+inline constinit load_sharing* load_sharing_of_program = &sends_whole_loads;
+
+inline int rank_of_program() { return load_sharing_of_program->rank(); }
 
 }  // namespace detail
 }  // inline namespace v0
@@ -26281,74 +26275,104 @@ inline bool means_off(const std::string& v) {
 inline bool is_yes(const std::string& v) {
     return v == "1" || v == "true" || v == "yes" || v == "on";
 }
-inline bool read_flag(const char* name, const std::string& v) {
-    const bool no = means_off(v), yes = is_yes(v);
-    if (!yes && !no)
-        refuse({name, " is \"", printable(v, 40), "\": it must be 1 or 0"});
-    return yes;
+inline bool read_flag(const std::string& v, bool& into) {
+    into = is_yes(v);
+    return into || means_off(v);
 }
-/// LLMBENCH_SEED, 1 if not set.
-inline std::uint64_t seed_of(const std::string& s) {
-    if (s.empty()) return 1;
-    const std::uint64_t seed = parsed_number<std::uint64_t>(s).value_or(0);
-    if (seed <= 0)
-        refuse({"LLMBENCH_SEED is \"", printable(s), "\": it must be a whole number above 0"});
-    return seed;
+template <class T>
+bool read_word(const std::string& v, T& into,
+               std::initializer_list<std::pair<const char*, T>> words) {
+    for (const auto& [word, meaning] : words)
+        if (v == word) {
+            into = meaning;
+            return true;
+        }
+    return false;
 }
-/// LLMBENCH_CALIBRATE, 0 if not set.
-inline int calibration_repeats_of(const std::string& s) {
-    if (s.empty()) return 0;
-    const int n = parsed_number<int>(s).value_or(0);
-    if (!(n >= 3 && n <= 100))
-        refuse({"LLMBENCH_CALIBRATE is \"", printable(s, 40),
-                "\": it must be a whole number from 3 to 100"});
-    return n;
-}
-/// LLMBENCH_TIME_BUDGET in seconds ("300", "300s", "5min"), 0 if not set.
-inline double time_budget_of(const std::string& s) {
-    if (s.empty()) return 0;
-    std::string_view unit = s;
-    const double v = leading_number<double>(unit).value_or(0);
-    const double scale = unit.empty() || unit == "s" ? 1 : unit == "min" ? 60 : 0;
-    if (!(v > 0 && scale > 0 && v * scale <= 1e7))
-        refuse({"LLMBENCH_TIME_BUDGET is \"", printable(s, 40),
-                "\": it must be a time above zero, such as 300, 300s or 5min"});
-    return v * scale;
-}
-inline inconclusive_means inconclusive_of(const std::string& s) {
-    if (s == "fail") return inconclusive_means::fail;
-    if (s == "skip") return inconclusive_means::skip;
-    if (!s.empty() && s != "warn")
-        refuse({"LLMBENCH_INCONCLUSIVE is \"", printable(s), "\": it must be warn, fail or skip"});
-    return inconclusive_means::warn;
-}
-inline answers_shown answers_shown_of(const std::string& s) {
-    if (s == "all") return answers_shown::all;
-    if (s == "none") return answers_shown::none;
-    if (!s.empty())
-        refuse({"LLMBENCH_ANSWERS is \"", printable(s, 40), "\": it must be all or none, or not be "
-                "set, for those that keep an objective from passing"});
-    return answers_shown::open;
-}
-inline progress_mode progress_of(const std::string& s) {
-    if (s == "off") return progress_mode::off;
-    if (s == "line") return progress_mode::line;
-    if (s == "plain") return progress_mode::plain;
-    if (!s.empty() && s != "auto")
-        refuse({"LLMBENCH_PROGRESS is \"", printable(s, 40),
-                "\": it must be auto, line, plain or off"});
-    return progress_mode::automatic;
+/// A time in seconds: "300", "300s", "5min".
+inline bool read_time(std::string_view v, double& into) {
+    into = leading_number<double>(v).value_or(0);
+    const double scale = v.empty() || v == "s" ? 1 : v == "min" ? 60 : 0;
+    into *= scale;
+    return into > 0 && into <= 1e7;
 }
 
-/// LLMBENCH_REHEARSE: "1" or a file; unknown words are refused, not taken for a file.
-inline std::string rehearsal_of(const std::string& s) {
-    if (means_off(s)) return {};
-    if (is_yes(s)) return "1";
-    if (s.find_first_of("./") == std::string::npos)
-        refuse({"LLMBENCH_REHEARSE is \"", printable(s, 200),
-                "\": it must be 1, 0, or the result.json of a run that was measured"});
-    return s;
-}
+/// A variable, and how it is read: `read` returns false if the value is not what it must be. Others
+/// than the settings of a gate have none.
+struct known_variable {
+    const char *name, *meaning;
+    const char* must_be = "";
+    bool (*read)(settings& s, const std::string& v) = nullptr;
+};
+/// In the order of `--help`.
+inline constexpr known_variable known_variables[] = {
+    {"LLMBENCH_URL", "the server, http://host:port"},
+    {"LLMBENCH_MODEL", "its model; default: the only one that it lists"},
+    {"LLMBENCH_API", "its API; default: openai_chat"},
+    {"LLMBENCH_API_KEY", "sent to it as a bearer token"},
+    {"LLMBENCH_BASELINE_URL", "the server of a baseline that names no URL"},
+    {"LLMBENCH_BASELINE_API_KEY", "the key of the baseline; without it one on the target's host "
+                                  "has the target's"},
+    {"LLMBENCH_REPORT_DIR", "where reports go; default: llmbench-report"},
+    {"LLMBENCH_SEED", "of the traffic; default: 1", "a whole number above 0",
+     [](settings& s, const std::string& v) {
+         s.seed = parsed_number<std::uint64_t>(v).value_or(0);
+         return s.seed > 0;
+     }},
+    {"LLMBENCH_INCONCLUSIVE", "warn (exit code 0, the default), fail (1) or skip (77)",
+     "warn, fail or skip",
+     [](settings& s, const std::string& v) {
+         using means = inconclusive_means;
+         return read_word<means>(
+             v, s.inconclusive,
+             {{"warn", means::warn}, {"fail", means::fail}, {"skip", means::skip}});
+     }},
+    {"LLMBENCH_SKIP_WITHOUT_SERVER", "1: without a server skipped (77), not invalid (3)", "1 or 0",
+     [](settings& s, const std::string& v) { return read_flag(v, s.skip_without_server); }},
+    {"LLMBENCH_SHARD", "2/8: the part of a load that this program sends, counted from 0"},
+    {"LLMBENCH_START_AT", "when all shards begin, in seconds since 1970"},
+    {"LLMBENCH_RANK_WAIT", "seconds that a rank of MPI waits for the others, 60"},
+    {"LLMBENCH_TIME_BUDGET", "of the whole program: 300, 300s, 5min",
+     "a time above zero, such as 300, 300s or 5min",
+     [](settings& s, const std::string& v) { return read_time(v, s.time_budget_s); }},
+    {"LLMBENCH_PROGRESS", "auto, line, plain or off", "auto, line, plain or off",
+     [](settings& s, const std::string& v) {
+         using mode = progress_mode;
+         return read_word<mode>(v, s.progress, {{"auto", mode::automatic},
+                                                {"line", mode::line},
+                                                {"plain", mode::plain},
+                                                {"off", mode::off}});
+     }},
+    {"LLMBENCH_VERBOSE", "1: also the lines that no verdict depends on", "1 or 0",
+     [](settings&, const std::string& v) { return is_yes(v) || means_off(v); }},
+    {"LLMBENCH_REHEARSE", "1: gates on a model, for nothing (77); or the result.json to fit it to",
+     "1, 0, or the result.json of a run that was measured",
+     [](settings& s, const std::string& v) {
+         if (!means_off(v)) s.rehearse = is_yes(v) ? "1" : v;
+         // An unknown word is not taken for a file.
+         return means_off(v) || is_yes(v) || v.find_first_of("./") != std::string::npos;
+     }},
+    {"LLMBENCH_CALIBRATE", "repeats of a calibration run, 3 to 100",
+     "a whole number from 3 to 100",
+     [](settings& s, const std::string& v) {
+         s.calibrate = parsed_number<int>(v).value_or(0);
+         return s.calibrate >= 3 && s.calibrate <= 100;
+     }},
+    {"LLMBENCH_CALIBRATION", "the calibration.json that one wrote", "",
+     [](settings& s, const std::string& v) { return !(s.calibration = v).empty(); }},
+    {"LLMBENCH_WRITE_BASELINE", "1: write stored baselines instead of comparing with them",
+     "1 or 0",
+     [](settings& s, const std::string& v) { return read_flag(v, s.write_baseline); }},
+    {"LLMBENCH_HISTORY", "append: add what gates measure to the history of main"},
+    {"LLMBENCH_HISTORY_DIR", "the folder of that history; default: perf-history"},
+    {"LLMBENCH_HISTORY_AT", "that history as of a date, a time or a commit"},
+    {"LLMBENCH_MACHINE", "a name for the server's machine, for histories"},
+    {"LLMBENCH_ANSWERS", "all or none: whose texts are written; default: of what does not pass",
+     "all or none, or not be set, for those that keep an objective from passing",
+     [](settings& s, const std::string& v) {
+         return read_word<answers_shown>(
+             v, s.answers, {{"all", answers_shown::all}, {"none", answers_shown::none}});
+     }}};
 
 /// Whether the history extension adds gates to a history.
 inline bool keeps_of(const variable_lookup& look_up) {
@@ -26373,20 +26397,13 @@ inline settings settings_of(const variable_lookup& look_up) {
     for (const gone_variable& v : gone_variables)
         if (!means_off(look_up(v.name))) refuse({v.name, " is no variable any more: ", v.instead});
     settings s;
-    s.seed = seed_of(look_up("LLMBENCH_SEED"));
-    s.inconclusive = inconclusive_of(look_up("LLMBENCH_INCONCLUSIVE"));
-    s.skip_without_server =
-        read_flag("LLMBENCH_SKIP_WITHOUT_SERVER", look_up("LLMBENCH_SKIP_WITHOUT_SERVER"));
-    s.time_budget_s = time_budget_of(look_up("LLMBENCH_TIME_BUDGET"));
-    s.calibrate = calibration_repeats_of(look_up("LLMBENCH_CALIBRATE"));
-    s.calibration = look_up("LLMBENCH_CALIBRATION");
-    s.write_baseline = read_flag("LLMBENCH_WRITE_BASELINE", look_up("LLMBENCH_WRITE_BASELINE"));
-    s.rehearse = rehearsal_of(look_up("LLMBENCH_REHEARSE"));
-    s.progress = progress_of(look_up("LLMBENCH_PROGRESS"));
-    read_flag("LLMBENCH_VERBOSE", look_up("LLMBENCH_VERBOSE"));  // belongs to the surroundings
-    s.answers = answers_shown_of(look_up("LLMBENCH_ANSWERS"));
+    for (const known_variable& v : known_variables) {
+        const std::string value = v.read ? look_up(v.name) : std::string();
+        if (!value.empty() && !v.read(s, value))
+            refuse({v.name, " is \"", printable(value, 200), "\": it must be ", v.must_be});
+    }
     s.keeps = keeps_of(look_up);
-    s.is_shard = is_shard(look_up);
+    s.is_shard = load_sharing_of_program->is_shard(look_up);
     const char* const other = s.calibrate > 0    ? "LLMBENCH_CALIBRATE"
                               : s.write_baseline ? "LLMBENCH_WRITE_BASELINE"
                               : s.is_shard       ? "LLMBENCH_SHARD"
@@ -26403,39 +26420,6 @@ inline settings settings_of(const variable_lookup& look_up) {
                 "a model, and leaves nothing for later runs"});
     return s;
 }
-
-/// A variable and its meaning.
-struct known_variable {
-    const char *name, *meaning;
-};
-/// In the order of `--help`.
-inline constexpr known_variable known_variables[] = {
-    {"LLMBENCH_URL", "the server, http://host:port"},
-    {"LLMBENCH_MODEL", "its model; default: the only one that it lists"},
-    {"LLMBENCH_API", "its API; default: openai_chat"},
-    {"LLMBENCH_API_KEY", "sent to it as a bearer token"},
-    {"LLMBENCH_BASELINE_URL", "the server of a baseline that names no URL"},
-    {"LLMBENCH_BASELINE_API_KEY", "the key of the baseline; without it one on the target's host "
-                                  "has the target's"},
-    {"LLMBENCH_REPORT_DIR", "where reports go; default: llmbench-report"},
-    {"LLMBENCH_SEED", "of the traffic; default: 1"},
-    {"LLMBENCH_INCONCLUSIVE", "warn (exit code 0, the default), fail (1) or skip (77)"},
-    {"LLMBENCH_SKIP_WITHOUT_SERVER", "1: without a server skipped (77), not invalid (3)"},
-    {"LLMBENCH_SHARD", "2/8: the part of a load that this program sends, counted from 0"},
-    {"LLMBENCH_START_AT", "when all shards begin, in seconds since 1970"},
-    {"LLMBENCH_RANK_WAIT", "seconds that a rank of MPI waits for the others, 60"},
-    {"LLMBENCH_TIME_BUDGET", "of the whole program: 300, 300s, 5min"},
-    {"LLMBENCH_PROGRESS", "auto, line, plain or off"},
-    {"LLMBENCH_VERBOSE", "1: also the lines that no verdict depends on"},
-    {"LLMBENCH_REHEARSE", "1: gates on a model, for nothing (77); or the result.json to fit it to"},
-    {"LLMBENCH_CALIBRATE", "repeats of a calibration run, 3 to 100"},
-    {"LLMBENCH_CALIBRATION", "the calibration.json that one wrote"},
-    {"LLMBENCH_WRITE_BASELINE", "1: write stored baselines instead of comparing with them"},
-    {"LLMBENCH_HISTORY", "append: add what gates measure to the history of main"},
-    {"LLMBENCH_HISTORY_DIR", "the folder of that history; default: perf-history"},
-    {"LLMBENCH_HISTORY_AT", "that history as of a date, a time or a commit"},
-    {"LLMBENCH_MACHINE", "a name for the server's machine, for histories"},
-    {"LLMBENCH_ANSWERS", "all or none: whose texts are written; default: of what does not pass"}};
 
 inline std::string variables_help() {
     std::string out = "[llmbench] variables of the environment:\n";
@@ -26567,13 +26551,16 @@ inline bool is_ignored(int signal) {
     struct sigaction now{};
     return ::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
 }
-inline constexpr int ending_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGXCPU};
+/// Signals that end the load, then those of failed writes.
+inline constexpr int handled_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGXCPU, SIGPIPE, SIGXFSZ};
+inline constexpr std::size_t number_of_signals = std::size(handled_signals);
+inline bool ends_load(int signal) { return signal != SIGPIPE && signal != SIGXFSZ; }
 /// Signals ignored at the start, as by nohup or in a script's background: read before others, such
 /// as doctest, set handlers.
-inline constinit std::array<bool, std::size(ending_signals)> ignored_from_the_start{};
+inline constinit std::array<bool, number_of_signals> ignored_from_the_start{};
 [[gnu::constructor(101)]] static void note_ignored_signals() {
-    for (std::size_t i = 0; i < ignored_from_the_start.size(); ++i)
-        ignored_from_the_start[i] = is_ignored(ending_signals[i]);
+    for (std::size_t i = 0; i < number_of_signals; ++i)
+        ignored_from_the_start[i] = is_ignored(handled_signals[i]);
 }
 
 /// Handles ending signals and failed writes while it lives. After a request to end it stays until
@@ -26581,32 +26568,26 @@ inline constinit std::array<bool, std::size(ending_signals)> ignored_from_the_st
 class interrupt_guard {
 public:
     interrupt_guard() {
-        for (std::size_t i = 0; i < std::size(ending_signals); ++i) {
-            const int signal = ending_signals[i];
-            const bool stays = ignored_from_the_start[i] || is_ignored(signal);
-            handle(signal, stays ? SIG_IGN : on_interrupt, before_[i]);
+        for (std::size_t i = 0; i < number_of_signals; ++i) {
+            const int signal = handled_signals[i];
+            struct sigaction action{};
+            if (!ends_load(signal)) action.sa_handler = outlive_refused_write;
+            else if (ignored_from_the_start[i] || is_ignored(signal)) action.sa_handler = SIG_IGN;
+            else action.sa_handler = on_interrupt;
+            sigemptyset(&action.sa_mask);
+            ::sigaction(signal, &action, &before_[i]);
         }
-        handle(SIGPIPE, outlive_refused_write, at_pipe_);
-        handle(SIGXFSZ, outlive_refused_write, at_limit_);
     }
     ~interrupt_guard() {
         if (stop_asked.load()) return;
-        for (std::size_t i = 0; i < std::size(ending_signals); ++i)
-            ::sigaction(ending_signals[i], &before_[i], nullptr);
-        ::sigaction(SIGPIPE, &at_pipe_, nullptr);
-        ::sigaction(SIGXFSZ, &at_limit_, nullptr);
+        for (std::size_t i = 0; i < number_of_signals; ++i)
+            ::sigaction(handled_signals[i], &before_[i], nullptr);
     }
     interrupt_guard(const interrupt_guard&) = delete;
     interrupt_guard& operator=(const interrupt_guard&) = delete;
 
 private:
-    static void handle(int signal, void (*by)(int), struct sigaction& before) {
-        struct sigaction action{};
-        action.sa_handler = by;
-        sigemptyset(&action.sa_mask);
-        ::sigaction(signal, &action, &before);
-    }
-    struct sigaction before_[std::size(ending_signals)] = {}, at_pipe_{}, at_limit_{};
+    struct sigaction before_[number_of_signals] = {};
 };
 
 }  // namespace detail
@@ -26674,7 +26655,7 @@ inline port_range outgoing_ports() {
     return all;
 }
 
-// ===== [E12] threads that throw nothing ==========================================================
+// ===== [E12] threads of the client ===============================================================
 
 /// Calls `work`, and `failed` with the text of an exception: one that leaves a thread or a
 /// destructor would end the program.
@@ -26702,37 +26683,94 @@ std::thread contained_thread(Work work, Failed failed) {
     }
 }
 
-// ===== [E13] the time that a thread waited for a core ============================================
-
-/// By the kernel, for the constructing thread: includes busy neighbours and quotas, but not time
-/// taken from the whole machine. Linux only.
-class run_queue_wait {
+/// Repeats an action until its end: in its own thread, or as events of the owner's virtual
+/// environment.
+class repeated {
 public:
-    run_queue_wait() : file_(::open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC)) {}
-    ~run_queue_wait() {
-        if (file_ >= 0) ::close(file_);
+    /// `next_ns`: called for each time. `failed`: gets the error that ended it.
+    void begin(std::function<long long()> next_ns, std::function<void()> act,
+               std::function<void(const char*)> failed) {
+        what_ = std::make_shared<const steps>(
+            steps{std::move(next_ns), std::move(act), std::move(failed)});
+        if (current_environment) happen(what_);
+        else thread_ = contained_thread([this, what = what_] { keep_on(*what); }, what_->failed);
     }
-    run_queue_wait(const run_queue_wait&) = delete;
-    run_queue_wait& operator=(const run_queue_wait&) = delete;
-
-    /// Nanoseconds since the thread began, -1: unknown.
-    long long so_far_ns() const {
-        if (current_environment) return current_environment->waited_ns();
-        char text[96] = {};
-        long long waited = -1;
-        if (file_ < 0 || ::pread(file_, text, sizeof text - 1, 0) <= 0) return -1;
-        return std::sscanf(text, "%*d %lld", &waited) == 1 ? waited : -1;
+    /// Returns when the action runs no more.
+    void stop() {
+        what_.reset();
+        if (!thread_.joinable()) return;
+        {
+            const std::lock_guard lock(mutex_);
+            over_ = true;
+        }
+        wake_.notify_all();
+        thread_.join();
     }
+    repeated() = default;
+    ~repeated() { stop(); }
+    repeated(const repeated&) = delete;
+    repeated& operator=(const repeated&) = delete;
 
 private:
-    int file_;
+    struct steps {
+        std::function<long long()> next_ns{};
+        std::function<void()> act{};
+        std::function<void(const char*)> failed{};
+
+        bool done() const {
+            bool is_done = false;
+            contained([&] { act(); is_done = true; }, failed);
+            return is_done;
+        }
+    };
+    static void happen(const std::shared_ptr<const steps>& what) {
+        current_environment->at(what->next_ns(), [known = std::weak_ptr(what)] {
+            const auto still = known.lock();
+            if (still && still->done()) happen(still);
+        });
+    }
+    void keep_on(const steps& what) {
+        std::unique_lock lock(mutex_);
+        while (!wait_until(wake_, lock, what.next_ns(), [this] { return over_; })) {
+            lock.unlock();
+            if (!what.done()) return;
+            lock.lock();
+        }
+    }
+
+    std::shared_ptr<const steps> what_{};
+    std::mutex mutex_{};
+    std::condition_variable wake_{};
+    bool over_ = false;
+    std::thread thread_{};
+};
+
+inline std::mutex one_gate_at_a_time;
+inline thread_local bool has_a_gate = false;
+
+/// Two gates at once would disturb each other. Gates of other threads wait; one inside a gate of
+/// its own thread, as in a doctest listener, would wait for ever.
+class gate_turn {
+public:
+    gate_turn() : turn_(one_gate_at_a_time, std::defer_lock) {
+        if (has_a_gate)
+            refuse({"a gate within a gate of the same thread: it would wait for itself"});
+        turn_.lock();
+        has_a_gate = true;
+    }
+    ~gate_turn() { has_a_gate = false; }
+    gate_turn(const gate_turn&) = delete;
+    gate_turn& operator=(const gate_turn&) = delete;
+
+private:
+    std::unique_lock<std::mutex> turn_;
 };
 
 }  // namespace detail
 }  // inline namespace v0
 }  // namespace llmbench
 
-// ===== [E14] the machine and the commit ==========================================================
+// ===== [E13] the machine and the commit ==========================================================
 
 #ifdef __APPLE__
 #include <cstdlib>  // getprogname
@@ -26813,71 +26851,7 @@ inline environment_facts environment_now() {
     return f;
 }
 
-// ===== [E15] repeated actions beside a load ======================================================
-
-/// Repeats an action until its end: in its own thread, or as events of the owner's virtual
-/// environment.
-class repeated {
-public:
-    /// `next_ns`: called for each time. `failed`: gets the error that ended it.
-    void begin(std::function<long long()> next_ns, std::function<void()> act,
-               std::function<void(const char*)> failed) {
-        what_ = std::make_shared<const steps>(
-            steps{std::move(next_ns), std::move(act), std::move(failed)});
-        if (current_environment) happen(what_);
-        else thread_ = contained_thread([this, what = what_] { keep_on(*what); }, what_->failed);
-    }
-    /// Returns when the action runs no more.
-    void stop() {
-        what_.reset();
-        if (!thread_.joinable()) return;
-        {
-            const std::lock_guard lock(mutex_);
-            over_ = true;
-        }
-        wake_.notify_all();
-        thread_.join();
-    }
-    repeated() = default;
-    ~repeated() { stop(); }
-    repeated(const repeated&) = delete;
-    repeated& operator=(const repeated&) = delete;
-
-private:
-    struct steps {
-        std::function<long long()> next_ns{};
-        std::function<void()> act{};
-        std::function<void(const char*)> failed{};
-
-        bool done() const {
-            bool is_done = false;
-            contained([&] { act(); is_done = true; }, failed);
-            return is_done;
-        }
-    };
-    static void happen(const std::shared_ptr<const steps>& what) {
-        current_environment->at(what->next_ns(), [known = std::weak_ptr(what)] {
-            const auto still = known.lock();
-            if (still && still->done()) happen(still);
-        });
-    }
-    void keep_on(const steps& what) {
-        std::unique_lock lock(mutex_);
-        while (!wait_until(wake_, lock, what.next_ns(), [this] { return over_; })) {
-            lock.unlock();
-            if (!what.done()) return;
-            lock.lock();
-        }
-    }
-
-    std::shared_ptr<const steps> what_{};
-    std::mutex mutex_{};
-    std::condition_variable wake_{};
-    bool over_ = false;
-    std::thread thread_{};
-};
-
-// ===== [E16] all files of a scenario =============================================================
+// ===== [E14] all files of a scenario =============================================================
 
 /// Loads the images of a sample.
 inline void read_images(const dataset& d, std::vector<dialogue>& sample) {
@@ -26970,7 +26944,7 @@ inline workload_files read_workload_files(const scenario& s, std::uint64_t defau
     return f;
 }
 
-// ===== [E17] connections, waiting for them, and their users ======================================
+// ===== [E15] connections, waiting for them, and their users ======================================
 
 struct address;
 
@@ -27040,360 +27014,7 @@ public:
 }  // inline namespace v0
 }  // namespace llmbench
 
-// ===== [E18] TLS =================================================================================
-
-#ifdef LLMBENCH_WITH_TLS
-#include <openssl/err.h>
-#include <openssl/ssl.h>
-#include <openssl/x509v3.h>
-#endif
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
-
-#ifdef LLMBENCH_WITH_TLS
-template <auto Free> struct freed_by {
-    template <class T> void operator()(T* t) const { Free(t); }
-};
-
-/// The session of a thread's server, which makes the next handshake short.
-using tls_session = std::unique_ptr<SSL_SESSION, freed_by<SSL_SESSION_free>>;
-
-/// Shared by all TLS connections to one target: its name, and the trusted authorities.
-class tls_client {
-public:
-    /// Throws std::invalid_argument if the options have no valid authorities.
-    tls_client(const tls_options& o, const http_url& u)
-        : host(u.host), verify(o.verify), context(SSL_CTX_new(TLS_client_method())) {
-        SSL_CTX* const c = context.get();
-        if (!c) throw std::runtime_error("OpenSSL cannot be started");
-        SSL_CTX_set_min_proto_version(c, TLS1_2_VERSION);
-        SSL_CTX_set_options(c, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
-        constexpr unsigned char http1[] = "\x08http/1.1";
-        SSL_CTX_set_alpn_protos(c, http1, sizeof http1 - 1);
-        SSL_CTX_set_session_cache_mode(c,
-                                       SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL_STORE);
-        SSL_CTX_sess_set_new_cb(c, [](SSL* s, SSL_SESSION* session) {
-            auto* const last = static_cast<tls_session*>(SSL_get_app_data(s));
-            if (last) last->reset(session);
-            return last ? 1 : 0;  // 1: we own it now
-        });
-        SSL_CTX_set_verify(c, verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nullptr);
-        const std::string file = str(o.ca_file);
-        if (!verify && !file.empty())
-            refuse({"endpoint.tls.ca_file is \"", printable(file),
-                    "\" and endpoint.tls.verify is false: nothing would be verified with it"});
-        if (file.empty()) { SSL_CTX_set_default_verify_paths(c); return; }
-        file_content(file, "endpoint.tls.ca_file");  // throws if it cannot be read
-        if (SSL_CTX_load_verify_locations(c, file.c_str(), nullptr) != 1)
-            refuse({"endpoint.tls.ca_file is \"", printable(file),
-                    "\": it holds no certificate in PEM format"});
-    }
-
-    const std::string host;
-    const bool verify;
-    const std::unique_ptr<SSL_CTX, freed_by<SSL_CTX_free>> context;
-};
-
-/// The TLS of one connection, without its socket: network bytes on one side, HTTP bytes on the
-/// other. So one read takes all that the socket has, and is stamped right after it.
-class tls_channel {
-public:
-    /// `last`: the session to resume, replaced by the server's next one; may be null.
-    tls_channel(const tls_client& client, tls_session* last)
-        : client_(client), ssl_(SSL_new(client.context.get())) {
-        BIO* const in = BIO_new(BIO_s_mem());
-        BIO* const out = BIO_new(BIO_s_mem());
-        if (!ssl_ || !in || !out) throw std::bad_alloc();
-        BIO_set_mem_eof_return(in, -1);  // empty is not the end
-        SSL_set_bio(ssl_.get(), in, out);
-        SSL_set_connect_state(ssl_.get());
-        X509_VERIFY_PARAM* const check = SSL_get0_param(ssl_.get());
-        X509_VERIFY_PARAM_set_hostflags(check, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-        // a name, not an address
-        if (X509_VERIFY_PARAM_set1_ip_asc(check, client.host.c_str()) != 1) {
-            ERR_clear_error();
-            X509_VERIFY_PARAM_set1_host(check, client.host.c_str(), client.host.size());
-            SSL_set_tlsext_host_name(ssl_.get(), client.host.c_str());
-        }
-        if (!last) return;
-        SSL_set_app_data(ssl_.get(), last);
-        if (*last) SSL_set_session(ssl_.get(), last->get());
-    }
-    /// Takes network bytes, answers TLS messages, and returns the complete HTTP bytes in `room`. An
-    /// empty first call begins the handshake.
-    std::string_view received(std::string_view bytes, std::vector<char>& room) {
-        BIO_write(SSL_get_rbio(ssl_.get()), bytes.data(), static_cast<int>(bytes.size()));
-        room.resize(std::max(room.size(), bytes.size() + 2 * SSL3_RT_MAX_PLAIN_LENGTH));
-        std::size_t held = 0, n = 0;
-        ERR_clear_error();
-        while (SSL_read_ex(ssl_.get(), room.data() + held, room.size() - held, &n) == 1) held += n;
-        const int why = SSL_get_error(ssl_.get(), 0);
-        if (why == SSL_ERROR_ZERO_RETURN) ended_ = true;
-        else if (why != SSL_ERROR_WANT_READ && why != SSL_ERROR_WANT_WRITE) fail();
-        return {room.data(), held};
-    }
-    /// Whether the handshake is done.
-    bool open() const { return SSL_is_init_finished(ssl_.get()) == 1; }
-    bool resumed() const { return SSL_session_reused(ssl_.get()) == 1; }
-    void send(std::string_view plain) {
-        std::size_t n = 0;
-        ERR_clear_error();
-        if (!plain.empty() && SSL_write_ex(ssl_.get(), plain.data(), plain.size(), &n) != 1) fail();
-    }
-    /// Announces the end of sending.
-    void say_goodbye() { if (open() && error_.empty()) SSL_shutdown(ssl_.get()); }
-    /// Returns the bytes for the socket.
-    std::string_view outgoing() const {
-        char* data = nullptr;
-        const long n = BIO_get_mem_data(SSL_get_wbio(ssl_.get()), &data);
-        return {data, static_cast<std::size_t>(n)};
-    }
-    void sent(std::size_t n) {
-        char taken[4096];
-        while (n > 0) {
-            const int most = static_cast<int>(std::min(n, sizeof taken));
-            n -= static_cast<std::size_t>(BIO_read(SSL_get_wbio(ssl_.get()), taken, most));
-        }
-    }
-    /// Whether TLS ended: by the server, or by an error.
-    bool ended() const { return ended_; }
-    const std::string& error() const { return error_; }
-    /// Whether the error is the certificate.
-    bool distrusts() const { return distrusts_; }
-
-    ~tls_channel() { SSL_set_shutdown(ssl_.get(), SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN); }
-    tls_channel(const tls_channel&) = delete;
-    tls_channel& operator=(const tls_channel&) = delete;
-
-private:
-    void fail() {
-        ended_ = true;
-        const long verified = client_.verify ? SSL_get_verify_result(ssl_.get()) : X509_V_OK;
-        const unsigned long error = ERR_get_error();
-        const char* const reason = ERR_reason_error_string(error);
-        if (verified != X509_V_OK) { distrusts_ = true; error_ = certificate_text(verified); }
-        else if (ERR_GET_REASON(error) == SSL_R_WRONG_VERSION_NUMBER && !open())
-            error_ = "the server does not answer in TLS: is it http:// and not https://?";
-        else error_ = std::string("TLS failed: ") + (reason ? reason : "OpenSSL does not say why");
-        ERR_clear_error();
-    }
-    std::string certificate_text(long code) const {
-        const std::string certificate = "the server's certificate ";
-        switch (code) {
-        case X509_V_ERR_CERT_HAS_EXPIRED: return certificate + "has expired";
-        case X509_V_ERR_CERT_NOT_YET_VALID: return certificate + "is not valid yet";
-        case X509_V_ERR_HOSTNAME_MISMATCH:
-        case X509_V_ERR_IP_ADDRESS_MISMATCH:
-            return certificate + "is not for \"" + printable(client_.host) + "\"";
-        case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
-            return certificate + "is self-signed (endpoint.tls.ca_file can name it as trusted)";
-        case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
-        case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
-        case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
-        case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-            return certificate + "is signed by an authority that is not trusted here "
-                                 "(endpoint.tls.ca_file can name it)";
-        default:
-            return certificate + "is not accepted: " + X509_verify_cert_error_string(code);
-        }
-    }
-
-    const tls_client& client_;
-    std::unique_ptr<SSL, freed_by<SSL_free>> ssl_;
-    std::string error_{};
-    bool ended_ = false, distrusts_ = false;
-};
-#else
-/// Without OpenSSL there is no TLS, and targets say so.
-struct tls_client {
-    tls_client(const tls_options&, const http_url& u) {
-        throw std::invalid_argument(
-            "https://" + printable(u.authority()) +
-            ": this program was built without TLS. Define LLMBENCH_WITH_TLS in the file that "
-            "carries the implementation and link OpenSSL (-lssl -lcrypto), or build with CMake, "
-            "which does both where it finds OpenSSL (libssl-dev)");
-    }
-};
-struct tls_session {};
-struct tls_channel {
-    tls_channel(const tls_client&, tls_session*) {}
-    std::string_view received(std::string_view, std::vector<char>&) { return {}; }
-    bool open() const { return false; }
-    bool resumed() const { return false; }
-    void send(std::string_view) {}
-    void say_goodbye() {}
-    std::string_view outgoing() const { return {}; }
-    void sent(std::size_t) {}
-    bool ended() const { return true; }
-    std::string error() const { return {}; }
-    bool distrusts() const { return false; }
-};
-#endif
-inline constexpr const char* tls_was_cut = "the connection was cut without an end of TLS";
-
-// ===== [E19] one request and its answer over one socket ==========================================
-// The base of every client in this program. It never waits: its user waits.
-
-/// The result of one read of a socket.
-struct arrival {
-    enum class kind : unsigned char { nothing_yet, bytes, end };
-    kind what = kind::nothing_yet;
-    long long at_ns = 0;       // arrival of the last byte by the kernel, else read_ns
-    long long read_ns = 0;     // when the bytes left the socket, before any parsing
-    bool is_stamped = false;   // by the kernel
-    std::string_view bytes{};  // as from the network, in the buffer of the read
-    int error = 0;             // errno of the end; 0: an orderly close
-};
-
-/// The state of a TLS handshake.
-struct handshake {
-    enum class state : unsigned char { going_on, done, failed };
-    state is = state::going_on;
-    std::string why{};  // why it failed
-};
-inline constexpr const char* closed_in_handshake =
-    "the connection was closed during the TLS handshake";
-
-/// A non-blocking socket, with TLS if the target wants it. read() returns network bytes with their
-/// time; content() returns HTTP bytes.
-class exchange {
-public:
-    exchange() = default;
-    ~exchange() { let_go(); }
-    exchange(const exchange&) = delete;
-    exchange& operator=(const exchange&) = delete;
-
-    /// Begins to connect; `user` is called when connected, and for bytes. Returns false, with
-    /// errno, on failure. `from`: a local address, or null.
-    bool connect(const address& to, network& net, socket_user& user,
-                 const address* from = nullptr) {
-        net_ = &net;
-        socket_ = net.connect(to, from, user);
-        return is_open();
-    }
-    /// Valid once it is writable: 0, or the errno of connecting.
-    int connect_error() const { return net_->connect_error(socket_); }
-    bool is_open() const { return socket_ != nullptr; }
-    const network::socket& socket() const { return socket_; }
-
-    // ---- TLS
-
-    /// `last`: the session to resume, replaced by the server's next one; may be null.
-    handshake begin_handshake(const tls_client& client, tls_session* last,
-                              std::vector<char>& room) {
-        tls_ = std::make_unique<tls_channel>(client, last);
-        return shake_hands({}, room);
-    }
-    /// Takes network bytes of the handshake.
-    handshake shake_hands(std::string_view bytes, std::vector<char>& room) {
-        using state = handshake::state;
-        const bool spoke_first = !tls_->received(bytes, room).empty();
-        const bool lost = !flush();
-        if (tls_->ended())
-            return {state::failed, tls_->error().empty() ? closed_in_handshake : tls_->error()};
-        if (spoke_first) return {state::failed, "the server answered before it was asked"};
-        if (lost) return {state::failed, error_text(errno)};
-        return {tls_->open() ? state::done : state::going_on, ""};
-    }
-    bool has_tls() const { return tls_ != nullptr; }
-    /// Whether the finished handshake resumed a session.
-    bool resumed() const { return tls_->resumed(); }
-    /// Whether the server's certificate is the error.
-    bool distrusts() const { return tls_ && tls_->distrusts(); }
-    /// Whether TLS has ended: no more content will come.
-    bool tls_ended() const { return tls_ && tls_->ended(); }
-    /// Why TLS ended, empty if in an orderly way.
-    std::string tls_error() const { return tls_->error(); }
-
-    // ---- the request
-
-    /// Prepares the request for flush(). Its memory must stay until all is sent.
-    void send(std::string_view request) {
-        request_ = request;
-        unsent_ = request.size();
-        if (tls_) tls_->send(request);
-    }
-    /// Writes as much as the socket takes; the user is called when it takes more. Returns false,
-    /// with errno, if the socket is closed for writing.
-    bool flush() {
-        if (tls_) unsent_ = tls_->outgoing().size();
-        while (unsent_ > 0) {
-            const char* const from = tls_ ? tls_->outgoing().data()
-                                          : request_.data() + request_.size() - unsent_;
-            const long long n = net_->write(socket_, from, unsent_);
-            if (n > 0) {
-                unsent_ -= static_cast<std::size_t>(n);
-                if (tls_) tls_->sent(static_cast<std::size_t>(n));
-            } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-                net_->await_room(socket_);
-                break;
-            } else if (errno != EINTR) return false;
-        }
-        return true;
-    }
-    /// Bytes of the request, or of its TLS form, that are not written yet.
-    std::size_t unsent() const { return unsent_; }
-
-    // ---- the answer
-
-    /// Reads once; the time is taken before anything else.
-    arrival read(std::vector<char>& buffer) {
-        const long long n = net_->read(socket_, buffer.data(), buffer.size());
-        const long long now = now_ns();
-        if (n < 0 && (errno == EAGAIN || errno == EINTR)) return {};
-        if (n <= 0) return {arrival::kind::end, now, now, false, {}, n < 0 ? errno : 0};
-        const long long came = socket_->came_ns;
-        return {arrival::kind::bytes, came > 0 ? came : now, now, came > 0,
-                {buffer.data(), static_cast<std::size_t>(n)}, 0};
-    }
-    /// Returns the HTTP bytes of a read; with TLS the complete ones, in `room`.
-    std::string_view content(std::string_view bytes, std::vector<char>& room) {
-        if (!tls_) return bytes;
-        bytes = tls_->received(bytes, room);
-        flush();  // a later read reports its failure
-        return bytes;
-    }
-    /// Returns false if the server closed an idle connection, or sent unexpected bytes. TLS
-    /// messages such as new sessions are expected.
-    bool is_quiet(std::vector<char>& buffer, std::vector<char>& room) {
-        if (!is_open()) return false;
-        const long long n = net_->read(socket_, buffer.data(), buffer.size());
-        if (n < 0) return errno == EAGAIN || errno == EWOULDBLOCK;
-        if (n == 0 || !tls_) return false;
-        const std::string_view bytes(buffer.data(), static_cast<std::size_t>(n));
-        return tls_->received(bytes, room).empty() && !tls_->ended();
-    }
-    /// Sends TLS's goodbye if nothing unsent is left before it.
-    void close() {
-        if (tls_ && is_open() && unsent_ == 0) {
-            tls_->say_goodbye();
-            const std::string_view words = tls_->outgoing();
-            if (!words.empty()) net_->write(socket_, words.data(), words.size());
-        }
-        tls_.reset();
-        let_go();
-        unsent_ = 0;
-    }
-
-private:
-    void let_go() {
-        if (socket_) net_->close(std::exchange(socket_, nullptr));
-    }
-
-    network* net_ = nullptr;
-    network::socket socket_{};
-    std::unique_ptr<tls_channel> tls_{};
-    std::string_view request_{};
-    std::size_t unsent_ = 0;
-};
-
-}  // namespace detail
-}  // inline namespace v0
-}  // namespace llmbench
-
-// ===== [E20] sockets and addresses ===============================================================
+// ===== [E16] sockets and addresses ===============================================================
 
 #ifndef __linux__
 #include <fcntl.h>  // what a socket is made with elsewhere
@@ -27689,7 +27310,412 @@ inline int free_port() {
 }  // inline namespace v0
 }  // namespace llmbench
 
-// ===== [E21] waiting for sockets, on systems other than Linux ====================================
+// ===== [E17] TLS =================================================================================
+
+#ifdef LLMBENCH_WITH_TLS
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#endif
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+#ifdef LLMBENCH_WITH_TLS
+template <auto Free> struct freed_by {
+    template <class T> void operator()(T* t) const { Free(t); }
+};
+
+/// The session of a thread's server, which makes the next handshake short.
+using tls_session = std::unique_ptr<SSL_SESSION, freed_by<SSL_SESSION_free>>;
+
+/// Shared by all TLS connections to one target: its name, and the trusted authorities.
+class tls_client {
+public:
+    /// Throws std::invalid_argument if the options have no valid authorities.
+    tls_client(const tls_options& o, const http_url& u)
+        : host(u.host), verify(o.verify), context(SSL_CTX_new(TLS_client_method())) {
+        SSL_CTX* const c = context.get();
+        if (!c) throw std::runtime_error("OpenSSL cannot be started");
+        SSL_CTX_set_min_proto_version(c, TLS1_2_VERSION);
+        SSL_CTX_set_options(c, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+        constexpr unsigned char http1[] = "\x08http/1.1";
+        SSL_CTX_set_alpn_protos(c, http1, sizeof http1 - 1);
+        SSL_CTX_set_session_cache_mode(c,
+                                       SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL_STORE);
+        SSL_CTX_sess_set_new_cb(c, [](SSL* s, SSL_SESSION* session) {
+            auto* const last = static_cast<tls_session*>(SSL_get_app_data(s));
+            if (last) last->reset(session);
+            return last ? 1 : 0;  // 1: we own it now
+        });
+        SSL_CTX_set_verify(c, verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nullptr);
+        const std::string file = str(o.ca_file);
+        if (!verify && !file.empty())
+            refuse({"endpoint.tls.ca_file is \"", printable(file),
+                    "\" and endpoint.tls.verify is false: nothing would be verified with it"});
+        if (file.empty()) { SSL_CTX_set_default_verify_paths(c); return; }
+        file_content(file, "endpoint.tls.ca_file");  // throws if it cannot be read
+        if (SSL_CTX_load_verify_locations(c, file.c_str(), nullptr) != 1)
+            refuse({"endpoint.tls.ca_file is \"", printable(file),
+                    "\": it holds no certificate in PEM format"});
+    }
+
+    const std::string host;
+    const bool verify;
+    const std::unique_ptr<SSL_CTX, freed_by<SSL_CTX_free>> context;
+};
+
+/// The TLS of one connection, without its socket: network bytes on one side, HTTP bytes on the
+/// other. So one read takes all that the socket has, and is stamped right after it.
+class tls_channel {
+public:
+    /// `last`: the session to resume, replaced by the server's next one; may be null.
+    tls_channel(const tls_client& client, tls_session* last)
+        : client_(client), ssl_(SSL_new(client.context.get())) {
+        BIO* const in = BIO_new(BIO_s_mem());
+        BIO* const out = BIO_new(BIO_s_mem());
+        if (!ssl_ || !in || !out) throw std::bad_alloc();
+        BIO_set_mem_eof_return(in, -1);  // empty is not the end
+        SSL_set_bio(ssl_.get(), in, out);
+        SSL_set_connect_state(ssl_.get());
+        X509_VERIFY_PARAM* const check = SSL_get0_param(ssl_.get());
+        X509_VERIFY_PARAM_set_hostflags(check, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+        // a name, not an address
+        if (X509_VERIFY_PARAM_set1_ip_asc(check, client.host.c_str()) != 1) {
+            ERR_clear_error();
+            X509_VERIFY_PARAM_set1_host(check, client.host.c_str(), client.host.size());
+            SSL_set_tlsext_host_name(ssl_.get(), client.host.c_str());
+        }
+        if (!last) return;
+        SSL_set_app_data(ssl_.get(), last);
+        if (*last) SSL_set_session(ssl_.get(), last->get());
+    }
+    /// Takes network bytes, answers TLS messages, and returns the complete HTTP bytes in `room`. An
+    /// empty first call begins the handshake.
+    std::string_view received(std::string_view bytes, std::vector<char>& room) {
+        BIO_write(SSL_get_rbio(ssl_.get()), bytes.data(), static_cast<int>(bytes.size()));
+        room.resize(std::max(room.size(), bytes.size() + 2 * SSL3_RT_MAX_PLAIN_LENGTH));
+        std::size_t held = 0, n = 0;
+        ERR_clear_error();
+        while (SSL_read_ex(ssl_.get(), room.data() + held, room.size() - held, &n) == 1) held += n;
+        const int why = SSL_get_error(ssl_.get(), 0);
+        if (why == SSL_ERROR_ZERO_RETURN) ended_ = true;
+        else if (why != SSL_ERROR_WANT_READ && why != SSL_ERROR_WANT_WRITE) fail();
+        return {room.data(), held};
+    }
+    /// Whether the handshake is done.
+    bool open() const { return SSL_is_init_finished(ssl_.get()) == 1; }
+    bool resumed() const { return SSL_session_reused(ssl_.get()) == 1; }
+    void send(std::string_view plain) {
+        std::size_t n = 0;
+        ERR_clear_error();
+        if (!plain.empty() && SSL_write_ex(ssl_.get(), plain.data(), plain.size(), &n) != 1) fail();
+    }
+    void say_goodbye() { if (open() && error_.empty()) SSL_shutdown(ssl_.get()); }
+    /// Returns the bytes for the socket.
+    std::string_view outgoing() const {
+        char* data = nullptr;
+        const long n = BIO_get_mem_data(SSL_get_wbio(ssl_.get()), &data);
+        return {data, static_cast<std::size_t>(n)};
+    }
+    void sent(std::size_t n) {
+        char taken[4096];
+        while (n > 0) {
+            const int most = static_cast<int>(std::min(n, sizeof taken));
+            n -= static_cast<std::size_t>(BIO_read(SSL_get_wbio(ssl_.get()), taken, most));
+        }
+    }
+    bool ended() const { return ended_; }
+    const std::string& error() const { return error_; }
+    bool distrusts() const { return distrusts_; }
+
+    ~tls_channel() { SSL_set_shutdown(ssl_.get(), SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN); }
+    tls_channel(const tls_channel&) = delete;
+    tls_channel& operator=(const tls_channel&) = delete;
+
+private:
+    void fail() {
+        ended_ = true;
+        const long verified = client_.verify ? SSL_get_verify_result(ssl_.get()) : X509_V_OK;
+        const unsigned long error = ERR_get_error();
+        const char* const reason = ERR_reason_error_string(error);
+        if (verified != X509_V_OK) { distrusts_ = true; error_ = certificate_text(verified); }
+        else if (ERR_GET_REASON(error) == SSL_R_WRONG_VERSION_NUMBER && !open())
+            error_ = "the server does not answer in TLS: is it http:// and not https://?";
+        else error_ = std::string("TLS failed: ") + (reason ? reason : "OpenSSL does not say why");
+        ERR_clear_error();
+    }
+    std::string certificate_text(long code) const {
+        const std::string certificate = "the server's certificate ";
+        switch (code) {
+        case X509_V_ERR_CERT_HAS_EXPIRED: return certificate + "has expired";
+        case X509_V_ERR_CERT_NOT_YET_VALID: return certificate + "is not valid yet";
+        case X509_V_ERR_HOSTNAME_MISMATCH:
+        case X509_V_ERR_IP_ADDRESS_MISMATCH:
+            return certificate + "is not for \"" + printable(client_.host) + "\"";
+        case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+            return certificate + "is self-signed (endpoint.tls.ca_file can name it as trusted)";
+        case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+        case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
+        case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+        case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+            return certificate + "is signed by an authority that is not trusted here "
+                                 "(endpoint.tls.ca_file can name it)";
+        default:
+            return certificate + "is not accepted: " + X509_verify_cert_error_string(code);
+        }
+    }
+
+    const tls_client& client_;
+    std::unique_ptr<SSL, freed_by<SSL_free>> ssl_;
+    std::string error_{};
+    bool ended_ = false, distrusts_ = false;
+};
+#else
+/// Without OpenSSL there is no TLS, and targets say so.
+struct tls_client {
+    tls_client(const tls_options&, const http_url& u) {
+        throw std::invalid_argument(
+            "https://" + printable(u.authority()) +
+            ": this program was built without TLS. Define LLMBENCH_WITH_TLS in the file that "
+            "carries the implementation and link OpenSSL (-lssl -lcrypto), or build with CMake, "
+            "which does both where it finds OpenSSL (libssl-dev)");
+    }
+};
+struct tls_session {};
+struct tls_channel {
+    tls_channel(const tls_client&, tls_session*) {}
+    std::string_view received(std::string_view, std::vector<char>&) { return {}; }
+    bool open() const { return false; }
+    bool resumed() const { return false; }
+    void send(std::string_view) {}
+    void say_goodbye() {}
+    std::string_view outgoing() const { return {}; }
+    void sent(std::size_t) {}
+    bool ended() const { return true; }
+    std::string error() const { return {}; }
+    bool distrusts() const { return false; }
+};
+#endif
+inline constexpr const char* tls_was_cut = "the connection was cut without an end of TLS";
+
+// ===== [E18] a server, and one request and its answer over one socket ============================
+// The base of every client in this program. It never waits: its user waits.
+
+/// The addresses of a server: the name is resolved once for all users, and the address that
+/// answered last comes first, so that one that never answers is waited for once, not in every
+/// repeat. Copies share their state.
+class known_addresses {
+public:
+    using resolver = std::function<std::vector<address>()>;
+
+    explicit known_addresses(std::vector<address> all = {})
+        : known_(std::make_shared<known>()) { known_->all = std::move(all); }
+    /// Resolves at the first use, and again after an exception.
+    explicit known_addresses(resolver ask)
+        : known_(std::make_shared<known>()) { known_->ask = std::move(ask); }
+
+    /// Throws the resolver's exceptions.
+    std::vector<address> in_order() const {
+        const std::lock_guard lock(known_->mutex);
+        if (known_->ask) {
+            known_->all = known_->ask();
+            known_->ask = nullptr;
+        }
+        return known_->all;
+    }
+    void answered(const address& a) const {
+        const std::lock_guard lock(known_->mutex);
+        std::vector<address>& all = known_->all;
+        const auto at = std::find_if(all.begin(), all.end(), [&](const address& x) {
+            return x.size == a.size && std::memcmp(&x.storage, &a.storage, a.size) == 0;
+        });
+        if (at != all.end()) std::rotate(all.begin(), at, at + 1);
+    }
+
+private:
+    struct known {
+        std::mutex mutex{};
+        std::vector<address> all{};
+        resolver ask{};  // null: `all` is known
+    };
+    std::shared_ptr<known> known_;
+};
+
+struct http_server {
+    http_url url{};
+    known_addresses addresses{};
+    std::shared_ptr<tls_client> tls{};  // null: plain HTTP
+};
+inline http_server server_at(const http_url& u, std::shared_ptr<tls_client> tls = {}) {
+    return {u, known_addresses([u] { return resolved(u); }), std::move(tls)};
+}
+
+/// The result of one read of a socket.
+struct arrival {
+    enum class kind : unsigned char { nothing_yet, bytes, end };
+    kind what = kind::nothing_yet;
+    long long at_ns = 0;       // arrival of the last byte by the kernel, else read_ns
+    long long read_ns = 0;     // when the bytes left the socket, before any parsing
+    bool is_stamped = false;   // by the kernel
+    std::string_view bytes{};  // as from the network, in the buffer of the read
+    int error = 0;             // errno of the end; 0: an orderly close
+};
+
+/// The state of a TLS handshake.
+struct handshake {
+    enum class state : unsigned char { going_on, done, failed };
+    state is = state::going_on;
+    std::string why{};  // why it failed
+};
+inline constexpr const char* closed_in_handshake =
+    "the connection was closed during the TLS handshake";
+
+/// A non-blocking socket, with TLS if the target wants it. read() returns network bytes with their
+/// time; content() returns HTTP bytes.
+class exchange {
+public:
+    exchange() = default;
+    ~exchange() { let_go(); }
+    exchange(const exchange&) = delete;
+    exchange& operator=(const exchange&) = delete;
+
+    /// Begins to connect; `user` is called when connected, and for bytes. Returns false, with
+    /// errno, on failure. `from`: a local address, or null.
+    bool connect(const address& to, network& net, socket_user& user,
+                 const address* from = nullptr) {
+        net_ = &net;
+        socket_ = net.connect(to, from, user);
+        return is_open();
+    }
+    /// Valid once it is writable: 0, or the errno of connecting.
+    int connect_error() const { return net_->connect_error(socket_); }
+    bool is_open() const { return socket_ != nullptr; }
+    const network::socket& socket() const { return socket_; }
+
+    // ---- TLS
+
+    /// `last`: the session to resume, replaced by the server's next one; may be null.
+    handshake begin_handshake(const tls_client& client, tls_session* last,
+                              std::vector<char>& room) {
+        tls_ = std::make_unique<tls_channel>(client, last);
+        return shake_hands({}, room);
+    }
+    /// Takes network bytes of the handshake.
+    handshake shake_hands(std::string_view bytes, std::vector<char>& room) {
+        using state = handshake::state;
+        const bool spoke_first = !tls_->received(bytes, room).empty();
+        const bool lost = !flush();
+        if (tls_->ended())
+            return {state::failed, tls_->error().empty() ? closed_in_handshake : tls_->error()};
+        if (spoke_first) return {state::failed, "the server answered before it was asked"};
+        if (lost) return {state::failed, error_text(errno)};
+        return {tls_->open() ? state::done : state::going_on, ""};
+    }
+    bool has_tls() const { return tls_ != nullptr; }
+    /// Whether the finished handshake resumed a session.
+    bool resumed() const { return tls_->resumed(); }
+    bool distrusts() const { return tls_ && tls_->distrusts(); }
+    /// Whether TLS has ended: no more content will come.
+    bool tls_ended() const { return tls_ && tls_->ended(); }
+    /// Why TLS ended, empty if in an orderly way.
+    std::string tls_error() const { return tls_->error(); }
+
+    // ---- the request
+
+    /// Prepares the request for flush(). Its memory must stay until all is sent.
+    void send(std::string_view request) {
+        request_ = request;
+        unsent_ = request.size();
+        if (tls_) tls_->send(request);
+    }
+    /// Writes as much as the socket takes; the user is called when it takes more. Returns false,
+    /// with errno, if the socket is closed for writing.
+    bool flush() {
+        if (tls_) unsent_ = tls_->outgoing().size();
+        while (unsent_ > 0) {
+            const char* const from = tls_ ? tls_->outgoing().data()
+                                          : request_.data() + request_.size() - unsent_;
+            const long long n = net_->write(socket_, from, unsent_);
+            if (n > 0) {
+                unsent_ -= static_cast<std::size_t>(n);
+                if (tls_) tls_->sent(static_cast<std::size_t>(n));
+            } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+                net_->await_room(socket_);
+                break;
+            } else if (errno != EINTR) return false;
+        }
+        return true;
+    }
+    /// Bytes of the request, or of its TLS form, that are not written yet.
+    std::size_t unsent() const { return unsent_; }
+
+    // ---- the answer
+
+    /// Reads once; the time is taken before anything else.
+    arrival read(std::vector<char>& buffer) {
+        const long long n = net_->read(socket_, buffer.data(), buffer.size());
+        const long long now = now_ns();
+        if (n < 0 && (errno == EAGAIN || errno == EINTR)) return {};
+        if (n <= 0) return {arrival::kind::end, now, now, false, {}, n < 0 ? errno : 0};
+        const long long came = socket_->came_ns;
+        return {arrival::kind::bytes, came > 0 ? came : now, now, came > 0,
+                {buffer.data(), static_cast<std::size_t>(n)}, 0};
+    }
+    /// Returns the HTTP bytes of a read; with TLS the complete ones, in `room`.
+    std::string_view content(std::string_view bytes, std::vector<char>& room) {
+        if (!tls_) return bytes;
+        bytes = tls_->received(bytes, room);
+        flush();  // a later read reports its failure
+        return bytes;
+    }
+    /// Returns false if the server closed an idle connection, or sent unexpected bytes. TLS
+    /// messages such as new sessions are expected.
+    bool is_quiet(std::vector<char>& buffer, std::vector<char>& room) {
+        if (!is_open()) return false;
+        const long long n = net_->read(socket_, buffer.data(), buffer.size());
+        if (n < 0) return errno == EAGAIN || errno == EWOULDBLOCK;
+        if (n == 0 || !tls_) return false;
+        const std::string_view bytes(buffer.data(), static_cast<std::size_t>(n));
+        return tls_->received(bytes, room).empty() && !tls_->ended();
+    }
+    /// Sends TLS's goodbye if nothing unsent is left before it.
+    void close() {
+        if (tls_ && is_open() && unsent_ == 0) {
+            tls_->say_goodbye();
+            const std::string_view words = tls_->outgoing();
+            if (!words.empty()) net_->write(socket_, words.data(), words.size());
+        }
+        tls_.reset();
+        let_go();
+        unsent_ = 0;
+    }
+
+private:
+    void let_go() {
+        if (socket_) net_->close(std::exchange(socket_, nullptr));
+    }
+
+    network* net_ = nullptr;
+    network::socket socket_{};
+    std::unique_ptr<tls_channel> tls_{};
+    std::string_view request_{};
+    std::size_t unsent_ = 0;
+};
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
+
+// ===== [E19] waiting for sockets: by epoll on Linux, by asio elsewhere ===========================
+
+#ifdef __linux__
+#include <sys/epoll.h>  // epoll_event
+#include <sys/socket.h>  // recv, recvmsg, send
+#include <sys/timerfd.h>  // waiting for a point in time
+#include <sys/uio.h>  // iovec
+#endif
 
 #if !defined(__linux__) || defined(LLMBENCH_WAIT_BY_ASIO)
 #ifndef ASIO_STANDALONE
@@ -27702,160 +27728,6 @@ inline int free_port() {
 #include <asio/generic/stream_protocol.hpp>  // TCP and Unix-domain sockets alike
 #include <asio/io_context.hpp>
 #include <sys/socket.h>  // recv, send
-#endif
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
-
-#if !defined(__linux__) || defined(LLMBENCH_WAIT_BY_ASIO)
-// A type of a single executor: asio's default for any of them takes half a second to compile.
-using io_executor = asio::io_context::executor_type;
-using io_timer = asio::basic_waitable_timer<std::chrono::steady_clock,
-                                            asio::wait_traits<std::chrono::steady_clock>,
-                                            io_executor>;
-using stream_socket = asio::basic_stream_socket<asio::generic::stream_protocol, io_executor>;
-
-struct asio_socket final : network_socket {
-    asio_socket(asio::io_context& c, int of, socket_user& u)
-        : network_socket(u), carrier(c), family(of) {
-        awaits_room = false;
-    }
-
-    stream_socket carrier;
-    const int family;  // of its addresses
-    bool awaits_bytes = false;
-};
-
-/// asio only waits; users read themselves, so that each stamp is taken right after its read.
-class asio_network final : public network {
-public:
-    asio_network() try : timer_(context_), busy_(context_.get_executor()) {
-    } catch (const asio::system_error& e) {
-        throw std::runtime_error("the client cannot start: " + e.code().message());
-    }
-
-    socket connect(const address& to, const address* from, socket_user& user) override {
-        return watch(connecting_socket(to, from), to.storage.ss_family, user);
-    }
-    /// Takes over a connecting socket.
-    socket watch(descriptor fd, int family, socket_user& user) {
-        if (fd.get() < 0) return nullptr;
-        auto s = std::make_shared<asio_socket>(context_, family, user);
-        if (!take(*s, std::move(fd))) return nullptr;
-        await_room(s);
-        return s;
-    }
-    static int fd(const socket& s) {
-        return static_cast<asio_socket&>(*s).carrier.native_handle();
-    }
-    int connect_error(const socket& s) override { return connect_error_of(fd(s)); }
-    long long read(const socket& s, char* into, std::size_t bytes) override {
-        return ::recv(fd(s), into, bytes, 0);
-    }
-    long long write(const socket& s, const char* from, std::size_t bytes) override {
-        return ::send(fd(s), from, bytes, no_signal);
-    }
-    void await_room(const socket& s) override {
-        if (s->awaits_room) return;
-        s->awaits_room = true;
-        its(s)->carrier.async_wait(stream_socket::wait_write,
-                                   [this, of = its(s)](const asio::error_code& e) mutable {
-                                       if (e != asio::error::operation_aborted)
-                                           ready_.push_back({std::move(of), false});
-                                   });
-    }
-    void close(socket s) override {
-        asio::error_code ignored;
-        s->user = nullptr;
-        its(s)->carrier.close(ignored);
-    }
-
-    using network::each;
-    using network::wait;
-    void wait(long long until_ns, long long now) override {
-        if (until_ns > now) {
-            ring(until_ns);
-            context_.run_one();
-        }
-        context_.poll();  // handles all else that is ready
-    }
-    long long full_turns(std::size_t) const override { return 0; }
-    void each(const std::function<void()>& after_each) override {
-        for (ready& r : ready_) {
-            if (!r.s->user) continue;
-            if (r.to_read) r.s->user->on_readable();
-            else {
-                r.s->awaits_room = false;
-                r.s->user->on_writable();
-                if (r.s->user && !r.s->awaits_room) begin_anew(*r.s);
-            }
-            if (r.s->user && !r.s->awaits_bytes) await_bytes(std::move(r.s));
-            after_each();
-        }
-        ready_.clear();
-    }
-
-private:
-    using known_socket = std::shared_ptr<asio_socket>;
-    struct ready {
-        known_socket s;
-        bool to_read;
-    };
-
-    static known_socket its(const socket& s) { return std::static_pointer_cast<asio_socket>(s); }
-    static bool take(asio_socket& s, descriptor fd) {
-        asio::error_code error;
-        s.carrier.assign(asio::generic::stream_protocol(s.family, 0), fd.get(), error);
-        if (!error) fd.release();
-        errno = error.value();
-        return !error;
-    }
-    void await_bytes(known_socket s) {
-        s->awaits_bytes = true;
-        stream_socket& from = s->carrier;
-        from.async_wait(stream_socket::wait_read,
-                        [this, s = std::move(s)](const asio::error_code& e) mutable {
-                            if (e == asio::error::operation_aborted) return;
-                            s->awaits_bytes = false;
-                            ready_.push_back({std::move(s), true});
-                        });
-    }
-    /// After asio has waited for room once, epoll reports room at every later wait for bytes, which
-    /// then returns at once. So the socket becomes one that is new to asio.
-    static void begin_anew(asio_socket& s) {
-        asio::error_code error;
-        take(s, descriptor(s.carrier.release(error)));  // the next wait reports its failure
-        s.awaits_bytes = false;
-    }
-    void ring(long long at_ns) {
-        if (rings_at_ns_ != 0 && rings_at_ns_ <= at_ns) return;  // an early timer is harmless
-        rings_at_ns_ = at_ns;
-        timer_.expires_at(time_point_of(at_ns));
-        timer_.async_wait([this](const asio::error_code& e) {
-            if (!e) rings_at_ns_ = 0;
-        });
-    }
-
-    asio::io_context context_{ASIO_CONCURRENCY_HINT_UNSAFE};  // one thread: no locks
-    io_timer timer_;
-    asio::executor_work_guard<io_executor> busy_;
-    std::vector<ready> ready_{};
-    long long rings_at_ns_ = 0;
-};
-#endif
-
-}  // namespace detail
-}  // inline namespace v0
-}  // namespace llmbench
-
-// ===== [E22] waiting for sockets, on Linux =======================================================
-
-#ifdef __linux__
-#include <sys/epoll.h>  // epoll_event
-#include <sys/socket.h>  // recv, recvmsg, send
-#include <sys/timerfd.h>  // waiting for a point in time
-#include <sys/uio.h>  // iovec
 #endif
 
 namespace llmbench {
@@ -28017,7 +27889,142 @@ private:
 };
 #endif
 
-// ===== [E23] the network of a thread =============================================================
+#if !defined(__linux__) || defined(LLMBENCH_WAIT_BY_ASIO)
+// A type of a single executor: asio's default for any of them takes half a second to compile.
+using io_executor = asio::io_context::executor_type;
+using io_timer = asio::basic_waitable_timer<std::chrono::steady_clock,
+                                            asio::wait_traits<std::chrono::steady_clock>,
+                                            io_executor>;
+using stream_socket = asio::basic_stream_socket<asio::generic::stream_protocol, io_executor>;
+
+struct asio_socket final : network_socket {
+    asio_socket(asio::io_context& c, int of, socket_user& u)
+        : network_socket(u), carrier(c), family(of) {
+        awaits_room = false;
+    }
+
+    stream_socket carrier;
+    const int family;  // of its addresses
+    bool awaits_bytes = false;
+};
+
+/// asio only waits; users read themselves, so that each stamp is taken right after its read.
+class asio_network final : public network {
+public:
+    asio_network() try : timer_(context_), busy_(context_.get_executor()) {
+    } catch (const asio::system_error& e) {
+        throw std::runtime_error("the client cannot start: " + e.code().message());
+    }
+
+    socket connect(const address& to, const address* from, socket_user& user) override {
+        return watch(connecting_socket(to, from), to.storage.ss_family, user);
+    }
+    /// Takes over a connecting socket.
+    socket watch(descriptor fd, int family, socket_user& user) {
+        if (fd.get() < 0) return nullptr;
+        auto s = std::make_shared<asio_socket>(context_, family, user);
+        if (!take(*s, std::move(fd))) return nullptr;
+        await_room(s);
+        return s;
+    }
+    static int fd(const socket& s) {
+        return static_cast<asio_socket&>(*s).carrier.native_handle();
+    }
+    int connect_error(const socket& s) override { return connect_error_of(fd(s)); }
+    long long read(const socket& s, char* into, std::size_t bytes) override {
+        return ::recv(fd(s), into, bytes, 0);
+    }
+    long long write(const socket& s, const char* from, std::size_t bytes) override {
+        return ::send(fd(s), from, bytes, no_signal);
+    }
+    void await_room(const socket& s) override {
+        if (s->awaits_room) return;
+        s->awaits_room = true;
+        its(s)->carrier.async_wait(stream_socket::wait_write,
+                                   [this, of = its(s)](const asio::error_code& e) mutable {
+                                       if (e != asio::error::operation_aborted)
+                                           ready_.push_back({std::move(of), false});
+                                   });
+    }
+    void close(socket s) override {
+        asio::error_code ignored;
+        s->user = nullptr;
+        its(s)->carrier.close(ignored);
+    }
+
+    using network::each;
+    using network::wait;
+    void wait(long long until_ns, long long now) override {
+        if (until_ns > now) {
+            ring(until_ns);
+            context_.run_one();
+        }
+        context_.poll();  // handles all else that is ready
+    }
+    long long full_turns(std::size_t) const override { return 0; }
+    void each(const std::function<void()>& after_each) override {
+        for (ready& r : ready_) {
+            if (!r.s->user) continue;
+            if (r.to_read) r.s->user->on_readable();
+            else {
+                r.s->awaits_room = false;
+                r.s->user->on_writable();
+                if (r.s->user && !r.s->awaits_room) begin_anew(*r.s);
+            }
+            if (r.s->user && !r.s->awaits_bytes) await_bytes(std::move(r.s));
+            after_each();
+        }
+        ready_.clear();
+    }
+
+private:
+    using known_socket = std::shared_ptr<asio_socket>;
+    struct ready {
+        known_socket s;
+        bool to_read;
+    };
+
+    static known_socket its(const socket& s) { return std::static_pointer_cast<asio_socket>(s); }
+    static bool take(asio_socket& s, descriptor fd) {
+        asio::error_code error;
+        s.carrier.assign(asio::generic::stream_protocol(s.family, 0), fd.get(), error);
+        if (!error) fd.release();
+        errno = error.value();
+        return !error;
+    }
+    void await_bytes(known_socket s) {
+        s->awaits_bytes = true;
+        stream_socket& from = s->carrier;
+        from.async_wait(stream_socket::wait_read,
+                        [this, s = std::move(s)](const asio::error_code& e) mutable {
+                            if (e == asio::error::operation_aborted) return;
+                            s->awaits_bytes = false;
+                            ready_.push_back({std::move(s), true});
+                        });
+    }
+    /// After asio has waited for room once, epoll reports room at every later wait for bytes, which
+    /// then returns at once. So the socket becomes one that is new to asio.
+    static void begin_anew(asio_socket& s) {
+        asio::error_code error;
+        take(s, descriptor(s.carrier.release(error)));  // the next wait reports its failure
+        s.awaits_bytes = false;
+    }
+    void ring(long long at_ns) {
+        if (rings_at_ns_ != 0 && rings_at_ns_ <= at_ns) return;  // an early timer is harmless
+        rings_at_ns_ = at_ns;
+        timer_.expires_at(time_point_of(at_ns));
+        timer_.async_wait([this](const asio::error_code& e) {
+            if (!e) rings_at_ns_ = 0;
+        });
+    }
+
+    asio::io_context context_{ASIO_CONCURRENCY_HINT_UNSAFE};  // one thread: no locks
+    io_timer timer_;
+    asio::executor_work_guard<io_executor> busy_;
+    std::vector<ready> ready_{};
+    long long rings_at_ns_ = 0;
+};
+#endif
 
 // epoll and asio do the same. On Linux we use epoll, because asio costs too much there (CPU time an
 // event, as a multiple of a raw reader's; medians of five runs; see tests/bench/README.md):
@@ -28042,58 +28049,7 @@ inline std::unique_ptr<network> new_network() {
                                : std::make_unique<machine_network>();
 }
 
-// ===== [E24] an HTTP server and the way to it ====================================================
-
-/// The addresses of a server: the name is resolved once for all users, and the address that
-/// answered last comes first, so that one that never answers is waited for once, not in every
-/// repeat. Copies share their state.
-class known_addresses {
-public:
-    using resolver = std::function<std::vector<address>()>;
-
-    explicit known_addresses(std::vector<address> all = {})
-        : known_(std::make_shared<known>()) { known_->all = std::move(all); }
-    /// Resolves at the first use, and again after an exception.
-    explicit known_addresses(resolver ask)
-        : known_(std::make_shared<known>()) { known_->ask = std::move(ask); }
-
-    /// Throws the resolver's exceptions.
-    std::vector<address> in_order() const {
-        const std::lock_guard lock(known_->mutex);
-        if (known_->ask) {
-            known_->all = known_->ask();
-            known_->ask = nullptr;
-        }
-        return known_->all;
-    }
-    void answered(const address& a) const {
-        const std::lock_guard lock(known_->mutex);
-        std::vector<address>& all = known_->all;
-        const auto at = std::find_if(all.begin(), all.end(), [&](const address& x) {
-            return x.size == a.size && std::memcmp(&x.storage, &a.storage, a.size) == 0;
-        });
-        if (at != all.end()) std::rotate(all.begin(), at, at + 1);
-    }
-
-private:
-    struct known {
-        std::mutex mutex{};
-        std::vector<address> all{};
-        resolver ask{};  // null: `all` is known
-    };
-    std::shared_ptr<known> known_;
-};
-
-struct http_server {
-    http_url url{};
-    known_addresses addresses{};
-    std::shared_ptr<tls_client> tls{};  // null: plain HTTP
-};
-inline http_server server_at(const http_url& u, std::shared_ptr<tls_client> tls = {}) {
-    return {u, known_addresses([u] { return resolved(u); }), std::move(tls)};
-}
-
-// ===== [E25] requests that are not measured ======================================================
+// ===== [E20] requests that are not measured ======================================================
 
 struct http_answer {
     int status = 0;
@@ -28105,144 +28061,185 @@ struct http_answer {
     bool reset_by_server = false;  // the server closed right after an answer, against its promise
 };
 
-/// One request on its own connection, not measured: readiness, model lists.
-class blocking_exchange final : private socket_user {
+/// One request on its own connection, not measured: readiness, model lists, side tasks. It advances
+/// when its user calls, for as long as the user can wait.
+class plain_request final : private socket_user {
 public:
-    /// `stays`: the request does not ask to close the connection; whether the server closes it
-    /// anyway is seen within 100 ms.
-    explicit blocking_exchange(double within_s, bool stays = false)
-        : within_s_(within_s), deadline_ns_(now_ns() + ns_of(within_s)), stays_(stays) {}
-
-    http_answer ask(const http_server& at, const std::string& request) {
-        if (connect(at.addresses) && (!at.tls || secure(*at.tls)) && send(request)) read_answer();
-        return std::move(answer_);
+    /// `at` must outlive it. `stays`: the request does not ask to close the connection; whether the
+    /// server closes it anyway is seen within 100 ms.
+    plain_request(const http_server& at, std::string request, double within_s, bool stays = false)
+        : at_(at),
+          request_(std::move(request)),
+          within_s_(within_s),
+          deadline_ns_(now_ns() + ns_of(within_s)),
+          stays_(stays) {
+        try {
+            addresses_ = at.addresses.in_order();
+            limit_address();
+        } catch (const std::runtime_error& e) {
+            end(e.what());
+        }
     }
+    /// Does what can be done until then. Returns whether it has ended.
+    bool advance(long long until_ns) {
+        if (step_ == step::over) return true;
+        called_ = readable_ = false;
+        const long long now = now_ns();
+        if (!wire_.is_open() && !wire_.connect(addresses_[which_], *net_, *this)) {
+            // The queue of a Unix-domain socket is full, and no event reports its end.
+            if (errno != EAGAIN || now >= limit_ns_) on_connect_error(errno);
+            else if (until_ns > now) sleep_s(0.005);
+            return step_ == step::over;
+        }
+        if (now < limit_ns_) {
+            net_->wait(std::min(until_ns, limit_ns_), now);
+            net_->each();
+        }
+        if (called_) act();
+        else if (now_ns() >= limit_ns_) on_time_over();
+        return step_ == step::over;
+    }
+    http_answer& answer() { return answer_; }
 
 private:
     static constexpr std::size_t max_body = 8u << 20;
-    static constexpr long long look_up_ns = 50000000;  // to notice an interruption
+    enum class step : unsigned char { connect, shake_hands, send, read, see_reset, over };
 
     void on_readable() override { called_ = readable_ = true; }
     void on_writable() override { called_ = true; }
-    /// Returns false if nothing happens until then, or the program is interrupted.
-    bool wait(long long until_ns) {
-        const bool was_interrupted = stop_asked.load();
-        called_ = readable_ = false;
-        for (long long now = now_ns(); !called_; now = now_ns()) {
-            if (now >= until_ns || stop_asked.load() != was_interrupted) return false;
-            net_->wait(std::min(until_ns, now + look_up_ns), now);
-            net_->each();
-        }
-        return true;
-    }
-
-    bool failed(std::string why) {
+    void end(std::string why) {
         answer_.error = std::move(why);
-        return false;
+        step_ = step::over;
     }
-    bool failed_by_time() {
-        return failed(now_ns() < deadline_ns_ ? "the run was interrupted before it answered"
-                                              : "no answer within " + time_text(within_s_));
+    /// An address that never answers must leave time for the others.
+    void limit_address() {
+        if (which_ == addresses_.size()) return end(answer_.error);
+        const long long now = now_ns();
+        limit_ns_ =
+            now + (deadline_ns_ - now) / static_cast<long long>(addresses_.size() - which_);
     }
-    bool connect(const known_addresses& to) {
-        std::vector<address> addresses;
-        try {
-            addresses = to.in_order();
-        } catch (const std::runtime_error& e) {
-            return failed(e.what());
-        }
-        for (std::size_t i = 0; i < addresses.size(); ++i) {
-            // An address that never answers must leave time for the others.
-            const long long until = now_ns() + (deadline_ns_ - now_ns()) /
-                                                   static_cast<long long>(addresses.size() - i);
-            const int error = try_address(addresses[i], until);
-            if (error == 0) {
-                to.answered(addresses[i]);
-                answer_.error.clear();
-                return true;
-            }
-            failed(std::string("cannot connect: ") + error_text(error));
-            wire_.close();
-        }
-        return false;
+    void on_connect_error(int error) {
+        wire_.close();
+        answer_.error = std::string("cannot connect: ") + error_text(error);
+        ++which_;
+        limit_address();
     }
-    /// Returns 0 or an errno.
-    int try_address(const address& to, long long until_ns) {
-        while (!wire_.connect(to, *net_, *this)) {
-            if (errno != EAGAIN || now_ns() >= until_ns) return errno;
-            sleep_s(0.005);
+    void on_time_over() {
+        switch (step_) {
+        case step::connect: return on_connect_error(ETIMEDOUT);
+        case step::send: return end("the connection was lost while sending");
+        case step::see_reset: return end("");
+        default: return end("no answer within " + time_text(within_s_));
         }
-        if (wait(until_ns)) return wire_.connect_error();
-        return now_ns() < until_ns ? EINTR : ETIMEDOUT;
     }
-    bool secure(const tls_client& tls) {
-        handshake hands = wire_.begin_handshake(tls, nullptr, room_);
-        while (hands.is == handshake::state::going_on) {
-            if (!wait(deadline_ns_)) return failed_by_time();
-            if (wire_.unsent() > 0 && !wire_.flush()) return failed(closed_in_handshake);
-            const arrival a = wire_.read(buffer_);
-            if (a.what == arrival::kind::end) return failed(closed_in_handshake);
-            if (a.what == arrival::kind::bytes) hands = wire_.shake_hands(a.bytes, room_);
+    void act() {
+        switch (step_) {
+        case step::connect: return on_connected();
+        case step::shake_hands: return shake_hands();
+        case step::send: return send();
+        case step::read: return read();
+        case step::see_reset: answer_.reset_by_server = !wire_.is_quiet(buffer_, room_); break;
+        case step::over: break;
         }
+        step_ = step::over;
+    }
+    void on_connected() {
+        if (const int error = wire_.connect_error()) return on_connect_error(error);
+        at_.addresses.answered(addresses_[which_]);
+        answer_.error.clear();
+        limit_ns_ = deadline_ns_;
+        if (!at_.tls) return begin_to_send();
+        step_ = step::shake_hands;
+        on_handshake(wire_.begin_handshake(*at_.tls, nullptr, room_));
+    }
+    void shake_hands() {
+        if (wire_.unsent() > 0 && !wire_.flush()) return end(closed_in_handshake);
+        const arrival a = wire_.read(buffer_);
+        if (a.what == arrival::kind::end) return end(closed_in_handshake);
+        if (a.what == arrival::kind::bytes) on_handshake(wire_.shake_hands(a.bytes, room_));
+    }
+    void on_handshake(const handshake& hands) {
+        if (hands.is == handshake::state::going_on) return;
         answer_.distrusted = wire_.distrusts();
-        return hands.is == handshake::state::done || failed(hands.why);
+        if (hands.is == handshake::state::failed) end(hands.why);
+        else begin_to_send();
+    }
+    void begin_to_send() {
+        step_ = step::send;
+        readable_ = false;
+        wire_.send(request_);
+        send();
     }
     /// The answer may come before the request is sent completely.
-    bool send(const std::string& request) {
-        wire_.send(request);
-        readable_ = false;
-        while (wire_.flush() && wire_.unsent() > 0 && !readable_ && wait(deadline_ns_)) {}
-        return wire_.unsent() == 0 || readable_ || failed("the connection was lost while sending");
+    void send() {
+        const bool is_open = wire_.flush();
+        if (wire_.unsent() == 0 || readable_) step_ = step::read;
+        else if (!is_open) end("the connection was lost while sending");
     }
-    bool read_answer() {
-        response_parser parser;
-        while (!parser.complete() && !parser.broken()) {
-            if (!wait(deadline_ns_)) return failed_by_time();
-            const arrival a = wire_.read(buffer_);
-            if (a.what == arrival::kind::nothing_yet) continue;
-            if (a.what == arrival::kind::end) {
-                const bool orderly = a.error == 0;
-                if (orderly && wire_.has_tls() && !parser.body_may_be_cut())
-                    return failed(tls_was_cut);
-                parser.end_of_input();
-                continue;
-            }
-            parser.feed(wire_.content(a.bytes, room_), [&](std::string_view body) {
+    void read() {
+        const arrival a = wire_.read(buffer_);
+        if (a.what == arrival::kind::nothing_yet) return;
+        if (a.what == arrival::kind::end) {
+            if (a.error == 0 && wire_.has_tls() && !parser_.body_may_be_cut())
+                return end(tls_was_cut);
+            parser_.end_of_input();
+        } else {
+            parser_.feed(wire_.content(a.bytes, room_), [&](std::string_view body) {
                 if (answer_.body.size() < max_body) answer_.body.append(body);
             });
-            if (!wire_.tls_ended() || parser.complete()) continue;
-            if (const std::string why = wire_.tls_error(); !why.empty()) return failed(why);
-            parser.end_of_input();
+            if (wire_.tls_ended() && !parser_.complete()) {
+                if (const std::string why = wire_.tls_error(); !why.empty()) return end(why);
+                parser_.end_of_input();
+            }
         }
-        answer_.status = parser.complete() ? parser.status() : 0;
-        answer_.error = parser.error();
-        answer_.content_type = parser.header("content-type");
+        if (parser_.complete() || parser_.broken()) on_answer();
+    }
+    void on_answer() {
+        answer_.status = parser_.complete() ? parser_.status() : 0;
+        answer_.content_type = parser_.header("content-type");
         // A cached answer was written before the request.
-        if (parser.header("age").empty())
-            answer_.date_s = seconds_of_http_date(parser.header("date"));
-        if (stays_ && parser.complete() && parser.keep_alive() && !wire_.tls_ended())
-            answer_.reset_by_server = wait(now_ns() + 100000000) && !wire_.is_quiet(buffer_, room_);
-        return parser.complete();
+        if (parser_.header("age").empty())
+            answer_.date_s = seconds_of_http_date(parser_.header("date"));
+        if (!stays_ || !parser_.complete() || !parser_.keep_alive() || wire_.tls_ended())
+            return end(parser_.error());
+        step_ = step::see_reset;
+        limit_ns_ = now_ns() + 100000000;
     }
 
+    const http_server& at_;
+    const std::string request_;
     const double within_s_;
     const long long deadline_ns_;
     const bool stays_;
     const std::unique_ptr<network> net_ = new_network();
     exchange wire_{};
+    response_parser parser_{};
     http_answer answer_{};
+    std::vector<address> addresses_{};
+    std::size_t which_ = 0;    // of the addresses
+    long long limit_ns_ = 0;  // of this step
     std::vector<char> buffer_ = std::vector<char>(16384);
     std::vector<char> room_{};  // of one read, for TLS
+    step step_ = step::connect;
     bool called_ = false, readable_ = false;  // results of the last wait
 };
 
-/// A missing resource of the client, such as descriptors, is given as the reason.
+/// Waits for the answer. A missing resource of the client, such as descriptors, is given as the
+/// reason.
 inline http_answer answer_to(const http_server& at, const std::string& request, double within_s,
                              bool stays = false) {
+    constexpr long long look_up_ns = 50000000;  // to notice an interruption
+    http_answer none;
     try {
-        return blocking_exchange(within_s, stays).ask(at, request);
+        plain_request one(at, request, within_s, stays);
+        const bool was_interrupted = stop_asked.load();
+        while (!one.advance(now_ns() + look_up_ns)) {
+            if (one.answer().status > 0 || stop_asked.load() == was_interrupted) continue;
+            none.error = "the run was interrupted before it answered";
+            return none;
+        }
+        return std::move(one.answer());
     } catch (const std::exception& e) {
-        http_answer none;
         none.error = e.what();
         return none;
     }
@@ -28269,66 +28266,7 @@ inline http_answer blocking_get(const http_server& at, const std::string& path,
     return answer_to(at, request, within_s);
 }
 
-// ===== [E26] a request in the background =========================================================
-
-/// For a virtual environment, whose one thread also runs the load. Without TLS.
-class post_under_way final : private socket_user {
-public:
-    post_under_way(const http_server& at, std::string request, double within_s)
-        : at_(at), request_(std::move(request)), within_s_(within_s),
-          until_ns_(now_ns() + ns_of(within_s)) {}
-
-    /// Does what can be done now. Returns whether it has ended.
-    bool advance() {
-        if (!ended_ && !wire_.is_open() &&
-            !wire_.connect(at_.addresses.in_order().front(), *net_, *this) && errno != EAGAIN)
-            failed(std::string("cannot connect: ") + error_text(errno));
-        if (!ended_) {
-            net_->wait(now_ns(), now_ns());
-            net_->each();
-        }
-        if (!ended_ && now_ns() >= until_ns_) failed("no answer within " + time_text(within_s_));
-        return ended_;
-    }
-    const http_answer& answer() const { return answer_; }
-
-private:
-    void on_writable() override {
-        if (!is_connected_) {
-            is_connected_ = true;
-            if (const int error = wire_.connect_error(); error != 0)
-                return failed(std::string("cannot connect: ") + error_text(error));
-            wire_.send(request_);
-        }
-        if (!wire_.flush()) failed("the connection was lost while sending");
-    }
-    void on_readable() override {
-        const arrival a = wire_.read(buffer_);
-        if (ended_ || a.what == arrival::kind::nothing_yet) return;
-        if (a.what == arrival::kind::end) parser_.end_of_input();
-        else parser_.feed(a.bytes, [&](std::string_view body) { answer_.body.append(body); });
-        if (!parser_.complete() && !parser_.broken()) return;
-        answer_.status = parser_.complete() ? parser_.status() : 0;
-        failed(parser_.error());
-    }
-    void failed(std::string why) {
-        answer_.error = std::move(why);
-        ended_ = true;
-    }
-
-    const http_server& at_;
-    const std::string request_;
-    const double within_s_;
-    const long long until_ns_;
-    const std::unique_ptr<network> net_ = new_network();
-    exchange wire_{};
-    response_parser parser_{};
-    std::vector<char> buffer_ = std::vector<char>(16384);
-    http_answer answer_{};
-    bool is_connected_ = false, ended_ = false;
-};
-
-// ===== [E27] the warm-up of a load, until the load is stable =====================================
+// ===== [E21] the orders and results of a load ====================================================
 
 /// Shared by all threads of one load. Unused after the measured part has begun.
 class settling_watch {
@@ -28399,8 +28337,6 @@ private:
     long long latest_ns_ = 0, whole_from_ns_ = 0, next_look_ns_ = 0;
     std::atomic<long long> ends_at_{0};
 };
-
-// ===== [E28] the orders and results of a load ====================================================
 
 /// Common data of all requests of one load.
 struct load_target : http_server {
@@ -28557,7 +28493,7 @@ inline run_phase phase_of(const load_order& o, const load_state& shared, const p
                                                             : run_phase::measure;
 }
 
-// ===== [E29] one connection of the load ==========================================================
+// ===== [E22] one connection of the load ==========================================================
 
 /// Shared by the connections of one thread: the access to the target, and their counters.
 struct client_io {
@@ -28611,8 +28547,8 @@ struct client_io {
     /// Called after a wait, which was to end at `until_ns` at the latest.
     void on_wake(long long now, long long slept_ns, long long until_ns) {
         was_busy_ns_ = slept_ns - woke_ns;
-        empty_ns_ = was_told_all_ ? slept_before_ns_ : 0;
-        was_told_all_ = sockets->full_turns(1) == 0;
+        empty_ns_ = saw_all_ ? slept_before_ns_ : 0;
+        saw_all_ = sockets->full_turns(1) == 0;
         slept_before_ns_ = slept_ns;
         woke_ns = seen_ns = now;
         is_late_ = sockets->was_interrupted() ||
@@ -28649,7 +28585,7 @@ private:
 
     long long was_busy_ns_ = 0, slept_before_ns_ = 0, empty_ns_ = 0;
     long long asked_ns_ = 0, waited_ns_ = 0;
-    bool is_late_ = false, was_told_all_ = false;
+    bool is_late_ = false, saw_all_ = false;
 };
 
 /// For server-sent events or lines of JSON, chunked or not.
@@ -28987,7 +28923,7 @@ private:
     bool may_send_again_ = false;  // a kept connection may be lost as we send; once a request
 };
 
-// ===== [E30] what one client thread has to send, and when ========================================
+// ===== [E23] what one client thread has to send, and when ========================================
 // Uses no clock and no sockets: callers pass the time.
 
 /// A request to be sent now.
@@ -29276,7 +29212,9 @@ private:
     /// the first minutes are not all young sessions. If requests are counted, all are sent.
     std::size_t steps_before(const planned_request& w, std::size_t steps) {
         if (!plays_sessions(sent_) || w.user < 0 || sent_.requests > 0) return 0;
-        if (!has_begun_.insert(w.user).second) return 0;
+        const auto user = static_cast<std::size_t>(w.user);
+        if (has_begun_.size() <= user) has_begun_.resize(user + 1);
+        if (std::exchange(has_begun_[user], 1) != 0) return 0;
         generator random(sent_.seed, streams::turns + 1 + static_cast<std::uint64_t>(w.user));
         return random.below(steps);
     }
@@ -29327,61 +29265,14 @@ private:
     std::priority_queue<ready_user, std::vector<ready_user>, std::greater<>> users_{};
     std::map<std::size_t, std::vector<std::string>> answers_{};  // of unfinished conversations
     std::map<std::size_t, live_session> live_{};  // by their first indices
-    std::set<int> has_begun_{};                   // users
+    std::vector<std::uint8_t> has_begun_{};       // by user: 1 after the first session began
     std::deque<planned_request> waiting_{};
     long long in_flight_ = 0, cap_ = 0;
     long long promised_ = 0;  // waiting requests that others' ends have released
     bool stopped_ = false;
 };
 
-// ===== [E31] the answers that one client thread keeps ============================================
-
-/// Grades answers as they come and drops their texts, except those compared with the other
-/// variant's and some that reports may show.
-class answer_keeper {
-public:
-    answer_keeper(const load_order& order, load_state& shared) : order_(order), shared_(shared) {}
-
-    /// Writes the facts of the answer into its record.
-    void on_answer(const planned_request& w, record& r, const answer_reader& a) {
-        const answer_use use = answer_use_at(*order_.what->sent, w.index);
-        const std::vector<std::string>& secrets = order_.target->secrets;
-        if (use.wanted) {
-            grade(r, *use.wanted, a.words());
-            r.graded = without_secrets(str(r.graded), secrets);
-        }
-        if (r.status != request_status::ok || !(use.wanted || use.is_compared)) return;
-        std::string said = a.said().joined();
-        if (use.is_greedy) r.answer_hash = answer_hash(said);
-        if (phase_of(order_, shared_, w) != run_phase::measure) return;
-        if (use.wanted && may_be_shown(r))
-            shown_.push_back(
-                {w.index,
-                 without_secrets(excerpt(said, max_shown_bytes, said.size()), secrets)});
-        if (use.is_compared && (shared_.text_bytes += said.size()) <= max_text_bytes_of_an_arm)
-            texts_.push_back({w.index, std::move(said)});
-    }
-    void move_into(repeat_data& d) {
-        std::move(texts_.begin(), texts_.end(), std::back_inserter(d.texts));
-        std::move(shown_.begin(), shown_.end(), std::back_inserter(d.shown));
-    }
-
-private:
-    static constexpr std::size_t max_text_bytes_of_an_arm = std::size_t{32} << 20;
-    /// The first wrong ones of the candidate, or all of them.
-    bool may_be_shown(const record& r) {
-        if (order_.variant == run_arm::baseline) return false;
-        if (shared_.show == answers_shown::all) return true;
-        return shared_.show == answers_shown::open && !*r.right &&
-               shared_.texts_shown++ < max_answers_shown;
-    }
-
-    const load_order& order_;
-    load_state& shared_;
-    std::vector<kept_text> texts_{}, shown_{};
-};
-
-// ===== [E32] the connections of one client thread ================================================
+// ===== [E24] the connections of one client thread ================================================
 
 /// All connections of one thread, each in one of four lists: busy, idle, opening, closed. Closed
 /// ones stay until drop_retired(), because one of them may be the caller.
@@ -29391,7 +29282,6 @@ public:
     connection_pool(const connection_pool&) = delete;
     connection_pool& operator=(const connection_pool&) = delete;
 
-    /// Opens a connection for a later request.
     void open_ahead() { made_in(opening_).open_ahead(); }
     /// Returns a connection for a request: an idle one, else one that is opening, else a new one.
     connection& take() {
@@ -29456,7 +29346,52 @@ private:
     connections busy_{}, idle_{}, opening_{}, retired_{};
 };
 
-// ===== [E33] the finished requests of one client thread ==========================================
+// ===== [E25] the finished requests of one client thread, and the answers that it keeps ===========
+
+/// Grades answers as they come and drops their texts, except those compared with the other
+/// variant's and some that reports may show.
+class answer_keeper {
+public:
+    answer_keeper(const load_order& order, load_state& shared) : order_(order), shared_(shared) {}
+
+    /// Writes the facts of the answer into its record.
+    void on_answer(const planned_request& w, record& r, const answer_reader& a) {
+        const answer_use use = answer_use_at(*order_.what->sent, w.index);
+        const std::vector<std::string>& secrets = order_.target->secrets;
+        if (use.wanted) {
+            grade(r, *use.wanted, a.words());
+            r.graded = without_secrets(str(r.graded), secrets);
+        }
+        if (r.status != request_status::ok || !(use.wanted || use.is_compared)) return;
+        std::string answer = a.said().joined();
+        if (use.is_greedy) r.answer_hash = answer_hash(answer);
+        if (phase_of(order_, shared_, w) != run_phase::measure) return;
+        if (use.wanted && may_be_shown(r))
+            shown_.push_back(
+                {w.index,
+                 without_secrets(excerpt(answer, max_shown_bytes, answer.size()), secrets)});
+        if (use.is_compared && (shared_.text_bytes += answer.size()) <= max_text_bytes_of_an_arm)
+            texts_.push_back({w.index, std::move(answer)});
+    }
+    void move_into(repeat_data& d) {
+        std::move(texts_.begin(), texts_.end(), std::back_inserter(d.texts));
+        std::move(shown_.begin(), shown_.end(), std::back_inserter(d.shown));
+    }
+
+private:
+    static constexpr std::size_t max_text_bytes_of_an_arm = std::size_t{32} << 20;
+    /// The first wrong ones of the candidate, or all of them.
+    bool may_be_shown(const record& r) {
+        if (order_.variant == run_arm::baseline) return false;
+        if (shared_.show == answers_shown::all) return true;
+        return shared_.show == answers_shown::open && !*r.right &&
+               shared_.texts_shown++ < max_answers_shown;
+    }
+
+    const load_order& order_;
+    load_state& shared_;
+    std::vector<kept_text> texts_{}, shown_{};
+};
 
 /// Records of one thread and their gaps, kept for the statistics and passed to the writer.
 class request_book {
@@ -29518,7 +29453,7 @@ private:
     std::uint64_t may_count_ = 0;
 };
 
-// ===== [E34] one client thread ===================================================================
+// ===== [E26] one client thread ===================================================================
 
 /// The bytes of one request of the trace, and limits on its answer.
 struct built_request {
@@ -29791,7 +29726,7 @@ private:
     double cpu_utilization_ = 0;
 };
 
-// ===== [E35] the load of one repeat ==============================================================
+// ===== [E27] the load of one repeat ==============================================================
 
 inline std::size_t in_flight_at_most(const load_order& o) {
     return o.what->shard.of(static_cast<std::size_t>(o.what->sent->arrivals.max_in_flight));
@@ -29826,7 +29761,7 @@ inline void make_room_for(const load_order& o) {
         refuse({printed("the load needs %zu connections at a time and this process may open %llu "
                         "files: raise the hard limit (ulimit -Hn), or ask for less at once", needed,
                         static_cast<unsigned long long>(files))});
-    const double held = static_cast<double>(o.users()) * held_by_a_user(*o.what->sent);
+    const double held = static_cast<double>(o.users()) * bytes_held_by_a_user(*o.what->sent);
     if (const double all = memory_of_the_machine(); all > 0 && held > all / 2)
         refuse({printed("%zu users hold about %.3g GB of answers that their conversations go on "
                         "from, over half of this machine's %.3g GB: ask for fewer, or share the "
@@ -29947,7 +29882,31 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
     }
 }
 
-// ===== [E36] a server's first answer, checked against the load ===================================
+// ===== [E28] targets of extensions ===============================================================
+
+/// A server of an extension, which accepts every request of a plan.
+class extension_server {
+public:
+    virtual ~extension_server() = default;
+    /// Returns its URL when it accepts requests.
+    virtual std::string start() = 0;
+    /// Describes all that its speed depends on.
+    virtual std::string description() const = 0;
+};
+
+/// Makes servers for extension_target, one factory for each kind.
+class target_extension {
+public:
+    /// Throws std::invalid_argument for invalid settings.
+    virtual std::unique_ptr<extension_server> server(const box& settings) const = 0;
+    /// The virtual environment of these servers; null: none.
+    virtual std::unique_ptr<execution_environment> new_environment() const { return nullptr; }
+
+protected:
+    ~target_extension() = default;
+};
+
+// ===== [E29] questions to a server before the load ===============================================
 
 /// Returns "GET /v1/models answered HTTP 401: no such key", shortened.
 inline std::string quoted_answer(const load_target& to, const char* method,
@@ -30033,8 +29992,6 @@ inline std::string why_not_served(const load_target& to, const char* method,
     return url + " does not serve this API: " + quoted_answer(to, method, path, a) +
            (hint.empty() ? "" : "; " + hint);
 }
-
-// ===== [E37] questions to a server before the load ===============================================
 
 /// No server answers: with LLMBENCH_SKIP_WITHOUT_SERVER the gate is skipped.
 struct no_server : std::runtime_error {
@@ -30183,19 +30140,29 @@ public:
 
     /// `may_be_ids`: a prompt may be a list of token ids.
     token_fit fit(bool may_be_ids) {
-        const token_fit words = fitted_tokens([&](const std::string& t) { return of_text(t); },
-                                              [&](const std::string& p) { return of_prompt(p); });
+        const token_fit words = fitted_tokens(
+            [&](const std::string& text) { return tokenized(body_of_text(text)); },
+            [&](const std::string& prompt) {
+                request_spec r = common_;
+                r.prompt = prompt;
+                return of_request(r, true);
+            });
         if (!may_be_ids || words.lengths == token_fit::quality::exact) return words;
-        const token_fit ids = fitted_ids([&](const std::string& list) { return of_ids(list); },
-                                         tokenizes_ ? known_id() : 0);
+        const std::size_t known_id =
+            tokenizes_ ? largest_id(post_(inquiry_path(to_, "/tokenize"),
+                                          body_of_text(text_of_many_scripts())))
+                       : 0;
+        const token_fit ids = fitted_ids(
+            [&](const std::string& list) {
+                request_spec r = common_;
+                r.token_ids = id_list(list);
+                return of_request(r, false);
+            },
+            known_id);
         return ids.as_ids ? ids : words;
     }
 
 private:
-    std::size_t known_id() {
-        return largest_id(
-            post_(inquiry_path(to_, "/tokenize"), body_of_text(text_of_many_scripts())));
-    }
     std::string body_of_text(const std::string& text) const {
         request_spec none;
         body_writer b(none);  // "content" is for llama.cpp
@@ -30209,26 +30176,13 @@ private:
         tokenizes_ = n > 0;
         return tokenizes_ ? n : -1;
     }
-    int used_by(const request_spec& r, const std::string& body) {
+    int of_request(const request_spec& r, bool may_tokenize) {
+        request_spec short_one = r;
+        short_one.max_tokens = 1;
+        const std::string body = request_body(*to_.api, to_.model, short_one);
+        if (const int n = may_tokenize ? tokenized(body) : -1; n > 0) return n;
         return used_tokens(*to_.api, post_(r.stream ? to_.path : to_.whole_path, body), r.stream,
                            asked_by(*to_.api, r, body.size()));
-    }
-    std::string body_of(request_spec r) const {
-        r.max_tokens = 1;
-        return request_body(*to_.api, to_.model, r);
-    }
-    int of_text(const std::string& text) { return tokenized(body_of_text(text)); }
-    int of_prompt(const std::string& prompt) {
-        request_spec r = common_;
-        r.prompt = prompt;
-        const std::string body = body_of(r);
-        const int n = tokenized(body);
-        return n > 0 ? n : used_by(r, body);
-    }
-    int of_ids(const std::string& ids) {
-        request_spec r = common_;
-        r.token_ids = id_list(ids);
-        return used_by(r, body_of(r));
     }
 
     const load_target& to_;
@@ -30294,7 +30248,7 @@ inline token_fit learned_tokens(const plan& p, const load_target& to, double wit
     return token_inquiry(to, p.sent->common, post).fit(may_be_ids);
 }
 
-// ===== [E38] credentials for a server ============================================================
+// ===== [E30] credentials for a server ============================================================
 
 /// Header lines of all requests to a server, and the secrets in them.
 struct credentials {
@@ -30386,7 +30340,7 @@ inline credentials credentials_of(const endpoint& e, const api_traits& api,
     return c;
 }
 
-// ===== [E39] started programs, which end with us =================================================
+// ===== [E31] started programs, which end with us, and their output ===============================
 
 /// A pipe from a program to us; no ends, with errno, on failure.
 struct pipe_ends {
@@ -30490,21 +30444,21 @@ public:
     void watch(pid_t group) {
         const std::lock_guard lock(mutex_);
         groups_.push_back(group);
-        if (tell()) return;
+        if (send_groups()) return;
         begin();
-        tell();
+        send_groups();
     }
     /// The group has ended, or needs no guard.
     void leave(pid_t group) {
         const std::lock_guard lock(mutex_);
         std::erase(groups_, group);
-        tell();
+        send_groups();
     }
     /// The guard's process; -1: not started.
     pid_t pid() const { return pid_; }
 
 private:
-    bool tell() {
+    bool send_groups() {
         std::string all;
         for (const pid_t group : groups_) all += std::to_string(group) + " ";
         all += "\n";
@@ -30532,8 +30486,6 @@ private:
     pid_t pid_ = -1;
 };
 
-// ===== [E40] the output of a started program =====================================================
-
 /// The number of bytes at the end of `s` that may begin a secret.
 inline std::size_t begun_secret(std::string_view s, const std::vector<std::string>& secrets) {
     std::size_t most = 0;
@@ -30551,16 +30503,16 @@ public:
 
     server_log(std::string path, std::vector<std::string> secrets)
         : path_(std::move(path)), secrets_(std::move(secrets)) {
-        auto [said, its] = new_pipe();
+        auto [output, its] = new_pipe();
         auto [ours, waked] = socket_pair();
-        if (said.get() < 0 || ours.get() < 0)
+        if (output.get() < 0 || ours.get() < 0)
             throw std::runtime_error("the log " + path_ + " cannot be written: " +
                                      error_text(errno));
         if (const int problem = file_.open(path_))
             throw std::runtime_error("the log " + path_ + " cannot be written: " +
                                      error_text(problem));
-        ::fcntl(said.get(), F_SETFL, O_NONBLOCK);
-        said_ = std::move(said);
+        ::fcntl(output.get(), F_SETFL, O_NONBLOCK);
+        output_ = std::move(output);
         its_ = std::move(its);
         wake_ = std::move(ours);
         waked_ = std::move(waked);
@@ -30573,7 +30525,6 @@ public:
     /// The program's end, until it is given away.
     int end() const { return its_.get(); }
     void is_given_away() { its_ = descriptor(); }
-    /// Removes the name of the file.
     void unlink() const { ::unlink(path_.c_str()); }
     /// The last output, for error messages.
     std::string tail(std::size_t bytes = 2000) {
@@ -30596,7 +30547,7 @@ public:
         reading_.join();
         const std::lock_guard lock(mutex_);
         take();
-        said_ = descriptor();
+        output_ = descriptor();
         ended_ = true;
         put(std::exchange(held_, {}));
         const std::size_t at_end = std::min(last_.size(), left_out_);
@@ -30612,7 +30563,7 @@ private:
 
     void read_on() {
         for (;;) {
-            pollfd on[2] = {{said_.get(), POLLIN, 0}, {waked_.get(), POLLIN, 0}};
+            pollfd on[2] = {{output_.get(), POLLIN, 0}, {waked_.get(), POLLIN, 0}};
             if (::poll(on, 2, -1) < 0 && errno != EINTR) return;
             if (on[1].revents) return;
             bool is_full = false;
@@ -30629,7 +30580,7 @@ private:
     bool take() {
         std::array<char, 1u << 16> some;
         for (std::size_t taken = 0; !ended_ && taken < at_once;) {
-            const ssize_t n = ::read(said_.get(), some.data(), some.size());
+            const ssize_t n = ::read(output_.get(), some.data(), some.size());
             if (n < 0 && errno == EINTR) continue;
             if (n < 0) return false;
             if (n == 0) ended_ = true;
@@ -30661,7 +30612,7 @@ private:
     const std::string path_;
     const std::vector<std::string> secrets_;
     new_file file_{};
-    descriptor said_{}, its_{}, wake_{}, waked_{};
+    descriptor output_{}, its_{}, wake_{}, waked_{};
     std::mutex mutex_{};
     std::string held_{}, last_{};
     std::size_t written_ = 0, left_out_ = 0;
@@ -30670,7 +30621,7 @@ private:
     std::thread reading_{};
 };
 
-// ===== [E41] server processes ====================================================================
+// ===== [E32] processes: servers and commands of a scenario =======================================
 
 /// The command, with `exec` before it if that changes nothing: one plain command, no shell word, no
 /// variables. The server is then the process that we started.
@@ -30779,8 +30730,6 @@ private:
     pid_t pid_ = -1;
 };
 
-// ===== [E42] commands of a scenario ==============================================================
-
 /// Text of others on one line, with secrets masked.
 inline std::string masked_words_of(std::string_view s, const load_target& to) {
     s = s.substr(0, s.find_last_not_of(" \t\r\n") + 1);
@@ -30826,10 +30775,19 @@ inline std::string with_url_of_shell(std::string_view line) {
 struct carried_command {
     std::unique_ptr<server_process> process{};  // ends with the processes it leaves
     std::string how{};   // "exited with status 0"; "" while it runs
-    std::string said{};  // its last line
+    std::string last_line{};
     std::string error{};  // why it did not run
     bool in_time = false;
     bool done() const { return how == "exited with status 0"; }
+    /// Returns why it did nothing, "" if it did. `within_s`: its limit.
+    std::string fault(double within_s) const {
+        if (!process) return "was not run: " + error;
+        if (done()) return {};
+        const std::string end = !how.empty() ? how
+                                : in_time    ? "was interrupted"
+                                             : "had not ended after " + time_text(within_s);
+        return end + (last_line.empty() ? "" : ": " + last_line);
+    }
 };
 /// Runs the line in a shell with the server's URL, until a time or an interruption.
 inline carried_command carried_out(const std::string& line, const load_target& to,
@@ -30852,36 +30810,12 @@ inline carried_command carried_out(const std::string& line, const load_target& t
         sleep_s(0.01);
     c.in_time = now_ns() < until_ns;
     const std::string all = c.process->log_tail();
-    c.said = masked_words_of(
+    c.last_line = masked_words_of(
         std::string_view(all).substr(all.rfind('\n', all.find_last_not_of(" \t\r\n")) + 1), to);
     return c;
 }
 
-// ===== [E43] targets of extensions ===============================================================
-
-/// A server of an extension, which accepts every request of a plan.
-class extension_server {
-public:
-    virtual ~extension_server() = default;
-    /// Returns its URL when it accepts requests.
-    virtual std::string start() = 0;
-    /// Describes all that its speed depends on.
-    virtual std::string description() const = 0;
-};
-
-/// Makes servers for extension_target, one factory for each kind.
-class target_extension {
-public:
-    /// Throws std::invalid_argument for invalid settings.
-    virtual std::unique_ptr<extension_server> server(const box& settings) const = 0;
-    /// The virtual environment of these servers; null: none.
-    virtual std::unique_ptr<execution_environment> new_environment() const { return nullptr; }
-
-protected:
-    ~target_extension() = default;
-};
-
-// ===== [E44] the metrics pages of a server =======================================================
+// ===== [E33] the metrics pages of a server, read before and during a load ========================
 
 /// One page, and all that is needed to request it.
 struct page_address {
@@ -31039,439 +30973,6 @@ inline std::string why_any_unreported(const server_pages& on, const std::vector<
     return {};
 }
 
-// ===== [E45] servers that a gate starts ==========================================================
-
-/// The log file of the program's next server.
-inline std::string next_log(run_arm variant) {
-    const std::string directory = report_directory();
-    std::error_code ignored;
-    std::filesystem::create_directories(directory, ignored);
-    return directory + "/" + (variant == run_arm::baseline ? "baseline-" : "server-") +
-           std::to_string(++servers_started) + ".log";
-}
-
-/// process{...}: a server that runs from start() to end().
-class started_process {
-public:
-    started_process(const process& p, run_arm variant) : what_(p), variant_(variant) {
-        if (what_.command.empty()) refuse({"process.command is empty: it must start a server"});
-        if (str(what_.command).find("{port}") == std::string::npos)
-            refuse({"process.command \"", printable(str(what_.command), 200),
-                    "\" has no {port}: the server is started on a free port, which is written "
-                    "there; one with a port of its own is an endpoint that runs already"});
-        if (!(what_.ready_within.seconds() > 0)) refuse({"process.ready_within must be above 0"});
-    }
-    std::string command() const { return str(what_.command); }
-    bool restarts() const { return what_.restart_between_repeats; }
-    /// Adds the secrets of its environment.
-    void keep_secrets(credentials& c) const {
-        for (const name_value& v : what_.env)
-            if (v.is_secret || names_secret(str(v.name))) c.keep_secret(str(v.value));
-    }
-    /// A variable of its environment, set or inherited.
-    std::string environment_value(const char* variable) const {
-        for (const name_value& v : what_.env)
-            if (str(v.name) == variable) return str(v.value);
-        return environment(variable);
-    }
-
-    /// Returns its URL when ready. Throws no_server if it is not within `at_most_s` or its own
-    /// limit.
-    std::string start(const api_traits& api, const std::vector<std::string>& secrets,
-                      double at_most_s) {
-        const double ready_within_s = std::min(what_.ready_within.seconds(), at_most_s);
-        const int port = free_port();
-        log_ = next_log(variant_);
-        const long long began = began_ns_ = now_ns();
-        running_ = std::make_unique<server_process>(what_, port, log_, secrets);
-        const std::string url = "http://127.0.0.1:" + std::to_string(port);
-        const std::string ready = what_.ready.empty() ? api.ready : str(what_.ready);
-        const std::string why =
-            why_not_ready(server_at(parsed_url(url, "process")), ready, began, ready_within_s);
-        if (!why.empty()) throw given_up(why, secrets);
-        startup_s_ = static_cast<double>(now_ns() - began) * 1e-9;
-        return url;
-    }
-    void end() { running_.reset(); }
-    /// Seconds of the last start, returned once.
-    double take_startup_s() { return std::exchange(startup_s_, not_a_number); }
-    long long began_ns() const { return began_ns_; }
-    /// Returns why it ended, "" while it runs.
-    std::string how_it_went(const std::vector<std::string>& secrets) {
-        const std::string how = running_ ? running_->how_it_ended() : "";
-        if (how.empty()) return {};
-        const std::string tail = without_secrets(running_->log_tail(), secrets);
-        return "the server process " + how + "; its log ends: " + printable(tail, 500);
-    }
-
-private:
-    /// Waits until the path `ready` answers 200; returns "", or why it did not.
-    std::string why_not_ready(const http_server& server, const std::string& ready, long long began,
-                              double within_s) {
-        http_answer last;
-        for (;;) {
-            if (const std::string how = running_->how_it_ended(); !how.empty())
-                return how + " before it was ready";
-            if (static_cast<double>(now_ns() - began) * 1e-9 > within_s)
-                return "was not ready within " + time_text(within_s) + " (" + ready +
-                       " answered: " +
-                       (last.error.empty() ? "HTTP " + std::to_string(last.status) : last.error) +
-                       ")";
-            if (stop_asked.load()) return "was interrupted while starting";
-            last = blocking_get(server, ready, "", std::min(2.0, within_s));
-            if (last.status == 200) return {};
-            sleep_s(0.02);
-        }
-    }
-    no_server given_up(const std::string& why, const std::vector<std::string>& secrets) {
-        const std::string tail = without_secrets(running_->log_tail(), secrets);
-        end();
-        return no_server("process \"" + printable(str(what_.command), 200) + "\" " + why +
-                         "; log " + log_ + (tail.empty() ? " is empty" : " ends:") +
-                         barred_lines(tail));
-    }
-
-    process what_;
-    run_arm variant_;
-    std::string log_{};
-    std::unique_ptr<server_process> running_{};
-    double startup_s_ = not_a_number;
-    long long began_ns_ = 0;
-};
-
-// ===== [E46] running targets =====================================================================
-
-/// For endpoint{...}: nothing to start.
-struct running_already {};
-
-/// Uses a path of the gate for all requests.
-inline void take_path(load_target& to, const std::string& path) {
-    if (!path.empty() && path.front() != '/')
-        refuse({"endpoint.path is \"", printable(path, 80), "\": it must begin with a slash"});
-    if (const char* const why = why_no_path(path); *why)
-        refuse({"endpoint.path is \"", printable(shown_url(path), 80), "\": ", why});
-    add_query_secrets(to.secrets, path);
-    to.own_path = path;
-}
-
-/// The API of a target, from the gate or else LLMBENCH_API.
-inline const api_traits& api_of(const endpoint& e) {
-    if (!e.api.own().empty()) {
-        const api_traits& own = traits_of(e.api);
-        const std::string why = own_api_problem(own);
-        if (!why.empty()) refuse({"endpoint.api is refused: ", why});
-        return own;
-    }
-    if (static_cast<std::size_t>(e.api.ours()) >= std::size(apis))
-        refuse({"endpoint.api is no API: it is one of ", api_names()});
-    const std::string name = environment("LLMBENCH_API");
-    if (name.empty() || e.api.ours() != openai_chat) return traits_of(e.api);
-    const api_traits* const api = api_named(name);
-    if (api == nullptr)
-        refuse({"LLMBENCH_API is \"", printable(name), "\": it is one of ", api_names()});
-    return *api;
-}
-
-/// The same for any target, before it starts.
-inline const api_traits& api_of(const any_target& t) {
-    const box& what = t.what();
-    if (const auto* e = what.get<endpoint>()) return api_of(*e);
-    endpoint at;
-    if (const auto* p = what.get<process>()) at.api = p->api;
-    return api_of(at);
-}
-
-/// A running target, and all that is needed to send it requests.
-class live_target {
-public:
-    /// `stand_in`: a model that replaces it, with its API; a target of an extension.
-    live_target(const any_target& t, run_arm variant, const any_target& stand_in = {})
-        : is_baseline_(variant == run_arm::baseline) {
-        const box& what = t.what();
-        if (const auto* model = stand_in.what().get<extension_target>()) take(*model, what);
-        else if (const auto* p = what.get<process>()) take(*p, variant);
-        else if (const auto* of_extension = what.get<extension_target>()) take(*of_extension);
-        else if (const auto* e = what.get<endpoint>()) take(*e);
-        else take(endpoint{});
-        load_.api = &api_of(at_);
-        facts_.api = load_.api->name;
-    }
-
-    /// Makes this the baseline of `target`, which outlives it.
-    void is_compared_with(const live_target& target) { compared_with_ = &target; }
-
-    /// `at_most_s`: limit on the server's time to get ready.
-    void bring_up(double at_most_s = infinity) {
-        const bool is_apart = is_apart_from_target() ||
-                              (is_baseline_ && !environment("LLMBENCH_BASELINE_API_KEY").empty());
-        credentials own = credentials_of(
-            at_, *load_.api, environment(key_variable(at_, is_apart).c_str()), is_apart);
-        own.keep_secrets_of(whole_environment());
-        if (auto* p = std::get_if<started_process>(&server_)) {
-            p->keep_secrets(own);
-            at_.url = p->start(*load_.api, own.secrets, at_most_s);
-        } else if (const auto* s = std::get_if<own_server>(&server_)) {
-            at_.url = (*s)->start();
-            facts_.is_virtual = current_environment != nullptr;
-        }
-        load_.fields = filled_in(own.fields, session_placeholder, id_of_check());
-        load_.session_fields = own.fields == load_.fields ? "" : std::move(own.fields);
-        load_.secrets = std::move(own.secrets);
-        load_.whole_url = str(at_.url);
-        facts_.url = shown_url(load_.whole_url);
-        add_query_secrets(load_.secrets, load_.whole_url);
-        take_path(load_, str(at_.path));
-        find_server();
-        await_ready(at_most_s);
-        find_model();
-        if (!page_.empty()) at_.metrics_url = filled_in(page_, "{port}", load_.url.port);
-        if (std::holds_alternative<started_process>(server_)) await_first_answer();
-        pages_ = pages_of(at_, load_, facts_.url);
-    }
-    /// Measures the time to a cold server's first answer to requests like these, within so many
-    /// seconds. Refuses a target that is never cold, or an unused command.
-    void ask_first_answer(bool is_asked, const request_spec& like, double within_s) {
-        const bool is_cold = std::holds_alternative<started_process>(server_) || !at_.cold.empty();
-        if (is_asked && !is_cold)
-            refuse({"an objective on first_answer_time is refused: the target is no process, and "
-                    "no endpoint with a command that leaves it cold, endpoint{.cold = \"...\"}"});
-        if (!is_asked && !at_.cold.empty())
-            refuse({"endpoint.cold is a command, and no objective is on first_answer_time"});
-        if (is_asked) first_like_ = like;
-        first_within_s_ = within_s;
-    }
-    /// Before a repeat: makes an endpoint cold, and waits for an answer.
-    void start_cold(const std::string& log) {
-        if (!first_like_ || at_.cold.empty()) return;
-        carried_command c = carried_out(str(at_.cold), load_, log,
-                                        now_ns() + ns_of(first_within_s_));
-        const bool done = c.done();
-        const std::string how = !c.process ? "was not run: " + c.error
-                                : c.how.empty() ? "had not ended after " +
-                                                      time_text(first_within_s_)
-                                                : c.how + (c.said.empty() ? "" : ": " + c.said);
-        if (c.process) commands().keep(std::move(c.process));
-        if (!done) throw std::runtime_error("endpoint.cold " + how);
-        await_first_answer();
-    }
-    double take_first_answer_s() { return std::exchange(first_answer_s_, not_a_number); }
-    /// Whether the scenario wants a new process for each repeat.
-    bool restarts() const {
-        const auto* p = std::get_if<started_process>(&server_);
-        return p && p->restarts();
-    }
-    void restart(double at_most_s) {
-        end();
-        bring_up(at_most_s);
-    }
-    /// Whether we start it, so that it can run only in its repeats.
-    bool is_process() const { return std::holds_alternative<started_process>(server_); }
-    /// Ends a process; it can be started again.
-    void end() {
-        if (auto* p = std::get_if<started_process>(&server_)) p->end();
-    }
-    /// Returns why it ended, "" while it runs.
-    std::string how_it_went() {
-        auto* p = std::get_if<started_process>(&server_);
-        return p ? p->how_it_went(load_.secrets) : std::string();
-    }
-    /// Refuses a server that cannot take the load; our own accept every request.
-    void check_answers(const planned_traffic& p) {
-        if (std::holds_alternative<own_server>(server_)) return;
-        load_.connection_resets = 0;
-        for_each_part(p, [&](const plan_part& part) {
-            const int seen = resets_of_check(load_, part.common, facts_.url);
-            load_.connection_resets = std::max(load_.connection_resets, seen);
-        });
-    }
-    /// Finds the word lengths of synthetic prompts once for all repeats, within 5 s.
-    void learn_tokens(const plan& p, double at_most_s) {
-        if (!makes_up_prompts(p)) return;
-        facts_.tokens = learned_tokens(p, load_, std::min(5.0, at_most_s));
-        load_.tokens = facts_.tokens;
-    }
-    /// Seconds until a process was ready; once per start.
-    double take_startup_s() {
-        auto* p = std::get_if<started_process>(&server_);
-        return p ? p->take_startup_s() : not_a_number;
-    }
-    kept_commands& commands() { return *commands_; }
-    /// Its metrics pages.
-    const server_pages& pages() const { return pages_; }
-    /// Refuses an objective on metrics that its pages lack. A fresh server may not list all its
-    /// metrics yet, so it is asked for one token first.
-    void check_reports_metrics(std::vector<slo> slos, const request_spec& common) const {
-        std::erase_if(slos, [](const slo& s) { return !is_of_server(s.what.metric); });
-        if (slos.empty()) return;
-        std::string why = why_any_unreported(pages_, slos);
-        if (why.empty()) return;
-        ask_for_one_token(load_, common);
-        why = why_any_unreported(pages_, slos);
-        if (!why.empty())
-            refuse({facts_.is_rehearsal ? "LLMBENCH_REHEARSE: the model has no such page; " : "",
-                    why});
-    }
-    /// A variable of its process's environment; "" for an endpoint.
-    std::string environment_value(const char* variable) const {
-        const auto* p = std::get_if<started_process>(&server_);
-        return p ? p->environment_value(variable) : std::string();
-    }
-    /// The command of its process; "" for an endpoint.
-    std::string command() const {
-        const auto* p = std::get_if<started_process>(&server_);
-        return p ? p->command() : std::string();
-    }
-    /// Null if it has no extension.
-    const extension_server* of_extension() const {
-        const auto* s = std::get_if<own_server>(&server_);
-        return s ? s->get() : nullptr;
-    }
-    /// The maximum of prompt and answer tokens of a model by its name in requests ("": the
-    /// target's); 0: not listed.
-    int room_of(const std::string& model) const {
-        const std::string& asked = model.empty() ? load_.model : model;
-        for (const listed_model& m : models_)
-            if (m.name == asked) return m.room;
-        return 0;
-    }
-    const load_target& load() const { return load_; }
-    const target_facts& facts() const { return facts_; }
-
-private:
-    using own_server = std::unique_ptr<extension_server>;
-
-    void take(const process& p, run_arm variant) {
-        server_.emplace<started_process>(p, variant);
-        facts_.kind = target_kind::process;
-        at_.api = p.api;
-        at_.path = p.path;
-        page_ = str(p.metrics_url);
-        at_.telemetry = p.telemetry;
-        at_.model = p.model.empty() ? text(environment("LLMBENCH_MODEL")) : p.model;
-    }
-    void take(const extension_target& t) {
-        server_ = t.by->server(t.settings);
-        facts_.kind = target_kind::simulated;
-    }
-    void take(const extension_target& model, const box& instead_of) {
-        take(model);
-        if (const auto* e = instead_of.get<endpoint>()) at_.api = e->api;
-        if (const auto* p = instead_of.get<process>()) at_.api = p->api;
-        if (!at_.api.own().empty())
-            refuse({"the API \"", traits_of(at_.api).name,
-                    "\" is your own, and the model that answers in a rehearsal does not speak it"});
-        at_.model = "simulated";
-        facts_.is_rehearsal = true;
-    }
-    void take(const endpoint& e) {
-        facts_.kind = target_kind::endpoint;
-        at_ = e;
-        if (!(e.ready_within.seconds() >= 0)) refuse({"endpoint.ready_within must not be below 0"});
-        if (e.url.empty()) at_.url = environment(url_variable());
-        if (e.model.empty()) at_.model = environment("LLMBENCH_MODEL");
-        if (at_.url.empty() && is_baseline_)
-            refuse({"no baseline: set LLMBENCH_BASELINE_URL, which a baseline without a URL takes, "
-                    "or give the scenario .baseline = endpoint{.url = \"http://...\"}; .baseline = "
-                    "otherwise{.same = true} is an A/A run"});
-        if (at_.url.empty())
-            refuse({"no target: set LLMBENCH_URL, or give the scenario .target = endpoint{.url = "
-                    "\"http://...\"}, or .target = simulated()"});
-    }
-    const char* url_variable() const {
-        return is_baseline_ ? "LLMBENCH_BASELINE_URL" : "LLMBENCH_URL";
-    }
-    /// Whether it is a baseline endpoint on another host.
-    bool is_apart_from_target() const {
-        if (!compared_with_ || !std::holds_alternative<running_already>(server_)) return false;
-        const http_url its = compared_with_->load_.url, own = parsed_url(str(at_.url), "baseline");
-        return its.host != own.host && !(is_this_host(its) && is_this_host(own));
-    }
-    /// Waits for an endpoint that may be starting or loading its model.
-    void await_ready(double at_most_s) {
-        const double within_s = std::min(at_.ready_within.seconds(), at_most_s);
-        const long long until_ns = now_ns() + ns_of(within_s);
-        for (const std::string& path : {inquiry_path(load_, load_.api->ready), first_path(load_)})
-            while (within_s > 0) {
-                const double left_s = std::max(seconds_until(until_ns), 0.1);
-                const http_answer a =
-                    blocking_get(load_, path, load_.fields, std::min(left_s, 10.0));
-                if (a.distrusted || !is_on_its_way(a) || stop_asked.load()) break;
-                if (now_ns() >= until_ns)
-                    throw no_server(facts_.url + " was not ready within " + time_text(within_s) +
-                                    ": " + (a.status == 0 ? masked_words_of(a.error, load_)
-                                                          : quoted_answer(load_, "GET", path, a)));
-                sleep_s(std::min(0.25, left_s));
-            }
-    }
-    /// Waits for the answer to a request of one token; counted from the spawn or from now.
-    void await_first_answer() {
-        if (!first_like_) return;
-        const auto* p = std::get_if<started_process>(&server_);
-        const long long from_ns = p ? p->began_ns() : now_ns();
-        const long long until_ns = now_ns() + ns_of(first_within_s_);
-        for (;;) {
-            const http_answer a = ask_for_one_token(load_, *first_like_, seconds_until(until_ns));
-            first_answer_s_ = static_cast<double>(now_ns() - from_ns) * 1e-9;
-            const std::string why = why_no_answer(load_, *first_like_, a);
-            if (why.empty()) return;
-            if (now_ns() >= until_ns || stop_asked.load())
-                throw no_server(facts_.url + " had not answered its first request within " +
-                                time_text(first_within_s_) + ": " + why);
-            sleep_s(0.05);
-        }
-    }
-    void find_server() {
-        const bool is_set = environment(url_variable()) == load_.whole_url;
-        const http_url url = parsed_url(load_.whole_url, is_set ? url_variable() : "endpoint.url");
-        static_cast<http_server&>(load_) = server_at(url);
-        facts_.tls = tls_trust::no_tls;
-        if (url.tls) {
-            load_.tls = std::make_shared<tls_client>(at_.tls, url);
-            facts_.tls = at_.tls.verify ? tls_trust::verified : tls_trust::not_verified;
-        }
-        proxy_ = ignored_proxy(load_.url, environment);
-        facts_.notes.clear();
-        if (!proxy_.empty()) facts_.notes.push_back(proxy_);
-        try {
-            load_.addresses.in_order();
-        } catch (const std::runtime_error& e) {
-            throw no_server(facts_.url + ": " + reason_in(e) +
-                            (proxy_.empty() ? "" : "; " + proxy_));
-        }
-    }
-    /// Uses the named model, else the only one listed. Either way a silent server is found here.
-    void find_model() {
-        const http_answer first = first_answer(load_, facts_.url, proxy_);
-        models_ = listed_models(*load_.api, first);
-        load_.model = at_.model.empty() ? only_model(load_, first, facts_.url) : str(at_.model);
-        if (const std::string note = unlisted_text(load_, first); !note.empty())
-            facts_.notes.push_back(facts_.url + ": " + note);
-        facts_.model = printable(without_secrets(load_.model, load_.secrets));
-        for (const auto& [path, to] : {std::pair{load_.api->path, &load_.path},
-                                       std::pair{load_.api->whole_path, &load_.whole_path}})
-            *to = !load_.own_path.empty()
-                      ? load_.own_path
-                      : request_path(*load_.api, path, load_.url.path, load_.model) +
-                            load_.url.query;
-    }
-
-    bool is_baseline_ = false;
-    const live_target* compared_with_ = nullptr;  // the target of a baseline
-    std::variant<running_already, started_process, own_server> server_{};
-    endpoint at_{};  // the server once it is running
-    load_target load_{};
-    target_facts facts_{};
-    std::vector<listed_model> models_{};
-    std::string proxy_{};  // a note on an unused proxy
-    std::string page_{};  // of a process whose port is not known yet
-    server_pages pages_{};
-    std::optional<request_spec> first_like_{};  // set if its first answer is timed
-    double first_within_s_ = 0, first_answer_s_ = not_a_number;
-    std::unique_ptr<kept_commands> commands_ = std::make_unique<kept_commands>();
-};
-
-// ===== [E47] a server's metrics pages, read during a load ========================================
-
 /// Queues drain and caches settle between loads. Waits until a server with metrics is idle, for 5 s
 /// at most, because others may use it.
 inline void rest(const server_pages& pages) {
@@ -31588,7 +31089,427 @@ private:
     repeated reading_{};
 };
 
-// ===== [E48] whether two targets are one server, and two variants one ============================
+// ===== [E34] servers that a gate starts ==========================================================
+
+/// The log file of the program's next server.
+inline std::string next_log(run_arm variant) {
+    const std::string directory = report_directory();
+    std::error_code ignored;
+    std::filesystem::create_directories(directory, ignored);
+    return directory + "/" + (variant == run_arm::baseline ? "baseline-" : "server-") +
+           std::to_string(++servers_started) + ".log";
+}
+
+/// process{...}: a server that runs from start() to end().
+class started_process {
+public:
+    started_process(const process& p, run_arm variant) : what_(p), variant_(variant) {
+        if (what_.command.empty()) refuse({"process.command is empty: it must start a server"});
+        if (str(what_.command).find("{port}") == std::string::npos)
+            refuse({"process.command \"", printable(str(what_.command), 200),
+                    "\" has no {port}: the server is started on a free port, which is written "
+                    "there; one with a port of its own is an endpoint that runs already"});
+        if (!(what_.ready_within.seconds() > 0)) refuse({"process.ready_within must be above 0"});
+    }
+    std::string command() const { return str(what_.command); }
+    bool restarts() const { return what_.restart_between_repeats; }
+    /// Adds the secrets of its environment.
+    void keep_secrets(credentials& c) const {
+        for (const name_value& v : what_.env)
+            if (v.is_secret || names_secret(str(v.name))) c.keep_secret(str(v.value));
+    }
+    /// A variable of its environment, set or inherited.
+    std::string environment_value(const char* variable) const {
+        for (const name_value& v : what_.env)
+            if (str(v.name) == variable) return str(v.value);
+        return environment(variable);
+    }
+
+    /// Returns its URL when ready. Throws no_server if it is not within `at_most_s` or its own
+    /// limit.
+    std::string start(const api_traits& api, const std::vector<std::string>& secrets,
+                      double at_most_s) {
+        const double ready_within_s = std::min(what_.ready_within.seconds(), at_most_s);
+        const int port = free_port();
+        log_ = next_log(variant_);
+        const long long began = began_ns_ = now_ns();
+        running_ = std::make_unique<server_process>(what_, port, log_, secrets);
+        const std::string url = "http://127.0.0.1:" + std::to_string(port);
+        const std::string ready = what_.ready.empty() ? api.ready : str(what_.ready);
+        const std::string why =
+            why_not_ready(server_at(parsed_url(url, "process")), ready, began, ready_within_s);
+        if (!why.empty()) throw given_up(why, secrets);
+        startup_s_ = static_cast<double>(now_ns() - began) * 1e-9;
+        return url;
+    }
+    void end() { running_.reset(); }
+    /// Seconds of the last start, returned once.
+    double take_startup_s() { return std::exchange(startup_s_, not_a_number); }
+    long long began_ns() const { return began_ns_; }
+    /// Returns why it ended, "" while it runs.
+    std::string how_it_went(const std::vector<std::string>& secrets) {
+        const std::string how = running_ ? running_->how_it_ended() : "";
+        if (how.empty()) return {};
+        const std::string tail = without_secrets(running_->log_tail(), secrets);
+        return "the server process " + how + "; its log ends: " + printable(tail, 500);
+    }
+
+private:
+    /// Waits until the path `ready` answers 200; returns "", or why it did not.
+    std::string why_not_ready(const http_server& server, const std::string& ready, long long began,
+                              double within_s) {
+        http_answer last;
+        for (;;) {
+            if (const std::string how = running_->how_it_ended(); !how.empty())
+                return how + " before it was ready";
+            if (static_cast<double>(now_ns() - began) * 1e-9 > within_s)
+                return "was not ready within " + time_text(within_s) + " (" + ready +
+                       " answered: " +
+                       (last.error.empty() ? "HTTP " + std::to_string(last.status) : last.error) +
+                       ")";
+            if (stop_asked.load()) return "was interrupted while starting";
+            last = blocking_get(server, ready, "", std::min(2.0, within_s));
+            if (last.status == 200) return {};
+            sleep_s(0.02);
+        }
+    }
+    no_server given_up(const std::string& why, const std::vector<std::string>& secrets) {
+        const std::string tail = without_secrets(running_->log_tail(), secrets);
+        end();
+        return no_server("process \"" + printable(str(what_.command), 200) + "\" " + why +
+                         "; log " + log_ + (tail.empty() ? " is empty" : " ends:") +
+                         barred_lines(tail));
+    }
+
+    process what_;
+    run_arm variant_;
+    std::string log_{};
+    std::unique_ptr<server_process> running_{};
+    double startup_s_ = not_a_number;
+    long long began_ns_ = 0;
+};
+
+// ===== [E35] running targets =====================================================================
+
+/// For endpoint{...}: nothing to start.
+struct running_already {};
+
+/// Uses a path of the gate for all requests.
+inline void take_path(load_target& to, const std::string& path) {
+    if (!path.empty() && path.front() != '/')
+        refuse({"endpoint.path is \"", printable(path, 80), "\": it must begin with a slash"});
+    if (const char* const why = why_no_path(path); *why)
+        refuse({"endpoint.path is \"", printable(shown_url(path), 80), "\": ", why});
+    add_query_secrets(to.secrets, path);
+    to.own_path = path;
+}
+
+/// The API of a target, from the gate or else LLMBENCH_API.
+inline const api_traits& api_of(const endpoint& e) {
+    if (!e.api.own().empty()) {
+        const api_traits& own = traits_of(e.api);
+        const std::string why = own_api_problem(own);
+        if (!why.empty()) refuse({"endpoint.api is refused: ", why});
+        return own;
+    }
+    if (static_cast<std::size_t>(e.api.ours()) >= std::size(apis))
+        refuse({"endpoint.api is no API: it is one of ", api_names()});
+    const std::string name = environment("LLMBENCH_API");
+    if (name.empty() || e.api.ours() != openai_chat) return traits_of(e.api);
+    const api_traits* const api = api_named(name);
+    if (api == nullptr)
+        refuse({"LLMBENCH_API is \"", printable(name), "\": it is one of ", api_names()});
+    return *api;
+}
+
+/// The same for any target, before it starts.
+inline const api_traits& api_of(const any_target& t) {
+    const box& what = t.what();
+    if (const auto* e = what.get<endpoint>()) return api_of(*e);
+    endpoint at;
+    if (const auto* p = what.get<process>()) at.api = p->api;
+    return api_of(at);
+}
+
+/// A running target, and all that is needed to send it requests.
+class live_target {
+public:
+    /// `stand_in`: a model that replaces it, with its API; a target of an extension.
+    live_target(const any_target& t, run_arm variant, const any_target& stand_in = {})
+        : is_baseline_(variant == run_arm::baseline) {
+        const box& what = t.what();
+        if (const auto* model = stand_in.what().get<extension_target>()) take(*model, what);
+        else if (const auto* p = what.get<process>()) take(*p, variant);
+        else if (const auto* of_extension = what.get<extension_target>()) take(*of_extension);
+        else if (const auto* e = what.get<endpoint>()) take(*e);
+        else take(endpoint{});
+        load_.api = &api_of(at_);
+        facts_.api = load_.api->name;
+    }
+
+    /// Makes this the baseline of `target`, which outlives it.
+    void is_compared_with(const live_target& target) { compared_with_ = &target; }
+
+    /// `at_most_s`: limit on the server's time to get ready.
+    void bring_up(double at_most_s = infinity) {
+        const bool is_apart = is_apart_from_target() ||
+                              (is_baseline_ && !environment("LLMBENCH_BASELINE_API_KEY").empty());
+        credentials own = credentials_of(
+            at_, *load_.api, environment(key_variable(at_, is_apart).c_str()), is_apart);
+        own.keep_secrets_of(whole_environment());
+        if (auto* p = std::get_if<started_process>(&server_)) {
+            p->keep_secrets(own);
+            at_.url = p->start(*load_.api, own.secrets, at_most_s);
+        } else if (const auto* s = std::get_if<own_server>(&server_)) {
+            at_.url = (*s)->start();
+            facts_.is_virtual = current_environment != nullptr;
+        }
+        load_.fields = filled_in(own.fields, session_placeholder, id_of_check());
+        load_.session_fields = own.fields == load_.fields ? "" : std::move(own.fields);
+        load_.secrets = std::move(own.secrets);
+        load_.whole_url = str(at_.url);
+        facts_.url = shown_url(load_.whole_url);
+        add_query_secrets(load_.secrets, load_.whole_url);
+        take_path(load_, str(at_.path));
+        find_server();
+        await_ready(at_most_s);
+        find_model();
+        if (!page_.empty()) at_.metrics_url = filled_in(page_, "{port}", load_.url.port);
+        if (is_process()) await_first_answer();
+        pages_ = pages_of(at_, load_, facts_.url);
+    }
+    /// Measures the time to a cold server's first answer to requests like these, within so many
+    /// seconds. Refuses a target that is never cold, or an unused command.
+    void ask_first_answer(bool is_asked, const request_spec& like, double within_s) {
+        const bool is_cold = is_process() || !at_.cold.empty();
+        if (is_asked && !is_cold)
+            refuse({"an objective on first_answer_time is refused: the target is no process, and "
+                    "no endpoint with a command that leaves it cold, endpoint{.cold = \"...\"}"});
+        if (!is_asked && !at_.cold.empty())
+            refuse({"endpoint.cold is a command, and no objective is on first_answer_time"});
+        if (is_asked) first_like_ = like;
+        first_within_s_ = within_s;
+    }
+    /// Before a repeat: makes an endpoint cold, and waits for an answer.
+    void start_cold(const std::string& log) {
+        if (!first_like_ || at_.cold.empty()) return;
+        carried_command c = carried_out(str(at_.cold), load_, log,
+                                        now_ns() + ns_of(first_within_s_));
+        const std::string fault = c.fault(first_within_s_);
+        if (c.process) commands_->keep(std::move(c.process));
+        if (!fault.empty()) throw std::runtime_error("endpoint.cold " + fault);
+        await_first_answer();
+    }
+    double take_first_answer_s() { return std::exchange(first_answer_s_, not_a_number); }
+    /// Whether the scenario wants a new process for each repeat.
+    bool restarts() const { return is_process() && process_of_ours()->restarts(); }
+    void restart(double at_most_s) {
+        end();
+        bring_up(at_most_s);
+    }
+    /// Whether we start it, so that it can run only in its repeats.
+    bool is_process() const { return process_of_ours() != nullptr; }
+    /// Ends a process; it can be started again.
+    void end() {
+        if (auto* p = std::get_if<started_process>(&server_)) p->end();
+    }
+    /// Returns why it ended, "" while it runs.
+    std::string how_it_went() {
+        auto* p = std::get_if<started_process>(&server_);
+        return p ? p->how_it_went(load_.secrets) : std::string();
+    }
+    /// Refuses a server that cannot take the load; our own accept every request.
+    void check_answers(const planned_traffic& p) {
+        if (std::holds_alternative<own_server>(server_)) return;
+        load_.connection_resets = 0;
+        for_each_part(p, [&](const plan_part& part) {
+            const int seen = resets_of_check(load_, part.common, facts_.url);
+            load_.connection_resets = std::max(load_.connection_resets, seen);
+        });
+    }
+    /// Finds the word lengths of synthetic prompts once for all repeats, within 5 s.
+    void learn_tokens(const plan& p, double at_most_s) {
+        if (!makes_up_prompts(p)) return;
+        facts_.tokens = learned_tokens(p, load_, std::min(5.0, at_most_s));
+        load_.tokens = facts_.tokens;
+    }
+    /// Seconds until a process was ready; once per start.
+    double take_startup_s() {
+        auto* p = std::get_if<started_process>(&server_);
+        return p ? p->take_startup_s() : not_a_number;
+    }
+    kept_commands& commands() { return *commands_; }
+    const server_pages& pages() const { return pages_; }
+    /// Refuses an objective on metrics that its pages lack. A fresh server may not list all its
+    /// metrics yet, so it is asked for one token first.
+    void check_reports_metrics(std::vector<slo> slos, const request_spec& common) const {
+        std::erase_if(slos, [](const slo& s) { return !is_of_server(s.what.metric); });
+        if (slos.empty()) return;
+        std::string why = why_any_unreported(pages_, slos);
+        if (why.empty()) return;
+        ask_for_one_token(load_, common);
+        why = why_any_unreported(pages_, slos);
+        if (!why.empty())
+            refuse({facts_.is_rehearsal ? "LLMBENCH_REHEARSE: the model has no such page; " : "",
+                    why});
+    }
+    /// A variable of its process's environment, and its command; "" for an endpoint.
+    std::string environment_value(const char* variable) const {
+        return is_process() ? process_of_ours()->environment_value(variable) : "";
+    }
+    std::string command() const { return is_process() ? process_of_ours()->command() : ""; }
+    /// Null if it has no extension.
+    const extension_server* of_extension() const {
+        const auto* s = std::get_if<own_server>(&server_);
+        return s ? s->get() : nullptr;
+    }
+    /// The maximum of prompt and answer tokens of a model by its name in requests ("": the
+    /// target's); 0: not listed.
+    int room_of(const std::string& model) const {
+        const std::string& asked = model.empty() ? load_.model : model;
+        for (const listed_model& m : models_)
+            if (m.name == asked) return m.room;
+        return 0;
+    }
+    const load_target& load() const { return load_; }
+    const target_facts& facts() const { return facts_; }
+
+private:
+    using own_server = std::unique_ptr<extension_server>;
+
+    const started_process* process_of_ours() const {
+        return std::get_if<started_process>(&server_);
+    }
+    void take(const process& p, run_arm variant) {
+        server_.emplace<started_process>(p, variant);
+        facts_.kind = target_kind::process;
+        at_.api = p.api;
+        at_.path = p.path;
+        page_ = str(p.metrics_url);
+        at_.telemetry = p.telemetry;
+        at_.model = p.model.empty() ? text(environment("LLMBENCH_MODEL")) : p.model;
+    }
+    void take(const extension_target& t) {
+        server_ = t.by->server(t.settings);
+        facts_.kind = target_kind::simulated;
+    }
+    void take(const extension_target& model, const box& instead_of) {
+        take(model);
+        if (const auto* e = instead_of.get<endpoint>()) at_.api = e->api;
+        if (const auto* p = instead_of.get<process>()) at_.api = p->api;
+        if (!at_.api.own().empty())
+            refuse({"the API \"", traits_of(at_.api).name,
+                    "\" is your own, and the model that answers in a rehearsal does not speak it"});
+        at_.model = "simulated";
+        facts_.is_rehearsal = true;
+    }
+    void take(const endpoint& e) {
+        facts_.kind = target_kind::endpoint;
+        at_ = e;
+        if (!(e.ready_within.seconds() >= 0)) refuse({"endpoint.ready_within must not be below 0"});
+        if (e.url.empty()) at_.url = environment(url_variable());
+        if (e.model.empty()) at_.model = environment("LLMBENCH_MODEL");
+        if (at_.url.empty() && is_baseline_)
+            refuse({"no baseline: set LLMBENCH_BASELINE_URL, which a baseline without a URL takes, "
+                    "or give the scenario .baseline = endpoint{.url = \"http://...\"}; .baseline = "
+                    "otherwise{.same = true} is an A/A run"});
+        if (at_.url.empty())
+            refuse({"no target: set LLMBENCH_URL, or give the scenario .target = endpoint{.url = "
+                    "\"http://...\"}, or .target = simulated()"});
+    }
+    const char* url_variable() const {
+        return is_baseline_ ? "LLMBENCH_BASELINE_URL" : "LLMBENCH_URL";
+    }
+    /// Whether it is a baseline endpoint on another host.
+    bool is_apart_from_target() const {
+        if (!compared_with_ || !std::holds_alternative<running_already>(server_)) return false;
+        const http_url its = compared_with_->load_.url, own = parsed_url(str(at_.url), "baseline");
+        return its.host != own.host && !(is_this_host(its) && is_this_host(own));
+    }
+    /// Waits for an endpoint that may be starting or loading its model.
+    void await_ready(double at_most_s) {
+        const double within_s = std::min(at_.ready_within.seconds(), at_most_s);
+        const long long until_ns = now_ns() + ns_of(within_s);
+        for (const std::string& path : {inquiry_path(load_, load_.api->ready), first_path(load_)})
+            while (within_s > 0) {
+                const double left_s = std::max(seconds_until(until_ns), 0.1);
+                const http_answer a =
+                    blocking_get(load_, path, load_.fields, std::min(left_s, 10.0));
+                if (a.distrusted || !is_on_its_way(a) || stop_asked.load()) break;
+                if (now_ns() >= until_ns)
+                    throw no_server(facts_.url + " was not ready within " + time_text(within_s) +
+                                    ": " + (a.status == 0 ? masked_words_of(a.error, load_)
+                                                          : quoted_answer(load_, "GET", path, a)));
+                sleep_s(std::min(0.25, left_s));
+            }
+    }
+    /// Waits for the answer to a request of one token; counted from the spawn or from now.
+    void await_first_answer() {
+        if (!first_like_) return;
+        const long long from_ns = is_process() ? process_of_ours()->began_ns() : now_ns();
+        const long long until_ns = now_ns() + ns_of(first_within_s_);
+        for (;;) {
+            const http_answer a = ask_for_one_token(load_, *first_like_, seconds_until(until_ns));
+            first_answer_s_ = static_cast<double>(now_ns() - from_ns) * 1e-9;
+            const std::string why = why_no_answer(load_, *first_like_, a);
+            if (why.empty()) return;
+            if (now_ns() >= until_ns || stop_asked.load())
+                throw no_server(facts_.url + " had not answered its first request within " +
+                                time_text(first_within_s_) + ": " + why);
+            sleep_s(0.05);
+        }
+    }
+    void find_server() {
+        const bool is_set = environment(url_variable()) == load_.whole_url;
+        const http_url url = parsed_url(load_.whole_url, is_set ? url_variable() : "endpoint.url");
+        static_cast<http_server&>(load_) = server_at(url);
+        facts_.tls = tls_trust::no_tls;
+        if (url.tls) {
+            load_.tls = std::make_shared<tls_client>(at_.tls, url);
+            facts_.tls = at_.tls.verify ? tls_trust::verified : tls_trust::not_verified;
+        }
+        proxy_ = ignored_proxy(load_.url, environment);
+        facts_.notes.clear();
+        if (!proxy_.empty()) facts_.notes.push_back(proxy_);
+        try {
+            load_.addresses.in_order();
+        } catch (const std::runtime_error& e) {
+            throw no_server(facts_.url + ": " + reason_in(e) +
+                            (proxy_.empty() ? "" : "; " + proxy_));
+        }
+    }
+    /// Uses the named model, else the only one listed. Either way a silent server is found here.
+    void find_model() {
+        const http_answer first = first_answer(load_, facts_.url, proxy_);
+        models_ = listed_models(*load_.api, first);
+        load_.model = at_.model.empty() ? only_model(load_, first, facts_.url) : str(at_.model);
+        if (const std::string note = unlisted_text(load_, first); !note.empty())
+            facts_.notes.push_back(facts_.url + ": " + note);
+        facts_.model = printable(without_secrets(load_.model, load_.secrets));
+        for (const auto& [path, to] : {std::pair{load_.api->path, &load_.path},
+                                       std::pair{load_.api->whole_path, &load_.whole_path}})
+            *to = !load_.own_path.empty()
+                      ? load_.own_path
+                      : request_path(*load_.api, path, load_.url.path, load_.model) +
+                            load_.url.query;
+    }
+
+    bool is_baseline_ = false;
+    const live_target* compared_with_ = nullptr;  // the target of a baseline
+    std::variant<running_already, started_process, own_server> server_{};
+    endpoint at_{};  // the server once it is running
+    load_target load_{};
+    target_facts facts_{};
+    std::vector<listed_model> models_{};
+    std::string proxy_{};  // a note on an unused proxy
+    std::string page_{};  // of a process whose port is not known yet
+    server_pages pages_{};
+    std::optional<request_spec> first_like_{};  // set if its first answer is timed
+    double first_within_s_ = 0, first_answer_s_ = not_a_number;
+    std::unique_ptr<kept_commands> commands_ = std::make_unique<kept_commands>();
+};
+
+// ===== [E36] whether two targets are one server, and two variants one ============================
 
 /// An address and port in IPv6 form, so that IPv4 addresses equal their mapped ones, and loopbacks
 /// equal each other.
@@ -31716,68 +31637,7 @@ inline void check_other_requests(const plan& p, const load_target& to) {
                 "otherwise{.same = true}"});
 }
 
-// ===== [E49] the doctest case of a gate, and the names of gates ==================================
-
-/// A doctest case, and why it failed if not by a gate.
-struct host_failure {
-    std::string test_case{}, file{};
-    int line = 0;
-    std::string why{};
-};
-
-/// Any thread may call.
-class host_place {
-public:
-    /// doctest enters this test case.
-    void begin(const host_failure& at) {
-        const std::lock_guard guard(mutex_);
-        at_ = at;
-        subcases_.clear();
-    }
-    /// doctest enters a subcase, or leaves it.
-    void enter(const std::string& subcase) {
-        const std::lock_guard guard(mutex_);
-        subcases_.push_back(subcase);
-    }
-    void leave() {
-        const std::lock_guard guard(mutex_);
-        if (!subcases_.empty()) subcases_.pop_back();
-    }
-    /// doctest leaves the test case; returns it.
-    std::optional<host_failure> end() {
-        const std::lock_guard guard(mutex_);
-        return std::exchange(at_, std::nullopt);
-    }
-    std::string test_case() const {
-        const std::lock_guard guard(mutex_);
-        return at_ ? at_->test_case : std::string();
-    }
-    /// The name of a gate without one: its test case and subcases.
-    std::string usual_name() const {
-        const std::lock_guard guard(mutex_);
-        std::string name = at_ ? at_->test_case : std::string();
-        for (const std::string& s : subcases_) name += " / " + s;
-        return name;
-    }
-    /// Returns a unique name: a second gate of that name gets a number.
-    std::string name_of_its_own(const std::string& name) {
-        const std::lock_guard guard(mutex_);
-        const int times = ++names_[name];
-        return times == 1 ? name : name + printed(" (%d)", times);
-    }
-
-private:
-    mutable std::mutex mutex_{};
-    std::optional<host_failure> at_{};
-    std::vector<std::string> subcases_{};
-    std::map<std::string, int> names_{};  // how many gates would have each
-};
-
-}  // the number of gates by name asked for
-
-// ===== [E50] records.jsonl and events.bin, written while the load runs ===========================
-
-namespace detail {
+// ===== [E37] records.jsonl and events.bin, written while the load runs ===========================
 
 /// Prints which file is incomplete, and why.
 inline void report_not_whole(const std::string& directory, const std::string& why) {
@@ -31822,14 +31682,8 @@ public:
                     error_text(problem.value()), ")"});
         opened_ = true;
     }
-    bool are_open() const {
-        const std::lock_guard guard(mutex_);
-        return opened_;
-    }
-    bool are_whole() const {
-        const std::lock_guard guard(mutex_);
-        return whole_;
-    }
+    bool are_open() const { return opened_; }
+    bool are_whole() const { return whole_; }
 
     /// Gaps go out before their records, and lines go out whole: however the program ends, each
     /// line has its gaps, which are in events.bin in the order of the lines.
@@ -31852,7 +31706,7 @@ public:
         const std::lock_guard guard(mutex_);
         records_.close();
         events_.close();
-        if (std::exchange(whole_, false)) report_not_whole(directory_, why);
+        if (whole_.exchange(false)) report_not_whole(directory_, why);
     }
     /// Returns the index of events.bin for result.json.
     event_index index() const {
@@ -31890,7 +31744,7 @@ private:
     fnv1a hash_{};
     new_file records_{}, events_{};
     int lock_ = -1;  // of the directory
-    bool opened_ = false, whole_ = true;
+    std::atomic<bool> opened_{false}, whole_{true};
 };
 
 /// Writes delivered requests five times a second, at normal priority: at a lower one it would fall
@@ -31926,12 +31780,19 @@ private:
     repeated writing_{};
 };
 
-// ===== [E51] the reports of all gates of a program, and its files ================================
+// ===== [E38] the reports of all gates of a program, and its files ================================
 
 /// Whether an outcome needs an exit code other than 0.
 inline bool is_red(gate_outcome o) {
     return o != gate_outcome::passed && o != gate_outcome::skipped;
 }
+
+/// A doctest case, and why it failed if not by a gate.
+struct host_failure {
+    std::string test_case{}, file{};
+    int line = 0;
+    std::string why{};
+};
 
 /// Functions of users that get the files' content.
 using user_report = void (*)(const report_view&);
@@ -32171,7 +32032,7 @@ private:
 }  // inline namespace v0
 }  // namespace llmbench
 
-// ===== [E52] all gates of a program, and how it ends =============================================
+// ===== [E39] all gates of a program, and how it ends =============================================
 
 #ifdef __APPLE__
 #include <dlfcn.h>  // dlsym
@@ -32182,6 +32043,58 @@ private:
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
+
+/// The current doctest case, and the names of gates. Any thread may call.
+class host_place {
+public:
+    /// doctest enters this test case.
+    void begin(const host_failure& at) {
+        const std::lock_guard guard(mutex_);
+        at_ = at;
+        subcases_.clear();
+    }
+    /// doctest enters a subcase, or leaves it.
+    void enter(const std::string& subcase) {
+        const std::lock_guard guard(mutex_);
+        subcases_.push_back(subcase);
+    }
+    void leave() {
+        const std::lock_guard guard(mutex_);
+        if (!subcases_.empty()) subcases_.pop_back();
+    }
+    /// doctest leaves the test case; returns it.
+    std::optional<host_failure> end() {
+        const std::lock_guard guard(mutex_);
+        return std::exchange(at_, std::nullopt);
+    }
+    std::string test_case() const {
+        const std::lock_guard guard(mutex_);
+        return at_ ? at_->test_case : std::string();
+    }
+    /// The name of a gate without one: its test case and subcases.
+    std::string usual_name() const {
+        const std::lock_guard guard(mutex_);
+        std::string name = at_ ? at_->test_case : std::string();
+        for (const std::string& s : subcases_) name += " / " + s;
+        return name;
+    }
+    /// Returns a unique name: a second gate of that name gets a number.
+    std::string name_of_its_own(const std::string& name) {
+        const std::lock_guard guard(mutex_);
+        const auto before = std::count(names_.begin(), names_.end(), name);
+        names_.push_back(name);
+        return before == 0 ? name : name + printed(" (%d)", static_cast<int>(before) + 1);
+    }
+
+private:
+    mutable std::mutex mutex_{};
+    std::optional<host_failure> at_{};
+    std::vector<std::string> subcases_{};
+    std::vector<std::string> names_{};  // that gates asked for
+};
+
+/// What doctest did: it ran test cases, answered a query, or found none that matches its filter.
+enum class host_run : unsigned char { test_cases, query, matched_none };
 
 /// Thread-safe: several threads may start gates, and any may end the program.
 class session {
@@ -32197,7 +32110,10 @@ public:
     /// Adds a gate that has begun; returns its number.
     std::size_t open_gate(gate_report&& as_far_as_known) {
         const std::lock_guard guard(mutex_);
-        if (std::exchange(ended_, false)) hear_of_the_end();
+        if (phase_ == phase::ended) {
+            phase_ = phase::reported;
+            hear_of_the_end();
+        }
         return reports_.open(std::move(as_far_as_known));
     }
     /// The gate has ended. `asserts`: it fails its test case.
@@ -32227,11 +32143,15 @@ public:
         const std::lock_guard guard(mutex_);
         worsen_gate(number, adds, in_test_case);
     }
-    /// A test case failed by something other than its gates, from `first_gate` on: their
-    /// measurements stay, but none is called a pass.
-    void fail_test_case(const host_failure& f, std::size_t first_gate) {
+    /// A test case with gates from `first_gate` on has failed: their measurements stay, but none is
+    /// called a pass.
+    void fail_test_case(host_failure f, std::size_t first_gate) {
         const std::lock_guard guard(mutex_);
         const std::size_t all = reports_.gates().size();
+        if (f.why.empty()) {  // it failed by its gates, or by a decorator
+            if (!reports_.are_green_from(first_gate)) return;
+            f.why = "doctest calls it a failure";
+        }
         for (std::size_t i = first_gate; i < all; ++i) {
             gate_report& g = reports_.gate(i);
             g.outcome = worse_of(g.outcome, gate_outcome::failed);
@@ -32241,7 +32161,6 @@ public:
             reports_.note_other(f, "the test case has no gate and failed: " + f.why,
                                 gate_outcome::failed);
     }
-    /// The current doctest case.
     host_place& host() { return host_; }
     /// doctest's run has ended: it knows the results of its test cases.
     void host_has_ended() {
@@ -32250,17 +32169,9 @@ public:
         unreported_by_host_ = gate_outcome::passed;
     }
 
-    bool is_green_from(std::size_t first_gate) const {
-        const std::lock_guard guard(mutex_);
-        return reports_.are_green_from(first_gate);
-    }
     std::size_t number_of_gates() const {
         const std::lock_guard guard(mutex_);
         return reports_.gates().size();
-    }
-    gate_outcome outcome() const {
-        const std::lock_guard guard(mutex_);
-        return reports_.worst();
     }
     /// The outcome for the exit code: all is written, and the caller reports it.
     gate_outcome final_outcome() {
@@ -32273,7 +32184,9 @@ public:
     /// Whether a note is new: notes on the program are printed once.
     bool is_news(const std::string& note) {
         const std::lock_guard guard(mutex_);
-        return reported_.insert(note).second;
+        if (std::find(reported_.begin(), reported_.end(), note) != reported_.end()) return false;
+        reported_.push_back(note);
+        return true;
     }
 
     /// `number` has its turn, from 1; later ones may be waiting.
@@ -32314,7 +32227,7 @@ public:
                 cut_off_ = true;
             }
         write_all();
-        if (!std::exchange(finished_, true)) reports_.say_at_the_end();
+        if (std::exchange(phase_, phase::reported) == phase::running) reports_.say_at_the_end();
     }
     void write_baseline(const gate_report& g, const std::string& file) {
         const std::lock_guard guard(mutex_);
@@ -32326,14 +32239,15 @@ public:
     }
 
     std::atomic<bool> returns_exit_code{false};  // main() is ours
-    std::atomic<bool> matched_none{false};     // the filter, of doctest's test cases
-    std::atomic<bool> only_asked{false};       // doctest was asked a question and ran nothing
+    std::atomic<host_run> host_did{host_run::test_cases};
 
 private:
+    /// A gate in a static object's destructor may begin after the end.
+    enum class phase : unsigned char { running, reported, ended };
+
     session() : records_(report_directory()) {
         hear_of_the_end();
-        if (load_sharing_of_program)
-            load_sharing_of_program->when_lost([this](const std::string& why) { lose(why); });
+        load_sharing_of_program->when_lost([this](const std::string& why) { lose(why); });
     }
     /// Other ranks are lost, and another thread waits for them: writes the results; no gate passes.
     void lose(const std::string& why) {
@@ -32341,8 +32255,7 @@ private:
         reports_.cut_off(why);
         reports_.write(true);
     }
-    /// exit() and quick_exit() call us; _Exit() and signals do not. A gate in a static object's
-    /// destructor may begin after that call.
+    /// exit() and quick_exit() call us; _Exit() and signals do not.
     void hear_of_the_end() {
         std::atexit(at_the_end);
 #ifdef __APPLE__  // whose SDKs have not all declared it
@@ -32366,7 +32279,7 @@ private:
         if (!all.is_ours()) return;
         all.finish();
         const std::lock_guard guard(all.mutex_);
-        all.ended_ = true;
+        all.phase_ = phase::ended;
         const gate_outcome unused_option = worse_of(all.unreported_, all.unreported_by_host_);
         // With any main(): whoever does not know 77 would take a rehearsal for a pass.
         if (!all.is_rehearsal_ && !all.cut_off_ && all.reports_.are_whole() &&
@@ -32401,7 +32314,7 @@ private:
     record_files records_;
     program_reports reports_{records_};
     host_place host_{};
-    std::set<std::string> reported_{};
+    std::vector<std::string> reported_{};
     const pid_t process_ = ::getpid();
     std::atomic<std::uint64_t> gaps_kept_{0};
     std::atomic<bool> is_rehearsal_{false};
@@ -32409,10 +32322,11 @@ private:
     std::atomic<long long> virtual_ns_{0};
     // The worst outcome that nobody has reported yet: outside test cases, and inside.
     gate_outcome unreported_ = gate_outcome::passed, unreported_by_host_ = gate_outcome::passed;
-    bool finished_ = false, ended_ = false, cut_off_ = false;
+    phase phase_ = phase::running;
+    bool cut_off_ = false;  // a gate, or a test case
 };
 
-// ===== [E53] gates inside doctest ================================================================
+// ===== [E40] gates inside doctest ================================================================
 
 #if !defined(LLMBENCH_NO_DOCTEST) && !defined(DOCTEST_CONFIG_DISABLE)
 inline bool inside_test_case() { return doctest::is_running_in_test; }
@@ -32456,18 +32370,18 @@ inline void refuse_in_test(const char* file, int line, const char* verb, const s
 class host_listener : public doctest::IReporter {
 public:
     explicit host_listener(const doctest::ContextOptions&) {}
-    void report_query(const doctest::QueryData&) override { all_.only_asked = true; }
+    void report_query(const doctest::QueryData&) override { all_.host_did = host_run::query; }
     void test_run_start() override {}
     void test_run_end(const doctest::TestRunStats& s) override {
         if (is_reported_by_host()) all_.host_has_ended();
         const bool ran_some = s.numTestCasesPassingFilters > 0 || left_out_.empty();
         if (ran_some || !all_.returns_exit_code) return;
-        all_.matched_none = true;
+        all_.host_did = host_run::matched_none;
         std::cerr << "llmbench: no gate was run: no test case matches the filter; there are "
                   << enumerated(left_out_) << "\n";
         // Otherwise doctest would print a success after this.
-        auto& told = const_cast<doctest::TestRunStats&>(s);
-        told.numTestCasesPassingFilters = told.numTestCasesFailed = 1;
+        auto& counts = const_cast<doctest::TestRunStats&>(s);
+        counts.numTestCasesPassingFilters = counts.numTestCasesFailed = 1;
     }
     void test_case_start(const doctest::TestCaseData& t) override {
         const std::lock_guard guard(mutex_);
@@ -32479,12 +32393,7 @@ public:
     void test_case_end(const doctest::CurrentTestCaseStats& s) override {
         if (!is_reported_by_host() || s.testCaseSuccess) return;
         const std::lock_guard guard(mutex_);
-        // Without a text it failed by its gates, or by a decorator.
-        if (!now_.why.empty()) all_.fail_test_case(now_, first_gate_);
-        else if (all_.is_green_from(first_gate_)) {
-            now_.why = "doctest calls it a failure";
-            all_.fail_test_case(now_, first_gate_);
-        }
+        all_.fail_test_case(now_, first_gate_);
     }
     void test_case_exception(const doctest::TestCaseException& e) override {
         if (e.is_crash) crashed_ = true;
@@ -32537,270 +32446,7 @@ inline std::string test_case_name() { return {}; }
 inline void refuse_in_test(const char*, int, const char*, const std::string&) {}
 #endif
 
-// ===== [E54] the announcement of a gate before its load ==========================================
-
-inline const char* of_virtual_time() { return current_environment ? " of virtual time" : ""; }
-
-/// Returns the text that a gate prints before its load: plan, servers and limits.
-inline std::string announcement(const plan& p, const target_facts& target,
-                                const target_facts& baseline) {
-    const double seconds = seconds_of_one(p);
-    std::string t = "\n" + p.name + "\n  " + plan_text(p) + "\n  " + target_text(target);
-    t += compared_text(baseline);
-    t += "; " + repeats_text(p);
-    const api_traits* api = api_named(target.api);
-    if (p.sent->forces_length && api && !api->forces_lengths)
-        t += printed("; %s cannot be forced to a length, so answers end where the model ends them",
-                     api->name);
-    const double held = static_cast<double>(p.sent->arrivals.users) * held_by_a_user(*p.sent);
-    if (held > 64e6)
-        t += printed("; its conversations hold about %.0f MB of answers", held / 1e6);
-    if (seconds > 0) {
-        const auto [least, most] = expected_span(p, seconds);
-        t += ", " + span_text(least, most) + of_virtual_time();
-        if (p.sent->is_open_loop())
-            t += " if the server keeps up, else up to " + time_text(drain_s(*p.sent)) +
-                 " more a " + counted_text(p);
-    }
-    for (const std::string& note : load_notes(*p.sent)) t += "\n  note: " + note;
-    for (const target_facts* f : {&target, &baseline})
-        for (const std::string& note : f->notes)
-            if (session::of_this_program().is_news(note)) t += "\n  note: " + note;
-    const bool is_one_server =
-        baseline.kind == target_kind::same || baseline.kind == target_kind::otherwise;
-    const double shortest = shortest_prompt(p);
-    if (makes_up_prompts(p)) t += "\n  " + fit_text(target.tokens, shortest);
-    if (makes_up_prompts(p) && p.judged->has_baseline && !is_one_server)
-        t += "; baseline: " + fit_text(baseline.tokens, shortest);
-    return t + "\n";
-}
-
-// ===== [E55] gates on models of their servers, by an extension ===================================
-
-/// The models that replace the servers of one gate.
-class rehearsal {
-public:
-    virtual ~rehearsal() = default;
-    /// Describes the models.
-    virtual std::string model() const = 0;
-    /// Returns a target for each server; they differ only in their random numbers.
-    virtual any_target stand_in(std::size_t server) const = 0;
-    /// Returns a stored baseline as another such model would have left it.
-    virtual stored_gate stored_baseline(const scenario& s, const gate_report& who,
-                                        const settings& asked, scenario_use use) const = 0;
-    /// Marks verdicts on a model as none: each says what it would have been.
-    virtual void mark(gate_report& g, const measurements& seen) const = 0;
-};
-
-/// Carries out LLMBENCH_REHEARSE. Throws std::invalid_argument.
-class rehearsals {
-public:
-    /// Called before anything is written.
-    virtual void check_asked(const std::string& rehearse) const = 0;
-    /// `gate`: its name in the file that models are fitted to.
-    virtual std::shared_ptr<const rehearsal> of_gate(const settings& asked, const std::string& gate,
-                                                     const scenario& s) const = 0;
-
-protected:
-    ~rehearsals() = default;
-};
-/// Set by the extension before static objects are made.
-inline constinit const rehearsals* rehearsals_of_program = nullptr;
-
-inline const rehearsals& known_rehearsals() {
-    if (!rehearsals_of_program)
-        refuse({"LLMBENCH_REHEARSE needs llmbench_simulated.hpp: include it after llmbench.hpp "
-                "where LLMBENCH_MAIN is"});
-    return *rehearsals_of_program;
-}
-
-// ===== [E56] the environment's settings for a gate ===============================================
-
-/// The environment's settings for a gate, except those of verdicts.
-struct run_mode {
-    int calibrate = 0;  // repeats, 0: judge
-    bool write_baseline = false;
-    double time_budget_s = 0;
-    long long deadline_ns = 0;  // 0: none
-    std::map<std::string, double> noise{};
-    std::string noise_file{}, no_noise{};  // of a named calibration; why it is missing
-    bool is_shard = false;
-    bool keeps = false;  // the gate is added to a history
-    std::shared_ptr<const rehearsal> model{};  // of all servers, in a rehearsal
-    stored_gate stored{};  // content of a stored baseline's file, or of its model
-
-    any_target stand_in(run_arm a) const {
-        return model ? model->stand_in(a == run_arm::baseline ? 1 : 0) : any_target();
-    }
-    /// The extension that must know server and machine; null: none.
-    const past_extension* past_of(const plan& p) const {
-        return keeps ? known_past : p.judged->past.by;
-    }
-    bool judges() const { return calibrate == 0 && !write_baseline && !is_shard; }
-};
-/// `began_ns`: start of LLMBENCH_TIME_BUDGET, on the gate's clock.
-inline run_mode mode_of(const plan& p, const settings& asked, long long began_ns) {
-    run_mode mode;
-    mode.calibrate = asked.calibrate;
-    mode.write_baseline = asked.write_baseline && p.judged->has_stored_baseline;
-    if (mode.calibrate != 0 && mode.write_baseline)
-        refuse({"LLMBENCH_CALIBRATE and LLMBENCH_WRITE_BASELINE are both set: do one after the "
-                "other"});
-    mode.is_shard = asked.is_shard;
-    mode.time_budget_s = asked.time_budget_s;
-    if (mode.time_budget_s > 0) mode.deadline_ns = began_ns + ns_of(mode.time_budget_s);
-    if (asked.calibration.empty()) return mode;
-    gate_calibration known = read_calibration(
-        file_content(asked.calibration, "LLMBENCH_CALIBRATION"), asked.calibration, p.name);
-    mode.noise = std::move(known.noise);
-    mode.no_noise = std::move(known.why_none);
-    if (!mode.noise.empty()) mode.noise_file = asked.calibration;
-    return mode;
-}
-
-/// The judging parameters of a gate, without a stored baseline.
-inline judging_parameters parameters_asked(const plan& p, const run_mode& mode) {
-    judging_parameters t;
-    t.slos = p.judged->slos;
-    t.objectives_held = p.judged->search.objectives_held;
-    t.rule = p.judged->rule;
-    t.noise = mode.noise;
-    t.noise_file = mode.noise_file;
-    return t;
-}
-inline void check_images(const planned_traffic& p, const api_traits& api) {
-    if (!api.takes_images && asks_about_images(p))
-        refuse({"workload has images, and ", api.name, " takes none: use openai_chat"});
-}
-
-inline std::string stored_field(const std::string& file) {
-    return "baseline is stored(\"" + file + "\"), which LLMBENCH_WRITE_BASELINE=1 would write";
-}
-/// Returns the gate in the file of a plan's stored baseline.
-inline stored_gate stored_gate_of(const plan& p) {
-    const std::string file = str(p.judged->stored.file);
-    return read_stored_gate(file_content(file, stored_field(file)), file, p.name);
-}
-/// A stored baseline belongs to one gate: another one in the file would be lost. `written`: the
-/// gate of this program that wrote the file, "" if none.
-inline void check_own_baseline(const std::string& file, const std::string& gate,
-                               const std::string& written) {
-    const auto refuse_for = [&](const std::string& other) {
-        refuse({"baseline is stored(\"", file, "\"), which holds the gate \"",
-                printable(other, 200), "\": each gate writes a file of its own, give \"", gate,
-                "\" another one or remove that file"});
-    };
-    if (!written.empty()) refuse_for(written);
-    std::ifstream in(file, std::ios::binary);
-    const std::string json{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-    picojson::value root;
-    if (!in || !parse_json(json, root)) return;
-    for (const picojson::value& g : array_member(root, "gates"))
-        if (const std::string other = string_member(g, "name");
-            unnumbered(other) != unnumbered(gate))
-            refuse_for(other);
-}
-/// Finds a file that cannot be written before the load, not after it.
-inline void check_writable(const std::string& file) {
-    const std::filesystem::path path = file;
-    std::error_code ignored;
-    if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), ignored);
-    bool writable = !std::filesystem::is_directory(path, ignored) && path.has_filename();
-    if (writable) try {
-            drafted_files().add(path, "");  // a draft, removed with the others
-        } catch (const std::runtime_error&) {
-            writable = false;
-        }
-    if (!writable)
-        refuse({"baseline is stored(\"", file, "\"): the file cannot be written"});
-}
-
-// ===== [E57] the servers of a gate ===============================================================
-
-/// The server of the candidate, and that of the baseline: another one, or the same.
-class gate_servers {
-public:
-    gate_servers(const plan& p, const scenario& s, const run_mode& mode)
-        : p_(p),
-          candidate_(s.target, run_arm::candidate, mode.stand_in(run_arm::candidate)) {
-        if (s.baseline.is_same_server() || p.sent->otherwise) baseline_ = &candidate_;
-        else if (p.judged->has_baseline) {
-            other_ = std::make_unique<live_target>(s.baseline.live(), run_arm::baseline,
-                                                   mode.stand_in(run_arm::baseline));
-            other_->is_compared_with(candidate_);
-            baseline_ = other_.get();
-        }
-    }
-    live_target& on(run_arm variant) {
-        return variant == run_arm::baseline ? *baseline_ : candidate_;
-    }
-    live_target& candidate() { return candidate_; }
-    /// The room that both variants have; 0: neither reports one.
-    int room_of(const std::string& model) const {
-        int least = candidate_.room_of(model);
-        const auto take = [&](int room) {
-            if (room > 0 && (least == 0 || room < least)) least = room;
-        };
-        if (other_) take(other_->room_of(model));
-        if (p_.sent->otherwise && model.empty())
-            take(candidate_.room_of((*p_.sent->otherwise).common.model));
-        return least;
-    }
-    bool has_baseline() const { return baseline_ != nullptr; }
-    /// Calls `f` for each different server.
-    template <class F>
-    void each(F&& f) {
-        f(candidate_);
-        if (other_) f(*other_);
-    }
-    void check_two_servers() const {
-        if (!other_) return;
-        const std::string& mine = candidate_.facts().url;
-        const std::string& its = other_->facts().url;
-        std::string why = same_server_reason(candidate_.load(), mine, other_->load(), its);
-        if (why.empty() && lead_to_one_process(candidate_.load(), candidate_.pages(),
-                                               other_->load(), other_->pages(), p_.sent->common))
-            why = one_process_text("target", mine, "baseline", its) +
-                  " and would be compared with itself: forward another port, or say .baseline = "
-                  "otherwise{.same = true}";
-        if (!why.empty()) refuse({why});
-    }
-    /// Fills in all that is known of the servers so far.
-    void report(target_facts& mine, target_facts& its) const {
-        mine = candidate_.facts();
-        if (!baseline_) return;
-        its = baseline_->facts();
-        if (!p_.sent->otherwise) {
-            if (!other_) its.kind = target_kind::same;
-            return;
-        }
-        // Two variants on one server differ by their requests.
-        its.kind = target_kind::otherwise;
-        const std::string& model = (*p_.sent->otherwise).common.model;
-        if (!model.empty()) its.model = printable(model);
-        mine.options = options_text(p_, run_arm::candidate);
-        its.options = options_text(p_, run_arm::baseline);
-        if ((*p_.sent->otherwise).beside.size() != p_.sent->beside.size())
-            its.options += ", nothing done beside the load";
-        check_other_requests(p_, candidate_.load());
-    }
-    void check_objectives() const {
-        candidate_.check_reports_metrics(p_.judged->slos, p_.sent->common);
-        std::vector<slo> compared = p_.judged->slos;
-        std::erase_if(compared, [](const slo& s) { return s.factor == 0; });
-        if (baseline_) baseline_->check_reports_metrics(compared, p_.sent->common);
-        check_images(p_, *candidate_.load().api);
-        if (baseline_) check_images(p_, *baseline_->load().api);
-    }
-
-private:
-    const plan& p_;
-    live_target candidate_;
-    std::unique_ptr<live_target> other_{};  // of the baseline, if it has its own server
-    live_target* baseline_ = nullptr;       // null, `other_`, or the candidate's
-};
-
-// ===== [E58] the progress of a repeat ============================================================
+// ===== [E41] the progress of a repeat ============================================================
 
 /// Shows a gate's progress from its own thread, which only reads counters: one rewritten line on a
 /// terminal, ever rarer lines in a log.
@@ -32811,7 +32457,7 @@ public:
         for (const slo& s : p.judged->slos)
             facts_.slos += !s.is_advisory || p.judged->repeats_are_asked;
         if (mode == progress_mode::off) return;
-        telling_.begin([this] { return next_ns(); },
+        reporting_.begin([this] { return next_ns(); },
                        [this] {
                            const std::lock_guard lock(mutex_);
                            report();
@@ -32824,7 +32470,7 @@ public:
 
     /// Stops progress, and clears its line.
     void end() {
-        telling_.stop();
+        reporting_.stop();
         clear();
     }
     /// Prints other text to the console.
@@ -32912,7 +32558,7 @@ private:
     long long load_began_ns_ = 0;
     double each_s_;
     bool drawn_ = false;
-    repeated telling_{};
+    repeated reporting_{};
 };
 /// Shows one load while it lives.
 class progress_watch {
@@ -32928,7 +32574,7 @@ private:
     progress_meter* meter_;
 };
 
-// ===== [E59] side tasks before and during a load =================================================
+// ===== [E42] side tasks before and during a load =================================================
 
 inline std::string post_text(const load_target& to, const std::string& path,
                              const std::string& body) {
@@ -32939,8 +32585,8 @@ inline std::string post_text(const load_target& to, const std::string& path,
 inline std::string fault_of_post(const http_answer& a, const load_target& to) {
     if (a.status >= 200 && a.status < 300) return {};
     if (a.status == 0) return "failed: " + masked_words_of(a.error, to);
-    const std::string said = masked_words_of(a.body, to);
-    return printed("was answered with HTTP %d", a.status) + (said.empty() ? "" : ": " + said);
+    const std::string body = masked_words_of(a.body, to);
+    return printed("was answered with HTTP %d", a.status) + (body.empty() ? "" : ": " + body);
 }
 
 /// Does the preparation of each repeat; with a shared load only the first program does. Throws if a
@@ -32963,13 +32609,17 @@ inline void prepare_server(const plan& p, live_target& target, int repeat, doubl
 /// One task in one repeat: its own thread and connections, or events of a virtual environment.
 class task_under_load {
 public:
-    /// `log`: of its commands. All arguments must outlive it.
-    task_under_load(const planned_task& what, live_target& target, const load_state& load,
-                    double within_s, std::string log)
-        : what_(what), target_(target), load_(load), within_s_(within_s), log_(std::move(log)) {
-        seen_.name = what.name;
-        seen_.may_fail = what.may_fail;
-        seen_.excuses_s = what.excuses_s;
+    /// Task `number` of the plan. All arguments must outlive it.
+    task_under_load(const plan& p, std::size_t number, live_target& target, const load_state& load,
+                    int gate)
+        : what_(p.sent->beside[number]),
+          target_(target),
+          load_(load),
+          within_s_(p.sent->limits.total.seconds()),
+          log_(report_directory() + printed("/beside-%d-%zu.log", gate, number + 1)) {
+        seen_.name = what_.name;
+        seen_.may_fail = what_.may_fail;
+        seen_.excuses_s = what_.excuses_s;
         doing_.begin([this] { return next_ns(); }, [this] { act(); },
                      [this](const char* why) { end_step(std::string("failed: ") + why); });
     }
@@ -33022,13 +32672,14 @@ private:
         const std::string path = filled(s.path);
         seen.what = "POST " + masked_words_of(path, to);
         const std::string request = post_text(to, path, filled(s.body));
-        if (!current_environment || to.tls)
+        // The one thread of a virtual environment also runs the load.
+        if (!current_environment)
             return end_step(fault_of_post(answer_to(to, request, max_s), to));
-        post_ = std::make_unique<post_under_way>(to, request, max_s);
+        post_ = std::make_unique<plain_request>(to, request, max_s);
         has_advanced();
     }
     bool has_advanced() {
-        if (!post_->advance()) return false;
+        if (!post_->advance(now_ns())) return false;
         end_step(fault_of_post(post_->answer(), target_.load()));
         post_.reset();
         return true;
@@ -33040,14 +32691,9 @@ private:
     }
     std::string carried_out_within(const std::string& line, double max_s) {
         carried_command c = carried_out(line, target_.load(), log_, now_ns() + ns_of(max_s));
-        if (!c.process) return "was not run: " + c.error;
-        const bool done = c.done(), ended = !c.how.empty();
-        if (ended) target_.commands().keep(std::move(c.process));
-        if (done) return {};
-        return (ended       ? c.how
-                : c.in_time ? "was interrupted"
-                            : "had not ended after " + time_text(max_s)) +
-               (c.said.empty() ? "" : ": " + c.said);
+        const std::string fault = c.fault(max_s);
+        if (!c.how.empty()) target_.commands().keep(std::move(c.process));
+        return fault;
     }
 
     const planned_task& what_;
@@ -33059,31 +32705,11 @@ private:
     side_task_seen seen_{};
     std::size_t begun_ = 0;  // number of steps
     long long measured_from_ns_ = 0;
-    std::unique_ptr<post_under_way> post_{};
+    std::unique_ptr<plain_request> post_{};
     repeated doing_{};
 };
 
-/// All tasks of one repeat.
-class tasks_under_load {
-public:
-    tasks_under_load(const plan& p, live_target& target, const load_state& load, int gate) {
-        const double within_s = p.sent->limits.total.seconds();
-        for (std::size_t i = 0; i < p.sent->beside.size(); ++i)
-            all_.push_back(std::make_unique<task_under_load>(
-                p.sent->beside[i], target, load, within_s,
-                report_directory() + printed("/beside-%d-%zu.log", gate, i + 1)));
-    }
-    std::vector<side_task_seen> finished() {
-        std::vector<side_task_seen> seen;
-        for (const auto& task : all_) seen.push_back(task->finished());
-        return seen;
-    }
-
-private:
-    std::vector<std::unique_ptr<task_under_load>> all_{};
-};
-
-// ===== [E60] one repeat ==========================================================================
+// ===== [E43] one repeat ==========================================================================
 
 /// Returns "" unless the last measured requests all failed to connect.
 inline std::string gone_reason(const std::vector<record>& records) {
@@ -33134,7 +32760,7 @@ inline void note_answers(const plan& p, const load_target& target, const request
 }
 
 /// The achieved rate is the slope of the sends over their plan, so that neither one late send nor a
-/// delay that was made up for lowers it.
+/// delay that was caught up lowers it.
 inline void note_rates(const plan& p, repeat_data& d) {
     const planned_traffic& t = *p.sent;
     std::vector<double> planned_at, sent_at, late;
@@ -33283,10 +32909,12 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm varian
     state.out = parameters.out;
     state.show = parameters.show;
     const progress_watch watched(parameters.meter, state);
-    tasks_under_load beside(p, target, state, gate_number);
+    std::deque<task_under_load> tasks;
+    for (std::size_t i = 0; i < p.sent->beside.size(); ++i)
+        tasks.emplace_back(p, i, target, state, gate_number);
     request_log all;
     send_all(p, order, state, d, all, [&] { run_load(order, state, d, all); });
-    d.beside = beside.finished();
+    for (task_under_load& t : tasks) d.beside.push_back(t.finished());
     d.warmup = state.settling.seen();
     fail_unfinished([&](auto&& f) {
         for (finished_request& r : all.requests()) f(r.what);
@@ -33314,7 +32942,286 @@ inline repeat_data watched_repeat(const plan& p, live_target& target, run_arm va
     return d;
 }
 
-// ===== [E61] one repeat and its files, whoever sends it ==========================================
+// ===== [E44] the environment's settings for a gate ===============================================
+
+/// The models that replace the servers of one gate.
+class rehearsal {
+public:
+    virtual ~rehearsal() = default;
+    /// Describes the models.
+    virtual std::string model() const = 0;
+    /// Returns a target for each server; they differ only in their random numbers.
+    virtual any_target stand_in(std::size_t server) const = 0;
+    /// Returns a stored baseline as another such model would have left it.
+    virtual stored_gate stored_baseline(const scenario& s, const gate_report& who,
+                                        const settings& asked, scenario_use use) const = 0;
+    /// Marks verdicts on a model as none: each says what it would have been.
+    virtual void mark(gate_report& g, const measurements& seen) const = 0;
+};
+
+/// Carries out LLMBENCH_REHEARSE. Throws std::invalid_argument.
+class rehearsals {
+public:
+    /// Called before anything is written.
+    virtual void check_asked(const std::string& rehearse) const = 0;
+    /// `gate`: its name in the file that models are fitted to.
+    virtual std::shared_ptr<const rehearsal> of_gate(const settings& asked, const std::string& gate,
+                                                     const scenario& s) const = 0;
+
+protected:
+    ~rehearsals() = default;
+};
+/// Set by the extension before static objects are made.
+inline constinit const rehearsals* rehearsals_of_program = nullptr;
+
+inline const rehearsals& known_rehearsals() {
+    if (!rehearsals_of_program)
+        refuse({"LLMBENCH_REHEARSE needs llmbench_simulated.hpp: include it after llmbench.hpp "
+                "where LLMBENCH_MAIN is"});
+    return *rehearsals_of_program;
+}
+
+/// What a run does with the measurements of a gate. A rehearsal and an appended gate are judged.
+enum class run_kind : unsigned char {
+    judge,
+    calibrate,
+    write_baseline,
+    send_shard,  // of a load that several programs send
+    rehearse,    // on models of its servers
+    append       // to a history
+};
+
+/// The environment's settings for a gate, except those of verdicts.
+struct run_mode {
+    run_kind kind = run_kind::judge;
+    double time_budget_s = 0;
+    long long deadline_ns = 0;  // 0: none
+    std::map<std::string, double> noise{};
+    std::string noise_file{}, no_noise{};  // of a named calibration; why it is missing
+    std::shared_ptr<const rehearsal> model{};  // of all servers, in a rehearsal
+    stored_gate stored{};  // content of a stored baseline's file, or of its model
+
+    any_target stand_in(run_arm a) const {
+        return model ? model->stand_in(a == run_arm::baseline ? 1 : 0) : any_target();
+    }
+    /// The extension that must know server and machine; null: none.
+    const past_extension* past_of(const plan& p) const {
+        return appends() ? known_past : p.judged->past.by;
+    }
+    bool appends() const { return kind == run_kind::append; }
+    bool judges() const {
+        return kind == run_kind::judge || kind == run_kind::rehearse || appends();
+    }
+};
+/// `began_ns`: start of LLMBENCH_TIME_BUDGET, on the gate's clock.
+inline run_mode mode_of(const plan& p, const settings& asked, long long began_ns,
+                        bool appends = false) {
+    const bool writes = asked.write_baseline && p.judged->has_stored_baseline;
+    if (asked.calibrate != 0 && writes)
+        refuse({"LLMBENCH_CALIBRATE and LLMBENCH_WRITE_BASELINE are both set: do one after the "
+                "other"});
+    run_mode mode;
+    mode.kind = asked.calibrate != 0      ? run_kind::calibrate
+                : writes                  ? run_kind::write_baseline
+                : asked.is_shard          ? run_kind::send_shard
+                : !asked.rehearse.empty() ? run_kind::rehearse
+                : appends                 ? run_kind::append
+                                          : run_kind::judge;
+    mode.time_budget_s = asked.time_budget_s;
+    if (mode.time_budget_s > 0) mode.deadline_ns = began_ns + ns_of(mode.time_budget_s);
+    if (asked.calibration.empty()) return mode;
+    gate_calibration known = read_calibration(
+        file_content(asked.calibration, "LLMBENCH_CALIBRATION"), asked.calibration, p.name);
+    mode.noise = std::move(known.noise);
+    mode.no_noise = std::move(known.why_none);
+    if (!mode.noise.empty()) mode.noise_file = asked.calibration;
+    return mode;
+}
+
+/// The judging parameters of a gate, without a stored baseline.
+inline judging_parameters parameters_asked(const plan& p, const run_mode& mode) {
+    judging_parameters t;
+    t.slos = p.judged->slos;
+    t.objectives_held = p.judged->search.objectives_held;
+    t.rule = p.judged->rule;
+    t.noise = mode.noise;
+    t.noise_file = mode.noise_file;
+    return t;
+}
+inline void check_images(const planned_traffic& p, const api_traits& api) {
+    if (!api.takes_images && asks_about_images(p))
+        refuse({"workload has images, and ", api.name, " takes none: use openai_chat"});
+}
+
+inline std::string stored_field(const std::string& file) {
+    return "baseline is stored(\"" + file + "\"), which LLMBENCH_WRITE_BASELINE=1 would write";
+}
+/// Returns the gate in the file of a plan's stored baseline.
+inline stored_gate stored_gate_of(const plan& p) {
+    const std::string file = str(p.judged->stored.file);
+    return read_stored_gate(file_content(file, stored_field(file)), file, p.name);
+}
+/// A stored baseline belongs to one gate: another one in the file would be lost. `written`: the
+/// gate of this program that wrote the file, "" if none.
+inline void check_own_baseline(const std::string& file, const std::string& gate,
+                               const std::string& written) {
+    const auto refuse_for = [&](const std::string& other) {
+        refuse({"baseline is stored(\"", file, "\"), which holds the gate \"",
+                printable(other, 200), "\": each gate writes a file of its own, give \"", gate,
+                "\" another one or remove that file"});
+    };
+    if (!written.empty()) refuse_for(written);
+    std::ifstream in(file, std::ios::binary);
+    const std::string json{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+    picojson::value root;
+    if (!in || !parse_json(json, root)) return;
+    for (const picojson::value& g : array_member(root, "gates"))
+        if (const std::string other = string_member(g, "name");
+            unnumbered(other) != unnumbered(gate))
+            refuse_for(other);
+}
+/// Finds a file that cannot be written before the load, not after it.
+inline void check_writable(const std::string& file) {
+    const std::filesystem::path path = file;
+    std::error_code ignored;
+    if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), ignored);
+    bool writable = !std::filesystem::is_directory(path, ignored) && path.has_filename();
+    if (writable) try {
+            drafted_files().add(path, "");  // a draft, removed with the others
+        } catch (const std::runtime_error&) {
+            writable = false;
+        }
+    if (!writable)
+        refuse({"baseline is stored(\"", file, "\"): the file cannot be written"});
+}
+
+// ===== [E45] the repeats of a gate, on its servers ===============================================
+
+/// Positions of repeats, pairs or rounds of a comparison; a probe has none (-1). A repeat that is
+/// set aside is measured again in its position, because order and requests depend on it.
+class repeat_positions {
+public:
+    explicit repeat_positions(int max_replacements) : max_replacements_(max_replacements) {}
+
+    /// The next position after `count` repeats that count.
+    int next(int count) const { return is_again() ? again_ : count; }
+    bool is_again() const { return again_ >= 0; }
+    /// Returns the number of a repeat that begins, among all measured, those set aside included.
+    int begin() { return measured_++; }
+    bool has_another(int count) const { return measured_ - count < max_replacements_; }
+    /// A repeat has ended: it gets its position, or is dropped if not `whole`.
+    void end(const std::vector<measurements*>& all, int position, int number, bool whole) {
+        for (measurements* seen : all)
+            for (repeat_list* variant : {&seen->candidate, &seen->baseline}) {
+                if (variant->empty() || variant->back().index != number) continue;
+                if (!whole) variant->pop_back();
+                else if (position >= 0) variant->move_last_to(static_cast<std::size_t>(position));
+            }
+        again_ = -1;
+    }
+    /// Sets the repeats of this position aside in all lists: they are compared with each other.
+    void set_aside(const std::vector<measurements*>& all, std::size_t position,
+                   const std::string& why) {
+        for (measurements* seen : all)
+            for (repeat_list* variant : {&seen->candidate, &seen->baseline}) {
+                if (position >= variant->size()) continue;
+                const repeat_data& d = (*variant)[position];
+                seen->set_aside.push_back({d.variant, d.index, why});
+                variant->erase(position);
+            }
+        again_ = static_cast<int>(position);
+    }
+    /// The next position follows from the repeats that are left.
+    void leave_empty() { again_ = -1; }
+
+private:
+    const int max_replacements_;
+    int measured_ = 0;
+    int again_ = -1;  // the position to measure again
+};
+
+/// The server of the candidate, and that of the baseline: another one, or the same.
+class gate_servers {
+public:
+    gate_servers(const plan& p, const scenario& s, const run_mode& mode)
+        : p_(p),
+          candidate_(s.target, run_arm::candidate, mode.stand_in(run_arm::candidate)) {
+        if (s.baseline.is_same_server() || p.sent->otherwise) baseline_ = &candidate_;
+        else if (p.judged->has_baseline) {
+            other_ = std::make_unique<live_target>(s.baseline.live(), run_arm::baseline,
+                                                   mode.stand_in(run_arm::baseline));
+            other_->is_compared_with(candidate_);
+            baseline_ = other_.get();
+        }
+    }
+    live_target& on(run_arm variant) {
+        return variant == run_arm::baseline ? *baseline_ : candidate_;
+    }
+    live_target& candidate() { return candidate_; }
+    /// The room that both variants have; 0: neither reports one.
+    int room_of(const std::string& model) const {
+        int least = candidate_.room_of(model);
+        const auto take = [&](int room) {
+            if (room > 0 && (least == 0 || room < least)) least = room;
+        };
+        if (other_) take(other_->room_of(model));
+        if (p_.sent->otherwise && model.empty())
+            take(candidate_.room_of((*p_.sent->otherwise).common.model));
+        return least;
+    }
+    bool has_baseline() const { return baseline_ != nullptr; }
+    /// Calls `f` for each different server.
+    template <class F>
+    void each(F&& f) {
+        f(candidate_);
+        if (other_) f(*other_);
+    }
+    void check_two_servers() const {
+        if (!other_) return;
+        const std::string& mine = candidate_.facts().url;
+        const std::string& its = other_->facts().url;
+        std::string why = same_server_reason(candidate_.load(), mine, other_->load(), its);
+        if (why.empty() && lead_to_one_process(candidate_.load(), candidate_.pages(),
+                                               other_->load(), other_->pages(), p_.sent->common))
+            why = one_process_text("target", mine, "baseline", its) +
+                  " and would be compared with itself: forward another port, or say .baseline = "
+                  "otherwise{.same = true}";
+        if (!why.empty()) refuse({why});
+    }
+    /// Fills in all that is known of the servers so far.
+    void report(target_facts& mine, target_facts& its) const {
+        mine = candidate_.facts();
+        if (!baseline_) return;
+        its = baseline_->facts();
+        if (!p_.sent->otherwise) {
+            if (!other_) its.kind = target_kind::same;
+            return;
+        }
+        // Two variants on one server differ by their requests.
+        its.kind = target_kind::otherwise;
+        const std::string& model = (*p_.sent->otherwise).common.model;
+        if (!model.empty()) its.model = printable(model);
+        mine.options = options_text(p_, run_arm::candidate);
+        its.options = options_text(p_, run_arm::baseline);
+        if ((*p_.sent->otherwise).beside.size() != p_.sent->beside.size())
+            its.options += ", nothing done beside the load";
+        check_other_requests(p_, candidate_.load());
+    }
+    void check_objectives() const {
+        candidate_.check_reports_metrics(p_.judged->slos, p_.sent->common);
+        std::vector<slo> compared = p_.judged->slos;
+        std::erase_if(compared, [](const slo& s) { return s.factor == 0; });
+        if (baseline_) baseline_->check_reports_metrics(compared, p_.sent->common);
+        check_images(p_, *candidate_.load().api);
+        if (baseline_) check_images(p_, *baseline_->load().api);
+    }
+
+private:
+    const plan& p_;
+    live_target candidate_;
+    std::unique_ptr<live_target> other_{};  // of the baseline, if it has its own server
+    live_target* baseline_ = nullptr;       // null, `other_`, or the candidate's
+};
 
 /// Runs one repeat, writes its records and reads the server's metrics meanwhile.
 inline repeat_data recorded_repeat(const plan& what, live_target& target, run_arm variant,
@@ -33323,61 +33230,14 @@ inline repeat_data recorded_repeat(const plan& what, live_target& target, run_ar
     session& program = session::of_this_program();
     record_writer writer(program.records(), what.name);
     const repeat_parameters parameters{deadline_ns, program.room_for_gaps(), &writer.box(), &meter,
-                                       {}, answers_shown_of(environment("LLMBENCH_ANSWERS"))};
-    repeat_data d = what.shard.is_whole()
-                        ? watched_repeat(what, target, variant, number, gate, parameters)
-                        : load_sharing_of_program->sent(what, target, variant, number, gate,
-                                                        parameters);
+                                       {}, settings_of(environment).answers};
+    repeat_data d;
+    if (what.shard.is_whole())
+        d = watched_repeat(what, target, variant, number, gate, parameters);
+    else load_sharing_of_program->send(d, what, target, variant, number, gate, parameters);
     program.note_gaps(d.gaps.size());
     return d;
 }
-
-// ===== [E62] which repeat is measured next, and which ones count =================================
-
-/// Positions of repeats, pairs or rounds of a comparison; a probe has none (-1). A repeat that is
-/// set aside is measured again in its position, because order and requests depend on it.
-class repeat_positions {
-public:
-    /// At most `most` replacements for repeats that are set aside.
-    explicit repeat_positions(int most) : most_(most) {}
-
-    /// The next position after `count` repeats that count.
-    int next(int count) const { return is_again() ? again_ : count; }
-    bool is_again() const { return again_ >= 0; }
-    /// Returns the number of a repeat that begins, among all measured, those set aside included.
-    int begin() { return measured_++; }
-    bool has_another(int count) const { return measured_ - count < most_; }
-    /// A repeat has ended: it gets its position, or is dropped if not `whole`.
-    void end(const std::vector<measurements*>& all, int slot, int number, bool whole) {
-        for (measurements* seen : all)
-            for (repeat_list* variant : {&seen->candidate, &seen->baseline}) {
-                if (variant->empty() || variant->back().index != number) continue;
-                if (!whole) variant->pop_back();
-                else if (slot >= 0) variant->move_last_to(static_cast<std::size_t>(slot));
-            }
-        again_ = -1;
-    }
-    /// Sets the repeats of this position aside in all lists: they are compared with each other.
-    void set_aside(const std::vector<measurements*>& all, std::size_t slot,
-                   const std::string& why) {
-        for (measurements* seen : all)
-            for (repeat_list* variant : {&seen->candidate, &seen->baseline}) {
-                if (slot >= variant->size()) continue;
-                seen->set_aside.push_back({(*variant)[slot].variant, (*variant)[slot].index, why});
-                variant->erase(slot);
-            }
-        again_ = static_cast<int>(slot);
-    }
-    /// The next position follows from the repeats that are left.
-    void leave_empty() { again_ = -1; }
-
-private:
-    const int most_;
-    int measured_ = 0;
-    int again_ = -1;  // the position to measure again
-};
-
-// ===== [E63] the repeats of a gate, on its servers ===============================================
 
 /// Blocks of two pairs, ABBA or BAAB by the seed: a drift of the machine then affects both variants
 /// alike.
@@ -33411,19 +33271,19 @@ public:
           mode_(mode),
           servers_(servers),
           all_(all),
-          slots_(p.judged->max_repeats),
-          most_(p.judged->max_repeats),
+          positions_(p.judged->max_repeats),
+          max_repeats_(p.judged->max_repeats),
           meter_(meter) {}
 
     /// The number of repeats that count.
     int count() const { return static_cast<int>(all_.seen.candidate.size()); }
     /// The maximum of count().
-    int most() const { return most_; }
-    void allow(int most) { most_ = std::max(most_, most); }
+    int max_repeats() const { return max_repeats_; }
+    void allow(int repeats) { max_repeats_ = std::max(max_repeats_, repeats); }
     /// The next position: that of the repeat that was set aside, if there is one.
-    int next_position() const { return slots_.next(count()); }
+    int next_position() const { return positions_.next(count()); }
     /// The repeat number for side measurements.
-    int next_number() { return slots_.begin(); }
+    int next_number() { return positions_.begin(); }
     /// The analysis of all repeats so far.
     const analysis& analysed() {
         if (!is_analysed_) all_.found = analyse_loads(all_.seen, all_.judged_by);
@@ -33440,20 +33300,21 @@ public:
         is_analysed_ = false;  // the reason of undecided verdicts changes
         all_.seen.stopped =
             budget_text(mode_.time_budget_s, seconds_until(mode_.deadline_ns),
-                        static_cast<double>(needed_ns()) * 1e-9, count(), most_, counted_text(p_));
+                        static_cast<double>(needed_ns()) * 1e-9, count(), max_repeats_,
+                        counted_text(p_));
     }
 
     /// Measures the next position, on both variants if there are two. Returns false if the time
     /// ended in between: then neither counts.
     bool measure() {
-        const int slot = next_position();
+        const int position = next_position();
         const long long began = now_ns();
         std::vector<run_arm> variants{run_arm::candidate};
         if (servers_.has_baseline())
             variants.insert(
-                baseline_goes_first(p_.sent->seed, slot) ? variants.begin() : variants.end(),
+                baseline_goes_first(p_.sent->seed, position) ? variants.begin() : variants.end(),
                 run_arm::baseline);
-        if (!measure_on(variants, slot, p_, nullptr)) return false;
+        if (!measure_on(variants, position, p_, nullptr)) return false;
         slowest_ns_ = std::max(slowest_ns_, now_ns() - began);
         return true;
     }
@@ -33468,12 +33329,12 @@ public:
     /// ends.
     bool measure_again(const std::optional<client_error>& bias) {
         if (!bias || bias->repeat >= all_.seen.candidate.size()) return false;
-        const int slot = static_cast<int>(bias->repeat);
-        if (!slots_.has_another(count()) || (!p_.searches() && is_out_of_time())) return false;
-        slots_.set_aside({&all_.seen}, bias->repeat, described(bias->why));
-        meter_.say(printed("  %s %d is measured again: ", counted_text(p_), slot + 1) +
+        const int position = static_cast<int>(bias->repeat);
+        if (!positions_.has_another(count()) || (!p_.searches() && is_out_of_time())) return false;
+        positions_.set_aside({&all_.seen}, bias->repeat, described(bias->why));
+        meter_.say(printed("  %s %d is measured again: ", counted_text(p_), position + 1) +
                    described(bias->why) + "\n");
-        if (p_.searches()) slots_.leave_empty();  // the next probe follows from those left
+        if (p_.searches()) positions_.leave_empty();  // the next probe follows from those left
         is_analysed_ = false;
         return true;
     }
@@ -33483,10 +33344,10 @@ private:
         const double variants = servers_.has_baseline() ? 2 : 1;
         return std::max(slowest_ns_, ns_of(variants * expected_seconds(p_)));
     }
-    bool measure_on(const std::vector<run_arm>& variants, int slot, const plan& what,
+    bool measure_on(const std::vector<run_arm>& variants, int position, const plan& what,
                     const probe_order* probe) {
         is_analysed_ = false;
-        const int number = slots_.begin();
+        const int number = positions_.begin();
         const std::size_t before =
             std::max(all_.seen.candidate.size(), all_.seen.baseline.size());
         bool whole = true;
@@ -33496,11 +33357,11 @@ private:
                 meter_.stage(
                     probe_name(p_, before) + " at " + value_text(load_metric(p_), probe->load) +
                     (p_.judged->has_baseline ? std::string(", ") + to_string(variant) : ""));
-            whole = repeat_on(variant, slot, number, what, probe);
+            whole = repeat_on(variant, position, number, what, probe);
         }
         if (whole && variants.size() > 1) hold_answers_together();
         for (std::vector<kept_text>& texts : texts_) texts.clear();
-        slots_.end({&all_.seen}, probe ? -1 : slot, number, whole);
+        positions_.end({&all_.seen}, probe ? -1 : position, number, whole);
         return whole;
     }
     /// Compares the answers of the last pair, if answers are compared.
@@ -33510,7 +33371,7 @@ private:
         std::vector<std::string> secrets = servers_.on(run_arm::candidate).load().secrets;
         for (const std::string& s : servers_.on(run_arm::baseline).load().secrets)
             secrets.push_back(s);
-        const answers_shown show = answers_shown_of(environment("LLMBENCH_ANSWERS"));
+        const answers_shown show = settings_of(environment).answers;
         all_.seen.candidate.change_last([&](repeat_data& mine) {
             compare_answers(mine, theirs, texts_[0], texts_[1],
                             show == answers_shown::none ? 0 : max_answers_shown,
@@ -33518,7 +33379,7 @@ private:
         });
     }
     /// Returns false if the time ended in between.
-    bool repeat_on(run_arm variant, int slot, int number, const plan& what,
+    bool repeat_on(run_arm variant, int position, int number, const plan& what,
                    const probe_order* probe) {
         live_target& target = servers_.on(variant);
         if (number > 0) {
@@ -33527,7 +33388,8 @@ private:
                 return false;
         }
         if (!probe)
-            meter_.stage(stage_text(p_, slot, variant) + (slots_.is_again() ? ", again" : ""));
+            meter_.stage(stage_text(p_, position, variant) +
+                         (positions_.is_again() ? ", again" : ""));
         const int gate = session::of_this_program().running_gate();
         target.start_cold(report_directory() + printed("/cold-%d.log", gate));
         const double left_s = seconds_until(mode_.deadline_ns);
@@ -33535,10 +33397,9 @@ private:
         const double max_s = std::min(left_s, own.sent->limits.total.seconds());
         if (!mode_.model && !is_in_time([&] { prepare_server(own, target, number, max_s); }))
             return false;
-        if (load_sharing_of_program)
-            load_sharing_of_program->ask({variant, number, probe ? probe->load : 0,
-                                          probe ? probe->answer_s : 0,
-                                          mode_.deadline_ns > 0 ? std::max(0.001, left_s) : 0});
+        load_sharing_of_program->ask({variant, number, probe ? probe->load : 0,
+                                      probe ? probe->answer_s : 0,
+                                      mode_.deadline_ns > 0 ? std::max(0.001, left_s) : 0});
         repeat_data d = recorded_repeat(own, target, variant, number, gate,
                                         mode_.deadline_ns, meter_);
         if (probe) {
@@ -33575,15 +33436,141 @@ private:
     const run_mode& mode_;
     gate_servers& servers_;
     measured_gate& all_;
-    repeat_positions slots_;
-    int most_;
+    repeat_positions positions_;
+    int max_repeats_;
     long long slowest_ns_ = 0;  // of the repeats so far
     bool is_analysed_ = false;  // the analysis is that of the repeats so far
     progress_meter& meter_;
     std::vector<kept_text> texts_[2]{};  // of the variants of the current pair
 };
 
-// ===== [E64] the search for a capacity, on the servers of a gate =================================
+// ===== [E46] the report and the result of a measured gate ========================================
+
+/// Marks verdicts that need no judgement as skipped.
+inline void mark_skipped(std::vector<slo_verdict>& verdicts, bool relative_only,
+                         const std::string& why) {
+    for (slo_verdict& v : verdicts) {
+        const bool concerned = relative_only ? v.what.factor > 0 : v.outcome != verdict::invalid;
+        if (concerned) v = without_advice(v, verdict::skipped, why);
+    }
+}
+
+/// Returns why measurements cannot be a baseline, "" if they can.
+inline std::string baseline_fault(const measured_gate& m) {
+    for (const std::string& why : {described(m.found.on.invalid),
+                                   described(m.found.on.self_check.why),
+                                   m.found.bias ? described(m.found.bias->why) : "",
+                                   m.seen.stopped,
+                                   described(m.found.on.saturated)})
+        if (!why.empty()) return why;
+    for (const decision& v : m.found.verdicts) {
+        const bool is_judged = v.what.factor == 0 && !v.what.is_advisory;
+        if (is_judged && v.outcome == verdict::invalid) return described(v.why, v);
+        if (is_judged && v.what.what.metric == metric_id::error_rate &&
+            v.estimate.value > v.limit)
+            return flat_line(described(v));
+    }
+    return {};
+}
+
+/// Returns the gate as reports show it, with all figures.
+inline gate_report report_of(const plan& p, const measured_gate& m, const settings& asked) {
+    gate_report g;
+    g.what = p;
+    g.target = m.target;
+    g.baseline = m.baseline;
+    g.judged_by = m.judged_by;
+    g.under = m.seen;
+    g.self_check = described(m.found.on.self_check);
+    g.verdicts = described(m.found.verdicts);
+    g.profile = m.profile;
+    if (asked.calibrate > 0) {
+        g.calibration = calibration_of(m.seen, m.judged_by);
+        mark_skipped(g.verdicts, false, "a calibration run judges nothing");
+    }
+    if (asked.is_shard && !m.found.on.invalid)  // a shard alone has no verdict
+        for (slo_verdict& v : g.verdicts)
+            v = without_advice(v, verdict::skipped, shard_text(p.shard));
+    g.figures = p.searches() ? figures_of_search(p, m.seen, m.judged_by)
+                             : figures_of(p, m.seen, p.judged->slos);
+    g.answers = shown_answers_of(p, m.seen.candidate, g.verdicts, asked.answers);
+    g.undecided_fails = asked.inconclusive == inconclusive_means::fail;
+    g.outcome = outcome_of(g.verdicts, asked.inconclusive);
+    if (!g.figures.search.fault.empty()) g.outcome = worse_of(g.outcome, gate_outcome::invalid);
+    // Missing data is never green.
+    if (m.seen.candidate.empty() && g.outcome == gate_outcome::passed)
+        g.outcome = gate_outcome::skipped;
+    return g;
+}
+
+/// Writes a gate's result to its stored baseline, and says so in its verdicts.
+inline void write_as_baseline(gate_report& g, const measured_gate& m, const settings& asked) {
+    const std::string file = str(g.what.judged->stored.file), fault = baseline_fault(m);
+    if (!fault.empty()) {
+        for (slo_verdict& v : g.verdicts)
+            if (v.what.factor > 0) v.reason = file + " was not written: " + fault;
+        return;
+    }
+    mark_skipped(g.verdicts, true, "written to " + file + " as a baseline, not compared");
+    g.outcome = outcome_of(g.verdicts, asked.inconclusive);
+    session::of_this_program().write_baseline(g, file);
+}
+
+/// The report of a gate that never ran, or ended by an unexpected error; it has every SLO.
+inline gate_report unmeasured(gate_report g, const scenario& s, gate_outcome outcome,
+                              const std::string& why) {
+    // without a text it would count as measured
+    g.refusal = why.empty() ? "no reason was given" : why;
+    g.outcome = outcome;
+    for (const slo& x : s.slos)
+        g.verdicts.push_back(said_of(x, verdict_like(outcome), g.refusal));
+    return g;
+}
+
+/// A run() in a test case fails nothing by its SLOs, and reports of a green build must not be red.
+/// The error guard (the last verdict) counts, because assertions on a run rest on its requests.
+inline gate_report only_noted(gate_report g, inconclusive_means policy) {
+    for (std::size_t i = 0; i < g.what.judged->slos.size(); ++i)
+        g.verdicts[i].what.is_advisory = true;
+    if (g.outcome != gate_outcome::skipped) g.outcome = outcome_of(g.verdicts, policy);
+    if (!g.figures.search.fault.empty()) g.outcome = worse_of(g.outcome, gate_outcome::invalid);
+    return g;
+}
+
+/// Returns a list of all requests, which is made when it is first asked for.
+inline std::function<const types::list<record>&()> listed_once(const measurements& seen) {
+    struct listed {
+        std::once_flag once{};
+        types::list<record> all{};
+    };
+    return [&seen, it = std::make_shared<listed>()]() -> const types::list<record>& {
+        std::call_once(it->once, [&] {
+            for_each_repeat(seen, [&](const repeat_data& d) {
+                for (const record& r : d.records) it->all.push_back(r);
+            });
+        });
+        return it->all;
+    };
+}
+
+/// Returns the result of a gate.
+inline result result_of(const gate_report& g, measured_gate&& m, std::size_t number,
+                        const settings& asked) {
+    auto held = std::make_shared<result_data>();
+    held->number = number;
+    held->outcome = g.outcome;
+    held->refusal = g.refusal;
+    held->undecided_is = asked.inconclusive;
+    held->is_shard = asked.is_shard;
+    held->is_rehearsal = !asked.rehearse.empty();
+    held->what = g.what;
+    held->seen = std::move(m.seen);
+    held->judged_by = std::move(m.judged_by);
+    held->requests = listed_once(held->seen);
+    return result_access::make(std::move(held), g.verdicts, g.self_check);
+}
+
+// ===== [E47] the search for a capacity, on the servers of a gate =================================
 
 /// Decides which loads are probed, until the capacity is known or probes run out. Its arguments
 /// must outlive it.
@@ -33647,7 +33634,7 @@ private:
     std::map<double, plan> plans_{};  // by load
 };
 
-// ===== [E65] profiles of servers =================================================================
+// ===== [E48] profiles of servers =================================================================
 
 /// Starts and ends a profile on a server: by HTTP, or by the scenario's commands.
 class profiler {
@@ -33714,7 +33701,7 @@ private:
         running_.push_back(std::move(c.process));
         s.heard = !c.how.empty();
         s.done = c.done();
-        s.said = c.said;
+        s.said = c.last_line;
         s.came = s.heard     ? c.how
                  : c.in_time ? "was interrupted"
                              : "had not ended after " + time_text(within_s) +
@@ -33775,45 +33762,68 @@ inline taken_profile profile_under_load(profiler& by, double lasts_s, long long 
     return t;
 }
 
-// ===== [E66] profiles that could not be ended ====================================================
-
-/// A server that profiles is slower for every later gate. Gates take turns, so there is no lock.
-class unended_profiles {
-public:
-    static unended_profiles& of_this_program() {
-        static unended_profiles all;
-        return all;
-    }
-    void add(const std::string& url, const std::string& gate, const profile& how) {
-        all_.push_back({url, gate, how});
-    }
-    /// Tries to end the profiles of a server before its next load; returns a note on each.
-    std::vector<std::string> ended_on(const live_target& server, int gate) {
-        constexpr double within_s = 10;
-        std::vector<std::string> notes;
-        std::erase_if(all_, [&](const begun& b) {
-            if (b.url != server.facts().url) return false;
-            profiler by(b.how, server, gate);
-            const profile_step stop = by.stop(within_s);
-            notes.push_back("gate \"" + b.gate + "\" had begun a profile on this server and could "
-                            "not end it: " +
-                            (stop.done ? "it was ended now, before this load"
-                                       : "it may be slower for it still (" + step_text(stop) +
-                                             ")"));
-            return stop.done;
-        });
-        return notes;
-    }
-
-private:
-    struct begun {
-        std::string url, gate;
-        profile how;
-    };
-    std::vector<begun> all_{};
+/// A profile that a gate could not end. A server that profiles is slower for every later gate.
+struct unended_profile {
+    std::string url, gate;
+    profile how;
 };
+/// Gates take turns, so there is no lock.
+inline std::vector<unended_profile>& unended_profiles() {
+    static std::vector<unended_profile> all;
+    return all;
+}
+/// Tries to end the profiles of a server before its next load; returns a note on each.
+inline std::vector<std::string> end_profiles(const live_target& server, int gate) {
+    std::vector<std::string> notes;
+    std::erase_if(unended_profiles(), [&](const unended_profile& p) {
+        if (p.url != server.facts().url) return false;
+        const profile_step stop = profiler(p.how, server, gate).stop(10);
+        notes.push_back("gate \"" + p.gate + "\" had begun a profile on this server and could not "
+                        "end it: " +
+                        (stop.done ? "it was ended now, before this load"
+                                   : "it may be slower for it still (" + step_text(stop) + ")"));
+        return stop.done;
+    });
+    return notes;
+}
 
-// ===== [E67] a gate, from its servers to all that its repeats show ===============================
+// ===== [E49] a gate, from its servers to all that its repeats show ===============================
+
+inline const char* of_virtual_time() { return current_environment ? " of virtual time" : ""; }
+
+/// Returns the text that a gate prints before its load: plan, servers and limits.
+inline std::string announcement(const plan& p, const target_facts& target,
+                                const target_facts& baseline) {
+    const double seconds = seconds_of_one(p);
+    std::string t = "\n" + p.name + "\n  " + plan_text(p) + "\n  " + target_text(target);
+    t += compared_text(baseline);
+    t += "; " + repeats_text(p);
+    const api_traits* api = api_named(target.api);
+    if (p.sent->forces_length && api && !api->forces_lengths)
+        t += printed("; %s cannot be forced to a length, so answers end where the model ends them",
+                     api->name);
+    const double held = static_cast<double>(p.sent->arrivals.users) * bytes_held_by_a_user(*p.sent);
+    if (held > 64e6)
+        t += printed("; its conversations hold about %.0f MB of answers", held / 1e6);
+    if (seconds > 0) {
+        const auto [least, most] = expected_span(p, seconds);
+        t += ", " + span_text(least, most) + of_virtual_time();
+        if (p.sent->is_open_loop())
+            t += " if the server keeps up, else up to " + time_text(drain_s(*p.sent)) +
+                 " more a " + counted_text(p);
+    }
+    for (const std::string& note : load_notes(*p.sent)) t += "\n  note: " + note;
+    for (const target_facts* f : {&target, &baseline})
+        for (const std::string& note : f->notes)
+            if (session::of_this_program().is_news(note)) t += "\n  note: " + note;
+    const bool is_one_server =
+        baseline.kind == target_kind::same || baseline.kind == target_kind::otherwise;
+    const double shortest = shortest_prompt(p);
+    if (makes_up_prompts(p)) t += "\n  " + fit_text(target.tokens, shortest);
+    if (makes_up_prompts(p) && p.judged->has_baseline && !is_one_server)
+        t += "; baseline: " + fit_text(baseline.tokens, shortest);
+    return t + "\n";
+}
 
 /// The servers of a gate, and the measurements on them.
 class gate_run {
@@ -33825,7 +33835,7 @@ public:
           servers_(p, s, mode),
           meter_(p, progress, surroundings_of_program().style()),
           repeats_(p, mode, servers_, all_, meter_) {
-        if (mode.write_baseline) {
+        if (mode.kind == run_kind::write_baseline) {
             const std::string file = str(judged_.stored.file);
             check_writable(file);
             check_own_baseline(file, p_.name, session::of_this_program().baseline_in(file));
@@ -33865,7 +33875,7 @@ public:
         if (!judged_.has_stored_baseline) return true;
         all_.baseline.kind = target_kind::stored;
         all_.baseline.url = str(judged_.stored.file);
-        if (mode_.write_baseline) return true;
+        if (mode_.kind == run_kind::write_baseline) return true;
         const stored_gate& old = mode_.stored;
         if (!mode_.model) check_comparable(old, str(judged_.stored.file), p_, all_.target);
         all_.judged_by.stored = {str(judged_.stored.file), judged_.stored.day_to_day.value,
@@ -33889,7 +33899,7 @@ public:
     measured_gate finished() {
         const analysis& found = repeats_.analysed();
         if (judged_.on_fail && mode_.judges() && shows_a_miss(found.verdicts)) profile_failure();
-        if (mode_.write_baseline)
+        if (mode_.kind == run_kind::write_baseline)
             all_.found.bias = error_of_baseline(all_.seen, all_.judged_by);
         meter_.end();
         return std::move(all_);
@@ -33920,26 +33930,26 @@ private:
                 .records.size();
         });
         if (all_.profile.goes_on && !failed.is_process())
-            unended_profiles::of_this_program().add(failed.facts().url, p_.name,
-                                                    *judged_.on_fail);
+            unended_profiles().push_back({failed.facts().url, p_.name, *judged_.on_fail});
     }
     /// Ends profiles that earlier gates left running on a server, or reports them.
     void end_profiles_on(const live_target& server) {
         const int gate = session::of_this_program().running_gate();
-        for (const std::string& note : unended_profiles::of_this_program().ended_on(server, gate)) {
+        for (const std::string& note : end_profiles(server, gate)) {
             meter_.say("  note: " + note + "\n");
             all_.seen.notes.push_back(note);
         }
     }
     void measure_repeats() {
-        while (repeats_.count() < repeats_.most()) {
+        while (repeats_.count() < repeats_.max_repeats()) {
             if (repeats_.is_out_of_time() || !repeats_.measure())
                 return repeats_.announce_stop();
-            if (mode_.is_shard && !stop_asked.load()) continue;  // the others continue, too
+            // The other programs continue, too.
+            if (mode_.kind == run_kind::send_shard && !stop_asked.load()) continue;
             const int count = repeats_.count();
             if (!mode_.judges() || !is_analysed_after(count)) {
                 if (fault_of_gate(all_.seen)) return;
-                if (mode_.write_baseline)
+                if (mode_.kind == run_kind::write_baseline)
                     repeats_.measure_again(error_of_baseline(all_.seen, all_.judged_by));
                 continue;
             }
@@ -33948,7 +33958,7 @@ private:
             if (repeats_.measure_again(found.bias)) continue;
             // A miss shown under saturation is reported as such; a fail takes a third repeat.
             if (count < first_fail && found.on.saturated) continue;
-            if (!mode_.keeps && !found.bias &&  // all baseline runs have the same number
+            if (!mode_.appends() && !found.bias &&  // all baseline runs have the same number
                 all_decided(found.verdicts, judged_.repeats_are_asked)) return;
             if (count == judged_.max_repeats && is_noisy(found))
                 repeats_.allow(judged_.max_if_noisy);
@@ -33958,7 +33968,7 @@ private:
     /// Beyond the usual repeats or pairs there is one analysis, after the last additional one.
     bool is_analysed_after(int repeats) const {
         return repeats >= judged_.first_repeats &&
-               (repeats <= judged_.max_repeats || repeats == repeats_.most());
+               (repeats <= judged_.max_repeats || repeats == repeats_.max_repeats());
     }
     bool is_noisy(const analysis& found) const {
         return std::any_of(found.verdicts.begin(), found.verdicts.end(), [&](const decision& v) {
@@ -33976,65 +33986,7 @@ private:
     gate_repeats repeats_;
 };
 
-// ===== [E68] the data of a gate's result =========================================================
-
-/// Returns a list of all requests, which is made when it is first asked for.
-inline std::function<const types::list<record>&()> listed_once(const measurements& seen) {
-    struct listed {
-        std::once_flag once{};
-        types::list<record> all{};
-    };
-    return [&seen, it = std::make_shared<listed>()]() -> const types::list<record>& {
-        std::call_once(it->once, [&] {
-            for_each_repeat(seen, [&](const repeat_data& d) {
-                for (const record& r : d.records) it->all.push_back(r);
-            });
-        });
-        return it->all;
-    };
-}
-
-/// Returns the result of a gate.
-inline result result_of(const gate_report& g, measured_gate&& m, std::size_t number,
-                        const settings& asked) {
-    auto held = std::make_shared<result_data>();
-    held->number = number;
-    held->outcome = g.outcome;
-    held->refusal = g.refusal;
-    held->undecided_is = asked.inconclusive;
-    held->is_shard = asked.is_shard;
-    held->is_rehearsal = !asked.rehearse.empty();
-    held->what = g.what;
-    held->seen = std::move(m.seen);
-    held->judged_by = std::move(m.judged_by);
-    held->requests = listed_once(held->seen);
-    return result_access::make(std::move(held), g.verdicts, g.self_check);
-}
-
-// ===== [E69] gates take turns ====================================================================
-
-inline std::mutex one_gate_at_a_time;
-inline thread_local bool has_a_gate = false;
-
-/// Two gates at once would disturb each other. Gates of other threads wait; one inside a gate of
-/// its own thread, as in a doctest listener, would wait for ever.
-class gate_turn {
-public:
-    gate_turn() : turn_(one_gate_at_a_time, std::defer_lock) {
-        if (has_a_gate)
-            refuse({"a gate within a gate of the same thread: it would wait for itself"});
-        turn_.lock();
-        has_a_gate = true;
-    }
-    ~gate_turn() { has_a_gate = false; }
-    gate_turn(const gate_turn&) = delete;
-    gate_turn& operator=(const gate_turn&) = delete;
-
-private:
-    std::unique_lock<std::mutex> turn_;
-};
-
-// ===== [E70] gates in virtual time ===============================================================
+// ===== [E50] one gate from its scenario to its result ============================================
 
 /// Null if the target has no extension.
 inline const target_extension* extension_of(const any_target& t) {
@@ -34055,28 +34007,6 @@ inline std::unique_ptr<execution_environment> new_environment_for(const rehearsa
     return extension_of(r.stand_in(0))->new_environment();
 }
 
-/// A virtual environment from its entry until the end of this object.
-class virtual_time {
-public:
-    virtual_time() = default;
-    virtual_time(const virtual_time&) = delete;
-    virtual_time& operator=(const virtual_time&) = delete;
-    ~virtual_time() {
-        if (environment_)
-            session::of_this_program().spend_virtual_time(environment_->now_ns() - began_ns_);
-    }
-    void enter(std::unique_ptr<execution_environment> w) {
-        environment_ = std::move(w);
-        inside_.emplace(environment_.get());
-        began_ns_ = now_ns();
-    }
-
-private:
-    long long began_ns_ = 0;
-    std::unique_ptr<execution_environment> environment_{};
-    std::optional<inside_environment> inside_{};
-};
-
 /// Differs for every execution of a gate, in this program and in others. In virtual time it is the
 /// same for every run of the program, because its servers see only this program's gates.
 inline std::uint64_t fresh_nonce(std::uint64_t seed, std::string_view gate) {
@@ -34089,8 +34019,6 @@ inline std::uint64_t fresh_nonce(std::uint64_t seed, std::string_view gate) {
     return mixed((static_cast<std::uint64_t>(entropy()) << 32 | entropy()) ^
                  mixed(static_cast<std::uint64_t>(now_ns()) + ++gates_executed));
 }
-
-// ===== [E71] one gate from its scenario to its result ============================================
 
 inline scenario_use use_of(std::string_view verb) {
     return verb == "gate"            ? scenario_use::gate
@@ -34108,97 +34036,6 @@ inline plan plan_of(const scenario& s, const gate_report& who, std::uint64_t see
     p = with_traffic(std::move(p), [](planned_traffic& t) { t.hash = trace_hash(t); });
     p.nonce = fresh_nonce(seed, p.name);
     return p;
-}
-
-/// Marks verdicts that need no judgement as skipped.
-inline void mark_skipped(std::vector<slo_verdict>& verdicts, bool relative_only,
-                         const std::string& why) {
-    for (slo_verdict& v : verdicts) {
-        const bool concerned = relative_only ? v.what.factor > 0 : v.outcome != verdict::invalid;
-        if (concerned) v = without_advice(v, verdict::skipped, why);
-    }
-}
-
-/// Returns why measurements cannot be a baseline, "" if they can.
-inline std::string fault_of(const measured_gate& m) {
-    for (const std::string& why : {described(m.found.on.invalid),
-                                   described(m.found.on.self_check.why),
-                                   m.found.bias ? described(m.found.bias->why) : "",
-                                   m.seen.stopped,
-                                   described(m.found.on.saturated)})
-        if (!why.empty()) return why;
-    for (const decision& v : m.found.verdicts) {
-        const bool is_judged = v.what.factor == 0 && !v.what.is_advisory;
-        if (is_judged && v.outcome == verdict::invalid) return described(v.why, v);
-        if (is_judged && v.what.what.metric == metric_id::error_rate &&
-            v.estimate.value > v.limit)
-            return flat_line(described(v));
-    }
-    return {};
-}
-
-/// Returns the gate as reports show it, with all figures.
-inline gate_report report_of(const plan& p, const measured_gate& m, const settings& asked) {
-    gate_report g;
-    g.what = p;
-    g.target = m.target;
-    g.baseline = m.baseline;
-    g.judged_by = m.judged_by;
-    g.under = m.seen;
-    g.self_check = described(m.found.on.self_check);
-    g.verdicts = described(m.found.verdicts);
-    g.profile = m.profile;
-    if (asked.calibrate > 0) {
-        g.calibration = calibration_of(m.seen, m.judged_by);
-        mark_skipped(g.verdicts, false, "a calibration run judges nothing");
-    }
-    if (asked.is_shard && !m.found.on.invalid)  // a shard alone has no verdict
-        for (slo_verdict& v : g.verdicts)
-            v = without_advice(v, verdict::skipped, shard_text(p.shard));
-    g.figures = p.searches() ? figures_of_search(p, m.seen, m.judged_by)
-                             : figures_of(p, m.seen, p.judged->slos);
-    g.answers = shown_answers_of(p, m.seen.candidate, g.verdicts, asked.answers);
-    g.undecided_fails = asked.inconclusive == inconclusive_means::fail;
-    g.outcome = outcome_of(g.verdicts, asked.inconclusive);
-    if (!g.figures.search.fault.empty()) g.outcome = worse_of(g.outcome, gate_outcome::invalid);
-    // Missing data is never green.
-    if (m.seen.candidate.empty() && g.outcome == gate_outcome::passed)
-        g.outcome = gate_outcome::skipped;
-    return g;
-}
-
-/// Writes a gate's result to its stored baseline, and says so in its verdicts.
-inline void write_as_baseline(gate_report& g, const measured_gate& m, const settings& asked) {
-    const std::string file = str(g.what.judged->stored.file), fault = fault_of(m);
-    if (!fault.empty()) {
-        for (slo_verdict& v : g.verdicts)
-            if (v.what.factor > 0) v.reason = file + " was not written: " + fault;
-        return;
-    }
-    mark_skipped(g.verdicts, true, "written to " + file + " as a baseline, not compared");
-    g.outcome = outcome_of(g.verdicts, asked.inconclusive);
-    session::of_this_program().write_baseline(g, file);
-}
-
-/// The report of a gate that never ran, or ended by an unexpected error; it has every SLO.
-inline gate_report unmeasured(gate_report g, const scenario& s, gate_outcome outcome,
-                              const std::string& why) {
-    // without a text it would count as measured
-    g.refusal = why.empty() ? "no reason was given" : why;
-    g.outcome = outcome;
-    for (const slo& x : s.slos)
-        g.verdicts.push_back(said_of(x, verdict_like(outcome), g.refusal));
-    return g;
-}
-
-/// A run() in a test case fails nothing by its SLOs, and reports of a green build must not be red.
-/// The error guard (the last verdict) counts, because assertions on a run rest on its requests.
-inline gate_report only_noted(gate_report g, inconclusive_means policy) {
-    for (std::size_t i = 0; i < g.what.judged->slos.size(); ++i)
-        g.verdicts[i].what.is_advisory = true;
-    if (g.outcome != gate_outcome::skipped) g.outcome = outcome_of(g.verdicts, policy);
-    if (!g.figures.search.fault.empty()) g.outcome = worse_of(g.outcome, gate_outcome::invalid);
-    return g;
 }
 
 /// The report of a gate before it begins.
@@ -34239,6 +34076,11 @@ protected:
           asserts_(asserts),
           who_(opened_gate(s, file, line, verb)),
           number_(all_.open_gate(gate_report(who_))) {}
+    execution(const execution&) = delete;
+    execution& operator=(const execution&) = delete;
+    ~execution() {
+        if (environment_) all_.spend_virtual_time(now_ns() - began_ns_);
+    }
     void begin() {
         turn_.emplace();
         all_.give_turn(number_);
@@ -34261,11 +34103,18 @@ protected:
             if (std::string end = end_text(s, today_); !end.empty()) ends_.push_back(end);
         return on_day(slos, today_);
     }
-    void tell_ends(gate_report& g) const {
+    void add_end_notes(gate_report& g) const {
         g.under.notes.insert(g.under.notes.end(), ends_.begin(), ends_.end());
     }
+    /// Closes the gate with its measurements; returns their result.
+    result closed(gate_report&& g, measured_gate&& m) {
+        const result r = result_of(g, std::move(m), number_, asked_);
+        const bool only_notes = !asserts_ && in_test_case_;
+        close(only_notes ? only_noted(std::move(g), asked_.inconclusive) : std::move(g));
+        return r;
+    }
     void close(gate_report&& g) {
-        tell_ends(g);
+        add_end_notes(g);
         g.took_s = static_cast<double>(now_ns() - began_ns_) * 1e-9;
         say(console_text(g, surroundings_of_program().style()));
         if (!g.not_kept.empty()) say(not_added_text(g.not_kept));
@@ -34275,10 +34124,12 @@ protected:
     }
 
     bool rehearses() const { return !asked_.rehearse.empty(); }
-    /// Enters the environment, unless it is null. The same seed then gives the same bytes.
-    void enter(std::unique_ptr<execution_environment> made_up) {
-        if (!made_up) return;
-        virtual_.enter(std::move(made_up));
+    /// Enters the environment until the end, unless it is null. The same seed then gives the same
+    /// bytes.
+    void enter(std::unique_ptr<execution_environment> environment) {
+        if (!environment) return;
+        environment_ = std::move(environment);
+        inside_.emplace(environment_.get());
         began_ns_ = now_ns();
     }
     /// The start of the time budget. In virtual time the budget is used up only by the virtual time
@@ -34308,7 +34159,8 @@ protected:
 private:
     std::optional<gate_turn> turn_{};           // both last until the reports are written
     std::optional<interrupt_guard> signals_{};
-    virtual_time virtual_{};
+    std::unique_ptr<execution_environment> environment_{};  // null: the machine
+    std::optional<inside_environment> inside_{};
 };
 
 /// Measurements of other programs, with their judging parameters.
@@ -34316,11 +34168,12 @@ struct read_gate {
     plan what{};
     measured_gate seen{};
 };
+/// Reads the measurements for the plan of a gate, which has only its name and place.
+using gate_reader = std::function<read_gate(const plan& who)>;
 /// Judges measurements that `read` returns as a gate.
-template <class Read>
 class reading_execution : public execution {
 public:
-    reading_execution(const Read& read, const scenario& as, const char* file, int line,
+    reading_execution(const gate_reader& read, const scenario& as, const char* file, int line,
                       const char* verb)
         : execution(as, file, line, verb, true), read_(read) {}
     result measured() {
@@ -34331,14 +34184,11 @@ public:
         read_gate g = read_(who_.what);
         for (slo& s : g.seen.judged_by.slos) s = on_day(s, today_);
         g.seen.found = analyse(g.seen.seen, g.seen.judged_by);
-        gate_report report = report_of(g.what, g.seen, asked_);
-        const result r = result_of(report, std::move(g.seen), number_, asked_);
-        close(std::move(report));
-        return r;
+        return closed(report_of(g.what, g.seen, asked_), std::move(g.seen));
     }
 
 private:
-    const Read& read_;
+    const gate_reader& read_;
 };
 
 /// One gate, from its scenario to its result and to the reports.
@@ -34352,83 +34202,66 @@ public:
         begin();
         if (searches() && asked_.calibrate > 0)
             return ended_by(gate_outcome::skipped, "a calibration run searches no capacity");
-        load_sharing* const others = load_sharing_of_program;
-        if (others) others->check(scenario_, asked_);
+        load_sharing& sharing = *load_sharing_of_program;
+        sharing.check(scenario_, asked_);
         if (rehearses()) model_ = known_rehearsals().of_gate(asked_, who_.what.name, scenario_);
         enter(model_ ? new_environment_for(*model_) : new_environment_for(scenario_));
-        const auto all_or_none = [&](const std::function<void()>& act) {
-            if (others) others->all_or_none(act);
-            else act();
-        };
-        gate_to_run what;
+        plan p;
+        run_mode mode;
         std::optional<gate_run> run;
         bool is_up = false;
-        all_or_none([&] { what = prepared(); });
-        if (others) others->take_part(what.asked, scenario_, asked_, number_);
+        sharing.all_or_none([&] { prepare(p, mode); });
+        sharing.take_part(p, scenario_, asked_, number_);
         const bool is_first = rank_of_program() == 0;
-        if (!is_first) what.mode.deadline_ns = 0;  // the first variant decides on the deadline
-        all_or_none([&] {
+        if (!is_first) mode.deadline_ns = 0;  // the first variant decides on the deadline
+        sharing.all_or_none([&] {
             if (stop_asked.load())
                 throw no_server("the run was interrupted before this gate began");
-            run.emplace(what.asked, scenario_, what.mode,
-                        is_first ? shown_progress() : progress_mode::off);
+            run.emplace(p, scenario_, mode, is_first ? shown_progress() : progress_mode::off);
             is_up = run->bring_up();
         });
         if (!is_first) return ended_by(gate_outcome::skipped, run->follow());
-        const auto end = [&] {
-            if (others) others->end_gate();
-        };
         try {
             if (is_up) run->measure();
         } catch (...) {
-            end();
+            sharing.end_gate();
             throw;
         }
-        end();
-        return reported(what, run->finished());
+        sharing.end_gate();
+        return reported(p, mode, run->finished());
     }
 
 private:
-    /// A valid plan, and how its measurements are used.
-    struct gate_to_run {
-        plan asked{};
-        run_mode mode{};
-    };
     bool searches() const { return scenario_.arrivals.data().is_searched; }
-    gate_to_run prepared() {
-        const scenario s = keeps() ? known_past->as_kept(scenario_) : scenario_;
-        const bool writes = asked_.write_baseline && s.baseline.is_stored();
-        plan p = plan_of(s, who_, asked_.seed, use_, api_of(scenario_.target));
-        run_mode mode = mode_of(p, asked_, budget_began_ns());
-        mode.keeps = keeps();
+    /// Makes a valid plan, and says how its measurements are used.
+    void prepare(plan& p, run_mode& mode) {
+        const bool appends = asked_.keeps && use_ == scenario_use::gate && !searches();
+        p = plan_of(appends ? known_past->as_kept(scenario_) : scenario_, who_, asked_.seed, use_,
+                    api_of(scenario_.target));
+        mode = mode_of(p, asked_, budget_began_ns(), appends);
         mode.model = model_;
         if (model_) p = with_judging(std::move(p), [](planned_judging& j) { j.on_fail = {}; });
-        if (p.judged->has_stored_baseline && !writes)
+        if (p.judged->has_stored_baseline && mode.kind != run_kind::write_baseline)
             mode.stored = model_ ? model_->stored_baseline(scenario_, who_, asked_, use_)
                                  : stored_gate_of(p);
-        if (mode.judges() || mode.is_shard || searches()) return {std::move(p), mode};
-        return {with_judging(std::move(p), [&](planned_judging& j) {
-            if (mode.calibrate > 0) j.max_repeats = std::max(mode.calibrate, j.first_repeats);
+        if (mode.judges() || mode.kind == run_kind::send_shard || searches()) return;
+        p = with_judging(std::move(p), [&](planned_judging& j) {
+            if (mode.kind == run_kind::calibrate)
+                j.max_repeats = std::max(asked_.calibrate, j.first_repeats);
             j.first_repeats = j.max_repeats;
             j.max_if_noisy = 0;
-        }), mode};
-    }
-    bool keeps() const {
-        return asked_.keeps && use_ == scenario_use::gate && !searches();
+        });
     }
     /// Returns the result of the measurements, after the reports are written.
-    result reported(const gate_to_run& what, measured_gate m) {
-        gate_report g = report_of(what.asked, m, asked_);
-        if (what.mode.write_baseline) write_as_baseline(g, m, asked_);
+    result reported(const plan& p, const run_mode& mode, measured_gate m) {
+        gate_report g = report_of(p, m, asked_);
+        if (mode.kind == run_kind::write_baseline) write_as_baseline(g, m, asked_);
         if (asked_.keeps)
             g.not_kept = use_ == scenario_use::gate
                              ? known_past->keep(g, m.past.get(), m.seen.stopped)
                              : why_not_added(searches() ? "find_capacity()" : "run()");
         if (model_) model_->mark(g, m.seen);
-        const result r = result_of(g, std::move(m), number_, asked_);
-        const bool only_notes = !asserts_ && in_test_case_;
-        close(only_notes ? only_noted(std::move(g), asked_.inconclusive) : std::move(g));
-        return r;
+        return closed(std::move(g), std::move(m));
     }
     const scenario_use use_;
 };
@@ -34457,20 +34290,18 @@ auto executed(Execution&& gate, const char* file, int line, const char* verb) {
         throw;  // a cancelled thread passes here, too
     }
 }
-/// `read` makes a read_gate for the plan of the given gate.
-template <class Read>
-result read_result(const types::text& name, const slo_list& slos, const char* file, int line,
-                   const char* verb, const Read& read) {
+inline result read_result(const types::text& name, const slo_list& slos, const char* file,
+                          int line, const char* verb, const gate_reader& read) {
     scenario as;
     as.name = name;
     as.slos = slos;
-    return executed(reading_execution<Read>(read, as, file, line, verb), file, line, verb);
+    return executed(reading_execution(read, as, file, line, verb), file, line, verb);
 }
 inline result measured_result(const scenario& s, const char* file, int line, const char* verb) {
     return executed(gate_execution(s, file, line, verb), file, line, verb);
 }
 
-// ===== [E72] a finished run with its requests ====================================================
+// ===== [E51] a finished run with its requests ====================================================
 
 /// The index of events.bin in result.json: the offsets of the lines' gaps, and its coverage.
 struct described_events : event_index {
@@ -34629,7 +34460,7 @@ inline stored_run read_stored_run(const std::filesystem::path& records, const st
     return run;
 }
 
-// ===== [E73] public functions ====================================================================
+// ===== [E52] public functions ====================================================================
 
 #if !defined(LLMBENCH_NO_DOCTEST) && !defined(DOCTEST_CONFIG_DISABLE)
 #ifndef LLMBENCH_NO_BODIES
@@ -34676,56 +34507,6 @@ inline result asserted(const result& r, const char* file, int line) {
 inline const result& asserted(const result& r, const char*, int) { return r; }
 #endif
 
-// The inline code of both files of a program is with TLS or without it, else a linker names this.
-#ifdef LLMBENCH_WITH_TLS
-#define LLMBENCH_TLS_AGREES_ LLMBENCH_WITH_TLS_is_missing_where_LLMBENCH_MAIN_is
-#else
-#define LLMBENCH_TLS_AGREES_ LLMBENCH_WITH_TLS_is_missing_where_LLMBENCH_IMPLEMENT_EXTENSIONS_is
-#endif
-extern const char LLMBENCH_TLS_AGREES_;
-#ifdef LLMBENCH_NO_BODIES
-[[gnu::used]] const char* const tls_agrees = &LLMBENCH_TLS_AGREES_;
-#else
-const char LLMBENCH_TLS_AGREES_ = 0;
-#endif
-}  // namespace detail
-
-#ifndef LLMBENCH_NO_BODIES
-past_result read_result(const types::text& file) {
-    const std::string name = detail::str(file);
-    return detail::read_past_result(detail::file_content(name, "read_result"), name);
-}
-
-bool on_report(void (*tell)(const report_view&)) {
-    std::vector<detail::user_report>& all = detail::user_reports();
-    if (std::find(all.begin(), all.end(), tell) == all.end()) all.push_back(tell);
-    return true;
-}
-
-int exit_code() {
-    if (detail::rank_of_program() > 0) {
-        detail::session::of_this_program().final_outcome();
-        return 0;  // rank 0 reports
-    }
-    detail::session& all = detail::session::of_this_program();
-    return exit_code_of(all.final_outcome());
-}
-result run(const scenario& s, const char* file, int line) {
-    return detail::measured_result(s, file, line, "run");
-}
-capacity_result find_capacity(const scenario& s, const char* file, int line) {
-    return detail::result_access::capacity_in(
-        detail::measured_result(s, file, line, "find_capacity"));
-}
-result gate(const scenario& s, const char* file, int line) {
-    return detail::asserted(detail::measured_result(s, file, line, "gate"), file, line);
-}
-#endif
-
-// ===== [E74] records judged again ================================================================
-
-namespace detail {
-
 /// In a search, the other objectives say what a load must meet.
 inline void divide_by_loads(stored_gate& g) {
     const repeat_list& probes = g.seen.candidate;
@@ -34750,6 +34531,19 @@ inline void divide_by_loads(stored_gate& g) {
     if (g.judged_by.objectives_held.empty())
         refuse({"slos: they must say what a load has to hold"});
 }
+
+// The inline code of both files of a program is with TLS or without it, else a linker names this.
+#ifdef LLMBENCH_WITH_TLS
+#define LLMBENCH_TLS_AGREES_ LLMBENCH_WITH_TLS_is_missing_where_LLMBENCH_MAIN_is
+#else
+#define LLMBENCH_TLS_AGREES_ LLMBENCH_WITH_TLS_is_missing_where_LLMBENCH_IMPLEMENT_EXTENSIONS_is
+#endif
+extern const char LLMBENCH_TLS_AGREES_;
+#ifdef LLMBENCH_NO_BODIES
+[[gnu::used]] const char* const tls_agrees = &LLMBENCH_TLS_AGREES_;
+#else
+const char LLMBENCH_TLS_AGREES_ = 0;
+#endif
 }  // namespace detail
 
 #ifndef LLMBENCH_NO_BODIES
@@ -34772,12 +34566,41 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
     }
     return described(analyse_loads(g.seen, g.judged_by).verdicts);
 }
+past_result read_result(const types::text& file) {
+    const std::string name = detail::str(file);
+    return detail::read_past_result(detail::file_content(name, "read_result"), name);
+}
+
+bool on_report(void (*report)(const report_view&)) {
+    std::vector<detail::user_report>& all = detail::user_reports();
+    if (std::find(all.begin(), all.end(), report) == all.end()) all.push_back(report);
+    return true;
+}
+
+int exit_code() {
+    if (detail::rank_of_program() > 0) {
+        detail::session::of_this_program().final_outcome();
+        return 0;  // rank 0 reports
+    }
+    detail::session& all = detail::session::of_this_program();
+    return exit_code_of(all.final_outcome());
+}
+result run(const scenario& s, const char* file, int line) {
+    return detail::measured_result(s, file, line, "run");
+}
+capacity_result find_capacity(const scenario& s, const char* file, int line) {
+    return detail::result_access::capacity_in(
+        detail::measured_result(s, file, line, "find_capacity"));
+}
+result gate(const scenario& s, const char* file, int line) {
+    return detail::asserted(detail::measured_result(s, file, line, "gate"), file, line);
+}
 #endif
 
 }  // inline namespace v0
 }  // namespace llmbench
 
-// ===== [E75] main ================================================================================
+// ===== [E53] main ================================================================================
 
 // Here, so that main() itself, which a macro brings, is one line. If doctest is disabled, the
 // functions that this calls are in the file with main() alone.
@@ -34851,14 +34674,14 @@ int doctest_main(int argc, char** argv) {
     const int result = context.run();
     if (!session.is_ours()) return result;  // a forked child that returned from its test case
     session.finish();
-    if (session.only_asked) {
+    if (session.host_did == host_run::query) {
         if (asks_for_help(argc, argv)) std::cout << variables_help();
         return result;
     }
     if (session.number_of_gates() == 0) {
-        if (!session.matched_none)
-            std::cerr << "llmbench: no gate was run: the test cases that ran have none.\n";
-        return result != 0 && !session.matched_none ? result : 2;
+        if (session.host_did == host_run::matched_none) return 2;
+        std::cerr << "llmbench: no gate was run: the test cases that ran have none.\n";
+        return result != 0 ? result : 2;
     }
     const gate_outcome outcome = session.final_outcome();
     if (!is_first) return 0;  // rank 0 reports

@@ -1477,8 +1477,7 @@ private:
             s.server.learn_tokens(s.what, seconds_left());
             s.server.check_reports_metrics(s.what.judged->slos, s.what.sent->common);
             s.all.target = s.server.facts();
-            for (const std::string& note :
-                 unended_profiles::of_this_program().ended_on(s.server, s.number)) {
+            for (const std::string& note : end_profiles(s.server, s.number)) {
                 meter_.say("  note: " + note + "\n");
                 s.all.seen.notes.push_back(note);
             }
@@ -1831,7 +1830,7 @@ private:
         }
     }
     void close(std::size_t number, gate_report&& g, long long began_ns) {
-        tell_ends(g);
+        add_end_notes(g);
         g.took_s = static_cast<double>(now_ns() - began_ns) * 1e-9;
         all_.close_gate(number, std::move(g), false, in_test_case_);
     }

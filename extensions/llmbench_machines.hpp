@@ -1063,25 +1063,19 @@ inline plan as_rank(plan p) {
 /// Shards, which do not communicate.
 class shards_of_load : public load_sharing {
 public:
-    int rank() override { return 0; }
-    void when_lost(std::function<void(const std::string&)>) override {}
     bool is_shard(const variable_lookup& look_up) const override {
         return !shard_settings_of(look_up).shard.is_whole();
     }
     void check(const scenario& s, const settings& asked) override {
         if (asked.is_shard) check_shared_target(s);
     }
-    void all_or_none(const std::function<void()>& act) override { act(); }
     void take_part(plan& p, const scenario& s, const settings& asked, std::size_t gate) override {
         if (asked.is_shard) p = as_shard(std::move(p), s, asked, gate);
     }
-    repeat_data sent(const plan& p, live_target& target, run_arm variant, int number, int gate,
-                     const repeat_parameters& parameters) override {
-        return repeat_of_shard(p, target, variant, number, gate, parameters);
+    void send(repeat_data& into, const plan& p, live_target& target, run_arm variant, int number,
+              int gate, const repeat_parameters& parameters) override {
+        into = repeat_of_shard(p, target, variant, number, gate, parameters);
     }
-    void ask(const shared_repeat_order&) override {}
-    void end_gate() override {}
-    std::string follow(const plan&, gate_servers&, progress_meter&) override { return {}; }
 };
 
 #ifdef LLMBENCH_WITH_MPI
@@ -1109,11 +1103,11 @@ public:
         if (ranks().is_alone()) shards_of_load::take_part(p, s, asked, gate);
         else p = as_rank(std::move(p));
     }
-    repeat_data sent(const plan& p, live_target& target, run_arm variant, int number, int gate,
-                     const repeat_parameters& parameters) override {
+    void send(repeat_data& into, const plan& p, live_target& target, run_arm variant, int number,
+              int gate, const repeat_parameters& parameters) override {
         if (ranks().is_alone())
-            return shards_of_load::sent(p, target, variant, number, gate, parameters);
-        return repeat_of_ranks(p, target, variant, number, gate, parameters);
+            shards_of_load::send(into, p, target, variant, number, gate, parameters);
+        else into = repeat_of_ranks(p, target, variant, number, gate, parameters);
     }
     void ask(const shared_repeat_order& next) override { tell({false, next}); }
     void end_gate() override { tell({.is_over = true}); }

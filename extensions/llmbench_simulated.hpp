@@ -2665,7 +2665,7 @@ public:
         run_mode mode = mode_of(p, asked, now_ns());
         mode.model = std::make_shared<simulated_rehearsal>(std::move(other));
         mode.deadline_ns = 0;
-        mode.calibrate = p.judged->first_repeats;
+        mode.kind = run_kind::calibrate;
         gate_run run(p, s, mode, progress_mode::off);
         if (run.bring_up()) run.measure_silently();
         const measured_gate m = run.finished();

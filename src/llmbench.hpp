@@ -133,7 +133,6 @@ with the folder that has asio.hpp"
 #include "core/bodies/values.hpp"
 #include "core/bodies/result.hpp"
 #include "effects/verbs.hpp"
-#include "effects/judge_again.hpp"
 #include "effects/main.hpp"
 #endif  // LLMBENCH_IMPLEMENTED
 

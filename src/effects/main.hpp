@@ -90,14 +90,14 @@ int doctest_main(int argc, char** argv) {
     const int result = context.run();
     if (!session.is_ours()) return result;  // a forked child that returned from its test case
     session.finish();
-    if (session.only_asked) {
+    if (session.host_did == host_run::query) {
         if (asks_for_help(argc, argv)) std::cout << variables_help();
         return result;
     }
     if (session.number_of_gates() == 0) {
-        if (!session.matched_none)
-            std::cerr << "llmbench: no gate was run: the test cases that ran have none.\n";
-        return result != 0 && !session.matched_none ? result : 2;
+        if (session.host_did == host_run::matched_none) return 2;
+        std::cerr << "llmbench: no gate was run: the test cases that ran have none.\n";
+        return result != 0 ? result : 2;
     }
     const gate_outcome outcome = session.final_outcome();
     if (!is_first) return 0;  // rank 0 reports

@@ -2,33 +2,40 @@
 #pragma once
 
 #include "api/doctest.hpp"
+#include "api/metrics.hpp"
 #include "api/result.hpp"
 #include "api/scenario.hpp"
 #include "api/slo.hpp"
-#include "api/target.hpp"
 #include "api/text.hpp"
 #include "api/traffic.hpp"
 #include "api/verbs.hpp"
 #include "core/base/text.hpp"
+#include "core/metric/table.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/measured/repeat_list.hpp"
 #include "core/judging/outcome.hpp"
-#include "core/described/verdict_text.hpp"
-#include "core/reports/console.hpp"
+#include "core/described/described.hpp"
+#include "core/traffic/shard.hpp"
+#include "core/capacity/found.hpp"
+#include "core/capacity/searched.hpp"
 #include "core/planning/check_slo.hpp"
-#include "core/bodies/result_data.hpp"
 #include "core/stored/stored.hpp"
+#include "core/reports/console.hpp"
+#include "core/bodies/result_data.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/console.hpp"
 #include "effects/system/files.hpp"
 #include "effects/system/settings.hpp"
-#include "effects/system/signals.hpp"
 #include "effects/gates/doctest_host.hpp"
 #include "effects/gates/measure.hpp"
 #include "effects/gates/session.hpp"
+#include "effects/gates/stored_run.hpp"
 
-#include <algorithm>  // find
+#include <algorithm>  // all_of, any_of, find
 #include <optional>
 #include <stdexcept>  // invalid_argument, exception
 #include <string>
+#include <utility>  // move
 #include <vector>
 
 namespace llmbench {
@@ -80,6 +87,31 @@ inline result asserted(const result& r, const char* file, int line) {
 inline const result& asserted(const result& r, const char*, int) { return r; }
 #endif
 
+/// In a search, the other objectives say what a load must meet.
+inline void divide_by_loads(stored_gate& g) {
+    const repeat_list& probes = g.seen.candidate;
+    const auto is_a_probe = [](const repeat_data& d) { return d.load > 0; };
+    const bool searched = std::any_of(probes.begin(), probes.end(), is_a_probe);
+    const bool has_capacity =
+        std::any_of(g.judged_by.slos.begin(), g.judged_by.slos.end(), is_of_capacity);
+    if (!searched && has_capacity)
+        refuse({"slos: \"", g.name, "\" was measured at one load, which shows no capacity"});
+    if (!searched) return;
+    const bool one_load = std::all_of(probes.begin(), probes.end(), [&](const repeat_data& d) {
+        return d.load == probes.front().load;
+    });
+    if (!has_capacity && !one_load)
+        refuse({"slos: \"", g.name, "\" was measured at several loads: ask for its capacity, "
+                                    "beside what a load must keep"});
+    if (!has_capacity) return;
+    std::vector<slo> capacities;
+    for (const slo& s : g.judged_by.slos)
+        (is_of_capacity(s) ? capacities : g.judged_by.objectives_held).push_back(s);
+    g.judged_by.slos = std::move(capacities);
+    if (g.judged_by.objectives_held.empty())
+        refuse({"slos: they must say what a load has to hold"});
+}
+
 // The inline code of both files of a program is with TLS or without it, else a linker names this.
 #ifdef LLMBENCH_WITH_TLS
 #define LLMBENCH_TLS_AGREES_ LLMBENCH_WITH_TLS_is_missing_where_LLMBENCH_MAIN_is
@@ -95,14 +127,33 @@ const char LLMBENCH_TLS_AGREES_ = 0;
 }  // namespace detail
 
 #ifndef LLMBENCH_NO_BODIES
+types::list<slo_verdict> judge(const types::text& records_file, const slo_list& asked,
+                               const types::text& gate) {
+    using namespace detail;
+    const slo_list slos = on_day(asked, utc_day());
+    stored_run run = read_stored_run(str(records_file), str(gate));
+    stored_gate& g = run.gate;
+    if (!g.load.shard.is_whole())
+        refuse({str(records_file), ": of \"", g.name, "\" ", shard_text(g.load.shard)});
+    const std::string& problem = run.problem_of_events;
+    for (const slo& s : slos) g.judged_by.slos.push_back(s);
+    g.context.slos = g.judged_by.slos;
+    divide_by_loads(g);
+    for (const slo& s : slos) {
+        check_slo(s, g.context);
+        if (!problem.empty() && concerns(s.what, &metric_facts::needs_event_times))
+            refuse({"the SLO ", str(s.text()), " needs the time of every event: ", problem});
+    }
+    return described(analyse_loads(g.seen, g.judged_by).verdicts);
+}
 past_result read_result(const types::text& file) {
     const std::string name = detail::str(file);
     return detail::read_past_result(detail::file_content(name, "read_result"), name);
 }
 
-bool on_report(void (*tell)(const report_view&)) {
+bool on_report(void (*report)(const report_view&)) {
     std::vector<detail::user_report>& all = detail::user_reports();
-    if (std::find(all.begin(), all.end(), tell) == all.end()) all.push_back(tell);
+    if (std::find(all.begin(), all.end(), report) == all.end()) all.push_back(report);
     return true;
 }
 

@@ -6,7 +6,7 @@
 #define LLMBENCH_NO_DOCTEST
 #include "llmbench.hpp"
 #include "core/base/text.hpp"
-#include "effects/targets/page_watch.hpp"
+#include "effects/targets/server_pages.hpp"
 
 #include "flood_server.hpp"
 #include "support/one_repeat.hpp"

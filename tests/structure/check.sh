@@ -96,7 +96,7 @@ texts_that_are_read() {
 # is its range, and the sentence where it lies outside.
 numbers_of_files_are_checked() {
     ! grep -rnE 'get<double>\(\)|<(int|long long|std::size_t|std::u?int[0-9]+_t)>\(number_' \
-        src/core/{files,others,reports} src/effects/{gates,judge_again.hpp}
+        src/core/{files,others,reports} src/effects/{gates,verbs.hpp}
 }
 
 # A thread may live in a made-up world: what asks the machine for time, or sleeps, is in one place.
@@ -104,7 +104,7 @@ numbers_of_files_are_checked() {
 one_clock() {
     local time='_clock::now|clock_(gettime|nanosleep)|gettimeofday|std::time\(|::time\(|sleep_for'
     time+='|this_thread::sleep|nanosleep|usleep|::sleep\(|[.>]wait_(for|until)\(|schedstat"'
-    ! grep -rnE "$time" src/effects | grep -vE '^src/effects/system/(clock|run_queue)\.hpp:'
+    ! grep -rnE "$time" src/effects | grep -vE '^src/effects/system/clock\.hpp:'
 }
 
 # Bytes and names go through the network's interface, which a world of its own may be behind. What
@@ -113,7 +113,7 @@ one_network() {
     local calls='::(socket|connect|accept4?|bind|listen|send|sendto|sendmsg|recv|recvfrom|recvmsg'
     calls+='|getaddrinfo|epoll_[a-z0-9_]*)\('
     ! grep -rnE "[^a-zA-Z0-9_]$calls" src/effects |
-        grep -vE '^src/effects/(net/(sockets|epoll_network|asio_network)|targets/spawned)\.hpp:'
+        grep -vE '^src/effects/(net/(sockets|machine_network)|targets/spawned)\.hpp:'
 }
 
 # What users compile is tested with what users take: no part beside it in one program.

@@ -55,7 +55,7 @@ inline double shortest_prompt(const planned_traffic& p) {
 
 /// Returns the most bytes that one user holds of conversations with answers fed back, on the
 /// average of the first ones: about five a token, and the counter of each turn.
-inline double held_by_a_user(const planned_traffic& p) {
+inline double bytes_held_by_a_user(const planned_traffic& p) {
     if (users_of(p) == 0 || p.stride == 1 || plays_sessions(p)) return 0;
     constexpr std::size_t some = 200;
     constexpr double token_bytes = 5, session_bytes = 240;

@@ -61,18 +61,18 @@ inline void refuse_in_test(const char* file, int line, const char* verb, const s
 class host_listener : public doctest::IReporter {
 public:
     explicit host_listener(const doctest::ContextOptions&) {}
-    void report_query(const doctest::QueryData&) override { all_.only_asked = true; }
+    void report_query(const doctest::QueryData&) override { all_.host_did = host_run::query; }
     void test_run_start() override {}
     void test_run_end(const doctest::TestRunStats& s) override {
         if (is_reported_by_host()) all_.host_has_ended();
         const bool ran_some = s.numTestCasesPassingFilters > 0 || left_out_.empty();
         if (ran_some || !all_.returns_exit_code) return;
-        all_.matched_none = true;
+        all_.host_did = host_run::matched_none;
         std::cerr << "llmbench: no gate was run: no test case matches the filter; there are "
                   << enumerated(left_out_) << "\n";
         // Otherwise doctest would print a success after this.
-        auto& told = const_cast<doctest::TestRunStats&>(s);
-        told.numTestCasesPassingFilters = told.numTestCasesFailed = 1;
+        auto& counts = const_cast<doctest::TestRunStats&>(s);
+        counts.numTestCasesPassingFilters = counts.numTestCasesFailed = 1;
     }
     void test_case_start(const doctest::TestCaseData& t) override {
         const std::lock_guard guard(mutex_);
@@ -84,12 +84,7 @@ public:
     void test_case_end(const doctest::CurrentTestCaseStats& s) override {
         if (!is_reported_by_host() || s.testCaseSuccess) return;
         const std::lock_guard guard(mutex_);
-        // Without a text it failed by its gates, or by a decorator.
-        if (!now_.why.empty()) all_.fail_test_case(now_, first_gate_);
-        else if (all_.is_green_from(first_gate_)) {
-            now_.why = "doctest calls it a failure";
-            all_.fail_test_case(now_, first_gate_);
-        }
+        all_.fail_test_case(now_, first_gate_);
     }
     void test_case_exception(const doctest::TestCaseException& e) override {
         if (e.is_crash) crashed_ = true;

@@ -4,43 +4,83 @@
 #include "api/result.hpp"
 #include "api/scenario.hpp"
 #include "core/base/text.hpp"
-#include "core/judging/decision.hpp"
+#include "core/dialects/table.hpp"
 #include "core/judging/client_error.hpp"
+#include "core/judging/decision.hpp"
 #include "core/judging/judge.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/judging/rule.hpp"
 #include "core/judging/validity.hpp"
 #include "core/judging/values.hpp"
-#include "core/traffic/requests.hpp"
+#include "core/judging/measurements.hpp"
 #include "core/traffic/plan.hpp"
+#include "core/traffic/requests.hpp"
+#include "core/traffic/tokens.hpp"
+#include "core/capacity/searched.hpp"
 #include "core/planning/planning.hpp"
+#include "core/planning/plan_text.hpp"
+#include "core/planning/past_extension.hpp"
 #include "core/planning/side_tasks.hpp"
 #include "core/planning/target_facts.hpp"
 #include "core/stored/stored.hpp"
-#include "core/planning/past_extension.hpp"
+#include "core/reports/console.hpp"
+#include "core/reports/text.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/system/sharing.hpp"
 #include "effects/system/signals.hpp"
 #include "effects/targets/live_target.hpp"
-#include "effects/gates/announcement.hpp"
 #include "effects/gates/capacity_search.hpp"
 #include "effects/gates/gate_repeats.hpp"
-#include "effects/gates/gate_servers.hpp"
 #include "effects/gates/profiler.hpp"
 #include "effects/gates/progress_meter.hpp"
 #include "effects/gates/repeat.hpp"
 #include "effects/gates/run_mode.hpp"
 #include "effects/gates/session.hpp"
-#include "effects/gates/unended_profiles.hpp"
 
-#include <algorithm>  // any_of
+#include <algorithm>  // any_of, min
 #include <string>
 #include <utility>  // move
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
+
+inline const char* of_virtual_time() { return current_environment ? " of virtual time" : ""; }
+
+/// Returns the text that a gate prints before its load: plan, servers and limits.
+inline std::string announcement(const plan& p, const target_facts& target,
+                                const target_facts& baseline) {
+    const double seconds = seconds_of_one(p);
+    std::string t = "\n" + p.name + "\n  " + plan_text(p) + "\n  " + target_text(target);
+    t += compared_text(baseline);
+    t += "; " + repeats_text(p);
+    const api_traits* api = api_named(target.api);
+    if (p.sent->forces_length && api && !api->forces_lengths)
+        t += printed("; %s cannot be forced to a length, so answers end where the model ends them",
+                     api->name);
+    const double held = static_cast<double>(p.sent->arrivals.users) * bytes_held_by_a_user(*p.sent);
+    if (held > 64e6)
+        t += printed("; its conversations hold about %.0f MB of answers", held / 1e6);
+    if (seconds > 0) {
+        const auto [least, most] = expected_span(p, seconds);
+        t += ", " + span_text(least, most) + of_virtual_time();
+        if (p.sent->is_open_loop())
+            t += " if the server keeps up, else up to " + time_text(drain_s(*p.sent)) +
+                 " more a " + counted_text(p);
+    }
+    for (const std::string& note : load_notes(*p.sent)) t += "\n  note: " + note;
+    for (const target_facts* f : {&target, &baseline})
+        for (const std::string& note : f->notes)
+            if (session::of_this_program().is_news(note)) t += "\n  note: " + note;
+    const bool is_one_server =
+        baseline.kind == target_kind::same || baseline.kind == target_kind::otherwise;
+    const double shortest = shortest_prompt(p);
+    if (makes_up_prompts(p)) t += "\n  " + fit_text(target.tokens, shortest);
+    if (makes_up_prompts(p) && p.judged->has_baseline && !is_one_server)
+        t += "; baseline: " + fit_text(baseline.tokens, shortest);
+    return t + "\n";
+}
 
 /// The servers of a gate, and the measurements on them.
 class gate_run {
@@ -52,7 +92,7 @@ public:
           servers_(p, s, mode),
           meter_(p, progress, surroundings_of_program().style()),
           repeats_(p, mode, servers_, all_, meter_) {
-        if (mode.write_baseline) {
+        if (mode.kind == run_kind::write_baseline) {
             const std::string file = str(judged_.stored.file);
             check_writable(file);
             check_own_baseline(file, p_.name, session::of_this_program().baseline_in(file));
@@ -92,7 +132,7 @@ public:
         if (!judged_.has_stored_baseline) return true;
         all_.baseline.kind = target_kind::stored;
         all_.baseline.url = str(judged_.stored.file);
-        if (mode_.write_baseline) return true;
+        if (mode_.kind == run_kind::write_baseline) return true;
         const stored_gate& old = mode_.stored;
         if (!mode_.model) check_comparable(old, str(judged_.stored.file), p_, all_.target);
         all_.judged_by.stored = {str(judged_.stored.file), judged_.stored.day_to_day.value,
@@ -116,7 +156,7 @@ public:
     measured_gate finished() {
         const analysis& found = repeats_.analysed();
         if (judged_.on_fail && mode_.judges() && shows_a_miss(found.verdicts)) profile_failure();
-        if (mode_.write_baseline)
+        if (mode_.kind == run_kind::write_baseline)
             all_.found.bias = error_of_baseline(all_.seen, all_.judged_by);
         meter_.end();
         return std::move(all_);
@@ -147,26 +187,26 @@ private:
                 .records.size();
         });
         if (all_.profile.goes_on && !failed.is_process())
-            unended_profiles::of_this_program().add(failed.facts().url, p_.name,
-                                                    *judged_.on_fail);
+            unended_profiles().push_back({failed.facts().url, p_.name, *judged_.on_fail});
     }
     /// Ends profiles that earlier gates left running on a server, or reports them.
     void end_profiles_on(const live_target& server) {
         const int gate = session::of_this_program().running_gate();
-        for (const std::string& note : unended_profiles::of_this_program().ended_on(server, gate)) {
+        for (const std::string& note : end_profiles(server, gate)) {
             meter_.say("  note: " + note + "\n");
             all_.seen.notes.push_back(note);
         }
     }
     void measure_repeats() {
-        while (repeats_.count() < repeats_.most()) {
+        while (repeats_.count() < repeats_.max_repeats()) {
             if (repeats_.is_out_of_time() || !repeats_.measure())
                 return repeats_.announce_stop();
-            if (mode_.is_shard && !stop_asked.load()) continue;  // the others continue, too
+            // The other programs continue, too.
+            if (mode_.kind == run_kind::send_shard && !stop_asked.load()) continue;
             const int count = repeats_.count();
             if (!mode_.judges() || !is_analysed_after(count)) {
                 if (fault_of_gate(all_.seen)) return;
-                if (mode_.write_baseline)
+                if (mode_.kind == run_kind::write_baseline)
                     repeats_.measure_again(error_of_baseline(all_.seen, all_.judged_by));
                 continue;
             }
@@ -175,7 +215,7 @@ private:
             if (repeats_.measure_again(found.bias)) continue;
             // A miss shown under saturation is reported as such; a fail takes a third repeat.
             if (count < first_fail && found.on.saturated) continue;
-            if (!mode_.keeps && !found.bias &&  // all baseline runs have the same number
+            if (!mode_.appends() && !found.bias &&  // all baseline runs have the same number
                 all_decided(found.verdicts, judged_.repeats_are_asked)) return;
             if (count == judged_.max_repeats && is_noisy(found))
                 repeats_.allow(judged_.max_if_noisy);
@@ -185,7 +225,7 @@ private:
     /// Beyond the usual repeats or pairs there is one analysis, after the last additional one.
     bool is_analysed_after(int repeats) const {
         return repeats >= judged_.first_repeats &&
-               (repeats <= judged_.max_repeats || repeats == repeats_.most());
+               (repeats <= judged_.max_repeats || repeats == repeats_.max_repeats());
     }
     bool is_noisy(const analysis& found) const {
         return std::any_of(found.verdicts.begin(), found.verdicts.end(), [&](const decision& v) {

@@ -4,50 +4,42 @@
 #include "api/result.hpp"
 #include "api/scenario.hpp"
 #include "api/slo.hpp"
+#include "api/target.hpp"
 #include "api/text.hpp"
-#include "api/traffic.hpp"
+#include "core/base/bytes.hpp"
 #include "core/base/random.hpp"
 #include "core/base/text.hpp"
-#include "core/judging/calibration.hpp"
-#include "core/judging/measurements.hpp"
-#include "core/judging/outcome.hpp"
 #include "core/judging/judge.hpp"
-#include "core/described/described.hpp"
-#include "core/described/verdict_text.hpp"
-#include "core/capacity/found.hpp"
+#include "core/judging/outcome.hpp"
 #include "core/traffic/plan.hpp"
-#include "core/traffic/requests.hpp"
-#include "core/capacity/searched.hpp"
 #include "core/traffic/trace_hash.hpp"
 #include "core/planning/check_slo.hpp"
 #include "core/planning/planning.hpp"
-#include "core/figures/gate_figures.hpp"
-#include "core/figures/shown_answers.hpp"
-#include "core/stored/stored.hpp"
+#include "core/planning/side_tasks.hpp"
 #include "core/reports/console.hpp"
 #include "core/reports/gate_report.hpp"
-#include "core/bodies/result_data.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/console.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/system/sharing.hpp"
 #include "effects/system/signals.hpp"
+#include "effects/system/threads.hpp"
 #include "effects/system/workload_files.hpp"
+#include "effects/targets/extension_server.hpp"
 #include "effects/targets/inquiries.hpp"
 #include "effects/targets/live_target.hpp"
 #include "effects/gates/doctest_host.hpp"
+#include "effects/gates/gate_result.hpp"
 #include "effects/gates/gate_run.hpp"
-#include "effects/gates/held_result.hpp"
-#include "effects/gates/rehearsed.hpp"
+#include "effects/gates/run_mode.hpp"
 #include "effects/gates/session.hpp"
-#include "effects/gates/turn.hpp"
-#include "effects/gates/virtual_gate.hpp"
 
 #include <algorithm>  // max
 #include <cstdint>  // uint64_t
-#include <functional>  // what all do or none
+#include <functional>  // how measurements are read
 #include <memory>  // shared_ptr, unique_ptr
 #include <optional>
+#include <random>  // what no other run has sent
 #include <stdexcept>  // invalid_argument, exception
 #include <string>
 #include <string_view>
@@ -57,6 +49,38 @@
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
+
+/// Null if the target has no extension.
+inline const target_extension* extension_of(const any_target& t) {
+    const auto* e = t.what().get<extension_target>();
+    return e ? e->by : nullptr;
+}
+/// Returns a virtual environment if all servers belong to an extension that has one, else null.
+/// Commands run on the real machine and cannot reach a simulated server.
+inline std::unique_ptr<execution_environment> new_environment_for(const scenario& s) {
+    const target_extension* const by = extension_of(s.target);
+    const bool is_profiled = s.on_fail && !(*s.on_fail).start.empty();
+    const bool is_one = !s.baseline.is_live() || s.baseline.is_same_server() ||
+                        s.baseline.is_asked_otherwise() || extension_of(s.baseline.live()) == by;
+    return by && is_one && !is_profiled && !has_commands(s.beside) ? by->new_environment()
+                                                                   : nullptr;
+}
+inline std::unique_ptr<execution_environment> new_environment_for(const rehearsal& r) {
+    return extension_of(r.stand_in(0))->new_environment();
+}
+
+/// Differs for every execution of a gate, in this program and in others. In virtual time it is the
+/// same for every run of the program, because its servers see only this program's gates.
+inline std::uint64_t fresh_nonce(std::uint64_t seed, std::string_view gate) {
+    if (current_environment) {
+        fnv1a hash;
+        hash.add(gate.data(), gate.size());
+        return mixed(seed + mixed(hash.value()));
+    }
+    std::random_device entropy;
+    return mixed((static_cast<std::uint64_t>(entropy()) << 32 | entropy()) ^
+                 mixed(static_cast<std::uint64_t>(now_ns()) + ++gates_executed));
+}
 
 inline scenario_use use_of(std::string_view verb) {
     return verb == "gate"            ? scenario_use::gate
@@ -74,97 +98,6 @@ inline plan plan_of(const scenario& s, const gate_report& who, std::uint64_t see
     p = with_traffic(std::move(p), [](planned_traffic& t) { t.hash = trace_hash(t); });
     p.nonce = fresh_nonce(seed, p.name);
     return p;
-}
-
-/// Marks verdicts that need no judgement as skipped.
-inline void mark_skipped(std::vector<slo_verdict>& verdicts, bool relative_only,
-                         const std::string& why) {
-    for (slo_verdict& v : verdicts) {
-        const bool concerned = relative_only ? v.what.factor > 0 : v.outcome != verdict::invalid;
-        if (concerned) v = without_advice(v, verdict::skipped, why);
-    }
-}
-
-/// Returns why measurements cannot be a baseline, "" if they can.
-inline std::string fault_of(const measured_gate& m) {
-    for (const std::string& why : {described(m.found.on.invalid),
-                                   described(m.found.on.self_check.why),
-                                   m.found.bias ? described(m.found.bias->why) : "",
-                                   m.seen.stopped,
-                                   described(m.found.on.saturated)})
-        if (!why.empty()) return why;
-    for (const decision& v : m.found.verdicts) {
-        const bool is_judged = v.what.factor == 0 && !v.what.is_advisory;
-        if (is_judged && v.outcome == verdict::invalid) return described(v.why, v);
-        if (is_judged && v.what.what.metric == metric_id::error_rate &&
-            v.estimate.value > v.limit)
-            return flat_line(described(v));
-    }
-    return {};
-}
-
-/// Returns the gate as reports show it, with all figures.
-inline gate_report report_of(const plan& p, const measured_gate& m, const settings& asked) {
-    gate_report g;
-    g.what = p;
-    g.target = m.target;
-    g.baseline = m.baseline;
-    g.judged_by = m.judged_by;
-    g.under = m.seen;
-    g.self_check = described(m.found.on.self_check);
-    g.verdicts = described(m.found.verdicts);
-    g.profile = m.profile;
-    if (asked.calibrate > 0) {
-        g.calibration = calibration_of(m.seen, m.judged_by);
-        mark_skipped(g.verdicts, false, "a calibration run judges nothing");
-    }
-    if (asked.is_shard && !m.found.on.invalid)  // a shard alone has no verdict
-        for (slo_verdict& v : g.verdicts)
-            v = without_advice(v, verdict::skipped, shard_text(p.shard));
-    g.figures = p.searches() ? figures_of_search(p, m.seen, m.judged_by)
-                             : figures_of(p, m.seen, p.judged->slos);
-    g.answers = shown_answers_of(p, m.seen.candidate, g.verdicts, asked.answers);
-    g.undecided_fails = asked.inconclusive == inconclusive_means::fail;
-    g.outcome = outcome_of(g.verdicts, asked.inconclusive);
-    if (!g.figures.search.fault.empty()) g.outcome = worse_of(g.outcome, gate_outcome::invalid);
-    // Missing data is never green.
-    if (m.seen.candidate.empty() && g.outcome == gate_outcome::passed)
-        g.outcome = gate_outcome::skipped;
-    return g;
-}
-
-/// Writes a gate's result to its stored baseline, and says so in its verdicts.
-inline void write_as_baseline(gate_report& g, const measured_gate& m, const settings& asked) {
-    const std::string file = str(g.what.judged->stored.file), fault = fault_of(m);
-    if (!fault.empty()) {
-        for (slo_verdict& v : g.verdicts)
-            if (v.what.factor > 0) v.reason = file + " was not written: " + fault;
-        return;
-    }
-    mark_skipped(g.verdicts, true, "written to " + file + " as a baseline, not compared");
-    g.outcome = outcome_of(g.verdicts, asked.inconclusive);
-    session::of_this_program().write_baseline(g, file);
-}
-
-/// The report of a gate that never ran, or ended by an unexpected error; it has every SLO.
-inline gate_report unmeasured(gate_report g, const scenario& s, gate_outcome outcome,
-                              const std::string& why) {
-    // without a text it would count as measured
-    g.refusal = why.empty() ? "no reason was given" : why;
-    g.outcome = outcome;
-    for (const slo& x : s.slos)
-        g.verdicts.push_back(said_of(x, verdict_like(outcome), g.refusal));
-    return g;
-}
-
-/// A run() in a test case fails nothing by its SLOs, and reports of a green build must not be red.
-/// The error guard (the last verdict) counts, because assertions on a run rest on its requests.
-inline gate_report only_noted(gate_report g, inconclusive_means policy) {
-    for (std::size_t i = 0; i < g.what.judged->slos.size(); ++i)
-        g.verdicts[i].what.is_advisory = true;
-    if (g.outcome != gate_outcome::skipped) g.outcome = outcome_of(g.verdicts, policy);
-    if (!g.figures.search.fault.empty()) g.outcome = worse_of(g.outcome, gate_outcome::invalid);
-    return g;
 }
 
 /// The report of a gate before it begins.
@@ -205,6 +138,11 @@ protected:
           asserts_(asserts),
           who_(opened_gate(s, file, line, verb)),
           number_(all_.open_gate(gate_report(who_))) {}
+    execution(const execution&) = delete;
+    execution& operator=(const execution&) = delete;
+    ~execution() {
+        if (environment_) all_.spend_virtual_time(now_ns() - began_ns_);
+    }
     void begin() {
         turn_.emplace();
         all_.give_turn(number_);
@@ -227,11 +165,18 @@ protected:
             if (std::string end = end_text(s, today_); !end.empty()) ends_.push_back(end);
         return on_day(slos, today_);
     }
-    void tell_ends(gate_report& g) const {
+    void add_end_notes(gate_report& g) const {
         g.under.notes.insert(g.under.notes.end(), ends_.begin(), ends_.end());
     }
+    /// Closes the gate with its measurements; returns their result.
+    result closed(gate_report&& g, measured_gate&& m) {
+        const result r = result_of(g, std::move(m), number_, asked_);
+        const bool only_notes = !asserts_ && in_test_case_;
+        close(only_notes ? only_noted(std::move(g), asked_.inconclusive) : std::move(g));
+        return r;
+    }
     void close(gate_report&& g) {
-        tell_ends(g);
+        add_end_notes(g);
         g.took_s = static_cast<double>(now_ns() - began_ns_) * 1e-9;
         say(console_text(g, surroundings_of_program().style()));
         if (!g.not_kept.empty()) say(not_added_text(g.not_kept));
@@ -241,10 +186,12 @@ protected:
     }
 
     bool rehearses() const { return !asked_.rehearse.empty(); }
-    /// Enters the environment, unless it is null. The same seed then gives the same bytes.
-    void enter(std::unique_ptr<execution_environment> made_up) {
-        if (!made_up) return;
-        virtual_.enter(std::move(made_up));
+    /// Enters the environment until the end, unless it is null. The same seed then gives the same
+    /// bytes.
+    void enter(std::unique_ptr<execution_environment> environment) {
+        if (!environment) return;
+        environment_ = std::move(environment);
+        inside_.emplace(environment_.get());
         began_ns_ = now_ns();
     }
     /// The start of the time budget. In virtual time the budget is used up only by the virtual time
@@ -274,7 +221,8 @@ protected:
 private:
     std::optional<gate_turn> turn_{};           // both last until the reports are written
     std::optional<interrupt_guard> signals_{};
-    virtual_time virtual_{};
+    std::unique_ptr<execution_environment> environment_{};  // null: the machine
+    std::optional<inside_environment> inside_{};
 };
 
 /// Measurements of other programs, with their judging parameters.
@@ -282,11 +230,12 @@ struct read_gate {
     plan what{};
     measured_gate seen{};
 };
+/// Reads the measurements for the plan of a gate, which has only its name and place.
+using gate_reader = std::function<read_gate(const plan& who)>;
 /// Judges measurements that `read` returns as a gate.
-template <class Read>
 class reading_execution : public execution {
 public:
-    reading_execution(const Read& read, const scenario& as, const char* file, int line,
+    reading_execution(const gate_reader& read, const scenario& as, const char* file, int line,
                       const char* verb)
         : execution(as, file, line, verb, true), read_(read) {}
     result measured() {
@@ -297,14 +246,11 @@ public:
         read_gate g = read_(who_.what);
         for (slo& s : g.seen.judged_by.slos) s = on_day(s, today_);
         g.seen.found = analyse(g.seen.seen, g.seen.judged_by);
-        gate_report report = report_of(g.what, g.seen, asked_);
-        const result r = result_of(report, std::move(g.seen), number_, asked_);
-        close(std::move(report));
-        return r;
+        return closed(report_of(g.what, g.seen, asked_), std::move(g.seen));
     }
 
 private:
-    const Read& read_;
+    const gate_reader& read_;
 };
 
 /// One gate, from its scenario to its result and to the reports.
@@ -318,83 +264,66 @@ public:
         begin();
         if (searches() && asked_.calibrate > 0)
             return ended_by(gate_outcome::skipped, "a calibration run searches no capacity");
-        load_sharing* const others = load_sharing_of_program;
-        if (others) others->check(scenario_, asked_);
+        load_sharing& sharing = *load_sharing_of_program;
+        sharing.check(scenario_, asked_);
         if (rehearses()) model_ = known_rehearsals().of_gate(asked_, who_.what.name, scenario_);
         enter(model_ ? new_environment_for(*model_) : new_environment_for(scenario_));
-        const auto all_or_none = [&](const std::function<void()>& act) {
-            if (others) others->all_or_none(act);
-            else act();
-        };
-        gate_to_run what;
+        plan p;
+        run_mode mode;
         std::optional<gate_run> run;
         bool is_up = false;
-        all_or_none([&] { what = prepared(); });
-        if (others) others->take_part(what.asked, scenario_, asked_, number_);
+        sharing.all_or_none([&] { prepare(p, mode); });
+        sharing.take_part(p, scenario_, asked_, number_);
         const bool is_first = rank_of_program() == 0;
-        if (!is_first) what.mode.deadline_ns = 0;  // the first variant decides on the deadline
-        all_or_none([&] {
+        if (!is_first) mode.deadline_ns = 0;  // the first variant decides on the deadline
+        sharing.all_or_none([&] {
             if (stop_asked.load())
                 throw no_server("the run was interrupted before this gate began");
-            run.emplace(what.asked, scenario_, what.mode,
-                        is_first ? shown_progress() : progress_mode::off);
+            run.emplace(p, scenario_, mode, is_first ? shown_progress() : progress_mode::off);
             is_up = run->bring_up();
         });
         if (!is_first) return ended_by(gate_outcome::skipped, run->follow());
-        const auto end = [&] {
-            if (others) others->end_gate();
-        };
         try {
             if (is_up) run->measure();
         } catch (...) {
-            end();
+            sharing.end_gate();
             throw;
         }
-        end();
-        return reported(what, run->finished());
+        sharing.end_gate();
+        return reported(p, mode, run->finished());
     }
 
 private:
-    /// A valid plan, and how its measurements are used.
-    struct gate_to_run {
-        plan asked{};
-        run_mode mode{};
-    };
     bool searches() const { return scenario_.arrivals.data().is_searched; }
-    gate_to_run prepared() {
-        const scenario s = keeps() ? known_past->as_kept(scenario_) : scenario_;
-        const bool writes = asked_.write_baseline && s.baseline.is_stored();
-        plan p = plan_of(s, who_, asked_.seed, use_, api_of(scenario_.target));
-        run_mode mode = mode_of(p, asked_, budget_began_ns());
-        mode.keeps = keeps();
+    /// Makes a valid plan, and says how its measurements are used.
+    void prepare(plan& p, run_mode& mode) {
+        const bool appends = asked_.keeps && use_ == scenario_use::gate && !searches();
+        p = plan_of(appends ? known_past->as_kept(scenario_) : scenario_, who_, asked_.seed, use_,
+                    api_of(scenario_.target));
+        mode = mode_of(p, asked_, budget_began_ns(), appends);
         mode.model = model_;
         if (model_) p = with_judging(std::move(p), [](planned_judging& j) { j.on_fail = {}; });
-        if (p.judged->has_stored_baseline && !writes)
+        if (p.judged->has_stored_baseline && mode.kind != run_kind::write_baseline)
             mode.stored = model_ ? model_->stored_baseline(scenario_, who_, asked_, use_)
                                  : stored_gate_of(p);
-        if (mode.judges() || mode.is_shard || searches()) return {std::move(p), mode};
-        return {with_judging(std::move(p), [&](planned_judging& j) {
-            if (mode.calibrate > 0) j.max_repeats = std::max(mode.calibrate, j.first_repeats);
+        if (mode.judges() || mode.kind == run_kind::send_shard || searches()) return;
+        p = with_judging(std::move(p), [&](planned_judging& j) {
+            if (mode.kind == run_kind::calibrate)
+                j.max_repeats = std::max(asked_.calibrate, j.first_repeats);
             j.first_repeats = j.max_repeats;
             j.max_if_noisy = 0;
-        }), mode};
-    }
-    bool keeps() const {
-        return asked_.keeps && use_ == scenario_use::gate && !searches();
+        });
     }
     /// Returns the result of the measurements, after the reports are written.
-    result reported(const gate_to_run& what, measured_gate m) {
-        gate_report g = report_of(what.asked, m, asked_);
-        if (what.mode.write_baseline) write_as_baseline(g, m, asked_);
+    result reported(const plan& p, const run_mode& mode, measured_gate m) {
+        gate_report g = report_of(p, m, asked_);
+        if (mode.kind == run_kind::write_baseline) write_as_baseline(g, m, asked_);
         if (asked_.keeps)
             g.not_kept = use_ == scenario_use::gate
                              ? known_past->keep(g, m.past.get(), m.seen.stopped)
                              : why_not_added(searches() ? "find_capacity()" : "run()");
         if (model_) model_->mark(g, m.seen);
-        const result r = result_of(g, std::move(m), number_, asked_);
-        const bool only_notes = !asserts_ && in_test_case_;
-        close(only_notes ? only_noted(std::move(g), asked_.inconclusive) : std::move(g));
-        return r;
+        return closed(std::move(g), std::move(m));
     }
     const scenario_use use_;
 };
@@ -423,14 +352,12 @@ auto executed(Execution&& gate, const char* file, int line, const char* verb) {
         throw;  // a cancelled thread passes here, too
     }
 }
-/// `read` makes a read_gate for the plan of the given gate.
-template <class Read>
-result read_result(const types::text& name, const slo_list& slos, const char* file, int line,
-                   const char* verb, const Read& read) {
+inline result read_result(const types::text& name, const slo_list& slos, const char* file,
+                          int line, const char* verb, const gate_reader& read) {
     scenario as;
     as.name = name;
     as.slos = slos;
-    return executed(reading_execution<Read>(read, as, file, line, verb), file, line, verb);
+    return executed(reading_execution(read, as, file, line, verb), file, line, verb);
 }
 inline result measured_result(const scenario& s, const char* file, int line, const char* verb) {
     return executed(gate_execution(s, file, line, verb), file, line, verb);

@@ -12,10 +12,9 @@
 #include "effects/system/signals.hpp"
 #include "effects/net/blocking_http.hpp"
 #include "effects/load/order.hpp"
-#include "effects/targets/commands.hpp"
-#include "effects/targets/process.hpp"
 #include "effects/targets/inquiries.hpp"
 #include "effects/targets/live_target.hpp"
+#include "effects/targets/process.hpp"
 
 #include <algorithm>  // max, min
 #include <functional>  // the load
@@ -95,7 +94,7 @@ private:
         running_.push_back(std::move(c.process));
         s.heard = !c.how.empty();
         s.done = c.done();
-        s.said = c.said;
+        s.said = c.last_line;
         s.came = s.heard     ? c.how
                  : c.in_time ? "was interrupted"
                              : "had not ended after " + time_text(within_s) +
@@ -154,6 +153,31 @@ inline taken_profile profile_under_load(profiler& by, double lasts_s, long long 
     t.goes_on = !t.stop.asked.empty() && !t.stop.done && (t.start.done || !t.stop.heard);
     t.files = by.files();
     return t;
+}
+
+/// A profile that a gate could not end. A server that profiles is slower for every later gate.
+struct unended_profile {
+    std::string url, gate;
+    profile how;
+};
+/// Gates take turns, so there is no lock.
+inline std::vector<unended_profile>& unended_profiles() {
+    static std::vector<unended_profile> all;
+    return all;
+}
+/// Tries to end the profiles of a server before its next load; returns a note on each.
+inline std::vector<std::string> end_profiles(const live_target& server, int gate) {
+    std::vector<std::string> notes;
+    std::erase_if(unended_profiles(), [&](const unended_profile& p) {
+        if (p.url != server.facts().url) return false;
+        const profile_step stop = profiler(p.how, server, gate).stop(10);
+        notes.push_back("gate \"" + p.gate + "\" had begun a profile on this server and could not "
+                        "end it: " +
+                        (stop.done ? "it was ended now, before this load"
+                                   : "it may be slower for it still (" + step_text(stop) + ")"));
+        return stop.done;
+    });
+    return notes;
 }
 
 }  // namespace detail

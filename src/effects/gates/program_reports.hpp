@@ -15,7 +15,6 @@
 #include "effects/system/machine.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/system/sharing.hpp"
-#include "effects/gates/host_place.hpp"
 #include "effects/gates/record_files.hpp"
 
 #include <algorithm>  // any_of, find, max, none_of
@@ -38,6 +37,13 @@ namespace detail {
 inline bool is_red(gate_outcome o) {
     return o != gate_outcome::passed && o != gate_outcome::skipped;
 }
+
+/// A doctest case, and why it failed if not by a gate.
+struct host_failure {
+    std::string test_case{}, file{};
+    int line = 0;
+    std::string why{};
+};
 
 /// Functions of users that get the files' content.
 using user_report = void (*)(const report_view&);

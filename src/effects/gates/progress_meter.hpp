@@ -11,7 +11,7 @@
 #include "core/reports/text.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/console.hpp"
-#include "effects/system/repeated.hpp"
+#include "effects/system/threads.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/load/order.hpp"
 
@@ -35,7 +35,7 @@ public:
         for (const slo& s : p.judged->slos)
             facts_.slos += !s.is_advisory || p.judged->repeats_are_asked;
         if (mode == progress_mode::off) return;
-        telling_.begin([this] { return next_ns(); },
+        reporting_.begin([this] { return next_ns(); },
                        [this] {
                            const std::lock_guard lock(mutex_);
                            report();
@@ -48,7 +48,7 @@ public:
 
     /// Stops progress, and clears its line.
     void end() {
-        telling_.stop();
+        reporting_.stop();
         clear();
     }
     /// Prints other text to the console.
@@ -136,7 +136,7 @@ private:
     long long load_began_ns_ = 0;
     double each_s_;
     bool drawn_ = false;
-    repeated telling_{};
+    repeated reporting_{};
 };
 /// Shows one load while it lives.
 class progress_watch {

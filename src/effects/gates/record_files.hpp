@@ -8,10 +8,10 @@
 #include "effects/system/clock.hpp"
 #include "effects/system/errors.hpp"
 #include "effects/system/files.hpp"
-#include "effects/system/repeated.hpp"
 #include "effects/system/threads.hpp"
 #include "effects/load/order.hpp"
 
+#include <atomic>
 #include <cerrno>  // errno, EWOULDBLOCK
 #include <cstdint>  // uint32_t
 #include <filesystem>  // error_code
@@ -71,14 +71,8 @@ public:
                     error_text(problem.value()), ")"});
         opened_ = true;
     }
-    bool are_open() const {
-        const std::lock_guard guard(mutex_);
-        return opened_;
-    }
-    bool are_whole() const {
-        const std::lock_guard guard(mutex_);
-        return whole_;
-    }
+    bool are_open() const { return opened_; }
+    bool are_whole() const { return whole_; }
 
     /// Gaps go out before their records, and lines go out whole: however the program ends, each
     /// line has its gaps, which are in events.bin in the order of the lines.
@@ -101,7 +95,7 @@ public:
         const std::lock_guard guard(mutex_);
         records_.close();
         events_.close();
-        if (std::exchange(whole_, false)) report_not_whole(directory_, why);
+        if (whole_.exchange(false)) report_not_whole(directory_, why);
     }
     /// Returns the index of events.bin for result.json.
     event_index index() const {
@@ -139,7 +133,7 @@ private:
     fnv1a hash_{};
     new_file records_{}, events_{};
     int lock_ = -1;  // of the directory
-    bool opened_ = false, whole_ = true;
+    std::atomic<bool> opened_{false}, whole_{true};
 };
 
 /// Writes delivered requests five times a second, at normal priority: at a lower one it would fall

@@ -9,7 +9,6 @@
 #include "core/wire/http.hpp"
 #include "core/measured/answers.hpp"
 #include "core/measured/credible.hpp"
-#include "core/measured/ranks.hpp"
 #include "core/measured/recovery.hpp"
 #include "core/measured/timing_bounds.hpp"
 #include "core/measured/repeat.hpp"
@@ -19,20 +18,19 @@
 #include "core/traffic/plan.hpp"
 #include "core/traffic/requests.hpp"
 #include "core/traffic/arrivals.hpp"
-#include "core/traffic/shard.hpp"
 #include "core/traffic/tokens.hpp"
 #include "effects/system/clock.hpp"
-#include "effects/system/limits.hpp"
 #include "effects/system/signals.hpp"
 #include "effects/load/order.hpp"
 #include "effects/load/run_load.hpp"
 #include "effects/targets/live_target.hpp"
-#include "effects/targets/page_watch.hpp"
+#include "effects/targets/server_pages.hpp"
 #include "effects/gates/progress_meter.hpp"
 #include "effects/gates/side_tasks.hpp"
 
 #include <algorithm>  // sort, max, min, minmax_element
 #include <cstdint>  // uint64_t
+#include <deque>
 #include <functional>  // when a load begins
 #include <string>
 #include <vector>
@@ -90,7 +88,7 @@ inline void note_answers(const plan& p, const load_target& target, const request
 }
 
 /// The achieved rate is the slope of the sends over their plan, so that neither one late send nor a
-/// delay that was made up for lowers it.
+/// delay that was caught up lowers it.
 inline void note_rates(const plan& p, repeat_data& d) {
     const planned_traffic& t = *p.sent;
     std::vector<double> planned_at, sent_at, late;
@@ -239,10 +237,12 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm varian
     state.out = parameters.out;
     state.show = parameters.show;
     const progress_watch watched(parameters.meter, state);
-    tasks_under_load beside(p, target, state, gate_number);
+    std::deque<task_under_load> tasks;
+    for (std::size_t i = 0; i < p.sent->beside.size(); ++i)
+        tasks.emplace_back(p, i, target, state, gate_number);
     request_log all;
     send_all(p, order, state, d, all, [&] { run_load(order, state, d, all); });
-    d.beside = beside.finished();
+    for (task_under_load& t : tasks) d.beside.push_back(t.finished());
     d.warmup = state.settling.seen();
     fail_unfinished([&](auto&& f) {
         for (finished_request& r : all.requests()) f(r.what);

@@ -1,20 +1,25 @@
 // the environment's settings for a gate
 #pragma once
 
+#include "api/scenario.hpp"
+#include "api/target.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/dialects/table.hpp"
 #include "core/judging/judging_parameters.hpp"
+#include "core/judging/measurements.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/requests.hpp"
+#include "core/planning/past_extension.hpp"
+#include "core/planning/planning.hpp"
 #include "core/stored/calibration.hpp"
 #include "core/stored/stored.hpp"
-#include "core/planning/past_extension.hpp"
+#include "core/reports/gate_report.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/files.hpp"
 #include "effects/system/settings.hpp"
-#include "effects/gates/rehearsed.hpp"
 
+#include <cstddef>  // size_t
 #include <filesystem>  // error_code
 #include <fstream>  // ifstream
 #include <iterator>  // istreambuf_iterator
@@ -28,16 +33,60 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
+/// The models that replace the servers of one gate.
+class rehearsal {
+public:
+    virtual ~rehearsal() = default;
+    /// Describes the models.
+    virtual std::string model() const = 0;
+    /// Returns a target for each server; they differ only in their random numbers.
+    virtual any_target stand_in(std::size_t server) const = 0;
+    /// Returns a stored baseline as another such model would have left it.
+    virtual stored_gate stored_baseline(const scenario& s, const gate_report& who,
+                                        const settings& asked, scenario_use use) const = 0;
+    /// Marks verdicts on a model as none: each says what it would have been.
+    virtual void mark(gate_report& g, const measurements& seen) const = 0;
+};
+
+/// Carries out LLMBENCH_REHEARSE. Throws std::invalid_argument.
+class rehearsals {
+public:
+    /// Called before anything is written.
+    virtual void check_asked(const std::string& rehearse) const = 0;
+    /// `gate`: its name in the file that models are fitted to.
+    virtual std::shared_ptr<const rehearsal> of_gate(const settings& asked, const std::string& gate,
+                                                     const scenario& s) const = 0;
+
+protected:
+    ~rehearsals() = default;
+};
+/// Set by the extension before static objects are made.
+inline constinit const rehearsals* rehearsals_of_program = nullptr;
+
+inline const rehearsals& known_rehearsals() {
+    if (!rehearsals_of_program)
+        refuse({"LLMBENCH_REHEARSE needs llmbench_simulated.hpp: include it after llmbench.hpp "
+                "where LLMBENCH_MAIN is"});
+    return *rehearsals_of_program;
+}
+
+/// What a run does with the measurements of a gate. A rehearsal and an appended gate are judged.
+enum class run_kind : unsigned char {
+    judge,
+    calibrate,
+    write_baseline,
+    send_shard,  // of a load that several programs send
+    rehearse,    // on models of its servers
+    append       // to a history
+};
+
 /// The environment's settings for a gate, except those of verdicts.
 struct run_mode {
-    int calibrate = 0;  // repeats, 0: judge
-    bool write_baseline = false;
+    run_kind kind = run_kind::judge;
     double time_budget_s = 0;
     long long deadline_ns = 0;  // 0: none
     std::map<std::string, double> noise{};
     std::string noise_file{}, no_noise{};  // of a named calibration; why it is missing
-    bool is_shard = false;
-    bool keeps = false;  // the gate is added to a history
     std::shared_ptr<const rehearsal> model{};  // of all servers, in a rehearsal
     stored_gate stored{};  // content of a stored baseline's file, or of its model
 
@@ -46,19 +95,27 @@ struct run_mode {
     }
     /// The extension that must know server and machine; null: none.
     const past_extension* past_of(const plan& p) const {
-        return keeps ? known_past : p.judged->past.by;
+        return appends() ? known_past : p.judged->past.by;
     }
-    bool judges() const { return calibrate == 0 && !write_baseline && !is_shard; }
+    bool appends() const { return kind == run_kind::append; }
+    bool judges() const {
+        return kind == run_kind::judge || kind == run_kind::rehearse || appends();
+    }
 };
 /// `began_ns`: start of LLMBENCH_TIME_BUDGET, on the gate's clock.
-inline run_mode mode_of(const plan& p, const settings& asked, long long began_ns) {
-    run_mode mode;
-    mode.calibrate = asked.calibrate;
-    mode.write_baseline = asked.write_baseline && p.judged->has_stored_baseline;
-    if (mode.calibrate != 0 && mode.write_baseline)
+inline run_mode mode_of(const plan& p, const settings& asked, long long began_ns,
+                        bool appends = false) {
+    const bool writes = asked.write_baseline && p.judged->has_stored_baseline;
+    if (asked.calibrate != 0 && writes)
         refuse({"LLMBENCH_CALIBRATE and LLMBENCH_WRITE_BASELINE are both set: do one after the "
                 "other"});
-    mode.is_shard = asked.is_shard;
+    run_mode mode;
+    mode.kind = asked.calibrate != 0      ? run_kind::calibrate
+                : writes                  ? run_kind::write_baseline
+                : asked.is_shard          ? run_kind::send_shard
+                : !asked.rehearse.empty() ? run_kind::rehearse
+                : appends                 ? run_kind::append
+                                          : run_kind::judge;
     mode.time_budget_s = asked.time_budget_s;
     if (mode.time_budget_s > 0) mode.deadline_ns = began_ns + ns_of(mode.time_budget_s);
     if (asked.calibration.empty()) return mode;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/result.hpp"
+#include "core/base/text.hpp"
 #include "core/judging/measurements.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/reports/gate_report.hpp"
@@ -9,18 +10,17 @@
 #include "effects/system/settings.hpp"
 #include "effects/system/signals.hpp"
 #include "effects/load/run_load.hpp"
-#include "effects/gates/host_place.hpp"
 #include "effects/gates/program_reports.hpp"
 #include "effects/gates/record_files.hpp"
 
-#include <algorithm>  // min
+#include <algorithm>  // count, find, min
 #include <atomic>
 #include <cstdint>  // uint64_t
 #include <cstdio>  // fflush
 #include <cstdlib>  // atexit, at_quick_exit, _Exit
 #include <iostream>  // cout, cerr
 #include <mutex>  // lock_guard
-#include <set>
+#include <optional>
 #include <stdexcept>  // logic_error
 #include <string>
 #include <utility>  // exchange, move
@@ -36,6 +36,58 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
+/// The current doctest case, and the names of gates. Any thread may call.
+class host_place {
+public:
+    /// doctest enters this test case.
+    void begin(const host_failure& at) {
+        const std::lock_guard guard(mutex_);
+        at_ = at;
+        subcases_.clear();
+    }
+    /// doctest enters a subcase, or leaves it.
+    void enter(const std::string& subcase) {
+        const std::lock_guard guard(mutex_);
+        subcases_.push_back(subcase);
+    }
+    void leave() {
+        const std::lock_guard guard(mutex_);
+        if (!subcases_.empty()) subcases_.pop_back();
+    }
+    /// doctest leaves the test case; returns it.
+    std::optional<host_failure> end() {
+        const std::lock_guard guard(mutex_);
+        return std::exchange(at_, std::nullopt);
+    }
+    std::string test_case() const {
+        const std::lock_guard guard(mutex_);
+        return at_ ? at_->test_case : std::string();
+    }
+    /// The name of a gate without one: its test case and subcases.
+    std::string usual_name() const {
+        const std::lock_guard guard(mutex_);
+        std::string name = at_ ? at_->test_case : std::string();
+        for (const std::string& s : subcases_) name += " / " + s;
+        return name;
+    }
+    /// Returns a unique name: a second gate of that name gets a number.
+    std::string name_of_its_own(const std::string& name) {
+        const std::lock_guard guard(mutex_);
+        const auto before = std::count(names_.begin(), names_.end(), name);
+        names_.push_back(name);
+        return before == 0 ? name : name + printed(" (%d)", static_cast<int>(before) + 1);
+    }
+
+private:
+    mutable std::mutex mutex_{};
+    std::optional<host_failure> at_{};
+    std::vector<std::string> subcases_{};
+    std::vector<std::string> names_{};  // that gates asked for
+};
+
+/// What doctest did: it ran test cases, answered a query, or found none that matches its filter.
+enum class host_run : unsigned char { test_cases, query, matched_none };
+
 /// Thread-safe: several threads may start gates, and any may end the program.
 class session {
 public:
@@ -50,7 +102,10 @@ public:
     /// Adds a gate that has begun; returns its number.
     std::size_t open_gate(gate_report&& as_far_as_known) {
         const std::lock_guard guard(mutex_);
-        if (std::exchange(ended_, false)) hear_of_the_end();
+        if (phase_ == phase::ended) {
+            phase_ = phase::reported;
+            hear_of_the_end();
+        }
         return reports_.open(std::move(as_far_as_known));
     }
     /// The gate has ended. `asserts`: it fails its test case.
@@ -80,11 +135,15 @@ public:
         const std::lock_guard guard(mutex_);
         worsen_gate(number, adds, in_test_case);
     }
-    /// A test case failed by something other than its gates, from `first_gate` on: their
-    /// measurements stay, but none is called a pass.
-    void fail_test_case(const host_failure& f, std::size_t first_gate) {
+    /// A test case with gates from `first_gate` on has failed: their measurements stay, but none is
+    /// called a pass.
+    void fail_test_case(host_failure f, std::size_t first_gate) {
         const std::lock_guard guard(mutex_);
         const std::size_t all = reports_.gates().size();
+        if (f.why.empty()) {  // it failed by its gates, or by a decorator
+            if (!reports_.are_green_from(first_gate)) return;
+            f.why = "doctest calls it a failure";
+        }
         for (std::size_t i = first_gate; i < all; ++i) {
             gate_report& g = reports_.gate(i);
             g.outcome = worse_of(g.outcome, gate_outcome::failed);
@@ -94,7 +153,6 @@ public:
             reports_.note_other(f, "the test case has no gate and failed: " + f.why,
                                 gate_outcome::failed);
     }
-    /// The current doctest case.
     host_place& host() { return host_; }
     /// doctest's run has ended: it knows the results of its test cases.
     void host_has_ended() {
@@ -103,17 +161,9 @@ public:
         unreported_by_host_ = gate_outcome::passed;
     }
 
-    bool is_green_from(std::size_t first_gate) const {
-        const std::lock_guard guard(mutex_);
-        return reports_.are_green_from(first_gate);
-    }
     std::size_t number_of_gates() const {
         const std::lock_guard guard(mutex_);
         return reports_.gates().size();
-    }
-    gate_outcome outcome() const {
-        const std::lock_guard guard(mutex_);
-        return reports_.worst();
     }
     /// The outcome for the exit code: all is written, and the caller reports it.
     gate_outcome final_outcome() {
@@ -126,7 +176,9 @@ public:
     /// Whether a note is new: notes on the program are printed once.
     bool is_news(const std::string& note) {
         const std::lock_guard guard(mutex_);
-        return reported_.insert(note).second;
+        if (std::find(reported_.begin(), reported_.end(), note) != reported_.end()) return false;
+        reported_.push_back(note);
+        return true;
     }
 
     /// `number` has its turn, from 1; later ones may be waiting.
@@ -167,7 +219,7 @@ public:
                 cut_off_ = true;
             }
         write_all();
-        if (!std::exchange(finished_, true)) reports_.say_at_the_end();
+        if (std::exchange(phase_, phase::reported) == phase::running) reports_.say_at_the_end();
     }
     void write_baseline(const gate_report& g, const std::string& file) {
         const std::lock_guard guard(mutex_);
@@ -179,14 +231,15 @@ public:
     }
 
     std::atomic<bool> returns_exit_code{false};  // main() is ours
-    std::atomic<bool> matched_none{false};     // the filter, of doctest's test cases
-    std::atomic<bool> only_asked{false};       // doctest was asked a question and ran nothing
+    std::atomic<host_run> host_did{host_run::test_cases};
 
 private:
+    /// A gate in a static object's destructor may begin after the end.
+    enum class phase : unsigned char { running, reported, ended };
+
     session() : records_(report_directory()) {
         hear_of_the_end();
-        if (load_sharing_of_program)
-            load_sharing_of_program->when_lost([this](const std::string& why) { lose(why); });
+        load_sharing_of_program->when_lost([this](const std::string& why) { lose(why); });
     }
     /// Other ranks are lost, and another thread waits for them: writes the results; no gate passes.
     void lose(const std::string& why) {
@@ -194,8 +247,7 @@ private:
         reports_.cut_off(why);
         reports_.write(true);
     }
-    /// exit() and quick_exit() call us; _Exit() and signals do not. A gate in a static object's
-    /// destructor may begin after that call.
+    /// exit() and quick_exit() call us; _Exit() and signals do not.
     void hear_of_the_end() {
         std::atexit(at_the_end);
 #ifdef __APPLE__  // whose SDKs have not all declared it
@@ -219,7 +271,7 @@ private:
         if (!all.is_ours()) return;
         all.finish();
         const std::lock_guard guard(all.mutex_);
-        all.ended_ = true;
+        all.phase_ = phase::ended;
         const gate_outcome unused_option = worse_of(all.unreported_, all.unreported_by_host_);
         // With any main(): whoever does not know 77 would take a rehearsal for a pass.
         if (!all.is_rehearsal_ && !all.cut_off_ && all.reports_.are_whole() &&
@@ -254,7 +306,7 @@ private:
     record_files records_;
     program_reports reports_{records_};
     host_place host_{};
-    std::set<std::string> reported_{};
+    std::vector<std::string> reported_{};
     const pid_t process_ = ::getpid();
     std::atomic<std::uint64_t> gaps_kept_{0};
     std::atomic<bool> is_rehearsal_{false};
@@ -262,7 +314,8 @@ private:
     std::atomic<long long> virtual_ns_{0};
     // The worst outcome that nobody has reported yet: outside test cases, and inside.
     gate_outcome unreported_ = gate_outcome::passed, unreported_by_host_ = gate_outcome::passed;
-    bool finished_ = false, ended_ = false, cut_off_ = false;
+    phase phase_ = phase::running;
+    bool cut_off_ = false;  // a gate, or a test case
 };
 
 }  // namespace detail

@@ -7,13 +7,12 @@
 #include "core/measured/repeat.hpp"
 #include "core/traffic/plan.hpp"
 #include "effects/system/clock.hpp"
-#include "effects/system/repeated.hpp"
+#include "effects/system/threads.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/system/signals.hpp"
 #include "effects/net/blocking_http.hpp"
-#include "effects/net/post_under_way.hpp"
 #include "effects/load/order.hpp"
-#include "effects/targets/commands.hpp"
+#include "effects/targets/process.hpp"
 #include "effects/targets/inquiries.hpp"
 #include "effects/targets/live_target.hpp"
 
@@ -22,7 +21,6 @@
 #include <stdexcept>  // runtime_error
 #include <string>
 #include <utility>  // move
-#include <vector>
 
 namespace llmbench {
 inline namespace v0 {
@@ -37,8 +35,8 @@ inline std::string post_text(const load_target& to, const std::string& path,
 inline std::string fault_of_post(const http_answer& a, const load_target& to) {
     if (a.status >= 200 && a.status < 300) return {};
     if (a.status == 0) return "failed: " + masked_words_of(a.error, to);
-    const std::string said = masked_words_of(a.body, to);
-    return printed("was answered with HTTP %d", a.status) + (said.empty() ? "" : ": " + said);
+    const std::string body = masked_words_of(a.body, to);
+    return printed("was answered with HTTP %d", a.status) + (body.empty() ? "" : ": " + body);
 }
 
 /// Does the preparation of each repeat; with a shared load only the first program does. Throws if a
@@ -61,13 +59,17 @@ inline void prepare_server(const plan& p, live_target& target, int repeat, doubl
 /// One task in one repeat: its own thread and connections, or events of a virtual environment.
 class task_under_load {
 public:
-    /// `log`: of its commands. All arguments must outlive it.
-    task_under_load(const planned_task& what, live_target& target, const load_state& load,
-                    double within_s, std::string log)
-        : what_(what), target_(target), load_(load), within_s_(within_s), log_(std::move(log)) {
-        seen_.name = what.name;
-        seen_.may_fail = what.may_fail;
-        seen_.excuses_s = what.excuses_s;
+    /// Task `number` of the plan. All arguments must outlive it.
+    task_under_load(const plan& p, std::size_t number, live_target& target, const load_state& load,
+                    int gate)
+        : what_(p.sent->beside[number]),
+          target_(target),
+          load_(load),
+          within_s_(p.sent->limits.total.seconds()),
+          log_(report_directory() + printed("/beside-%d-%zu.log", gate, number + 1)) {
+        seen_.name = what_.name;
+        seen_.may_fail = what_.may_fail;
+        seen_.excuses_s = what_.excuses_s;
         doing_.begin([this] { return next_ns(); }, [this] { act(); },
                      [this](const char* why) { end_step(std::string("failed: ") + why); });
     }
@@ -120,13 +122,14 @@ private:
         const std::string path = filled(s.path);
         seen.what = "POST " + masked_words_of(path, to);
         const std::string request = post_text(to, path, filled(s.body));
-        if (!current_environment || to.tls)
+        // The one thread of a virtual environment also runs the load.
+        if (!current_environment)
             return end_step(fault_of_post(answer_to(to, request, max_s), to));
-        post_ = std::make_unique<post_under_way>(to, request, max_s);
+        post_ = std::make_unique<plain_request>(to, request, max_s);
         has_advanced();
     }
     bool has_advanced() {
-        if (!post_->advance()) return false;
+        if (!post_->advance(now_ns())) return false;
         end_step(fault_of_post(post_->answer(), target_.load()));
         post_.reset();
         return true;
@@ -138,14 +141,9 @@ private:
     }
     std::string carried_out_within(const std::string& line, double max_s) {
         carried_command c = carried_out(line, target_.load(), log_, now_ns() + ns_of(max_s));
-        if (!c.process) return "was not run: " + c.error;
-        const bool done = c.done(), ended = !c.how.empty();
-        if (ended) target_.commands().keep(std::move(c.process));
-        if (done) return {};
-        return (ended       ? c.how
-                : c.in_time ? "was interrupted"
-                            : "had not ended after " + time_text(max_s)) +
-               (c.said.empty() ? "" : ": " + c.said);
+        const std::string fault = c.fault(max_s);
+        if (!c.how.empty()) target_.commands().keep(std::move(c.process));
+        return fault;
     }
 
     const planned_task& what_;
@@ -157,28 +155,8 @@ private:
     side_task_seen seen_{};
     std::size_t begun_ = 0;  // number of steps
     long long measured_from_ns_ = 0;
-    std::unique_ptr<post_under_way> post_{};
+    std::unique_ptr<plain_request> post_{};
     repeated doing_{};
-};
-
-/// All tasks of one repeat.
-class tasks_under_load {
-public:
-    tasks_under_load(const plan& p, live_target& target, const load_state& load, int gate) {
-        const double within_s = p.sent->limits.total.seconds();
-        for (std::size_t i = 0; i < p.sent->beside.size(); ++i)
-            all_.push_back(std::make_unique<task_under_load>(
-                p.sent->beside[i], target, load, within_s,
-                report_directory() + printed("/beside-%d-%zu.log", gate, i + 1)));
-    }
-    std::vector<side_task_seen> finished() {
-        std::vector<side_task_seen> seen;
-        for (const auto& task : all_) seen.push_back(task->finished());
-        return seen;
-    }
-
-private:
-    std::vector<std::unique_ptr<task_under_load>> all_{};
 };
 
 }  // namespace detail

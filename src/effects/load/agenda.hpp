@@ -18,7 +18,6 @@
 #include <map>
 #include <optional>
 #include <queue>  // users by the time they are ready
-#include <set>
 #include <string>
 #include <utility>  // exchange, move
 #include <vector>
@@ -313,7 +312,9 @@ private:
     /// the first minutes are not all young sessions. If requests are counted, all are sent.
     std::size_t steps_before(const planned_request& w, std::size_t steps) {
         if (!plays_sessions(sent_) || w.user < 0 || sent_.requests > 0) return 0;
-        if (!has_begun_.insert(w.user).second) return 0;
+        const auto user = static_cast<std::size_t>(w.user);
+        if (has_begun_.size() <= user) has_begun_.resize(user + 1);
+        if (std::exchange(has_begun_[user], 1) != 0) return 0;
         generator random(sent_.seed, streams::turns + 1 + static_cast<std::uint64_t>(w.user));
         return random.below(steps);
     }
@@ -364,7 +365,7 @@ private:
     std::priority_queue<ready_user, std::vector<ready_user>, std::greater<>> users_{};
     std::map<std::size_t, std::vector<std::string>> answers_{};  // of unfinished conversations
     std::map<std::size_t, live_session> live_{};  // by their first indices
-    std::set<int> has_begun_{};                   // users
+    std::vector<std::uint8_t> has_begun_{};       // by user: 1 after the first session began
     std::deque<planned_request> waiting_{};
     long long in_flight_ = 0, cap_ = 0;
     long long promised_ = 0;  // waiting requests that others' ends have released

@@ -15,7 +15,6 @@
 #include "core/traffic/plan.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/errors.hpp"
-#include "effects/system/run_queue.hpp"
 #include "effects/net/exchange.hpp"
 #include "effects/net/machine_network.hpp"
 #include "effects/net/network.hpp"
@@ -88,8 +87,8 @@ struct client_io {
     /// Called after a wait, which was to end at `until_ns` at the latest.
     void on_wake(long long now, long long slept_ns, long long until_ns) {
         was_busy_ns_ = slept_ns - woke_ns;
-        empty_ns_ = was_told_all_ ? slept_before_ns_ : 0;
-        was_told_all_ = sockets->full_turns(1) == 0;
+        empty_ns_ = saw_all_ ? slept_before_ns_ : 0;
+        saw_all_ = sockets->full_turns(1) == 0;
         slept_before_ns_ = slept_ns;
         woke_ns = seen_ns = now;
         is_late_ = sockets->was_interrupted() ||
@@ -126,7 +125,7 @@ private:
 
     long long was_busy_ns_ = 0, slept_before_ns_ = 0, empty_ns_ = 0;
     long long asked_ns_ = 0, waited_ns_ = 0;
-    bool is_late_ = false, was_told_all_ = false;
+    bool is_late_ = false, saw_all_ = false;
 };
 
 /// For server-sent events or lines of JSON, chunked or not.

@@ -19,7 +19,6 @@ public:
     connection_pool(const connection_pool&) = delete;
     connection_pool& operator=(const connection_pool&) = delete;
 
-    /// Opens a connection for a later request.
     void open_ahead() { made_in(opening_).open_ahead(); }
     /// Returns a connection for a request: an idle one, else one that is opening, else a new one.
     connection& take() {

@@ -1,17 +1,23 @@
-// the finished requests of one client thread
+// the finished requests of one client thread, and the answers that it keeps
 #pragma once
 
 #include "api/result.hpp"
+#include "core/base/secrets.hpp"
 #include "core/wire/http.hpp"
+#include "core/answers/answer_reader.hpp"
+#include "core/answers/grading.hpp"
 #include "core/answers/timeline.hpp"
+#include "core/measured/answers.hpp"
+#include "core/measured/repeat.hpp"
 #include "core/measured/request_log.hpp"
 #include "core/traffic/plan.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/load/order.hpp"
 
-#include <algorithm>  // max
+#include <algorithm>  // max, move
 #include <array>
 #include <cstdint>  // uint32_t, uint64_t
+#include <iterator>  // back_inserter
 #include <string>
 #include <utility>  // move
 #include <vector>
@@ -19,6 +25,51 @@
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
+
+/// Grades answers as they come and drops their texts, except those compared with the other
+/// variant's and some that reports may show.
+class answer_keeper {
+public:
+    answer_keeper(const load_order& order, load_state& shared) : order_(order), shared_(shared) {}
+
+    /// Writes the facts of the answer into its record.
+    void on_answer(const planned_request& w, record& r, const answer_reader& a) {
+        const answer_use use = answer_use_at(*order_.what->sent, w.index);
+        const std::vector<std::string>& secrets = order_.target->secrets;
+        if (use.wanted) {
+            grade(r, *use.wanted, a.words());
+            r.graded = without_secrets(str(r.graded), secrets);
+        }
+        if (r.status != request_status::ok || !(use.wanted || use.is_compared)) return;
+        std::string answer = a.said().joined();
+        if (use.is_greedy) r.answer_hash = answer_hash(answer);
+        if (phase_of(order_, shared_, w) != run_phase::measure) return;
+        if (use.wanted && may_be_shown(r))
+            shown_.push_back(
+                {w.index,
+                 without_secrets(excerpt(answer, max_shown_bytes, answer.size()), secrets)});
+        if (use.is_compared && (shared_.text_bytes += answer.size()) <= max_text_bytes_of_an_arm)
+            texts_.push_back({w.index, std::move(answer)});
+    }
+    void move_into(repeat_data& d) {
+        std::move(texts_.begin(), texts_.end(), std::back_inserter(d.texts));
+        std::move(shown_.begin(), shown_.end(), std::back_inserter(d.shown));
+    }
+
+private:
+    static constexpr std::size_t max_text_bytes_of_an_arm = std::size_t{32} << 20;
+    /// The first wrong ones of the candidate, or all of them.
+    bool may_be_shown(const record& r) {
+        if (order_.variant == run_arm::baseline) return false;
+        if (shared_.show == answers_shown::all) return true;
+        return shared_.show == answers_shown::open && !*r.right &&
+               shared_.texts_shown++ < max_answers_shown;
+    }
+
+    const load_order& order_;
+    load_state& shared_;
+    std::vector<kept_text> texts_{}, shown_{};
+};
 
 /// Records of one thread and their gaps, kept for the statistics and passed to the writer.
 class request_book {

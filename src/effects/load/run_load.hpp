@@ -64,7 +64,7 @@ inline void make_room_for(const load_order& o) {
         refuse({printed("the load needs %zu connections at a time and this process may open %llu "
                         "files: raise the hard limit (ulimit -Hn), or ask for less at once", needed,
                         static_cast<unsigned long long>(files))});
-    const double held = static_cast<double>(o.users()) * held_by_a_user(*o.what->sent);
+    const double held = static_cast<double>(o.users()) * bytes_held_by_a_user(*o.what->sent);
     if (const double all = memory_of_the_machine(); all > 0 && held > all / 2)
         refuse({printed("%zu users hold about %.3g GB of answers that their conversations go on "
                         "from, over half of this machine's %.3g GB: ask for fewer, or share the "

@@ -7,14 +7,13 @@
 #include "effects/system/errors.hpp"
 #include "effects/system/signals.hpp"
 #include "effects/net/exchange.hpp"
-#include "effects/net/http_server.hpp"
 #include "effects/net/machine_network.hpp"
 #include "effects/net/network.hpp"
 #include "effects/net/sockets.hpp"
 #include "effects/net/tls.hpp"
 
 #include <algorithm>  // min
-#include <cerrno>  // errno, EAGAIN, EINTR, ETIMEDOUT
+#include <cerrno>  // errno, EAGAIN, ETIMEDOUT
 #include <memory>  // unique_ptr
 #include <optional>
 #include <stdexcept>  // exception, runtime_error
@@ -37,144 +36,185 @@ struct http_answer {
     bool reset_by_server = false;  // the server closed right after an answer, against its promise
 };
 
-/// One request on its own connection, not measured: readiness, model lists.
-class blocking_exchange final : private socket_user {
+/// One request on its own connection, not measured: readiness, model lists, side tasks. It advances
+/// when its user calls, for as long as the user can wait.
+class plain_request final : private socket_user {
 public:
-    /// `stays`: the request does not ask to close the connection; whether the server closes it
-    /// anyway is seen within 100 ms.
-    explicit blocking_exchange(double within_s, bool stays = false)
-        : within_s_(within_s), deadline_ns_(now_ns() + ns_of(within_s)), stays_(stays) {}
-
-    http_answer ask(const http_server& at, const std::string& request) {
-        if (connect(at.addresses) && (!at.tls || secure(*at.tls)) && send(request)) read_answer();
-        return std::move(answer_);
+    /// `at` must outlive it. `stays`: the request does not ask to close the connection; whether the
+    /// server closes it anyway is seen within 100 ms.
+    plain_request(const http_server& at, std::string request, double within_s, bool stays = false)
+        : at_(at),
+          request_(std::move(request)),
+          within_s_(within_s),
+          deadline_ns_(now_ns() + ns_of(within_s)),
+          stays_(stays) {
+        try {
+            addresses_ = at.addresses.in_order();
+            limit_address();
+        } catch (const std::runtime_error& e) {
+            end(e.what());
+        }
     }
+    /// Does what can be done until then. Returns whether it has ended.
+    bool advance(long long until_ns) {
+        if (step_ == step::over) return true;
+        called_ = readable_ = false;
+        const long long now = now_ns();
+        if (!wire_.is_open() && !wire_.connect(addresses_[which_], *net_, *this)) {
+            // The queue of a Unix-domain socket is full, and no event reports its end.
+            if (errno != EAGAIN || now >= limit_ns_) on_connect_error(errno);
+            else if (until_ns > now) sleep_s(0.005);
+            return step_ == step::over;
+        }
+        if (now < limit_ns_) {
+            net_->wait(std::min(until_ns, limit_ns_), now);
+            net_->each();
+        }
+        if (called_) act();
+        else if (now_ns() >= limit_ns_) on_time_over();
+        return step_ == step::over;
+    }
+    http_answer& answer() { return answer_; }
 
 private:
     static constexpr std::size_t max_body = 8u << 20;
-    static constexpr long long look_up_ns = 50000000;  // to notice an interruption
+    enum class step : unsigned char { connect, shake_hands, send, read, see_reset, over };
 
     void on_readable() override { called_ = readable_ = true; }
     void on_writable() override { called_ = true; }
-    /// Returns false if nothing happens until then, or the program is interrupted.
-    bool wait(long long until_ns) {
-        const bool was_interrupted = stop_asked.load();
-        called_ = readable_ = false;
-        for (long long now = now_ns(); !called_; now = now_ns()) {
-            if (now >= until_ns || stop_asked.load() != was_interrupted) return false;
-            net_->wait(std::min(until_ns, now + look_up_ns), now);
-            net_->each();
-        }
-        return true;
-    }
-
-    bool failed(std::string why) {
+    void end(std::string why) {
         answer_.error = std::move(why);
-        return false;
+        step_ = step::over;
     }
-    bool failed_by_time() {
-        return failed(now_ns() < deadline_ns_ ? "the run was interrupted before it answered"
-                                              : "no answer within " + time_text(within_s_));
+    /// An address that never answers must leave time for the others.
+    void limit_address() {
+        if (which_ == addresses_.size()) return end(answer_.error);
+        const long long now = now_ns();
+        limit_ns_ =
+            now + (deadline_ns_ - now) / static_cast<long long>(addresses_.size() - which_);
     }
-    bool connect(const known_addresses& to) {
-        std::vector<address> addresses;
-        try {
-            addresses = to.in_order();
-        } catch (const std::runtime_error& e) {
-            return failed(e.what());
-        }
-        for (std::size_t i = 0; i < addresses.size(); ++i) {
-            // An address that never answers must leave time for the others.
-            const long long until = now_ns() + (deadline_ns_ - now_ns()) /
-                                                   static_cast<long long>(addresses.size() - i);
-            const int error = try_address(addresses[i], until);
-            if (error == 0) {
-                to.answered(addresses[i]);
-                answer_.error.clear();
-                return true;
-            }
-            failed(std::string("cannot connect: ") + error_text(error));
-            wire_.close();
-        }
-        return false;
+    void on_connect_error(int error) {
+        wire_.close();
+        answer_.error = std::string("cannot connect: ") + error_text(error);
+        ++which_;
+        limit_address();
     }
-    /// Returns 0 or an errno.
-    int try_address(const address& to, long long until_ns) {
-        while (!wire_.connect(to, *net_, *this)) {
-            if (errno != EAGAIN || now_ns() >= until_ns) return errno;
-            sleep_s(0.005);
+    void on_time_over() {
+        switch (step_) {
+        case step::connect: return on_connect_error(ETIMEDOUT);
+        case step::send: return end("the connection was lost while sending");
+        case step::see_reset: return end("");
+        default: return end("no answer within " + time_text(within_s_));
         }
-        if (wait(until_ns)) return wire_.connect_error();
-        return now_ns() < until_ns ? EINTR : ETIMEDOUT;
     }
-    bool secure(const tls_client& tls) {
-        handshake hands = wire_.begin_handshake(tls, nullptr, room_);
-        while (hands.is == handshake::state::going_on) {
-            if (!wait(deadline_ns_)) return failed_by_time();
-            if (wire_.unsent() > 0 && !wire_.flush()) return failed(closed_in_handshake);
-            const arrival a = wire_.read(buffer_);
-            if (a.what == arrival::kind::end) return failed(closed_in_handshake);
-            if (a.what == arrival::kind::bytes) hands = wire_.shake_hands(a.bytes, room_);
+    void act() {
+        switch (step_) {
+        case step::connect: return on_connected();
+        case step::shake_hands: return shake_hands();
+        case step::send: return send();
+        case step::read: return read();
+        case step::see_reset: answer_.reset_by_server = !wire_.is_quiet(buffer_, room_); break;
+        case step::over: break;
         }
+        step_ = step::over;
+    }
+    void on_connected() {
+        if (const int error = wire_.connect_error()) return on_connect_error(error);
+        at_.addresses.answered(addresses_[which_]);
+        answer_.error.clear();
+        limit_ns_ = deadline_ns_;
+        if (!at_.tls) return begin_to_send();
+        step_ = step::shake_hands;
+        on_handshake(wire_.begin_handshake(*at_.tls, nullptr, room_));
+    }
+    void shake_hands() {
+        if (wire_.unsent() > 0 && !wire_.flush()) return end(closed_in_handshake);
+        const arrival a = wire_.read(buffer_);
+        if (a.what == arrival::kind::end) return end(closed_in_handshake);
+        if (a.what == arrival::kind::bytes) on_handshake(wire_.shake_hands(a.bytes, room_));
+    }
+    void on_handshake(const handshake& hands) {
+        if (hands.is == handshake::state::going_on) return;
         answer_.distrusted = wire_.distrusts();
-        return hands.is == handshake::state::done || failed(hands.why);
+        if (hands.is == handshake::state::failed) end(hands.why);
+        else begin_to_send();
+    }
+    void begin_to_send() {
+        step_ = step::send;
+        readable_ = false;
+        wire_.send(request_);
+        send();
     }
     /// The answer may come before the request is sent completely.
-    bool send(const std::string& request) {
-        wire_.send(request);
-        readable_ = false;
-        while (wire_.flush() && wire_.unsent() > 0 && !readable_ && wait(deadline_ns_)) {}
-        return wire_.unsent() == 0 || readable_ || failed("the connection was lost while sending");
+    void send() {
+        const bool is_open = wire_.flush();
+        if (wire_.unsent() == 0 || readable_) step_ = step::read;
+        else if (!is_open) end("the connection was lost while sending");
     }
-    bool read_answer() {
-        response_parser parser;
-        while (!parser.complete() && !parser.broken()) {
-            if (!wait(deadline_ns_)) return failed_by_time();
-            const arrival a = wire_.read(buffer_);
-            if (a.what == arrival::kind::nothing_yet) continue;
-            if (a.what == arrival::kind::end) {
-                const bool orderly = a.error == 0;
-                if (orderly && wire_.has_tls() && !parser.body_may_be_cut())
-                    return failed(tls_was_cut);
-                parser.end_of_input();
-                continue;
-            }
-            parser.feed(wire_.content(a.bytes, room_), [&](std::string_view body) {
+    void read() {
+        const arrival a = wire_.read(buffer_);
+        if (a.what == arrival::kind::nothing_yet) return;
+        if (a.what == arrival::kind::end) {
+            if (a.error == 0 && wire_.has_tls() && !parser_.body_may_be_cut())
+                return end(tls_was_cut);
+            parser_.end_of_input();
+        } else {
+            parser_.feed(wire_.content(a.bytes, room_), [&](std::string_view body) {
                 if (answer_.body.size() < max_body) answer_.body.append(body);
             });
-            if (!wire_.tls_ended() || parser.complete()) continue;
-            if (const std::string why = wire_.tls_error(); !why.empty()) return failed(why);
-            parser.end_of_input();
+            if (wire_.tls_ended() && !parser_.complete()) {
+                if (const std::string why = wire_.tls_error(); !why.empty()) return end(why);
+                parser_.end_of_input();
+            }
         }
-        answer_.status = parser.complete() ? parser.status() : 0;
-        answer_.error = parser.error();
-        answer_.content_type = parser.header("content-type");
+        if (parser_.complete() || parser_.broken()) on_answer();
+    }
+    void on_answer() {
+        answer_.status = parser_.complete() ? parser_.status() : 0;
+        answer_.content_type = parser_.header("content-type");
         // A cached answer was written before the request.
-        if (parser.header("age").empty())
-            answer_.date_s = seconds_of_http_date(parser.header("date"));
-        if (stays_ && parser.complete() && parser.keep_alive() && !wire_.tls_ended())
-            answer_.reset_by_server = wait(now_ns() + 100000000) && !wire_.is_quiet(buffer_, room_);
-        return parser.complete();
+        if (parser_.header("age").empty())
+            answer_.date_s = seconds_of_http_date(parser_.header("date"));
+        if (!stays_ || !parser_.complete() || !parser_.keep_alive() || wire_.tls_ended())
+            return end(parser_.error());
+        step_ = step::see_reset;
+        limit_ns_ = now_ns() + 100000000;
     }
 
+    const http_server& at_;
+    const std::string request_;
     const double within_s_;
     const long long deadline_ns_;
     const bool stays_;
     const std::unique_ptr<network> net_ = new_network();
     exchange wire_{};
+    response_parser parser_{};
     http_answer answer_{};
+    std::vector<address> addresses_{};
+    std::size_t which_ = 0;    // of the addresses
+    long long limit_ns_ = 0;  // of this step
     std::vector<char> buffer_ = std::vector<char>(16384);
     std::vector<char> room_{};  // of one read, for TLS
+    step step_ = step::connect;
     bool called_ = false, readable_ = false;  // results of the last wait
 };
 
-/// A missing resource of the client, such as descriptors, is given as the reason.
+/// Waits for the answer. A missing resource of the client, such as descriptors, is given as the
+/// reason.
 inline http_answer answer_to(const http_server& at, const std::string& request, double within_s,
                              bool stays = false) {
+    constexpr long long look_up_ns = 50000000;  // to notice an interruption
+    http_answer none;
     try {
-        return blocking_exchange(within_s, stays).ask(at, request);
+        plain_request one(at, request, within_s, stays);
+        const bool was_interrupted = stop_asked.load();
+        while (!one.advance(now_ns() + look_up_ns)) {
+            if (one.answer().status > 0 || stop_asked.load() == was_interrupted) continue;
+            none.error = "the run was interrupted before it answered";
+            return none;
+        }
+        return std::move(one.answer());
     } catch (const std::exception& e) {
-        http_answer none;
         none.error = e.what();
         return none;
     }

@@ -1,22 +1,77 @@
-// one request and its answer over one socket
+// a server, and one request and its answer over one socket
 // The base of every client in this program. It never waits: its user waits.
 #pragma once
 
+#include "core/wire/url.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/errors.hpp"
 #include "effects/net/network.hpp"
+#include "effects/net/sockets.hpp"
 #include "effects/net/tls.hpp"
 
-#include <cerrno>  // errno, EAGAIN, EWOULDBLOCK, EINTR
-#include <memory>  // unique_ptr, make_unique
+#include <algorithm>  // find_if, rotate
+#include <cerrno>  // EAGAIN, EINTR, errno, EWOULDBLOCK
+#include <cstring>  // memcmp
+#include <functional>  // how a name is resolved
+#include <memory>  // make_shared, make_unique, shared_ptr, unique_ptr
+#include <mutex>  // lock_guard
 #include <string>
 #include <string_view>
-#include <utility>  // exchange
+#include <utility>  // exchange, move
 #include <vector>
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
+
+/// The addresses of a server: the name is resolved once for all users, and the address that
+/// answered last comes first, so that one that never answers is waited for once, not in every
+/// repeat. Copies share their state.
+class known_addresses {
+public:
+    using resolver = std::function<std::vector<address>()>;
+
+    explicit known_addresses(std::vector<address> all = {})
+        : known_(std::make_shared<known>()) { known_->all = std::move(all); }
+    /// Resolves at the first use, and again after an exception.
+    explicit known_addresses(resolver ask)
+        : known_(std::make_shared<known>()) { known_->ask = std::move(ask); }
+
+    /// Throws the resolver's exceptions.
+    std::vector<address> in_order() const {
+        const std::lock_guard lock(known_->mutex);
+        if (known_->ask) {
+            known_->all = known_->ask();
+            known_->ask = nullptr;
+        }
+        return known_->all;
+    }
+    void answered(const address& a) const {
+        const std::lock_guard lock(known_->mutex);
+        std::vector<address>& all = known_->all;
+        const auto at = std::find_if(all.begin(), all.end(), [&](const address& x) {
+            return x.size == a.size && std::memcmp(&x.storage, &a.storage, a.size) == 0;
+        });
+        if (at != all.end()) std::rotate(all.begin(), at, at + 1);
+    }
+
+private:
+    struct known {
+        std::mutex mutex{};
+        std::vector<address> all{};
+        resolver ask{};  // null: `all` is known
+    };
+    std::shared_ptr<known> known_;
+};
+
+struct http_server {
+    http_url url{};
+    known_addresses addresses{};
+    std::shared_ptr<tls_client> tls{};  // null: plain HTTP
+};
+inline http_server server_at(const http_url& u, std::shared_ptr<tls_client> tls = {}) {
+    return {u, known_addresses([u] { return resolved(u); }), std::move(tls)};
+}
 
 /// The result of one read of a socket.
 struct arrival {
@@ -82,7 +137,6 @@ public:
     bool has_tls() const { return tls_ != nullptr; }
     /// Whether the finished handshake resumed a session.
     bool resumed() const { return tls_->resumed(); }
-    /// Whether the server's certificate is the error.
     bool distrusts() const { return tls_ && tls_->distrusts(); }
     /// Whether TLS has ended: no more content will come.
     bool tls_ended() const { return tls_ && tls_->ended(); }

@@ -114,7 +114,6 @@ public:
         ERR_clear_error();
         if (!plain.empty() && SSL_write_ex(ssl_.get(), plain.data(), plain.size(), &n) != 1) fail();
     }
-    /// Announces the end of sending.
     void say_goodbye() { if (open() && error_.empty()) SSL_shutdown(ssl_.get()); }
     /// Returns the bytes for the socket.
     std::string_view outgoing() const {
@@ -129,10 +128,8 @@ public:
             n -= static_cast<std::size_t>(BIO_read(SSL_get_wbio(ssl_.get()), taken, most));
         }
     }
-    /// Whether TLS ended: by the server, or by an error.
     bool ended() const { return ended_; }
     const std::string& error() const { return error_; }
-    /// Whether the error is the certificate.
     bool distrusts() const { return distrusts_; }
 
     ~tls_channel() { SSL_set_shutdown(ssl_.get(), SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN); }

@@ -9,6 +9,7 @@
 #include <cmath>  // floor, llround
 #include <condition_variable>
 #include <cstddef>  // size_t
+#include <cstdio>  // sscanf
 #include <ctime>  // clock_gettime, strftime, time_t, timespec
 #include <functional>  // what happens at a time
 #include <memory>  // unique_ptr
@@ -17,6 +18,9 @@
 #include <thread>  // this_thread
 #include <utility>  // exchange, forward
 #include <vector>
+
+#include <fcntl.h>  // open
+#include <unistd.h>  // close, pread
 
 namespace llmbench {
 inline namespace v0 {
@@ -130,6 +134,30 @@ inline double seconds_until(long long deadline_ns) {
 inline constinit long long program_began_ns = 0;
 /// Runs before static objects of other files, which may be gates.
 [[gnu::constructor(101)]] static void note_that_program_began() { program_began_ns = now_ns(); }
+
+/// By the kernel, for the constructing thread: includes busy neighbours and quotas, but not time
+/// taken from the whole machine. Linux only.
+class run_queue_wait {
+public:
+    run_queue_wait() : file_(::open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC)) {}
+    ~run_queue_wait() {
+        if (file_ >= 0) ::close(file_);
+    }
+    run_queue_wait(const run_queue_wait&) = delete;
+    run_queue_wait& operator=(const run_queue_wait&) = delete;
+
+    /// Nanoseconds since the thread began, -1: unknown.
+    long long so_far_ns() const {
+        if (current_environment) return current_environment->waited_ns();
+        char text[96] = {};
+        long long waited = -1;
+        if (file_ < 0 || ::pread(file_, text, sizeof text - 1, 0) <= 0) return -1;
+        return std::sscanf(text, "%*d %lld", &waited) == 1 ? waited : -1;
+    }
+
+private:
+    int file_;
+};
 
 }  // namespace detail
 }  // inline namespace v0

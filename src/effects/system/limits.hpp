@@ -3,7 +3,6 @@
 
 #include <algorithm>  // min
 #include <atomic>
-#include <string>
 
 #include <sys/resource.h>  // how many files may be open, how much memory was used
 #include <unistd.h>  // gethostname, sysconf

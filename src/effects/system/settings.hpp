@@ -4,7 +4,6 @@
 #include "core/base/text.hpp"
 #include "core/measured/answers.hpp"
 #include "core/judging/outcome.hpp"
-#include "core/traffic/shard.hpp"
 #include "core/reports/console.hpp"
 #include "core/planning/past_extension.hpp"
 #include "effects/system/sharing.hpp"
@@ -13,10 +12,10 @@
 #include <cstddef>  // size_t
 #include <cstdint>  // uint64_t
 #include <cstdlib>  // getenv
-#include <functional>  // where variables are looked up
+#include <initializer_list>
 #include <string>
 #include <string_view>
-#include <utility>  // exchange
+#include <utility>  // exchange, pair
 #include <vector>
 
 #include <unistd.h>  // isatty
@@ -56,74 +55,104 @@ inline bool means_off(const std::string& v) {
 inline bool is_yes(const std::string& v) {
     return v == "1" || v == "true" || v == "yes" || v == "on";
 }
-inline bool read_flag(const char* name, const std::string& v) {
-    const bool no = means_off(v), yes = is_yes(v);
-    if (!yes && !no)
-        refuse({name, " is \"", printable(v, 40), "\": it must be 1 or 0"});
-    return yes;
+inline bool read_flag(const std::string& v, bool& into) {
+    into = is_yes(v);
+    return into || means_off(v);
 }
-/// LLMBENCH_SEED, 1 if not set.
-inline std::uint64_t seed_of(const std::string& s) {
-    if (s.empty()) return 1;
-    const std::uint64_t seed = parsed_number<std::uint64_t>(s).value_or(0);
-    if (seed <= 0)
-        refuse({"LLMBENCH_SEED is \"", printable(s), "\": it must be a whole number above 0"});
-    return seed;
+template <class T>
+bool read_word(const std::string& v, T& into,
+               std::initializer_list<std::pair<const char*, T>> words) {
+    for (const auto& [word, meaning] : words)
+        if (v == word) {
+            into = meaning;
+            return true;
+        }
+    return false;
 }
-/// LLMBENCH_CALIBRATE, 0 if not set.
-inline int calibration_repeats_of(const std::string& s) {
-    if (s.empty()) return 0;
-    const int n = parsed_number<int>(s).value_or(0);
-    if (!(n >= 3 && n <= 100))
-        refuse({"LLMBENCH_CALIBRATE is \"", printable(s, 40),
-                "\": it must be a whole number from 3 to 100"});
-    return n;
-}
-/// LLMBENCH_TIME_BUDGET in seconds ("300", "300s", "5min"), 0 if not set.
-inline double time_budget_of(const std::string& s) {
-    if (s.empty()) return 0;
-    std::string_view unit = s;
-    const double v = leading_number<double>(unit).value_or(0);
-    const double scale = unit.empty() || unit == "s" ? 1 : unit == "min" ? 60 : 0;
-    if (!(v > 0 && scale > 0 && v * scale <= 1e7))
-        refuse({"LLMBENCH_TIME_BUDGET is \"", printable(s, 40),
-                "\": it must be a time above zero, such as 300, 300s or 5min"});
-    return v * scale;
-}
-inline inconclusive_means inconclusive_of(const std::string& s) {
-    if (s == "fail") return inconclusive_means::fail;
-    if (s == "skip") return inconclusive_means::skip;
-    if (!s.empty() && s != "warn")
-        refuse({"LLMBENCH_INCONCLUSIVE is \"", printable(s), "\": it must be warn, fail or skip"});
-    return inconclusive_means::warn;
-}
-inline answers_shown answers_shown_of(const std::string& s) {
-    if (s == "all") return answers_shown::all;
-    if (s == "none") return answers_shown::none;
-    if (!s.empty())
-        refuse({"LLMBENCH_ANSWERS is \"", printable(s, 40), "\": it must be all or none, or not be "
-                "set, for those that keep an objective from passing"});
-    return answers_shown::open;
-}
-inline progress_mode progress_of(const std::string& s) {
-    if (s == "off") return progress_mode::off;
-    if (s == "line") return progress_mode::line;
-    if (s == "plain") return progress_mode::plain;
-    if (!s.empty() && s != "auto")
-        refuse({"LLMBENCH_PROGRESS is \"", printable(s, 40),
-                "\": it must be auto, line, plain or off"});
-    return progress_mode::automatic;
+/// A time in seconds: "300", "300s", "5min".
+inline bool read_time(std::string_view v, double& into) {
+    into = leading_number<double>(v).value_or(0);
+    const double scale = v.empty() || v == "s" ? 1 : v == "min" ? 60 : 0;
+    into *= scale;
+    return into > 0 && into <= 1e7;
 }
 
-/// LLMBENCH_REHEARSE: "1" or a file; unknown words are refused, not taken for a file.
-inline std::string rehearsal_of(const std::string& s) {
-    if (means_off(s)) return {};
-    if (is_yes(s)) return "1";
-    if (s.find_first_of("./") == std::string::npos)
-        refuse({"LLMBENCH_REHEARSE is \"", printable(s, 200),
-                "\": it must be 1, 0, or the result.json of a run that was measured"});
-    return s;
-}
+/// A variable, and how it is read: `read` returns false if the value is not what it must be. Others
+/// than the settings of a gate have none.
+struct known_variable {
+    const char *name, *meaning;
+    const char* must_be = "";
+    bool (*read)(settings& s, const std::string& v) = nullptr;
+};
+/// In the order of `--help`.
+inline constexpr known_variable known_variables[] = {
+    {"LLMBENCH_URL", "the server, http://host:port"},
+    {"LLMBENCH_MODEL", "its model; default: the only one that it lists"},
+    {"LLMBENCH_API", "its API; default: openai_chat"},
+    {"LLMBENCH_API_KEY", "sent to it as a bearer token"},
+    {"LLMBENCH_BASELINE_URL", "the server of a baseline that names no URL"},
+    {"LLMBENCH_BASELINE_API_KEY", "the key of the baseline; without it one on the target's host "
+                                  "has the target's"},
+    {"LLMBENCH_REPORT_DIR", "where reports go; default: llmbench-report"},
+    {"LLMBENCH_SEED", "of the traffic; default: 1", "a whole number above 0",
+     [](settings& s, const std::string& v) {
+         s.seed = parsed_number<std::uint64_t>(v).value_or(0);
+         return s.seed > 0;
+     }},
+    {"LLMBENCH_INCONCLUSIVE", "warn (exit code 0, the default), fail (1) or skip (77)",
+     "warn, fail or skip",
+     [](settings& s, const std::string& v) {
+         using means = inconclusive_means;
+         return read_word<means>(
+             v, s.inconclusive,
+             {{"warn", means::warn}, {"fail", means::fail}, {"skip", means::skip}});
+     }},
+    {"LLMBENCH_SKIP_WITHOUT_SERVER", "1: without a server skipped (77), not invalid (3)", "1 or 0",
+     [](settings& s, const std::string& v) { return read_flag(v, s.skip_without_server); }},
+    {"LLMBENCH_SHARD", "2/8: the part of a load that this program sends, counted from 0"},
+    {"LLMBENCH_START_AT", "when all shards begin, in seconds since 1970"},
+    {"LLMBENCH_RANK_WAIT", "seconds that a rank of MPI waits for the others, 60"},
+    {"LLMBENCH_TIME_BUDGET", "of the whole program: 300, 300s, 5min",
+     "a time above zero, such as 300, 300s or 5min",
+     [](settings& s, const std::string& v) { return read_time(v, s.time_budget_s); }},
+    {"LLMBENCH_PROGRESS", "auto, line, plain or off", "auto, line, plain or off",
+     [](settings& s, const std::string& v) {
+         using mode = progress_mode;
+         return read_word<mode>(v, s.progress, {{"auto", mode::automatic},
+                                                {"line", mode::line},
+                                                {"plain", mode::plain},
+                                                {"off", mode::off}});
+     }},
+    {"LLMBENCH_VERBOSE", "1: also the lines that no verdict depends on", "1 or 0",
+     [](settings&, const std::string& v) { return is_yes(v) || means_off(v); }},
+    {"LLMBENCH_REHEARSE", "1: gates on a model, for nothing (77); or the result.json to fit it to",
+     "1, 0, or the result.json of a run that was measured",
+     [](settings& s, const std::string& v) {
+         if (!means_off(v)) s.rehearse = is_yes(v) ? "1" : v;
+         // An unknown word is not taken for a file.
+         return means_off(v) || is_yes(v) || v.find_first_of("./") != std::string::npos;
+     }},
+    {"LLMBENCH_CALIBRATE", "repeats of a calibration run, 3 to 100",
+     "a whole number from 3 to 100",
+     [](settings& s, const std::string& v) {
+         s.calibrate = parsed_number<int>(v).value_or(0);
+         return s.calibrate >= 3 && s.calibrate <= 100;
+     }},
+    {"LLMBENCH_CALIBRATION", "the calibration.json that one wrote", "",
+     [](settings& s, const std::string& v) { return !(s.calibration = v).empty(); }},
+    {"LLMBENCH_WRITE_BASELINE", "1: write stored baselines instead of comparing with them",
+     "1 or 0",
+     [](settings& s, const std::string& v) { return read_flag(v, s.write_baseline); }},
+    {"LLMBENCH_HISTORY", "append: add what gates measure to the history of main"},
+    {"LLMBENCH_HISTORY_DIR", "the folder of that history; default: perf-history"},
+    {"LLMBENCH_HISTORY_AT", "that history as of a date, a time or a commit"},
+    {"LLMBENCH_MACHINE", "a name for the server's machine, for histories"},
+    {"LLMBENCH_ANSWERS", "all or none: whose texts are written; default: of what does not pass",
+     "all or none, or not be set, for those that keep an objective from passing",
+     [](settings& s, const std::string& v) {
+         return read_word<answers_shown>(
+             v, s.answers, {{"all", answers_shown::all}, {"none", answers_shown::none}});
+     }}};
 
 /// Whether the history extension adds gates to a history.
 inline bool keeps_of(const variable_lookup& look_up) {
@@ -148,20 +177,13 @@ inline settings settings_of(const variable_lookup& look_up) {
     for (const gone_variable& v : gone_variables)
         if (!means_off(look_up(v.name))) refuse({v.name, " is no variable any more: ", v.instead});
     settings s;
-    s.seed = seed_of(look_up("LLMBENCH_SEED"));
-    s.inconclusive = inconclusive_of(look_up("LLMBENCH_INCONCLUSIVE"));
-    s.skip_without_server =
-        read_flag("LLMBENCH_SKIP_WITHOUT_SERVER", look_up("LLMBENCH_SKIP_WITHOUT_SERVER"));
-    s.time_budget_s = time_budget_of(look_up("LLMBENCH_TIME_BUDGET"));
-    s.calibrate = calibration_repeats_of(look_up("LLMBENCH_CALIBRATE"));
-    s.calibration = look_up("LLMBENCH_CALIBRATION");
-    s.write_baseline = read_flag("LLMBENCH_WRITE_BASELINE", look_up("LLMBENCH_WRITE_BASELINE"));
-    s.rehearse = rehearsal_of(look_up("LLMBENCH_REHEARSE"));
-    s.progress = progress_of(look_up("LLMBENCH_PROGRESS"));
-    read_flag("LLMBENCH_VERBOSE", look_up("LLMBENCH_VERBOSE"));  // belongs to the surroundings
-    s.answers = answers_shown_of(look_up("LLMBENCH_ANSWERS"));
+    for (const known_variable& v : known_variables) {
+        const std::string value = v.read ? look_up(v.name) : std::string();
+        if (!value.empty() && !v.read(s, value))
+            refuse({v.name, " is \"", printable(value, 200), "\": it must be ", v.must_be});
+    }
     s.keeps = keeps_of(look_up);
-    s.is_shard = is_shard(look_up);
+    s.is_shard = load_sharing_of_program->is_shard(look_up);
     const char* const other = s.calibrate > 0    ? "LLMBENCH_CALIBRATE"
                               : s.write_baseline ? "LLMBENCH_WRITE_BASELINE"
                               : s.is_shard       ? "LLMBENCH_SHARD"
@@ -178,39 +200,6 @@ inline settings settings_of(const variable_lookup& look_up) {
                 "a model, and leaves nothing for later runs"});
     return s;
 }
-
-/// A variable and its meaning.
-struct known_variable {
-    const char *name, *meaning;
-};
-/// In the order of `--help`.
-inline constexpr known_variable known_variables[] = {
-    {"LLMBENCH_URL", "the server, http://host:port"},
-    {"LLMBENCH_MODEL", "its model; default: the only one that it lists"},
-    {"LLMBENCH_API", "its API; default: openai_chat"},
-    {"LLMBENCH_API_KEY", "sent to it as a bearer token"},
-    {"LLMBENCH_BASELINE_URL", "the server of a baseline that names no URL"},
-    {"LLMBENCH_BASELINE_API_KEY", "the key of the baseline; without it one on the target's host "
-                                  "has the target's"},
-    {"LLMBENCH_REPORT_DIR", "where reports go; default: llmbench-report"},
-    {"LLMBENCH_SEED", "of the traffic; default: 1"},
-    {"LLMBENCH_INCONCLUSIVE", "warn (exit code 0, the default), fail (1) or skip (77)"},
-    {"LLMBENCH_SKIP_WITHOUT_SERVER", "1: without a server skipped (77), not invalid (3)"},
-    {"LLMBENCH_SHARD", "2/8: the part of a load that this program sends, counted from 0"},
-    {"LLMBENCH_START_AT", "when all shards begin, in seconds since 1970"},
-    {"LLMBENCH_RANK_WAIT", "seconds that a rank of MPI waits for the others, 60"},
-    {"LLMBENCH_TIME_BUDGET", "of the whole program: 300, 300s, 5min"},
-    {"LLMBENCH_PROGRESS", "auto, line, plain or off"},
-    {"LLMBENCH_VERBOSE", "1: also the lines that no verdict depends on"},
-    {"LLMBENCH_REHEARSE", "1: gates on a model, for nothing (77); or the result.json to fit it to"},
-    {"LLMBENCH_CALIBRATE", "repeats of a calibration run, 3 to 100"},
-    {"LLMBENCH_CALIBRATION", "the calibration.json that one wrote"},
-    {"LLMBENCH_WRITE_BASELINE", "1: write stored baselines instead of comparing with them"},
-    {"LLMBENCH_HISTORY", "append: add what gates measure to the history of main"},
-    {"LLMBENCH_HISTORY_DIR", "the folder of that history; default: perf-history"},
-    {"LLMBENCH_HISTORY_AT", "that history as of a date, a time or a commit"},
-    {"LLMBENCH_MACHINE", "a name for the server's machine, for histories"},
-    {"LLMBENCH_ANSWERS", "all or none: whose texts are written; default: of what does not pass"}};
 
 inline std::string variables_help() {
     std::string out = "[llmbench] variables of the environment:\n";

@@ -32,56 +32,48 @@ struct shared_repeat_order {
     double left_s = 0;              // until the time budget is used up, 0: none
 };
 
-/// The part of this program in a shared load. Either the programs of a run communicate, and the
-/// first one judges, reports and has the exit code; or each is a shard without verdicts. Throws
-/// std::invalid_argument if it cannot share.
+/// The part of this program in a load. It sends the whole, unless an extension shares the load:
+/// either the programs of a run communicate, and the first one judges, reports and has the exit
+/// code; or each is a shard without verdicts. Throws std::invalid_argument if it cannot share.
 class load_sharing {
 public:
     /// The number of this program in the run.
-    virtual int rank() = 0;
+    virtual int rank() { return 0; }
     /// Sets the action, which does not return, for when other programs are lost.
-    virtual void when_lost(std::function<void(const std::string& why)> act) = 0;
-    /// Whether it is a shard.
-    virtual bool is_shard(const variable_lookup& look_up) const = 0;
-    /// Called before a gate is prepared.
-    virtual void check(const scenario& s, const settings& asked) = 0;
-    /// All programs of a run do this, or all throw.
-    virtual void all_or_none(const std::function<void()>& act) = 0;
-    /// Reduces the plan of a gate to this program's part.
-    virtual void take_part(plan& p, const scenario& s, const settings& asked,
-                           std::size_t gate) = 0;
-    /// Returns this program's part of a repeat, or the whole.
-    virtual repeat_data sent(const plan& p, live_target& target, run_arm variant, int number,
-                             int gate, const repeat_parameters& parameters) = 0;
-    /// Rank 0 tells the others the next repeat, until their gate is over.
-    virtual void ask(const shared_repeat_order& next) = 0;
-    virtual void end_gate() = 0;
-    /// Other ranks send their parts until then. Returns why they have no verdicts.
-    virtual std::string follow(const plan& p, gate_servers& servers, progress_meter& meter) = 0;
-
-protected:
-    ~load_sharing() = default;
-};
-/// Set by the extension before static objects are made; null: not shared.
-inline constinit load_sharing* load_sharing_of_program = nullptr;
-
-inline int rank_of_program() {
-    return load_sharing_of_program ? load_sharing_of_program->rank() : 0;
-}
-/// Whether this program is a shard of a load.
-inline bool is_shard(const variable_lookup& look_up) {
-    if (load_sharing_of_program) return load_sharing_of_program->is_shard(look_up);
-    std::string asked;
+    virtual void when_lost(std::function<void(const std::string& why)>) {}
+    /// Whether this program is a shard of a load.
+    virtual bool is_shard(const variable_lookup& look_up) const {
+        std::string asked;
 #ifdef LLMBENCH_WITH_MPI
-    asked = "LLMBENCH_WITH_MPI";
+        asked = "LLMBENCH_WITH_MPI";
 #endif
-    for (const char* name : {"LLMBENCH_RANK_WAIT", "LLMBENCH_START_AT", "LLMBENCH_SHARD"})
-        if (!look_up(name).empty()) asked = name;
-    if (!asked.empty())
-        refuse({asked, " needs llmbench_machines.hpp: include it after llmbench.hpp where "
-                       "LLMBENCH_MAIN is"});
-    return false;
-}
+        for (const char* name : {"LLMBENCH_RANK_WAIT", "LLMBENCH_START_AT", "LLMBENCH_SHARD"})
+            if (!look_up(name).empty()) asked = name;
+        if (!asked.empty())
+            refuse({asked, " needs llmbench_machines.hpp: include it after llmbench.hpp where "
+                           "LLMBENCH_MAIN is"});
+        return false;
+    }
+    /// Called before a gate is prepared.
+    virtual void check(const scenario&, const settings&) {}
+    /// All programs of a run do this, or all throw.
+    virtual void all_or_none(const std::function<void()>& act) { act(); }
+    /// Reduces the plan of a gate to this program's part.
+    virtual void take_part(plan&, const scenario&, const settings&, std::size_t /*gate*/) {}
+    /// Sends this program's part of a repeat, if it has not the whole.
+    virtual void send(repeat_data&, const plan&, live_target&, run_arm, int /*number*/,
+                      int /*gate*/, const repeat_parameters&) {}
+    /// Rank 0 sends the others the next repeat, until their gate is over.
+    virtual void ask(const shared_repeat_order&) {}
+    virtual void end_gate() {}
+    /// Other ranks send their parts until then. Returns why they have no verdicts.
+    virtual std::string follow(const plan&, gate_servers&, progress_meter&) { return {}; }
+};
+inline constinit load_sharing sends_whole_loads{};
+/// Set by the extension before static objects are made.
+inline constinit load_sharing* load_sharing_of_program = &sends_whole_loads;
+
+inline int rank_of_program() { return load_sharing_of_program->rank(); }
 
 }  // namespace detail
 }  // inline namespace v0

@@ -40,13 +40,16 @@ inline bool is_ignored(int signal) {
     struct sigaction now{};
     return ::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
 }
-inline constexpr int ending_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGXCPU};
+/// Signals that end the load, then those of failed writes.
+inline constexpr int handled_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGXCPU, SIGPIPE, SIGXFSZ};
+inline constexpr std::size_t number_of_signals = std::size(handled_signals);
+inline bool ends_load(int signal) { return signal != SIGPIPE && signal != SIGXFSZ; }
 /// Signals ignored at the start, as by nohup or in a script's background: read before others, such
 /// as doctest, set handlers.
-inline constinit std::array<bool, std::size(ending_signals)> ignored_from_the_start{};
+inline constinit std::array<bool, number_of_signals> ignored_from_the_start{};
 [[gnu::constructor(101)]] static void note_ignored_signals() {
-    for (std::size_t i = 0; i < ignored_from_the_start.size(); ++i)
-        ignored_from_the_start[i] = is_ignored(ending_signals[i]);
+    for (std::size_t i = 0; i < number_of_signals; ++i)
+        ignored_from_the_start[i] = is_ignored(handled_signals[i]);
 }
 
 /// Handles ending signals and failed writes while it lives. After a request to end it stays until
@@ -54,32 +57,26 @@ inline constinit std::array<bool, std::size(ending_signals)> ignored_from_the_st
 class interrupt_guard {
 public:
     interrupt_guard() {
-        for (std::size_t i = 0; i < std::size(ending_signals); ++i) {
-            const int signal = ending_signals[i];
-            const bool stays = ignored_from_the_start[i] || is_ignored(signal);
-            handle(signal, stays ? SIG_IGN : on_interrupt, before_[i]);
+        for (std::size_t i = 0; i < number_of_signals; ++i) {
+            const int signal = handled_signals[i];
+            struct sigaction action{};
+            if (!ends_load(signal)) action.sa_handler = outlive_refused_write;
+            else if (ignored_from_the_start[i] || is_ignored(signal)) action.sa_handler = SIG_IGN;
+            else action.sa_handler = on_interrupt;
+            sigemptyset(&action.sa_mask);
+            ::sigaction(signal, &action, &before_[i]);
         }
-        handle(SIGPIPE, outlive_refused_write, at_pipe_);
-        handle(SIGXFSZ, outlive_refused_write, at_limit_);
     }
     ~interrupt_guard() {
         if (stop_asked.load()) return;
-        for (std::size_t i = 0; i < std::size(ending_signals); ++i)
-            ::sigaction(ending_signals[i], &before_[i], nullptr);
-        ::sigaction(SIGPIPE, &at_pipe_, nullptr);
-        ::sigaction(SIGXFSZ, &at_limit_, nullptr);
+        for (std::size_t i = 0; i < number_of_signals; ++i)
+            ::sigaction(handled_signals[i], &before_[i], nullptr);
     }
     interrupt_guard(const interrupt_guard&) = delete;
     interrupt_guard& operator=(const interrupt_guard&) = delete;
 
 private:
-    static void handle(int signal, void (*by)(int), struct sigaction& before) {
-        struct sigaction action{};
-        action.sa_handler = by;
-        sigemptyset(&action.sa_mask);
-        ::sigaction(signal, &action, &before);
-    }
-    struct sigaction before_[std::size(ending_signals)] = {}, at_pipe_{}, at_limit_{};
+    struct sigaction before_[number_of_signals] = {};
 };
 
 }  // namespace detail

@@ -15,12 +15,12 @@
 #include "effects/system/settings.hpp"
 #include "effects/system/signals.hpp"
 #include "effects/net/blocking_http.hpp"
-#include "effects/net/http_server.hpp"
+#include "effects/net/exchange.hpp"
 #include "effects/net/tls.hpp"
 #include "effects/load/order.hpp"
 #include "effects/targets/credentials.hpp"
 #include "effects/targets/inquiries.hpp"
-#include "effects/targets/commands.hpp"
+#include "effects/targets/process.hpp"
 #include "effects/targets/extension_server.hpp"
 #include "effects/targets/server_pages.hpp"
 #include "effects/targets/started_process.hpp"
@@ -122,13 +122,13 @@ public:
         await_ready(at_most_s);
         find_model();
         if (!page_.empty()) at_.metrics_url = filled_in(page_, "{port}", load_.url.port);
-        if (std::holds_alternative<started_process>(server_)) await_first_answer();
+        if (is_process()) await_first_answer();
         pages_ = pages_of(at_, load_, facts_.url);
     }
     /// Measures the time to a cold server's first answer to requests like these, within so many
     /// seconds. Refuses a target that is never cold, or an unused command.
     void ask_first_answer(bool is_asked, const request_spec& like, double within_s) {
-        const bool is_cold = std::holds_alternative<started_process>(server_) || !at_.cold.empty();
+        const bool is_cold = is_process() || !at_.cold.empty();
         if (is_asked && !is_cold)
             refuse({"an objective on first_answer_time is refused: the target is no process, and "
                     "no endpoint with a command that leaves it cold, endpoint{.cold = \"...\"}"});
@@ -142,27 +142,20 @@ public:
         if (!first_like_ || at_.cold.empty()) return;
         carried_command c = carried_out(str(at_.cold), load_, log,
                                         now_ns() + ns_of(first_within_s_));
-        const bool done = c.done();
-        const std::string how = !c.process ? "was not run: " + c.error
-                                : c.how.empty() ? "had not ended after " +
-                                                      time_text(first_within_s_)
-                                                : c.how + (c.said.empty() ? "" : ": " + c.said);
-        if (c.process) commands().keep(std::move(c.process));
-        if (!done) throw std::runtime_error("endpoint.cold " + how);
+        const std::string fault = c.fault(first_within_s_);
+        if (c.process) commands_->keep(std::move(c.process));
+        if (!fault.empty()) throw std::runtime_error("endpoint.cold " + fault);
         await_first_answer();
     }
     double take_first_answer_s() { return std::exchange(first_answer_s_, not_a_number); }
     /// Whether the scenario wants a new process for each repeat.
-    bool restarts() const {
-        const auto* p = std::get_if<started_process>(&server_);
-        return p && p->restarts();
-    }
+    bool restarts() const { return is_process() && process_of_ours()->restarts(); }
     void restart(double at_most_s) {
         end();
         bring_up(at_most_s);
     }
     /// Whether we start it, so that it can run only in its repeats.
-    bool is_process() const { return std::holds_alternative<started_process>(server_); }
+    bool is_process() const { return process_of_ours() != nullptr; }
     /// Ends a process; it can be started again.
     void end() {
         if (auto* p = std::get_if<started_process>(&server_)) p->end();
@@ -193,7 +186,6 @@ public:
         return p ? p->take_startup_s() : not_a_number;
     }
     kept_commands& commands() { return *commands_; }
-    /// Its metrics pages.
     const server_pages& pages() const { return pages_; }
     /// Refuses an objective on metrics that its pages lack. A fresh server may not list all its
     /// metrics yet, so it is asked for one token first.
@@ -208,16 +200,11 @@ public:
             refuse({facts_.is_rehearsal ? "LLMBENCH_REHEARSE: the model has no such page; " : "",
                     why});
     }
-    /// A variable of its process's environment; "" for an endpoint.
+    /// A variable of its process's environment, and its command; "" for an endpoint.
     std::string environment_value(const char* variable) const {
-        const auto* p = std::get_if<started_process>(&server_);
-        return p ? p->environment_value(variable) : std::string();
+        return is_process() ? process_of_ours()->environment_value(variable) : "";
     }
-    /// The command of its process; "" for an endpoint.
-    std::string command() const {
-        const auto* p = std::get_if<started_process>(&server_);
-        return p ? p->command() : std::string();
-    }
+    std::string command() const { return is_process() ? process_of_ours()->command() : ""; }
     /// Null if it has no extension.
     const extension_server* of_extension() const {
         const auto* s = std::get_if<own_server>(&server_);
@@ -237,6 +224,9 @@ public:
 private:
     using own_server = std::unique_ptr<extension_server>;
 
+    const started_process* process_of_ours() const {
+        return std::get_if<started_process>(&server_);
+    }
     void take(const process& p, run_arm variant) {
         server_.emplace<started_process>(p, variant);
         facts_.kind = target_kind::process;
@@ -303,8 +293,7 @@ private:
     /// Waits for the answer to a request of one token; counted from the spawn or from now.
     void await_first_answer() {
         if (!first_like_) return;
-        const auto* p = std::get_if<started_process>(&server_);
-        const long long from_ns = p ? p->began_ns() : now_ns();
+        const long long from_ns = is_process() ? process_of_ours()->began_ns() : now_ns();
         const long long until_ns = now_ns() + ns_of(first_within_s_);
         for (;;) {
             const http_answer a = ask_for_one_token(load_, *first_like_, seconds_until(until_ns));

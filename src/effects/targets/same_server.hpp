@@ -3,7 +3,6 @@
 
 #include "api/result.hpp"
 #include "core/base/text.hpp"
-#include "core/wire/url.hpp"
 #include "core/server_metrics/page_readings.hpp"
 #include "core/server_metrics/server_names.hpp"
 #include "core/dialects/table.hpp"

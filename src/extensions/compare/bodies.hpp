@@ -20,7 +20,7 @@
 #include "effects/gates/doctest_host.hpp"
 #include "effects/gates/gate_run.hpp"
 #include "effects/gates/measure.hpp"
-#include "effects/gates/rehearsed.hpp"
+#include "effects/gates/run_mode.hpp"
 #include "effects/gates/session.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/console.hpp"
@@ -317,7 +317,7 @@ private:
         }
     }
     void close(std::size_t number, gate_report&& g, long long began_ns) {
-        tell_ends(g);
+        add_end_notes(g);
         g.took_s = static_cast<double>(now_ns() - began_ns) * 1e-9;
         all_.close_gate(number, std::move(g), false, in_test_case_);
     }

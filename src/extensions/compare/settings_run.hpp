@@ -22,14 +22,12 @@
 #include "effects/system/signals.hpp"
 #include "effects/targets/inquiries.hpp"
 #include "effects/targets/live_target.hpp"
-#include "effects/targets/page_watch.hpp"
+#include "effects/targets/server_pages.hpp"
 #include "effects/targets/same_server.hpp"
-#include "effects/gates/announcement.hpp"
+#include "effects/gates/gate_run.hpp"
 #include "effects/gates/gate_repeats.hpp"
-#include "effects/gates/recorded_repeat.hpp"
-#include "effects/gates/repeat_positions.hpp"
 #include "effects/gates/progress_meter.hpp"
-#include "effects/gates/unended_profiles.hpp"
+#include "effects/gates/profiler.hpp"
 #include "extensions/compare/core/settings.hpp"
 
 #include <algorithm>  // max
@@ -208,8 +206,7 @@ private:
             s.server.learn_tokens(s.what, seconds_left());
             s.server.check_reports_metrics(s.what.judged->slos, s.what.sent->common);
             s.all.target = s.server.facts();
-            for (const std::string& note :
-                 unended_profiles::of_this_program().ended_on(s.server, s.number)) {
+            for (const std::string& note : end_profiles(s.server, s.number)) {
                 meter_.say("  note: " + note + "\n");
                 s.all.seen.notes.push_back(note);
             }

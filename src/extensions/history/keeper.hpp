@@ -168,9 +168,9 @@ inline history_parameters parameters_for(const plan& p, const target_facts& targ
     const std::string folder = asked.folder_or(own.folder);
     history_parameters none;
     none.folder = folder;
-    none.appends = mode.keeps;
+    none.appends = mode.appends();
     std::error_code unread;
-    const bool begins = mode.keeps && !std::filesystem::exists(folder, unread);
+    const bool begins = mode.appends() && !std::filesystem::exists(folder, unread);
     none.none = mode.model                      ? "a rehearsal has no history"
                 : asked.use == history_use::off ? "LLMBENCH_HISTORY is off"
                 : begins                        ? "the history begins with this run"
@@ -179,7 +179,7 @@ inline history_parameters parameters_for(const plan& p, const target_facts& targ
     history_store store = history_of_gate(folder, p.name, asked.at);
     // The last run of a date counts: this one replaces earlier ones of today.
     const std::string today = utc_text(machine_unix_s()).substr(0, 10);
-    if (mode.keeps)
+    if (mode.appends())
         std::erase_if(store.lines.runs,
                       [&](const history_run& r) { return r.at.substr(0, 10) == today; });
     const std::string oldest =
@@ -189,7 +189,7 @@ inline history_parameters parameters_for(const plan& p, const target_facts& targ
     store.all_series[id_of(mine)] = mine;
     join_older_series(store.lines, store.all_series);
     return history_parameters_of(store.lines, mine, store.all_series, j.slos,
-                                 {folder, own.run_to_run.value, mode.keeps, oldest, print.cards});
+                                 {folder, own.run_to_run.value, mode.appends(), oldest, print.cards});
 }
 
 /// The history of one gate, by series.

@@ -18,7 +18,6 @@
 #include "effects/system/signals.hpp"
 #include "effects/system/threads.hpp"
 #include "effects/targets/live_target.hpp"
-#include "effects/targets/page_watch.hpp"
 #include "effects/targets/server_pages.hpp"
 #include "extensions/machines/core/together.hpp"
 #include "extensions/machines/shards.hpp"

@@ -21,7 +21,6 @@
 #include "effects/system/signals.hpp"
 #include "effects/targets/inquiries.hpp"
 #include "effects/targets/live_target.hpp"
-#include "effects/targets/page_watch.hpp"
 #include "effects/targets/server_pages.hpp"
 
 #include <algorithm>  // max, min, sort

@@ -13,7 +13,7 @@
 #include "core/stored/stored.hpp"
 #include "effects/gates/gate_run.hpp"
 #include "effects/gates/measure.hpp"
-#include "effects/gates/rehearsed.hpp"
+#include "effects/gates/run_mode.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/console.hpp"
 #include "effects/system/files.hpp"
@@ -414,7 +414,7 @@ public:
         run_mode mode = mode_of(p, asked, now_ns());
         mode.model = std::make_shared<simulated_rehearsal>(std::move(other));
         mode.deadline_ns = 0;
-        mode.calibrate = p.judged->first_repeats;
+        mode.kind = run_kind::calibrate;
         gate_run run(p, s, mode, progress_mode::off);
         if (run.bring_up()) run.measure_silently();
         const measured_gate m = run.finished();

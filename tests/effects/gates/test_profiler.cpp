@@ -1,7 +1,6 @@
 // How a server is asked for a profile, what is made of its answers, and that what was begun is
 // ended.
 #include "effects/gates/profiler.hpp"
-#include "effects/gates/unended_profiles.hpp"
 #include "extensions/simulated/target.hpp"
 
 #include "support/scratch.hpp"
@@ -107,19 +106,18 @@ TEST_CASE("a profile that could not be ended is told, and ended before the next 
     CHECK(t.goes_on);
     CHECK(holds(profile_text(t), "busy writing; it may go on, and slows down whatever this server "
                                  "does next"));
-    unended_profiles left;
-    left.add(s.target.facts().url, "first", {});
+    unended_profiles().push_back({s.target.facts().url, "first", {}});
     asked_server elsewhere({says("200 OK", "")});
-    CHECK(left.ended_on(elsewhere.target, 2).empty());
+    CHECK(end_profiles(elsewhere.target, 2).empty());
     CHECK(elsewhere.server.log().empty());
     const std::string first = "gate \"first\" had begun a profile on this server and could not end "
                               "it: ";
-    CHECK(left.ended_on(s.target, 2) ==
+    CHECK(end_profiles(s.target, 2) ==
           std::vector{first + "it may be slower for it still (POST /stop_profile answered HTTP "
                               "500: busy)"});
-    CHECK(left.ended_on(s.target, 3) ==
+    CHECK(end_profiles(s.target, 3) ==
           std::vector{first + "it was ended now, before this load"});
-    CHECK(left.ended_on(s.target, 4).empty());
+    CHECK(end_profiles(s.target, 4).empty());
     CHECK(s.server.log().size() == 4);
 }
 

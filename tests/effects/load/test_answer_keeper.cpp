@@ -1,7 +1,7 @@
 // What is kept of answers: hashes of all, texts while there is room for them, excerpts of some.
 #include "llmbench.hpp"
 #include "core/planning/planning.hpp"
-#include "effects/load/answer_keeper.hpp"
+#include "effects/load/request_book.hpp"
 
 #include <string>
 

@@ -178,7 +178,7 @@ TEST_CASE("10,000 live sessions hold what is announced") {
     const std::string answer(5 * 180, 'x');
     const plan p = plan_of_load({.workload = conversations{.turns = 10, .user_tokens = fixed(8), .output_tokens = fixed(180)},
                                  .arrivals = closed_loop(10000), .warmup = 0, .requests = 100000});
-    const double announced = 10000 * held_by_a_user(*p.sent);
+    const double announced = 10000 * bytes_held_by_a_user(*p.sent);
     load_target target;
     target.url = parsed_url("http://127.0.0.1:8000", "endpoint.url");
     const load_order order = order_of(p, target);

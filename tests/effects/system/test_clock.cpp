@@ -2,9 +2,8 @@
 #include <doctest/doctest.h>
 
 #include "effects/system/clock.hpp"
-#include "effects/system/repeated.hpp"
-#include "effects/system/run_queue.hpp"
-#include "effects/targets/page_watch.hpp"
+#include "effects/system/threads.hpp"
+#include "effects/targets/server_pages.hpp"
 
 #include <atomic>
 #include <functional>

@@ -1,13 +1,17 @@
 // Nothing is thrown out of a thread, or out of a destructor: whoever began the work hears of it.
+// Gates of several threads take turns.
 #include "effects/system/threads.hpp"
 
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <exception>
 #include <new>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <vector>
 
 using namespace llmbench::detail;
 
@@ -36,4 +40,35 @@ TEST_CASE("a thread whose work throws ends, and the program goes on") {
                                      [&](const char* why) { reported = why; });
     t.join();
     CHECK(reported == "the disk is gone");
+}
+
+// ---- turns of gates
+
+TEST_CASE("there is one gate at a time") {
+    std::atomic<int> inside{0}, most{0}, turns{0};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 8; ++i)
+        threads.emplace_back([&] {
+            for (int k = 0; k < 50; ++k) {
+                const gate_turn turn;
+                const int now = ++inside;
+                if (now > most) most = now;
+                ++turns;
+                std::this_thread::yield();
+                --inside;
+            }
+        });
+    for (std::thread& t : threads) t.join();
+    CHECK(most == 1);
+    CHECK(turns == 8 * 50);
+}
+
+TEST_CASE("a gate within a gate of its thread is refused instead of waiting for itself") {
+    std::optional<gate_turn> outer;
+    outer.emplace();
+    CHECK_THROWS_WITH_AS(gate_turn(), "a gate within a gate of the same thread: it would wait for itself",
+                         std::invalid_argument);
+    CHECK_THROWS_AS(gate_turn(), std::invalid_argument);  // the first refusal took no turn away
+    outer.reset();
+    const gate_turn next;
 }

@@ -1,5 +1,5 @@
 // What is made of a server's words before the load: refusals, and what they may come from.
-#include "effects/targets/first_words.hpp"
+#include "effects/targets/inquiries.hpp"
 
 #include <doctest/doctest.h>
 

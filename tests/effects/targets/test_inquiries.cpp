@@ -1,5 +1,5 @@
 // What is read from a server's answers before the load: its models, and how it counts tokens.
-#include "effects/targets/commands.hpp"
+#include "effects/targets/process.hpp"
 #include "effects/targets/inquiries.hpp"
 
 #include "support/scripted_server.hpp"

@@ -1,6 +1,6 @@
 // Pages read beside a load: readings that the client itself cannot make, and several processes that
 // answer in turns.
-#include "effects/targets/page_watch.hpp"
+#include "effects/targets/server_pages.hpp"
 
 #include "support/descriptors.hpp"
 #include "support/scripted_server.hpp"

@@ -1,5 +1,5 @@
 // Rehearsals where nobody has models.
-#include "effects/gates/rehearsed.hpp"
+#include "effects/gates/run_mode.hpp"
 
 #include "support/texts.hpp"
 

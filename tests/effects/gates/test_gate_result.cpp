@@ -1,5 +1,5 @@
 // The list of a result's requests, which several threads may ask for at once.
-#include "effects/gates/held_result.hpp"
+#include "effects/gates/gate_result.hpp"
 #include "support/sample_gates.hpp"
 #include "support/timelines.hpp"
 

@@ -1,0 +1,163 @@
+// the report and the result of a measured gate
+#pragma once
+
+#include "api/result.hpp"
+#include "api/scenario.hpp"
+#include "api/slo.hpp"
+#include "api/text.hpp"
+#include "core/base/text.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/judging/calibration.hpp"
+#include "core/judging/measurements.hpp"
+#include "core/judging/outcome.hpp"
+#include "core/described/described.hpp"
+#include "core/described/verdict_text.hpp"
+#include "core/traffic/plan.hpp"
+#include "core/traffic/shard.hpp"
+#include "core/figures/gate_figures.hpp"
+#include "core/figures/shown_answers.hpp"
+#include "core/reports/gate_report.hpp"
+#include "core/bodies/result_data.hpp"
+#include "effects/system/settings.hpp"
+#include "effects/gates/gate_repeats.hpp"
+#include "effects/gates/session.hpp"
+
+#include <cstddef>  // size_t
+#include <functional>
+#include <memory>  // make_shared
+#include <mutex>  // call_once
+#include <string>
+#include <utility>  // move
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Marks verdicts that need no judgement as skipped.
+inline void mark_skipped(std::vector<slo_verdict>& verdicts, bool relative_only,
+                         const std::string& why) {
+    for (slo_verdict& v : verdicts) {
+        const bool concerned = relative_only ? v.what.factor > 0 : v.outcome != verdict::invalid;
+        if (concerned) v = without_advice(v, verdict::skipped, why);
+    }
+}
+
+/// Returns why measurements cannot be a baseline, "" if they can.
+inline std::string baseline_fault(const measured_gate& m) {
+    for (const std::string& why : {described(m.found.on.invalid),
+                                   described(m.found.on.self_check.why),
+                                   m.found.bias ? described(m.found.bias->why) : "",
+                                   m.seen.stopped,
+                                   described(m.found.on.saturated)})
+        if (!why.empty()) return why;
+    for (const decision& v : m.found.verdicts) {
+        const bool is_judged = v.what.factor == 0 && !v.what.is_advisory;
+        if (is_judged && v.outcome == verdict::invalid) return described(v.why, v);
+        if (is_judged && v.what.what.metric == metric_id::error_rate &&
+            v.estimate.value > v.limit)
+            return flat_line(described(v));
+    }
+    return {};
+}
+
+/// Returns the gate as reports show it, with all figures.
+inline gate_report report_of(const plan& p, const measured_gate& m, const settings& asked) {
+    gate_report g;
+    g.what = p;
+    g.target = m.target;
+    g.baseline = m.baseline;
+    g.judged_by = m.judged_by;
+    g.under = m.seen;
+    g.self_check = described(m.found.on.self_check);
+    g.verdicts = described(m.found.verdicts);
+    g.profile = m.profile;
+    if (asked.calibrate > 0) {
+        g.calibration = calibration_of(m.seen, m.judged_by);
+        mark_skipped(g.verdicts, false, "a calibration run judges nothing");
+    }
+    if (asked.is_shard && !m.found.on.invalid)  // a shard alone has no verdict
+        for (slo_verdict& v : g.verdicts)
+            v = without_advice(v, verdict::skipped, shard_text(p.shard));
+    g.figures = p.searches() ? figures_of_search(p, m.seen, m.judged_by)
+                             : figures_of(p, m.seen, p.judged->slos);
+    g.answers = shown_answers_of(p, m.seen.candidate, g.verdicts, asked.answers);
+    g.undecided_fails = asked.inconclusive == inconclusive_means::fail;
+    g.outcome = outcome_of(g.verdicts, asked.inconclusive);
+    if (!g.figures.search.fault.empty()) g.outcome = worse_of(g.outcome, gate_outcome::invalid);
+    // Missing data is never green.
+    if (m.seen.candidate.empty() && g.outcome == gate_outcome::passed)
+        g.outcome = gate_outcome::skipped;
+    return g;
+}
+
+/// Writes a gate's result to its stored baseline, and says so in its verdicts.
+inline void write_as_baseline(gate_report& g, const measured_gate& m, const settings& asked) {
+    const std::string file = str(g.what.judged->stored.file), fault = baseline_fault(m);
+    if (!fault.empty()) {
+        for (slo_verdict& v : g.verdicts)
+            if (v.what.factor > 0) v.reason = file + " was not written: " + fault;
+        return;
+    }
+    mark_skipped(g.verdicts, true, "written to " + file + " as a baseline, not compared");
+    g.outcome = outcome_of(g.verdicts, asked.inconclusive);
+    session::of_this_program().write_baseline(g, file);
+}
+
+/// The report of a gate that never ran, or ended by an unexpected error; it has every SLO.
+inline gate_report unmeasured(gate_report g, const scenario& s, gate_outcome outcome,
+                              const std::string& why) {
+    // without a text it would count as measured
+    g.refusal = why.empty() ? "no reason was given" : why;
+    g.outcome = outcome;
+    for (const slo& x : s.slos)
+        g.verdicts.push_back(said_of(x, verdict_like(outcome), g.refusal));
+    return g;
+}
+
+/// A run() in a test case fails nothing by its SLOs, and reports of a green build must not be red.
+/// The error guard (the last verdict) counts, because assertions on a run rest on its requests.
+inline gate_report only_noted(gate_report g, inconclusive_means policy) {
+    for (std::size_t i = 0; i < g.what.judged->slos.size(); ++i)
+        g.verdicts[i].what.is_advisory = true;
+    if (g.outcome != gate_outcome::skipped) g.outcome = outcome_of(g.verdicts, policy);
+    if (!g.figures.search.fault.empty()) g.outcome = worse_of(g.outcome, gate_outcome::invalid);
+    return g;
+}
+
+/// Returns a list of all requests, which is made when it is first asked for.
+inline std::function<const types::list<record>&()> listed_once(const measurements& seen) {
+    struct listed {
+        std::once_flag once{};
+        types::list<record> all{};
+    };
+    return [&seen, it = std::make_shared<listed>()]() -> const types::list<record>& {
+        std::call_once(it->once, [&] {
+            for_each_repeat(seen, [&](const repeat_data& d) {
+                for (const record& r : d.records) it->all.push_back(r);
+            });
+        });
+        return it->all;
+    };
+}
+
+/// Returns the result of a gate.
+inline result result_of(const gate_report& g, measured_gate&& m, std::size_t number,
+                        const settings& asked) {
+    auto held = std::make_shared<result_data>();
+    held->number = number;
+    held->outcome = g.outcome;
+    held->refusal = g.refusal;
+    held->undecided_is = asked.inconclusive;
+    held->is_shard = asked.is_shard;
+    held->is_rehearsal = !asked.rehearse.empty();
+    held->what = g.what;
+    held->seen = std::move(m.seen);
+    held->judged_by = std::move(m.judged_by);
+    held->requests = listed_once(held->seen);
+    return result_access::make(std::move(held), g.verdicts, g.self_check);
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
