@@ -54,9 +54,11 @@ for need in "${needs[@]}"; do "$need"; done
 # or compile although they must not, a header out of shape, consumers that cannot use it.
 # -O2 instead of CMake's -O3: a quarter less time to compile, and what most users have.
 leg gcc-build
-consumers=()
-if [[ $all ]]; then consumers=("-DLLMBENCH_CONSUMER_COMPILER=$clang"); fi
-configure gcc "${common[@]}" "${consumers[@]}" -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG"
+parts=()
+if [[ $all ]]; then parts=("-DLLMBENCH_CONSUMER_COMPILER=$clang")
+# Without benchmarks one implementation need not be optimised. What is there already is not compiled again.
+elif ! grep -qs '^LLMBENCH_BUILD_BENCH:BOOL=ON' build/gcc/CMakeCache.txt; then parts=(-DLLMBENCH_BUILD_BENCH=OFF); fi
+configure gcc "${common[@]}" "${parts[@]}" -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG"
 targets=(--target llmbench_tests llmbench_tests_by_asio llmbench_seeds
     llmbench_virtual_tests llmbench_live_tests outcomes_gates outcomes_own_main outcomes_no_doctest)
 if [[ $all ]]; then targets=(); fi

@@ -4,7 +4,6 @@
 // and should pass, or say that it cannot; it must never fail. A sick one is far over them and must
 // never pass.
 //   busy_client [--runs N] [--neighbours N]        default 20 runs, 2 neighbours a core
-#define LLMBENCH_NO_DOCTEST
 #include "llmbench.hpp"
 #include "llmbench_simulated.hpp"
 #include "effects/net/sockets.hpp"

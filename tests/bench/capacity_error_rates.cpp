@@ -1,27 +1,20 @@
 // How often a capacity's ends are wrong, how wide its interval is and what it costs, on the engine
 // model in virtual time; beside bisection, as other tools do it, on the same model. Then how the
 // gate `capacity >= c` alone is judged.
-//   capacity_error_rates [--quick] [--trials N] [--seed N] [--threads N] [--part search|gate]
 // A trial: another trace, whose true capacity is the load at which the mean log of the worst
 // statistic over the noise of the machine is its limit, within 0.3 %; the first guess of a search
 // lies between half and twice of it, in the rows "from afar" between a sixteenth and twice.
-#define LLMBENCH_NO_DOCTEST
-#include "llmbench.hpp"
-#include "core/base/random.hpp"
 #include "core/capacity/probes.hpp"
 #include "core/capacity/search.hpp"
 #include "core/capacity/trend.hpp"
 
+#include "support/rates.hpp"
 #include "support/virtual_engine.hpp"
 
-#include <cstdio>
-#include <cstdlib>
 #include <map>
-#include <mutex>
-#include <string>
-#include <thread>
 
 using namespace virtual_engine;
+using namespace rates;
 
 namespace {
 
@@ -62,8 +55,14 @@ struct subject {
     double capacity(double around) const {
         double low = 0.7 * around, high = 1.2 * around;
         double at_low = margin(low), at_high = margin(high);
-        for (; at_low >= 0; at_low = margin(low /= 1.4)) { high = low; at_high = at_low; }
-        for (; at_high < 0; at_high = margin(high *= 1.3)) { low = high; at_low = at_high; }
+        for (; at_low >= 0; at_low = margin(low /= 1.4)) {
+            high = low;
+            at_high = at_low;
+        }
+        for (; at_high < 0; at_high = margin(high *= 1.3)) {
+            low = high;
+            at_low = at_high;
+        }
         while (high / low > 1.003) {
             const double share = std::clamp(-at_low / (at_high - at_low), 0.1, 0.9);
             const double middle = low * std::pow(high / low, (0.5 + share) / 2), m = margin(middle);
@@ -156,9 +155,6 @@ searched bisected(const subject& on, double start, int runs, generator& random) 
     return s;
 }
 
-double percent(long long k, long long n) {
-    return 100 * static_cast<double>(k) / static_cast<double>(std::max(n, 1ll));
-}
 double quantile(std::vector<double> v, double q) {
     if (v.empty()) return not_a_number;
     std::sort(v.begin(), v.end());
@@ -180,39 +176,30 @@ struct search_totals {
         ++both;
         widths.push_back(s.high / s.low);
     }
+    void operator+=(const search_totals& o) {
+        n += o.n;
+        low_wrong += o.low_wrong;
+        high_wrong += o.high_wrong;
+        both += o.both;
+        one += o.one;
+        probes += o.probes;
+        trends += o.trends;
+        widths.insert(widths.end(), o.widths.begin(), o.widths.end());
+        largest.insert(largest.end(), o.largest.begin(), o.largest.end());
+    }
+    double share(long long k) const { return static_cast<double>(k) / static_cast<double>(n); }
     void print(const std::string& name) const {
-        std::printf("| %-34s | %.1f / %.1f %% | %.0f + %.0f %% | %.3f (%.3f) | %.1f | %.2f | %.1f %% |\n",
-                    name.c_str(), percent(low_wrong, n), percent(high_wrong, n), percent(both, n),
-                    percent(one, n), quantile(widths, 0.5), quantile(widths, 0.9),
-                    static_cast<double>(probes) / static_cast<double>(std::max(n, 1ll)),
-                    quantile(largest, 0.9), percent(trends, n));
-        std::fflush(stdout);
-    }
-};
-struct verdict_totals {
-    long long n = 0, passed = 0, failed = 0, runs = 0;
-    void add(verdict v, std::size_t cost) {
-        ++n;
-        passed += v == verdict::pass;
-        failed += v == verdict::fail;
-        runs += static_cast<long long>(cost);
-    }
-    void add(const verdict_totals& more) {
-        n += more.n;
-        passed += more.passed;
-        failed += more.failed;
-        runs += more.runs;
-    }
-    void print() const {
-        std::printf(" | %.0f / %.0f / %.0f (%.1f)", percent(passed, n), percent(failed, n),
-                    percent(n - passed - failed, n),
-                    static_cast<double>(runs) / static_cast<double>(std::max(n, 1ll)));
+        print_row(name, {percent(share(low_wrong)) + " / " + percent(share(high_wrong)),
+                         percent(share(both)) + " + " + percent(share(one)),
+                         printed("%.3f (%.3f)", quantile(widths, 0.5), quantile(widths, 0.9)),
+                         printed("%.1f", share(probes)), printed("%.2f", quantile(largest, 0.9)),
+                         percent(share(trends))});
     }
 };
 
 /// The gate at one load: the conjunction of its objectives by 2 to 5 repeats.
 void judge_gate(const subject& on, const judging_rule& rule, double load, generator& random,
-                verdict_totals& to) {
+                tally& to) {
     const judging_parameters judged_by{.slos = on.slos, .rule = rule};
     measurements e;
     e.arrival_cv2 = 1;
@@ -224,19 +211,7 @@ void judge_gate(const subject& on, const judging_rule& rule, double load, genera
     to.add(shown == carried::holds    ? verdict::pass
            : shown == carried::misses ? verdict::fail
                                       : verdict::inconclusive,
-           e.candidate.size());
-}
-
-/// Every trial once, by so many threads; a trial's numbers depend on none but its own.
-template <class F>
-void for_each_trial(long long trials, int threads, F&& f) {
-    std::vector<std::thread> others;
-    const auto work = [&](int which) {
-        for (long long i = which; i < trials; i += threads) f(i);
-    };
-    for (int i = 1; i < threads; ++i) others.emplace_back(work, i);
-    work(0);
-    for (std::thread& t : others) t.join();
+           static_cast<long long>(e.candidate.size()));
 }
 
 /// What all parts are done on.
@@ -251,19 +226,11 @@ struct row {
         return s;
     }
 };
-struct bench_terms {
-    long long trials = 200;
-    std::uint64_t seed = 1;
-    int threads = 2;
-    bool quick = false;
-    std::string part{};
-    bool does(const char* name) const { return part.empty() || part == name; }
-    generator random_of(long long trial, std::uint64_t part_of_bench) const {
-        return generator(seed + part_of_bench, static_cast<std::uint64_t>(5000 + trial));
-    }
-};
+generator random_of_part(const options& o, std::uint64_t trial, std::uint64_t part) {
+    return generator(o.seed + part, 5000 + trial);
+}
 
-std::vector<row> rows_of(const bench_terms& b, double most) {
+std::vector<row> rows_of(const options& b, double most) {
     const std::vector<objective> objectives = {
         {"p90 TTFT, a knee", {p90(ttft).data}, 0.85},
         {"p99 TTFT, a knee", {p99(ttft).data}, 0.8},
@@ -280,101 +247,76 @@ std::vector<row> rows_of(const bench_terms& b, double most) {
             for (long long i = 0; i < b.trials; ++i)
                 r.traces.push_back(generator(b.seed, static_cast<std::uint64_t>(1000 + i)).next());
             r.truths.resize(r.traces.size());
-            for_each_trial(b.trials, b.threads, [&](long long i) {
-                const auto k = static_cast<std::size_t>(i);
-                r.truths[k] = r.of(k).capacity(o.share * most);
+            over_trials<tally>(b.trials, [&](tally&, std::uint64_t i) {
+                r.truths[i] = r.of(i).capacity(o.share * most);
             });
             rows.push_back(r);
         }
     return rows;
 }
 
-/// False where ends are wrong, or not shown, by more than so few trials can explain.
-bool search_row(const bench_terms& b, const row& r) {
+/// Our search, the same from afar, and bisection by one run and by the mean of three.
+struct searches {
+    search_totals of[4]{};
+    void operator+=(const searches& o) {
+        for (std::size_t i = 0; i < 4; ++i) of[i] += o.of[i];
+    }
+};
+void search_row(const options& o, const row& r, bounds& must) {
     const judging_rule rule = rule_of_a_load(options_of_an_end(), r.on.slos);
-    search_totals ours, afar, once, thrice;
-    std::mutex lock;
-    for_each_trial(b.trials, b.threads, [&](long long i) {
-        generator random = b.random_of(i, 100);
-        const auto k = static_cast<std::size_t>(i);
-        const subject on = r.of(k);
-        const double truth = r.truths[k], u = random.uniform();
+    const searches all = over_trials<searches>(o.trials, [&](searches& sum, std::uint64_t i) {
+        generator random = random_of_part(o, i, 100);
+        const subject on = r.of(i);
+        const double truth = r.truths[i], u = random.uniform();
         const double start = truth * std::exp((2 * u - 1) * std::log(2.0));
-        const searched a = search(on, rule, start, random);
-        const searched c = search(on, rule, truth / 16 * std::pow(32, u), random);
-        const searched one = bisected(on, start, 1, random);
-        const searched three = bisected(on, start, 3, random);
-        const std::lock_guard hold(lock);
-        ours.add(a, truth);
-        afar.add(c, truth);
-        once.add(one, truth);
-        thrice.add(three, truth);
+        sum.of[0].add(search(on, rule, start, random), truth);
+        sum.of[1].add(search(on, rule, truth / 16 * std::pow(32, u), random), truth);
+        sum.of[2].add(bisected(on, start, 1, random), truth);
+        sum.of[3].add(bisected(on, start, 3, random), truth);
     });
-    ours.print(r.name);
-    afar.print("  from afar");
-    once.print("  bisection, one run");
-    thrice.print("  bisection, mean of three");
-    const long long wrong = std::max(ours.low_wrong + afar.low_wrong,
-                                     ours.high_wrong + afar.high_wrong);
-    const bool few_trends = (ours.trends + afar.trends) * 10 <= 2 * b.trials;
-    return few_trends && wrong * 10 <= 2 * b.trials && (ours.both + afar.both) * 10 >= 2 * b.trials * 8;
+    search_totals ours = all.of[0];
+    const std::string names[] = {r.name, "  from afar", "  bisection, one run",
+                                 "  bisection, mean of three"};
+    for (std::size_t i = 0; i < 4; ++i) all.of[i].print(names[i]);
+    ours += all.of[1];
+    must.at_most(r.name + ", low end wrong", ours.share(ours.low_wrong), 0.05);
+    must.at_most(r.name + ", high end wrong", ours.share(ours.high_wrong), 0.05);
+    must.at_most(r.name + ", trends", ours.share(ours.trends), 0.05);
+    must.at_least(r.name + ", both ends shown", ours.share(ours.both), 0.9);
 }
-void gate_row(const bench_terms& b, const row& r) {
+void gate_row(const options& o, const row& r) {
     const judging_rule rule = rule_of_a_load({}, r.on.slos);
-    std::printf("| %-24s", r.name.c_str());
-    std::mutex lock;
+    std::vector<std::string> columns;
     for (const double at : {0.95, 1.0, 1.05}) {
-        verdict_totals all;
-        for_each_trial(b.trials, b.threads, [&](long long i) {
-            generator random = b.random_of(i, 200 + static_cast<std::uint64_t>(100 * at));
-            const auto k = static_cast<std::size_t>(i);
-            verdict_totals mine;
-            judge_gate(r.of(k), rule, at * r.truths[k], random, mine);
-            const std::lock_guard hold(lock);
-            all.add(mine);
+        const tally all = over_trials<tally>(o.trials, [&](tally& sum, std::uint64_t i) {
+            generator random = random_of_part(o, i, 200 + static_cast<std::uint64_t>(100 * at));
+            judge_gate(r.of(i), rule, at * r.truths[i], random, sum);
         });
-        all.print();
+        columns.push_back(printed("%s (%.1f)", fractions(all).c_str(), all.repeats_taken()));
     }
-    std::printf(" |\n");
-    std::fflush(stdout);
+    print_row(r.name, columns);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-    bench_terms b;
-    for (int i = 1; i < argc; ++i) {
-        const std::string name = argv[i];
-        if (name == "--quick") b.quick = true;
-        else if (name == "--trials" && i + 1 < argc) b.trials = std::atoll(argv[++i]);
-        else if (name == "--seed" && i + 1 < argc) b.seed = std::strtoull(argv[++i], nullptr, 10);
-        else if (name == "--threads" && i + 1 < argc) b.threads = std::max(1, std::atoi(argv[++i]));
-        else if (name == "--part" && i + 1 < argc) b.part = argv[++i];
-        else {
-            std::fprintf(stderr, "capacity_error_rates: there are --quick, --trials N, --seed N, "
-                                 "--threads N and --part search|gate\n");
-            return 2;
-        }
-    }
-    if (b.quick) {
-        b.trials = std::min(b.trials, 20ll);
-        b.part = "search";
-    }
+bool study_of_capacity(const options& o) {
     const double most = measured_capacity(1);
     std::printf("The engine completes %.2f requests/s at most. %lld trials a row.\n", most,
-                b.trials);
-    const std::vector<row> rows = rows_of(b, most);
-    bool met = true;
-    if (b.does("search")) {
-        std::printf("\n| the search | low / high end wrong | both + one end shown | high/low, "
-                    "median (p90) | probes | largest load / capacity, p90 | a trend told |\n"
-                    "| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n");
-        for (const row& r : rows) met = search_row(b, r) && met;
+                o.trials);
+    const std::vector<row> rows = rows_of(o, most);
+    bounds must(2 * o.trials);
+    if (o.does("search")) {
+        std::printf("\n");
+        print_head("the search",
+                   {"low / high end wrong, %", "both + one end shown, %", "high/low, median (p90)",
+                    "probes", "largest load / capacity, p90", "a trend told, %"});
+        for (const row& r : rows) search_row(o, r, must);
     }
-    if (b.does("gate")) {
-        std::printf("\n| capacity >= c alone: pass / fail / inconclusive in %% (runs), c over the "
-                    "true capacity | 0.95 | 1 | 1.05 |\n| --- | ---: | ---: | ---: |\n");
-        for (const row& r : rows) gate_row(b, r);
+    if (o.does("gate") && !o.quick) {
+        std::printf("\n`capacity >= c` alone: pass/fail/inconclusive in %% (runs)\n\n");
+        print_head("c over the true capacity", {"0.95", "1", "1.05"});
+        for (const row& r : rows) gate_row(o, r);
     }
-    return b.quick && !met ? 1 : 0;
+    return must.met();
 }
+const registered capacities({"capacity", 200, 10, {"search", "gate"}, study_of_capacity});
+
+}  // namespace

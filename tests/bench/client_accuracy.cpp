@@ -5,7 +5,6 @@
 //   client_accuracy --disturbed    ours alone, left alone, beside a busy process on its core, and stopped for
 //                                  200 ms five times: errors of ttft, tpot and e2e
 //   client_accuracy --quick        whether our stamps are those of the raw reader, in seconds; exits 1
-#define LLMBENCH_NO_DOCTEST
 #include "llmbench.hpp"
 #include "core/base/text.hpp"
 #include "core/traffic/arrivals.hpp"

@@ -6,7 +6,6 @@
 //   client_capacity [SECONDS [SERVER [STREAMS]]]   of each measurement, default 3; only these rows
 //   client_capacity --quick        the ratios that hold on any machine, in a few seconds; exits 1
 //   client_capacity --memory [SECONDS]    of the client, for an event kept and for a stream in flight
-#define LLMBENCH_NO_DOCTEST
 #include "llmbench.hpp"
 #include "core/base/text.hpp"
 

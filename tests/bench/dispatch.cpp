@@ -3,7 +3,6 @@
 // for. Answers are one token long, so nothing but the clock is in the way.
 //   dispatch [SECONDS]             of each measurement, default 5; exits 1 where a bound is missed
 //   dispatch --quick               1000 requests/s for a second: the median and the rate only
-#define LLMBENCH_NO_DOCTEST
 #include "llmbench.hpp"
 #include "core/base/text.hpp"
 

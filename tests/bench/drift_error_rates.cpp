@@ -1,50 +1,31 @@
 // How often a verdict on a drift is wrong, and how soon a drift is found, in virtual time.
-//   drift_error_rates [--quick] [--trials N]
 // Without drift: the engine model at 60 % load, other traffic in every trial, and a server of
 // another kind that is kept full. With drift: that one becomes slower from its first second to its last.
-// Quick: few trials, held against wide bounds, exit code 1 where one is violated.
-#define LLMBENCH_NO_DOCTEST
-#include "llmbench.hpp"
-#include "core/base/random.hpp"
 #include "core/judging/judge.hpp"
 
 #include "../support/sample_measurements.hpp"
 #include "support/bursty_server.hpp"
+#include "support/rates.hpp"
 #include "support/virtual_engine.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <cstdio>
-#include <cstdlib>
-#include <functional>
-#include <string>
-#include <vector>
-
 using namespace llmbench;
-using namespace llmbench::detail;
+using namespace rates;
 using sample_measurements::measurement;
 
 namespace {
 
-struct tally {
-    int pass = 0, fail = 0, open = 0, repeats = 0;
-    void add(const slo_verdict& v) {
-        pass += v.outcome == verdict::pass;
-        fail += v.outcome == verdict::fail;
-        open += v.outcome != verdict::pass && v.outcome != verdict::fail;
-        repeats += v.repeats;
+/// Of gates of one run, and of up to five.
+struct one_and_all {
+    std::vector<tally> one{}, all{};
+    void operator+=(const one_and_all& o) {
+        if (one.empty()) *this = o;
+        else
+            for (std::size_t k = 0; k < o.one.size(); ++k) {
+                one[k] += o.one[k];
+                all[k] += o.all[k];
+            }
     }
-    int trials() const { return pass + fail + open; }
-    double fraction(int n) const { return 100.0 * n / trials(); }
 };
-
-void print_row(const std::string& name, const tally& one, const tally& all) {
-    std::printf("| %-58s | %.1f/%.1f/%.1f | %.1f/%.1f/%.1f | %.1f |\n", name.c_str(),
-                one.fraction(one.pass), one.fraction(one.fail), one.fraction(one.open),
-                all.fraction(all.pass), all.fraction(all.fail), all.fraction(all.open),
-                static_cast<double>(all.repeats) / all.trials());
-    std::fflush(stdout);
-}
 
 slo_verdict verdict_on(std::vector<repeat_data> runs, std::size_t most, const slo& s) {
     measurement m;
@@ -56,87 +37,79 @@ slo_verdict verdict_on(std::vector<repeat_data> runs, std::size_t most, const sl
 
 /// So many runs of one trace of 300 s, each at a speed of its own.
 template <class Run>
-void measure(int trials, const std::vector<slo>& slos, std::vector<tally>& one,
-             std::vector<tally>& all, Run&& run) {
-    one.resize(slos.size());
-    all.resize(slos.size());
-    for (int t = 0; t < trials; ++t) {
-        generator random(static_cast<std::uint64_t>(t) + 77);
+one_and_all measured(long long trials, const std::vector<slo>& slos, Run&& run) {
+    return over_trials<one_and_all>(trials, [&](one_and_all& sum, std::uint64_t t) {
+        sum.one.resize(slos.size());
+        sum.all.resize(slos.size());
+        generator random(t + 77);
         std::vector<repeat_data> runs;
         for (int i = 0; i < last_analysis; ++i)
-            runs.push_back(run(static_cast<std::uint64_t>(t), std::exp(0.03 * random.normal()),
-                               random.next()));
+            runs.push_back(run(t, std::exp(0.03 * random.normal()), random.next()));
         for (std::size_t k = 0; k < slos.size(); ++k) {
-            one[k].add(verdict_on(runs, 1, slos[k]));
-            all[k].add(verdict_on(runs, runs.size(), slos[k]));
+            const slo_verdict one = verdict_on(runs, 1, slos[k]);
+            const slo_verdict all = verdict_on(runs, runs.size(), slos[k]);
+            sum.one[k].add(one.outcome, one.repeats);
+            sum.all[k].add(all.outcome, all.repeats);
         }
-    }
+    });
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-    int trials = 500;
-    bool quick = false;
-    for (int i = 1; i < argc; ++i) {
-        if (std::string(argv[i]) == "--quick") quick = true;
-        else if (std::string(argv[i]) == "--trials" && i + 1 < argc) trials = std::atoi(argv[++i]);
-        else trials = 0;
-    }
-    if (trials < 1) {
-        std::fprintf(stderr, "drift_error_rates: there are --quick and --trials N\n");
-        return 2;
-    }
-    if (quick) trials = 40;
-    std::printf("%d trials a row, a quarter where the server is kept full; five runs of 300 s at "
-                "most, 3 %% noise from run to run.\n\n",
-                trials);
-    std::printf("| pass/fail/inconclusive in %% | one run | up to five | runs |\n"
-                "| --- | --- | --- | --- |\n");
+bool study_of_drift(const options& o) {
+    std::printf(
+        "%lld trials a row, a quarter where the server is kept full; five runs of 300 s at "
+        "most, 3 %% noise from run to run.\n\n",
+        o.trials);
+    print_head("pass/fail/inconclusive in %", {"one run", "up to five", "runs"});
     bool met = true;
+    const auto rows = [&](const char* name, const std::vector<slo>& slos, long long trials,
+                          auto&& run, auto&& check) {
+        const one_and_all m = measured(trials, slos, run);
+        for (std::size_t k = 0; k < slos.size(); ++k) {
+            const std::string row = printed("%s, %s", name, slos[k].text().c_str());
+            print_row(row, {fractions(m.one[k]), fractions(m.all[k]),
+                            printed("%.1f", m.all[k].repeats_taken())});
+            bounds must(trials);
+            check(must, row, m.all[k]);
+            met &= must.met();
+        }
+    };
+    const auto no_fails = [](bounds& must, const std::string& row, const tally& t) {
+        must.at_most(row + ", fails", t.failed(), 0.01);
+    };
     const double rate = 0.6 * virtual_engine::measured_capacity(1);
     const auto requests = static_cast<long long>(300 * rate);
-    std::vector<tally> one, all;
-    const std::vector<slo> calm = {drift(mean(tpot)) <= 110_pct, drift(p90(ttft)) <= 110_pct,
-                                   drift(mean(tpot)) <= 100_pct, drift(p90(ttft)) <= 100_pct};
-    measure(trials, calm, one, all, [&](std::uint64_t t, double slowness, std::uint64_t seed) {
-        return virtual_engine::simulated_run(virtual_engine::traffic(rate, t + 1, requests),
-                                             virtual_engine::machine(slowness, seed));
-    });
-    for (std::size_t k = 0; k < calm.size(); ++k) {
-        print_row("no drift, 60 % load, " + std::string(calm[k].text().c_str()), one[k], all[k]);
-        met &= all[k].fraction(all[k].fail) <= (quick ? 6 : 1.01);
-    }
-    const std::vector<slo> full = {drift(output_throughput) >= 95_pct};
-    const std::vector<slo> exact = {drift(output_throughput) >= 95_pct,
-                                    drift(output_throughput) >= 100_pct};
-    const int full_trials = std::max(20, trials / 4);  // ten thousand requests each
-    const auto kept_full = [&](std::uint64_t t, double slowness, std::uint64_t seed,
-                               const std::function<double(double)>& slower) {
-        repeat_data d = bursty_server::run_of(bursty_server::backlog(12500, t + 1), slowness, seed,
-                                              slower, bursty_server::fast);
-        d.window = time_interval::between(1'005'000'000'000, 1'305'000'000'000);
-        for (record& r : d.records)
-            if (r.first_token_ns >= d.window.to_ns()) r.phase = run_phase::warmup;
-        return d;
+    rows(
+        "no drift, 60 % load",
+        {drift(mean(tpot)) <= 110_pct, drift(p90(ttft)) <= 110_pct, drift(mean(tpot)) <= 100_pct,
+         drift(p90(ttft)) <= 100_pct},
+        o.trials,
+        [&](std::uint64_t t, double slowness, std::uint64_t seed) {
+            return virtual_engine::simulated_run(virtual_engine::traffic(rate, t + 1, requests),
+                                                 virtual_engine::machine(slowness, seed));
+        },
+        no_fails);
+    // Ten thousand requests each.
+    const long long full_trials = std::max(o.quick ? 10ll : 20ll, o.trials / 4);
+    const auto kept_full = [](auto&& slower) {
+        return [slower](std::uint64_t t, double slowness, std::uint64_t seed) {
+            repeat_data d = bursty_server::run_of(bursty_server::backlog(12500, t + 1), slowness,
+                                                  seed, slower, bursty_server::fast);
+            d.window = time_interval::between(1'005'000'000'000, 1'305'000'000'000);
+            for (record& r : d.records)
+                if (r.first_token_ns >= d.window.to_ns()) r.phase = run_phase::warmup;
+            return d;
+        };
     };
-    one.clear();
-    all.clear();
-    measure(full_trials, exact, one, all,
-            [&](std::uint64_t t, double slowness, std::uint64_t seed) {
-                return kept_full(t, slowness, seed, {});
-            });
-    for (std::size_t k = 0; k < exact.size(); ++k) {
-        print_row("no drift, kept full, " + std::string(exact[k].text().c_str()), one[k], all[k]);
-        met &= all[k].fraction(all[k].fail) <= (quick ? 6 : 1.01);
-    }
-    one.clear();
-    all.clear();
-    measure(full_trials, full, one, all, [&](std::uint64_t t, double slowness, std::uint64_t seed) {
-        return kept_full(t, slowness, seed,
-                         [](double s) { return 3500 / (3500 - 400 * std::min(s, 305.0) / 300); });
-    });
-    print_row("3500 to 3100 tokens/s, " + std::string(full[0].text().c_str()), one[0], all[0]);
-    met &= all[0].fraction(all[0].fail) >= (quick ? 80 : 95);
-    return quick && !met ? 1 : 0;
+    rows("no drift, kept full",
+         {drift(output_throughput) >= 95_pct, drift(output_throughput) >= 100_pct}, full_trials,
+         kept_full([](double) { return 1.0; }), no_fails);
+    rows("3500 to 3100 tokens/s", {drift(output_throughput) >= 95_pct}, full_trials,
+         kept_full([](double s) { return 3500 / (3500 - 400 * std::min(s, 305.0) / 300); }),
+         [](bounds& must, const std::string& row, const tally& t) {
+             must.at_least(row + ", fails", t.failed(), 0.95);
+         });
+    return met;
 }
+const registered drifts({"drift", 500, 20, {}, study_of_drift});
+
+}  // namespace

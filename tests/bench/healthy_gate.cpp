@@ -1,7 +1,6 @@
 // How often a gate that should be green is not: the same healthy gate again and again, on the
 // simulated server in real time. What is counted is the method and this machine's noise together.
 //   healthy_gate [--runs N]        default 20
-#define LLMBENCH_NO_DOCTEST
 #include "llmbench.hpp"
 #include "extensions/simulated/target.hpp"
 

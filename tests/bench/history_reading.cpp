@@ -1,6 +1,5 @@
 // How long it takes to read a history: 1,000 runs of 20 gates, of which a gate reads its own, and
 // llmbench history all. Exits with 1 where a gate takes over 0.3 s.
-#define LLMBENCH_NO_DOCTEST
 #include "core/base/text.hpp"
 #include "extensions/history/core/lines.hpp"
 #include "extensions/history/folder.hpp"

@@ -7,7 +7,6 @@
 // The two are this file with the llmbench.hpp of two directories DIR, by the same flags:
 //   g++ -std=c++20 -O2 -DASIO_STANDALONE -DLLMBENCH_IMPLEMENT -I DIR tests/bench/judging_cost.cpp
 //       -pthread -o BINARY
-#define LLMBENCH_NO_DOCTEST
 #include "llmbench.hpp"
 #include "llmbench_simulated.hpp"
 

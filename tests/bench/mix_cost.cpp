@@ -3,7 +3,6 @@
 // take turns in one run, and the least of the rounds counts.
 //   mix_cost [--quick] [--rounds N] [--requests N]
 // Quick: fewer rounds, and exit code 1 where with 512 tokens the mix costs over twice as much.
-#define LLMBENCH_NO_DOCTEST
 #include "llmbench.hpp"
 #include "core/dialects/table.hpp"
 #include "core/planning/planning.hpp"

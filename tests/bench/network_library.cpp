@@ -3,7 +3,6 @@
 // process on another core. All but the raw one feed each read to an answer_reader with its stamp, so
 // what differs is how they wait, read and keep time.
 //   network_library [SECONDS]      of each measurement, default 3
-#define LLMBENCH_NO_DOCTEST
 #include "llmbench.hpp"
 #include "core/base/text.hpp"
 #include "core/answers/answer_reader.hpp"
@@ -331,4 +330,5 @@ int main(int argc, char** argv) {
         { const bench::flood_server server({.interval = std::chrono::milliseconds(2)}); reported("asio's waits", server, by_asio_wait().run(server.port(), open)); }
         { const bench::flood_server server({.interval = std::chrono::milliseconds(2)}); reported("asio's reads", server, by_asio(16384).run(server.port(), open)); }
     }
+    return 0;
 }

@@ -3,7 +3,6 @@
 // more. The page is served by a process of its own, once as large as a vLLM server's, once of 5 MB.
 //   page_watch [ROUNDS [SECONDS]]     default 6 rounds of 10 s; exits 1 where reading beside
 //                                     the load takes over 2 % of a core (1 % is its own limit)
-#define LLMBENCH_NO_DOCTEST
 #include "llmbench.hpp"
 #include "core/base/text.hpp"
 #include "effects/targets/server_pages.hpp"

@@ -3,27 +3,14 @@
 // between them, or whose two processes differ for several pairs in a row. The shipped verdict
 // functions judge them as a gate does, with the pairs that it would measure; beside them the belief
 // about a quiet machine alone.
-//   pair_error_rates [--quick] [--trials N]
-// Quick: fewer trials, held against wide bounds, exit code 1 where one is violated.
-#define LLMBENCH_NO_DOCTEST
-#include "llmbench.hpp"
-#include "core/base/random.hpp"
-#include "core/base/statistics.hpp"
 #include "core/judging/judge.hpp"
 #include "core/planning/planning.hpp"
 
 #include "../support/sample_measurements.hpp"
-
-#include <array>
-#include <cmath>
-#include <cstdio>
-#include <string>
-#include <string_view>
-#include <thread>
-#include <vector>
+#include "support/rates.hpp"
 
 using namespace llmbench;
-using namespace llmbench::detail;
+using namespace rates;
 using sample_measurements::measurement;
 
 namespace {
@@ -33,13 +20,13 @@ namespace {
 /// Time is counted in pairs; a run takes half of one.
 struct machine {
     std::string name{};
-    double noise = 0.03;       // sd of the logarithm of each run, independent
-    double shift_lasts = 0;    // pairs on the average, exponential; 0: the level does not shift
+    double noise = 0.03;     // sd of the logarithm of each run, independent
+    double shift_lasts = 0;  // pairs on the average, exponential; 0: the level does not shift
     double shift_least = 0.05, shift_most = 0.30;  // how much slower it is in every other stretch
-    double lasting_sd = 0;     // of what the two processes differ by
-    double lasting_rho = 0;    // correlation of that between a pair and the next
-    double drift = 0;          // of the level, from one run to the next
-    bool is_promised = true;   // the levels are to hold
+    double lasting_sd = 0;                         // of what the two processes differ by
+    double lasting_rho = 0;   // correlation of that between a pair and the next
+    double drift = 0;         // of the level, from one run to the next
+    bool is_promised = true;  // the levels are to hold
 };
 
 /// The mean level of each run, over a machine that is slower in every other stretch of time.
@@ -141,12 +128,8 @@ slo at_most(double factor) {
     return s;
 }
 
-struct taken {
-    verdict outcome = verdict::inconclusive;
-    int pairs = 0;
-};
 /// As a gate does: up to eight pairs, and up to twelve where it is asked for them.
-taken verdict_of_gate(const std::vector<double>& ratios, const slo& s) {
+void add_gate(tally& t, const std::vector<double>& ratios, const slo& s) {
     static const auto rule = rule_of({}, first_pair_analysis, last_pair_analysis, 1);
     measurement m;
     m.rule = rule;
@@ -159,18 +142,16 @@ taken verdict_of_gate(const std::vector<double>& ratios, const slo& s) {
     };
     slo_verdict v = measure_to(last_pair_analysis);
     if (asks_for_more(m, m, v)) v = measure_to(last_noisy_pair_analysis);
-    return {v.outcome, v.repeats};
+    t.add(v.outcome, v.repeats);
 }
 /// By what is believed of a quiet machine, up to eight pairs.
-taken verdict_by_belief(const std::vector<double>& ratios, const slo& s) {
+void add_belief(tally& t, const std::vector<double>& ratios, const slo& s) {
     std::vector<double> distances;
-    taken t;
-    while (t.outcome == verdict::inconclusive && t.pairs < last_pair_analysis) {
-        distances.push_back(std::log(ratios[static_cast<std::size_t>(t.pairs)] / s.factor));
-        if (++t.pairs >= first_pair_analysis)
-            t.outcome = analysis_of(distances, prior_sd * std::sqrt(2.0)).outcome;
-    }
-    return t;
+    const interim_analysis v = judged_in_turn(
+        first_pair_analysis, last_pair_analysis,
+        [&] { distances.push_back(std::log(ratios[distances.size()] / s.factor)); },
+        [&] { return analysis_of(distances, prior_sd * std::sqrt(2.0)); });
+    t.add(v.outcome, static_cast<long long>(distances.size()));
 }
 
 // ---- rates --------------------------------------------------------------------------------------
@@ -179,21 +160,6 @@ taken verdict_by_belief(const std::vector<double>& ratios, const slo& s) {
 constexpr std::array<double, 4> ratios_to_limit = {1, 1 / 1.10, 1 / 1.05, 1.10};
 enum place : std::size_t { at_limit, under_110, under_105, over_110 };
 
-struct tally {
-    long long pass = 0, fail = 0, open = 0, pairs = 0;
-    void add(const taken& t) {
-        pass += t.outcome == verdict::pass;
-        fail += t.outcome == verdict::fail;
-        open += t.outcome == verdict::inconclusive;
-        pairs += t.pairs;
-    }
-    void operator+=(const tally& o) {
-        pass += o.pass; fail += o.fail; open += o.open; pairs += o.pairs;
-    }
-    double fraction(long long n) const {
-        return static_cast<double>(n) / static_cast<double>(pass + fail + open);
-    }
-};
 struct row {
     std::array<tally, ratios_to_limit.size()> belief{}, gate{};
     void operator+=(const row& o) {
@@ -205,76 +171,47 @@ struct row {
 };
 
 row rates_of(const machine& m, long long trials) {
-    std::array<row, 2> halves{};
-    const auto half = [&](std::size_t which) {
-        for (auto t = static_cast<long long>(which); t < trials; t += 2) {
-            generator random(mixed(static_cast<std::uint64_t>(t)), 77);
-            const std::vector<double> ratios = ratios_of(m, last_noisy_pair_analysis, random);
-            for (std::size_t k = 0; k < ratios_to_limit.size(); ++k) {
-                // The servers are equal: the limit moves instead of the truth.
-                const slo s = at_most(1 / ratios_to_limit[k]);
-                halves[which].belief[k].add(verdict_by_belief(ratios, s));
-                halves[which].gate[k].add(verdict_of_gate(ratios, s));
-            }
+    return over_trials<row>(trials, [&](row& sum, std::uint64_t trial) {
+        generator random(mixed(trial), 77);
+        const std::vector<double> ratios = ratios_of(m, last_noisy_pair_analysis, random);
+        for (std::size_t k = 0; k < ratios_to_limit.size(); ++k) {
+            // The servers are equal: the limit moves instead of the truth.
+            const slo s = at_most(1 / ratios_to_limit[k]);
+            add_belief(sum.belief[k], ratios, s);
+            add_gate(sum.gate[k], ratios, s);
         }
-    };
-    std::thread other(half, 1);
-    half(0);
-    other.join();
-    halves[0] += halves[1];
-    return halves[0];
+    });
 }
 
-std::string percent(double fraction) { return printed("%.*f", fraction > 0.0995 ? 0 : 1, fraction * 100); }
-std::string fractions(const tally& t) {
-    return percent(t.fraction(t.pass)) + "/" + percent(t.fraction(t.fail)) + "/" +
-           percent(t.fraction(t.open));
+bool study_of_pairs(const options& o) {
+    std::printf(
+        "Pass/fail/inconclusive in %%; %lld trials. \"By belief\": what is believed of a "
+        "quiet machine alone,\nup to eight pairs. Pairs: unchanged at 1.10, by belief and "
+        "by the rule, and the rule at the limit.\n\n",
+        o.trials);
+    print_head("two equal servers",
+               {"at the limit, by belief", "at the limit", "<= 1.10, same", "<= 1.05, same",
+                "10 % beyond", "<= 1.10, same, by belief", "pairs"});
+    bounds must(o.trials);
+    for (const machine& m : machines()) {
+        const row r = rates_of(m, o.trials);
+        std::vector<std::string> columns = {fractions(r.belief[at_limit])};
+        for (const tally& t : r.gate) columns.push_back(fractions(t));
+        columns.push_back(fractions(r.belief[under_110]));
+        const tally &same = r.gate[under_110], &limit = r.gate[at_limit];
+        columns.push_back(printed("%.1f / %.1f / %.1f", r.belief[under_110].repeats_taken(),
+                                  same.repeats_taken(), limit.repeats_taken()));
+        print_row(m.name, columns);
+        must.valid(m.name, limit);
+        if (m.is_promised) {
+            must.at_most(m.name + ", passes at the limit", limit.passed(), 0.05);
+            must.at_most(m.name + ", fails at the limit", limit.failed(), 0.01);
+        }
+        if (m.name == "run noise of 1 %")
+            must.at_least(m.name + ", same", same.repeats_taken() < 4.1 ? same.passed() : 0, 0.999);
+    }
+    return must.met();
 }
-void print_row(const machine& m, const row& r) {
-    std::string line = printed("| %-58s |", m.name.c_str());
-    line += printed(" %-13s |", fractions(r.belief[at_limit]).c_str());
-    for (const tally& t : r.gate) line += printed(" %-13s |", fractions(t).c_str());
-    const auto pairs = [&](const tally& t) { return t.fraction(t.pairs); };
-    line += printed(" %-13s |", fractions(r.belief[under_110]).c_str());
-    std::printf("%s %.1f / %.1f / %.1f |\n", line.c_str(), pairs(r.belief[under_110]),
-                pairs(r.gate[under_110]), pairs(r.gate[at_limit]));
-    std::fflush(stdout);
-}
+const registered pairs({"pair", 4000, 100, {}, study_of_pairs});
 
 }  // namespace
-
-int main(int argc, char** argv) {
-    bool quick = false;
-    long long trials = 0;
-    for (int i = 1; i < argc; ++i) {
-        const std::string_view option = argv[i];
-        if (option == "--quick") quick = true;
-        else if (option == "--trials" && i + 1 < argc)
-            trials = parsed_number<long long>(argv[++i]).value_or(0);
-        else trials = -1;
-    }
-    if (trials < 0 || trials > 1000000) {
-        std::fprintf(stderr, "pair_error_rates: there are --quick and --trials N\n");
-        return 2;
-    }
-    if (trials == 0) trials = quick ? 400 : 4000;
-    std::printf("Pass/fail/inconclusive in %%; %lld trials. \"By belief\": what is believed of a "
-                "quiet machine alone,\nup to eight pairs. Pairs: unchanged at 1.10, by belief and "
-                "by the rule, and the rule at the limit.\n\n",
-                trials);
-    std::printf("| two equal servers | at the limit, by belief | at the limit | <= 1.10, same | "
-                "<= 1.05, same | 10 %% beyond | <= 1.10, same, by belief | pairs |\n"
-                "| --- | --- | --- | --- | --- | --- | --- | --- |\n");
-    bool holds = true;
-    for (const machine& m : machines()) {
-        const row r = rates_of(m, trials);
-        print_row(m, r);
-        // A few hundred trials: three standard errors over what is promised.
-        const tally& t = r.gate[at_limit];
-        holds &= !m.is_promised || (t.fraction(t.pass) <= 0.09 && t.fraction(t.fail) <= 0.03);
-        const tally& same = r.gate[under_110];
-        if (m.name == "run noise of 1 %")
-            holds &= same.fraction(same.pass) > 0.99 && same.fraction(same.pairs) < 4.1;
-    }
-    return quick && !holds ? 1 : 0;
-}

@@ -8,7 +8,6 @@
 // The two are this file with the llmbench.hpp of two directories DIR, by the same flags:
 //   g++ -std=c++20 -O2 -DASIO_STANDALONE -DLLMBENCH_IMPLEMENT -I DIR tests/bench/report_cost.cpp
 //       -pthread -o BINARY
-#define LLMBENCH_NO_DOCTEST
 #include "llmbench.hpp"
 
 #include "../support/scratch.hpp"

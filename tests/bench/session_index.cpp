@@ -2,7 +2,6 @@
 // of 113,254 requests whose blocks would be 1.6 GB of numbers, made up as it is read. Exits with 1
 // where its index takes over 10 MB, or reading it over 100 MB more than the program had.
 //   session_index [SHARE]      a part of the sessions, 1 of them all
-#define LLMBENCH_NO_DOCTEST
 #include "core/base/text.hpp"
 #include "extensions/machines/shards.hpp"
 #include "program/sessions/recordings.hpp"

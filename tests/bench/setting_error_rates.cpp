@@ -1,32 +1,22 @@
 // How often settings of a server that are alike differ significantly, and how often a difference is seen:
 // a Monte Carlo of the shipped comparison on rounds of drawn statistics, with what a round does to
 // all settings and with machines that are noisier than is believed, drift or shift their level.
-//   setting_error_rates [--quick] [--trials N]
-// Quick: fewer trials, held against the level, exit code 1 where it is exceeded.
-#define LLMBENCH_NO_DOCTEST
-#include "llmbench.hpp"
-#include "core/base/random.hpp"
 #include "extensions/compare/core/settings.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <cstdio>
-#include <cstdlib>
-#include <string_view>
-#include <vector>
+#include "support/rates.hpp"
 
 using namespace llmbench;
-using namespace llmbench::detail;
+using namespace rates;
 
 namespace {
 
 /// What a machine does to the logarithm of a statistic, turn by turn.
 struct machine {
     const char* name = "";
-    double noise = 0.02;  // sd of each turn
-    double round_sd = 0;  // of what a round does to all of its turns
-    double drift = 0;     // of the level, from one turn to the next
-    double shift = 0;     // by which the level is higher in every other stretch of time
+    double noise = 0.02;     // sd of each turn
+    double round_sd = 0;     // of what a round does to all of its turns
+    double drift = 0;        // of the level, from one turn to the next
+    double shift = 0;        // by which the level is higher in every other stretch of time
     double shift_turns = 0;  // how long such a stretch is on the average
 };
 
@@ -51,17 +41,17 @@ std::vector<values_in_rounds> drawn(const machine& m, const std::vector<double>&
     return all;
 }
 
-struct rates {
+struct shares {
     double any = 0;    // of comparisons that tell two settings apart
     double wrong = 0;  // in which one is called better that is not
     double best = 0;   // in which the best one is found
 };
-rates rates_of(const machine& m, const std::vector<double>& truth, std::size_t rounds, int trials,
-               std::uint64_t seed) {
+shares shares_of(const machine& m, const std::vector<double>& truth, std::size_t rounds,
+                 long long trials, std::uint64_t seed) {
     const statistic_data what = mean(ttft).data;
     generator random(seed);
-    rates n;
-    for (int t = 0; t < trials; ++t) {
+    shares n;
+    for (long long t = 0; t < trials; ++t) {
         const compared_statistic c = compared(what, drawn(m, truth, rounds, random), prior_sd);
         bool any = false, wrong = false;
         for (std::size_t a = 0; a < truth.size(); ++a)
@@ -73,7 +63,7 @@ rates rates_of(const machine& m, const std::vector<double>& truth, std::size_t r
         n.wrong += wrong;
         n.best += c.best() == 0u;
     }
-    for (double* x : {&n.any, &n.wrong, &n.best}) *x /= trials;
+    for (double* x : {&n.any, &n.wrong, &n.best}) *x /= static_cast<double>(trials);
     return n;
 }
 
@@ -84,20 +74,7 @@ std::vector<double> ladder(std::size_t settings, double ratio) {
     return truth;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-    bool quick = false;
-    int trials = 4000;
-    for (int i = 1; i < argc; ++i) {
-        const std::string_view arg = argv[i];
-        if (arg == "--quick") { quick = true; trials = 1000; }
-        else if (arg == "--trials" && i + 1 < argc) trials = std::max(1, std::atoi(argv[++i]));
-        else {
-            std::fprintf(stderr, "usage: %s [--quick] [--trials N]\n", argv[0]);
-            return 2;
-        }
-    }
+bool study_of_settings(const options& o) {
     const machine machines[] = {
         {.name = "2 % of noise", .noise = 0.02, .round_sd = 0.05},
         {.name = "4 % of noise", .noise = 0.04, .round_sd = 0.05},
@@ -105,41 +82,46 @@ int main(int argc, char** argv) {
         {.name = "30 % of noise", .noise = 0.30, .round_sd = 0.05},
         {.name = "2 %, drifts by 2 % a turn", .noise = 0.02, .drift = 0.02},
         {.name = "2 %, shifts by 20 % for 3 turns", .noise = 0.02, .shift = 0.2, .shift_turns = 3},
-        {.name = "2 %, shifts by 20 % for 12 turns", .noise = 0.02, .shift = 0.2,
+        {.name = "2 %, shifts by 20 % for 12 turns",
+         .noise = 0.02,
+         .shift = 0.2,
          .shift_turns = 12},
     };
-    std::printf("Settings that are alike: comparisons that tell any two apart, in %% of %d\n\n"
-                "| machine | 2 settings, 4 rounds | 3, 4 | 8, 4 | 3, 2 | 3, 8 |\n"
-                "| --- | --- | --- | --- | --- | --- |\n", trials);
-    bool holds = true;
-    const double spread = std::sqrt(0.05 * 0.95 / trials);
-    const struct { std::size_t settings, rounds; } designs[] = {{2, 4}, {3, 4}, {8, 4}, {3, 2},
-                                                                {3, 8}};
-    std::uint64_t seed = 1;
+    bounds must(o.trials);
+    std::uint64_t seed = o.seed;
+    std::printf("Settings that are alike: comparisons that tell any two apart, in %% of %lld\n\n",
+                o.trials);
+    print_head("machine", {"2 settings, 4 rounds", "3, 4", "8, 4", "3, 2", "3, 8"});
+    const struct {
+        std::size_t settings, rounds;
+    } designs[] = {{2, 4}, {3, 4}, {8, 4}, {3, 2}, {3, 8}};
     for (const machine& m : machines) {
-        std::printf("| %s |", m.name);
+        std::vector<std::string> columns;
         for (const auto& [settings, rounds] : designs) {
-            const double any =
-                rates_of(m, ladder(settings, 1), rounds, trials, ++seed).any;
-            std::printf(" %.1f |", any * 100);
-            holds = holds && any < false_difference + 4 * spread;
+            const double any = shares_of(m, ladder(settings, 1), rounds, o.trials, ++seed).any;
+            columns.push_back(printed("%.1f", any * 100));
+            must.at_most(printed("%s, %zu settings", m.name, settings), any, false_difference);
         }
-        std::printf("\n");
+        print_row(m.name, columns);
     }
-    std::printf("\nThree settings, each slower by this ratio than the one before, 4 rounds: best "
-                "found / any called better that is not, in %%\n\n"
-                "| machine | 1.02 | 1.05 | 1.1 | 1.15 | 1.2 | 1.5 |\n"
-                "| --- | --- | --- | --- | --- | --- | --- |\n");
+    std::printf(
+        "\nThree settings, each slower by this ratio than the one before, 4 rounds: best "
+        "found / any called better that is not, in %%\n\n");
+    print_head("machine", {"1.02", "1.05", "1.1", "1.15", "1.2", "1.5"});
     for (const machine& m : machines) {
-        std::printf("| %s |", m.name);
+        std::vector<std::string> columns;
         for (const double ratio : {1.02, 1.05, 1.1, 1.15, 1.2, 1.5}) {
-            const rates r = rates_of(m, ladder(3, ratio), 4, trials, ++seed);
-            std::printf(" %.0f / %.1f |", r.best * 100, r.wrong * 100);
-            holds = holds && r.wrong < false_difference + 4 * spread;
-            if (ratio == 1.2 && m.noise == 0.02 && m.shift == 0) holds = holds && r.best > 0.95;
+            const shares r = shares_of(m, ladder(3, ratio), 4, o.trials, ++seed);
+            columns.push_back(printed("%.0f / %.1f", r.best * 100, r.wrong * 100));
+            must.at_most(printed("%s, called better that is not", m.name), r.wrong,
+                         false_difference);
+            if (ratio == 1.2 && m.noise == 0.02 && m.shift == 0)
+                must.at_least(printed("%s, best found", m.name), r.best, 0.95);
         }
-        std::printf("\n");
+        print_row(m.name, columns);
     }
-    if (quick) std::printf("\n%s\n", holds ? "the level holds" : "the level is EXCEEDED");
-    return quick && !holds ? 1 : 0;
+    return must.met();
 }
+const registered settings({"setting", 4000, 400, {}, study_of_settings});
+
+}  // namespace

@@ -4,7 +4,6 @@
 //   soak            2,000 streams, 60 seconds
 //   soak --quick    300 streams, 6 seconds, more faults; what holds on any machine. Exits 1 where
 //                   it does not
-#define LLMBENCH_NO_DOCTEST
 #include "llmbench.hpp"
 #include "llmbench_simulated.hpp"
 #include "core/base/text.hpp"

@@ -1,31 +1,23 @@
 // How often verdicts are wrong. The shipped verdict functions judge simulated runs whose truth is
 // known, beside what other tools do: one run against the limit, median of three, retries, and an
 // abort on the running statistic. Everything runs in virtual time, without a socket.
-//   verdict_error_rates [--quick] [--trials N] [--seed N] [--only PART]
-// The parts: replayed, noisy, baselines, saturation.
-// Quick: a small part, held against wide bounds, exit code 1 where one is violated.
 //
 // The words: r is true value / limit, so 0.9 is 10 % headroom and 1.1 a miss of 10 %. A replayed
 // trace has a truth of its own, exp(mean log statistic) over the machine's noise; tools that draw
 // new traffic for each run are held against the long-run value. Only the limit depends on r, so one
 // simulation serves all r and all statistics. Each trial has another trace: none is a lucky one.
-#define LLMBENCH_NO_DOCTEST
-#include "llmbench.hpp"
-#include "core/base/random.hpp"
-#include "core/base/statistics.hpp"
 #include "core/judging/judge.hpp"
-#include "core/traffic/requests.hpp"
 #include "core/planning/planning.hpp"
+#include "core/traffic/requests.hpp"
 #include "extensions/simulated/core/engine_model.hpp"
 
 #include "../support/sample_measurements.hpp"
 #include "support/bursty_server.hpp"
+#include "support/rates.hpp"
 #include "support/virtual_engine.hpp"
 
-#include <thread>
-
 using namespace llmbench;
-using namespace llmbench::detail;
+using namespace rates;
 using sample_measurements::measurement;
 using namespace virtual_engine;
 
@@ -35,9 +27,9 @@ namespace {
 
 /// The first three have tables of their own, all eight are the suite.
 const std::vector<statistic_data>& statistics() {
-    static const std::vector<statistic_data> all = {
-        mean(tpot).data, p90(ttft).data, p99(ttft).data, p50(ttft).data,
-        p90(tpot).data,  p50(e2e).data,  p90(e2e).data,  p99(e2e).data};
+    static const std::vector<statistic_data> all = {mean(tpot).data, p90(ttft).data, p99(ttft).data,
+                                                    p50(ttft).data,  p90(tpot).data, p50(e2e).data,
+                                                    p90(e2e).data,   p99(e2e).data};
     return all;
 }
 constexpr std::size_t tabled = 3, suite = 3, rows = 4;
@@ -94,53 +86,10 @@ double running_maximum(const statistic_data& what, const repeat_data& d) {
 
 // ---- trials -------------------------------------------------------------------------------------
 
-struct tally {
-    long long pass = 0, fail = 0, undecided = 0, invalid = 0, repeats = 0;
-    void add(verdict v, int taken) {
-        ++(v == verdict::pass           ? pass
-           : v == verdict::fail         ? fail
-           : v == verdict::inconclusive ? undecided
-                                        : invalid);
-        repeats += taken;
-    }
-    void operator+=(const tally& o) {
-        pass += o.pass; fail += o.fail; undecided += o.undecided; invalid += o.invalid;
-        repeats += o.repeats;
-    }
-    double trials() const { return static_cast<double>(pass + fail + undecided + invalid); }
-    double pass_fraction() const { return static_cast<double>(pass) / trials(); }
-    double fail_fraction() const { return static_cast<double>(fail) / trials(); }
-    double mean_repeats() const { return static_cast<double>(repeats) / trials(); }
-};
-
-template <std::size_t N>
-struct tallies {
-    std::array<tally, N> of{};
-    void operator+=(const tallies& o) {
-        for (std::size_t i = 0; i < N; ++i) of[i] += o.of[i];
-    }
-};
-
-/// Sums one(sum, trial) over all trials on two threads, in an order that does not depend on their
-/// turns.
-template <class Sum, class F>
-Sum over_trials(long long trials, F&& one) {
-    std::array<Sum, 2> sums{};
-    const auto half = [&](std::size_t which) {
-        for (auto t = static_cast<long long>(which); t < trials; t += 2)
-            one(sums[which], static_cast<std::uint64_t>(t));
-    };
-    std::thread other(half, 1);
-    half(0);
-    other.join();
-    sums[0] += sums[1];
-    return sums[0];
-}
-
 enum method : std::size_t { naive, median_of_3, retry_twice, abort_early, rule, known, methods };
-constexpr const char* method_names[] = {"one run", "median of 3", "retry twice on fail",
-                                        "abort on crossing", "**the rule**",
-                                        "**the rule**, calibrated"};
+constexpr const char* method_names[] = {
+    "one run",           "median of 3",  "retry twice on fail",
+    "abort on crossing", "**the rule**", "**the rule**, calibrated"};
 
 struct setting {
     double load = 0, noise = 0, rate = 0;
@@ -164,9 +113,7 @@ struct cell : tallies<rows * methods * ratios.size()> {
 std::uint64_t seed_of(std::uint64_t seed, std::uint64_t trial, std::uint64_t what) {
     return mixed(mixed(seed ^ mixed(what)) + trial);
 }
-double drawn_slowness(double noise, generator& random) {
-    return std::exp(noise * random.normal());
-}
+double drawn_slowness(double noise, generator& random) { return std::exp(noise * random.normal()); }
 
 /// What a gate knows besides its repeats.
 measurement measurement_of(const plan& p) {
@@ -193,8 +140,7 @@ private:
 };
 
 /// One method on all statistics at all ratios; the suite where it is not beyond its limits.
-template <class Verdict>
-void add_all(cell& c, method how, bool with_suite, Verdict&& judge) {
+template <class Verdict> void add_all(cell& c, method how, bool with_suite, Verdict&& judge) {
     for (std::size_t r = 0; r < ratios.size(); ++r) {
         gate_outcome gate;
         const bool whole = with_suite && r <= at_limit;
@@ -222,9 +168,8 @@ void add_point_estimates(cell& c, const setting& at, std::uint64_t trial, genera
     const auto held = [&](double value, std::size_t k, double r) {
         return value <= at.long_run[k] / r ? verdict::pass : verdict::fail;
     };
-    add_all(c, naive, true, [&](std::size_t k, double r) {
-        return std::pair(held(values[0][k], k, r), 1);
-    });
+    add_all(c, naive, true,
+            [&](std::size_t k, double r) { return std::pair(held(values[0][k], k, r), 1); });
     add_all(c, median_of_3, true, [&](std::size_t k, double r) {
         std::array<double, 3> v = {values[0][k], values[1][k], values[2][k]};
         std::sort(v.begin(), v.end());
@@ -237,9 +182,8 @@ void add_point_estimates(cell& c, const setting& at, std::uint64_t trial, genera
             v = held(values[static_cast<std::size_t>(runs++)][k], k, r);
         return std::pair(v, runs);
     });
-    add_all(c, abort_early, false, [&](std::size_t k, double r) {
-        return std::pair(held(crossing[k], k, r), 1);
-    });
+    add_all(c, abort_early, false,
+            [&](std::size_t k, double r) { return std::pair(held(crossing[k], k, r), 1); });
 }
 
 /// As a gate judges repeats: five of them, and all eight where it is asked for more.
@@ -292,8 +236,8 @@ struct log_sums {
 std::vector<double> long_run_values(const setting& at, long long requests) {
     constexpr int runs = 8;
     log_sums sums = over_trials<log_sums>(runs, [&](log_sums& sum, std::uint64_t i) {
-        const double slowness = std::exp(
-            at.noise * normal_quantile((static_cast<double>(i) + 0.5) / runs));
+        const double slowness =
+            std::exp(at.noise * normal_quantile((static_cast<double>(i) + 0.5) / runs));
         const plan p = traffic(at.rate, seed_of(at.seed, i, 2), requests);
         const auto values =
             evaluate(statistics(), simulated_run(p, machine(slowness, seed_of(at.seed, i, 3))));
@@ -307,7 +251,7 @@ cell measured_cell(const setting& at, long long trials) {
     return over_trials<cell>(trials, [&](cell& c, std::uint64_t trial) {
         generator random(seed_of(at.seed, trial, 4));
         add_rule(c, at, trial, random);
-        add_point_estimates(c, at, trial, random);
+        if (!at.long_run.empty()) add_point_estimates(c, at, trial, random);
     });
 }
 
@@ -356,9 +300,10 @@ noisy_cell measured_noisy_cell(double bursts_a_second, double noise, std::uint64
 // ---- against a baseline -------------------------------------------------------------------------
 
 enum design : std::size_t { one_each, stable_means, interval, aabb, abba, kept, designs };
-constexpr const char* design_names[] = {"ratio of one run each", "3 runs each, CV <= 5 %, delta",
-                                        "3 runs each, 90 % interval", "AABB, all of one arm first",
-                                        "**the rule**, ABBA", "**the rule**, stored"};
+constexpr const char* design_names[] = {
+    "ratio of one run each",      "3 runs each, CV <= 5 %, delta",
+    "3 runs each, 90 % interval", "AABB, all of one arm first",
+    "**the rule**, ABBA",         "**the rule**, stored"};
 constexpr double day_to_day = 0.05;
 
 struct relative_case {
@@ -367,9 +312,8 @@ struct relative_case {
     double truth;   // of the candidate, in baselines
 };
 constexpr relative_case relative_cases[] = {
-    {"<= 1.10, same", 1.10, 1},         {"at the limit", 1.10, 1.10},
-    {"10 % beyond", 1.10, 1.10 * 1.10}, {"<= 1.05, same", 1.05, 1},
-    {"at the limit", 1.05, 1.05},       {"10 % beyond", 1.05, 1.05 * 1.10}};
+    {"<= 1.10, same", 1.10, 1}, {"at the limit", 1.10, 1.10}, {"10 % beyond", 1.10, 1.10 * 1.10},
+    {"<= 1.05, same", 1.05, 1}, {"at the limit", 1.05, 1.05}, {"10 % beyond", 1.05, 1.05 * 1.10}};
 struct relative_cell : tallies<designs * std::size(relative_cases)> {
     tally& at(std::size_t how, std::size_t which) {
         return of[how * std::size(relative_cases) + which];
@@ -398,8 +342,7 @@ struct pairs_of_gate {
 
 /// Three runs of the baseline, then three of the candidate: where either side varies by more than
 /// 5 % nothing is said, else the ratio of the means is held against the limit.
-verdict by_stable_means(const std::vector<double>& a, const std::vector<double>& b,
-                        double factor) {
+verdict by_stable_means(const std::vector<double>& a, const std::vector<double>& b, double factor) {
     for (const auto* side : {&a, &b})
         if (std::sqrt(sample_variance(*side)) > 0.05 * mean_of(*side)) return verdict::inconclusive;
     return mean_of(b) > factor * mean_of(a) ? verdict::fail : verdict::pass;
@@ -412,8 +355,9 @@ verdict by_interval(const std::vector<double>& a, const std::vector<double>& b, 
         return sample_variance(x) / (static_cast<double>(x.size()) * mean_of(x) * mean_of(x));
     };
     const double of_a = term(a), of_b = term(b), both = of_a + of_b;
-    const double df = both * both / (of_a * of_a / (static_cast<double>(a.size()) - 1) +
-                                     of_b * of_b / (static_cast<double>(b.size()) - 1));
+    const double df = both * both /
+                      (of_a * of_a / (static_cast<double>(a.size()) - 1) +
+                       of_b * of_b / (static_cast<double>(b.size()) - 1));
     const double beyond = std::log(mean_of(b) / mean_of(a) / factor);
     const double half = student_t_quantile(0.95, df) * std::sqrt(both);
     return beyond - half >= 0  ? verdict::fail
@@ -466,8 +410,8 @@ relative_cell measured_relative_cell(const setting& at, double walk, long long t
             slo s = at_most(what, 0);
             // Two equal servers serve every case: only the true ratio over the limit counts.
             s.factor = of.factor / of.truth;
-            c.at(one_each, k).add(
-                single[1] <= s.factor * single[0] ? verdict::pass : verdict::fail, 1);
+            c.at(one_each, k)
+                .add(single[1] <= s.factor * single[0] ? verdict::pass : verdict::fail, 1);
             c.at(stable_means, k).add(by_stable_means(first_three, next_three, s.factor), 3);
             c.at(interval, k).add(by_interval(first_three, next_three, s.factor), 3);
             const slo_verdict in_blocks = blocks.judged_on(s), in_pairs = pairs.judged_on(s);
@@ -489,7 +433,10 @@ relative_cell measured_relative_cell(const setting& at, double walk, long long t
 /// Gates called over-saturated, of one repeat and of five.
 struct saturation_cell {
     long long one = 0, five = 0;
-    void operator+=(const saturation_cell& o) { one += o.one; five += o.five; }
+    void operator+=(const saturation_cell& o) {
+        one += o.one;
+        five += o.five;
+    }
 };
 saturation_cell measured_saturation(const setting& at, long long trials) {
     return over_trials<saturation_cell>(trials, [&](saturation_cell& c, std::uint64_t trial) {
@@ -499,7 +446,8 @@ saturation_cell measured_saturation(const setting& at, long long trials) {
         for (int i = 0; i < last_analysis; ++i) {
             m.candidate.push_back(
                 simulated_run(p, machine(drawn_slowness(at.noise, random), random.next())));
-            if (i == 0) c.one += static_cast<bool>(over_saturation_of(m, variants_of(m), m.arrival_cv2));
+            if (i == 0)
+                c.one += static_cast<bool>(over_saturation_of(m, variants_of(m), m.arrival_cv2));
         }
         c.five += static_cast<bool>(over_saturation_of(m, variants_of(m), m.arrival_cv2));
     });
@@ -507,38 +455,17 @@ saturation_cell measured_saturation(const setting& at, long long trials) {
 
 // ---- tables -------------------------------------------------------------------------------------
 
-std::string percent(double fraction) { return printed("%.*f", fraction > 0.0995 ? 0 : 1, fraction * 100); }
-
-std::string fractions(const tally& t) {
-    if (t.trials() == 0) return "";
-    const double open = static_cast<double>(t.undecided) / t.trials();
-    std::string text =
-        percent(t.pass_fraction()) + "/" + percent(t.fail_fraction()) + "/" + percent(open);
-    // An invalid verdict here would be a defect of the simulation or of the judge.
-    if (t.invalid > 0) text += printed(" (%lld invalid)", t.invalid);
-    return text;
-}
-
-void print_row(const std::string& name, const std::vector<std::string>& columns) {
-    std::printf("| %-30s |", name.c_str());
-    for (const std::string& c : columns) std::printf(" %-14s |", c.c_str());
-    std::printf("\n");
-}
-void print_head(const std::string& name, const std::vector<std::string>& columns) {
-    print_row(name, columns);
-    print_row("---", std::vector<std::string>(columns.size(), "---"));
-}
-
 void print_cell(const setting& at, cell& c) {
     const double n = c.at(0, rule, 0).trials();
-    std::printf("\n## %.0f %% load, %.0f %% run noise\n\n"
-                "Repeats of one trace spread by %.1f %% (mean TPOT), %.1f %% (p90 TTFT), %.1f %% "
-                "(p99 TTFT).\n"
-                "Pass/fail/inconclusive in %%; %.0f trials: the standard error is %.1f at 50 %%, "
-                "%.2f at 1 %%.\n\n",
-                at.load * 100, at.noise * 100, 100 * std::sqrt(c.variance[0] / n),
-                100 * std::sqrt(c.variance[1] / n), 100 * std::sqrt(c.variance[2] / n), n,
-                50 / std::sqrt(n), 100 * std::sqrt(0.01 * 0.99 / n));
+    std::printf(
+        "\n## %.0f %% load, %.0f %% run noise\n\n"
+        "Repeats of one trace spread by %.1f %% (mean TPOT), %.1f %% (p90 TTFT), %.1f %% "
+        "(p99 TTFT).\n"
+        "Pass/fail/inconclusive in %%; %.0f trials: the standard error is %.1f at 50 %%, "
+        "%.2f at 1 %%.\n\n",
+        at.load * 100, at.noise * 100, 100 * std::sqrt(c.variance[0] / n),
+        100 * std::sqrt(c.variance[1] / n), 100 * std::sqrt(c.variance[2] / n), n,
+        50 / std::sqrt(n), 100 * std::sqrt(0.01 * 0.99 / n));
     std::vector<std::string> columns;
     for (const double r : ratios) columns.push_back(printed("r = %.4g", r));
     columns.push_back("runs 0.9 / 1.1");
@@ -551,9 +478,9 @@ void print_cell(const setting& at, cell& c) {
             columns.clear();
             for (std::size_t r = 0; r < ratios.size(); ++r)
                 columns.push_back(fractions(c.at(row, how, r)));
-            columns.push_back(printed("%.1f", c.at(row, how, at_90).mean_repeats()));
+            columns.push_back(printed("%.1f", c.at(row, how, at_90).repeats_taken()));
             if (row != suite)
-                columns.back() += printed(" / %.1f", c.at(row, how, at_110).mean_repeats());
+                columns.back() += printed(" / %.1f", c.at(row, how, at_110).repeats_taken());
             print_row(std::string(row_names[row]) + ", " + method_names[how], columns);
         }
     std::fflush(stdout);
@@ -570,7 +497,7 @@ void print_relative(const setting& at, double walk, relative_cell& c) {
         std::string pairs;
         for (std::size_t k = 0; k < std::size(relative_cases); ++k) {
             columns.push_back(fractions(c.at(how, k)));
-            pairs += printed(k ? "/%.1f" : "%.1f", c.at(how, k).mean_repeats());
+            pairs += printed(k ? "/%.1f" : "%.1f", c.at(how, k).repeats_taken());
         }
         columns.push_back(pairs);
         print_row(design_names[how], columns);
@@ -609,11 +536,11 @@ void print_targets(const std::string& title, const std::vector<target>& targets)
     for (const target& t : targets) {
         if (std::isnan(t.worst)) continue;
         const char* sign = t.at_most ? "<=" : ">=";
-        const std::string measured =
-            t.is_request_fraction ? printed("%.2f +- %.2f %%", t.worst * 100, t.error * 100)
-                       : printed("%.2f", t.worst);
+        const std::string measured = t.is_request_fraction
+                                         ? printed("%.2f +- %.2f %%", t.worst * 100, t.error * 100)
+                                         : printed("%.2f", t.worst);
         const std::string bound = t.is_request_fraction ? printed("%s %.4g %%", sign, t.bound * 100)
-                                             : printed("%s %.4g", sign, t.bound);
+                                                        : printed("%s %.4g", sign, t.bound);
         std::printf("| %-48s | %-18s | %-10s | %-7s | %-8s |\n", t.name.c_str(), measured.c_str(),
                     bound.c_str(), t.met() ? "met" : "NOT MET", t.where.c_str());
     }
@@ -658,17 +585,17 @@ public:
         for (std::size_t k = 0; k < tabled; ++k) {
             if (!is_promised(k, at.load)) continue;
             target* t = &all_[7 * k];
-            t[0].see_fraction(c.at(k, rule, at_limit).fail_fraction(), n, where);
-            t[1].see_fraction(c.at(k, rule, at_95).fail_fraction(), n, where);
-            t[2].see_fraction(c.at(k, rule, at_110).fail_fraction(), n, where);
-            t[3].see_fraction(c.at(k, rule, at_120).fail_fraction(), n, where);
-            t[4].see_fraction(c.at(k, rule, at_limit).pass_fraction(), n, where);
-            t[5].see_fraction(c.at(k, rule, at_110).pass_fraction(), n, where);
-            t[6].see(c.at(k, known, at_90).mean_repeats(), 0, where);
+            t[0].see_fraction(c.at(k, rule, at_limit).failed(), n, where);
+            t[1].see_fraction(c.at(k, rule, at_95).failed(), n, where);
+            t[2].see_fraction(c.at(k, rule, at_110).failed(), n, where);
+            t[3].see_fraction(c.at(k, rule, at_120).failed(), n, where);
+            t[4].see_fraction(c.at(k, rule, at_limit).passed(), n, where);
+            t[5].see_fraction(c.at(k, rule, at_110).passed(), n, where);
+            t[6].see(c.at(k, known, at_90).repeats_taken(), 0, where);
         }
         if (!is_promised(suite, at.load)) return;
-        all_[7 * tabled].see_fraction(c.at(suite, rule, at_limit).fail_fraction(), n, where);
-        all_[7 * tabled + 1].see_fraction(c.at(suite, rule, at_95).fail_fraction(), n, where);
+        all_[7 * tabled].see_fraction(c.at(suite, rule, at_limit).failed(), n, where);
+        all_[7 * tabled + 1].see_fraction(c.at(suite, rule, at_95).failed(), n, where);
     }
     const std::vector<target>& all() const { return all_; }
 
@@ -678,14 +605,7 @@ private:
 
 // ---- the parts of the study ---------------------------------------------------------------------
 
-struct options {
-    bool quick = false;
-    long long trials = 0;
-    std::uint64_t seed = 1;
-    std::string only{};
-};
-
-struct study {
+struct verdict_study {
     options o{};
     double capacity = 0;
     setting at(double load, double noise) const {
@@ -697,9 +617,10 @@ struct study {
                          static_cast<std::uint64_t>(std::llround(noise * 1000)));
         return s;
     }
-    setting with_truth(double load, double noise) const {
+    /// Also for what other tools do, which has no bound.
+    setting beside_others(double load, double noise) const {
         setting s = at(load, noise);
-        s.long_run = long_run_values(s, o.quick ? 20000 : 50000);
+        if (!o.quick) s.long_run = long_run_values(s, 50000);
         return s;
     }
     /// For the parts whose verdicts take longer to compute, or whose rates are no fine ones.
@@ -707,13 +628,13 @@ struct study {
 };
 
 /// The rule on replayed traffic, beside what other tools do.
-bool replayed_part(const study& all) {
+bool replayed_part(const verdict_study& all) {
     bool met = true;
     for (const double noise : all.o.quick ? std::vector{0.03} : std::vector{0.01, 0.03}) {
         target_list targets(all.o.quick ? wide : published);
         for (const double load : {0.42, 0.6, 0.74}) {
             if (all.o.quick && load > 0.7) continue;
-            const setting at = all.with_truth(load, noise);
+            const setting at = all.beside_others(load, noise);
             cell c = measured_cell(at, all.o.trials);
             print_cell(at, c);
             targets.see(at, c);
@@ -725,11 +646,13 @@ bool replayed_part(const study& all) {
 }
 
 /// Repeats that spread by anything up to 20 %, on a server that is no engine model of ours.
-bool noisy_part(const study& all) {
-    std::printf("\n## A noisy server of another kind\n\n"
-                "Bursts of one to nine users, prompts taken whole before any decoding, calm "
-                "(40 %%) and close to\nits capacity (75 %%). Pass/fail/inconclusive in %%; %lld trials.\n\n",
-                all.o.trials);
+bool noisy_part(const verdict_study& all) {
+    std::printf(
+        "\n## A noisy server of another kind\n\n"
+        "Bursts of one to nine users, prompts taken whole before any decoding, calm "
+        "(40 %%) and close to\nits capacity (75 %%). Pass/fail/inconclusive in %%; %lld "
+        "trials.\n\n",
+        all.o.trials);
     std::vector<std::string> columns = {"repeats spread by"};
     for (const double r : ratios) columns.push_back(printed("r = %.4g", r));
     columns.push_back("runs 0.9 / 1 / 1.1");
@@ -745,19 +668,18 @@ bool noisy_part(const study& all) {
             const auto n = static_cast<double>(all.o.trials);
             for (std::size_t k = 0; k < tabled; ++k) {
                 const double spread = std::sqrt(c.variance[k] / n);
-                const std::string name =
-                    printed("%s, %.0f %% noise, %.0f %% load", row_names[k], noise * 100,
-                            load * 100);
+                const std::string name = printed("%s, %.0f %% noise, %.0f %% load", row_names[k],
+                                                 noise * 100, load * 100);
                 columns = {printed("%.1f %%", spread * 100)};
                 for (std::size_t r = 0; r < ratios.size(); ++r)
                     columns.push_back(fractions(c.at(k, r)));
-                columns.push_back(printed("%.1f / %.1f / %.1f", c.at(k, at_90).mean_repeats(),
-                                          c.at(k, at_limit).mean_repeats(),
-                                          c.at(k, at_110).mean_repeats()));
+                columns.push_back(printed("%.1f / %.1f / %.1f", c.at(k, at_90).repeats_taken(),
+                                          c.at(k, at_limit).repeats_taken(),
+                                          c.at(k, at_110).repeats_taken()));
                 print_row(name, columns);
                 if (spread > 0.205) continue;
-                targets[0].see_fraction(c.at(k, at_limit).pass_fraction(), n, name);
-                targets[1].see_fraction(c.at(k, at_limit).fail_fraction(), n, name);
+                targets[0].see_fraction(c.at(k, at_limit).passed(), n, name);
+                targets[1].see_fraction(c.at(k, at_limit).failed(), n, name);
             }
             std::fflush(stdout);
         }
@@ -765,11 +687,12 @@ bool noisy_part(const study& all) {
     return all_met(targets);
 }
 
-bool baseline_part(const study& all) {
-    std::printf("\n## Against a baseline, mean TPOT, 60 %% load\n\n"
-                "Pass/fail/inconclusive in %%; %lld trials. A stored run differs by %.0f %% "
-                "besides, as days do.\n",
-                all.o.trials, day_to_day * 100);
+bool baseline_part(const verdict_study& all) {
+    std::printf(
+        "\n## Against a baseline, mean TPOT, 60 %% load\n\n"
+        "Pass/fail/inconclusive in %%; %lld trials. A stored run differs by %.0f %% "
+        "besides, as days do.\n",
+        all.o.trials, day_to_day * 100);
     std::vector<target> targets = {
         {"unchanged, <= 1.10 * baseline, passes", all.o.quick ? 0.9 : 0.95, false},
         {"false fail at the limit", all.o.quick ? 0.05 : 0.01},
@@ -783,16 +706,16 @@ bool baseline_part(const study& all) {
             print_relative(at, walk, c);
             const auto n = static_cast<double>(all.o.trials);
             const std::string where = printed("%.0f %% noise", noise * 100);
-            targets[0].see_fraction(c.at(abba, 0).pass_fraction(), n, where);
-            targets[1].see_fraction(c.at(abba, 1).fail_fraction(), n, where);
-            targets[2].see_fraction(c.at(abba, 1).pass_fraction(), n, where);
-            targets[3].see_fraction(c.at(kept, 1).fail_fraction(), n, where);
+            targets[0].see_fraction(c.at(abba, 0).passed(), n, where);
+            targets[1].see_fraction(c.at(abba, 1).failed(), n, where);
+            targets[2].see_fraction(c.at(abba, 1).passed(), n, where);
+            targets[3].see_fraction(c.at(kept, 1).failed(), n, where);
         }
     print_targets(", baselines", targets);
     return all_met(targets);
 }
 
-bool saturation_part(const study& all) {
+bool saturation_part(const verdict_study& all) {
     std::printf("\n## Called over-saturated\n\n%lld gates, 3 %% run noise.\n\n",
                 all.fewer_trials());
     print_head("load", {"one repeat", "five repeats"});
@@ -814,62 +737,18 @@ bool saturation_part(const study& all) {
     return all_met(targets);
 }
 
-struct study_part {
-    const char* name;
-    bool (*run)(const study&);
-};
-constexpr study_part parts[] = {{"replayed", replayed_part},
-                                {"noisy", noisy_part},
-                                {"baselines", baseline_part},
-                                {"saturation", saturation_part}};
-
-// ---- the program --------------------------------------------------------------------------------
-
-/// The options, or a sentence that says what is wrong with them.
-std::string read_options(int argc, char** argv, options& o) {
-    for (int i = 1; i < argc; ++i) {
-        const std::string name = argv[i];
-        if (name == "--quick") {
-            o.quick = true;
-            continue;
-        }
-        if (name != "--trials" && name != "--seed" && name != "--only")
-            return "unknown option \"" + printable(name, 40) +
-                   "\": there are --quick, --trials N, --seed N and --only PART";
-        const std::string given = i + 1 < argc ? argv[++i] : "";
-        if (name == "--only") {
-            if (std::none_of(std::begin(parts), std::end(parts),
-                             [&](const study_part& p) { return given == p.name; }))
-                return "--only is \"" + printable(given, 40) +
-                       "\": the parts are replayed, noisy, baselines and saturation";
-            o.only = given;
-            continue;
-        }
-        long long n = 0;
-        const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), n);
-        if (error != std::errc() || end != given.data() + given.size() || n < 1 || n > 1000000)
-            return name + " is \"" + printable(given, 40) +
-                   "\": it takes a whole number from 1 to 1000000";
-        if (name == "--trials") o.trials = n;
-        else o.seed = static_cast<std::uint64_t>(n);
-    }
-    if (o.trials == 0) o.trials = o.quick ? 200 : 2000;
-    return {};
-}
-
-}  // namespace
-
-int main(int argc, char** argv) {
-    options o;
-    if (const std::string wrong = read_options(argc, argv, o); !wrong.empty()) {
-        std::fprintf(stderr, "verdict_error_rates: %s\n", wrong.c_str());
-        return 2;
-    }
-    const study all = {o, measured_capacity(o.seed)};
+bool study_of_verdicts(const options& o) {
+    const verdict_study all = {o, measured_capacity(o.seed)};
     std::printf("Capacity %.2f requests/s; %lld measured requests a run after %lld of warm-up.\n",
                 all.capacity, requests_a_run, warmup_requests);
     bool met = true;
-    for (const study_part& p : parts)
-        if (o.only.empty() || o.only == p.name) met &= p.run(all);
-    return o.quick && !met ? 1 : 0;
+    if (o.does("replayed")) met &= replayed_part(all);
+    if (o.does("noisy")) met &= noisy_part(all);
+    if (o.does("baselines")) met &= baseline_part(all);
+    if (o.does("saturation")) met &= saturation_part(all);
+    return met;
 }
+const registered verdicts(
+    {"verdict", 2000, 100, {"replayed", "noisy", "baselines", "saturation"}, study_of_verdicts});
+
+}  // namespace

@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # The ways in which a project may use llmbench: each is built from nothing and its gate is run.
-#   tests/consumers/run.sh bare|subdirectory|fetchcontent|package     uses $CXX and $CPPFLAGS
+#   tests/consumers/run.sh bare|subdirectory|fetchcontent|package KEPT SERVER     uses $CXX and $CPPFLAGS
+# KEPT: a folder for the implementation, which two of them compile alike. SERVER: tests/outcomes/no_doctest.cpp.
 set -euo pipefail
+kept=$(realpath -m "${2:?usage: run.sh KIND KEPT SERVER}") server=$(realpath "$3")
 cd "$(dirname "$0")"
-kind=${1:?usage: run.sh bare|subdirectory|fetchcontent|package}
+kind=$1
 source=$(cd ../.. && pwd)
 cmake=${CMAKE:-cmake}
 export CXX=${CXX:-g++}
@@ -49,7 +51,8 @@ FILE
 fi
 
 # As users debug, but without what a debugger reads: nobody debugs these, and it takes time.
-type=(-DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0)
+type=(-DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0
+    "-DCMAKE_CXX_COMPILER_LAUNCHER=bash;$PWD/once.sh;$kept")
 options=(-DLLMBENCH_SOURCE="$source" "${type[@]}")
 if [[ $kind == package ]]; then
     "$cmake" -S "$source" -B "$work/llmbench" -DCMAKE_INSTALL_PREFIX="$work/prefix"
@@ -57,7 +60,7 @@ if [[ $kind == package ]]; then
     options=(-DCMAKE_PREFIX_PATH="$work/prefix" "${type[@]}")
 fi
 port=$(python3 ../support/free_ports.py 1)
-options+=("-DSERVER_PORT=$port")
+options+=("-DSERVER=$server" "-DSERVER_PORT=$port")
 "$cmake" -S "$kind" -B "$work/build" "${options[@]}"
 cd "$work/build"
 if [[ $kind == fetchcontent ]]; then
@@ -73,10 +76,8 @@ fi
 
 # However many gates there are, the implementation was compiled once: its objects are the large ones.
 large=$(find . -name '*.o' -size +2000k | wc -l)
-expected=1
-if [[ $kind == package ]]; then expected=2; fi  # `served` brings its own, and a main() with it
-if ((large != expected)); then
-    echo "the implementation was compiled $large times, not $expected"
+if ((large != 1)); then
+    echo "the implementation was compiled $large times, not once"
     exit 1
 fi
 
@@ -92,7 +93,7 @@ if [[ $kind == package ]]; then
     grep -q "did not answer 200 at http://127.0.0.1:$port/health within 1 s" unready.log
     grep -q "the model file is broken on port $port" unready.log
     # One that is there already is not measured in its place.
-    ./served --serve "$port" > squatter.log &
+    "$server" serve "$port" > squatter.log &
     squatter=$!
     until grep -q listening squatter.log; do sleep 0.05; done
     if "${cmake%cmake}ctest" --output-on-failure -R served > squatted.log; then
@@ -103,11 +104,13 @@ if [[ $kind == package ]]; then
     kill "$squatter"
     squatter=''
     # What is written wrong is told by name when it is configured.
-    refused() {
-        printf '%s\n' 'cmake_minimum_required(VERSION 3.22)' 'project(wrong LANGUAGES CXX)' \
-            "${3-enable_testing()}" 'find_package(llmbench REQUIRED)' "llmbench_add_gate($1)" \
+    configured() {  # LINE...
+        printf '%s\n' 'cmake_minimum_required(VERSION 3.22)' 'project(wrong LANGUAGES CXX)' "$@" \
             > "$work/wrong/CMakeLists.txt"
-        if "$cmake" -S "$work/wrong" -B "$work/wrong/build" "${options[@]}" > "$work/wrong/log" 2>&1 ||
+        "$cmake" -S "$work/wrong" -B "$work/wrong/build" "${options[@]}" > "$work/wrong/log" 2>&1
+    }
+    refused() {
+        if configured "${3-enable_testing()}" 'find_package(llmbench REQUIRED)' "llmbench_add_gate($1)" ||
             ! tr -s ' \n' ' ' < "$work/wrong/log" | grep -qF -- "$2"; then
             echo "llmbench_add_gate($1) does not say: $2"
             cat "$work/wrong/log"
@@ -123,6 +126,11 @@ if [[ $kind == package ]]; then
     refused "NAME chat SOURCES a.cpp ENVIRONMENT x" "ENVIRONMENT holds 'x': it must be NAME=value"
     refused "NAME chat SOURCES a.cpp URL" "URL has no value"
     refused "NAME chat SOURCES CMakeLists.txt" "needs a line enable_testing()" ""
+    # Who asks for the implementation in a file of his own gets no other one.
+    printf '#define LLMBENCH_IMPLEMENT\n#include "llmbench.hpp"\n' > "$work/wrong/own.cpp"
+    configured 'enable_testing()' 'find_package(llmbench REQUIRED)' 'llmbench_add_gate(NAME own SOURCES own.cpp)' \
+        'if(TARGET llmbench_gate_main)' 'message(FATAL_ERROR "it has a second implementation")' 'endif()' ||
+        { cat "$work/wrong/log"; exit 1; }
 fi
 
 # A subproject or a package must neither build our tests nor leave its own targets lying about.

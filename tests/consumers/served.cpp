@@ -1,12 +1,5 @@
-// Gates for the server at LLMBENCH_URL, which llmbench_add_gate() starts: here it is this program
-// itself, ./served --serve PORT.
-#define DOCTEST_CONFIG_IMPLEMENT
-#define LLMBENCH_IMPLEMENT
+// Gates for the server at LLMBENCH_URL, which llmbench_add_gate() starts.
 #include "llmbench.hpp"
-#include "llmbench_simulated.hpp"
-
-#include <cstdlib>
-#include <cstring>
 
 using namespace llmbench;
 
@@ -19,10 +12,4 @@ TEST_CASE("the server of the suite answers") {
         .repeats = 2,
         .slos = {mean(tpot) <= 10_s},
     });
-}
-
-int main(int argc, char** argv) {
-    if (argc == 3 && std::strcmp(argv[1], "--serve") == 0)
-        return serve_simulated({}, std::atoi(argv[2]));
-    return doctest::Context(argc, argv).run();
 }

@@ -1,5 +1,17 @@
 // llmbench's implementation, for the live and the virtual tests and for every other program with a main()
-// of its own; and what those tests need of its inside.
+// of its own; and what those tests need of its inside. It is asked for when the header was included already
+// and a user's using-directives are in force: a late request must not silently do nothing.
+#include "llmbench.hpp"
+#include "llmbench_simulated.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+
+using namespace std;
+using namespace std::chrono;
+using namespace llmbench;
+
 #define LLMBENCH_IMPLEMENT
 #include "llmbench.hpp"
 #include "llmbench_answers.hpp"

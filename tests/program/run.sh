@@ -30,24 +30,17 @@ ends() {
 }
 # lines N: so many, as a refusal is one sentence
 lines() { if (($(wc -l < "$log") == $1)); then ok; else wrong "it says $(wc -l < "$log") lines, not $1"; fi; }
+# reported [DIRECTORY]: every file of a report is there, and the requests where they were measured
 reported() {
-    local file
-    for file in result.json records.jsonl junit.xml summary.md report.html; do
-        if [[ -s ${1:-llmbench-report}/$file ]]; then ok; else wrong "the report has no $file"; fi
-    done
-}
-# Of what is judged again the requests stay where they are.
-reported_again() {
-    local file
+    local file at=${1:-llmbench-report}
+    [[ $at == llmbench-judged ]] || holds "the report has no records.jsonl" test -s "$at/records.jsonl"
     for file in result.json junit.xml summary.md report.html; do
-        if [[ -s llmbench-judged/$file ]]; then ok; else wrong "the report has no $file"; fi
+        holds "the report has no $file" test -s "$at/$file"
     done
 }
+reported_again() { reported llmbench-judged; }
 # report_says TEXT [FILE]
-report_says() {
-    if grep -qF -- "$1" "llmbench-report/${2:-result.json}"; then ok
-    else wrong "${2:-result.json} does not say: $1"; fi
-}
+report_says() { holds "${2:-result.json} does not say: $1" grep -qF -- "$1" "llmbench-report/${2:-result.json}"; }
 
 # ---- what it can do, and what is none of it
 help() {
@@ -105,13 +98,12 @@ refusals() {
     # What a gate itself is refused for is in its reports, too.
     ends 2 "${here[@]}" --rate 8 --slo 'output_throughput >= 400 tok/s'
     says "llmbench run: refused" "below saturation a throughput only measures the arrival rate"
-    reported_refusal
+    report_says "below saturation a throughput" junit.xml
     ends 3 "${here[@]}"
     says "llmbench run: invalid" "no server answers at http://127.0.0.1:1"
     LLMBENCH_SKIP_WITHOUT_SERVER=1 ends 77 "${here[@]}"
     rm -r llmbench-report
 }
-reported_refusal() { report_says "below saturation a throughput" junit.xml; }
 
 # ---- llmbench run: a gate
 gates() {
@@ -150,11 +142,11 @@ files_of_others() {
     says "result files: passed" "report: llmbench-judged/report.html"
     reported_again
     for file in report.html result.json summary.md; do
-        if grep -q 'vLLM bench serve' "llmbench-judged/$file"; then ok; else wrong "$file does not name the tool"; fi
+        holds "$file does not name the tool" grep -q 'vLLM bench serve' "llmbench-judged/$file"
     done
     ends 3 judge --slo 'p50(e2e) <= 1 s' "${files[@]}"
     ends 1 judge --slo 'mean(tpot) <= 10 ms' "${files[@]}" --report here
-    if grep -q '<failure' here/junit.xml; then ok; else wrong "junit.xml has no failure"; fi
+    holds "junit.xml has no failure" grep -q '<failure' here/junit.xml
     ends 3 judge --slo 'p50(ttft) <= 300 ms' "${files[0]}" "${files[0]}"
     says "are the same, byte for byte"
     ends 2 judge --slo 'p50(tft) <= 300 ms' "${files[@]}"
@@ -189,7 +181,7 @@ own_runs() {
     says_like 'PASS +mean\(tpot\) <= 1 s'
     ends 1 judge llmbench-report/result.json --slo 'mean(tpot) <= 0.5 ms'
     says_like 'FAIL +mean\(tpot\) <= 0.5 ms'
-    if grep -q '<failure' llmbench-judged/junit.xml; then ok; else wrong "junit.xml has no failure"; fi
+    holds "junit.xml has no failure" grep -q '<failure' llmbench-judged/junit.xml
     ends 1 judge llmbench-report/records.jsonl --slo 'mean(tpot) <= 0.5 ms' --name again
     says "again: failed"
     ends 2 judge llmbench-report --gate other
@@ -227,12 +219,11 @@ own_runs() {
         shards[i]=$!
     done
     for i in 0 1; do
-        local status=0
-        wait "${shards[i]}" || status=$?
         what="shard $i"
-        cp "shard-$i.log" "$log"
-        if ((status == 77)); then ok; else wrong "exit code $status instead of 77"; fi
+        pid=${shards[i]} log=$work/shard-$i.log
+        waited 77
     done
+    log=$work/log
     ends 2 judge shard-0
     says "llmbench merge\` puts the parts together"
     ends 0 merge shard-0 shard-1
@@ -248,7 +239,7 @@ conversions() {
     local data=$tests/data/sessions format
     for format in weka bailian; do
         ends 0 convert "$data/$format.jsonl" --from "$format" --out sessions.jsonl
-        if cmp -s sessions.jsonl "$data/$format.ours.jsonl"; then ok; else wrong "the lines are others"; fi
+        holds "the lines are others" cmp -s sessions.jsonl "$data/$format.ours.jsonl"
     done
     says "sessions.jsonl: 4 sessions of 9 steps"
     lines 1
@@ -260,7 +251,7 @@ conversions() {
     head -n 2 "$data/weka.jsonl" > folder/a.jsonl
     tail -n +3 "$data/weka.jsonl" > folder/b.jsonl
     ends 0 convert folder --from weka --out sessions.jsonl
-    if cmp -s sessions.jsonl "$data/weka.ours.jsonl"; then ok; else wrong "the lines are others"; fi
+    holds "the lines are others" cmp -s sessions.jsonl "$data/weka.ours.jsonl"
     rm sessions.jsonl
     sed '2s/"in":32/"in":-32/' "$data/weka.jsonl" > bad.jsonl
     ends 2 convert bad.jsonl --from weka --out sessions.jsonl

@@ -55,11 +55,11 @@ SAID = {
 # Whose constants decide which of the published rates.
 MEASURED = "tests/structure/measured_with.txt"
 RATES = [
-    ("core/judging", "`verdict_error_rates` `pair_error_rates` `count_error_rates` `answer_error_rates` `label_error_rates`"),
-    ("core/measured/drift.hpp", "`drift_error_rates`"),
-    ("core/capacity", "`capacity_error_rates`"),
-    ("extensions/compare/core/settings.hpp", "`setting_error_rates`"),
-    ("extensions/history/core", "`history_error_rates`"),
+    ("core/judging", "verdict, pair, count, answer, label"),
+    ("core/measured/drift.hpp", "drift"),
+    ("core/capacity", "capacity"),
+    ("extensions/compare/core/settings.hpp", "setting"),
+    ("extensions/history/core", "history"),
 ]
 
 
@@ -139,7 +139,7 @@ def main(top):
         line = line_of(top, where)
         if line not in published:
             print(f"{MEASURED}: the rates were measured with other constants than those of {where}. Run "
-                  f"{programs} again, publish what they give, and write this line:\n{line}")
+                  f"`error_rates` {programs} again, publish what they give, and write this line:\n{line}")
             bad += 1
     return 1 if bad else 0
 

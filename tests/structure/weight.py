@@ -4,6 +4,7 @@
     weight.py --compile           also what compiling LLMBENCH_MAIN takes; 77 where the table is of another g++
     weight.py --write             writes lines and bytes anew
     weight.py --write --compile   measures all of it, five minutes, and writes the table and README.md anew
+    weight.py --gates             prints what a file with gates reads and takes to compile at -O0
 
 From the top of the repository; uses $CXX (default g++) and $CPPFLAGS. Seconds are user CPU as multiples of
 doctest's own main at -O1, measured in the same run, the less of two. They may grow by a tenth, all else by 3 %:
@@ -76,6 +77,17 @@ def cost(text, level):
         return seconds, kib * 1024 / 1e6
 
 
+def gates():
+    """A file with gates beside doctest.h alone; they take turns, so that a slow minute hits them alike."""
+    files = {"doctest.h alone": "#include <doctest/doctest.h>\n", "llmbench.hpp, no gate": '#include "llmbench.hpp"\n',
+             "three gates": Path("tests/structure/three_gates.cpp").read_text(encoding="utf-8")}
+    rounds = [[cost(text, "-O0")[0] for text in files.values()] for _ in range(5)]
+    for (name, text), seconds in zip(files.items(), least(rounds)):
+        read = subprocess.run([*CXX, "-std=c++20", "-I.", "-E", "-x", "c++", "-"], input=text.encode(), check=True,
+                              capture_output=True).stdout
+        print(f"| {name} | {len(read):,} | {seconds:.3f} |")
+
+
 def least(costs):
     return tuple(map(min, zip(*costs)))
 
@@ -110,13 +122,17 @@ def grown(now, before):
                 what = {"-O1": "times doctest's own main to compile at -O1"}.get(column, column)
                 yield (f"{name}: {number:,.5g} {what}, {100 * (number / held[column] - 1):.1f} % more than the "
                        f"{held[column]:,.5g} in {PAGE}. Take something out, or say in the commit why it must grow "
-                       f"and write the new row: {COMMAND}\n    {row_of(name, held | numbers)}")
+                       f"and write the new row: {COMMAND}{'' if column in ('lines', 'bytes') else ' --compile'}\n"
+                       f"    {row_of(name, held | numbers)}")
 
 
 def with_cost_line(row, seconds=None):
     """README.md's words for it, with the time that stands there where none was measured."""
     page = Path("README.md").read_text(encoding="utf-8")
-    took = f"about {5 * max(1, round(seconds / 5))} s" if seconds else COST.search(page)[0].split("| ")[1].split(" and ")[0]
+    line = COST.search(page)
+    if not line:
+        sys.exit("README.md has no row that says what it costs to compile `main.o`, up to \"; `-O2`\"")
+    took = f"about {5 * max(1, round(seconds / 5))} s" if seconds else line[0].split("| ")[1].split(" and ")[0]
     words = f"{took} and {row['peak MB'] / 1000:.1f} GB of memory with `-O1` ({row['-O1']:.0f} times doctest's own main)"
     return page, COST.sub(lambda m: m[1] + words + m[2], page)
 
@@ -140,6 +156,8 @@ def write(before, compile_it):
 
 
 def main(how):
+    if "--gates" in how:
+        return gates()
     before, measured_by = table()
     if "--write" in how:
         return write(before, "--compile" in how)

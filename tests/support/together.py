@@ -29,7 +29,7 @@ def main(written, *tests):
     tests = [Path(test) for test in tests]
     lines = [line for test in tests for line in includes_of(test)]
     for test in tests:
-        lines += [f"namespace {test.stem} {{", f'#include "{test}"', "}"]
+        lines += [f"namespace {test.stem}_file {{", f'#include "{test}"', "}"]
     Path(written).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

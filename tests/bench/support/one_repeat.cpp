@@ -1,5 +1,12 @@
+// llmbench's implementation without doctest, for the benchmarks and for every program that asks for that one.
+#define LLMBENCH_NO_DOCTEST
 #define LLMBENCH_IMPLEMENT
-#include "one_repeat.hpp"
+#include "llmbench.hpp"
+#include "llmbench_answers.hpp"
+#include "llmbench_compare.hpp"
+#include "llmbench_history.hpp"
+#include "llmbench_machines.hpp"
+#include "llmbench_sessions.hpp"
 #include "llmbench_simulated.hpp"
 
 #include "support/scratch.hpp"
@@ -15,6 +22,10 @@ static double process_cpu_s() {
     return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
 }
 
+// As one_repeat.hpp declares it, which includes a part.
+namespace bench {
+detail::repeat_data one_repeat(const scenario& s, std::uint64_t max_gaps, double* cpu_s);
+}
 detail::repeat_data bench::one_repeat(const scenario& s, std::uint64_t max_gaps, double* cpu_s) {
     const detail::plan p = detail::planned(s, 1);
     detail::live_target target(s.target, run_arm::candidate);

@@ -1,4 +1,4 @@
-// The implementation, compiled once for all benchmarks.
+// One repeat, for the benchmarks that measure the client.
 #pragma once
 
 #include "llmbench.hpp"
