@@ -35,136 +35,112 @@
 //   [C7] random numbers
 //   [C8] fields as JSON
 //   [C9] secrets in texts
-//   [C10] the table of metrics
-//   [C11] values of metrics as text
-//   [C12] user-defined metrics
-//   [C13] URLs
-//   [C14] HTTP/1.1
-//   [C15] server-sent events
-//   [C16] the contents of a page of metrics
-//   [C17] pages of metrics
-//   [C18] names of servers' metrics
-//   [C19] readings of a server's pages
-//   [C20] bodies of requests
-//   [C21] stream events of any API
-//   [C22] OpenAI's answers
-//   [C23] APIs that generate nothing: embeddings, rerankers and scores
-//   [C24] request and response formats of each API
-//   [C25] the table of APIs, ours and users'
-//   [C26] from the bytes of a body to events
-//   [C27] the timeline of one answer
-//   [C28] from bytes to the timeline of an answer
-//   [C29] grading of answers
-//   [C30] histograms of lateness and of gaps
-//   [C31] the programs that sent a load together
-//   [C32] server metrics of a repeat
-//   [C33] whether a load has settled
-//   [C34] the measurements of one repeat
-//   [C35] the requests of a repeat, as they end
-//   [C36] comparison of answers
-//   [C37] whether the times of an answer are plausible
-//   [C38] shared repeats
-//   [C39] prefix cache hits
-//   [C40] bounds on times that a late client or a buffered stream leaves open
-//   [C41] tokens and requests per second
-//   [C42] requests during a side task
-//   [C43] how long sessions took
-//   [C44] metrics that a server reports
-//   [C45] metrics of requests and of repeats
-//   [C46] how a run changes from its first third to its last
-//   [C47] statistics over several repeats
-//   [C48] tokens of a variant's requests
-//   [C49] the fields of a repeat
-//   [C50] the fields of a record
-//   [C51] when a thread of the client did not run
-//   [C52] kernel receive times on the clock of all other times
-//   [C53] judges of an extension, by earlier runs
-//   [C54] the rule: interim analyses, bounds, prior noise
-//   [C55] decisions on objectives and their causes
-//   [C56] the measurements of a gate
-//   [C57] the objectives and rule of a gate
-//   [C58] counts of misses: fractions, and percentiles that failures reach
-//   [C59] errors of a baseline
-//   [C60] validity checks of the client
-//   [C61] verdicts on a drift
-//   [C62] repeats whose noise is known from earlier runs
-//   [C63] pairs: repeats that alternate with a baseline's
-//   [C64] distances from a limit
-//   [C65] values: times, speeds and rates
-//   [C66] decisions by the numbers alone
-//   [C67] verdicts that the client may have affected
-//   [C68] the least number of requests for a verdict
-//   [C69] validity checks of the server's answers
-//   [C70] verdicts that hold although tokens were buffered
-//   [C71] servers that cannot keep up
-//   [C72] explanations from the server's state
-//   [C73] the cross-check of our numbers with the server's counters
-//   [C74] checks that make measurements invalid
-//   [C75] the verdicts of a gate
-//   [C76] the result of a calibration
-//   [C77] from verdicts to an exit code
-//   [C78] calibration
-//   [C79] a sentence for each cause
-//   [C80] decisions in sentences
-//   [C81] verdicts in words
-//   [C82] files of other tools, read value by value
-//   [C83] conversations in rows of files
-//   [C84] datasets
-//   [C85] common prefixes of recorded prompts
-//   [C86] traces
-//   [C87] lengths
-//   [C88] arrivals and their send times
-//   [C89] prompts of a given number of tokens
-//   [C90] positions in a trace
-//   [C91] the part of a load that one of several programs sends
-//   [C92] sources of prompts and conversations
-//   [C93] the interface of sources of prompts
-//   [C94] the plan of a gate
-//   [C95] the hash of a plan's traffic
-//   [C96] the number of requests that a plan expects
-//   [C97] the requests of a plan
-//   [C98] a workload's part of the plan
-//   [C99] the search for a capacity
-//   [C100] the result of single probes
-//   [C101] whether a server changed during its capacity search
-//   [C102] the capacity that probes show
-//   [C103] capacity searches as scenarios
-//   [C104] which SLOs a scenario can have, and on which day they block
-//   [C105] side tasks and profiles of a scenario
-//   [C106] the options of requests
-//   [C107] the traffic of each variant of a gate
-//   [C108] facts about a gate's server
-//   [C109] extensions that keep measurements of gates, and compare later ones with them
-//   [C110] from a scenario to its plan
-//   [C111] plans as text, and notes on their load
-//   [C112] the rows of tables, of all requests and of labels
-//   [C113] timelines, and the points of drawings
-//   [C114] quantiles as lines, of each repeat and of all repeats
-//   [C115] the curve of a search: objectives over the load
-//   [C116] how requests ended, and the tokens that their answers report
-//   [C117] side tasks, and the programs that sent the load
-//   [C118] the server's metrics over all repeats
-//   [C119] the numbers of a gate that reports show, computed once
-//   [C120] answers that reports show
-//   [C121] the fields of a gate: its servers, its load, its judging parameters
-//   [C122] stored results
-//   [C123] the fields of a variant's measurements, and of a verdict
-//   [C124] calibration.json
-//   [C125] one line of records.jsonl, and the index of events.bin
-//   [C126] gates in reports, and their headlines
-//   [C127] tables of reports, on the console and in Markdown
-//   [C128] texts of reports
-//   [C129] the console: gates, and the progress line
-//   [C130] result.json, calibration.json and answers.jsonl
-//   [C131] junit.xml, summary.md, annotations, metrics.txt
-//   [C132] gates of one server under several loads, as rows
-//   [C133] the report page: drawings
-//   [C134] the report page: verdicts
-//   [C135] the report page: other sections of a gate
-//   [C136] the report page: distributions and timelines
-//   [C137] the report page: curves over the load
-//   [C138] the report page: the result of a search
-//   [C139] the report page: the whole
+//   [C10] the table of metrics, and their values as text
+//   [C11] user-defined metrics
+//   [C12] URLs
+//   [C13] HTTP/1.1
+//   [C14] server-sent events
+//   [C15] the contents of a page of metrics
+//   [C16] pages of metrics
+//   [C17] names of servers' metrics
+//   [C18] readings of a server's pages
+//   [C19] bodies of requests
+//   [C20] stream events of any API
+//   [C21] OpenAI's answers
+//   [C22] APIs that generate nothing: embeddings, rerankers and scores
+//   [C23] request and response formats of each API
+//   [C24] the table of APIs, ours and users'
+//   [C25] from the bytes of a body to events
+//   [C26] the timeline of one answer
+//   [C27] from bytes to the timeline of an answer
+//   [C28] histograms of lateness and of gaps
+//   [C29] the programs that sent a load together
+//   [C30] server metrics of a repeat
+//   [C31] whether a load has settled
+//   [C32] the measurements of one repeat, and lists of repeats
+//   [C33] the requests of a repeat, as they end
+//   [C34] grading and comparison of answers
+//   [C35] whether the times of an answer are plausible
+//   [C36] times of requests and sessions, and the bounds of those
+//   [C37] tokens of requests, in the prefix cache and per second
+//   [C38] requests during a side task
+//   [C39] metrics that a server reports
+//   [C40] metrics of requests and of repeats
+//   [C41] how a run changes from its first third to its last
+//   [C42] statistics over several repeats
+//   [C43] the fields of a record and of a repeat
+//   [C44] when a thread of the client did not run, and the kernel's times on its clock
+//   [C45] the rule: distances from a limit, interim analyses, bounds, prior noise
+//   [C46] decisions on objectives and their causes
+//   [C47] the inputs of verdicts: the measurements of a gate, its objectives and rule
+//   [C48] counts of misses: fractions, and percentiles that failures reach
+//   [C49] values: times, speeds and rates
+//   [C50] decisions by the numbers alone: drifts, and which method decides
+//   [C51] validity checks of the client, and verdicts that it may have affected
+//   [C52] the least number of requests for a verdict
+//   [C53] the server's metrics page beside our requests: the cross-check, and explanations
+//   [C54] validity checks of the server: its answers, and whether it keeps up
+//   [C55] checks that make measurements invalid
+//   [C56] the verdicts of a gate, and its calibration
+//   [C57] from verdicts to an exit code
+//   [C58] a sentence for each cause
+//   [C59] decisions in sentences
+//   [C60] verdicts in words
+//   [C61] files of other tools, read value by value
+//   [C62] conversations in rows of files
+//   [C63] datasets
+//   [C64] common prefixes of recorded prompts
+//   [C65] traces
+//   [C66] lengths
+//   [C67] arrivals and their send times
+//   [C68] prompts of a given number of tokens
+//   [C69] positions in a trace
+//   [C70] the part of a load that one of several programs sends
+//   [C71] sources of prompts and conversations
+//   [C72] the interface of sources of prompts
+//   [C73] the plan of a gate
+//   [C74] the hash of a plan's traffic
+//   [C75] the number of requests that a plan expects
+//   [C76] the requests of a plan
+//   [C77] a workload's part of the plan
+//   [C78] the search for a capacity
+//   [C79] the result of single probes
+//   [C80] whether a server changed during its capacity search
+//   [C81] the capacity that probes show
+//   [C82] capacity searches as scenarios
+//   [C83] which SLOs a scenario can have, and on which day they block
+//   [C84] side tasks and profiles of a scenario
+//   [C85] the options of requests
+//   [C86] the traffic of each variant of a gate
+//   [C87] facts about a gate's server
+//   [C88] extensions that keep measurements of gates, and compare later ones with them
+//   [C89] from a scenario to its plan
+//   [C90] plans as text, and notes on their load
+//   [C91] how requests and side tasks ended, and the tokens that answers report
+//   [C92] timelines, and the points of drawings
+//   [C93] metrics over the repeats of a variant: rows of tables, labels, curves
+//   [C94] servers, and the programs that send a load, over all repeats
+//   [C95] the numbers of a gate that reports show, computed once
+//   [C96] answers that reports show
+//   [C97] the fields of a gate: its servers, its load, its judging parameters
+//   [C98] stored results
+//   [C99] the fields of a variant's measurements, and of a verdict
+//   [C100] calibration.json
+//   [C101] one line of records.jsonl, and the index of events.bin
+//   [C102] gates in reports, and their headlines
+//   [C103] tables of reports, on the console and in Markdown
+//   [C104] texts of reports
+//   [C105] the console: gates, and the progress line
+//   [C106] result.json, calibration.json and answers.jsonl
+//   [C107] junit.xml, summary.md, annotations, metrics.txt
+//   [C108] gates of one server under several loads, as rows
+//   [C109] the report page: drawings
+//   [C110] the report page: verdicts
+//   [C111] the report page: other sections of a gate
+//   [C112] the report page: distributions and timelines
+//   [C113] the report page: curves over the load
+//   [C114] the report page: the result of a search
+//   [C115] the report page: the whole
 // Part three: effects
 //   [E1] functions of public values: text, arrivals, SLO expressions, users' own APIs
 //   [E2] the data of results
@@ -2225,7 +2201,7 @@ struct record {
     types::text graded{};  ///< the answer that was graded, up to 80 bytes; empty: none found
     unsigned long long answer_hash = 0;  ///< of all generated text; 0: not compared
     types::maybe<bool> same{};  ///< equal to the baseline's answer in its pair; none: not asked
-    bool excused = false;  ///< failed while a side task disturbed the server; counts as no failure
+    bool exempt = false;  ///< failed while a side task disturbed the server; counts as no failure
     int resends = 0;  ///< times sent again after a kept connection was closed without an answer
     long long idle_ns = 0;  ///< idle time of the connection that was lost; 0: none was lost
 };
@@ -2539,7 +2515,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <limits>  // infinity, numeric_limits, of whole numbers
 #include <map>
 #include <memory>  // shared_ptr, make_shared
-#include <numeric>  // gcd
+#include <numeric>  // iota, gcd
 #include <optional>
 #include <set>
 #include <span>
@@ -4249,7 +4225,7 @@ inline std::string without_secrets(std::string s, const std::vector<std::string>
     return s;
 }
 
-// ===== [C10] the table of metrics ================================================================
+// ===== [C10] the table of metrics, and their values as text ======================================
 // All properties of a metric except how its value is computed (core/measured).
 
 enum class metric_unit : unsigned char {
@@ -4260,7 +4236,8 @@ enum class metric_unit : unsigned char {
     fraction,
     energy,
     money,
-    none
+    none,
+    by_type  // of the metric's type
 };
 /// The units of a dimension, with their SI factor and literal. Limits are printed in the first.
 struct written_unit {
@@ -4300,7 +4277,7 @@ enum class value_needs : unsigned char {
 struct metric_facts {
     metric_id id;
     const char* name;
-    metric_unit unit = metric_unit::time;
+    metric_unit unit = metric_unit::by_type;
     bound_side side = bound_side::at_most;  // the side from which a limit makes sense
     metric_of of = metric_of::request;
     bool is_of_gaps = false;  // pooled over all requests; of one, its longest gap
@@ -4317,7 +4294,34 @@ struct metric_facts {
     bool is_whole = false;  // an integer count
 };
 
-inline constexpr metric_facts metric_table[] = {
+/// Sets unit and side of the metrics of one type, up to a row that has them.
+template <class M>
+constexpr void set_type(auto& rows) {
+    using unit = unit_of<M>;
+    for (auto i = static_cast<std::size_t>(metric_traits<M>::first);
+         i < rows.size() && rows[i].unit == metric_unit::by_type; ++i) {
+        rows[i].unit = std::is_same_v<unit, time_span>      ? metric_unit::time
+                       : std::is_same_v<unit, token_rate>   ? metric_unit::tokens_per_s
+                       : std::is_same_v<unit, request_rate> ? metric_unit::requests_per_s
+                       : std::is_same_v<unit, energy>       ? metric_unit::energy
+                       : std::is_same_v<unit, money>        ? metric_unit::money
+                       : std::is_same_v<unit, plain_number> ? metric_unit::none
+                                                            : metric_unit::fraction;
+        rows[i].side = metric_traits<M>::side;
+    }
+}
+/// The types from the last one to the first, so that each ends where the next one begins.
+template <class... Types>
+constexpr auto with_types(auto rows) {
+    (set_type<Types>(rows), ...);
+    return rows;
+}
+
+inline constexpr auto metric_table = with_types<
+    prompt_metric, cost_metric, energy_metric, draft_metric, server_fraction, server_count,
+    cache_gauge, running_gauge, queue_gauge, server_time, run_time_metric, answer_metric,
+    fraction_metric, request_throughput_t, token_throughput, event_metric, speed_metric,
+    session_metric, latency_metric>(std::to_array<metric_facts>({
     {.id = metric_id::ttft, .name = "ttft", .needs_stream = true, .is_of_prefill = true,
      .is_affected_by_lateness = true},
     {.id = metric_id::tpot, .name = "tpot", .needs = value_needs::second_token,
@@ -4325,17 +4329,17 @@ inline constexpr metric_facts metric_table[] = {
     {.id = metric_id::itl, .name = "itl", .is_of_gaps = true, .needs = value_needs::second_event,
      .is_of_decoding = true, .needs_stream = true, .needs_event_times = true},
     {.id = metric_id::e2e, .name = "e2e", .is_affected_by_lateness = true},
-    {.id = metric_id::normalized_latency, .name = "normalized_latency",
-     .counts_output = true, .is_affected_by_lateness = true},
+    {.id = metric_id::normalized_latency, .name = "normalized_latency", .counts_output = true,
+     .is_affected_by_lateness = true},
     {.id = metric_id::ttft_per_prompt_token, .name = "ttft_per_prompt_token",
      .needs = value_needs::prompt_tokens, .needs_stream = true, .is_of_prefill = true,
      .is_affected_by_lateness = true},
     {.id = metric_id::ttft_from_send, .name = "ttft_from_send", .needs_stream = true,
      .is_of_prefill = true},
-    {.id = metric_id::first_turn_ttft, .name = "first_turn_ttft",
-     .needs_stream = true, .is_of_prefill = true, .is_affected_by_lateness = true},
-    {.id = metric_id::later_turn_ttft, .name = "later_turn_ttft",
-     .needs_stream = true, .is_of_prefill = true, .is_affected_by_lateness = true},
+    {.id = metric_id::first_turn_ttft, .name = "first_turn_ttft", .needs_stream = true,
+     .is_of_prefill = true, .is_affected_by_lateness = true},
+    {.id = metric_id::later_turn_ttft, .name = "later_turn_ttft", .needs_stream = true,
+     .is_of_prefill = true, .is_affected_by_lateness = true},
     {.id = metric_id::time_to_first_answer, .name = "time_to_first_answer",
      .needs = value_needs::answer, .needs_stream = true, .is_of_prefill = true,
      .is_affected_by_lateness = true},
@@ -4343,42 +4347,31 @@ inline constexpr metric_facts metric_table[] = {
      .needs = value_needs::second_read, .is_of_decoding = true, .needs_stream = true},
     {.id = metric_id::session_time, .name = "session_time", .of = metric_of::session,
      .is_affected_by_lateness = true},
-    {.id = metric_id::prefill_speed, .name = "prefill_speed", .unit = metric_unit::tokens_per_s,
-     .side = bound_side::at_least, .needs = value_needs::prompt_tokens, .needs_stream = true,
-     .is_of_prefill = true, .is_affected_by_lateness = true},
-    {.id = metric_id::decode_speed, .name = "decode_speed", .unit = metric_unit::tokens_per_s,
-     .side = bound_side::at_least, .needs = value_needs::second_token, .is_of_decoding = true,
-     .counts_output = true, .needs_stream = true},
-    {.id = metric_id::tokens_per_event, .name = "tokens_per_event", .unit = metric_unit::none,
-     .side = bound_side::at_least, .needs = value_needs::reported_tokens, .is_of_decoding = true,
-     .counts_output = true, .needs_stream = true},
-    {.id = metric_id::output_throughput, .name = "output_throughput",
-     .unit = metric_unit::tokens_per_s, .side = bound_side::at_least, .of = metric_of::window,
+    {.id = metric_id::prefill_speed, .name = "prefill_speed", .needs = value_needs::prompt_tokens,
+     .needs_stream = true, .is_of_prefill = true, .is_affected_by_lateness = true},
+    {.id = metric_id::decode_speed, .name = "decode_speed", .needs = value_needs::second_token,
+     .is_of_decoding = true, .counts_output = true, .needs_stream = true},
+    {.id = metric_id::tokens_per_event, .name = "tokens_per_event",
+     .needs = value_needs::reported_tokens, .is_of_decoding = true, .counts_output = true,
+     .needs_stream = true},
+    {.id = metric_id::output_throughput, .name = "output_throughput", .of = metric_of::window,
      .counts_output = true, .needs_event_times = true, .is_affected_by_lateness = true},
-    {.id = metric_id::total_throughput, .name = "total_throughput",
-     .unit = metric_unit::tokens_per_s, .side = bound_side::at_least, .of = metric_of::window,
+    {.id = metric_id::total_throughput, .name = "total_throughput", .of = metric_of::window,
      .needs = value_needs::prompt_tokens, .counts_output = true, .needs_event_times = true,
      .is_affected_by_lateness = true},
-    {.id = metric_id::prefill_throughput, .name = "prefill_throughput",
-     .unit = metric_unit::tokens_per_s, .side = bound_side::at_least, .of = metric_of::window,
+    {.id = metric_id::prefill_throughput, .name = "prefill_throughput", .of = metric_of::window,
      .needs = value_needs::prompt_tokens, .needs_stream = true, .is_of_prefill = true,
      .is_affected_by_lateness = true},
-    {.id = metric_id::decode_throughput, .name = "decode_throughput",
-     .unit = metric_unit::tokens_per_s, .side = bound_side::at_least, .of = metric_of::window,
-     .is_of_decoding = true, .counts_output = true, .needs_stream = true,
-     .needs_event_times = true, .is_affected_by_lateness = true},
-    {.id = metric_id::input_throughput, .name = "input_throughput",
-     .unit = metric_unit::tokens_per_s, .side = bound_side::at_least, .of = metric_of::window,
-     .needs = value_needs::prompt_tokens, .is_of_prefill = true, .is_affected_by_lateness = true},
-    {.id = metric_id::request_throughput, .name = "request_throughput",
-     .unit = metric_unit::requests_per_s, .side = bound_side::at_least, .of = metric_of::window,
+    {.id = metric_id::decode_throughput, .name = "decode_throughput", .of = metric_of::window,
+     .is_of_decoding = true, .counts_output = true, .needs_stream = true, .needs_event_times = true,
      .is_affected_by_lateness = true},
-    {.id = metric_id::error_rate, .name = "error_rate", .unit = metric_unit::fraction,
-     .of = metric_of::requests},
-    {.id = metric_id::accuracy, .name = "accuracy", .unit = metric_unit::fraction,
-     .side = bound_side::at_least, .of = metric_of::requests},
-    {.id = metric_id::same_answers, .name = "same_answers", .unit = metric_unit::fraction,
-     .side = bound_side::at_least, .of = metric_of::requests},
+    {.id = metric_id::input_throughput, .name = "input_throughput", .of = metric_of::window,
+     .needs = value_needs::prompt_tokens, .is_of_prefill = true, .is_affected_by_lateness = true},
+    {.id = metric_id::request_throughput, .name = "request_throughput", .of = metric_of::window,
+     .is_affected_by_lateness = true},
+    {.id = metric_id::error_rate, .name = "error_rate", .of = metric_of::requests},
+    {.id = metric_id::accuracy, .name = "accuracy", .of = metric_of::requests},
+    {.id = metric_id::same_answers, .name = "same_answers", .of = metric_of::requests},
     {.id = metric_id::startup_time, .name = "startup_time", .of = metric_of::start},
     {.id = metric_id::first_answer_time, .name = "first_answer_time", .of = metric_of::start},
     {.id = metric_id::recovery_time, .name = "recovery_time", .of = metric_of::recovery,
@@ -4387,40 +4380,38 @@ inline constexpr metric_facts metric_table[] = {
      .side = bound_side::at_least, .of = metric_of::requests},
     {.id = metric_id::drift, .name = "drift", .unit = metric_unit::fraction,
      .side = bound_side::either, .of = metric_of::thirds},
-    {.id = metric_id::ratio, .name = "ratio", .unit = metric_unit::none,
-     .side = bound_side::either, .of = metric_of::ratio},
+    {.id = metric_id::ratio, .name = "ratio", .unit = metric_unit::none, .side = bound_side::either,
+     .of = metric_of::ratio},
     {.id = metric_id::server_metric, .name = "server_metric", .unit = metric_unit::none,
      .side = bound_side::either, .of = metric_of::server},
     {.id = metric_id::queue_time, .name = "queue_time", .of = metric_of::server, .offset = 0.001},
-    {.id = metric_id::server_prefill_time, .name = "server_prefill_time",
-     .of = metric_of::server, .offset = 0.001},
+    {.id = metric_id::server_prefill_time, .name = "server_prefill_time", .of = metric_of::server,
+     .offset = 0.001},
     {.id = metric_id::server_decode_time, .name = "server_decode_time", .of = metric_of::server,
      .offset = 0.001},
-    {.id = metric_id::queued_requests, .name = "queued_requests", .unit = metric_unit::none,
-     .of = metric_of::server, .offset = 1, .is_whole = true},
-    {.id = metric_id::running_requests, .name = "running_requests", .unit = metric_unit::none,
-     .side = bound_side::either, .of = metric_of::server, .offset = 1, .is_whole = true},
-    {.id = metric_id::kv_cache_usage, .name = "kv_cache_usage", .unit = metric_unit::fraction,
-     .of = metric_of::server, .offset = 0.01},
-    {.id = metric_id::preemptions, .name = "preemptions", .unit = metric_unit::none,
-     .of = metric_of::server, .offset = 1, .is_whole = true},
-    {.id = metric_id::prefix_cache_hits, .name = "prefix_cache_hits", .unit = metric_unit::fraction,
-     .side = bound_side::at_least, .of = metric_of::server, .offset = 0.01},
-    {.id = metric_id::acceptance_length, .name = "acceptance_length", .unit = metric_unit::none,
-     .side = bound_side::at_least, .of = metric_of::server},
-    {.id = metric_id::energy_per_token, .name = "energy_per_token", .unit = metric_unit::energy,
-     .of = metric_of::server, .needs_event_times = true},
-    {.id = metric_id::cost_per_million_tokens, .name = "cost_per_million_tokens",
-     .unit = metric_unit::money, .of = metric_of::window, .counts_output = true,
-     .needs_event_times = true, .is_affected_by_lateness = true},
-    {.id = metric_id::cached_share, .name = "cached_share", .unit = metric_unit::fraction,
-     .side = bound_side::at_least, .of = metric_of::prompts, .needs = value_needs::cached_tokens,
+    {.id = metric_id::queued_requests, .name = "queued_requests", .of = metric_of::server,
+     .offset = 1, .is_whole = true},
+    {.id = metric_id::running_requests, .name = "running_requests", .of = metric_of::server,
+     .offset = 1, .is_whole = true},
+    {.id = metric_id::kv_cache_usage, .name = "kv_cache_usage", .of = metric_of::server,
      .offset = 0.01},
+    {.id = metric_id::preemptions, .name = "preemptions", .of = metric_of::server, .offset = 1,
+     .is_whole = true},
+    {.id = metric_id::prefix_cache_hits, .name = "prefix_cache_hits", .of = metric_of::server,
+     .offset = 0.01},
+    {.id = metric_id::acceptance_length, .name = "acceptance_length", .of = metric_of::server},
+    {.id = metric_id::energy_per_token, .name = "energy_per_token", .of = metric_of::server,
+     .needs_event_times = true},
+    {.id = metric_id::cost_per_million_tokens, .name = "cost_per_million_tokens",
+     .of = metric_of::window, .counts_output = true, .needs_event_times = true,
+     .is_affected_by_lateness = true},
+    {.id = metric_id::cached_share, .name = "cached_share", .of = metric_of::prompts,
+     .needs = value_needs::cached_tokens, .offset = 0.01},
     {.id = metric_id::capacity_in_rate, .name = "capacity", .unit = metric_unit::requests_per_s,
      .side = bound_side::at_least, .of = metric_of::loads},
     {.id = metric_id::capacity_in_users, .name = "capacity", .unit = metric_unit::users,
-     .side = bound_side::at_least, .of = metric_of::loads},
-};
+     .side = bound_side::at_least, .of = metric_of::loads}
+}));
 
 // ---- user-defined metrics: their ids follow the built-in ones in order of creation
 
@@ -4470,7 +4461,8 @@ inline metric_id own_id(std::size_t place) {
 }
 inline const own_metric_row& own_row(metric_id m) {
     static const own_metric_row none{
-        .name = "metric", .value = nullptr, .facts = {.id = metric_id::ttft, .name = "metric"},
+        .name = "metric", .value = nullptr,
+        .facts = {.id = metric_id::ttft, .name = "metric", .unit = metric_unit::time},
         .problem = printed("a metric of your own is not made yet, as it is in another file: say "
                            "`inline const` in a header; or there are more than %d",
                            max_own_metrics)};
@@ -4500,50 +4492,12 @@ inline std::string metric_problem(metric_id m) {
 
 constexpr bool has_a_row_for_each_metric() {
     for (std::size_t i = 0; i < std::size(metric_table); ++i)
-        if (metric_table[i].id != static_cast<metric_id>(i)) return false;
+        if (metric_table[i].id != static_cast<metric_id>(i) ||
+            metric_table[i].unit == metric_unit::by_type)
+            return false;
     return metric_table[std::size(metric_table) - 1].id == metric_id::capacity_in_users;
 }
 static_assert(has_a_row_for_each_metric(), "one row for each metric, in the order of metric_id");
-
-/// Whether the table and metric_traits agree on all metrics of a kind that end before `end`.
-template <class M>
-constexpr bool is_as_typed(metric_id end) {
-    using traits = metric_traits<M>;
-    using unit = typename traits::unit;
-    const metric_unit written = std::is_same_v<unit, time_span>      ? metric_unit::time
-                                : std::is_same_v<unit, token_rate>   ? metric_unit::tokens_per_s
-                                : std::is_same_v<unit, request_rate> ? metric_unit::requests_per_s
-                                : std::is_same_v<unit, energy>       ? metric_unit::energy
-                                : std::is_same_v<unit, money>        ? metric_unit::money
-                                : std::is_same_v<unit, plain_number> ? metric_unit::none
-                                                                     : metric_unit::fraction;
-    for (int i = 0; id_of(static_cast<M>(i)) != end; ++i) {
-        const metric_facts& f = facts_of(id_of(static_cast<M>(i)));
-        const bool of_request = f.of == metric_of::request;
-        if (f.unit != written || f.side != traits::side || of_request != request_metric<M>)
-            return false;
-    }
-    return true;
-}
-static_assert(is_as_typed<latency_metric>(metric_id::session_time) &&
-              is_as_typed<session_metric>(metric_id::prefill_speed) &&
-              is_as_typed<speed_metric>(metric_id::tokens_per_event) &&
-              is_as_typed<event_metric>(metric_id::output_throughput) &&
-              is_as_typed<token_throughput>(metric_id::request_throughput) &&
-              is_as_typed<request_throughput_t>(metric_id::error_rate) &&
-              is_as_typed<fraction_metric>(metric_id::accuracy) &&
-              is_as_typed<answer_metric>(metric_id::startup_time) &&
-              is_as_typed<run_time_metric>(metric_id::goodput) &&
-              is_as_typed<server_time>(metric_id::queued_requests) &&
-              is_as_typed<queue_gauge>(metric_id::running_requests) &&
-              is_as_typed<running_gauge>(metric_id::kv_cache_usage) &&
-              is_as_typed<cache_gauge>(metric_id::preemptions) &&
-              is_as_typed<server_count>(metric_id::prefix_cache_hits) &&
-              is_as_typed<server_fraction>(metric_id::acceptance_length) &&
-              is_as_typed<draft_metric>(metric_id::energy_per_token) &&
-              is_as_typed<energy_metric>(metric_id::cost_per_million_tokens) &&
-              is_as_typed<cost_metric>(metric_id::cached_share) &&
-              is_as_typed<prompt_metric>(metric_id::capacity_in_rate));
 
 constexpr const char* metric_name(metric_id m) { return facts_of(m).name; }
 constexpr bool is_request_fraction(metric_id m) { return facts_of(m).of == metric_of::requests; }
@@ -4659,8 +4613,6 @@ inline bool concerns(const statistic_data& s, bool metric_facts::*fact) {
     return concerns_a_metric(s, [&](metric_id m) { return facts_of(m).*fact; });
 }
 
-// ===== [C11] values of metrics as text ===========================================================
-
 /// In the first unit of the dimension.
 inline std::string unit_text(metric_unit unit, double v, int digits) {
     if (const written_unit* u = first_unit_of(unit))
@@ -4702,7 +4654,7 @@ inline std::string limit_text(metric_id m, double v) {
     return unit_text(unit, v, 6);
 }
 
-// ===== [C12] user-defined metrics ================================================================
+// ===== [C11] user-defined metrics ================================================================
 // The metrics that a user's function reads decide what invalidates its verdicts. They are found by
 // calling the function with synthetic requests.
 
@@ -4723,13 +4675,12 @@ struct synthetic_request final : request_source {
         metric_facts& f = row.facts;
         const metric_facts& more = facts_of(m);
         row.reads.push_back(m);
-        f.is_of_gaps = f.is_of_gaps || more.is_of_gaps;
-        f.is_of_decoding = f.is_of_decoding || more.is_of_decoding;
-        f.counts_output = f.counts_output || more.counts_output;
-        f.needs_stream = f.needs_stream || more.needs_stream;
-        f.is_of_prefill = f.is_of_prefill || more.is_of_prefill;
-        f.needs_event_times = f.needs_event_times || more.needs_event_times;
-        f.is_affected_by_lateness = f.is_affected_by_lateness || more.is_affected_by_lateness;
+        for (bool metric_facts::*is :
+             {&metric_facts::is_of_gaps, &metric_facts::is_of_decoding,
+              &metric_facts::counts_output, &metric_facts::needs_stream,
+              &metric_facts::is_of_prefill, &metric_facts::needs_event_times,
+              &metric_facts::is_affected_by_lateness})
+            f.*is = f.*is || more.*is;
         if (more.needs == value_needs::prompt_tokens) read(counted::prompt);
         return many == 0 && more.is_of_decoding ? not_a_number : 0.1;
     }
@@ -4786,7 +4737,7 @@ inline own_metric_row own_metric_row_of(const std::string& name, metric_unit uni
     return row;
 }
 
-// ===== [C13] URLs ================================================================================
+// ===== [C12] URLs ================================================================================
 
 /// A target: http://host:port/path, the same with https, or unix:/path/of/a.socket.
 struct http_url {
@@ -4910,7 +4861,7 @@ inline http_url parsed_url(std::string_view whole, std::string_view field) {
     return u;
 }
 
-// ===== [C14] HTTP/1.1 ============================================================================
+// ===== [C13] HTTP/1.1 ============================================================================
 
 /// Whether a list header, such as Connection, has this name.
 inline bool lists(std::string_view list, std::string_view name) {
@@ -5235,7 +5186,7 @@ inline constexpr const char* session_placeholder = "{session}";
 /// For requests before a load.
 inline std::string id_of_check() { return request_id(id_prefix(0, run_arm::candidate, 0), 0); }
 
-// ===== [C15] server-sent events ==================================================================
+// ===== [C14] server-sent events ==================================================================
 
 /// Whether the name of an event or field means an error: "error", "response.failed".
 inline bool speaks_of_error(std::string_view name) {
@@ -5359,7 +5310,7 @@ private:
     bool broken_ = false;
 };
 
-// ===== [C16] the contents of a page of metrics ===================================================
+// ===== [C15] the contents of a page of metrics ===================================================
 
 enum class series_kind : unsigned char {
     untyped,
@@ -5456,7 +5407,7 @@ inline std::optional<histogram_totals> totals_of(const metrics_page& page, std::
     return histogram_totals{*sum, *count};
 }
 
-// ===== [C17] pages of metrics ====================================================================
+// ===== [C16] pages of metrics ====================================================================
 // Prometheus' text format 0.0.4 and OpenMetrics 1.0. A page is read whole or refused, as values of
 // half a page would be misleading.
 
@@ -5857,7 +5808,7 @@ inline parsed_page read_metrics_page(std::string_view body, std::string_view con
     return metrics_page_reader(body, content_type).read();
 }
 
-// ===== [C18] names of servers' metrics ===========================================================
+// ===== [C17] names of servers' metrics ===========================================================
 // One row per name with the same meaning on every server, with its factor to SI. Names with similar
 // meanings are only in comments.
 
@@ -6244,7 +6195,7 @@ inline constexpr const char how_to_switch_on[] =
     "servers that have no page of metrics by default have one with --enable-metrics (SGLang), "
     "--metrics (llama-server) or return_perf_metrics: true (trtllm-serve)";
 
-// ===== [C19] readings of a server's pages ========================================================
+// ===== [C18] readings of a server's pages ========================================================
 
 inline constexpr std::size_t quantity_count = static_cast<std::size_t>(server_quantity::clock) + 1;
 static_assert(std::size(quantity_names) == quantity_count);
@@ -6440,7 +6391,7 @@ inline page_reading reading_of(const std::vector<metrics_page>& pages, bool firs
     return r;
 }
 
-// ===== [C20] bodies of requests ==================================================================
+// ===== [C19] bodies of requests ==================================================================
 
 /// One message of a conversation.
 struct chat_message {
@@ -6584,7 +6535,7 @@ private:
     std::string object_{};
 };
 
-// ===== [C21] stream events of any API ============================================================
+// ===== [C20] stream events of any API ============================================================
 
 /// One event of a stream.
 struct stream_event {
@@ -6786,7 +6737,7 @@ stream_event read_json_event(std::string_view type, std::string_view data, Read 
     return e;
 }
 
-// ===== [C22] OpenAI's answers ====================================================================
+// ===== [C21] OpenAI's answers ====================================================================
 
 /// Calls `take(text, reasons)` for each text of an output field: a text, or a list of parts, where
 /// a reasoning part may have its own list (Mistral's API, some gateways). Output without text
@@ -6948,7 +6899,7 @@ private:
     std::size_t before_ = 0, after_ = 0;  // bytes around that text
 };
 
-// ===== [C23] APIs that generate nothing: embeddings, rerankers and scores ========================
+// ===== [C22] APIs that generate nothing: embeddings, rerankers and scores ========================
 
 /// Where the words of a text, or the numbers of a list, begin.
 inline constexpr std::string_view blanks = " \t\n\r";
@@ -7143,7 +7094,7 @@ inline void read_sglang_score(const picojson::value& v, stream_event& e, stream_
     });
 }
 
-// ===== [C24] request and response formats of each API ============================================
+// ===== [C23] request and response formats of each API ============================================
 
 /// "image/png" and "AA==" of "data:image/png;base64,AA==".
 inline std::pair<std::string, std::string> parts_of_data_url(const std::string& url) {
@@ -7440,7 +7391,7 @@ inline void read_responses_whole(const picojson::value& v, stream_event& e,
     read_response_end(v, e);
 }
 
-// ===== [C25] the table of APIs, ours and users' ==================================================
+// ===== [C24] the table of APIs, ours and users' ==================================================
 
 struct own_request {
     body_writer& to;
@@ -7708,7 +7659,7 @@ inline std::string own_api_problem(const api_traits& a) {
     return {};
 }
 
-// ===== [C26] from the bytes of a body to events ==================================================
+// ===== [C25] from the bytes of a body to events ==================================================
 
 /// Splits the body of an answer into events, by the framing of its API.
 class body_reader {
@@ -7827,7 +7778,7 @@ private:
     std::string held_{};
 };
 
-// ===== [C27] the timeline of one answer ==========================================================
+// ===== [C26] the timeline of one answer ==========================================================
 // The definitions "metrics/1": all numbers derive from these timelines.
 
 /// Gaps between events in microseconds, 4 bytes each. It grows by blocks of 4 KiB without copying,
@@ -8070,7 +8021,7 @@ private:
     bool ended_ = false, tokenless_ = false, counted_ = false, tells_usage_ = false;
 };
 
-// ===== [C28] from bytes to the timeline of an answer =============================================
+// ===== [C27] from bytes to the timeline of an answer =============================================
 
 /// Reads one answer without I/O: it takes the bytes of a connection in pieces of any size with
 /// their times, and gives the result of the request.
@@ -8193,37 +8144,7 @@ private:
     bool more_came_ = false;
 };
 
-// ===== [C29] grading of answers ==================================================================
-// Only the answer is graded, not the reasoning. An answer without a readable result is wrong, and
-// marked unreadable.
-
-enum class graded_as : unsigned char { right, wrong, unreadable };
-struct graded_answer {
-    graded_as is = graded_as::unreadable;
-    std::string read{};  // the text that was graded
-};
-/// The right answer to a question, and its grading.
-struct wanted_answer {
-    virtual const std::string& key() const = 0;
-    virtual graded_answer graded(std::string_view text) const = 0;
-
-protected:
-    ~wanted_answer() = default;
-};
-
-/// Records the grade of an answer. A failed request and an unreadable answer are wrong; a cancelled
-/// one has no grade.
-inline void grade(record& r, const wanted_answer& wanted, std::string_view words) {
-    constexpr std::size_t max_kept = 80;
-    if (r.status == request_status::left) return;
-    r.right = false;
-    if (r.status != request_status::ok) return;
-    const graded_answer g = wanted.graded(words);
-    r.right = g.is == graded_as::right;
-    r.graded = printable(g.read, max_kept);
-}
-
-// ===== [C30] histograms of lateness and of gaps ==================================================
+// ===== [C28] histograms of lateness and of gaps ==================================================
 
 /// Classes of values: exact below 2^(bits + 1), then 2^bits per octave.
 template <unsigned bits>
@@ -8325,7 +8246,7 @@ private:
     std::uint32_t min_us_ = 4294967295u, max_us_ = 0;
 };
 
-// ===== [C31] the programs that sent a load together ==============================================
+// ===== [C29] the programs that sent a load together ==============================================
 
 /// How far a machine's clock is ahead of the server's Date headers. These have whole seconds and
 /// some servers write them once a second, so they may be two seconds old.
@@ -8387,7 +8308,7 @@ inline std::string skew_fault(const std::vector<rank_part>& parts, double max_s)
            ", up to " + time_text(max_s) + " is allowed";
 }
 
-// ===== [C32] server metrics of a repeat ==========================================================
+// ===== [C30] server metrics of a repeat ==========================================================
 
 /// The readings of a server's pages for one repeat: one before its load, one after it and one per
 /// second in between.
@@ -8523,7 +8444,7 @@ inline bool is_of_gauge(metric_id m) {
            m == metric_id::kv_cache_usage || m == metric_id::server_metric;
 }
 
-// ===== [C33] whether a load has settled ==========================================================
+// ===== [C31] whether a load has settled ==========================================================
 
 /// A request of a warm-up, finished or not.
 struct warming_request {
@@ -8610,7 +8531,7 @@ inline std::string warmup_sentence(const warmup_seen& w, const std::string& whos
            "; what was measured then may still have been on its way";
 }
 
-// ===== [C34] the measurements of one repeat ======================================================
+// ===== [C32] the measurements of one repeat, and lists of repeats ================================
 
 inline void add_handshakes(handshakes_t& to, const handshakes_t& more) {
     const auto total = [](const handshakes_t& h) { return h.mean * static_cast<double>(h.count); };
@@ -8689,7 +8610,7 @@ struct repeat_facts {
     probe_of part = probe_of::asked;  // of a probe
     std::string disturbed{};  // why a probe does not count: the client affected it
     std::vector<std::string> labels{};  // of the parts of the workload
-    std::vector<side_task_seen> beside{};
+    std::vector<side_task_seen> side_tasks{};
     time_interval window{};  // the steady part; without it there are no rates
     double startup_s = not_a_number, first_answer_s = not_a_number;
     long long short_outputs = 0;  // completed requests with fewer tokens than forced
@@ -8760,7 +8681,7 @@ public:
           by_label_(!s.label.empty()), by_time_(!s.during.empty()) {
         for (std::size_t i = 0; by_label_ && i < d.labels.size(); ++i)
             if (d.labels[i] == s.label.c_str()) part_ = static_cast<int>(i);
-        for (const side_task_seen& task : d.beside)
+        for (const side_task_seen& task : d.side_tasks)
             if (by_time_ && task.name == s.during.c_str()) steps_ = task.steps;
     }
     selects(const statistic_data& what, const repeat_facts& d) : selects(what.which, d) {
@@ -8773,7 +8694,7 @@ public:
                (!by_time_ || is_during(r));
     }
     bool operator()(const record& r) const {
-        return is_measured(r) && !r.excused && (with_left_ || !has_left(r)) && has(r);
+        return is_measured(r) && !r.exempt && (with_left_ || !has_left(r)) && has(r);
     }
     bool completed(const record& r) const {
         return r.status == request_status::ok && (*this)(r);
@@ -8827,7 +8748,90 @@ inline bool spans(const record& r, long long time_ns) {
     return r.first_token_ns < time_ns && time_ns <= r.last_token_ns;
 }
 
-// ===== [C35] the requests of a repeat, as they end ===============================================
+/// Repeats in order. They are constant once listed, so that copies and parts of a list share them
+/// across threads.
+class repeat_list {
+public:
+    using shared_repeat = std::shared_ptr<const repeat_data>;
+
+    class iterator {
+    public:
+        using iterator_category = std::forward_iterator_tag;
+        using value_type = const repeat_data;
+        using difference_type = std::ptrdiff_t;
+        using pointer = const repeat_data*;
+        using reference = const repeat_data&;
+
+        iterator() = default;
+        explicit iterator(const shared_repeat* at) : at_(at) {}
+        reference operator*() const { return **at_; }
+        iterator& operator++() { ++at_; return *this; }
+        iterator operator++(int) { return iterator(at_++); }
+        bool operator==(const iterator&) const = default;
+
+    private:
+        const shared_repeat* at_ = nullptr;
+    };
+
+    repeat_list() = default;
+    repeat_list(std::vector<repeat_data> all) {
+        for (repeat_data& d : all) push_back(std::move(d));
+    }
+    repeat_list(std::initializer_list<repeat_data> all)
+        : repeat_list(std::vector<repeat_data>(all)) {}
+
+    /// One repeat, which must outlive the list.
+    static repeat_list of(const repeat_data& only) {
+        repeat_list all;
+        all.all_.emplace_back(shared_repeat(), &only);
+        return all;
+    }
+
+    std::size_t size() const { return all_.size(); }
+    bool empty() const { return all_.empty(); }
+    const repeat_data& operator[](std::size_t i) const { return *all_[i]; }
+    const repeat_data& front() const { return *all_.front(); }
+    const repeat_data& back() const { return *all_.back(); }
+    iterator begin() const { return iterator(all_.data()); }
+    iterator end() const { return iterator(all_.data() + all_.size()); }
+
+    const shared_repeat& shared(std::size_t i) const { return all_[i]; }
+    /// Returns the repeats that satisfy `f`.
+    template <class F>
+    repeat_list those(F&& f) const {
+        repeat_list part;
+        for (const shared_repeat& d : all_)
+            if (f(*d)) part.push_back(d);
+        return part;
+    }
+
+    void push_back(repeat_data d) {
+        all_.push_back(std::make_shared<const repeat_data>(std::move(d)));
+    }
+    void push_back(shared_repeat d) { all_.push_back(std::move(d)); }
+    void pop_back() { all_.pop_back(); }
+    void erase(std::size_t i) { all_.erase(all_.begin() + static_cast<std::ptrdiff_t>(i)); }
+    void move_last_to(std::size_t i) {
+        shared_repeat last = std::move(all_.back());
+        all_.pop_back();
+        all_.insert(all_.begin() + static_cast<std::ptrdiff_t>(i), std::move(last));
+    }
+    /// Replaces a repeat by a copy that `f` has changed.
+    template <class F>
+    void change(std::size_t i, F&& f) {
+        repeat_data d = *all_[i];
+        f(d);
+        all_[i] = std::make_shared<const repeat_data>(std::move(d));
+    }
+
+    template <class F>
+    void change_last(F&& f) { change(size() - 1, f); }
+
+private:
+    std::vector<shared_repeat> all_{};
+};
+
+// ===== [C33] the requests of a repeat, as they end ===============================================
 
 /// Adds a request's gaps to the pool if they belong there. Returns the longest one.
 inline std::uint32_t count_gaps(const record& r, const gap_list& gaps, std::uint64_t at,
@@ -8945,7 +8949,35 @@ private:
     std::size_t observed_repeats_ = 0;  // requests, from the front
 };
 
-// ===== [C36] comparison of answers ===============================================================
+// ===== [C34] grading and comparison of answers ===================================================
+// Only the answer is graded, not the reasoning. An answer without a readable result is wrong, and
+// marked unreadable.
+
+enum class graded_as : unsigned char { right, wrong, unreadable };
+struct graded_answer {
+    graded_as is = graded_as::unreadable;
+    std::string read{};  // the text that was graded
+};
+/// The right answer to a question, and its grading.
+struct wanted_answer {
+    virtual const std::string& key() const = 0;
+    virtual graded_answer graded(std::string_view text) const = 0;
+
+protected:
+    ~wanted_answer() = default;
+};
+
+/// Records the grade of an answer. A failed request and an unreadable answer are wrong; a cancelled
+/// one has no grade.
+inline void grade(record& r, const wanted_answer& wanted, std::string_view words) {
+    constexpr std::size_t max_kept = 80;
+    if (r.status == request_status::left) return;
+    r.right = false;
+    if (r.status != request_status::ok) return;
+    const graded_answer g = wanted.graded(words);
+    r.right = g.is == graded_as::right;
+    r.graded = printable(g.read, max_kept);
+}
 
 /// LLMBENCH_ANSWERS: which answers reports show: those that keep an objective from passing, all, or
 /// none.
@@ -9079,15 +9111,7 @@ double own_agreement(const Repeats& variant, std::size_t repeats, const statisti
     return pairs > 0 ? alike / pairs : not_a_number;
 }
 
-/// Collects the differences of all repeats.
-inline answer_differences all_differences(const auto& variant, std::size_t repeats) {
-    answer_differences all;
-    for (std::size_t i = 0; i < std::min<std::size_t>(repeats, variant.size()); ++i)
-        all.add(variant[i].differences);
-    return all;
-}
-
-// ===== [C37] whether the times of an answer are plausible ========================================
+// ===== [C35] whether the times of an answer are plausible ========================================
 
 /// Output tokens that events brought. Hidden tokens have no times.
 inline int streamed_tokens(const record& r) {
@@ -9220,119 +9244,7 @@ inline void fail_frequent_resends(std::span<repeat_data> parts) {
 }
 inline void fail_frequent_resends(repeat_data& whole) { fail_frequent_resends({&whole, 1}); }
 
-// ===== [C38] shared repeats ======================================================================
-
-/// Repeats in order. They are constant once listed, so that copies and parts of a list share them
-/// across threads.
-class repeat_list {
-public:
-    using shared_repeat = std::shared_ptr<const repeat_data>;
-
-    class iterator {
-    public:
-        using iterator_category = std::forward_iterator_tag;
-        using value_type = const repeat_data;
-        using difference_type = std::ptrdiff_t;
-        using pointer = const repeat_data*;
-        using reference = const repeat_data&;
-
-        iterator() = default;
-        explicit iterator(const shared_repeat* at) : at_(at) {}
-        reference operator*() const { return **at_; }
-        iterator& operator++() { ++at_; return *this; }
-        iterator operator++(int) { return iterator(at_++); }
-        bool operator==(const iterator&) const = default;
-
-    private:
-        const shared_repeat* at_ = nullptr;
-    };
-
-    repeat_list() = default;
-    repeat_list(std::vector<repeat_data> all) {
-        for (repeat_data& d : all) push_back(std::move(d));
-    }
-    repeat_list(std::initializer_list<repeat_data> all)
-        : repeat_list(std::vector<repeat_data>(all)) {}
-
-    std::size_t size() const { return all_.size(); }
-    bool empty() const { return all_.empty(); }
-    const repeat_data& operator[](std::size_t i) const { return *all_[i]; }
-    const repeat_data& front() const { return *all_.front(); }
-    const repeat_data& back() const { return *all_.back(); }
-    iterator begin() const { return iterator(all_.data()); }
-    iterator end() const { return iterator(all_.data() + all_.size()); }
-
-    const shared_repeat& shared(std::size_t i) const { return all_[i]; }
-    /// Returns the repeats that satisfy `f`.
-    template <class F>
-    repeat_list those(F&& f) const {
-        repeat_list part;
-        for (const shared_repeat& d : all_)
-            if (f(*d)) part.push_back(d);
-        return part;
-    }
-
-    void push_back(repeat_data d) {
-        all_.push_back(std::make_shared<const repeat_data>(std::move(d)));
-    }
-    void push_back(shared_repeat d) { all_.push_back(std::move(d)); }
-    void pop_back() { all_.pop_back(); }
-    void erase(std::size_t i) { all_.erase(all_.begin() + static_cast<std::ptrdiff_t>(i)); }
-    void move_last_to(std::size_t i) {
-        shared_repeat last = std::move(all_.back());
-        all_.pop_back();
-        all_.insert(all_.begin() + static_cast<std::ptrdiff_t>(i), std::move(last));
-    }
-    /// Replaces a repeat by a copy that `f` has changed.
-    template <class F>
-    void change(std::size_t i, F&& f) {
-        repeat_data d = *all_[i];
-        f(d);
-        all_[i] = std::make_shared<const repeat_data>(std::move(d));
-    }
-
-    template <class F>
-    void change_last(F&& f) { change(size() - 1, f); }
-
-private:
-    std::vector<shared_repeat> all_{};
-};
-
-// ===== [C39] prefix cache hits ===================================================================
-
-/// Prompt tokens, and cached ones, of requests for which the server reports them.
-struct prefix_hits {
-    double cached = 0, prompt = 0;
-    /// More than all of them is impossible.
-    bool is_over_all() const { return cached > prompt; }
-    /// 0 where the server reports none.
-    double fraction() const { return prompt > 0 && !is_over_all() ? cached / prompt : 0; }
-    double share() const { return prompt > 0 && !is_over_all() ? cached / prompt : not_a_number; }
-};
-inline bool tells_cached_tokens(const record& r) {
-    return r.cached_tokens >= 0 && r.prompt_tokens > 0;
-}
-inline prefix_hits prefix_hits_of(const repeat_data& d, const selection& which) {
-    const selects selected(which, d);
-    prefix_hits sum;
-    for (const record& r : d.records) {
-        if (!selected(r) || !tells_cached_tokens(r)) continue;
-        sum.cached += r.cached_tokens;
-        sum.prompt += r.prompt_tokens;
-    }
-    return sum;
-}
-inline prefix_hits prefix_hits_of(const repeat_list& variant, const selection& which = {}) {
-    prefix_hits sum;
-    for (const repeat_data& d : variant) {
-        const prefix_hits one = prefix_hits_of(d, which);
-        sum.cached += one.cached;
-        sum.prompt += one.prompt;
-    }
-    return sum;
-}
-
-// ===== [C40] bounds on times that a late client or a buffered stream leaves open =================
+// ===== [C36] times of requests and sessions, and the bounds of those =============================
 
 /// `measured`: times as they are. A late client leaves little open: the first token may have come
 /// before others of its read, and late sends have late answers. A pass must hold with `pessimistic`
@@ -9458,7 +9370,108 @@ void for_each_gap(const repeat_data& d, std::size_t i, timing_bound how, F&& f) 
     open.each_longest(f);
 }
 
-// ===== [C41] tokens and requests per second ======================================================
+/// Indices of a session's records in order of planned sends.
+using session_steps = std::vector<std::size_t>;
+
+/// The measured sessions of a repeat that were played to their ends, in order of their starts.
+/// Sessions that began in the warm-up are not measured.
+inline std::vector<session_steps> measured_sessions(const selection& which, const repeat_data& d) {
+    if (!d.plays_out) return {};
+    const selects selected(which, d);
+    std::vector<std::size_t> order(d.records.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        const long long at = d.records[a].scheduled_ns, other = d.records[b].scheduled_ns;
+        return at != other ? at < other : a < b;
+    });
+    std::map<long long, std::size_t> by_number;
+    std::vector<session_steps> all;
+    for (const std::size_t i : order) {
+        const auto at = by_number.emplace(d.records[i].conversation, all.size());
+        if (at.second) all.emplace_back();
+        all[at.first->second].push_back(i);
+    }
+    std::erase_if(all, [&](const session_steps& steps) {
+        return std::any_of(steps.begin(), steps.end(), [&](std::size_t i) {
+            return !is_measured(d.records[i]) || !selected.has(d.records[i]);
+        });
+    });
+    return all;
+}
+
+/// Seconds in which steps of each session were due or in flight: the union of their times from
+/// planned send to end. Infinite if one failed.
+inline std::vector<double> session_times(const statistic_data& what, const repeat_data& d,
+                                         timing_bound how = timing_bound::measured) {
+    std::vector<double> seconds;
+    for (const session_steps& steps : measured_sessions(what.which, d)) {
+        long long covered_to = 0, took = 0;
+        bool any_failed = false;
+        for (const std::size_t i : steps) {
+            const record& r = d.records[i];
+            any_failed = any_failed || has_failed(r);
+            const long long from = std::max(r.scheduled_ns, covered_to);
+            covered_to = std::max(covered_to, r.scheduled_ns + times_of(d, r, how).to_end);
+            took += std::max(0ll, covered_to - from);
+        }
+        seconds.push_back(any_failed ? infinity : static_cast<double>(took) / 1e9);
+    }
+    return seconds;
+}
+
+// ===== [C37] tokens of requests, in the prefix cache and per second ==============================
+
+/// Means over the completed requests; for prompts, over those that report them.
+struct request_tokens {
+    double prompt = not_a_number, output = not_a_number;
+};
+inline request_tokens request_tokens_of(const repeat_list& variant, const selection& which = {}) {
+    double prompts = 0, prompt = 0, outputs = 0, output = 0;
+    for (const repeat_data& d : variant) {
+        const selects selected(which, d);
+        for (const record& r : d.records) {
+            if (!selected.completed(r)) continue;
+            prompts += r.prompt_tokens > 0;
+            prompt += r.prompt_tokens;
+            ++outputs;
+            output += r.output_tokens;
+        }
+    }
+    return {prompts > 0 ? prompt / prompts : not_a_number,
+            outputs > 0 ? output / outputs : not_a_number};
+}
+
+/// Prompt tokens, and cached ones, of requests for which the server reports them.
+struct prefix_hits {
+    double cached = 0, prompt = 0;
+    /// More than all of them is impossible.
+    bool is_over_all() const { return cached > prompt; }
+    /// 0 where the server reports none.
+    double fraction() const { return prompt > 0 && !is_over_all() ? cached / prompt : 0; }
+    double share() const { return prompt > 0 && !is_over_all() ? cached / prompt : not_a_number; }
+};
+inline bool tells_cached_tokens(const record& r) {
+    return r.cached_tokens >= 0 && r.prompt_tokens > 0;
+}
+inline prefix_hits prefix_hits_of(const repeat_data& d, const selection& which) {
+    const selects selected(which, d);
+    prefix_hits sum;
+    for (const record& r : d.records) {
+        if (!selected(r) || !tells_cached_tokens(r)) continue;
+        sum.cached += r.cached_tokens;
+        sum.prompt += r.prompt_tokens;
+    }
+    return sum;
+}
+inline prefix_hits prefix_hits_of(const repeat_list& variant, const selection& which = {}) {
+    prefix_hits sum;
+    for (const repeat_data& d : variant) {
+        const prefix_hits one = prefix_hits_of(d, which);
+        sum.cached += one.cached;
+        sum.prompt += one.prompt;
+    }
+    return sum;
+}
 
 /// USD per million tokens.
 inline double cost_of_tokens(double usd_per_hour, double tokens_per_s) {
@@ -9532,10 +9545,10 @@ inline double window_rate(metric_id m, const repeat_data& d,
     return rate_in(m, d, d.window, how, which);
 }
 
-// ===== [C42] requests during a side task =========================================================
+// ===== [C38] requests during a side task =========================================================
 
 inline bool is_affected(const repeat_facts& d) {
-    return std::any_of(d.beside.begin(), d.beside.end(),
+    return std::any_of(d.side_tasks.begin(), d.side_tasks.end(),
                        [](const side_task_seen& t) { return t.excuses_s > 0; });
 }
 /// Marks requests that failed while exempt, or because the client lacked a resource.
@@ -9547,9 +9560,9 @@ inline void note_exempt(repeat_data& d) {
         });
     };
     for (record& r : d.records)
-        r.excused = failed_for_want(r) ||
+        r.exempt = failed_for_want(r) ||
                     (has_failed(r) &&
-                     std::any_of(d.beside.begin(), d.beside.end(),
+                     std::any_of(d.side_tasks.begin(), d.side_tasks.end(),
                                  [&](const auto& t) { return is_within(r, t); }));
 }
 
@@ -9594,69 +9607,17 @@ inline double recovery_of(const repeat_data& d, long long event_ns, const recove
 }
 /// The recovery of the named task, or of the only one.
 inline double recovery_value(const std::string& task, const repeat_facts& d) {
-    for (const side_task_seen& t : d.beside)
+    for (const side_task_seen& t : d.side_tasks)
         if (task.empty() || t.name == task) return t.recovery_s;
     return not_a_number;
 }
 inline std::size_t exempt_requests(const repeat_data& d) {
     std::size_t n = 0;
-    for (const record& r : d.records) n += is_measured(r) && r.excused;
+    for (const record& r : d.records) n += is_measured(r) && r.exempt;
     return n;
 }
 
-// ===== [C43] how long sessions took ==============================================================
-
-/// Indices of a session's records in order of planned sends.
-using session_steps = std::vector<std::size_t>;
-
-/// The measured sessions of a repeat that were played to their ends, in order of their starts.
-/// Sessions that began in the warm-up are not measured.
-inline std::vector<session_steps> measured_sessions(const selection& which, const repeat_data& d) {
-    if (!d.plays_out) return {};
-    const selects selected(which, d);
-    std::map<long long, session_steps> by_number;
-    for (std::size_t i = 0; i < d.records.size(); ++i)
-        by_number[d.records[i].conversation].push_back(i);
-    std::vector<session_steps> all;
-    for (auto& [number, steps] : by_number) {
-        const bool is_out = std::any_of(steps.begin(), steps.end(), [&](std::size_t i) {
-            return !is_measured(d.records[i]) || !selected.has(d.records[i]);
-        });
-        if (is_out) continue;
-        std::sort(steps.begin(), steps.end(), [&](std::size_t a, std::size_t b) {
-            const long long at = d.records[a].scheduled_ns, other = d.records[b].scheduled_ns;
-            return at != other ? at < other : a < b;
-        });
-        all.push_back(std::move(steps));
-    }
-    std::sort(all.begin(), all.end(), [&](const session_steps& a, const session_steps& b) {
-        const long long at = d.records[a[0]].scheduled_ns, other = d.records[b[0]].scheduled_ns;
-        return at != other ? at < other : a[0] < b[0];
-    });
-    return all;
-}
-
-/// Seconds in which steps of each session were due or in flight: the union of their times from
-/// planned send to end. Infinite if one failed.
-inline std::vector<double> session_times(const statistic_data& what, const repeat_data& d,
-                                         timing_bound how = timing_bound::measured) {
-    std::vector<double> seconds;
-    for (const session_steps& steps : measured_sessions(what.which, d)) {
-        long long covered_to = 0, took = 0;
-        bool any_failed = false;
-        for (const std::size_t i : steps) {
-            const record& r = d.records[i];
-            any_failed = any_failed || has_failed(r);
-            const long long from = std::max(r.scheduled_ns, covered_to);
-            covered_to = std::max(covered_to, r.scheduled_ns + times_of(d, r, how).to_end);
-            took += std::max(0ll, covered_to - from);
-        }
-        seconds.push_back(any_failed ? infinity : static_cast<double>(took) / 1e9);
-    }
-    return seconds;
-}
-
-// ===== [C44] metrics that a server reports =======================================================
+// ===== [C39] metrics that a server reports =======================================================
 
 /// A value of one repeat and its weight in a mean.
 struct weighed_value {
@@ -9701,9 +9662,11 @@ gauge_readings read_in_window(const repeat_facts& d, Value&& value) {
     for (const long long at_ns : d.server.missed_ns) g.failed += is_inside(at_ns);
     return g;
 }
+inline gauge_readings read_in_window(const repeat_facts& d, server_quantity q) {
+    return read_in_window(d, [q](const page_reading& r) { return r.value(q); });
+}
 inline gauge_readings read_in_window(const repeat_facts& d, const statistic_data& what) {
-    if (const auto q = quantity_of(what.metric))
-        return read_in_window(d, [&](const page_reading& r) { return r.value(*q); });
+    if (const auto q = quantity_of(what.metric)) return read_in_window(d, *q);
     const auto& all = d.server.selectors;
     const auto i = static_cast<std::size_t>(
         std::find(all.begin(), all.end(), str(what.gauge)) - all.begin());
@@ -9890,7 +9853,7 @@ inline std::string why_no_server_value(const statistic_data& what, const repeat_
     return printed("nothing that %s is of happened between the readings", what.name.c_str());
 }
 
-// ===== [C45] metrics of requests and of repeats ==================================================
+// ===== [C40] metrics of requests and of repeats ==================================================
 
 /// The longest gap of one request, 0 without gaps.
 inline double longest_gap(const repeat_data& d, std::size_t i,
@@ -9998,52 +9961,33 @@ inline bool has_value(metric_id m, const repeat_data& d, std::size_t i) {
     return f.needs == value_needs::nothing || !std::isnan(request_value(m, d, i));
 }
 
-/// Values of a per-request metric in one repeat. Quantiles count failed requests as the worst
-/// value.
-struct metric_sample {
-    std::vector<double> values{};
+/// The values of a metric in one repeat, in the order of planned sends. Failed requests have the
+/// worst value, as have sessions; completed ones without a value are left out.
+struct metric_values {
+    std::vector<double> all{};
     std::size_t failed = 0;
-    std::size_t without_value = 0;
 };
-inline metric_sample sample_of(const statistic_data& what, const repeat_data& d,
-                               timing_bound how = timing_bound::measured) {
+/// `when`: if given, only requests planned in it.
+inline metric_values values_in_repeat(const statistic_data& what, const repeat_data& d,
+                                      timing_bound how = timing_bound::measured,
+                                      const time_interval* when = nullptr) {
     const metric_id m = what.metric;
-    const selects selected(what, d);
-    metric_sample s;
     if (is_of_sessions(m)) {
-        s.values = session_times(what, d, how);
-        s.failed = std::erase(s.values, infinity);
-        return s;
+        metric_values v{session_times(what, d, how)};
+        v.failed = static_cast<std::size_t>(std::count(v.all.begin(), v.all.end(), infinity));
+        return v;
     }
+    const selects selected(what, d);
+    metric_values v;
     for (std::size_t i = 0; i < d.records.size(); ++i) {
         const record& r = d.records[i];
-        if (!selected(r)) continue;
-        if (r.status != request_status::ok) {
-            ++s.failed;
-        } else if (!pools_gaps(m)) {  // those are pooled, see ranked_gaps
-            const double v = request_value(m, d, i, how);
-            if (std::isnan(v)) ++s.without_value;
-            else s.values.push_back(v);
-        }
+        if (!selected(r) || (when && !when->holds(r.scheduled_ns))) continue;
+        const bool ok = r.status == request_status::ok;
+        const double value = ok ? request_value(m, d, i, how) : is_speed(m) ? 0 : infinity;
+        v.failed += !ok;
+        if (!std::isnan(value)) v.all.push_back(value);
     }
-    return s;
-}
-
-/// Values of a metric in the order of planned sends. Failed requests and sessions have the worst
-/// value.
-inline std::vector<double> values_in_order(const statistic_data& what, const repeat_data& d,
-                                           timing_bound how = timing_bound::measured) {
-    const metric_id id = what.metric;
-    if (is_of_sessions(id)) return session_times(what, d, how);
-    const selects selected(what, d);
-    std::vector<double> values;
-    for (std::size_t i = 0; i < d.records.size(); ++i) {
-        if (!selected(d.records[i])) continue;
-        const bool ok = d.records[i].status == request_status::ok;
-        const double v = ok ? request_value(id, d, i, how) : is_speed(id) ? 0 : infinity;
-        if (!std::isnan(v)) values.push_back(v);
-    }
-    return values;
+    return v;
 }
 
 /// Whether one measured request satisfies a predicate. Failed requests never do; a missing value
@@ -10074,6 +10018,13 @@ inline const maybe<bool>& is_good_answer(metric_id m, const record& r) {
 /// graded or compared.
 inline bool counts_in(metric_id m, const record& r) {
     return is_measured(r) && (!is_of_answers(m) || is_good_answer(m, r));
+}
+/// Calls `f(record)` for each request of a statistic that counts in its fraction.
+template <class F>
+void for_each_counted(const statistic_data& what, const repeat_data& d, F&& f) {
+    const selects selected(what, d);
+    for (const record& r : d.records)
+        if (selected(r) && counts_in(what.metric, r)) f(r);
 }
 /// Misses of a fraction, one per counted request, in order. Throws std::invalid_argument for
 /// goodput without a condition, which no plan has checked if a user asks a result for it.
@@ -10202,22 +10153,28 @@ inline double moved_mean_gap(const repeat_data& d, timing_bound how, const selec
     return n > 0 ? seconds / n : not_a_number;
 }
 inline sorted_values sorted_values_of(const statistic_data& what, const repeat_data& d,
-                                      timing_bound how = timing_bound::measured) {
-    const metric_id m = what.metric;
-    metric_sample s = sample_of(what, d, how);
+                                      timing_bound how = timing_bound::measured,
+                                      const time_interval* when = nullptr) {
     sorted_values v;
-    if (pools_gaps(m)) {
+    if (pools_gaps(what.metric)) {
+        const selects selected(what, d);
+        const auto failed = std::count_if(d.records.begin(), d.records.end(), [&](const record& r) {
+            return selected(r) && r.status != request_status::ok;
+        });
+        v.all.assign(static_cast<std::size_t>(failed), infinity);
         v.gaps = ranked_gaps(d, how, what.which);
         v.mean_of_completed =
             how == timing_bound::measured ? v.gaps.mean() : moved_mean_gap(d, how, what.which);
-    } else {
-        std::sort(s.values.begin(), s.values.end());
-        v.mean_of_completed = mean_of(s.values);  // in this order, as that of the records varies
-        v.completed = s.values.size();
+        return v;
     }
-    s.values.insert(is_speed(m) ? s.values.begin() : s.values.end(), s.failed,
-                    is_speed(m) ? 0.0 : infinity);
-    v.all = std::move(s.values);
+    metric_values own = values_in_repeat(what, d, how, when);
+    std::sort(own.all.begin(), own.all.end());
+    v.all = std::move(own.all);
+    v.completed = v.all.size() - own.failed;
+    // In this order, as that of the records varies. Failed ones come first or last.
+    const auto first =
+        v.all.begin() + static_cast<std::ptrdiff_t>(is_speed(what.metric) ? own.failed : 0);
+    v.mean_of_completed = mean_of({first, first + static_cast<std::ptrdiff_t>(v.completed)});
     return v;
 }
 /// The fraction of gaps over a bound in seconds. A failed request has one.
@@ -10252,25 +10209,9 @@ inline std::size_t rank_of(const statistic_data& what, std::size_t size) {
     if (what.kind == statistic_kind::max) return size - 1;
     return what.kind == statistic_kind::min ? 0 : nearest_rank_of(size, what.q);
 }
-inline double value_among(const statistic_data& what, const sorted_values& v) {
+inline double statistic_among(const statistic_data& what, const sorted_values& v) {
     if (what.kind == statistic_kind::mean) return v.mean_of_completed;
     return v.size() == 0 ? not_a_number : v.at(rank_of(what, v.size()));
-}
-/// The same for unsorted values, which are sorted only as far as needed.
-inline double value_among(const statistic_data& what, metric_sample& s) {
-    std::vector<double>& v = s.values;
-    if (what.kind == statistic_kind::mean) {
-        std::sort(v.begin(), v.end());
-        return mean_of(v);  // in this order, as that of the records varies
-    }
-    if (v.size() + s.failed == 0) return not_a_number;
-    const std::size_t rank = rank_of(what, v.size() + s.failed);
-    const std::size_t zeros = is_speed(what.metric) ? s.failed : 0;
-    if (rank < zeros) return 0;
-    if (rank - zeros >= v.size()) return infinity;
-    const auto at = v.begin() + static_cast<std::ptrdiff_t>(rank - zeros);
-    std::nth_element(v.begin(), at, v.end());
-    return *at;
 }
 
 /// The misses of a fraction, and all its requests.
@@ -10286,14 +10227,8 @@ struct fraction_counts {
     }
 };
 
-inline double evaluate(const statistic_data& what, const repeat_data& d, timing_bound how);
-/// One statistic over another: infinite if failures reach the numerator, NaN for the denominator.
-inline double ratio_of(const statistic_data& what, const repeat_data& d, timing_bound how) {
-    const double of = evaluate(what.parts[0], d, how);
-    const double to = evaluate(what.parts[1], d, opposite(how));
-    return quotient(of, to);
-}
-/// The value of a statistic in one repeat in SI units, NaN without a value.
+/// The value of a statistic in one repeat in SI units, NaN without a value. A ratio is infinite if
+/// failures reach its numerator, NaN for the denominator.
 inline double evaluate(const statistic_data& what, const repeat_data& d,
                        timing_bound how = timing_bound::measured) {
     if (is_request_fraction(what.metric)) {
@@ -10302,16 +10237,14 @@ inline double evaluate(const statistic_data& what, const repeat_data& d,
         return fraction.value(what.metric);
     }
     if (is_throughput(what.metric)) return window_rate(what.metric, d, how, what.which);
-    if (is_ratio(what.metric)) return ratio_of(what, d, how);
+    if (is_ratio(what.metric))
+        return quotient(evaluate(what.parts[0], d, how), evaluate(what.parts[1], d, opposite(how)));
     if (is_of_prompts(what.metric)) return prefix_hits_of(d, what.which).share();
     if (what.metric == metric_id::first_answer_time) return d.first_answer_s;
     if (is_of_start(what.metric)) return d.startup_s;
     if (is_of_recovery(what.metric)) return recovery_value(str(what.which.during), d);
     if (is_of_server(what.metric)) return value_by_server(what, d).value;
-    if (pools_gaps(what.metric))
-        return value_among(what, sorted_values_of(what, d, how));
-    metric_sample sample = sample_of(what, d, how);
-    return value_among(what, sample);
+    return statistic_among(what, sorted_values_of(what, d, how));
 }
 
 /// Several at once: neighbours of one metric share the expensive sorting.
@@ -10325,12 +10258,12 @@ inline std::vector<double> evaluate(const std::vector<statistic_data>& whats,
         if (i == 0 || whats[i - 1].metric != m ||
             selection_text(whats[i - 1].which) != selection_text(whats[i].which))
             sorted = sorted_values_of(whats[i], d);
-        values.push_back(value_among(whats[i], sorted));
+        values.push_back(statistic_among(whats[i], sorted));
     }
     return values;
 }
 
-// ===== [C46] how a run changes from its first third to its last ==================================
+// ===== [C41] how a run changes from its first third to its last ==================================
 // Each third of the steady window has slices of equal length. The spread of the slices within a
 // third shows how well it is known, whatever its traffic.
 
@@ -10356,17 +10289,7 @@ inline double value_in(const statistic_data& drift, const repeat_data& d,
                        const time_interval& when, timing_bound how = timing_bound::measured) {
     if (is_throughput(drift.of)) return rate_in(drift.of, d, when, how, drift.which);
     const statistic_data what = drifting(drift);
-    const selects selected(what, d);
-    metric_sample s;
-    for (std::size_t i = 0; i < d.records.size(); ++i) {
-        const record& r = d.records[i];
-        if (!selected(r) || !when.holds(r.scheduled_ns)) continue;
-        const bool ok = r.status == request_status::ok;
-        const double v = ok ? request_value(what.metric, d, i, how) : 0;
-        s.failed += !ok;
-        if (ok && !std::isnan(v)) s.values.push_back(v);
-    }
-    return value_among(what, s);
+    return statistic_among(what, sorted_values_of(what, d, how, &when));
 }
 /// One of the equal parts of the steady window.
 inline double value_of_part(const statistic_data& drift, const repeat_data& d, std::size_t part,
@@ -10395,7 +10318,7 @@ inline std::vector<double> slices_of(const statistic_data& drift, const repeat_d
     return values;
 }
 
-// ===== [C47] statistics over several repeats =====================================================
+// ===== [C42] statistics over several repeats =====================================================
 // As tables and files show them: the maximum of all repeats, a percentile or mean of all requests.
 // Never outside the range of the single repeats.
 
@@ -10405,37 +10328,23 @@ struct variant_values {
     double together = not_a_number;
 };
 
-/// For requests and sessions: a percentile is selected among the values of all repeats.
-inline variant_values values_of_requests(const statistic_data& what,
-                                     const repeat_list& variant, timing_bound how) {
-    variant_values v;
-    metric_sample all;
-    std::vector<std::pair<double, double>> means;  // with their numbers of values
-    for (const repeat_data& d : variant) {
-        metric_sample s = sample_of(what, d, how);
-        v.each.push_back(value_among(what, s));
-        means.emplace_back(v.each.back(), static_cast<double>(s.values.size()));
-        all.failed += s.failed;
-        if (what.kind != statistic_kind::mean)
-            all.values.insert(all.values.end(), s.values.begin(), s.values.end());
-    }
-    v.together = what.kind == statistic_kind::mean ? weighted_mean(means) : value_among(what, all);
-    return v;
-}
-/// For gaps, without copying them.
-inline variant_values values_of_gaps(const statistic_data& what, const repeat_list& variant,
-                                 timing_bound how) {
+/// For requests, sessions and gaps: a percentile is selected among the values of all repeats.
+inline variant_values values_of_requests(const statistic_data& what, const repeat_list& variant,
+                                         timing_bound how) {
+    const bool of_gaps = pools_gaps(what.metric);
     variant_values v;
     sorted_values all;
-    std::vector<std::pair<double, double>> means;  // with their numbers of gaps
+    std::vector<std::pair<double, double>> means;  // with their numbers of values
     for (const repeat_data& d : variant) {
         const sorted_values one = sorted_values_of(what, d, how);
-        v.each.push_back(value_among(what, one));
-        means.emplace_back(one.mean_of_completed, static_cast<double>(one.gaps.size()));
+        v.each.push_back(statistic_among(what, one));
+        means.emplace_back(v.each.back(),
+                           static_cast<double>(of_gaps ? one.gaps.size() : one.completed));
         all.add(one);
     }
-    const bool is_moved = what.kind == statistic_kind::mean && how != timing_bound::measured;
-    v.together = is_moved ? weighted_mean(means) : value_among(what, all);
+    const bool is_of_means = what.kind == statistic_kind::mean &&
+                             !(of_gaps && how == timing_bound::measured);
+    v.together = is_of_means ? weighted_mean(means) : statistic_among(what, all);
     return v;
 }
 /// For server metrics.
@@ -10474,7 +10383,6 @@ inline variant_values values_of(const statistic_data& what, const repeat_list& v
         for (double& value : v.each) value = cost_of_tokens(price, value);
         return v;
     }
-    if (pools_gaps(what.metric)) return values_of_gaps(what, variant, how);
     if (is_of_requests(what.metric) || is_of_sessions(what.metric))
         return values_of_requests(what, variant, how);
     if (is_of_server(what.metric)) return values_of_server(what, variant);
@@ -10505,29 +10413,95 @@ inline double pooled_value(const statistic_data& what, const repeat_list& varian
     return values_of(what, variant, how).together;
 }
 
-// ===== [C48] tokens of a variant's requests ======================================================
+// ===== [C43] the fields of a record and of a repeat ==============================================
 
-/// Means over the completed requests; for prompts, over those that report them.
-struct request_tokens {
-    double prompt = not_a_number, output = not_a_number;
-};
-inline request_tokens request_tokens_of(const repeat_list& variant, const selection& which = {}) {
-    double prompts = 0, prompt = 0, outputs = 0, output = 0;
-    for (const repeat_data& d : variant) {
-        const selects selected(which, d);
-        for (const record& r : d.records) {
-            if (!selected.completed(r)) continue;
-            prompts += r.prompt_tokens > 0;
-            prompt += r.prompt_tokens;
-            ++outputs;
-            output += r.output_tokens;
-        }
-    }
-    return {prompts > 0 ? prompt / prompts : not_a_number,
-            outputs > 0 ? output / outputs : not_a_number};
+/// Returns the value of sixteen hex digits, else 0.
+inline unsigned long long hash_in(const std::string& digits) {
+    unsigned long long hash = 0;
+    const char* const end = digits.data() + digits.size();
+    const bool is_hash = digits.size() == 16 &&
+                         std::from_chars(digits.data(), end, hash, 16).ptr == end;
+    return is_hash ? hash : 0;
 }
 
-// ===== [C49] the fields of a repeat ==============================================================
+/// A line of records.jsonl and its gate.
+inline void fields_of(field_visitor& v, record& r, std::string& gate) {
+    constexpr whole_range reported{0, max_reported_tokens},
+        may_be_reported{0, max_reported_tokens, -1},
+        events{0, max_events}, few{0, most_of_few}, bytes{0, max_text_bytes};
+    v.text({"id", "sent as X-Request-Id"}, r.id);
+    v.text({"gate"}, gate);
+    v.choice({"arm"}, r.variant, run_arm::baseline);
+    v.whole({"repeat"}, r.repeat, few);
+    v.choice({"phase"}, r.phase, run_phase::measure);
+    v.time({"scheduled_ns"}, r.scheduled_ns);
+    v.time({"dispatched_ns"}, r.dispatched_ns);
+    v.time({"connected_ns"}, r.connected_ns);
+    v.time({"sent_ns"}, r.sent_ns);
+    v.time({"first_token_ns"}, r.first_token_ns);
+    v.time({"second_token_ns", "of the second content event", at_times}, r.second_token_ns);
+    v.time({"first_answer_ns", "of the first one that is no reasoning", at_times},
+           r.first_answer_ns);
+    v.time({"last_token_ns"}, r.last_token_ns);
+    v.time({"end_ns"}, r.end_ns);
+    v.whole({"prompt_tokens"}, r.prompt_tokens, reported);
+    v.whole({"output_tokens"}, r.output_tokens, reported);
+    v.choice({"token_source"}, r.token_source, token_origin::no_usage);
+    v.whole({"events"}, r.events, events);
+    v.whole({"first_event_tokens"}, r.first_event_tokens, reported);
+    v.choice({"status"}, r.status, request_status::left);
+    v.whole({"http_status"}, r.http_status, {0, 999, 0});
+    v.quoted({"finish_reason"}, r.finish_reason, true);
+    v.quoted({"error"}, r.error, true);
+    v.whole({"late_ns", "the client's own lateness"}, r.late_ns, {-max_count, max_count});
+    v.whole({"cached_tokens", "of the prompt", at_times}, r.cached_tokens, may_be_reported);
+    v.whole({"reasoning_tokens", "of the output", at_times}, r.reasoning_tokens, may_be_reported);
+    v.whole({"hidden_tokens", "of the output, never streamed", at_times}, r.hidden_tokens,
+            may_be_reported);
+    v.exact({"conversation", "its number in the trace", at_times}, r.conversation, false);
+    v.whole({"turn", "of the conversation", at_times}, r.turn, few);
+    if (v.has("depth", r.depth != 0))
+        v.whole({"depth", "in its session, 0 is the main line", at_times}, r.depth, few);
+    if (v.has("part", r.part != 0))
+        v.whole({"part", "of the workload: its place among the repeat's labels", at_times}, r.part);
+    v.whole({"reads", "that brought content events", at_times}, r.reads, events);
+    v.whole({"first_read_events", "", at_times}, r.first_read_events, events);
+    if (v.has("unknown_gaps", r.unknown_gaps != 0))
+        v.whole({"unknown_gaps", "between events that a late client read together: only the last "
+                                 "of them has a time of its own", at_times},
+                r.unknown_gaps, events);
+    if (v.has("first_early_ns", r.first_early_ns != 0))
+        v.whole({"first_early_ns", "the first token was one of these, and came earlier by this at "
+                                   "most", at_times},
+                r.first_early_ns, {0, max_count});
+    v.whole({"text_bytes", "of generated text", at_times}, r.text_bytes, bytes);
+    v.whole({"most_prompt_tokens", "that what was sent can be", at_times}, r.most_prompt_tokens,
+            bytes);
+    v.whole({"most_output_tokens", "that were asked for", at_times}, r.most_output_tokens,
+            reported);
+    v.whole({"choices", "answers that share the stream", at_times}, r.choices, few);
+    bool right = r.right && *r.right;
+    if (v.has("right", static_cast<bool>(r.right))) {
+        v.flag({"right", "the answer to a question", at_times}, right);
+        if (v.assigns()) r.right = right;
+    }
+    if (v.has("graded", !r.graded.empty()))
+        v.quoted({"graded", "what was read in it", at_times}, r.graded, true);
+    std::string hash = printed("%016llx", r.answer_hash);
+    if (v.has("answer_hash", r.answer_hash != 0)) {
+        v.text({"answer_hash", "of all that was generated", at_times}, hash);
+        if (v.assigns()) r.answer_hash = hash_in(hash);
+    }
+    v.whole({"resends", "times it was sent again", at_times}, r.resends, few);
+    if (v.has("idle_ns", r.idle_ns != 0))
+        v.whole({"idle_ns", "that its lost connection had not been used", at_times}, r.idle_ns);
+}
+
+inline void move_clock(record& r, long long by_ns) {
+    clock_mover mover(by_ns);
+    std::string gate;
+    fields_of(mover, r, gate);
+}
 
 inline constexpr double max_ranks = 100000;
 inline constexpr double max_cost = 1e6;  // USD an hour
@@ -10829,9 +10803,9 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
         fields_of(v, d.server, checked, from_ns);
         v.end();
     }
-    if (v.has("beside", !d.beside.empty()))
+    if (v.has("beside", !d.side_tasks.empty()))
         v.list({"beside", "what else was done to the server under the load, task by task",
-                at_times}, d.beside, [&](side_task_seen& t) { fields_of(v, t, from_ns); });
+                at_times}, d.side_tasks, [&](side_task_seen& t) { fields_of(v, t, from_ns); });
     fields_of(v, d.differences);
     if (v.has("ranks", !d.ranks.empty()))
         v.list({"ranks", "of a load that several programs sent: what each says of itself",
@@ -10848,97 +10822,7 @@ inline void move_clock(repeat_facts& d, long long by_ns) {
     fields_of(mover, d, checked, statistics);
 }
 
-// ===== [C50] the fields of a record ==============================================================
-
-/// Returns the value of sixteen hex digits, else 0.
-inline unsigned long long hash_in(const std::string& digits) {
-    unsigned long long hash = 0;
-    const char* const end = digits.data() + digits.size();
-    const bool is_hash = digits.size() == 16 &&
-                         std::from_chars(digits.data(), end, hash, 16).ptr == end;
-    return is_hash ? hash : 0;
-}
-
-/// A line of records.jsonl and its gate.
-inline void fields_of(field_visitor& v, record& r, std::string& gate) {
-    constexpr whole_range reported{0, max_reported_tokens},
-        may_be_reported{0, max_reported_tokens, -1},
-        events{0, max_events}, few{0, most_of_few}, bytes{0, max_text_bytes};
-    v.text({"id", "sent as X-Request-Id"}, r.id);
-    v.text({"gate"}, gate);
-    v.choice({"arm"}, r.variant, run_arm::baseline);
-    v.whole({"repeat"}, r.repeat, few);
-    v.choice({"phase"}, r.phase, run_phase::measure);
-    v.time({"scheduled_ns"}, r.scheduled_ns);
-    v.time({"dispatched_ns"}, r.dispatched_ns);
-    v.time({"connected_ns"}, r.connected_ns);
-    v.time({"sent_ns"}, r.sent_ns);
-    v.time({"first_token_ns"}, r.first_token_ns);
-    v.time({"second_token_ns", "of the second content event", at_times}, r.second_token_ns);
-    v.time({"first_answer_ns", "of the first one that is no reasoning", at_times},
-           r.first_answer_ns);
-    v.time({"last_token_ns"}, r.last_token_ns);
-    v.time({"end_ns"}, r.end_ns);
-    v.whole({"prompt_tokens"}, r.prompt_tokens, reported);
-    v.whole({"output_tokens"}, r.output_tokens, reported);
-    v.choice({"token_source"}, r.token_source, token_origin::no_usage);
-    v.whole({"events"}, r.events, events);
-    v.whole({"first_event_tokens"}, r.first_event_tokens, reported);
-    v.choice({"status"}, r.status, request_status::left);
-    v.whole({"http_status"}, r.http_status, {0, 999, 0});
-    v.quoted({"finish_reason"}, r.finish_reason, true);
-    v.quoted({"error"}, r.error, true);
-    v.whole({"late_ns", "the client's own lateness"}, r.late_ns, {-max_count, max_count});
-    v.whole({"cached_tokens", "of the prompt", at_times}, r.cached_tokens, may_be_reported);
-    v.whole({"reasoning_tokens", "of the output", at_times}, r.reasoning_tokens, may_be_reported);
-    v.whole({"hidden_tokens", "of the output, never streamed", at_times}, r.hidden_tokens,
-            may_be_reported);
-    v.exact({"conversation", "its number in the trace", at_times}, r.conversation, false);
-    v.whole({"turn", "of the conversation", at_times}, r.turn, few);
-    if (v.has("depth", r.depth != 0))
-        v.whole({"depth", "in its session, 0 is the main line", at_times}, r.depth, few);
-    if (v.has("part", r.part != 0))
-        v.whole({"part", "of the workload: its place among the repeat's labels", at_times}, r.part);
-    v.whole({"reads", "that brought content events", at_times}, r.reads, events);
-    v.whole({"first_read_events", "", at_times}, r.first_read_events, events);
-    if (v.has("unknown_gaps", r.unknown_gaps != 0))
-        v.whole({"unknown_gaps", "between events that a late client read together: only the last "
-                                 "of them has a time of its own", at_times},
-                r.unknown_gaps, events);
-    if (v.has("first_early_ns", r.first_early_ns != 0))
-        v.whole({"first_early_ns", "the first token was one of these, and came earlier by this at "
-                                   "most", at_times},
-                r.first_early_ns, {0, max_count});
-    v.whole({"text_bytes", "of generated text", at_times}, r.text_bytes, bytes);
-    v.whole({"most_prompt_tokens", "that what was sent can be", at_times}, r.most_prompt_tokens,
-            bytes);
-    v.whole({"most_output_tokens", "that were asked for", at_times}, r.most_output_tokens,
-            reported);
-    v.whole({"choices", "answers that share the stream", at_times}, r.choices, few);
-    bool right = r.right && *r.right;
-    if (v.has("right", static_cast<bool>(r.right))) {
-        v.flag({"right", "the answer to a question", at_times}, right);
-        if (v.assigns()) r.right = right;
-    }
-    if (v.has("graded", !r.graded.empty()))
-        v.quoted({"graded", "what was read in it", at_times}, r.graded, true);
-    std::string hash = printed("%016llx", r.answer_hash);
-    if (v.has("answer_hash", r.answer_hash != 0)) {
-        v.text({"answer_hash", "of all that was generated", at_times}, hash);
-        if (v.assigns()) r.answer_hash = hash_in(hash);
-    }
-    v.whole({"resends", "times it was sent again", at_times}, r.resends, few);
-    if (v.has("idle_ns", r.idle_ns != 0))
-        v.whole({"idle_ns", "that its lost connection had not been used", at_times}, r.idle_ns);
-}
-
-inline void move_clock(record& r, long long by_ns) {
-    clock_mover mover(by_ns);
-    std::string gate;
-    fields_of(mover, r, gate);
-}
-
-// ===== [C51] when a thread of the client did not run =============================================
+// ===== [C44] when a thread of the client did not run, and the kernel's times on its clock ========
 // Without a clock: the caller passes times that it reads anyway.
 
 /// Adds up the time that a thread lost: it woke up later than asked, since an unknown time before,
@@ -11010,8 +10894,6 @@ private:
     long long lost_ns_ = 0, lost_in_turn_ns_ = 0;
 };
 
-// ===== [C52] kernel receive times on the clock of all other times ================================
-
 /// The kernel stamps input by the time of day. Both clocks run alike, also when slewed. Only a step
 /// of the time of day shifts them, and then input before and after the step looks the same.
 class kernel_clock {
@@ -11046,48 +10928,50 @@ private:
     bool is_known_ = false;
 };
 
-// ===== [C53] judges of an extension, by earlier runs =============================================
-
-struct arithmetic;
-struct decision;
-struct measurements;
-struct gate_report;
-struct judging_parameters;
-
-/// The noise of repeats from earlier runs; `sd` is 0 if unknown.
-struct history_noise {
-    double sd = 0, df = 0;
-};
-
-/// An extension's judge of objectives relative to its baseline. It is constant while it judges.
-class past_judge {
-public:
-    virtual ~past_judge() = default;
-    /// Decides one objective by the method `predictive_t`. `estimate` adds the estimate, the
-    /// baseline ("27 runs") and the arithmetic.
-    virtual decision judged(const measurements& e, const judging_parameters& t, const slo& s,
-                            bool to_the_end) const = 0;
-    virtual void estimate(decision& d) const = 0;
-    virtual std::string against(const decision& d) const = 0;
-    virtual void explain(arithmetic& a, const decision& d) const = 0;
-    /// The baseline's logarithm and the spread between days. Nothing: unknown.
-    struct level {
-        double log = 0, day_sd = 0;
-    };
-    virtual std::optional<level> level_of(const slo& s) const = 0;
-    /// For an absolute limit.
-    virtual history_noise noise_of(const slo& s) const = 0;
-    /// For reports.
-    virtual std::vector<std::string> lines(const gate_report& g) const = 0;
-    /// The fields of result.json, enough to judge again.
-    virtual void fields(field_visitor& v) = 0;
-};
-using past_judge_maker = std::shared_ptr<past_judge> (*)();  // named: g++ 12 refuses constinit else
-/// Makes an empty one to read fields into; null without an extension.
-inline constinit past_judge_maker new_past_judge = nullptr;
-
-// ===== [C54] the rule: interim analyses, bounds, prior noise =====================================
+// ===== [C45] the rule: distances from a limit, interim analyses, bounds, prior noise =============
+// Values vary in proportion to their size, so they are compared on a log scale. A metric that can
+// be zero is compared on log(x + offset) (Tukey's started logarithm, 1977).
 // Without clock and randomness: the same records give the same verdicts, bit for bit.
+
+/// A series that an objective names may be negative: its distance is relative to the limit.
+inline bool is_on_the_log(const slo& s) {
+    return s.factor > 0 || s.what.metric != metric_id::server_metric;
+}
+inline double with_offset(metric_id m, double value) { return value + facts_of(m).offset; }
+/// Returns the limit for comparisons. For integers it is half a unit looser, so that equality
+/// passes.
+inline double line_of(const slo& s, double limit) {
+    if (!facts_of(s.what.metric).is_whole) return limit;
+    return std::max(limit + (s.at_most ? 0.5 : -0.5), 0.0);
+}
+// Stand for zero and infinity.
+inline constexpr double least_value = 1e-12, max_value = 1e300;
+inline double step_of(double line) { return line == 0 ? 1 : std::fabs(line); }
+
+/// Negative where the value meets the limit.
+inline double distance_of(const slo& s, double value, double limit) {
+    const double sign = s.at_most ? 1 : -1;
+    const auto log_of = [](double v) { return std::log(std::clamp(v, least_value, max_value)); };
+    if (s.factor > 0) return sign * (log_of(value) - std::log(limit));
+    const double line = line_of(s, limit);
+    // Distances are clamped so that their squares are finite.
+    if (!is_on_the_log(s)) return std::clamp(sign * (value - line) / step_of(line), -1e6, 1e6);
+    const metric_id m = s.what.metric;
+    return sign * (log_of(with_offset(m, value)) - std::log(with_offset(m, line)));
+}
+inline double at_distance(const slo& s, double distance, double limit) {
+    const double sign = s.at_most ? 1 : -1;
+    if (s.factor > 0) return limit * std::exp(sign * distance);
+    const double line = line_of(s, limit);
+    if (!is_on_the_log(s)) return line + sign * distance * step_of(line);
+    const double offset = facts_of(s.what.metric).offset;
+    const double value = (line + offset) * std::exp(sign * distance) - offset;
+    return value < 10 * least_value ? 0 : value;
+}
+/// The distance as a fraction of the limit.
+inline double fraction_of_limit(const slo& s, double distance) {
+    return is_on_the_log(s) ? std::expm1(distance) : distance;
+}
 
 // A few repeats cannot measure their noise, so it is at least this: moderated variance as in Smyth
 // (2004), with 8 prior degrees of freedom.
@@ -11113,12 +10997,12 @@ struct judging_rule {
     double half_fail_z = 2.99;            // for half of 1 %: a fraction has two tests
     double alone_z = 2.17;  // to pass by the repeats' own spread, whose analyses are less alike
     bool holm = false;
-    bool trusts_belief = false;  // uses a prior larger than the repeats' spread
-    bool looks_once = false;     // one analysis of all repeats
+    bool trusts_prior = false;  // uses a prior larger than the repeats' spread
+    bool is_single_analysis = false;     // one analysis of all repeats
     /// Whether another analysis takes place: not more than the constants allow, and one of all
     /// repeats at the end.
-    bool looks(int analyses_before, bool at_the_end) const {
-        return at_the_end || (!looks_once && analyses_before + 1 < analyses);
+    bool has_analysis(int analyses_before, bool at_the_end) const {
+        return at_the_end || (!is_single_analysis && analyses_before + 1 < analyses);
     }
     /// Returns the rule at another level of false fails.
     judging_rule failing_at(double level) const {
@@ -11184,7 +11068,7 @@ inline void decide(interim_analysis& l, const judging_rule& rule) {
 /// An analysis without its standard error: the prior noise moderated by these squares and degrees
 /// of freedom.
 inline interim_analysis moderated_analysis(double mean, double squares, double own_df, double s0,
-                                           double believed_df = prior_df) {
+                                           double with_df = prior_df) {
     interim_analysis l;
     const double measured_variance = own_df > 0 ? squares / own_df : 0;
     l.mean = mean;
@@ -11193,7 +11077,7 @@ inline interim_analysis moderated_analysis(double mean, double squares, double o
     const bool is_quiet = own_df <= 0 || measured_variance * own_df <=
                                              quiet_sd * quiet_sd * chi_square_95(own_df);
     l.spread = is_quiet ? spread_of::moderated : spread_of::noisy;
-    l.prior_df = is_quiet ? believed_df : noisy_df;
+    l.prior_df = is_quiet ? with_df : noisy_df;
     l.prior_sd = is_quiet ? s0 : quiet_sd;
     l.df = l.prior_df + own_df;
     l.sd = std::sqrt((l.prior_df * l.prior_sd * l.prior_sd + squares) / l.df);
@@ -11213,13 +11097,6 @@ inline interim_analysis measured_analysis(double mean, double variance, double d
     l.df = std::min(df * known * known, 1e4);
     decide(l, rule);
     return l;
-}
-/// Returns an analysis by the measured variance alone, if that one is wider.
-inline interim_analysis unless_wider(const interim_analysis& believed, double variance, double df,
-                                     double n, double s0, const judging_rule& rule) {
-    const interim_analysis measured =
-        measured_analysis(believed.mean, variance, df, 1 / n, 0, s0, rule);
-    return measured.pass_t * measured.se > believed.pass_t * believed.se ? measured : believed;
 }
 
 /// The stored baseline of a comparison: repeats, variance and spread between days.
@@ -11253,20 +11130,104 @@ inline interim_analysis analysis_of(const std::vector<double>& distances, double
 inline interim_analysis analysis_of_repeats(const std::vector<double>& distances, double s0,
                                             const judging_rule& rule,
                                             const stored_side& other = {}) {
-    const interim_analysis believed = analysis_of(distances, s0, rule, other);
+    const interim_analysis moderated = analysis_of(distances, s0, rule, other);
     const own_spread own = own_spread_of(distances, other);
-    if (rule.trusts_belief || own.df <= 0) return believed;
+    if (rule.trusts_prior || own.df <= 0) return moderated;
     judging_rule alone = rule;
     alone.pass_z = std::max(rule.pass_z, rule.alone_z);
     const interim_analysis measured =
-        measured_analysis(believed.mean, own.squares / own.df, own.df, own.shares, other.day_sd,
+        measured_analysis(moderated.mean, own.squares / own.df, own.df, own.shares, other.day_sd,
                           s0, alone);
-    const bool is_wider = believed.mean < 0 ? measured.pass_bound > believed.pass_bound
-                                            : measured.fail_bound < believed.fail_bound;
-    return is_wider ? measured : believed;
+    const bool is_wider = moderated.mean < 0 ? measured.pass_bound > moderated.pass_bound
+                                            : measured.fail_bound < moderated.fail_bound;
+    return is_wider ? measured : moderated;
 }
 
-// ===== [C55] decisions on objectives and their causes ============================================
+/// An analysis of the log ratios of pairs. The prior noise only widens the interval: four pairs
+/// estimate their own spread well, and a machine whose speed shifts spreads far beyond any prior.
+inline interim_analysis analysis_of_pairs(const std::vector<double>& distances, double s0,
+                                          const judging_rule& rule) {
+    const interim_analysis moderated = analysis_of(distances, s0, rule);
+    if (distances.size() < 2) return moderated;
+    const double n = static_cast<double>(distances.size());
+    const interim_analysis measured = measured_analysis(
+        moderated.mean, sample_variance(distances), n - 1, 1 / n, 0, s0, rule);
+    return measured.pass_t * measured.se > moderated.pass_t * moderated.se ? measured : moderated;
+}
+
+inline constexpr double history_prior_df = 4;
+
+/// The noise of repeats from earlier runs; `sd` is 0 if unknown.
+struct history_noise {
+    double sd = 0, df = 0;
+};
+
+/// 80 % quantile of the F distribution.
+inline double f_quantile_80(double df1, double df2) {
+    double high = 2;
+    const auto cdf = [&](double f) {
+        return incomplete_beta(df1 / 2, df2 / 2, df1 * f / (df1 * f + df2));
+    };
+    while (cdf(high) < 0.8 && high < 1e12) high *= 2;
+    return bisect(0, high, 0.8, cdf);
+}
+/// Returns an analysis with the noise of a history, at less weight than a calibration because it is
+/// of other days. The history is not used where the repeats spread by more.
+inline interim_analysis analysis_with_history(const std::vector<double>& distances,
+                                              const history_noise& known,
+                                              const judging_rule& rule) {
+    const double own = sample_variance(distances), df = static_cast<double>(distances.size()) - 1;
+    if (!(known.sd > 0) || df < 1 || own > known.sd * known.sd * f_quantile_80(df, known.df))
+        return analysis_of_repeats(distances, prior_sd, rule);
+    interim_analysis l = moderated_analysis(mean_of(distances), df * own, df, known.sd,
+                                            history_prior_df);
+    l.se = l.sd / std::sqrt(df + 1);
+    decide(l, rule);
+    return l;
+}
+
+// ===== [C46] decisions on objectives and their causes ============================================
+
+struct arithmetic;
+struct decision;
+struct measurements;
+struct gate_report;
+struct judging_parameters;
+
+/// An extension's judge of objectives relative to its baseline. It is constant while it judges.
+class past_judge {
+public:
+    virtual ~past_judge() = default;
+    /// Decides one objective by the method `predictive_t`. `estimate` adds the estimate, the
+    /// baseline ("27 runs") and the arithmetic.
+    virtual decision judged(const measurements& e, const judging_parameters& t, const slo& s,
+                            bool to_the_end) const = 0;
+    virtual void estimate(decision& d) const = 0;
+    virtual std::string against(const decision& d) const = 0;
+    virtual void explain(arithmetic& a, const decision& d) const = 0;
+    /// The baseline's logarithm and the spread between days. Nothing: unknown.
+    struct level {
+        double log = 0, day_sd = 0;
+    };
+    virtual std::optional<level> level_of(const slo& s) const = 0;
+    /// For an absolute limit.
+    virtual history_noise noise_of(const slo& s) const = 0;
+    /// For reports.
+    virtual std::vector<std::string> lines(const gate_report& g) const = 0;
+    /// The fields of result.json, enough to judge again.
+    virtual void fields(field_visitor& v) = 0;
+};
+using past_judge_maker = std::shared_ptr<past_judge> (*)();  // named: g++ 12 refuses constinit else
+/// Makes an empty one to read fields into; null without an extension.
+inline constinit past_judge_maker new_past_judge = nullptr;
+
+/// The calibration of one limit.
+struct calibrated {
+    slo what{};
+    double estimate = not_a_number, sd = not_a_number;  // sd of the log statistic between repeats
+    double headroom_sd = not_a_number;                  // distance to the limit in units of sd
+    double to_write = not_a_number;  // a limit that is seldom inconclusive
+};
 
 /// The causes of decisions. core/described has a sentence for each and its numbers.
 enum class because : unsigned char {
@@ -11356,20 +11317,24 @@ struct miss_counts {
     }
     /// Returns the most misses that pass, -1 if not even none does.
     double most_that_pass(double alpha) const {
-        double low = -1, high = n;
-        while (high - low > 1) {
-            const double mid = std::floor((low + high) / 2);
-            (with_misses(mid).upper(alpha) <= allowed ? low : high) = mid;
-        }
-        return low;
+        return last_below(-1, n,
+                          [&](double of) { return with_misses(of).upper(alpha) <= allowed; });
     }
     double fewest_that_fail(double alpha) const {
-        double low = 0, high = n + 1;
+        return 1 + last_below(0, n + 1, [&](double of) {
+            return !(with_misses(of).lower(alpha) > allowed);
+        });
+    }
+
+private:
+    /// The last whole number from `low` on for which `holds`, by bisection below `high`.
+    template <class Holds>
+    static double last_below(double low, double high, Holds&& holds) {
         while (high - low > 1) {
             const double mid = std::floor((low + high) / 2);
-            (with_misses(mid).lower(alpha) > allowed ? high : low) = mid;
+            (holds(mid) ? low : high) = mid;
         }
-        return high;
+        return low;
     }
 };
 
@@ -11445,11 +11410,6 @@ inline bool is_counted(const verdict_numbers& v) {
     return v.decided_by == verdict_method::counts ||
            v.decided_by == verdict_method::counted_misses;
 }
-/// Whether a miss lacks only a third repeat.
-inline bool waits_for_a_third(const decision& d) {
-    return d.outcome == verdict::inconclusive && d.why.size() == 1 &&
-           d.why[0].what == because::too_few_to_fail;
-}
 
 /// How far inside the limit the estimate is, as a fraction; negative outside.
 inline double headroom(const verdict_numbers& v) {
@@ -11457,7 +11417,7 @@ inline double headroom(const verdict_numbers& v) {
     return (v.what.at_most ? 1 : -1) * (1 - v.estimate.value / v.limit);
 }
 
-// ===== [C56] the measurements of a gate ==========================================================
+// ===== [C47] the inputs of verdicts: the measurements of a gate, its objectives and rule =========
 
 /// A repeat, or one variant of a pair, that was measured again because the client had affected it.
 struct set_aside_repeat {
@@ -11525,19 +11485,14 @@ inline variant_list variants_of(const measurements& e) { return {&e.candidate, &
 inline variant_list variants_of(const measurements& e, const slo& s) {
     return needs_baseline(s) ? variants_of(e) : variant_list{&e.candidate};
 }
-template <class F>
-void for_each_repeat(const variant_list& variants, F&& f) {
-    for (const auto* variant : variants)
-        for (const repeat_data& d : *variant) f(d);
+/// The repeats of several variants as one list.
+inline repeat_list repeats_of(const variant_list& variants) {
+    repeat_list all;
+    for (const repeat_list* variant : variants)
+        for (std::size_t i = 0; i < variant->size(); ++i) all.push_back(variant->shared(i));
+    return all;
 }
-template <class F>
-void for_each_repeat(const measurements& e, F&& f) {
-    for_each_repeat(variants_of(e), f);
-}
-template <class F>
-void for_each_repeat(const repeat_data& only, F&& f) {
-    f(only);
-}
+inline repeat_list repeats_of(const measurements& e) { return repeats_of(variants_of(e)); }
 
 /// Returns the measured requests, or sessions, of the candidate that a statistic selects.
 inline long long measured_requests(const measurements& e, std::size_t repeats,
@@ -11549,8 +11504,6 @@ inline long long measured_requests(const measurements& e, std::size_t repeats,
                  : selected_requests(what, e.candidate[i]);
     return n;
 }
-
-// ===== [C57] the objectives and rule of a gate ===================================================
 
 /// Statistics of an earlier run by name, one value per repeat.
 struct stored_baseline {
@@ -11580,11 +11533,11 @@ inline std::string noise_name(const slo& s) {
     return str(s.what.name) + (s.factor > 0 ? " / baseline" : "");
 }
 /// The prior noise of a statistic, and whether it is calibrated.
-struct believed_noise {
+struct prior_noise {
     double sd = prior_sd;
     bool is_calibrated = false;
 };
-inline believed_noise believed_noise_of(const measurements& e, const judging_parameters& t,
+inline prior_noise prior_noise_of(const measurements& e, const judging_parameters& t,
                                         const slo& s) {
     if (is_of_start(s.what.metric)) return {prior_startup_sd, false};
     if (is_of_recovery(s.what.metric)) return {prior_startup_sd, false};
@@ -11599,18 +11552,18 @@ inline believed_noise believed_noise_of(const measurements& e, const judging_par
     return {std::max(at->second, uncalibrated), true};
 }
 inline double prior_sd_of(const measurements& e, const judging_parameters& t, const slo& s) {
-    return believed_noise_of(e, t, s).sd;
+    return prior_noise_of(e, t, s).sd;
 }
 /// The rule for a statistic. A calibration is trusted, and so is the prior of a start, since a gate
 /// often has just one.
 inline judging_rule rule_for(const measurements& e, const judging_parameters& t, const slo& s) {
     judging_rule r = t.rule;
-    r.trusts_belief = r.trusts_belief || is_of_start(s.what.metric) ||
-                      believed_noise_of(e, t, s).is_calibrated;
+    r.trusts_prior = r.trusts_prior || is_of_start(s.what.metric) ||
+                      prior_noise_of(e, t, s).is_calibrated;
     return r;
 }
 
-// ===== [C58] counts of misses: fractions, and percentiles that failures reach ====================
+// ===== [C48] counts of misses: fractions, and percentiles that failures reach ====================
 
 /// "p_q(T) <= X" says that a fraction of at most 1-q of the requests has T > X.
 inline bool is_worse(bool at_most, double value, double bound) {
@@ -11624,7 +11577,7 @@ inline std::vector<bool> misses_of(const slo& s, const repeat_data& d,
                                    timing_bound how = timing_bound::measured) {
     if (is_request_fraction(s.what.metric)) return misses_of(s.what, d, how);
     std::vector<bool> misses;
-    for (const double v : values_in_order(s.what, d, how))
+    for (const double v : values_in_repeat(s.what, d, how).all)
         misses.push_back(is_worse(s.at_most, v, s.bound));
     return misses;
 }
@@ -11666,11 +11619,6 @@ inline double product_of_fractions(const std::vector<double>& fractions, double 
 /// Whether misses cluster by repeat. Answers do not: their questions are the same in each repeat.
 inline bool fails_by_repeats(const slo& s) { return !is_of_answers(s.what.metric); }
 
-/// Returns the larger of design effect and burst size.
-inline double effect_of(const slo& s, const std::vector<std::vector<bool>>& misses) {
-    return std::max(design_effect(misses), burst_size(misses, allowed_misses(s)));
-}
-
 /// Trials that are the same in each repeat, such as questions, are mostly always right or always
 /// wrong. Only the others vary, so pooled counts vary by less than independent trials (Hoeffding
 /// 1956): an effect below 1, unless flips come in bursts or whole runs move.
@@ -11681,15 +11629,11 @@ inline void add_flips(miss_counts& c, const measurements& e, const statistic_dat
         double variance() const { return misses * (times - misses) / (times * (times - 1)); }
     };
     std::map<long long, trial> trials;
-    const auto each = [&](std::size_t i, auto&& f) {
-        const selects selected(what, e.candidate[i]);
-        for (const record& r : e.candidate[i].records)
-            if (selected(r) && counts_in(what.metric, r)) f(r, trials[r.conversation]);
-    };
     std::vector<double> fractions;
     for (std::size_t i = 0; i < repeats; ++i) {
         double misses = 0, n = 0;
-        each(i, [&](const record& r, trial& t) {
+        for_each_counted(what, e.candidate[i], [&](const record& r) {
+            trial& t = trials[r.conversation];
             const bool is_miss = !*is_good_answer(what.metric, r);
             t.misses += is_miss;
             ++t.times;
@@ -11713,15 +11657,15 @@ inline void add_flips(miss_counts& c, const measurements& e, const statistic_dat
     double squares = 0, expected = 0;
     for (std::size_t i = 0; i < repeats; ++i) {
         std::vector<double> off;
-        each(i, [&](const record& r, const trial& t) {
+        for_each_counted(what, e.candidate[i], [&](const record& r) {
+            const trial& t = trials[r.conversation];
             off.push_back(!*is_good_answer(what.metric, r) - t.misses / t.times);
             expected += t.misses * (t.times - t.misses) / (t.times * t.times);
         });
-        const std::size_t batches = std::min<std::size_t>(20, off.size() / 5);
-        for (std::size_t b = 0; b < std::max<std::size_t>(batches, 1); ++b) {
+        const std::size_t batches = std::clamp<std::size_t>(off.size() / 5, 1, 20);
+        for (std::size_t b = 0; b < batches; ++b) {
             double sum = 0;
-            for (std::size_t k = b * off.size() / std::max<std::size_t>(batches, 1);
-                 k < (b + 1) * off.size() / std::max<std::size_t>(batches, 1); ++k)
+            for (std::size_t k = b * off.size() / batches; k < (b + 1) * off.size() / batches; ++k)
                 sum += off[k];
             squares += sum * sum;
         }
@@ -11733,16 +11677,23 @@ inline void add_flips(miss_counts& c, const measurements& e, const statistic_dat
                         c.flip_variance * bursts / binomial);
 }
 
-/// The quantile, and the limits that would just pass and just fail at this level.
-inline estimate_t quantile_estimate(const measurements& e, const slo& s, std::size_t stages,
-                                    const miss_counts& c, double pass_alpha) {
-    std::vector<double> pooled;
-    for (std::size_t i = 0; i < stages; ++i) {
-        const std::vector<double> more = values_in_order(s.what, e.candidate[i]);
-        pooled.insert(pooled.end(), more.begin(), more.end());
+/// The sorted values of the first repeats, with failed requests.
+inline std::vector<double> sorted_values_in(const statistic_data& what, const repeat_list& variant,
+                                            std::size_t repeats,
+                                            timing_bound how = timing_bound::measured) {
+    std::vector<double> all;
+    for (std::size_t i = 0; i < repeats; ++i) {
+        const std::vector<double> more = values_in_repeat(what, variant[i], how).all;
+        all.insert(all.end(), more.begin(), more.end());
     }
+    std::sort(all.begin(), all.end());
+    return all;
+}
+/// The quantile, and the limits that would just pass and just fail at this level.
+inline estimate_t quantile_estimate(const measurements& e, const slo& s, std::size_t repeats,
+                                    const miss_counts& c, double pass_alpha) {
+    std::vector<double> pooled = sorted_values_in(s.what, e.candidate, repeats);
     if (pooled.empty()) return {not_a_number, not_a_number, not_a_number};
-    std::sort(pooled.begin(), pooled.end());
     const double value = nearest_rank(pooled, s.what.q);
     if (!s.at_most) std::reverse(pooled.begin(), pooled.end());
     // Sorted with the worst last: with j values beyond the limit, it is the one before those.
@@ -11771,16 +11722,11 @@ inline miss_counts counted_misses(const measurements& e, const slo& s,
         c.n += n;
         if (n > 0) fractions.push_back(k / n);
     }
-    if (c.n > 0) c.effect = effect_of(s, misses);
+    if (c.n > 0) c.effect = std::max(design_effect(misses), burst_size(misses, allowed_misses(s)));
     if (is_of_answers(s.what.metric) && allowed > 0)
         add_flips(c, e, s.what, misses.size());
     if (fails_by_repeats(s)) c.product = product_of_fractions(fractions, c.allowed);
     return c;
-}
-
-inline miss_counts counted_misses(const measurements& e, const slo& s,
-                                  const std::vector<std::vector<bool>>& misses) {
-    return counted_misses(e, s, misses, allowed_misses(s));
 }
 
 inline count_levels count_levels_of(const slo& s, const judging_rule& r) {
@@ -11870,9 +11816,9 @@ inline decision judge_counts(const measurements& e, const judging_parameters& t,
     for (std::size_t i = 0; i < e.candidate.size(); ++i) {
         misses.push_back(misses_of(s, e.candidate[i], t.read));
         const bool at_the_end = i + 1 == e.candidate.size();
-        if ((i + 1 < first && !at_the_end) || !t.rule.looks(analyses, at_the_end)) continue;
+        if ((i + 1 < first && !at_the_end) || !t.rule.has_analysis(analyses, at_the_end)) continue;
         ++analyses;
-        const miss_counts c = counted_misses(e, s, misses);
+        const miss_counts c = counted_misses(e, s, misses, allowed_misses(s));
         if (c.n == 0) continue;
         d.repeats = static_cast<int>(i + 1);
         d.counted = analysis_of_misses{c, levels};
@@ -11896,8 +11842,6 @@ inline decision judge_counts(const measurements& e, const judging_parameters& t,
     return d;
 }
 
-// ===== [C59] errors of a baseline ================================================================
-
 /// Returns how one failed request of a variant ended: "http: HTTP 500".
 inline std::string failure_example(const repeat_list& variant) {
     for (const repeat_data& d : variant)
@@ -11915,363 +11859,14 @@ inline cause errors_of_baseline(const measurements& e, const judging_parameters&
                                 const slo& limit) {
     std::vector<std::vector<bool>> misses;
     for (const repeat_data& r : e.baseline) misses.push_back(misses_of(limit, r));
-    const miss_counts c = counted_misses(e, limit, misses);
+    const miss_counts c = counted_misses(e, limit, misses, allowed_misses(limit));
     if (c.n == 0 || c.k <= c.allowed * c.n) return {};
     const analysis_of_misses seen{c, count_levels_of(limit, t.rule)};
     return {seen.outcome() == verdict::fail ? because::baseline_fails : because::baseline_may_fail,
             {c.k, c.n, c.allowed}, whose::baseline_server, failure_example(e.baseline)};
 }
 
-// ===== [C60] validity checks of the client =======================================================
-
-/// Seconds after which a send is late: 1 % of the limit on ttft, if there is one.
-inline double late_after_s(const judging_parameters& t) {
-    double least = infinity;
-    const auto see = [&](metric_id m, bool at_most, double limit) {
-        const bool is_ttft = m == metric_id::ttft || is_of_turns(m);
-        if (is_ttft && at_most && limit > 0) least = std::min(least, limit / 100);
-    };
-    for (const auto* slos : {&t.slos, &t.objectives_held})
-        for (const slo& s : *slos) {
-            if (s.factor == 0) see(s.what.metric, s.at_most, s.bound);
-            for (const predicate_step& step : s.what.where)
-                if (step.op == predicate_step::op_kind::compare)
-                    see(step.metric, step.at_most, step.bound);
-        }
-    return least < infinity ? least : late_send_ns * 1e-9;
-}
-/// Without kernel stamps the client's lost time is part of all times. The limit is 1 % of a repeat,
-/// or a loss of over 20 ms for 1 % of the requests.
-inline bool client_lost_much(const repeat_data& d) {
-    return d.lost_fraction > 0.01 ||
-           d.disturbed_requests * 100 > static_cast<long long>(d.records.size());
-}
-/// Whether the client may have affected a repeat.
-inline bool client_had_part(const repeat_data& d, double late_after) {
-    return late_fraction_of(d, late_after) > most_late_fraction ||
-           std::any_of(d.records.begin(), d.records.end(),
-                       [](const record& r) { return is_measured(r) && r.first_early_ns > 0; });
-}
-
-/// `repeats`: variants, measurements or one repeat.
-template <class Repeats>
-std::vector<double> pooled_lateness(const Repeats& repeats) {
-    std::vector<double> late;
-    for_each_repeat(repeats, [&](const repeat_data& d) {
-        for (const record& r : d.records)
-            if (is_measured(r) && r.dispatched_ns > 0)
-                late.push_back(static_cast<double>(r.late_ns) * 1e-9);
-    });
-    std::sort(late.begin(), late.end());
-    return late;
-}
-
-inline bool client_was_saturated(const load_conditions& under, double cpu_utilization) {
-    return cpu_utilization > 0.9 && !under.spins;
-}
-
-/// The client's conduct over all these repeats. `late`: pooled_lateness.
-template <class Repeats>
-self_check_t client_conduct(const Repeats& repeats, const std::vector<double>& late) {
-    self_check_t c;
-    if (!late.empty()) {
-        c.lateness_p50 = nearest_rank(late, 0.5);
-        c.lateness_p99 = nearest_rank(late, 0.99);
-        c.lateness_max = late.back();
-        c.late_fraction =
-            static_cast<double>(late.end() - std::upper_bound(late.begin(), late.end(), 0.010)) /
-            static_cast<double>(late.size());
-    }
-    double count = 0, content = 0, coalesced = 0, reads = 0, stamped = 0;
-    for_each_repeat(repeats, [&](const repeat_data& d) {
-        ++count;
-        c.connections_opened += d.connections_opened;
-        add_handshakes(c.handshakes_full, d.handshakes_full);
-        add_handshakes(c.handshakes_resumed, d.handshakes_resumed);
-        content += static_cast<double>(d.content_events);
-        coalesced += static_cast<double>(d.coalesced_events);
-        reads += static_cast<double>(d.reads);
-        stamped += static_cast<double>(d.stamped_reads);
-        c.unknown_gaps += d.unknown_gaps;
-        c.cpu_utilization = std::max(c.cpu_utilization, d.cpu_utilization);
-        c.loop_lag_p99 = std::max(c.loop_lag_p99, d.loop_lag_p99);
-        c.loop_lag_max = std::max(c.loop_lag_max, d.loop_lag_max);
-        c.stamp_lag_p99 = std::max(c.stamp_lag_p99, d.stamp_lag_p99);
-        c.stamp_lag_max = std::max(c.stamp_lag_max, d.stamp_lag_max);
-        c.lost_fraction = std::max(c.lost_fraction, d.lost_fraction);
-        c.asked_rate += d.asked_rate;
-        c.achieved_rate += d.achieved_rate;
-    });
-    if (count > 0) {
-        c.asked_rate /= count;
-        c.achieved_rate /= count;
-    }
-    if (content > 0) c.coalesced_fraction = coalesced / content;
-    if (reads > 0) c.stamped_fraction = stamped / reads;
-    return c;
-}
-
-/// Why the client could not send, where it lacked a resource for more than one request and over 1 %
-/// of them. Fewer are exempt.
-inline cause missing_on_client(const variant_list& variants) {
-    std::size_t lacking = 0, measured = 0;
-    const record* example = nullptr;
-    for_each_repeat(variants, [&](const repeat_data& d) {
-        for (const record& r : d.records) {
-            if (!is_measured(r)) continue;
-            ++measured;
-            if (!failed_for_want(r)) continue;
-            ++lacking;
-            example = &r;
-        }
-    });
-    const bool few = lacking <= std::max<std::size_t>(1, measured / 100) && lacking < measured;
-    if (!example || few) return {};
-    return {because::client_without, {as_number(lacking), as_number(measured)}, whose::client,
-            str(example->error).substr(client_lacks.size())};
-}
-
-/// The client's conduct, and why it is unfit to measure any server.
-struct own_check : self_check_t {
-    cause why{};
-    double unread_fraction = 0;  // of the gaps, those whose events were read together
-};
-/// Kernel stamps are lost only where the client read late. Without stamps a busy client loses them.
-template <class Repeats>
-double unread_fraction_of(const self_check_t& c, const Repeats& repeats) {
-    if (!(c.stamped_fraction > 0.5)) return c.cpu_utilization > 0.8 ? c.coalesced_fraction : 0;
-    if (c.unknown_gaps == 0) return 0;
-    double gaps = 0;
-    for_each_repeat(repeats, [&](const repeat_data& d) {
-        gaps += static_cast<double>(pooled_gap_count(d));
-    });
-    return gaps > 0 ? static_cast<double>(c.unknown_gaps) / gaps : 0;
-}
-template <class Repeats>
-own_check self_check_of(const load_conditions& under, const Repeats& repeats) {
-    const std::vector<double> late = pooled_lateness(repeats);
-    own_check c{client_conduct(repeats, late), {}};
-    c.unread_fraction = unread_fraction_of(c, repeats);
-    if (client_was_saturated(under, c.cpu_utilization))
-        c.why = {because::client_is_busy, {c.cpu_utilization}, whose::client};
-    else if (c.asked_rate > 0 && late.size() >= 50 &&
-             std::fabs(c.achieved_rate / c.asked_rate - 1) > 0.02)
-        c.why = {because::client_off_rate, {c.achieved_rate, c.asked_rate}, whose::client};
-    c.ok = !c.why;
-    return c;
-}
-inline own_check self_check_of(const measurements& e) { return self_check_of(e, e); }
-
-// ===== [C61] verdicts on a drift =================================================================
-
-inline constexpr double most_longer = 100;  // no longer run is advised
-
-/// Returns the residuals of slices from a line: an even drift is not noise.
-inline std::vector<double> around_their_line(const std::vector<double>& logs) {
-    const auto n = static_cast<double>(logs.size());
-    const double mean = mean_of(logs), middle = (n - 1) / 2;
-    double slope = 0;
-    for (std::size_t i = 0; i < logs.size(); ++i)
-        slope += (static_cast<double>(i) - middle) * (logs[i] - mean) / (n * (n * n - 1) / 12);
-    std::vector<double> rest;
-    for (std::size_t i = 0; i < logs.size(); ++i)
-        rest.push_back(logs[i] - mean - slope * (static_cast<double>(i) - middle));
-    return rest;
-}
-inline double sum_of_products(const std::vector<double>& x, std::size_t lag) {
-    double sum = 0;
-    for (std::size_t i = lag; i < x.size(); ++i) sum += x[i] * x[i - lag];
-    return sum;
-}
-/// How dependent neighbouring slices are, and so how little they add. Residuals from a line are
-/// less alike than the slices, by about 2 / n.
-inline double dependence_of_slices(const std::vector<double>& logs) {
-    const std::vector<double> rest = around_their_line(logs);
-    const double squares = sum_of_products(rest, 0);
-    if (!(squares > 0)) return 0;
-    const double correlation =
-        sum_of_products(rest, 1) / squares + 2 / static_cast<double>(rest.size());
-    return std::clamp(correlation, 0.0, 0.8);
-}
-
-/// An analysis of slices. `logs`: means of their logarithms over the repeats so far.
-inline interim_analysis analysis_of_drift(const slo& s, const std::vector<double>& logs,
-                                          const judging_rule& rule) {
-    const auto k = static_cast<long>(logs.size() / 3);
-    const double first = mean_of({logs.begin(), logs.begin() + k}),
-                 last = mean_of({logs.end() - k, logs.end()});
-    const double alike = dependence_of_slices(logs);
-    const double longer = (1 + alike) / (1 - alike), n = static_cast<double>(k);
-    interim_analysis l;
-    l.spread = spread_of::measured;
-    l.mean = (s.at_most ? 1 : -1) * (last - first - std::log(s.bound));
-    l.sd = std::sqrt(sum_of_products(around_their_line(logs), 0) / (3 * n - 2));
-    l.df = std::max(2.0, (3 * n - 2) / longer);
-    l.se = l.sd * std::sqrt(2 * longer / n);
-    decide(l, rule);
-    return l;
-}
-
-/// The first and last third of the typical repeat, and its length.
-inline cause thirds_of(const statistic_data& drift, const repeat_list& variant,
-                       std::size_t repeats, timing_bound how) {
-    double first = 0, last = 0;
-    for (std::size_t i = 0; i < repeats; ++i) {
-        first +=
-            std::log(value_of_part(drift, variant[i], 0, 3, how)) / static_cast<double>(repeats);
-        last +=
-            std::log(value_of_part(drift, variant[i], 2, 3, how)) / static_cast<double>(repeats);
-    }
-    return {because::thirds, {std::exp(first), std::exp(last), as_number(repeats),
-                              variant[0].window.seconds()}};
-}
-
-/// How much longer a run would mostly decide, and which limit this run would decide. The noise of
-/// slices is averaged over as many.
-inline cause advice_on_drift(const decision& d) {
-    const interim_analysis& l = d.last;
-    if (d.outcome != verdict::inconclusive || !(l.se > 0)) return {};
-    const double sign = d.what.at_most ? 1 : -1;
-    const double to_pass = (l.pass_t + 1.645) * l.se;
-    const double needed = l.mean < 0 ? to_pass : (l.fail_t + 1.645) * l.se;
-    const double longer = needed * needed / (l.mean * l.mean);
-    const double limit = d.limit * std::exp(sign * (l.mean + to_pass));
-    if (!(longer < most_longer)) return {because::limit_that_passes, {limit}};
-    return {because::longer_run, {std::max(longer, 1.1), limit}};
-}
-
-/// A drift is judged within each run. Differences between slices from the traffic are the same in
-/// all repeats of a trace, and would look like a drift if repeats were compared.
-inline decision judge_drift(const measurements& e, const judging_parameters& t, const slo& s,
-                            bool to_the_end = false) {
-    decision d = undecided(s);
-    d.limit = s.bound;
-    d.decided_by = verdict_method::slices;
-    d.measured = pooled_value(s.what, e.candidate, t.read);
-    if (e.candidate.empty()) return decided(d, verdict::invalid, {because::nothing_measured});
-    const auto measured = static_cast<double>(selected_requests(s.what, e.candidate[0]));
-    const auto least = static_cast<double>(least_of_drift(s.what));
-    if (measured < least)
-        return decided(d, verdict::invalid,
-                       {because::small_for_drift, {measured, least}, whose::plan});
-    const std::size_t k = slices_of_third(s.what, measured);
-    std::vector<double> sums(3 * k, 0.0);
-    d.values.assign(3 * k, 0.0);
-    int analyses = 0;
-    for (std::size_t i = 0; i < e.candidate.size(); ++i) {
-        const std::vector<double> slices = slices_of(s.what, e.candidate[i], k, t.read);
-        for (std::size_t j = 0; j < slices.size(); ++j) {
-            sums[j] += std::log(slices[j]);
-            d.values[j] = sums[j] / static_cast<double>(i + 1);
-            if (!std::isfinite(d.values[j]))
-                return decided(d, verdict::invalid,
-                               {because::no_finite_part, {as_number(i + 1)}});
-        }
-        if (!t.rule.looks(analyses, i + 1 == e.candidate.size())) continue;
-        ++analyses;
-        d.last = analysis_of_drift(s, d.values, t.rule);
-        d.outcome = d.last.outcome;
-        d.repeats = static_cast<int>(i + 1);
-        if (d.outcome != verdict::inconclusive && !to_the_end) break;
-    }
-    d.requests = measured_requests(e, static_cast<std::size_t>(d.repeats), s.what);
-    d.why = {thirds_of(s.what, e.candidate, static_cast<std::size_t>(d.repeats), t.read)};
-    d.dependence = dependence_of_slices(d.values);
-    return d;
-}
-
-// ===== [C62] repeats whose noise is known from earlier runs ======================================
-
-inline constexpr double history_prior_df = 4;
-
-/// 80 % quantile of the F distribution.
-inline double f_quantile_80(double df1, double df2) {
-    double high = 2;
-    const auto cdf = [&](double f) {
-        return incomplete_beta(df1 / 2, df2 / 2, df1 * f / (df1 * f + df2));
-    };
-    while (cdf(high) < 0.8 && high < 1e12) high *= 2;
-    return bisect(0, high, 0.8, cdf);
-}
-/// Whether repeats spread by more than their history explains. Then the history is not used.
-inline bool is_beyond_belief(double own_variance, std::size_t repeats, double believed,
-                             double df) {
-    return own_variance >
-           believed * believed * f_quantile_80(static_cast<double>(repeats) - 1, df);
-}
-/// Returns an analysis with the noise of a history, at less weight than a calibration because it is
-/// of other days. The history is not used where the repeats spread by more.
-inline interim_analysis analysis_believing(const std::vector<double>& distances,
-                                           const history_noise& known,
-                                           const judging_rule& rule) {
-    const std::size_t n = distances.size();
-    const double own = sample_variance(distances), df = static_cast<double>(n) - 1;
-    if (!(known.sd > 0) || n < 2 || is_beyond_belief(own, n, known.sd, known.df))
-        return analysis_of_repeats(distances, prior_sd, rule);
-    interim_analysis l = moderated_analysis(mean_of(distances), df * own, df, known.sd,
-                                            history_prior_df);
-    l.se = l.sd / std::sqrt(df + 1);
-    decide(l, rule);
-    return l;
-}
-
-// ===== [C63] pairs: repeats that alternate with a baseline's =====================================
-
-/// An analysis of the log ratios of pairs. The prior noise only widens the interval: four pairs
-/// estimate their own spread well, and a machine whose speed shifts spreads far beyond any prior.
-inline interim_analysis analysis_of_pairs(const std::vector<double>& distances, double s0,
-                                          const judging_rule& rule) {
-    const interim_analysis believed = analysis_of(distances, s0, rule);
-    if (distances.size() < 2) return believed;
-    const double n = static_cast<double>(distances.size());
-    return unless_wider(believed, sample_variance(distances), n - 1, n, s0, rule);
-}
-
-// ===== [C64] distances from a limit ==============================================================
-// Values vary in proportion to their size, so they are compared on a log scale. A metric that can
-// be zero is compared on log(x + offset) (Tukey's started logarithm, 1977).
-
-/// A series that an objective names may be negative: its distance is relative to the limit.
-inline bool is_on_the_log(const slo& s) {
-    return s.factor > 0 || s.what.metric != metric_id::server_metric;
-}
-inline double with_offset(metric_id m, double value) { return value + facts_of(m).offset; }
-/// Returns the limit for comparisons. For integers it is half a unit looser, so that equality
-/// passes.
-inline double line_of(const slo& s, double limit) {
-    if (!facts_of(s.what.metric).is_whole) return limit;
-    return std::max(limit + (s.at_most ? 0.5 : -0.5), 0.0);
-}
-// Stand for zero and infinity.
-inline constexpr double least_value = 1e-12, max_value = 1e300;
-inline double step_of(double line) { return line == 0 ? 1 : std::fabs(line); }
-
-/// Negative where the value meets the limit.
-inline double distance_of(const slo& s, double value, double limit) {
-    const double sign = s.at_most ? 1 : -1;
-    const auto log_of = [](double v) { return std::log(std::clamp(v, least_value, max_value)); };
-    if (s.factor > 0) return sign * (log_of(value) - std::log(limit));
-    const double line = line_of(s, limit);
-    // Distances are clamped so that their squares are finite.
-    if (!is_on_the_log(s)) return std::clamp(sign * (value - line) / step_of(line), -1e6, 1e6);
-    const metric_id m = s.what.metric;
-    return sign * (log_of(with_offset(m, value)) - std::log(with_offset(m, line)));
-}
-inline double at_distance(const slo& s, double distance, double limit) {
-    const double sign = s.at_most ? 1 : -1;
-    if (s.factor > 0) return limit * std::exp(sign * distance);
-    const double line = line_of(s, limit);
-    if (!is_on_the_log(s)) return line + sign * distance * step_of(line);
-    const double offset = facts_of(s.what.metric).offset;
-    const double value = (line + offset) * std::exp(sign * distance) - offset;
-    return value < 10 * least_value ? 0 : value;
-}
-/// The distance as a fraction of the limit.
-inline double fraction_of_limit(const slo& s, double distance) {
-    return is_on_the_log(s) ? std::expm1(distance) : distance;
-}
-
-// ===== [C65] values: times, speeds and rates =====================================================
+// ===== [C49] values: times, speeds and rates =====================================================
 
 /// Sets the estimate of an analysis with a standard error. `repeats` of `most` are known.
 inline void estimate_analysis(decision& d, double most, double repeats,
@@ -12391,14 +11986,9 @@ inline limit_of_values limit_of_values_of(const measurements& e, const judging_p
         l.bound = factor * std::exp(c.base_log);
         return l;
     }
-    std::vector<double> pooled;
-    for (std::size_t i = 0; i < repeats; ++i) {
-        const std::vector<double> more =
-            values_in_order(s.what, e.baseline[i], opposite(t.read));
-        pooled.insert(pooled.end(), more.begin(), more.end());
-    }
+    const std::vector<double> pooled =
+        sorted_values_in(s.what, e.baseline, repeats, opposite(t.read));
     if (pooled.empty()) return {not_a_number, l.allowed, false};
-    std::sort(pooled.begin(), pooled.end());
     l.bound = s.factor * nearest_rank(pooled, s.what.q);
     // As much of the baseline may be beyond its own estimate.
     const auto n = static_cast<double>(pooled.size());
@@ -12478,7 +12068,7 @@ inline cause failures_in_tail(const measurements& e, const judging_parameters& t
         for (const record& r : variant[i].records)
             if (selected(r)) misses.back().push_back(r.status != request_status::ok);
     }
-    const miss_counts failed = counted_misses(e, s, misses);
+    const miss_counts failed = counted_misses(e, s, misses, allowed_misses(s));
     const double upper = failed.upper(count_levels_of(s, t.rule).pass);
     if (failed.k == 0 || upper <= failed.allowed) return {};
     return {because::failed_in_tail, {failed.k, failed.n, upper, failed.allowed},
@@ -12530,13 +12120,18 @@ inline history_noise known_noise_of(const judging_parameters& t, const slo& s) {
     return t.past ? t.past->noise_of(s) : history_noise();
 }
 
+inline interim_analysis analysis_of_values(const comparison& c,
+                                           const std::vector<double>& distances, double s0,
+                                           const judging_rule& rule, const history_noise& known) {
+    return c.paired       ? analysis_of_pairs(distances, s0, rule)
+           : known.sd > 0 ? analysis_with_history(distances, known, rule)
+                          : analysis_of_repeats(distances, s0, rule, c.stored);
+}
 /// One interim analysis of the values, without decisions that come too early.
 inline void decide_by_values(decision& d, const observed_repeats& seen, const comparison& c,
                              double s0, const judging_rule& rule, const history_noise& known,
                              std::size_t first, std::size_t fails_from) {
-    d.last = c.paired       ? analysis_of_pairs(seen.distances, s0, rule)
-             : known.sd > 0 ? analysis_believing(seen.distances, known, rule)
-                            : analysis_of_repeats(seen.distances, s0, rule, c.stored);
+    d.last = analysis_of_values(c, seen.distances, s0, rule, known);
     if (seen.values.size() >= first) d.outcome = d.last.outcome;
     d.why.clear();
     if (d.outcome == verdict::fail && seen.values.size() < fails_from)
@@ -12594,8 +12189,8 @@ inline decision judge_values(const measurements& e, const judging_parameters& t,
         d.repeats = static_cast<int>(seen.values.size());
         d.requests = measured_requests(e, seen.values.size(), s.what);
         const bool at_the_end = i + 1 == n;
-        if ((seen.values.size() < first && !at_the_end) || !t.rule.looks(analyses, at_the_end))
-            continue;
+        if (seen.values.size() < first && !at_the_end) continue;
+        if (!t.rule.has_analysis(analyses, at_the_end)) continue;
         ++analyses;
         if (seen.unbounded > 0) decide_by_misses(d, seen, e, t, c, fails_from);
         else decide_by_values(d, seen, c, s0, rule, known, first, fails_from);
@@ -12632,18 +12227,131 @@ inline bool asks_for_more(const measurements& e, const judging_parameters& t,
     if (seen.unbounded > 0 || seen.distances.size() < 2) return false;
     if (c.paired) return std::sqrt(sample_variance(seen.distances)) > s0;
     if (s.factor > 0 && t.past) return false;
-    if (const history_noise known = known_noise_of(t, s); known.sd > 0)
-        return analysis_believing(seen.distances, known, rule_for(e, t, s)).spread ==
-               spread_of::measured;
-    return analysis_of_repeats(seen.distances, s0, rule_for(e, t, s), c.stored).spread ==
-           spread_of::measured;
+    return analysis_of_values(c, seen.distances, s0, rule_for(e, t, s), known_noise_of(t, s))
+               .spread == spread_of::measured;
 }
 
-// ===== [C66] decisions by the numbers alone ======================================================
+// ===== [C50] decisions by the numbers alone: drifts, and which method decides ====================
+
+inline constexpr double most_longer = 100;  // no longer run is advised
+
+/// Returns the residuals of slices from a line: an even drift is not noise.
+inline std::vector<double> around_their_line(const std::vector<double>& logs) {
+    const auto n = static_cast<double>(logs.size());
+    const double mean = mean_of(logs), middle = (n - 1) / 2;
+    double slope = 0;
+    for (std::size_t i = 0; i < logs.size(); ++i)
+        slope += (static_cast<double>(i) - middle) * (logs[i] - mean) / (n * (n * n - 1) / 12);
+    std::vector<double> rest;
+    for (std::size_t i = 0; i < logs.size(); ++i)
+        rest.push_back(logs[i] - mean - slope * (static_cast<double>(i) - middle));
+    return rest;
+}
+inline double sum_of_products(const std::vector<double>& x, std::size_t lag) {
+    double sum = 0;
+    for (std::size_t i = lag; i < x.size(); ++i) sum += x[i] * x[i - lag];
+    return sum;
+}
+/// How dependent neighbouring slices are, and so how little they add. Residuals from a line are
+/// less alike than the slices, by about 2 / n.
+inline double dependence_of_slices(const std::vector<double>& logs) {
+    const std::vector<double> rest = around_their_line(logs);
+    const double squares = sum_of_products(rest, 0);
+    if (!(squares > 0)) return 0;
+    const double correlation =
+        sum_of_products(rest, 1) / squares + 2 / static_cast<double>(rest.size());
+    return std::clamp(correlation, 0.0, 0.8);
+}
+
+/// An analysis of slices. `logs`: means of their logarithms over the repeats so far.
+inline interim_analysis analysis_of_drift(const slo& s, const std::vector<double>& logs,
+                                          const judging_rule& rule) {
+    const auto k = static_cast<long>(logs.size() / 3);
+    const double first = mean_of({logs.begin(), logs.begin() + k}),
+                 last = mean_of({logs.end() - k, logs.end()});
+    const double alike = dependence_of_slices(logs);
+    const double longer = (1 + alike) / (1 - alike), n = static_cast<double>(k);
+    interim_analysis l;
+    l.spread = spread_of::measured;
+    l.mean = (s.at_most ? 1 : -1) * (last - first - std::log(s.bound));
+    l.sd = std::sqrt(sum_of_products(around_their_line(logs), 0) / (3 * n - 2));
+    l.df = std::max(2.0, (3 * n - 2) / longer);
+    l.se = l.sd * std::sqrt(2 * longer / n);
+    decide(l, rule);
+    return l;
+}
+
+/// The first and last third of the typical repeat, and its length.
+inline cause thirds_of(const statistic_data& drift, const repeat_list& variant,
+                       std::size_t repeats, timing_bound how) {
+    double first = 0, last = 0;
+    for (std::size_t i = 0; i < repeats; ++i) {
+        first +=
+            std::log(value_of_part(drift, variant[i], 0, 3, how)) / static_cast<double>(repeats);
+        last +=
+            std::log(value_of_part(drift, variant[i], 2, 3, how)) / static_cast<double>(repeats);
+    }
+    return {because::thirds, {std::exp(first), std::exp(last), as_number(repeats),
+                              variant[0].window.seconds()}};
+}
+
+/// How much longer a run would mostly decide, and which limit this run would decide. The noise of
+/// slices is averaged over as many.
+inline cause advice_on_drift(const decision& d) {
+    const interim_analysis& l = d.last;
+    if (d.outcome != verdict::inconclusive || !(l.se > 0)) return {};
+    const double sign = d.what.at_most ? 1 : -1;
+    const double to_pass = (l.pass_t + 1.645) * l.se;
+    const double needed = l.mean < 0 ? to_pass : (l.fail_t + 1.645) * l.se;
+    const double longer = needed * needed / (l.mean * l.mean);
+    const double limit = d.limit * std::exp(sign * (l.mean + to_pass));
+    if (!(longer < most_longer)) return {because::limit_that_passes, {limit}};
+    return {because::longer_run, {std::max(longer, 1.1), limit}};
+}
+
+/// A drift is judged within each run. Differences between slices from the traffic are the same in
+/// all repeats of a trace, and would look like a drift if repeats were compared.
+inline decision judge_drift(const measurements& e, const judging_parameters& t, const slo& s,
+                            bool to_the_end = false) {
+    decision d = undecided(s);
+    d.limit = s.bound;
+    d.decided_by = verdict_method::slices;
+    d.measured = pooled_value(s.what, e.candidate, t.read);
+    if (e.candidate.empty()) return decided(d, verdict::invalid, {because::nothing_measured});
+    const auto measured = static_cast<double>(selected_requests(s.what, e.candidate[0]));
+    const auto least = static_cast<double>(least_of_drift(s.what));
+    if (measured < least)
+        return decided(d, verdict::invalid,
+                       {because::small_for_drift, {measured, least}, whose::plan});
+    const std::size_t k = slices_of_third(s.what, measured);
+    std::vector<double> sums(3 * k, 0.0);
+    d.values.assign(3 * k, 0.0);
+    int analyses = 0;
+    for (std::size_t i = 0; i < e.candidate.size(); ++i) {
+        const std::vector<double> slices = slices_of(s.what, e.candidate[i], k, t.read);
+        for (std::size_t j = 0; j < slices.size(); ++j) {
+            sums[j] += std::log(slices[j]);
+            d.values[j] = sums[j] / static_cast<double>(i + 1);
+            if (!std::isfinite(d.values[j]))
+                return decided(d, verdict::invalid,
+                               {because::no_finite_part, {as_number(i + 1)}});
+        }
+        if (!t.rule.has_analysis(analyses, i + 1 == e.candidate.size())) continue;
+        ++analyses;
+        d.last = analysis_of_drift(s, d.values, t.rule);
+        d.outcome = d.last.outcome;
+        d.repeats = static_cast<int>(i + 1);
+        if (d.outcome != verdict::inconclusive && !to_the_end) break;
+    }
+    d.requests = measured_requests(e, static_cast<std::size_t>(d.repeats), s.what);
+    d.why = {thirds_of(s.what, e.candidate, static_cast<std::size_t>(d.repeats), t.read)};
+    d.dependence = dependence_of_slices(d.values);
+    return d;
+}
 
 /// Decides one SLO by its repeats, at the first analysis that decides or at the last one.
-inline decision judge_repeats(const measurements& e, const judging_parameters& t, const slo& s,
-                              bool to_the_end, bool is_guard = false) {
+inline decision decision_by_method(const measurements& e, const judging_parameters& t,
+                                   const slo& s, bool to_the_end, bool is_guard = false) {
     const bool counts = is_request_fraction(s.what.metric) && s.factor <= 0;
     const bool by_past = s.factor > 0 && t.past;
     decision d = is_drift(s.what.metric) ? judge_drift(e, t, s, to_the_end)
@@ -12703,23 +12411,144 @@ inline cause contradiction(const decision& early, const decision& late) {
 /// Decides one SLO by the numbers alone. A verdict never contradicts the pooled data: where it
 /// does, for example because one repeat has nearly all slow requests, all repeats are analysed, and
 /// a remaining contradiction is inconclusive.
-inline decision decide_measurements(const measurements& e, const judging_parameters& t,
+inline decision decision_by_numbers(const measurements& e, const judging_parameters& t,
                                     const slo& s, bool to_the_end = false, bool is_guard = false) {
-    decision early = judge_repeats(e, t, s, to_the_end, is_guard);
+    decision early = decision_by_method(e, t, s, to_the_end, is_guard);
     if (to_the_end || !is_contradicted(early)) return early;
-    decision d = judge_repeats(e, t, s, true);
+    decision d = decision_by_method(e, t, s, true);
     if (is_contradicted(d)) d.outcome = verdict::inconclusive;
     if (d.outcome == verdict::inconclusive)
         d.why.insert(d.why.begin(), contradiction(estimated(std::move(early), e), estimated(d, e)));
     return d;
 }
-/// The same with the estimate.
-inline decision judge_measurements(const measurements& e, const judging_parameters& t, const slo& s,
-                               bool to_the_end = false, bool is_guard = false) {
-    return estimated(decide_measurements(e, t, s, to_the_end, is_guard), e);
+
+// ===== [C51] validity checks of the client, and verdicts that it may have affected ===============
+
+/// Seconds after which a send is late: 1 % of the limit on ttft, if there is one.
+inline double late_after_s(const judging_parameters& t) {
+    double least = infinity;
+    const auto see = [&](metric_id m, bool at_most, double limit) {
+        const bool is_ttft = m == metric_id::ttft || is_of_turns(m);
+        if (is_ttft && at_most && limit > 0) least = std::min(least, limit / 100);
+    };
+    for (const auto* slos : {&t.slos, &t.objectives_held})
+        for (const slo& s : *slos) {
+            if (s.factor == 0) see(s.what.metric, s.at_most, s.bound);
+            for (const predicate_step& step : s.what.where)
+                if (step.op == predicate_step::op_kind::compare)
+                    see(step.metric, step.at_most, step.bound);
+        }
+    return least < infinity ? least : late_send_ns * 1e-9;
+}
+/// Without kernel stamps the client's lost time is part of all times. The limit is 1 % of a repeat,
+/// or a loss of over 20 ms for 1 % of the requests.
+inline bool client_lost_much(const repeat_data& d) {
+    return d.lost_fraction > 0.01 ||
+           d.disturbed_requests * 100 > static_cast<long long>(d.records.size());
+}
+/// Whether the client may have affected a repeat.
+inline bool client_had_part(const repeat_data& d, double late_after) {
+    return late_fraction_of(d, late_after) > most_late_fraction ||
+           std::any_of(d.records.begin(), d.records.end(),
+                       [](const record& r) { return is_measured(r) && r.first_early_ns > 0; });
 }
 
-// ===== [C67] verdicts that the client may have affected ==========================================
+inline std::vector<double> pooled_lateness(const repeat_list& repeats) {
+    std::vector<double> late;
+    for (const repeat_data& d : repeats)
+        for (const record& r : d.records)
+            if (is_measured(r) && r.dispatched_ns > 0)
+                late.push_back(static_cast<double>(r.late_ns) * 1e-9);
+    std::sort(late.begin(), late.end());
+    return late;
+}
+
+inline bool client_was_saturated(const load_conditions& under, double cpu_utilization) {
+    return cpu_utilization > 0.9 && !under.spins;
+}
+
+/// The client's conduct over all these repeats. `late`: pooled_lateness.
+inline self_check_t client_conduct(const repeat_list& repeats, const std::vector<double>& late) {
+    self_check_t c;
+    if (!late.empty()) {
+        c.lateness_p50 = nearest_rank(late, 0.5);
+        c.lateness_p99 = nearest_rank(late, 0.99);
+        c.lateness_max = late.back();
+        c.late_fraction =
+            static_cast<double>(late.end() - std::upper_bound(late.begin(), late.end(), 0.010)) /
+            static_cast<double>(late.size());
+    }
+    double content = 0, coalesced = 0, reads = 0, stamped = 0;
+    for (const repeat_data& d : repeats) {
+        c.connections_opened += d.connections_opened;
+        add_handshakes(c.handshakes_full, d.handshakes_full);
+        add_handshakes(c.handshakes_resumed, d.handshakes_resumed);
+        content += static_cast<double>(d.content_events);
+        coalesced += static_cast<double>(d.coalesced_events);
+        reads += static_cast<double>(d.reads);
+        stamped += static_cast<double>(d.stamped_reads);
+        c.unknown_gaps += d.unknown_gaps;
+        c.cpu_utilization = std::max(c.cpu_utilization, d.cpu_utilization);
+        c.loop_lag_p99 = std::max(c.loop_lag_p99, d.loop_lag_p99);
+        c.loop_lag_max = std::max(c.loop_lag_max, d.loop_lag_max);
+        c.stamp_lag_p99 = std::max(c.stamp_lag_p99, d.stamp_lag_p99);
+        c.stamp_lag_max = std::max(c.stamp_lag_max, d.stamp_lag_max);
+        c.lost_fraction = std::max(c.lost_fraction, d.lost_fraction);
+        c.asked_rate += d.asked_rate;
+        c.achieved_rate += d.achieved_rate;
+    }
+    c.asked_rate /= as_number(std::max<std::size_t>(repeats.size(), 1));
+    c.achieved_rate /= as_number(std::max<std::size_t>(repeats.size(), 1));
+    if (content > 0) c.coalesced_fraction = coalesced / content;
+    if (reads > 0) c.stamped_fraction = stamped / reads;
+    return c;
+}
+
+/// Why the client could not send, where it lacked a resource for more than one request and over 1 %
+/// of them. Fewer are exempt.
+inline cause missing_on_client(const variant_list& variants) {
+    std::size_t lacking = 0, measured = 0;
+    const record* example = nullptr;
+    for (const repeat_list* variant : variants)
+        for (const repeat_data& d : *variant)
+            for (const record& r : d.records) {
+                measured += is_measured(r);
+                if (!is_measured(r) || !failed_for_want(r)) continue;
+                ++lacking;
+                example = &r;
+            }
+    const bool few = lacking <= std::max<std::size_t>(1, measured / 100) && lacking < measured;
+    if (!example || few) return {};
+    return {because::client_without, {as_number(lacking), as_number(measured)}, whose::client,
+            str(example->error).substr(client_lacks.size())};
+}
+
+/// The client's conduct, and why it is unfit to measure any server.
+struct own_check : self_check_t {
+    cause why{};
+    double unread_fraction = 0;  // of the gaps, those whose events were read together
+};
+/// Kernel stamps are lost only where the client read late. Without stamps a busy client loses them.
+inline double unread_fraction_of(const self_check_t& c, const repeat_list& repeats) {
+    if (!(c.stamped_fraction > 0.5)) return c.cpu_utilization > 0.8 ? c.coalesced_fraction : 0;
+    if (c.unknown_gaps == 0) return 0;
+    double gaps = 0;
+    for (const repeat_data& d : repeats) gaps += static_cast<double>(pooled_gap_count(d));
+    return gaps > 0 ? static_cast<double>(c.unknown_gaps) / gaps : 0;
+}
+inline own_check self_check_of(const load_conditions& under, const repeat_list& repeats) {
+    const std::vector<double> late = pooled_lateness(repeats);
+    own_check c{client_conduct(repeats, late), {}};
+    c.unread_fraction = unread_fraction_of(c, repeats);
+    if (client_was_saturated(under, c.cpu_utilization))
+        c.why = {because::client_is_busy, {c.cpu_utilization}, whose::client};
+    else if (c.asked_rate > 0 && late.size() >= 50 &&
+             std::fabs(c.achieved_rate / c.asked_rate - 1) > 0.02)
+        c.why = {because::client_off_rate, {c.achieved_rate, c.asked_rate}, whose::client};
+    c.ok = !c.why;
+    return c;
+}
+inline own_check self_check_of(const measurements& e) { return self_check_of(e, repeats_of(e)); }
 
 /// Why the client affects a verdict, and the repeat to measure again.
 struct client_error {
@@ -12731,15 +12560,15 @@ struct client_error {
 template <class PartOf, class Why>
 std::optional<client_error> greatest_part(const variant_list& variants, double over,
                                           PartOf&& part_of, Why&& why) {
-    std::optional<client_error> bias;
+    std::optional<client_error> error;
     for (const auto* variant : variants)
         for (std::size_t i = 0; i < variant->size(); ++i) {
             const double part = part_of((*variant)[i]);
             if (!(part > over)) continue;
             over = part;
-            bias = {why((*variant)[i], part), i};
+            error = {why((*variant)[i], part), i};
         }
-    return bias;
+    return error;
 }
 /// Late sends change the load.
 inline std::optional<client_error> error_of_load(const variant_list& variants, double late_after) {
@@ -12787,7 +12616,7 @@ inline bool may_be_the_clients(const measurements& e, const judging_parameters& 
     const auto as_read = [&](timing_bound how) {
         judging_parameters other = t;
         other.read = how;
-        return decide_measurements(e, other, v.what).outcome;
+        return decision_by_numbers(e, other, v.what).outcome;
     };
     switch (v.outcome) {
     case verdict::pass: return as_read(timing_bound::pessimistic) != verdict::pass;
@@ -12828,21 +12657,21 @@ inline std::optional<client_error> client_error_of(const measurements& e,
     const bool is_undecided =
         v.outcome == verdict::inconclusive && v.decided_by == verdict_method::none;
     if (is_none || is_undecided || !is_of_times(s.what.metric)) return {};
-    if (const auto bias = error_of_lost_time(variants)) return bias;
-    auto bias = error_of_load(variants, late_after_s(t));
-    if (!bias) bias = error_of_first_tokens(variants);
-    if (bias && !may_be_the_clients(e, t, v)) bias.reset();
-    return bias;
+    if (const auto error = error_of_lost_time(variants)) return error;
+    auto error = error_of_load(variants, late_after_s(t));
+    if (!error) error = error_of_first_tokens(variants);
+    if (error && !may_be_the_clients(e, t, v)) error.reset();
+    return error;
 }
 
 /// Why repeats are no baseline: a slow client would let later runs pass.
 inline std::optional<client_error> error_of_baseline(const measurements& e,
                                                      const judging_parameters& t) {
     const variant_list variants{&e.candidate};
-    std::optional<client_error> bias = error_of_lost_time(variants);
+    std::optional<client_error> error = error_of_lost_time(variants);
     for (const slo& s : t.slos) {
         if (s.factor == 0 || !is_of_times(s.what.metric)) continue;
-        if (bias) return bias;
+        if (error) return error;
         const auto late = error_of_load(variants, late_after_s(t));
         if (!late) continue;
         const repeat_data& d = e.candidate[late->repeat];
@@ -12856,13 +12685,13 @@ inline std::optional<client_error> error_of_baseline(const measurements& e,
 /// Makes a verdict invalid if the client may have affected it. `found`: receives the first error.
 inline decision with_client_error(const measurements& e, const judging_parameters& t, decision v,
                                   std::optional<client_error>* found = nullptr) {
-    const std::optional<client_error> bias = client_error_of(e, t, v);
-    if (!bias) return v;
-    if (found && !*found && !v.what.is_advisory) *found = bias;
-    return decided(std::move(v), verdict::invalid, bias->why);
+    const std::optional<client_error> error = client_error_of(e, t, v);
+    if (!error) return v;
+    if (found && !*found && !v.what.is_advisory) *found = error;
+    return decided(std::move(v), verdict::invalid, error->why);
 }
 
-// ===== [C68] the least number of requests for a verdict ==========================================
+// ===== [C52] the least number of requests for a verdict ==========================================
 // Checked for a plan before its load, and again afterwards: the requests of a run with a time limit
 // depend on the server.
 
@@ -12897,10 +12726,9 @@ inline std::size_t values_behind(const statistic_data& w, const repeat_data& d) 
     }
     if (is_of_server(w.metric)) return 0;  // no requests
     if (is_drift(w.metric)) return static_cast<std::size_t>(selected_requests(w, d));
-    const metric_sample s = sample_of(w, d);
-    const std::size_t values =
-        pools_gaps(w.metric) ? pooled_gap_count(d, w.which) : s.values.size();
-    return values + (of_completed ? 0 : s.failed);
+    const metric_values v = values_in_repeat(w, d);
+    return (of_completed ? 0 : v.failed) +
+           (pools_gaps(w.metric) ? pooled_gap_count(d, w.which) : v.all.size() - v.failed);
 }
 
 /// Whether more requests would not help because most of them fail.
@@ -12961,7 +12789,264 @@ inline cause window_fault(const measurements& e, const verdict_numbers& v) {
     return {because::window_ends, {ended / repeats, more / repeats}, whose::plan};
 }
 
-// ===== [C69] validity checks of the server's answers =============================================
+// ===== [C53] the server's metrics page beside our requests: the cross-check, and explanations ====
+// Compares the counts of its page during a repeat with our requests and tokens.
+
+inline bool is_comparable(const repeat_facts& d) {
+    return d.server.has_both_ends && d.server.readings.size() >= 2 &&
+           history_of(d.server) == page_history::one_process;
+}
+inline double sent_requests(const repeat_data& d) {
+    double n = 0;
+    for (const record& r : d.records)
+        if (r.sent_ns > 0) n += 1 + r.resends;
+    return n;
+}
+/// A rank's part alone cannot be compared with a page.
+inline bool is_a_part(const repeat_data& d) {
+    return d.ranks.size() == 1 && d.ranks.front().count > 1;
+}
+/// The most requests of ours in flight at once. The server may continue those that failed.
+inline double most_in_flight(const repeat_data& d) {
+    std::vector<std::pair<long long, int>> changes;
+    for (const record& r : d.records) {
+        if (!(r.sent_ns > 0)) continue;
+        changes.emplace_back(r.sent_ns, 1);
+        if (r.status == request_status::ok) changes.emplace_back(r.end_ns, -1);
+    }
+    std::sort(changes.begin(), changes.end());
+    double now = 0, most = 0;
+    for (const auto& [at_ns, by] : changes) most = std::max(most, now += by);
+    return most;
+}
+/// Returns the requests in flight by the server's page, the median over the steady window.
+inline double typically_in_flight(const repeat_facts& d) {
+    std::vector<double> read = read_in_window(d, [](const page_reading& r) {
+        const double waiting = r.value(server_quantity::waiting);
+        return r.value(server_quantity::running) + (waiting > 0 ? waiting : 0);
+    }).values;
+    std::sort(read.begin(), read.end());
+    return read.size() < least_readings ? not_a_number : nearest_rank(read, 0.5);
+}
+/// A server that reports more requests than ours counts some twice, or serves others. An answered
+/// request may still be reported.
+inline bool reports_too_many(const cross_check& c) {
+    return c.at_once > 0 && c.at_once_reported > 1.2 * (c.at_once + c.unfinished_before) + 1;
+}
+inline cross_check cross_check_of(const repeat_data& d, double unfinished_before = 0) {
+    cross_check c;
+    c.unfinished_before = unfinished_before;
+    for (const side_task_seen& t : d.side_tasks)  // which may send requests, too
+        c.unfinished_before += as_number(t.steps.size());
+    c.sent = sent_requests(d);
+    for (const record& r : d.records) {
+        if (has_left(r)) c.prompt_tokens = c.tokens = not_a_number;  // it finishes a part
+        if (r.status != request_status::ok) continue;
+        ++c.finished;
+        c.prompt_tokens += r.prompt_tokens > 0 ? r.prompt_tokens : not_a_number;
+        c.prompt_tokens_known += std::max(r.prompt_tokens, 0);
+        c.tokens += r.token_source == token_origin::usage ? r.output_tokens : not_a_number;
+    }
+    if (!is_comparable(d) || is_a_part(d)) return c;
+    if (c.tokens != 0) {  // without tokens each text may be a request
+        c.at_once = most_in_flight(d);
+        c.at_once_reported = typically_in_flight(d);
+    }
+    const reading_span s = *whole_span(d.server);
+    c.requests_reported = s.change(server_quantity::requests_done);
+    c.prompt_tokens_reported = s.change(server_quantity::prompt_tokens);
+    c.tokens_reported = s.change(server_quantity::generation_tokens);
+    c.is_made = !std::isnan(c.requests_reported) || !std::isnan(c.tokens_reported);
+    return c;
+}
+
+inline bool is_multiple(double reported, double ours) {
+    const double times = ours > 0 ? reported / ours : 0;
+    return ours >= 10 && times >= 2 && times == std::round(times);
+}
+/// Some servers count each request once per process, so by an exact multiple. Another client with
+/// the same load would also add tokens.
+inline bool counts_each_again(const cross_check& c) {
+    const double output = c.tokens_reported / c.tokens,
+                 prompt = c.prompt_tokens_reported / c.prompt_tokens;
+    const bool is_known = !std::isnan(output) || !std::isnan(prompt);
+    return is_multiple(c.requests_reported, c.finished) && is_known && !(output > 1.02) &&
+           !(prompt > 1.02);
+}
+inline bool differs(double reported, double ours) {
+    return !std::isnan(reported) && ours > 0 && std::fabs(reported / ours - 1) > 0.02;
+}
+/// Some servers, such as vLLM, count each text of embeddings and scores as a request. Requests of
+/// another client would add prompt or output tokens.
+inline bool counts_texts(const cross_check& c) {
+    return c.tokens == 0 && !(c.tokens_reported > 0) &&
+           c.prompt_tokens_reported <= 1.02 * c.prompt_tokens_known;
+}
+/// Requests of other clients. Ours are counted generously: the server may have finished failed
+/// ones, and those that an earlier repeat gave up.
+inline double foreign_requests(const cross_check& c) {
+    if (!(c.requests_reported > c.sent + c.unfinished_before)) return 0;
+    if (counts_each_again(c) || counts_texts(c)) return 0;
+    return c.requests_reported - c.sent - c.unfinished_before;
+}
+/// One or two short requests, such as health probes, do not change the load.
+inline bool is_another_load(const cross_check& c) {
+    const double foreign = foreign_requests(c);
+    const bool some = foreign > 0;
+    return foreign > std::max(1.0, 0.01 * c.sent) ||
+           (some && ((c.tokens > 0 && c.tokens_reported > 1.02 * c.tokens) ||
+                     c.prompt_tokens_reported > 1.02 * c.prompt_tokens));
+}
+
+/// Our requests that failed in earlier repeats, on any server.
+inline double unfinished_before(const measurements& e, const repeat_data& d) {
+    double n = 0;
+    for (const repeat_data& other : repeats_of(e)) {
+        if (other.index > d.index || &other == &d) continue;
+        for (const record& r : other.records) n += r.status != request_status::ok && r.sent_ns > 0;
+    }
+    return n;
+}
+
+/// Whether a server restarted unasked since the previous repeat.
+inline bool began_anew(const measurements& e, const repeat_data& d) {
+    const auto& variant = d.variant == run_arm::baseline ? e.baseline : e.candidate;
+    const repeat_data* before = nullptr;
+    for (const repeat_data& other : variant)
+        if (other.index < d.index && (!before || other.index > before->index)) before = &other;
+    const bool was_started = !std::isnan(d.startup_s) || !std::isnan(d.first_answer_s);
+    if (!before || was_started || before->server.readings.empty() || d.server.readings.empty())
+        return false;
+    const double was = before->server.readings.back().began;
+    const double is = d.server.readings.front().began;
+    const bool is_one = history_of(d.server) == page_history::one_process &&
+                        history_of(before->server) == page_history::one_process;
+    return is_one && !std::isnan(was) && !std::isnan(is) && was != is &&
+           may_have_begun_in(before->server, is);
+}
+
+/// Why the cross-check makes a repeat invalid.
+inline cause cross_check_fault(const measurements& e, const repeat_data& d) {
+    const double number = d.index + 1;
+    if (is_affected(d)) return {};  // side tasks may restart the server or send requests
+    if (began_anew(e, d)) return {because::restarted_before, {number}};
+    if (history_of(d.server) == page_history::restarted) return {because::restarted_in, {number}};
+    if (!is_comparable(d) || is_a_part(d)) return {};
+    const cross_check c = cross_check_of(d, unfinished_before(e, d));
+    if (!is_another_load(c)) return {};
+    return {because::served_others, {number, c.requests_reported, c.sent}};
+}
+
+/// A page that lacks most of our requests is another server's, or one of several.
+inline cause fault_of_page(const repeat_data& d) {
+    const cross_check c = cross_check_of(d);
+    const double number = d.index + 1;
+    if (c.requests_reported < 0.9 * c.finished)
+        return {because::others_requests, {c.requests_reported, c.finished, number}};
+    if (c.tokens_reported < 0.9 * c.tokens)
+        return {because::others_tokens, {c.tokens_reported, c.tokens, number}};
+    return {};
+}
+/// The same check for the requests in flight, for metrics of those.
+inline cause fault_of_requests_at_once(const measurements& e, const repeat_data& d, metric_id m) {
+    if (m != metric_id::running_requests && m != metric_id::queued_requests) return {};
+    const cross_check c = cross_check_of(d, unfinished_before(e, d));
+    if (!reports_too_many(c)) return {};
+    return {because::more_at_once, {c.at_once_reported, c.at_once, d.index + 1.0}};
+}
+/// Why the server metrics do not support an objective.
+inline cause server_metrics_fault(const measurements& e, const verdict_numbers& v) {
+    const slo& s = v.what;
+    // The largest value read is a lower bound: if it is over the limit, the true one is too.
+    const verdict certain = s.at_most ? verdict::fail : verdict::pass;
+    const bool needs_all = s.what.kind == statistic_kind::max &&
+                           !(s.factor == 0 && v.outcome == certain);
+    const auto reported = [](const std::string& text, const repeat_data& d) {
+        cause c = with_text(because::metrics_reported, text);
+        c.numbers = {static_cast<double>(d.index + 1)};
+        return c;
+    };
+    for (const auto* variant : variants_of(e, s))
+        for (const repeat_data& d : *variant) {
+            cause why = reported(why_no_server_value(s.what, d), d);
+            if (!why) why = fault_of_page(d);
+            if (!why) why = fault_of_requests_at_once(e, d, s.what.metric);
+            if (!why && needs_all) why = reported(what_is_unknown(s.what, d), d);
+            if (why) return of_server(std::move(why), variant == &e.baseline);
+        }
+    return {};
+}
+
+/// The time from which a queue was never empty, for at least half of a window; its largest length.
+struct standing_queue {
+    double from_s = 0, most = 0;
+};
+inline std::optional<standing_queue> standing_queue_of(const repeat_facts& d) {
+    std::optional<standing_queue> q;
+    for (const page_reading& r : d.server.readings) {
+        if (r.at_ns < d.window.from_ns() || r.at_ns > d.window.to_ns()) continue;
+        const double waiting = r.value(server_quantity::waiting);
+        if (!(waiting > 0)) q.reset();
+        else if (!q) q = {static_cast<double>(r.at_ns - d.window.from_ns()) * 1e-9, waiting};
+        else q->most = std::max(q->most, waiting);
+    }
+    const double window_s = d.window.seconds();
+    if (!q || q->from_s > window_s / 2) return {};
+    return q;
+}
+inline cause state_of_queue(const repeat_list& variant) {
+    std::optional<standing_queue> first;
+    double most = 0;
+    std::size_t n = 0;
+    for (const repeat_data& d : variant)
+        if (const auto q = standing_queue_of(d)) {
+            ++n;
+            most = std::max(most, q->most);
+            if (!first) first = q;
+        }
+    if (!first || 2 * n < variant.size()) return {};
+    return {because::queue_stood, {first->from_s, most}};
+}
+inline cause state_of_cache(const repeat_list& variant) {
+    double fullest = 0, preempted = 0;
+    for (const repeat_data& d : variant) {
+        for (const double v : read_in_window(d, server_quantity::kv_usage).values)
+            if (v <= 1) fullest = std::max(fullest, v);
+        if (const auto s = span_of(d))
+            if (const double n = s->change(server_quantity::preemptions); n > 0) preempted += n;
+    }
+    if (preempted == 0 && fullest < 0.95) return {};
+    if (fullest == 0) return {because::preempted, {preempted}};
+    if (preempted == 0) return {because::cache_full, {fullest}};
+    return {because::cache_preempts, {fullest, preempted}};
+}
+/// The repeat whose mean clock is over a tenth below the highest.
+inline cause state_of_clocks(const repeat_list& variant) {
+    std::vector<double> means;
+    for (const repeat_data& d : variant) {
+        const auto read = read_in_window(d, server_quantity::clock).values;
+        means.push_back(read.empty() ? not_a_number : mean_of(read));
+    }
+    double highest = 0;
+    for (const double m : means) highest = std::max(highest, std::isnan(m) ? 0 : m);
+    for (std::size_t i = 0; i < means.size(); ++i)
+        if (means[i] < 0.9 * highest)
+            return {because::clocks_lower, {1 - means[i] / highest, as_number(i + 1)}};
+    return {};
+}
+/// How the server's state explains its speed.
+inline std::vector<cause> server_state_of(const measurements& e) {
+    std::vector<cause> all;
+    for (cause (*state)(const repeat_list&) :
+         {state_of_queue, state_of_cache, state_of_clocks})
+        if (cause c = state(e.candidate)) {
+            if (all.empty()) c.of = whose::server;
+            all.push_back(std::move(c));
+        }
+    return all;
+}
+
+// ===== [C54] validity checks of the server: its answers, and whether it keeps up =================
 
 /// Over 5 % of the completed requests is too much.
 inline bool is_too_much(std::size_t some, std::size_t completed) { return some * 20 > completed; }
@@ -13199,53 +13284,6 @@ inline cause fault_of_stream(const answer_counts& c, const statistic_data& what)
     return {};
 }
 
-// ===== [C70] verdicts that hold although tokens were buffered ====================================
-
-/// Whether times or speeds also pass at a limit that is closer by the most that coalesced tokens
-/// can hide in any repeat. The spread is that of the measured values: tokens that coalesce in one
-/// repeat only are not the server's noise.
-inline bool passes_by_more_than(const measurements& e, const judging_parameters& t,
-                                const judging_parameters& buffered, slo s) {
-    if (!is_judged_by_spread(s.what.metric) || is_drift(s.what.metric)) return false;
-    const comparison as_is = comparison_of(e, t, s), worst = comparison_of(e, buffered, s);
-    double most = 1;
-    const std::size_t n =
-        as_is.paired ? std::min(e.candidate.size(), e.baseline.size()) : e.candidate.size();
-    for (std::size_t i = 0; i < n; ++i) {
-        const double a = as_is.of_repeat(i), b = worst.of_repeat(i);
-        const double hidden = s.at_most ? b / a : a / b;
-        if (!std::isfinite(hidden)) return false;
-        most = std::max(most, hidden);
-    }
-    double& limit = s.factor > 0 ? s.factor : s.bound;
-    limit = s.at_most ? limit / most : limit * most;
-    return decide_measurements(e, t, s).outcome == verdict::pass;
-}
-
-/// Whether a verdict on a mostly unbuffered stream holds: on a shared machine a few answers
-/// coalesce. A pass, or an open verdict, must hold if coalesced tokens took all the time before
-/// them. A missed time per token holds, as that time only adds to it. Gaps that were merged may
-/// have been longer than any measured one.
-inline bool stands_though_buffered(const measurements& e, const judging_parameters& t,
-                                   const answer_counts& variant, const verdict_numbers& v) {
-    const statistic_data& what = v.what.what;
-    if (variant.in_a_burst * 2 > variant.paced || variant.read_together * 2 > variant.events)
-        return false;
-    const bool of_gaps = concerns(what, &metric_facts::is_of_gaps);
-    bool listed = true;
-    for_each_repeat(e, [&](const repeat_data& d) { listed = listed && !d.gaps_counted; });
-    const bool of_rate = concerns_a_metric(what, [](metric_id m) { return is_throughput(m); });
-    if (of_rate || (of_gaps && !listed)) return false;
-    if (v.outcome == verdict::fail && of_gaps) return false;
-    judging_parameters other = t;
-    other.read =
-        v.outcome == verdict::fail ? timing_bound::baseline_buffered : timing_bound::buffered;
-    return decide_measurements(e, other, v.what).outcome == v.outcome ||
-           (v.outcome == verdict::pass && passes_by_more_than(e, t, other, v.what));
-}
-
-// ===== [C71] servers that cannot keep up =========================================================
-
 /// Slope of the means of ten batches, and its t value (8 degrees of freedom).
 struct trend {
     double per_batch = 0, t = 0;
@@ -13398,273 +13436,54 @@ inline cause over_saturation_of(const measurements& e, const variant_list& varia
     return {};
 }
 
-// ===== [C72] explanations from the server's state ================================================
+// ===== [C55] checks that make measurements invalid ===============================================
 
-/// The time from which a queue was never empty, for at least half of a window; its largest length.
-struct standing_queue {
-    double from_s = 0, most = 0;
-};
-inline std::optional<standing_queue> standing_queue_of(const repeat_facts& d) {
-    std::optional<standing_queue> q;
-    for (const page_reading& r : d.server.readings) {
-        if (r.at_ns < d.window.from_ns() || r.at_ns > d.window.to_ns()) continue;
-        const double waiting = r.value(server_quantity::waiting);
-        if (!(waiting > 0)) q.reset();
-        else if (!q) q = {static_cast<double>(r.at_ns - d.window.from_ns()) * 1e-9, waiting};
-        else q->most = std::max(q->most, waiting);
+/// Whether times or speeds also pass at a limit that is closer by the most that coalesced tokens
+/// can hide in any repeat. The spread is that of the measured values: tokens that coalesce in one
+/// repeat only are not the server's noise.
+inline bool passes_by_more_than(const measurements& e, const judging_parameters& t,
+                                const judging_parameters& buffered, slo s) {
+    if (!is_judged_by_spread(s.what.metric) || is_drift(s.what.metric)) return false;
+    const comparison as_is = comparison_of(e, t, s), worst = comparison_of(e, buffered, s);
+    double most = 1;
+    const std::size_t n =
+        as_is.paired ? std::min(e.candidate.size(), e.baseline.size()) : e.candidate.size();
+    for (std::size_t i = 0; i < n; ++i) {
+        const double a = as_is.of_repeat(i), b = worst.of_repeat(i);
+        const double hidden = s.at_most ? b / a : a / b;
+        if (!std::isfinite(hidden)) return false;
+        most = std::max(most, hidden);
     }
-    const double window_s = d.window.seconds();
-    if (!q || q->from_s > window_s / 2) return {};
-    return q;
-}
-inline cause state_of_queue(const repeat_list& variant) {
-    std::optional<standing_queue> first;
-    double most = 0;
-    std::size_t n = 0;
-    for (const repeat_data& d : variant)
-        if (const auto q = standing_queue_of(d)) {
-            ++n;
-            most = std::max(most, q->most);
-            if (!first) first = q;
-        }
-    if (!first || 2 * n < variant.size()) return {};
-    return {because::queue_stood, {first->from_s, most}};
-}
-inline cause state_of_cache(const repeat_list& variant) {
-    double fullest = 0, preempted = 0;
-    for (const repeat_data& d : variant) {
-        for (const double v : read_in_window(
-                 d, [](const page_reading& r) { return r.value(server_quantity::kv_usage); })
-                 .values)
-            if (v <= 1) fullest = std::max(fullest, v);
-        if (const auto s = span_of(d))
-            if (const double n = s->change(server_quantity::preemptions); n > 0) preempted += n;
-    }
-    if (preempted == 0 && fullest < 0.95) return {};
-    if (fullest == 0) return {because::preempted, {preempted}};
-    if (preempted == 0) return {because::cache_full, {fullest}};
-    return {because::cache_preempts, {fullest, preempted}};
-}
-/// The repeat whose mean clock is over a tenth below the highest.
-inline cause state_of_clocks(const repeat_list& variant) {
-    std::vector<double> means;
-    for (const repeat_data& d : variant) {
-        const auto read = read_in_window(
-            d, [](const page_reading& r) { return r.value(server_quantity::clock); }).values;
-        means.push_back(read.empty() ? not_a_number : mean_of(read));
-    }
-    double highest = 0;
-    for (const double m : means) highest = std::max(highest, std::isnan(m) ? 0 : m);
-    for (std::size_t i = 0; i < means.size(); ++i)
-        if (means[i] < 0.9 * highest)
-            return {because::clocks_lower, {1 - means[i] / highest, as_number(i + 1)}};
-    return {};
-}
-/// How the server's state explains its speed.
-inline std::vector<cause> server_state_of(const measurements& e) {
-    std::vector<cause> all;
-    for (cause (*state)(const repeat_list&) :
-         {state_of_queue, state_of_cache, state_of_clocks})
-        if (cause c = state(e.candidate)) {
-            if (all.empty()) c.of = whose::server;
-            all.push_back(std::move(c));
-        }
-    return all;
+    double& limit = s.factor > 0 ? s.factor : s.bound;
+    limit = s.at_most ? limit / most : limit * most;
+    return decision_by_numbers(e, t, s).outcome == verdict::pass;
 }
 
-// ===== [C73] the cross-check of our numbers with the server's counters ===========================
-// Compares the counts of its page during a repeat with our requests and tokens.
-
-inline bool is_comparable(const repeat_facts& d) {
-    return d.server.has_both_ends && d.server.readings.size() >= 2 &&
-           history_of(d.server) == page_history::one_process;
-}
-inline double sent_requests(const repeat_data& d) {
-    double n = 0;
-    for (const record& r : d.records)
-        if (r.sent_ns > 0) n += 1 + r.resends;
-    return n;
-}
-/// A rank's part alone cannot be compared with a page.
-inline bool is_a_part(const repeat_data& d) {
-    return d.ranks.size() == 1 && d.ranks.front().count > 1;
-}
-/// The most requests of ours in flight at once. The server may continue those that failed.
-inline double most_in_flight(const repeat_data& d) {
-    std::vector<std::pair<long long, int>> changes;
-    for (const record& r : d.records) {
-        if (!(r.sent_ns > 0)) continue;
-        changes.emplace_back(r.sent_ns, 1);
-        if (r.status == request_status::ok) changes.emplace_back(r.end_ns, -1);
-    }
-    std::sort(changes.begin(), changes.end());
-    double now = 0, most = 0;
-    for (const auto& [at_ns, by] : changes) most = std::max(most, now += by);
-    return most;
-}
-/// Returns the requests in flight by the server's page, the median over the steady window.
-inline double typically_in_flight(const repeat_facts& d) {
-    std::vector<double> read = read_in_window(d, [](const page_reading& r) {
-        const double waiting = r.value(server_quantity::waiting);
-        return r.value(server_quantity::running) + (waiting > 0 ? waiting : 0);
-    }).values;
-    std::sort(read.begin(), read.end());
-    return read.size() < least_readings ? not_a_number : nearest_rank(read, 0.5);
-}
-/// A server that reports more requests than ours counts some twice, or serves others. An answered
-/// request may still be reported.
-inline bool reports_too_many(const cross_check& c) {
-    return c.at_once > 0 && c.at_once_reported > 1.2 * (c.at_once + c.unfinished_before) + 1;
-}
-inline cross_check cross_check_of(const repeat_data& d, double unfinished_before = 0) {
-    cross_check c;
-    c.unfinished_before = unfinished_before;
-    for (const side_task_seen& t : d.beside)  // which may send requests, too
-        c.unfinished_before += as_number(t.steps.size());
-    c.sent = sent_requests(d);
-    for (const record& r : d.records) {
-        if (has_left(r)) c.prompt_tokens = c.tokens = not_a_number;  // it finishes a part
-        if (r.status != request_status::ok) continue;
-        ++c.finished;
-        c.prompt_tokens += r.prompt_tokens > 0 ? r.prompt_tokens : not_a_number;
-        c.prompt_tokens_known += std::max(r.prompt_tokens, 0);
-        c.tokens += r.token_source == token_origin::usage ? r.output_tokens : not_a_number;
-    }
-    if (!is_comparable(d) || is_a_part(d)) return c;
-    if (c.tokens != 0) {  // without tokens each text may be a request
-        c.at_once = most_in_flight(d);
-        c.at_once_reported = typically_in_flight(d);
-    }
-    const reading_span s = *whole_span(d.server);
-    c.requests_reported = s.change(server_quantity::requests_done);
-    c.prompt_tokens_reported = s.change(server_quantity::prompt_tokens);
-    c.tokens_reported = s.change(server_quantity::generation_tokens);
-    c.is_made = !std::isnan(c.requests_reported) || !std::isnan(c.tokens_reported);
-    return c;
-}
-
-inline bool is_multiple(double reported, double ours) {
-    const double times = ours > 0 ? reported / ours : 0;
-    return ours >= 10 && times >= 2 && times == std::round(times);
-}
-/// Some servers count each request once per process, so by an exact multiple. Another client with
-/// the same load would also add tokens.
-inline bool counts_each_again(const cross_check& c) {
-    const double output = c.tokens_reported / c.tokens,
-                 prompt = c.prompt_tokens_reported / c.prompt_tokens;
-    const bool is_known = !std::isnan(output) || !std::isnan(prompt);
-    return is_multiple(c.requests_reported, c.finished) && is_known && !(output > 1.02) &&
-           !(prompt > 1.02);
-}
-inline bool differs(double reported, double ours) {
-    return !std::isnan(reported) && ours > 0 && std::fabs(reported / ours - 1) > 0.02;
-}
-/// Some servers, such as vLLM, count each text of embeddings and scores as a request. Requests of
-/// another client would add prompt or output tokens.
-inline bool counts_texts(const cross_check& c) {
-    return c.tokens == 0 && !(c.tokens_reported > 0) &&
-           c.prompt_tokens_reported <= 1.02 * c.prompt_tokens_known;
-}
-/// Requests of other clients. Ours are counted generously: the server may have finished failed
-/// ones, and those that an earlier repeat gave up.
-inline double foreign_requests(const cross_check& c) {
-    if (!(c.requests_reported > c.sent + c.unfinished_before)) return 0;
-    if (counts_each_again(c) || counts_texts(c)) return 0;
-    return c.requests_reported - c.sent - c.unfinished_before;
-}
-/// One or two short requests, such as health probes, do not change the load.
-inline bool is_another_load(const cross_check& c) {
-    const double foreign = foreign_requests(c);
-    const bool some = foreign > 0;
-    return foreign > std::max(1.0, 0.01 * c.sent) ||
-           (some && ((c.tokens > 0 && c.tokens_reported > 1.02 * c.tokens) ||
-                     c.prompt_tokens_reported > 1.02 * c.prompt_tokens));
-}
-
-/// Our requests that failed in earlier repeats, on any server.
-inline double unfinished_before(const measurements& e, const repeat_data& d) {
-    double n = 0;
-    for_each_repeat(e, [&](const repeat_data& other) {
-        if (other.index > d.index || &other == &d) return;
-        for (const record& r : other.records) n += r.status != request_status::ok && r.sent_ns > 0;
-    });
-    return n;
-}
-
-/// Whether a server restarted unasked since the previous repeat.
-inline bool began_anew(const measurements& e, const repeat_data& d) {
-    const auto& variant = d.variant == run_arm::baseline ? e.baseline : e.candidate;
-    const repeat_data* before = nullptr;
-    for (const repeat_data& other : variant)
-        if (other.index < d.index && (!before || other.index > before->index)) before = &other;
-    const bool was_started = !std::isnan(d.startup_s) || !std::isnan(d.first_answer_s);
-    if (!before || was_started || before->server.readings.empty() || d.server.readings.empty())
+/// Whether a verdict on a mostly unbuffered stream holds: on a shared machine a few answers
+/// coalesce. A pass, or an open verdict, must hold if coalesced tokens took all the time before
+/// them. A missed time per token holds, as that time only adds to it. Gaps that were merged may
+/// have been longer than any measured one.
+inline bool stands_though_buffered(const measurements& e, const judging_parameters& t,
+                                   const answer_counts& variant, const verdict_numbers& v) {
+    const statistic_data& what = v.what.what;
+    if (variant.in_a_burst * 2 > variant.paced || variant.read_together * 2 > variant.events)
         return false;
-    const double was = before->server.readings.back().began;
-    const double is = d.server.readings.front().began;
-    const bool is_one = history_of(d.server) == page_history::one_process &&
-                        history_of(before->server) == page_history::one_process;
-    return is_one && !std::isnan(was) && !std::isnan(is) && was != is &&
-           may_have_begun_in(before->server, is);
+    const bool of_gaps = concerns(what, &metric_facts::is_of_gaps);
+    bool listed = true;
+    for (const repeat_data& d : repeats_of(e)) listed = listed && !d.gaps_counted;
+    const bool of_rate = concerns_a_metric(what, [](metric_id m) { return is_throughput(m); });
+    if (of_rate || (of_gaps && !listed)) return false;
+    if (v.outcome == verdict::fail && of_gaps) return false;
+    judging_parameters other = t;
+    other.read =
+        v.outcome == verdict::fail ? timing_bound::baseline_buffered : timing_bound::buffered;
+    return decision_by_numbers(e, other, v.what).outcome == v.outcome ||
+           (v.outcome == verdict::pass && passes_by_more_than(e, t, other, v.what));
 }
-
-/// Why the cross-check makes a repeat invalid.
-inline cause cross_check_fault(const measurements& e, const repeat_data& d) {
-    const double number = d.index + 1;
-    if (is_affected(d)) return {};  // side tasks may restart the server or send requests
-    if (began_anew(e, d)) return {because::restarted_before, {number}};
-    if (history_of(d.server) == page_history::restarted) return {because::restarted_in, {number}};
-    if (!is_comparable(d) || is_a_part(d)) return {};
-    const cross_check c = cross_check_of(d, unfinished_before(e, d));
-    if (!is_another_load(c)) return {};
-    return {because::served_others, {number, c.requests_reported, c.sent}};
-}
-
-/// A page that lacks most of our requests is another server's, or one of several.
-inline cause fault_of_page(const repeat_data& d) {
-    const cross_check c = cross_check_of(d);
-    const double number = d.index + 1;
-    if (c.requests_reported < 0.9 * c.finished)
-        return {because::others_requests, {c.requests_reported, c.finished, number}};
-    if (c.tokens_reported < 0.9 * c.tokens)
-        return {because::others_tokens, {c.tokens_reported, c.tokens, number}};
-    return {};
-}
-/// The same check for the requests in flight, for metrics of those.
-inline cause fault_of_requests_at_once(const measurements& e, const repeat_data& d, metric_id m) {
-    if (m != metric_id::running_requests && m != metric_id::queued_requests) return {};
-    const cross_check c = cross_check_of(d, unfinished_before(e, d));
-    if (!reports_too_many(c)) return {};
-    return {because::more_at_once, {c.at_once_reported, c.at_once, d.index + 1.0}};
-}
-/// Why the server metrics do not support an objective.
-inline cause server_metrics_fault(const measurements& e, const verdict_numbers& v) {
-    const slo& s = v.what;
-    // The largest value read is a lower bound: if it is over the limit, the true one is too.
-    const verdict certain = s.at_most ? verdict::fail : verdict::pass;
-    const bool needs_all = s.what.kind == statistic_kind::max &&
-                           !(s.factor == 0 && v.outcome == certain);
-    const auto reported = [](const std::string& text, const repeat_data& d) {
-        cause c = with_text(because::metrics_reported, text);
-        c.numbers = {static_cast<double>(d.index + 1)};
-        return c;
-    };
-    for (const auto* variant : variants_of(e, s))
-        for (const repeat_data& d : *variant) {
-            cause why = reported(why_no_server_value(s.what, d), d);
-            if (!why) why = fault_of_page(d);
-            if (!why) why = fault_of_requests_at_once(e, d, s.what.metric);
-            if (!why && needs_all) why = reported(what_is_unknown(s.what, d), d);
-            if (why) return of_server(std::move(why), variant == &e.baseline);
-        }
-    return {};
-}
-
-// ===== [C74] checks that make measurements invalid ===============================================
 
 /// Why side tasks changed the load, nothing where they ran as planned.
 inline cause fault_of_tasks(const repeat_data& d) {
-    for (const side_task_seen& t : d.beside) {
+    for (const side_task_seen& t : d.side_tasks) {
         if (t.steps.empty()) return {because::task_idle, {d.index + 1.0}, whose::nobody, t.name};
         for (const side_step& s : t.steps)
             if (!s.failed.empty() && !t.may_fail)
@@ -13704,13 +13523,11 @@ inline cause fault_of_gate(const measurements& e, const variant_list& variants) 
         if (u.of.empty()) return {because::unsupported, {}, whose::nobody, u.why};
     if (cause lack = missing_on_client(variants)) return lack;
     cause lost;
-    for_each_repeat(variants, [&](const repeat_data& d) {
+    for (const repeat_data& d : repeats_of(variants))
         if (!lost) lost = with_text(because::reported, skew_fault(d.ranks, e.max_skew_s));
-    });
-    for_each_repeat(e, [&](const repeat_data& d) {
+    for (const repeat_data& d : repeats_of(e))
         if (!lost && d.interrupted) lost = {because::interrupted};
-    });
-    for (const auto* variant : variants)
+    for (const repeat_list* variant : variants)
         if (!lost) lost = fault_of_variant(e, *variant);
     return lost;
 }
@@ -13723,7 +13540,7 @@ struct variant_checks {
     cause saturated{};  // why the load, or a part of it, exceeded the server
 };
 inline variant_checks variant_checks_of(const measurements& e, const variant_list& variants) {
-    return {self_check_of(e, variants), fault_of_gate(e, variants),
+    return {self_check_of(e, repeats_of(variants)), fault_of_gate(e, variants),
             over_saturation_of(e, variants, e.arrival_cv2)};
 }
 /// Checks for all objectives of a gate, computed once.
@@ -13812,7 +13629,7 @@ inline cause fault_of_verdict(const measurements& e, const judging_parameters& t
     return {};
 }
 
-// ===== [C75] the verdicts of a gate ==============================================================
+// ===== [C56] the verdicts of a gate, and its calibration =========================================
 
 /// How a prefix cache affects a pass, nothing where it is negligible.
 inline cause part_of_cache(const measurements& e, const validity_checks& g, const slo& s) {
@@ -13845,16 +13662,14 @@ inline slo error_limit(const std::vector<slo>& slos) {
 /// The answers that were wrong: cut off, unreadable or never received.
 inline cause wrong_answers(const measurements& e, const statistic_data& what, std::size_t repeats) {
     double wrong = 0, cut = 0, unreadable = 0, failed = 0;
-    for (std::size_t i = 0; i < std::min(repeats, e.candidate.size()); ++i) {
-        const selects selected(what, e.candidate[i]);
-        for (const record& r : e.candidate[i].records) {
-            if (!selected(r) || !counts_in(what.metric, r) || *r.right) continue;
+    for (std::size_t i = 0; i < std::min(repeats, e.candidate.size()); ++i)
+        for_each_counted(what, e.candidate[i], [&](const record& r) {
+            if (*r.right) return;
             ++wrong;
             if (r.status != request_status::ok) ++failed;
             else if (stream_event::is_at_length(r.finish_reason.c_str())) ++cut;
             else if (r.graded.empty()) ++unreadable;
-        }
-    }
+        });
     return {because::wrong_answers, {wrong, cut, unreadable, failed}};
 }
 
@@ -13862,16 +13677,15 @@ inline cause wrong_answers(const measurements& e, const statistic_data& what, st
 inline cause answers_differ(const measurements& e, const statistic_data& what,
                             std::size_t repeats) {
     double differ = 0, all = 0, failed = 0;
-    for (std::size_t i = 0; i < std::min<std::size_t>(repeats, e.candidate.size()); ++i) {
-        const selects selected(what, e.candidate[i]);
-        for (const record& r : e.candidate[i].records) {
-            if (!selected(r) || !counts_in(what.metric, r)) continue;
+    answer_differences d;
+    for (std::size_t i = 0; i < std::min(repeats, e.candidate.size()); ++i) {
+        d.add(e.candidate[i].differences);
+        for_each_counted(what, e.candidate[i], [&](const record& r) {
             ++all;
             differ += !*r.same;
             failed += has_failed(r);
-        }
+        });
     }
-    answer_differences d = all_differences(e.candidate, repeats);
     std::sort(d.places.begin(), d.places.end());
     const double with_place = as_number(d.places.size());
     return {because::answers_differ,
@@ -13952,7 +13766,7 @@ inline decision with_validity_checks(const measurements& e, const judging_parame
         return decided(undecided(s), verdict::invalid, std::move(why));
     if (cause why = fault_of_label(e, s); !on.invalid && why)
         return decided(undecided(s), verdict::invalid, std::move(why));
-    decision v = judge_measurements(e, t, s, false, is_guard);
+    decision v = estimated(decision_by_numbers(e, t, s, false, is_guard), e);
     if (on.invalid) return decided(std::move(v), verdict::invalid, on.invalid);
     if (cause why = fault_of_verdict(e, t, g, v))
         return decided(std::move(v), verdict::invalid, std::move(why));
@@ -14000,11 +13814,10 @@ struct cut_off_requests {
 };
 inline cut_off_requests cut_off_sessions(const measurements& e) {
     cut_off_requests all;
-    for_each_repeat(e, [&](const repeat_data& d) {
-        if (!d.plays_out) return;
+    for (const repeat_data& d : repeats_of(e))
         for (const record& r : d.records)
-            if (is_cut_off(e, d, r) && all.of_sessions++ == 0) all.why = str(r.error);
-    });
+            if (d.plays_out && is_cut_off(e, d, r) && all.of_sessions++ == 0)
+                all.why = str(r.error);
     return all;
 }
 /// Returns the measurements without cut-off requests.
@@ -14036,8 +13849,9 @@ inline maybe_ended ended_part_of(const measurements& e, const validity_checks& g
 /// The verdict on one SLO. The outcome of a request that was cut off is unknown, so a verdict that
 /// depends on it is open. The guard covers only ended requests, and so does every limit on errors
 /// if the client stopped sessions by its own limit.
-inline decision judged(const measurements& e, const judging_parameters& t, const validity_checks& g,
-                          const maybe_ended& ended, const slo& s, bool is_guard = false) {
+inline decision with_cut_off(const measurements& e, const judging_parameters& t,
+                             const validity_checks& g, const maybe_ended& ended, const slo& s,
+                             bool is_guard = false) {
     const decision v = with_validity_checks(e, t, g, s, is_guard);
     if (!ended || g.of(s).invalid) return v;
     const decision other = with_validity_checks(ended->seen, t, ended->on, s, is_guard);
@@ -14056,9 +13870,9 @@ inline decision judged(const measurements& e, const judging_parameters& t, const
 /// Judges the guard on all requests. If it does not fail on those, it is judged on each label at
 /// the level divided by their number (Holm's first step); later steps would only add a second
 /// label.
-inline decision judged_guard(const measurements& e, const judging_parameters& t,
-                             const validity_checks& g, const maybe_ended& ended) {
-    decision of_all = judged(e, t, g, ended, error_guard(), true);
+inline decision guard_decision(const measurements& e, const judging_parameters& t,
+                               const validity_checks& g, const maybe_ended& ended) {
+    decision of_all = with_cut_off(e, t, g, ended, error_guard(), true);
     const bool has_labels = !e.candidate.empty() && !e.candidate.front().labels.empty();
     if (!has_labels || of_all.outcome == verdict::fail || of_all.outcome == verdict::invalid)
         return of_all;
@@ -14079,70 +13893,63 @@ inline decision judged_guard(const measurements& e, const judging_parameters& t,
             each->rule =
                 t.rule.failing_at(t.rule.fail_level / static_cast<double>(labels.size()));
         }
-        decision v = judged(e, *each, g, ended, own, true);
+        decision v = with_cut_off(e, *each, g, ended, own, true);
         if (v.outcome == verdict::fail || v.outcome == verdict::invalid) return v;
     }
     return of_all;
 }
 
-/// One verdict per SLO in order, then the guard on errors unless the gate has its own limit.
-/// `bias`: receives the first client error that makes one invalid.
-inline std::vector<decision> judge_each(const measurements& e, const judging_parameters& t,
-                                        const validity_checks& g, const maybe_ended& ended,
-                                        std::optional<client_error>& bias) {
-    std::vector<decision> out;
-    bias.reset();
-    for (const slo& s : t.slos)
-        out.push_back(
-            with_reasons(with_client_error(e, t, judged(e, t, g, ended, s), &bias), e, g.state));
-    if (!states_error_rate(t.slos)) out.push_back(judged_guard(e, t, g, ended));
-    return out;
-}
-
-/// The same by Holm (1979): the level is divided by the number of SLOs not shown to be missed.
-inline std::vector<decision> judge_stepwise(const measurements& e, const judging_parameters& t,
-                                            const validity_checks& g, const maybe_ended& ended,
-                                            std::optional<client_error>& bias) {
-    judging_parameters stricter = t;
-    auto left = std::count_if(t.slos.begin(), t.slos.end(),
-                              [](const slo& s) { return !s.is_advisory; });
-    const auto blocking = left;
-    for (;;) {
-        stricter.rule = t.rule.failing_at(t.rule.fail_level /
-                                          static_cast<double>(std::max(1l, left)));
-        std::vector<decision> out = judge_each(e, stricter, g, ended, bias);
-        long failed = 0;  // without the guard
-        for (std::size_t i = 0; i < t.slos.size(); ++i)
-            failed += !out[i].what.is_advisory && out[i].outcome == verdict::fail;
-        if (blocking - failed >= left) return out;
-        left = blocking - failed;
-    }
+/// The decision on one SLO. `error`: receives the first client error that makes a counting one
+/// invalid.
+inline decision decision_on(const measurements& e, const judging_parameters& t,
+                            const validity_checks& g, const maybe_ended& ended, const slo& s,
+                            std::optional<client_error>* error = nullptr) {
+    return with_reasons(with_client_error(e, t, with_cut_off(e, t, g, ended, s), error), e,
+                        g.state);
 }
 
 /// The analysis of a gate, computed once. Reports only read it.
 struct analysis {
     validity_checks on{};
     std::vector<decision> verdicts{};
-    std::optional<client_error> bias{};    // a client error that makes a counting verdict invalid
+    std::optional<client_error> by_client{};  // makes a counting verdict invalid
 };
+/// One decision per SLO in order, then the guard on errors unless the gate has its own limit. By
+/// Holm (1979) the level is divided by the number of SLOs not shown to be missed.
 inline analysis analyse(const measurements& e, const judging_parameters& t) {
     analysis f;
     f.on = validity_checks_of(e);
     const maybe_ended ended = ended_part_of(e, f.on);
-    f.verdicts = t.rule.holm ? judge_stepwise(e, t, f.on, ended, f.bias)
-                             : judge_each(e, t, f.on, ended, f.bias);
-    if (f.bias && f.on.self_check.ok) {
+    const auto blocking = std::count_if(t.slos.begin(), t.slos.end(),
+                                        [](const slo& s) { return !s.is_advisory; });
+    judging_parameters at_level = t;
+    for (auto left = blocking;;) {
+        if (t.rule.holm)
+            at_level.rule = t.rule.failing_at(t.rule.fail_level /
+                                              static_cast<double>(std::max(1l, left)));
+        f.verdicts.clear();
+        f.by_client.reset();
+        for (const slo& s : t.slos)
+            f.verdicts.push_back(decision_on(e, at_level, f.on, ended, s, &f.by_client));
+        const auto failed =
+            std::count_if(f.verdicts.begin(), f.verdicts.end(), [](const decision& d) {
+                return !d.what.is_advisory && d.outcome == verdict::fail;
+            });
+        if (!t.rule.holm || blocking - failed >= left) break;
+        left = blocking - failed;
+    }
+    if (!states_error_rate(t.slos)) f.verdicts.push_back(guard_decision(e, at_level, f.on, ended));
+    if (f.by_client && f.on.self_check.ok) {
         f.on.self_check.ok = false;
-        f.on.self_check.why = f.bias->why;
+        f.on.self_check.why = f.by_client->why;
     }
     return f;
 }
-/// The verdict on one more SLO, as if the gate had it, too.
-inline decision judged_also(const measurements& e, judging_parameters t, const slo& s) {
+/// The decision on one more SLO, as if the gate had it, too.
+inline decision decision_on_another(const measurements& e, judging_parameters t, const slo& s) {
     t.slos.push_back(s);
     const validity_checks g = validity_checks_of(e);
-    return with_reasons(with_client_error(e, t, judged(e, t, g, ended_part_of(e, g), s)), e,
-                        g.state);
+    return decision_on(e, t, g, ended_part_of(e, g), s);
 }
 
 /// Whether a verdict needs more repeats. Advisory ones add none unless the gate asks for repeats.
@@ -14160,94 +13967,6 @@ bool all_decided(const Verdicts& verdicts, bool repeats_are_asked = false) {
         return is_waited_for(v, repeats_are_asked);
     });
 }
-
-// ===== [C76] the result of a calibration =========================================================
-
-/// The calibration of one limit.
-struct calibrated {
-    slo what{};
-    double estimate = not_a_number, sd = not_a_number;  // sd of the log statistic between repeats
-    double headroom_sd = not_a_number;                  // distance to the limit in units of sd
-    double to_write = not_a_number;  // a limit that is seldom inconclusive
-};
-
-// ===== [C77] from verdicts to an exit code =======================================================
-
-/// How a gate ended. The first value is the initial one, so that an escaped exception is not a
-/// pass.
-enum class gate_outcome : unsigned char { unfinished, passed, failed, refused, invalid, skipped };
-
-inline int exit_code_of(gate_outcome o) {
-    switch (o) {
-    case gate_outcome::passed: return 0;
-    case gate_outcome::failed: return 1;
-    case gate_outcome::refused: return 2;
-    case gate_outcome::skipped: return 77;
-    case gate_outcome::unfinished:
-    case gate_outcome::invalid: break;
-    }
-    return 3;
-}
-inline const char* to_string(gate_outcome o) {
-    switch (o) {
-    case gate_outcome::passed: return "passed";
-    case gate_outcome::failed: return "failed";
-    case gate_outcome::refused: return "refused";
-    case gate_outcome::skipped: return "skipped";
-    case gate_outcome::unfinished:
-    case gate_outcome::invalid: break;
-    }
-    return "invalid";
-}
-/// In order of importance to a reader.
-inline constexpr gate_outcome worst_first[] = {
-    gate_outcome::failed,  gate_outcome::refused, gate_outcome::unfinished,
-    gate_outcome::invalid, gate_outcome::skipped, gate_outcome::passed};
-
-inline gate_outcome worse_of(gate_outcome a, gate_outcome b) {
-    return *std::find_if(std::begin(worst_first), std::end(worst_first),
-                         [&](gate_outcome o) { return o == a || o == b; });
-}
-
-enum class inconclusive_means : unsigned char { warn, fail, skip };
-
-/// The verdict whose colour reports use for an outcome.
-inline verdict verdict_like(gate_outcome o) {
-    switch (o) {
-    case gate_outcome::passed: return verdict::pass;
-    case gate_outcome::failed: return verdict::fail;
-    case gate_outcome::skipped: return verdict::skipped;
-    default: return verdict::invalid;
-    }
-}
-
-/// Whether a counting objective is missed. `Verdicts`: decisions or verdicts.
-template <class Verdicts>
-bool shows_a_miss(const Verdicts& verdicts) {
-    return std::any_of(verdicts.begin(), verdicts.end(), [](const verdict_numbers& v) {
-        return !v.what.is_advisory && v.outcome == verdict::fail;
-    });
-}
-
-/// The worst verdict, without advisory ones.
-template <class Verdicts>
-gate_outcome outcome_of(const Verdicts& verdicts, inconclusive_means policy) {
-    bool fail = false, invalid = false, skip = false;
-    for (const verdict_numbers& v : verdicts) {
-        if (v.what.is_advisory) continue;
-        fail |= v.outcome == verdict::fail ||
-                (v.outcome == verdict::inconclusive && policy == inconclusive_means::fail);
-        invalid |= v.outcome == verdict::invalid;
-        skip |= v.outcome == verdict::skipped ||
-                (v.outcome == verdict::inconclusive && policy == inconclusive_means::skip);
-    }
-    return fail      ? gate_outcome::failed
-           : invalid ? gate_outcome::invalid
-           : skip    ? gate_outcome::skipped
-                     : gate_outcome::passed;
-}
-
-// ===== [C78] calibration =========================================================================
 
 /// The calibration of each objective without judging it. Fractions need none, and server metrics
 /// may be zero.
@@ -14294,7 +14013,66 @@ inline std::vector<calibrated> calibration_of(const measurements& e, const judgi
     return rows;
 }
 
-// ===== [C79] a sentence for each cause ===========================================================
+// ===== [C57] from verdicts to an exit code =======================================================
+
+/// How a gate ended. The first value is the initial one, so that an escaped exception is not a
+/// pass.
+enum class gate_outcome : unsigned char { unfinished, passed, failed, refused, invalid, skipped };
+
+/// An outcome's exit code and name, and the verdict whose colour reports use for it.
+struct outcome_facts {
+    gate_outcome is;
+    int exit_code;
+    const char* name;
+    verdict like;
+};
+/// In order of importance to a reader.
+inline constexpr outcome_facts worst_first[] = {
+    {gate_outcome::failed, 1, "failed", verdict::fail},
+    {gate_outcome::refused, 2, "refused", verdict::invalid},
+    {gate_outcome::unfinished, 3, "invalid", verdict::invalid},
+    {gate_outcome::invalid, 3, "invalid", verdict::invalid},
+    {gate_outcome::skipped, 77, "skipped", verdict::skipped},
+    {gate_outcome::passed, 0, "passed", verdict::pass}};
+
+inline const outcome_facts& worse_facts_of(gate_outcome a, gate_outcome b) {
+    return *std::find_if(std::begin(worst_first), std::end(worst_first),
+                         [&](const outcome_facts& o) { return o.is == a || o.is == b; });
+}
+inline gate_outcome worse_of(gate_outcome a, gate_outcome b) { return worse_facts_of(a, b).is; }
+inline int exit_code_of(gate_outcome o) { return worse_facts_of(o, o).exit_code; }
+inline const char* to_string(gate_outcome o) { return worse_facts_of(o, o).name; }
+inline verdict verdict_like(gate_outcome o) { return worse_facts_of(o, o).like; }
+
+enum class inconclusive_means : unsigned char { warn, fail, skip };
+
+/// Whether a counting objective is missed. `Verdicts`: decisions or verdicts.
+template <class Verdicts>
+bool shows_a_miss(const Verdicts& verdicts) {
+    return std::any_of(verdicts.begin(), verdicts.end(), [](const verdict_numbers& v) {
+        return !v.what.is_advisory && v.outcome == verdict::fail;
+    });
+}
+
+/// The worst verdict, without advisory ones.
+template <class Verdicts>
+gate_outcome outcome_of(const Verdicts& verdicts, inconclusive_means policy) {
+    bool fail = false, invalid = false, skip = false;
+    for (const verdict_numbers& v : verdicts) {
+        if (v.what.is_advisory) continue;
+        fail |= v.outcome == verdict::fail ||
+                (v.outcome == verdict::inconclusive && policy == inconclusive_means::fail);
+        invalid |= v.outcome == verdict::invalid;
+        skip |= v.outcome == verdict::skipped ||
+                (v.outcome == verdict::inconclusive && policy == inconclusive_means::skip);
+    }
+    return fail      ? gate_outcome::failed
+           : invalid ? gate_outcome::invalid
+           : skip    ? gate_outcome::skipped
+                     : gate_outcome::passed;
+}
+
+// ===== [C58] a sentence for each cause ===========================================================
 // Numbers stand in braces, in the order in which a cause has them:
 //   {.3g} printf's, {.3g%} of a fraction in percent, {0} a count, {s} the plural of the last one
 //   {c} "3 of 40 completed requests", {t} a time, {v} a value of the objective's metric, {d} of the
@@ -14689,7 +14467,7 @@ inline std::string described(const cause& c, const slo& s) {
     return described(c, of);
 }
 
-// ===== [C80] decisions in sentences ==============================================================
+// ===== [C59] decisions in sentences ==============================================================
 
 /// Returns values as the arithmetic of a verdict lists them.
 inline std::string listed(const std::vector<double>& values) {
@@ -14894,7 +14672,7 @@ inline std::string difference_text(const cross_check& c) {
     return t;
 }
 
-// ===== [C81] verdicts in words ===================================================================
+// ===== [C60] verdicts in words ===================================================================
 
 /// Returns the name of the value that is judged, "" if it is the measured one: "typical repeat", or
 /// of counted requests "first 3 repeats" if more came after the decision.
@@ -15049,7 +14827,7 @@ inline std::string verdict_limit_text(const verdict_numbers& v) {
                              : limit_text(v.what.what.metric, v.limit);
 }
 
-// ===== [C82] files of other tools, read value by value ===========================================
+// ===== [C61] files of other tools, read value by value ===========================================
 // At any time one value is held, and the values that were kept. The bytes come through a function,
 // so that this section does no I/O.
 
@@ -15250,7 +15028,7 @@ void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
     }
 }
 
-// ===== [C83] conversations in rows of files ======================================================
+// ===== [C62] conversations in rows of files ======================================================
 
 /// Counts the rows that have a field, for fields that are sent and for fields that are left out.
 class row_fields {
@@ -15596,7 +15374,7 @@ private:
     const field_names& given_;
 };
 
-// ===== [C84] datasets ============================================================================
+// ===== [C63] datasets ============================================================================
 
 /// Keeps a sample of `most`, each set equally likely (algorithm R of Waterman, in Knuth 1981). The
 /// seed gives the order of the sample.
@@ -15742,7 +15520,7 @@ inline const char* image_type(std::string_view file) {
     return "";
 }
 
-// ===== [C85] common prefixes of recorded prompts =================================================
+// ===== [C64] common prefixes of recorded prompts =================================================
 // A recording names thousands of blocks for each of a hundred thousand prompts. The tree has one
 // node a prompt: the earlier prompt that it continues, and where.
 
@@ -15827,7 +15605,7 @@ private:
     std::unordered_map<std::uint64_t, std::uint32_t> nodes_{};
 };
 
-// ===== [C86] traces ==============================================================================
+// ===== [C65] traces ==============================================================================
 
 struct trace_row {
     double at_s = 0;  // from the first one
@@ -15983,7 +15761,7 @@ struct workload_files {
     row_fields fields{};  // of a dataset's rows
 };
 
-// ===== [C87] lengths =============================================================================
+// ===== [C66] lengths =============================================================================
 
 /// Draws whole tokens, at least `least`. `values` are those of an empirical file.
 inline int drawn_length(const length_distribution& d, generator& random, int least,
@@ -16068,7 +15846,7 @@ inline void check_length(const length_distribution& d, const char* field, double
                         field, length_text(d).c_str(), least)});
 }
 
-// ===== [C88] arrivals and their send times =======================================================
+// ===== [C67] arrivals and their send times =======================================================
 
 /// Send times in seconds from the start. The first `warmup` ones come before the measured part,
 /// which lasts from `measured_from` to, as planned, `measured_to`.
@@ -16320,7 +16098,7 @@ inline bool saturates(arrival_kind k) {
 }
 inline bool saturates(const arrival_data& a) { return saturates(a.kind); }
 
-// ===== [C89] prompts of a given number of tokens =================================================
+// ===== [C68] prompts of a given number of tokens =================================================
 
 // Plain words of one token each in common vocabularies: a prompt of n words has about n tokens.
 inline constexpr const char* prompt_words[] = {
@@ -16509,7 +16287,7 @@ inline void append_words(std::string& out, int count, generator& random,
     }
 }
 
-// ===== [C90] positions in a trace ================================================================
+// ===== [C69] positions in a trace ================================================================
 // A trace is a row of positions; each conversation takes as many as the longest one has turns. So
 // the request at a position does not depend on the lengths of other conversations.
 
@@ -16633,7 +16411,7 @@ inline void add_text(fnv1a& h, const std::string& s) {
     h.add(s.data(), s.size());
 }
 
-// ===== [C91] the part of a load that one of several programs sends ===============================
+// ===== [C70] the part of a load that one of several programs sends ===============================
 
 inline constexpr std::size_t max_shards = 10000;
 
@@ -16657,7 +16435,7 @@ inline load_shard shard_of_thread(const load_shard& s, std::size_t thread, std::
     return {s.index + s.count * thread, s.count * threads};
 }
 
-// ===== [C92] sources of prompts and conversations ================================================
+// ===== [C71] sources of prompts and conversations ================================================
 // Their interface is in traffic_source.hpp.
 
 struct given_prompts {
@@ -17039,7 +16817,7 @@ struct user_prompts {
     }
 };
 
-// ===== [C93] the interface of sources of prompts =================================================
+// ===== [C72] the interface of sources of prompts =================================================
 
 struct shorter_source;
 /// Returns the tokens of a prompt and its answer that a server has room for, 0 if unknown. `model`
@@ -17147,7 +16925,7 @@ struct shorter_source {
     long long left_out = 0;
 };
 
-// ===== [C94] the plan of a gate ==================================================================
+// ===== [C73] the plan of a gate ==================================================================
 
 enum class scenario_use : unsigned char { measure, gate, find_capacity };
 
@@ -17440,7 +17218,7 @@ inline plan plan_of_variant(const plan& p, run_arm variant) {
     });
 }
 
-// ===== [C95] the hash of a plan's traffic ========================================================
+// ===== [C74] the hash of a plan's traffic ========================================================
 
 inline void add_time(fnv1a& h, const time_distribution& d) {
     h.add(std::llround(d.a * 1e6));
@@ -17530,7 +17308,7 @@ inline std::string load_hash(const planned_traffic& p) {
     return h.text();
 }
 
-// ===== [C96] the number of requests that a plan expects ==========================================
+// ===== [C75] the number of requests that a plan expects ==========================================
 
 /// Requests that all selections treat alike, except those of side tasks.
 struct request_kind {
@@ -17611,7 +17389,7 @@ inline long long expected_first_turns(const planned_traffic& p) {
     return selected_of(expected_kinds(p), {}, turns(1, 1));
 }
 
-// ===== [C97] the requests of a plan ==============================================================
+// ===== [C76] the requests of a plan ==============================================================
 
 /// Whether all prompts are synthetic, with given lengths.
 inline bool makes_up_prompts(const planned_traffic& p) {
@@ -17728,7 +17506,7 @@ inline long long shared_tokens(const planned_traffic& p, std::size_t index, cons
                       static_cast<long long>(prompt_tokens));
 }
 
-// ===== [C98] a workload's part of the plan =======================================================
+// ===== [C77] a workload's part of the plan =======================================================
 
 inline void check_think(const time_distribution& d) {
     if (!is_sound(d))
@@ -18032,7 +17810,7 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
     return workload_of(as_recorded, arrivals, s.warmup, s.options, generates);
 }
 
-// ===== [C99] the search for a capacity ===========================================================
+// ===== [C78] the search for a capacity ===========================================================
 // Bracket, refine, show. The next load depends only on earlier probes, so a stored search can be
 // repeated. Only probes of the last part are judged, at their own load: the others were chosen by
 // earlier results.
@@ -18477,7 +18255,7 @@ inline search_step next_step(const search_parameters& t, const std::vector<probe
     return {part, b.holds ? in_range(t, part, t.most) : in_range(t, part, t.least), {}};
 }
 
-// ===== [C100] the result of single probes ========================================================
+// ===== [C79] the result of single probes =========================================================
 
 /// The log ratio of a statistic to its limit, for fractions the difference of logits. It is
 /// positive on the side of a miss.
@@ -18527,7 +18305,7 @@ inline judging_rule rule_of_a_load(judging_options o, const std::vector<slo>& ob
     o.false_fail = fraction(o.false_fail.value / blocking);
     o.holm = false;
     judging_rule r = rule_of(o, first_analysis, std::max(most, last_analysis));
-    r.trusts_belief = true;  // a search measures many loads at least twice
+    r.trusts_prior = true;  // a search measures many loads at least twice
     return r;
 }
 
@@ -18546,7 +18324,7 @@ inline carried carried_at(const measurements& e, const judging_parameters& t) {
     return holds ? carried::holds : carried::open;
 }
 
-// ===== [C101] whether a server changed during its capacity search ================================
+// ===== [C80] whether a server changed during its capacity search =================================
 
 inline constexpr double false_trend = 0.01;  // of searches on a constant server
 // A noisy machine's speed varies by this much between probes, which few probes cannot tell from a
@@ -18585,7 +18363,7 @@ inline std::optional<double> trend_of(const std::vector<probe>& probes, double s
     return by * static_cast<double>(probes.size() - 1);
 }
 
-// ===== [C102] the capacity that probes show ======================================================
+// ===== [C81] the capacity that probes show =======================================================
 // From the measurements alone, so that a stored search can be judged again.
 
 /// Whether a probe is part of the measurements. Other loads were chosen by earlier results.
@@ -18611,7 +18389,8 @@ inline probe probe_of_repeat(const measurements& e, const judging_parameters& t,
     p.load = d.load;
     p.margin = worst_margin(t.objectives_held, d);
     p.over = is_over(d, e.arrival_cv2);
-    p.invalid = !d.disturbed.empty() || !self_check_of(e, d).ok || is_misled(t, d, p);
+    p.invalid = !d.disturbed.empty() || !self_check_of(e, repeat_list::of(d)).ok ||
+                is_misled(t, d, p);
     return p;
 }
 
@@ -18713,7 +18492,7 @@ inline bool is_decided(const measurements& e, const judging_parameters& t) {
     bool open = false;
     for (const slo& s : t.slos) {
         if (s.is_advisory) continue;
-        const verdict v = decide_measurements(e, t, s).outcome;
+        const verdict v = decision_by_numbers(e, t, s).outcome;
         if (v == verdict::fail) return true;
         open = open || v == verdict::inconclusive;
     }
@@ -18727,7 +18506,7 @@ inline std::optional<client_error> client_error_at(const measurements& e,
     if (at.places.size() < static_cast<std::size_t>(first_analysis)) return {};
     const judging_parameters judged_by = parameters_of_a_load(t);
     if (!is_decided(at.seen, judged_by)) return {};
-    std::optional<client_error> bias = analyse(at.seen, judged_by).bias;
+    std::optional<client_error> bias = analyse(at.seen, judged_by).by_client;
     if (bias) bias->repeat = at.places[bias->repeat];
     return bias;
 }
@@ -18826,7 +18605,7 @@ inline std::string invalid_at_a_load(const measurements& e, const judging_parame
         const load_measurements at = measurements_at(e, t, d.load);
         if (at.places.size() < static_cast<std::size_t>(first_analysis)) continue;
         const analysis f = analyse(at.seen, judged_by);
-        if (f.on.saturated || f.on.invalid || f.bias) continue;
+        if (f.on.saturated || f.on.invalid || f.by_client) continue;
         for (const decision& v : f.verdicts)
             if (v.outcome == verdict::invalid && !v.what.is_advisory)
                 return str(v.what.text()) + ": " + described(v.why, v);
@@ -18895,10 +18674,10 @@ inline own_check check_of_search(const measurements& e, const judging_parameters
     c.asked_rate = c.achieved_rate = 0;  // differs by load
     bool any = false;
     cause last;
-    for_each_repeat(e, [&](const repeat_data& d) {
+    for (const repeat_data& d : repeats_of(e)) {
         any = any || !probe_of_repeat(e, t, d).invalid;
-        if (cause why = self_check_of(e, d).why) last = std::move(why);
-    });
+        if (cause why = self_check_of(e, repeat_list::of(d)).why) last = std::move(why);
+    }
     c.why = any ? cause{} : std::move(last);
     c.ok = !c.why;
     return c;
@@ -18920,16 +18699,16 @@ inline analysis analyse_loads(const measurements& e, const judging_parameters& t
 /// all of it was at one load.
 inline decision judged_also_of_loads(const measurements& e, const judging_parameters& t,
                                      const slo& s) {
-    if (t.objectives_held.empty()) return judged_also(e, t, s);
+    if (t.objectives_held.empty()) return decision_on_another(e, t, s);
     if (is_capacity(s.what.metric))
         return capacity_verdict(e, t, validity_checks_of(e), capacity_of(e, t), s);
     for (const repeat_data& d : e.candidate)
         if (d.load != e.candidate.front().load)
             return decided(undecided(s), verdict::invalid, {because::several_loads});
-    return judged_also(e, parameters_of_a_load(t), s);
+    return decision_on_another(e, parameters_of_a_load(t), s);
 }
 
-// ===== [C103] capacity searches as scenarios =====================================================
+// ===== [C82] capacity searches as scenarios ======================================================
 
 // ---- what is refused
 
@@ -19141,7 +18920,7 @@ inline double usual_answer_s(const repeat_data& d) {
     return *middle;
 }
 
-// ===== [C104] which SLOs a scenario can have, and on which day they block ========================
+// ===== [C83] which SLOs a scenario can have, and on which day they block =========================
 
 inline constexpr long long days_announced = 7;
 
@@ -19487,7 +19266,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
                     "a mean over completed requests says little beside an error limit over 5 %"});
 }
 
-// ===== [C105] side tasks and profiles of a scenario ==============================================
+// ===== [C84] side tasks and profiles of a scenario ===============================================
 
 /// Whether it can stand in quotes without escapes, on one line.
 inline bool is_plain_name(const std::string& name) {
@@ -19676,7 +19455,7 @@ inline plan profiled(const plan& p) {
     });
 }
 
-// ===== [C106] the options of requests ============================================================
+// ===== [C85] the options of requests =============================================================
 
 /// The objects in which TGI, Ollama and SGLang keep their own fields.
 inline bool holds_options(std::string_view name, const picojson::value& value) {
@@ -19772,7 +19551,7 @@ inline double planned_cost(const scenario& s, const api_traits& api) {
     return usd;
 }
 
-// ===== [C107] the traffic of each variant of a gate ==============================================
+// ===== [C86] the traffic of each variant of a gate ===============================================
 
 /// Checks the arrivals. The warm-up of a replay has the average rate of its trace.
 inline arrival_data planned_arrivals(arrival_data a, const recorded_trace& trace) {
@@ -19964,7 +19743,7 @@ inline maybe<planned_workloads> planned_otherwise(
     });
 }
 
-// ===== [C108] facts about a gate's server ========================================================
+// ===== [C87] facts about a gate's server =========================================================
 
 enum class target_kind : unsigned char {
     none, endpoint, process, simulated, stored, same, otherwise, files
@@ -19993,7 +19772,7 @@ struct target_facts {
     bool is_rehearsal = false;  // simulated in place of another server
 };
 
-// ===== [C109] extensions that keep measurements of gates, and compare later ones with them =======
+// ===== [C88] extensions that keep measurements of gates, and compare later ones with them ========
 
 class live_target;
 struct run_mode;
@@ -20035,7 +19814,7 @@ protected:
 /// The extension that is compiled in, or null.
 inline constinit const past_extension* known_past = nullptr;
 
-// ===== [C110] from a scenario to its plan ========================================================
+// ===== [C89] from a scenario to its plan =========================================================
 
 inline void check_extent(const scenario& s, const arrival_data& a, const recorded_trace& trace) {
     const long long requests = s.requests;
@@ -20275,7 +20054,7 @@ plan without_long_sessions(const plan& p, const Room& room) {
     return shorter;
 }
 
-// ===== [C111] plans as text, and notes on their load =============================================
+// ===== [C90] plans as text, and notes on their load ==============================================
 
 inline std::string warmup_text(const planned_traffic& p) {
     if (p.warmup_until_stable)
@@ -20426,90 +20205,204 @@ inline std::vector<std::string> load_notes(const planned_traffic& p) {
     return notes;
 }
 
-// ===== [C112] the rows of tables, of all requests and of labels ==================================
+// ===== [C91] how requests and side tasks ended, and the tokens that answers report ===============
 
-/// Over all repeats of a variant.
-struct metric_row {
-    metric_id metric;
-    double mean, p50, p90, p99, max;
-};
-/// The rows of the latency table. Without a stream there is no first token.
-inline std::vector<metric_id> table_metrics(const plan& p) {
-    if (!p.sent->common.stream || !p.sent->scores.empty()) return {metric_id::e2e};
-    std::vector<metric_id> rows = {metric_id::ttft, metric_id::tpot, metric_id::itl,
-                                   metric_id::e2e, metric_id::ttft_from_send};
-    if (has_turns(p))
-        for (const metric_id id : {metric_id::first_turn_ttft, metric_id::later_turn_ttft})
-            rows.push_back(id);
-    return rows;
+/// The first element that `is_same` accepts, else this one, added at the end.
+template <class T, class Same>
+T& found_or_added(std::vector<T>& all, Same&& is_same, T added) {
+    const auto at = std::find_if(all.begin(), all.end(), is_same);
+    return at != all.end() ? *at : all.emplace_back(std::move(added));
 }
-inline metric_row row_of(metric_id id, const sorted_values& all) {
-    const auto value = [&](statistic_kind kind, double q) {
-        return value_among(make_statistic(kind, id, q), all);
-    };
-    return {id,
-            value(statistic_kind::mean, 0),
-            value(statistic_kind::percentile, 0.5),
-            value(statistic_kind::percentile, 0.9),
-            value(statistic_kind::percentile, 0.99),
-            value(statistic_kind::max, 0)};
-}
-inline double run_value(metric_id id, const repeat_list& variant) {
-    return pooled_value(make_statistic(statistic_kind::value, id, 0), variant);
+/// Sorts a short list. The order of equal elements stays.
+template <class T, class Before>
+void sort_short(std::vector<T>& all, std::size_t from, Before&& before) {
+    for (std::size_t i = from; i < all.size(); ++i)
+        for (std::size_t j = i; j > from && before(all[j], all[j - 1]); --j)
+            std::swap(all[j], all[j - 1]);
 }
 
-/// One label of a variant, over all repeats.
-struct label_figures {
-    std::string label{};
-    std::size_t requests = 0, failed = 0;  // measured ones
-    request_tokens tokens{};
-    std::vector<metric_row> rows{};  // of the latency table
-    double output_throughput = not_a_number, request_throughput = not_a_number;
-    const metric_row* row_of(metric_id id) const {
-        for (const metric_row& r : rows)
-            if (r.metric == id) return &r;
-        return nullptr;
+struct status_count {
+    request_status status;
+    std::size_t count;
+    std::string example;
+};
+/// Measured requests by outcome: ok first, then failures by frequency.
+inline std::vector<status_count> status_counts(const repeat_list& variant) {
+    std::vector<status_count> counts{{request_status::ok, 0, ""}};
+    for (const repeat_data& d : variant)
+        for (const record& r : d.records) {
+            if (!is_measured(r)) continue;
+            const auto is_same = [&](const status_count& c) { return c.status == r.status; };
+            ++found_or_added(counts, is_same, {r.status, 0, str(r.error)}).count;
+        }
+    sort_short(counts, 1, [](const auto& a, const auto& b) {
+        return a.count != b.count ? a.count > b.count : a.status < b.status;
+    });
+    return counts;
+}
+/// The finish reasons of completed requests by frequency, "" where none is given. Servers that
+/// invent a reason for each answer are counted as one.
+inline std::vector<std::pair<std::string, std::size_t>> finish_reasons(
+    const repeat_list& variant) {
+    constexpr std::size_t most = 20;
+    std::vector<std::pair<std::string, std::size_t>> counts;
+    for (const repeat_data& d : variant)
+        for (const record& r : d.records) {
+            if (!is_pooled(r)) continue;
+            std::string reason = str(r.finish_reason);
+            const auto is_same = [&](const auto& c) { return c.first == reason; };
+            if (counts.size() >= most && std::none_of(counts.begin(), counts.end(), is_same))
+                reason = "others";
+            ++found_or_added(counts, is_same, {reason, 0}).second;
+        }
+    sort_short(counts, 0, [](const auto& a, const auto& b) {
+        return a.second != b.second ? a.second > b.second : a.first < b.first;
+    });
+    return counts;
+}
+/// Counts completed requests whose usage is below their content events. Each event brings at least
+/// one token, so that usage is wrong.
+inline std::size_t usage_below_events(const repeat_list& variant) {
+    std::size_t n = 0;
+    for (const repeat_data& d : variant)
+        for (const record& r : d.records)
+            n += is_pooled(r) && r.output_tokens > 0 && r.output_tokens < r.events;
+    return n;
+}
+
+/// Measured requests with reasoning, and the tokens of those that report them.
+struct reasoning_counts {
+    std::size_t requests = 0, unreported = 0;
+    long long tokens = 0, output = 0;
+    long long hidden = 0;  // never streamed
+};
+inline reasoning_counts reasoning_counts_of(const repeat_list& variant) {
+    reasoning_counts c;
+    for (const repeat_data& d : variant)
+        for (const record& r : d.records) {
+            if (!is_pooled(r) || !has_reasoned(r)) continue;
+            ++c.requests;
+            c.hidden += std::max(r.hidden_tokens, 0);
+            if (r.reasoning_tokens < 0) { ++c.unreported; continue; }
+            c.tokens += r.reasoning_tokens;
+            c.output += r.output_tokens;
+        }
+    return c;
+}
+
+/// Failures of one kind with their messages by frequency.
+struct failure_kind {
+    request_status status = request_status::ok;
+    int http_status = 0;
+    std::size_t count = 0;
+    std::vector<std::pair<std::string, std::size_t>> examples{};  // the first ones, with counts
+};
+inline std::vector<failure_kind> failure_kinds(const repeat_list& variant) {
+    std::vector<failure_kind> kinds;
+    for (const repeat_data& d : variant)
+        for (const record& r : d.records) {
+            if (!is_measured(r) || !has_failed(r)) continue;
+            const auto is_same_kind = [&](const failure_kind& k) {
+                return k.status == r.status && k.http_status == r.http_status;
+            };
+            failure_kind& kind =
+                found_or_added(kinds, is_same_kind, {r.status, r.http_status, 0, {}});
+            ++kind.count;
+            const auto is_same = [error = str(r.error)](const auto& e) { return e.first == error; };
+            auto& seen = kind.examples;
+            if (seen.size() < 20 || std::any_of(seen.begin(), seen.end(), is_same))
+                ++found_or_added(seen, is_same, {str(r.error), 0}).second;
+        }
+    sort_short(kinds, 0, [](const auto& a, const auto& b) { return a.count > b.count; });
+    for (failure_kind& k : kinds)
+        sort_short(k.examples, 0, [](const auto& a, const auto& b) { return a.second > b.second; });
+    return kinds;
+}
+
+/// Lengths in tokens.
+struct length_figures {
+    double mean = not_a_number, p50 = not_a_number, p90 = not_a_number;
+};
+inline length_figures length_figures_of(std::vector<double> lengths) {
+    std::sort(lengths.begin(), lengths.end());
+    return {mean_of(lengths), nearest_rank(lengths, 0.5), nearest_rank(lengths, 0.9)};
+}
+
+/// Prompt lengths as asked for and as the server counted them. Not known where the workload sets no
+/// total length, or the server counted nothing.
+struct prompt_lengths {
+    bool known = false;
+    length_figures asked{}, counted{};
+    /// The means differ by at most 2 %.
+    bool are_as_asked() const {
+        return !known || std::fabs(counted.mean / asked.mean - 1) <= 0.02;
     }
 };
-/// Gaps kept as histograms have no label.
-inline std::vector<label_figures> label_figures_of(const std::vector<metric_id>& metrics,
-                                                   const repeat_list& variant) {
-    std::vector<label_figures> all;
-    if (variant.empty()) return all;
-    const bool counted = std::any_of(variant.begin(), variant.end(),
-                                     [](const repeat_data& d) { return d.gaps_counted; });
-    for (const std::string& name : variant.front().labels) {
-        label_figures f;
-        f.label = name;
-        const selection own = label(text(name));
-        f.tokens = request_tokens_of(variant, own);
-        for (const repeat_data& d : variant) {
-            const selects selected(own, d);
-            for (const record& r : d.records) {
-                f.requests += is_measured(r) && selected.has(r);
-                f.failed += is_measured(r) && selected.has(r) && has_failed(r);
-            }
+inline prompt_lengths prompt_lengths_of(const plan& p, const repeat_list& variant) {
+    if (!makes_up_prompts(p) || p.sent->stride > 1 || p.sent->is_read || p.sent->described.is_there)
+        return {};
+    std::vector<double> asked, counted;
+    for (std::size_t i = 0; i < variant.size(); ++i) {  // counts those set aside, too
+        const repeat_data& d = variant[i];
+        for (const record& r : d.records) {
+            if (!is_measured(r) || r.status != request_status::ok || r.prompt_tokens <= 0) continue;
+            const auto place = static_cast<std::size_t>(r.conversation);
+            asked.push_back(item_of(p, place).prompt_tokens);
+            counted.push_back(r.prompt_tokens);
         }
-        for (const metric_id id : metrics) {
-            if (is_of_turns(id) || (counted && pools_gaps(id))) continue;
-            const statistic_data what =
-                of_some(make_statistic(statistic_kind::mean, id, 0), own);
-            sorted_values values;
-            for (const repeat_data& d : variant) values.add(sorted_values_of(what, d));
-            f.rows.push_back(row_of(id, values));
-        }
-        const auto rate = [&](metric_id id) {
-            return pooled_value(of_some(make_statistic(statistic_kind::value, id, 0), own),
-                                variant);
-        };
-        f.output_throughput = rate(metric_id::output_throughput);
-        f.request_throughput = rate(metric_id::request_throughput);
-        all.push_back(f);
     }
+    if (asked.empty()) return {};
+    return {true, length_figures_of(std::move(asked)), length_figures_of(std::move(counted))};
+}
+
+/// One task over all repeats.
+struct task_figures {
+    std::string name{};
+    std::size_t repeats = 0, steps = 0, failed = 0, late = 0;
+    double mean_s = 0, max_s = 0, latest_s = 0;
+    std::string example{};  // of a step that failed
+    std::string recovered{};  // recovery time of each repeat
+    void add(const side_step& s) {
+        constexpr double unnoticed_s = 0.1;
+        const double took_s = static_cast<double>(s.to_ns - s.from_ns) * 1e-9;
+        const double late_s = static_cast<double>(s.from_ns - s.due_ns) * 1e-9;
+        mean_s += (took_s - mean_s) / static_cast<double>(++steps);
+        max_s = std::max(max_s, took_s);
+        latest_s = std::max(latest_s, late_s);
+        late += late_s > unnoticed_s;
+        if (!s.failed.empty() && failed++ == 0) example = s.what + " " + s.failed;
+    }
+};
+template <class Repeats>
+std::vector<task_figures> task_figures_of(const Repeats& variant) {
+    std::vector<task_figures> all;
+    for (const repeat_facts& d : variant)
+        for (std::size_t i = 0; i < d.side_tasks.size(); ++i) {
+            if (all.size() <= i) all.push_back({.name = d.side_tasks[i].name});
+            ++all[i].repeats;
+            if (const double s = d.side_tasks[i].recovery_s; !std::isnan(s))
+                all[i].recovered += (all[i].recovered.empty() ? "" : ", ") +
+                                    (std::isinf(s) ? std::string("never")
+                                     : s == 0      ? std::string("nothing (none was disturbed)")
+                                                   : time_text(s));
+            for (const side_step& s : d.side_tasks[i].steps) all[i].add(s);
+        }
+    return all;
+}
+/// "adapters": 58 steps in 2 repeats, 12 ms each on the average, 40 ms at most
+inline std::string task_figures_text(const task_figures& t) {
+    std::string all = "\"" + t.name + "\": " + plural(t.steps, "step") + " in " +
+                      plural(t.repeats, "repeat") + ", " + time_text(t.mean_s) +
+                      " each on the average, " + time_text(t.max_s) + " at most";
+    if (t.late > 0)
+        all += printed("; %zu began late, by up to ", t.late) + time_text(t.latest_s) +
+               ", as those before were under way";
+    if (!t.recovered.empty()) all += "; recovered after " + t.recovered;
+    if (t.failed > 0) all += printed("; %zu failed (", t.failed) + t.example + ")";
     return all;
 }
 
-// ===== [C113] timelines, and the points of drawings ==============================================
+// ===== [C92] timelines, and the points of drawings ===============================================
 
 struct curve_point {
     double x = 0, y = 0;
@@ -20559,12 +20452,11 @@ inline double seconds_into(const repeat_data& d, long long ns) {
 /// Windows that cover every repeat: 5 s, shorter for short runs, longer for long ones.
 inline timeline_grid grid_of(const measurements& e) {
     double from = infinity, to = -infinity;
-    for_each_repeat(e, [&](const repeat_data& d) {
+    for (const repeat_data& d : repeats_of(e))
         for (const record& r : d.records) {
             from = std::min(from, seconds_into(d, r.scheduled_ns));
             to = std::max({to, seconds_into(d, r.scheduled_ns), seconds_into(d, r.end_ns)});
         }
-    });
     if (!(to > from)) return {};
     timeline_grid grid;
     const double length = to - from;
@@ -20654,7 +20546,37 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
     return t;
 }
 
-// ===== [C114] quantiles as lines, of each repeat and of all repeats ==============================
+// ===== [C93] metrics over the repeats of a variant: rows of tables, labels, curves ===============
+
+/// Over all repeats of a variant.
+struct metric_row {
+    metric_id metric;
+    double mean, p50, p90, p99, max;
+};
+/// The rows of the latency table. Without a stream there is no first token.
+inline std::vector<metric_id> table_metrics(const plan& p) {
+    if (!p.sent->common.stream || !p.sent->scores.empty()) return {metric_id::e2e};
+    std::vector<metric_id> rows = {metric_id::ttft, metric_id::tpot, metric_id::itl,
+                                   metric_id::e2e, metric_id::ttft_from_send};
+    if (has_turns(p))
+        for (const metric_id id : {metric_id::first_turn_ttft, metric_id::later_turn_ttft})
+            rows.push_back(id);
+    return rows;
+}
+inline metric_row row_of(metric_id id, const sorted_values& all) {
+    const auto value = [&](statistic_kind kind, double q) {
+        return statistic_among(make_statistic(kind, id, q), all);
+    };
+    return {id,
+            value(statistic_kind::mean, 0),
+            value(statistic_kind::percentile, 0.5),
+            value(statistic_kind::percentile, 0.9),
+            value(statistic_kind::percentile, 0.99),
+            value(statistic_kind::max, 0)};
+}
+inline double run_value(metric_id id, const repeat_list& variant) {
+    return pooled_value(make_statistic(statistic_kind::value, id, 0), variant);
+}
 
 /// The distribution of a metric over a variant: its table row and its quantiles as lines.
 struct variant_distribution {
@@ -20702,315 +20624,58 @@ inline variant_distribution distribution_of(metric_id id, const repeat_list& var
     return out;
 }
 
-// ===== [C115] the curve of a search: objectives over the load ====================================
-
-/// One probe as reports show it.
-struct load_point {
-    run_arm variant = run_arm::candidate;
-    probe what{};
-    long long requests = 0;        // measured ones
-    std::vector<double> values{};  // of the objectives that the load must hold
-    std::string disturbed{};  // why the probe shows nothing
-};
-/// The result of a search, empty where the gate has one load.
-struct load_curve {
-    metric_id unit = metric_id::capacity_in_rate;
-    std::vector<slo> objectives_held{};
-    std::vector<load_point> points{};
-    search_state state{};
-    std::string limiting_objective{}, line{};
-    std::string flat{};  // why the capacity cannot be located better
-    std::string fault{};  // why the search is invalid
-    double of_tables = 0;  // the load that the tables are about
-    bool empty() const { return objectives_held.empty(); }
-    /// "at 12 req/s", "" where the gate has one load.
-    std::string tables_at() const {
-        return of_tables > 0 ? "at " + value_text(unit, of_tables) : "";
+/// One label of a variant, over all repeats.
+struct label_figures {
+    std::string label{};
+    std::size_t requests = 0, failed = 0;  // measured ones
+    request_tokens tokens{};
+    std::vector<metric_row> rows{};  // of the latency table
+    double output_throughput = not_a_number, request_throughput = not_a_number;
+    const metric_row* row_of(metric_id id) const {
+        for (const metric_row& r : rows)
+            if (r.metric == id) return &r;
+        return nullptr;
     }
 };
-inline load_curve load_curve_of(const plan& p, const measurements& e, const judging_parameters& t) {
-    load_curve c;
-    if (!p.searches()) return c;
-    const found_capacity found = capacity_of(e, t);
-    c.unit = load_metric(p);
-    c.objectives_held = t.objectives_held;
-    c.state = found.state;
-    c.limiting_objective = found.limiting_objective;
-    c.line = capacity_line(c.unit, found);
-    c.flat = flatness_text(found);
-    c.fault = fault_of_search(e, t, found);
-    for_each_repeat(e, [&](const repeat_data& d) {
-        const std::size_t i = c.points.size();
-        load_point at{d.variant,
-                      i < found.probes.size() ? found.probes[i] : probe_of_repeat(e, t, d),
-                      std::count_if(d.records.begin(), d.records.end(), is_measured),
-                      {},
-                      d.disturbed};
-        for (const slo& s : t.objectives_held) at.values.push_back(evaluate(s.what, d));
-        c.points.push_back(at);
-    });
-    return c;
-}
-
-// ===== [C116] how requests ended, and the tokens that their answers report =======================
-
-struct status_count {
-    request_status status;
-    std::size_t count;
-    std::string example;
-};
-/// Measured requests by outcome: ok first, then failures by frequency.
-inline std::vector<status_count> status_counts(const repeat_list& variant) {
-    std::vector<status_count> counts{{request_status::ok, 0, ""}};
-    for (const repeat_data& d : variant)
-        for (const record& r : d.records) {
-            if (!is_measured(r)) continue;
-            auto at = std::find_if(counts.begin(), counts.end(),
-                                   [&](const status_count& c) { return c.status == r.status; });
-            if (at == counts.end()) at = counts.insert(counts.end(), {r.status, 0, str(r.error)});
-            ++at->count;
-        }
-    std::sort(counts.begin() + 1, counts.end(), [](const auto& a, const auto& b) {
-        return a.count != b.count ? a.count > b.count : a.status < b.status;
-    });
-    return counts;
-}
-/// The finish reasons of completed requests by frequency, "" where none is given. Servers that
-/// invent a reason for each answer are counted as one.
-inline std::vector<std::pair<std::string, std::size_t>> finish_reasons(
-    const repeat_list& variant) {
-    constexpr std::size_t most = 20;
-    std::vector<std::pair<std::string, std::size_t>> counts;
-    const auto add = [&](std::string_view reason) {
-        const auto same = [&](const auto& c) { return c.first == reason; };
-        auto at = std::find_if(counts.begin(), counts.end(), same);
-        if (at == counts.end() && counts.size() >= most) {
-            reason = "others";
-            at = std::find_if(counts.begin(), counts.end(), same);
-        }
-        if (at == counts.end()) at = counts.insert(counts.end(), {std::string(reason), 0});
-        ++at->second;
-    };
-    for (const repeat_data& d : variant)
-        for (const record& r : d.records)
-            if (is_pooled(r)) add({r.finish_reason.c_str(), r.finish_reason.size()});
-    std::sort(counts.begin(), counts.end(), [](const auto& a, const auto& b) {
-        return a.second != b.second ? a.second > b.second : a.first < b.first;
-    });
-    return counts;
-}
-/// Counts completed requests whose usage is below their content events. Each event brings at least
-/// one token, so that usage is wrong.
-inline std::size_t usage_below_events(const repeat_list& variant) {
-    std::size_t n = 0;
-    for (const repeat_data& d : variant)
-        for (const record& r : d.records)
-            n += is_pooled(r) && r.output_tokens > 0 && r.output_tokens < r.events;
-    return n;
-}
-
-/// Measured requests with reasoning, and the tokens of those that report them.
-struct reasoning_counts {
-    std::size_t requests = 0, unreported = 0;
-    long long tokens = 0, output = 0;
-    long long hidden = 0;  // never streamed
-};
-inline reasoning_counts reasoning_counts_of(const repeat_list& variant) {
-    reasoning_counts c;
-    for (const repeat_data& d : variant)
-        for (const record& r : d.records) {
-            if (!is_pooled(r) || !has_reasoned(r)) continue;
-            ++c.requests;
-            c.hidden += std::max(r.hidden_tokens, 0);
-            if (r.reasoning_tokens < 0) { ++c.unreported; continue; }
-            c.tokens += r.reasoning_tokens;
-            c.output += r.output_tokens;
-        }
-    return c;
-}
-
-/// Failures of one kind with their messages by frequency.
-struct failure_kind {
-    request_status status = request_status::ok;
-    int http_status = 0;
-    std::size_t count = 0;
-    std::vector<std::pair<std::string, std::size_t>> examples{};  // the first ones, with counts
-};
-inline std::vector<failure_kind> failure_kinds(const repeat_list& variant) {
-    std::vector<failure_kind> kinds;
-    for (const repeat_data& d : variant)
-        for (const record& r : d.records) {
-            if (!is_measured(r) || !has_failed(r)) continue;
-            auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const failure_kind& k) {
-                return k.status == r.status && k.http_status == r.http_status;
-            });
-            if (kind == kinds.end())
-                kind = kinds.insert(kinds.end(), {r.status, r.http_status, 0, {}});
-            ++kind->count;
-            auto& seen = kind->examples;
-            const std::string_view said(r.error.c_str(), r.error.size());
-            const auto same = std::find_if(seen.begin(), seen.end(),
-                                           [&](const auto& e) { return e.first == said; });
-            if (same != seen.end()) ++same->second;
-            else if (seen.size() < 20) seen.emplace_back(said, 1);
-        }
-    const auto by_count = [](auto&& count) {
-        return [=](const auto& a, const auto& b) { return count(a) > count(b); };
-    };
-    std::sort(kinds.begin(), kinds.end(), by_count([](const failure_kind& k) { return k.count; }));
-    for (failure_kind& k : kinds)
-        std::sort(k.examples.begin(), k.examples.end(), by_count([](auto& e) { return e.second; }));
-    return kinds;
-}
-
-/// Lengths in tokens.
-struct length_figures {
-    double mean = not_a_number, p50 = not_a_number, p90 = not_a_number;
-};
-inline length_figures length_figures_of(std::vector<double> lengths) {
-    std::sort(lengths.begin(), lengths.end());
-    return {mean_of(lengths), nearest_rank(lengths, 0.5), nearest_rank(lengths, 0.9)};
-}
-
-/// Prompt lengths as asked for and as the server counted them. Not known where the workload sets no
-/// total length, or the server counted nothing.
-struct prompt_lengths {
-    bool known = false;
-    length_figures asked{}, counted{};
-    /// The means differ by at most 2 %.
-    bool are_as_asked() const {
-        return !known || std::fabs(counted.mean / asked.mean - 1) <= 0.02;
-    }
-};
-inline prompt_lengths prompt_lengths_of(const plan& p, const repeat_list& variant) {
-    if (!makes_up_prompts(p) || p.sent->stride > 1 || p.sent->is_read || p.sent->described.is_there)
-        return {};
-    std::vector<double> asked, counted;
-    for (std::size_t i = 0; i < variant.size(); ++i) {  // counts those set aside, too
-        const repeat_data& d = variant[i];
-        for (const record& r : d.records) {
-            if (!is_measured(r) || r.status != request_status::ok || r.prompt_tokens <= 0) continue;
-            const auto place = static_cast<std::size_t>(r.conversation);
-            asked.push_back(item_of(p, place).prompt_tokens);
-            counted.push_back(r.prompt_tokens);
-        }
-    }
-    if (asked.empty()) return {};
-    return {true, length_figures_of(std::move(asked)), length_figures_of(std::move(counted))};
-}
-
-// ===== [C117] side tasks, and the programs that sent the load ====================================
-
-/// One task over all repeats.
-struct task_figures {
-    std::string name{};
-    std::size_t repeats = 0, steps = 0, failed = 0, late = 0;
-    double mean_s = 0, max_s = 0, latest_s = 0;
-    std::string example{};  // of a step that failed
-    std::string recovered{};  // recovery time of each repeat
-    void add(const side_step& s) {
-        constexpr double unnoticed_s = 0.1;
-        const double took_s = static_cast<double>(s.to_ns - s.from_ns) * 1e-9;
-        const double late_s = static_cast<double>(s.from_ns - s.due_ns) * 1e-9;
-        mean_s += (took_s - mean_s) / static_cast<double>(++steps);
-        max_s = std::max(max_s, took_s);
-        latest_s = std::max(latest_s, late_s);
-        late += late_s > unnoticed_s;
-        if (!s.failed.empty() && failed++ == 0) example = s.what + " " + s.failed;
-    }
-};
-template <class Repeats>
-std::vector<task_figures> task_figures_of(const Repeats& variant) {
-    std::vector<task_figures> all;
-    for (const repeat_facts& d : variant)
-        for (std::size_t i = 0; i < d.beside.size(); ++i) {
-            if (all.size() <= i) all.push_back({.name = d.beside[i].name});
-            ++all[i].repeats;
-            if (const double s = d.beside[i].recovery_s; !std::isnan(s))
-                all[i].recovered += (all[i].recovered.empty() ? "" : ", ") +
-                                    (std::isinf(s) ? std::string("never")
-                                     : s == 0      ? std::string("nothing (none was disturbed)")
-                                                   : time_text(s));
-            for (const side_step& s : d.beside[i].steps) all[i].add(s);
-        }
-    return all;
-}
-/// "adapters": 58 steps in 2 repeats, 12 ms each on the average, 40 ms at most
-inline std::string task_figures_text(const task_figures& t) {
-    std::string all = "\"" + t.name + "\": " + plural(t.steps, "step") + " in " +
-                      plural(t.repeats, "repeat") + ", " + time_text(t.mean_s) +
-                      " each on the average, " + time_text(t.max_s) + " at most";
-    if (t.late > 0)
-        all += printed("; %zu began late, by up to ", t.late) + time_text(t.latest_s) +
-               ", as those before were under way";
-    if (!t.recovered.empty()) all += "; recovered after " + t.recovered;
-    if (t.failed > 0) all += printed("; %zu failed (", t.failed) + t.example + ")";
-    return all;
-}
-
-/// Of each program the worst repeat and all requests, in order of rank.
-inline std::vector<rank_part> rank_figures_of(const repeat_list& variant) {
-    std::vector<rank_part> all;
-    for (const repeat_data& d : variant)
-        for (const rank_part& r : d.ranks) {
-            const auto at = std::find_if(all.begin(), all.end(),
-                                         [&](const rank_part& x) { return x.index == r.index; });
-            if (at == all.end()) {
-                all.push_back(r);
-                continue;
+/// Gaps kept as histograms have no label.
+inline std::vector<label_figures> label_figures_of(const std::vector<metric_id>& metrics,
+                                                   const repeat_list& variant) {
+    std::vector<label_figures> all;
+    if (variant.empty()) return all;
+    const bool counted = std::any_of(variant.begin(), variant.end(),
+                                     [](const repeat_data& d) { return d.gaps_counted; });
+    for (const std::string& name : variant.front().labels) {
+        label_figures f;
+        f.label = name;
+        const selection own = label(text(name));
+        f.tokens = request_tokens_of(variant, own);
+        for (const repeat_data& d : variant) {
+            const selects selected(own, d);
+            for (const record& r : d.records) {
+                f.requests += is_measured(r) && selected.has(r);
+                f.failed += is_measured(r) && selected.has(r) && has_failed(r);
             }
-            if (std::fabs(r.off_s) > std::fabs(at->off_s)) at->off_s = r.off_s;
-            if (!(r.error_s <= at->error_s)) at->error_s = r.error_s;
-            at->synchronised = at->synchronised && r.synchronised;
-            at->cpu_utilization = std::max(at->cpu_utilization, r.cpu_utilization);
-            at->memory_bytes = std::max(at->memory_bytes, r.memory_bytes);
-            at->lateness_p99 = std::max(at->lateness_p99, r.lateness_p99);
-            at->requests += r.requests;
-            at->failed += r.failed;
         }
+        for (const metric_id id : metrics) {
+            if (is_of_turns(id) || (counted && pools_gaps(id))) continue;
+            const statistic_data what =
+                of_some(make_statistic(statistic_kind::mean, id, 0), own);
+            sorted_values values;
+            for (const repeat_data& d : variant) values.add(sorted_values_of(what, d));
+            f.rows.push_back(row_of(id, values));
+        }
+        const auto rate = [&](metric_id id) {
+            return pooled_value(of_some(make_statistic(statistic_kind::value, id, 0), own),
+                                variant);
+        };
+        f.output_throughput = rate(metric_id::output_throughput);
+        f.request_throughput = rate(metric_id::request_throughput);
+        all.push_back(f);
+    }
     return all;
 }
 
-inline std::string memory_text(double bytes) { return printed("%.0f MiB", bytes / 1048576); }
-
-/// From the smallest to the largest value.
-template <class F, class Text>
-std::string range_text(const std::vector<rank_part>& all, const F& of, const Text& text) {
-    double least = infinity, most = -infinity;
-    for (const rank_part& r : all) {
-        least = std::min(least, of(r));
-        most = std::max(most, of(r));
-    }
-    const std::string a = text(least), b = text(most);
-    return a == b ? a : a + " to " + b;
-}
-
-/// "4 programs on 2 machines sent the load: ...", "" for one program.
-inline std::string ranks_text(const std::vector<rank_part>& all) {
-    if (all.size() < 2) return {};
-    std::vector<std::string> hosts;
-    std::size_t unsynchronised = 0;
-    double off = 0;
-    for (const rank_part& r : all) {
-        if (std::find(hosts.begin(), hosts.end(), r.host) == hosts.end()) hosts.push_back(r.host);
-        unsynchronised += !r.synchronised && std::isnan(r.error_s);
-        off = std::max(off, std::fabs(r.off_s));
-    }
-    const auto fraction = [](double x) { return printed("%.1f %%", 100 * x); };
-    std::string t = printed("%zu programs on %zu machine%s sent the load; they began within ",
-                            all.size(), hosts.size(), hosts.size() == 1 ? "" : "s");
-    t += time_text(off) + ", sent late by p99 " +
-         range_text(all, [](const rank_part& r) { return r.lateness_p99; }, time_text) + ", used " +
-         range_text(all, [](const rank_part& r) { return r.cpu_utilization; }, fraction) +
-         " of a core and " +
-         range_text(all, [](const rank_part& r) { return r.memory_bytes; }, memory_text);
-    if (hosts.size() > 1 && unsynchronised > 0)
-        t += printed("; the clocks of %zu of them are not known to be synchronised",
-                     unsynchronised);
-    return t;
-}
-
-// ===== [C118] the server's metrics over all repeats ==============================================
+// ===== [C94] servers, and the programs that send a load, over all repeats ========================
 
 struct reported_value {
     statistic_data what{};
@@ -21089,8 +20754,119 @@ inline std::string cross_check_text(const server_usage& a) {
                                   : "differ from our requests: " + a.differences);
 }
 
-// ===== [C119] the numbers of a gate that reports show, computed once =============================
+/// Of each program the worst repeat and all requests, in order of rank.
+inline std::vector<rank_part> rank_figures_of(const repeat_list& variant) {
+    std::vector<rank_part> all;
+    for (const repeat_data& d : variant)
+        for (const rank_part& r : d.ranks) {
+            const auto at = std::find_if(all.begin(), all.end(),
+                                         [&](const rank_part& x) { return x.index == r.index; });
+            if (at == all.end()) {
+                all.push_back(r);
+                continue;
+            }
+            if (std::fabs(r.off_s) > std::fabs(at->off_s)) at->off_s = r.off_s;
+            if (!(r.error_s <= at->error_s)) at->error_s = r.error_s;
+            at->synchronised = at->synchronised && r.synchronised;
+            at->cpu_utilization = std::max(at->cpu_utilization, r.cpu_utilization);
+            at->memory_bytes = std::max(at->memory_bytes, r.memory_bytes);
+            at->lateness_p99 = std::max(at->lateness_p99, r.lateness_p99);
+            at->requests += r.requests;
+            at->failed += r.failed;
+        }
+    return all;
+}
 
+inline std::string memory_text(double bytes) { return printed("%.0f MiB", bytes / 1048576); }
+
+/// From the smallest to the largest value.
+template <class F, class Text>
+std::string range_text(const std::vector<rank_part>& all, const F& of, const Text& text) {
+    double least = infinity, most = -infinity;
+    for (const rank_part& r : all) {
+        least = std::min(least, of(r));
+        most = std::max(most, of(r));
+    }
+    const std::string a = text(least), b = text(most);
+    return a == b ? a : a + " to " + b;
+}
+
+/// "4 programs on 2 machines sent the load: ...", "" for one program.
+inline std::string ranks_text(const std::vector<rank_part>& all) {
+    if (all.size() < 2) return {};
+    std::vector<std::string> hosts;
+    std::size_t unsynchronised = 0;
+    double off = 0;
+    for (const rank_part& r : all) {
+        if (std::find(hosts.begin(), hosts.end(), r.host) == hosts.end()) hosts.push_back(r.host);
+        unsynchronised += !r.synchronised && std::isnan(r.error_s);
+        off = std::max(off, std::fabs(r.off_s));
+    }
+    const auto fraction = [](double x) { return printed("%.1f %%", 100 * x); };
+    std::string t = printed("%zu programs on %zu machine%s sent the load; they began within ",
+                            all.size(), hosts.size(), hosts.size() == 1 ? "" : "s");
+    t += time_text(off) + ", sent late by p99 " +
+         range_text(all, [](const rank_part& r) { return r.lateness_p99; }, time_text) + ", used " +
+         range_text(all, [](const rank_part& r) { return r.cpu_utilization; }, fraction) +
+         " of a core and " +
+         range_text(all, [](const rank_part& r) { return r.memory_bytes; }, memory_text);
+    if (hosts.size() > 1 && unsynchronised > 0)
+        t += printed("; the clocks of %zu of them are not known to be synchronised",
+                     unsynchronised);
+    return t;
+}
+
+// ===== [C95] the numbers of a gate that reports show, computed once ==============================
+
+/// One probe as reports show it.
+struct load_point {
+    run_arm variant = run_arm::candidate;
+    probe what{};
+    long long requests = 0;        // measured ones
+    std::vector<double> values{};  // of the objectives that the load must hold
+    std::string disturbed{};  // why the probe shows nothing
+};
+/// The result of a search, empty where the gate has one load.
+struct load_curve {
+    metric_id unit = metric_id::capacity_in_rate;
+    std::vector<slo> objectives_held{};
+    std::vector<load_point> points{};
+    search_state state{};
+    std::string limiting_objective{}, line{};
+    std::string flat{};  // why the capacity cannot be located better
+    std::string fault{};  // why the search is invalid
+    double of_tables = 0;  // the load that the tables are about
+    bool empty() const { return objectives_held.empty(); }
+    /// "at 12 req/s", "" where the gate has one load.
+    std::string tables_at() const {
+        return of_tables > 0 ? "at " + value_text(unit, of_tables) : "";
+    }
+};
+inline load_curve load_curve_of(const plan& p, const measurements& e, const judging_parameters& t) {
+    load_curve c;
+    if (!p.searches()) return c;
+    const found_capacity found = capacity_of(e, t);
+    c.unit = load_metric(p);
+    c.objectives_held = t.objectives_held;
+    c.state = found.state;
+    c.limiting_objective = found.limiting_objective;
+    c.line = capacity_line(c.unit, found);
+    c.flat = flatness_text(found);
+    c.fault = fault_of_search(e, t, found);
+    for (const repeat_data& d : repeats_of(e)) {
+        const std::size_t i = c.points.size();
+        load_point at{d.variant,
+                      i < found.probes.size() ? found.probes[i] : probe_of_repeat(e, t, d),
+                      std::count_if(d.records.begin(), d.records.end(), is_measured),
+                      {},
+                      d.disturbed};
+        for (const slo& s : t.objectives_held) at.values.push_back(evaluate(s.what, d));
+        c.points.push_back(at);
+    }
+    return c;
+}
+
+/// One repeat as reports show it.
 struct repeat_figures : repeat_facts {
     std::size_t requests = 0, failed = 0;  // measured ones
     double output_throughput = 0, request_throughput = 0;
@@ -21099,6 +20875,7 @@ struct repeat_figures : repeat_facts {
     std::vector<double> statistics{};  // in the order of gate_figures::kept
 };
 
+/// One variant over its repeats.
 struct variant_figures {
     std::vector<variant_distribution> distributions{};  // in the order of gate_figures::metrics
     std::vector<std::pair<metric_id, double>> run_values{};
@@ -21114,8 +20891,8 @@ struct variant_figures {
     request_tokens tokens{};  // where the variants have different workloads
     server_usage server{};
     std::vector<rank_part> ranks{};  // where several programs sent the load
-    std::vector<task_figures> beside{};
-    std::size_t excused = 0;  // failed requests that are exempt because of a side task
+    std::vector<task_figures> side_tasks{};
+    std::size_t exempt = 0;  // failed requests that are exempt because of a side task
     std::vector<repeat_figures> repeats{};
     std::vector<repeat_timeline> timelines{};
     bool empty() const { return repeats.empty(); }
@@ -21215,8 +20992,8 @@ inline variant_figures variant_figures_of(const plan& p, const gate_figures& g,
     if (p.sent->otherwise) a.tokens = request_tokens_of(variant);
     a.server = server_usage_of(variant);
     a.ranks = rank_figures_of(variant);
-    a.beside = task_figures_of(variant);
-    for (const repeat_data& d : variant) a.excused += exempt_requests(d);
+    a.side_tasks = task_figures_of(variant);
+    for (const repeat_data& d : variant) a.exempt += exempt_requests(d);
     for (const repeat_data& d : variant) a.repeats.push_back(repeat_figures_of(d, g.kept));
     return a;
 }
@@ -21276,7 +21053,7 @@ inline gate_figures figures_of(const plan& p, const measurements& e, const std::
         if (is_unsupported(e, metric_id::output_throughput)) r.output_throughput = not_a_number;
         if (is_unsupported(e, metric_id::request_throughput)) r.request_throughput = not_a_number;
     }
-    for_each_repeat(e, [&](const repeat_data& d) { g.counted_gaps += d.pooled_gaps.size(); });
+    for (const repeat_data& d : repeats_of(e)) g.counted_gaps += d.pooled_gaps.size();
     for (const slo& s : slos) g = with_objective(std::move(g), e, s);
     if (!g.has_goodput) add_timelines(g, e, {});
     return g;
@@ -21300,7 +21077,7 @@ inline gate_figures figures_of_search(const plan& p, const measurements& e,
     return g;
 }
 
-// ===== [C120] answers that reports show ==========================================================
+// ===== [C96] answers that reports show ===========================================================
 
 /// A question, the expected answer (or the baseline's) and the answers given.
 struct shown_answer {
@@ -21367,7 +21144,7 @@ inline std::vector<shown_answer> shown_answers_of(const plan& p, const repeat_li
     return rows;
 }
 
-// ===== [C121] the fields of a gate: its servers, its load, its judging parameters ================
+// ===== [C97] the fields of a gate: its servers, its load, its judging parameters =================
 
 inline void fields_of(field_visitor& v, target_facts& t) {
     v.choice({"kind", "endpoint, process, simulated, stored, same server, other options (of the "
@@ -21525,10 +21302,10 @@ inline void fields_of(field_visitor& v, judging_rule& r) {
              {0, 1000, judging_rule().alone_z});
     v.flag({"trusts_belief", "what is believed of the noise may narrow what the repeats' own "
                              "spread leaves open", at_times},
-           r.trusts_belief);
-    if (v.has("looks_once", r.looks_once))
+           r.trusts_prior);
+    if (v.has("looks_once", r.is_single_analysis))
         v.flag({"looks_once", "nothing was decided before all repeats were there", at_times},
-               r.looks_once);
+               r.is_single_analysis);
     v.number({"fail_z"}, r.fail_z, quantile);
     positive("fail_z", r.fail_z);
     v.flag({"holm"}, r.holm);
@@ -21609,7 +21386,7 @@ inline void fields_of(field_visitor& v, self_check_t& c, const bool& has_figures
     handshake_fields(v, c.handshakes_full, c.handshakes_resumed);
 }
 
-// ===== [C122] stored results =====================================================================
+// ===== [C98] stored results ======================================================================
 // A result.json is compared with, records are judged again.
 
 /// One gate of a result.json; its repeats have no records yet.
@@ -21797,7 +21574,7 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
     if (!g.seen.candidate.empty()) {
         g.context.has_cost = g.seen.candidate.front().usd_per_hour > 0;
         g.context.labels = g.seen.candidate.front().labels;
-        for (const side_task_seen& t : g.seen.candidate.front().beside)
+        for (const side_task_seen& t : g.seen.candidate.front().side_tasks)
             g.context.side_tasks.push_back(t.name);
         g.described = with_traffic(std::move(g.described), [&](planned_traffic& t) {
             t.labels = g.context.labels;
@@ -21886,7 +21663,7 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
     }
 }
 
-// ===== [C123] the fields of a variant's measurements, and of a verdict ===========================
+// ===== [C99] the fields of a variant's measurements, and of a verdict ============================
 
 inline void fields_of(field_visitor& v, length_figures& f) {
     v.number({"mean"}, f.mean);
@@ -22129,7 +21906,7 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
     v.whole({"line"}, of.what.at.line);
 }
 
-// ===== [C124] calibration.json ===================================================================
+// ===== [C100] calibration.json ===================================================================
 
 inline constexpr const char* calibration_schema = "llmbench/calibration/1";
 /// A higher deviation between repeats of one server is too much noise for a limit.
@@ -22198,7 +21975,7 @@ inline gate_calibration read_calibration(const std::string& json, const std::str
     return known;
 }
 
-// ===== [C125] one line of records.jsonl, and the index of events.bin =============================
+// ===== [C101] one line of records.jsonl, and the index of events.bin =============================
 
 /// Refuses impossible times: durations are differences of two of them. A completed answer has all
 /// times, except that it may lack a second event or an answer after its reasoning.
@@ -22259,7 +22036,7 @@ inline void fields_of(field_visitor& v, event_index& i) {
                   {1, 0});
 }
 
-// ===== [C126] gates in reports, and their headlines ==============================================
+// ===== [C102] gates in reports, and their headlines ==============================================
 
 /// A request to the server's profiler, by HTTP or by a command.
 struct profile_step {
@@ -22447,7 +22224,7 @@ inline std::string rehearsal_of_all(const std::vector<gate_report>& gates) {
                         time_text(took_s) + ", and what they take to start";
 }
 
-// ===== [C127] tables of reports, on the console and in Markdown ==================================
+// ===== [C103] tables of reports, on the console and in Markdown ==================================
 
 /// A cell, and its look on the page: a class in place of its column's, HTML in place of text.
 struct table_cell {
@@ -22547,7 +22324,7 @@ inline std::string markdown_code(const std::string& s) {
     return fence + room + words + room + fence;
 }
 
-// ===== [C128] texts of reports ===================================================================
+// ===== [C104] texts of reports ===================================================================
 
 /// Returns "input" for an API that generates nothing.
 inline const char* throughput_kind(const gate_report& g) {
@@ -22844,12 +22621,12 @@ inline std::vector<std::string> notes_on(const gate_report& g,
         add(reasoning_text(variant->reasoning, whose));
         if (wanted == server_notes::all || has_problem(variant->server))
             add(server_text(*variant, whose));
-        for (const task_figures& t : variant->beside)
+        for (const task_figures& t : variant->side_tasks)
             add(joined({"beside the load: ", whose, task_figures_text(t)}));
-        if (variant->excused > 0)
+        if (variant->exempt > 0)
             add(printed("%s%zu requests failed while a side task excused it, or the client had no "
                         "means for them: they are counted apart, in no error rate and no latency",
-                        whose, variant->excused));
+                        whose, variant->exempt));
         add_notes_on_the_way(add, *variant, whose);
     }
     return notes;
@@ -22919,7 +22696,7 @@ inline std::string span_text(double least, double most) {
                         : printed("about %.0f s", most);
 }
 
-// ===== [C129] the console: gates, and the progress line ==========================================
+// ===== [C105] the console: gates, and the progress line ==========================================
 
 struct console_style {
     bool colour = false;   // ANSI escapes
@@ -23205,7 +22982,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
     return is_reported && parts >= parts_in_short ? line : line_in_short;
 }
 
-// ===== [C130] result.json, calibration.json and answers.jsonl ====================================
+// ===== [C106] result.json, calibration.json and answers.jsonl ====================================
 
 /// Returns the file that LLMBENCH_CALIBRATION reads.
 inline std::string calibration_json(const std::vector<gate_report>& gates) {
@@ -23356,7 +23133,7 @@ inline std::string answers_jsonl(const std::vector<gate_report>& gates) {
     return lines;
 }
 
-// ===== [C131] junit.xml, summary.md, annotations, metrics.txt ====================================
+// ===== [C107] junit.xml, summary.md, annotations, metrics.txt ====================================
 
 /// Returns the place of an objective; that of the error guard, which nobody wrote, is its gate's.
 inline std::string place_of(const slo_verdict& v, const std::string& gate_place) {
@@ -23738,7 +23515,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
            metrics + "# EOF\n";
 }
 
-// ===== [C132] gates of one server under several loads, as rows ===================================
+// ===== [C108] gates of one server under several loads, as rows ===================================
 
 /// One load, measured as a gate of its own, and the result of its verdicts.
 struct judged_load {
@@ -23816,7 +23593,7 @@ inline std::string shown_at(const curve_row& r) {
                                          : headline_text(r.of);
 }
 
-// ===== [C133] the report page: drawings ==========================================================
+// ===== [C109] the report page: drawings ==========================================================
 
 /// Returns a coordinate in tenths of a pixel, never "nan", "inf" or "-0".
 inline std::string pixels(double v) {
@@ -24058,7 +23835,7 @@ private:
     std::vector<curve_point> labelled_{};
 };
 
-// ===== [C134] the report page: verdicts ==========================================================
+// ===== [C110] the report page: verdicts ==========================================================
 
 inline std::string icon(const char* name) {
     return printed("<svg class=\"icon\" aria-hidden=\"true\"><use href=\"#icon-%s\"/></svg>", name);
@@ -24244,7 +24021,7 @@ inline table_cell variant_cell(bool is_baseline) {
     return is_baseline ? table_cell("baseline", "arm b") : table_cell("candidate", "arm c");
 }
 
-// ===== [C135] the report page: other sections of a gate ==========================================
+// ===== [C111] the report page: other sections of a gate ==========================================
 
 inline std::string failures_html(const variant_figures& variant, const char* who) {
     if (variant.failures.empty()) return {};
@@ -24363,7 +24140,7 @@ inline std::string side_tasks_html(const gate_report& g) {
     const auto seconds = [](long long ns) { return time_text(static_cast<double>(ns) * 1e-9); };
     for (const variant_figures* variant : {&g.figures.candidate, &g.figures.baseline})
         for (const repeat_figures& d : variant->repeats)
-            for (const side_task_seen& task : d.beside)
+            for (const side_task_seen& task : d.side_tasks)
                 for (const side_step& s : task.steps)
                     if (++steps <= max_shown)
                         t.rows.push_back({std::to_string(d.index + 1), to_string(d.variant),
@@ -24463,7 +24240,7 @@ inline std::string answers_html(const gate_report& g) {
     return h + folded(printed("%zu more", g.answers.size() - max_at_once), "", false, more);
 }
 
-// ===== [C136] the report page: distributions and timelines =======================================
+// ===== [C112] the report page: distributions and timelines =======================================
 
 inline std::string variants_key(bool has_baseline) {
     return has_baseline
@@ -24727,7 +24504,7 @@ private:
     const std::vector<repeat_timeline>&mine_, &other_;
 };
 
-// ===== [C137] the report page: curves over the load ==============================================
+// ===== [C113] the report page: curves over the load ==============================================
 
 /// Gates that differ only in their load, lightest first.
 struct load_series {
@@ -24895,7 +24672,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates,
     return h;
 }
 
-// ===== [C138] the report page: the result of a search ============================================
+// ===== [C114] the report page: the result of a search ============================================
 
 /// Returns the style of the baseline's probes, or that of a probe's result.
 inline const char* style_of(const load_point& p) {
@@ -24975,7 +24752,7 @@ inline std::string search_html(const gate_report& g) {
     return h + "</div>\n" + page_table("Probes of " + g.what.name, head, rows, 3);
 }
 
-// ===== [C139] the report page: the whole =========================================================
+// ===== [C115] the report page: the whole =========================================================
 // report.html needs no other file. Each drawing is an SVG with a text beside it; without the script
 // the page is complete. Text of gates, servers and machines goes through xml_escaped, coordinates
 // of drawings through pixels.
@@ -25783,13 +25560,13 @@ estimate_t estimate(const box& data, const statistic_data& what) {
     // the dependence of counted misses is read at the limit, so it is the estimate there.
     s.bound = 0.5;
     return with_load_of_tables(g->seen, g->judged_by, [&](const measurements& seen) {
-        const decision v = judge_measurements(seen, g->judged_by, s, true);
+        const decision v = estimated(decision_by_numbers(seen, g->judged_by, s, true), seen);
         const estimate_t e = v.estimate;
         const bool counted = v.decided_by == verdict_method::counted_misses;
         if (!counted || what.kind != statistic_kind::percentile || !std::isfinite(e.value))
             return e;
         s.bound = e.value;
-        return judge_measurements(seen, g->judged_by, s, true).estimate;
+        return estimated(decision_by_numbers(seen, g->judged_by, s, true), seen).estimate;
     });
 }
 double measured(const box& data, const statistic_data& what) {
@@ -32812,7 +32589,7 @@ inline void note_end(const plan& p, live_target& target, repeat_data& d) {
     if (p.shard.is_whole()) fail_frequent_resends(d);
     note_exempt(d);
     if (!p.sent->recovery) return;
-    for (side_task_seen& t : d.beside)
+    for (side_task_seen& t : d.side_tasks)
         if (!t.steps.empty()) t.recovery_s = recovery_of(d, t.steps[0].from_ns, *p.sent->recovery);
 }
 
@@ -32914,7 +32691,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm varian
         tasks.emplace_back(p, i, target, state, gate_number);
     request_log all;
     send_all(p, order, state, d, all, [&] { run_load(order, state, d, all); });
-    for (task_under_load& t : tasks) d.beside.push_back(t.finished());
+    for (task_under_load& t : tasks) d.side_tasks.push_back(t.finished());
     d.warmup = state.settling.seen();
     fail_unfinished([&](auto&& f) {
         for (finished_request& r : all.requests()) f(r.what);
@@ -33459,7 +33236,7 @@ inline void mark_skipped(std::vector<slo_verdict>& verdicts, bool relative_only,
 inline std::string baseline_fault(const measured_gate& m) {
     for (const std::string& why : {described(m.found.on.invalid),
                                    described(m.found.on.self_check.why),
-                                   m.found.bias ? described(m.found.bias->why) : "",
+                                   m.found.by_client ? described(m.found.by_client->why) : "",
                                    m.seen.stopped,
                                    described(m.found.on.saturated)})
         if (!why.empty()) return why;
@@ -33545,9 +33322,8 @@ inline std::function<const types::list<record>&()> listed_once(const measurement
     };
     return [&seen, it = std::make_shared<listed>()]() -> const types::list<record>& {
         std::call_once(it->once, [&] {
-            for_each_repeat(seen, [&](const repeat_data& d) {
+            for (const repeat_data& d : repeats_of(seen))
                 for (const record& r : d.records) it->all.push_back(r);
-            });
         });
         return it->all;
     };
@@ -33900,7 +33676,7 @@ public:
         const analysis& found = repeats_.analysed();
         if (judged_.on_fail && mode_.judges() && shows_a_miss(found.verdicts)) profile_failure();
         if (mode_.kind == run_kind::write_baseline)
-            all_.found.bias = error_of_baseline(all_.seen, all_.judged_by);
+            all_.found.by_client = error_of_baseline(all_.seen, all_.judged_by);
         meter_.end();
         return std::move(all_);
     }
@@ -33955,10 +33731,10 @@ private:
             }
             const analysis& found = repeats_.analysed();
             if (found.on.invalid) return;
-            if (repeats_.measure_again(found.bias)) continue;
+            if (repeats_.measure_again(found.by_client)) continue;
             // A miss shown under saturation is reported as such; a fail takes a third repeat.
             if (count < first_fail && found.on.saturated) continue;
-            if (!mode_.appends() && !found.bias &&  // all baseline runs have the same number
+            if (!mode_.appends() && !found.by_client &&  // all baseline runs have the same number
                 all_decided(found.verdicts, judged_.repeats_are_asked)) return;
             if (count == judged_.max_repeats && is_noisy(found))
                 repeats_.allow(judged_.max_if_noisy);

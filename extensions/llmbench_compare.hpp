@@ -1379,7 +1379,7 @@ private:
         for (setting_under_test& s : all_) {
             if (!s.has_turns()) continue;
             s.all.found = analyse(s.all.seen, s.all.judged_by);
-            if (s.all.found.bias && set_aside(*s.all.found.bias))
+            if (s.all.found.by_client && set_aside(*s.all.found.by_client))
                 return slots_.next(measured_rounds());
         }
         return -1;

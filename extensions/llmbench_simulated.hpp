@@ -515,7 +515,7 @@ inline foreseen foreseen_of_repeats(const slo_verdict& v, judging_rule rule,
         other = {static_cast<double>(logs.size()), sample_variance(logs),
                  number_of(v, "day_to_day_sd", 0)};
     }
-    rule.trusts_belief = rule.trusts_belief || input_of(v, "calibrated_sd");
+    rule.trusts_prior = rule.trusts_prior || input_of(v, "calibrated_sd");
     const bool in_pairs = v.counted_in == verdict_unit::pair;
     const double s0 = number_of(v, "prior_sd", prior_sd);
     constexpr int runs = 100;

@@ -68,7 +68,7 @@ struct record {
     types::text graded{};  ///< the answer that was graded, up to 80 bytes; empty: none found
     unsigned long long answer_hash = 0;  ///< of all generated text; 0: not compared
     types::maybe<bool> same{};  ///< equal to the baseline's answer in its pair; none: not asked
-    bool excused = false;  ///< failed while a side task disturbed the server; counts as no failure
+    bool exempt = false;  ///< failed while a side task disturbed the server; counts as no failure
     int resends = 0;  ///< times sent again after a kept connection was closed without an answer
     long long idle_ns = 0;  ///< idle time of the connection that was lost; 0: none was lost
 };

@@ -12,7 +12,6 @@
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/repeat.hpp"
-#include "core/measured/repeat_list.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/described/described.hpp"
 #include "core/traffic/shard.hpp"

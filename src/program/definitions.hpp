@@ -7,7 +7,6 @@
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/measured/repeat.hpp"
-#include "core/measured/repeat_list.hpp"
 
 #include <algorithm>  // any_of, find, find_if, min, sort
 #include <array>

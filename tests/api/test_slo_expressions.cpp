@@ -1,7 +1,7 @@
 // SLO expressions.
 #include "llmbench.hpp"
 #include "core/base/text.hpp"
-#include "core/metric/value_text.hpp"
+#include "core/metric/table.hpp"
 
 #include <chrono>
 #include <sstream>

@@ -2,7 +2,6 @@
 // one that is none: a Monte Carlo of the shipped functions on drawn runs.
 #include "extensions/history/core/learned.hpp"
 #include "extensions/history/core/levels.hpp"
-#include "core/judging/by_history.hpp"
 #include "core/judging/rule.hpp"
 
 #include "support/rates.hpp"
@@ -388,7 +387,7 @@ void print_absolute(int trials, levels& to) {
                 for (int k = 0; k < 60; ++k) squares += std::pow(runs_sd * g.normal(), 2);
                 const history_noise known{believed_sd({squares / 60, 60, 3}), 60};
                 judging_rule rule;
-                rule.trusts_belief = how == 1;
+                rule.trusts_prior = how == 1;
                 std::vector<double> all;
                 for (int k = 0; k < last_analysis; ++k) all.push_back(w.sd * g.normal());
                 for (run_tally* t : {&at, &room}) {
@@ -397,7 +396,7 @@ void print_absolute(int trials, levels& to) {
                     for (int k = 0; k < last_analysis && l.outcome == verdict::inconclusive; ++k) {
                         seen.push_back(all[static_cast<std::size_t>(k)] - (t == &room ? 0.1 : 0));
                         if (k + 1 < first_analysis) continue;
-                        l = how >= 2 ? analysis_believing(seen, known, rule)
+                        l = how >= 2 ? analysis_with_history(seen, known, rule)
                                      : analysis_of_repeats(seen, prior_sd, rule);
                         if (l.outcome == verdict::fail && k + 1 < first_fail)
                             l.outcome = verdict::inconclusive;

@@ -25,7 +25,7 @@ struct sums {
     std::map<std::string, long long> statuses{};
     std::map<std::string, double> seconds{};  // of each metric, and how many values that is of
     std::map<std::string, double> values{};
-    long long measured = 0, ok = 0, excused = 0, events = 0, resends = 0, connections = 0;
+    long long measured = 0, ok = 0, exempt = 0, events = 0, resends = 0, connections = 0;
     long long cached = 0, prompts = 0;  // tokens, of those that tell of cached ones
     double window_s = 0, tokens_in_window = 0, requests_in_window = 0;
 
@@ -39,7 +39,7 @@ struct sums {
 inline void add_record(sums& s, const repeat_data& d, std::size_t i) {
     const record& x = d.records[i];
     ++s.measured;
-    s.excused += x.excused;
+    s.exempt += x.exempt;
     ++s.statuses[to_string(x.status)];
     s.events += x.events;
     s.resends += x.resends;
@@ -114,7 +114,7 @@ inline void check_arm(const reported_numbers& reported, const sums& s, checked& 
     for (const char* metric : {"ttft", "tpot", "itl", "e2e", "ttft_from_send"})
         equal(std::string("candidate.") + metric + ".mean", s.mean(metric));
     equal("candidate.error_rate",
-          s.measured > s.excused ? 1 - double(s.ok) / double(s.measured - s.excused) : not_a_number);
+          s.measured > s.exempt ? 1 - double(s.ok) / double(s.measured - s.exempt) : not_a_number);
     if (s.window_s > 0) {
         equal("candidate.output_throughput", s.tokens_in_window / s.window_s);
         equal("candidate.request_throughput", s.requests_in_window / s.window_s);
@@ -226,7 +226,7 @@ inline void check_sums(const drawn& d, const std::vector<repeat>& all, checked& 
         long long measured = 0;
         for (int k = 0; k < v.repeats; ++k)
             for (const record& x : m.seen.candidate[static_cast<std::size_t>(k)].records)
-                measured += !x.excused;
+                measured += !x.exempt;
         c.must(v.requests == measured,
                printed("a verdict tells of %lld requests in %d repeats that have %lld: ",
                        v.requests, v.repeats, measured) + str(v.line()));

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "llmbench.hpp"
-#include "core/judging/calibrated.hpp"
+#include "core/judging/decision.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/reports/gate_report.hpp"

@@ -1,13 +1,12 @@
 #include "support/sample_measurements.hpp"
 
-#include "core/judging/calibration.hpp"
 #include "core/judging/judge.hpp"
 #include "core/described/described.hpp"
 
 namespace sample_measurements {
 
 llmbench::slo_verdict judge_measurements(const measurement& m, const llmbench::slo& s, bool to_the_end) {
-    return lb::described(lb::judge_measurements(m, m, s, to_the_end));
+    return lb::described(lb::estimated(lb::decision_by_numbers(m, m, s, to_the_end), m));
 }
 llmbench::slo_verdict judge_values(const measurement& m, const llmbench::slo& s, bool to_the_end) {
     return lb::described(lb::estimated(lb::judge_values(m, m, s, to_the_end), m));
@@ -18,7 +17,8 @@ llmbench::slo_verdict judge_counts(const measurement& m, const llmbench::slo& s,
 llmbench::slo_verdict judged(const measurement& m, const llmbench::slo& s, bool guard) {
     const lb::measurements e = m;
     const lb::validity_checks g = lb::validity_checks_of(e);
-    return lb::described(lb::with_client_error(e, m, lb::judged(e, m, g, lb::ended_part_of(e, g), s, guard)));
+    return lb::described(
+        lb::with_client_error(e, m, lb::with_cut_off(e, m, g, lb::ended_part_of(e, g), s, guard)));
 }
 std::vector<llmbench::slo_verdict> judge_all(const measurement& m) {
     return lb::described(lb::analyse(m, m).verdicts);
@@ -28,7 +28,8 @@ llmbench::self_check_t self_check_of(const measurement& m) {
 }
 std::string slo_invalid_reason(const measurement& m, const llmbench::slo& s) {
     const lb::cause why =
-        lb::fault_of_verdict(m, m, lb::validity_checks_of(m), lb::judge_measurements(m, m, s));
+        lb::fault_of_verdict(m, m, lb::validity_checks_of(m),
+                             lb::estimated(lb::decision_by_numbers(m, m, s), m));
     return lb::described(why, s);
 }
 double prior_sd_of(const measurement& m, const llmbench::slo& s) {

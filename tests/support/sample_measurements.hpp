@@ -3,9 +3,8 @@
 #pragma once
 
 #include "llmbench.hpp"
-#include "core/judging/calibrated.hpp"
+#include "core/judging/decision.hpp"
 #include "core/judging/measurements.hpp"
-#include "core/judging/judging_parameters.hpp"
 #include "core/measured/repeat.hpp"
 
 #include <string>

@@ -41,13 +41,13 @@ estimate_t estimate(const box& data, const statistic_data& what) {
     // the dependence of counted misses is read at the limit, so it is the estimate there.
     s.bound = 0.5;
     return with_load_of_tables(g->seen, g->judged_by, [&](const measurements& seen) {
-        const decision v = judge_measurements(seen, g->judged_by, s, true);
+        const decision v = estimated(decision_by_numbers(seen, g->judged_by, s, true), seen);
         const estimate_t e = v.estimate;
         const bool counted = v.decided_by == verdict_method::counted_misses;
         if (!counted || what.kind != statistic_kind::percentile || !std::isfinite(e.value))
             return e;
         s.bound = e.value;
-        return judge_measurements(seen, g->judged_by, s, true).estimate;
+        return estimated(decision_by_numbers(seen, g->judged_by, s, true), seen).estimate;
     });
 }
 double measured(const box& data, const statistic_data& what) {

@@ -7,7 +7,6 @@
 #include "core/base/text.hpp"
 #include "core/judging/measurements.hpp"
 #include "core/judging/outcome.hpp"
-#include "core/judging/judging_parameters.hpp"
 #include "core/judging/judge.hpp"
 #include "core/judging/validity.hpp"
 #include "core/traffic/plan.hpp"

@@ -15,7 +15,6 @@
 #include "core/base/text.hpp"
 #include "core/metric/own_metrics.hpp"
 #include "core/metric/table.hpp"
-#include "core/metric/value_text.hpp"
 #include "core/dialects/table.hpp"
 #include "core/traffic/lengths.hpp"
 

@@ -7,17 +7,14 @@
 #include "api/slo.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
-#include "core/metric/value_text.hpp"
+#include "core/metric/table.hpp"
 #include "core/measured/timing_bounds.hpp"
 #include "core/measured/repeat.hpp"
-#include "core/measured/repeat_list.hpp"
 #include "core/judging/client.hpp"
-#include "core/judging/client_error.hpp"
 #include "core/judging/measurements.hpp"
 #include "core/judging/judge.hpp"
 #include "core/judging/numbers.hpp"
 #include "core/judging/rule.hpp"
-#include "core/judging/judging_parameters.hpp"
 #include "core/judging/validity.hpp"
 #include "core/described/described.hpp"
 #include "core/described/verdict_text.hpp"
@@ -62,7 +59,8 @@ inline probe probe_of_repeat(const measurements& e, const judging_parameters& t,
     p.load = d.load;
     p.margin = worst_margin(t.objectives_held, d);
     p.over = is_over(d, e.arrival_cv2);
-    p.invalid = !d.disturbed.empty() || !self_check_of(e, d).ok || is_misled(t, d, p);
+    p.invalid = !d.disturbed.empty() || !self_check_of(e, repeat_list::of(d)).ok ||
+                is_misled(t, d, p);
     return p;
 }
 
@@ -164,7 +162,7 @@ inline bool is_decided(const measurements& e, const judging_parameters& t) {
     bool open = false;
     for (const slo& s : t.slos) {
         if (s.is_advisory) continue;
-        const verdict v = decide_measurements(e, t, s).outcome;
+        const verdict v = decision_by_numbers(e, t, s).outcome;
         if (v == verdict::fail) return true;
         open = open || v == verdict::inconclusive;
     }
@@ -178,7 +176,7 @@ inline std::optional<client_error> client_error_at(const measurements& e,
     if (at.places.size() < static_cast<std::size_t>(first_analysis)) return {};
     const judging_parameters judged_by = parameters_of_a_load(t);
     if (!is_decided(at.seen, judged_by)) return {};
-    std::optional<client_error> bias = analyse(at.seen, judged_by).bias;
+    std::optional<client_error> bias = analyse(at.seen, judged_by).by_client;
     if (bias) bias->repeat = at.places[bias->repeat];
     return bias;
 }
@@ -277,7 +275,7 @@ inline std::string invalid_at_a_load(const measurements& e, const judging_parame
         const load_measurements at = measurements_at(e, t, d.load);
         if (at.places.size() < static_cast<std::size_t>(first_analysis)) continue;
         const analysis f = analyse(at.seen, judged_by);
-        if (f.on.saturated || f.on.invalid || f.bias) continue;
+        if (f.on.saturated || f.on.invalid || f.by_client) continue;
         for (const decision& v : f.verdicts)
             if (v.outcome == verdict::invalid && !v.what.is_advisory)
                 return str(v.what.text()) + ": " + described(v.why, v);
@@ -346,10 +344,10 @@ inline own_check check_of_search(const measurements& e, const judging_parameters
     c.asked_rate = c.achieved_rate = 0;  // differs by load
     bool any = false;
     cause last;
-    for_each_repeat(e, [&](const repeat_data& d) {
+    for (const repeat_data& d : repeats_of(e)) {
         any = any || !probe_of_repeat(e, t, d).invalid;
-        if (cause why = self_check_of(e, d).why) last = std::move(why);
-    });
+        if (cause why = self_check_of(e, repeat_list::of(d)).why) last = std::move(why);
+    }
     c.why = any ? cause{} : std::move(last);
     c.ok = !c.why;
     return c;
@@ -371,13 +369,13 @@ inline analysis analyse_loads(const measurements& e, const judging_parameters& t
 /// all of it was at one load.
 inline decision judged_also_of_loads(const measurements& e, const judging_parameters& t,
                                      const slo& s) {
-    if (t.objectives_held.empty()) return judged_also(e, t, s);
+    if (t.objectives_held.empty()) return decision_on_another(e, t, s);
     if (is_capacity(s.what.metric))
         return capacity_verdict(e, t, validity_checks_of(e), capacity_of(e, t), s);
     for (const repeat_data& d : e.candidate)
         if (d.load != e.candidate.front().load)
             return decided(undecided(s), verdict::invalid, {because::several_loads});
-    return judged_also(e, parameters_of_a_load(t), s);
+    return decision_on_another(e, parameters_of_a_load(t), s);
 }
 
 }  // namespace detail

@@ -12,8 +12,7 @@
 #include "core/judging/judge.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/judging/rule.hpp"
-#include "core/judging/saturation.hpp"
-#include "core/judging/judging_parameters.hpp"
+#include "core/judging/server.hpp"
 #include "core/capacity/search.hpp"
 
 #include <algorithm>  // all_of, clamp, max, none_of
@@ -72,7 +71,7 @@ inline judging_rule rule_of_a_load(judging_options o, const std::vector<slo>& ob
     o.false_fail = fraction(o.false_fail.value / blocking);
     o.holm = false;
     judging_rule r = rule_of(o, first_analysis, std::max(most, last_analysis));
-    r.trusts_belief = true;  // a search measures many loads at least twice
+    r.trusts_prior = true;  // a search measures many loads at least twice
     return r;
 }
 

@@ -8,7 +8,6 @@
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
-#include "core/metric/value_text.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/judging/rule.hpp"
 #include "core/judging/samples.hpp"

@@ -4,12 +4,10 @@
 #include "api/result.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
-#include "core/judging/calibrated.hpp"
 #include "core/judging/client.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/rule.hpp"
-#include "core/judging/scale.hpp"
-#include "core/judging/judging_parameters.hpp"
+#include "core/judging/measurements.hpp"
 #include "core/judging/cross_check.hpp"
 #include "core/described/sentences.hpp"
 

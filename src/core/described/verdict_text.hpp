@@ -5,7 +5,6 @@
 #include "api/result.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
-#include "core/metric/value_text.hpp"
 #include "core/judging/decision.hpp"
 #include "core/described/sentences.hpp"
 

@@ -5,27 +5,23 @@
 #include "api/slo.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
-#include "core/measured/drift.hpp"
 #include "core/measured/metrics.hpp"
-#include "core/measured/prefix_hits.hpp"
+#include "core/measured/pooled.hpp"
+#include "core/measured/rates.hpp"
 #include "core/measured/repeat.hpp"
-#include "core/measured/repeat_list.hpp"
-#include "core/measured/request_tokens.hpp"
+#include "core/judging/cross_check.hpp"
 #include "core/judging/measurements.hpp"
 #include "core/judging/server.hpp"
-#include "core/judging/judging_parameters.hpp"
-#include "core/judging/cross_check.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/capacity/found.hpp"
-#include "core/figures/distributions.hpp"
-#include "core/figures/rows.hpp"
-#include "core/figures/load_curve.hpp"
+#include "core/capacity/search.hpp"
+#include "core/capacity/searched.hpp"
 #include "core/figures/outcomes.hpp"
-#include "core/figures/side_tasks.hpp"
+#include "core/figures/rows.hpp"
 #include "core/figures/server_usage.hpp"
 #include "core/figures/timelines.hpp"
 
-#include <algorithm>  // count, find
+#include <algorithm>  // count, count_if, find
 #include <cmath>  // isnan
 #include <cstdint>  // uint64_t
 #include <string>
@@ -36,6 +32,55 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
+/// One probe as reports show it.
+struct load_point {
+    run_arm variant = run_arm::candidate;
+    probe what{};
+    long long requests = 0;        // measured ones
+    std::vector<double> values{};  // of the objectives that the load must hold
+    std::string disturbed{};  // why the probe shows nothing
+};
+/// The result of a search, empty where the gate has one load.
+struct load_curve {
+    metric_id unit = metric_id::capacity_in_rate;
+    std::vector<slo> objectives_held{};
+    std::vector<load_point> points{};
+    search_state state{};
+    std::string limiting_objective{}, line{};
+    std::string flat{};  // why the capacity cannot be located better
+    std::string fault{};  // why the search is invalid
+    double of_tables = 0;  // the load that the tables are about
+    bool empty() const { return objectives_held.empty(); }
+    /// "at 12 req/s", "" where the gate has one load.
+    std::string tables_at() const {
+        return of_tables > 0 ? "at " + value_text(unit, of_tables) : "";
+    }
+};
+inline load_curve load_curve_of(const plan& p, const measurements& e, const judging_parameters& t) {
+    load_curve c;
+    if (!p.searches()) return c;
+    const found_capacity found = capacity_of(e, t);
+    c.unit = load_metric(p);
+    c.objectives_held = t.objectives_held;
+    c.state = found.state;
+    c.limiting_objective = found.limiting_objective;
+    c.line = capacity_line(c.unit, found);
+    c.flat = flatness_text(found);
+    c.fault = fault_of_search(e, t, found);
+    for (const repeat_data& d : repeats_of(e)) {
+        const std::size_t i = c.points.size();
+        load_point at{d.variant,
+                      i < found.probes.size() ? found.probes[i] : probe_of_repeat(e, t, d),
+                      std::count_if(d.records.begin(), d.records.end(), is_measured),
+                      {},
+                      d.disturbed};
+        for (const slo& s : t.objectives_held) at.values.push_back(evaluate(s.what, d));
+        c.points.push_back(at);
+    }
+    return c;
+}
+
+/// One repeat as reports show it.
 struct repeat_figures : repeat_facts {
     std::size_t requests = 0, failed = 0;  // measured ones
     double output_throughput = 0, request_throughput = 0;
@@ -44,6 +89,7 @@ struct repeat_figures : repeat_facts {
     std::vector<double> statistics{};  // in the order of gate_figures::kept
 };
 
+/// One variant over its repeats.
 struct variant_figures {
     std::vector<variant_distribution> distributions{};  // in the order of gate_figures::metrics
     std::vector<std::pair<metric_id, double>> run_values{};
@@ -59,8 +105,8 @@ struct variant_figures {
     request_tokens tokens{};  // where the variants have different workloads
     server_usage server{};
     std::vector<rank_part> ranks{};  // where several programs sent the load
-    std::vector<task_figures> beside{};
-    std::size_t excused = 0;  // failed requests that are exempt because of a side task
+    std::vector<task_figures> side_tasks{};
+    std::size_t exempt = 0;  // failed requests that are exempt because of a side task
     std::vector<repeat_figures> repeats{};
     std::vector<repeat_timeline> timelines{};
     bool empty() const { return repeats.empty(); }
@@ -160,8 +206,8 @@ inline variant_figures variant_figures_of(const plan& p, const gate_figures& g,
     if (p.sent->otherwise) a.tokens = request_tokens_of(variant);
     a.server = server_usage_of(variant);
     a.ranks = rank_figures_of(variant);
-    a.beside = task_figures_of(variant);
-    for (const repeat_data& d : variant) a.excused += exempt_requests(d);
+    a.side_tasks = task_figures_of(variant);
+    for (const repeat_data& d : variant) a.exempt += exempt_requests(d);
     for (const repeat_data& d : variant) a.repeats.push_back(repeat_figures_of(d, g.kept));
     return a;
 }
@@ -221,7 +267,7 @@ inline gate_figures figures_of(const plan& p, const measurements& e, const std::
         if (is_unsupported(e, metric_id::output_throughput)) r.output_throughput = not_a_number;
         if (is_unsupported(e, metric_id::request_throughput)) r.request_throughput = not_a_number;
     }
-    for_each_repeat(e, [&](const repeat_data& d) { g.counted_gaps += d.pooled_gaps.size(); });
+    for (const repeat_data& d : repeats_of(e)) g.counted_gaps += d.pooled_gaps.size();
     for (const slo& s : slos) g = with_objective(std::move(g), e, s);
     if (!g.has_goodput) add_timelines(g, e, {});
     return g;

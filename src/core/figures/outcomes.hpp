@@ -1,27 +1,40 @@
-// how requests ended, and the tokens that their answers report
+// how requests and side tasks ended, and the tokens that answers report
 #pragma once
 
 #include "api/result.hpp"
 #include "api/scenario.hpp"
-#include "core/base/text.hpp"
 #include "core/base/statistics.hpp"
+#include "core/base/text.hpp"
 #include "core/measured/credible.hpp"
 #include "core/measured/repeat.hpp"
-#include "core/measured/repeat_list.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/requests.hpp"
 #include "core/planning/planning.hpp"
 
-#include <algorithm>  // find_if, max, sort
-#include <cmath>  // fabs
+#include <algorithm>  // any_of, find_if, max, none_of, sort
+#include <cmath>  // fabs, isinf, isnan
+#include <cstddef>  // size_t
 #include <string>
-#include <string_view>
-#include <utility>  // pair
+#include <utility>  // move, pair, swap
 #include <vector>
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
+
+/// The first element that `is_same` accepts, else this one, added at the end.
+template <class T, class Same>
+T& found_or_added(std::vector<T>& all, Same&& is_same, T added) {
+    const auto at = std::find_if(all.begin(), all.end(), is_same);
+    return at != all.end() ? *at : all.emplace_back(std::move(added));
+}
+/// Sorts a short list. The order of equal elements stays.
+template <class T, class Before>
+void sort_short(std::vector<T>& all, std::size_t from, Before&& before) {
+    for (std::size_t i = from; i < all.size(); ++i)
+        for (std::size_t j = i; j > from && before(all[j], all[j - 1]); --j)
+            std::swap(all[j], all[j - 1]);
+}
 
 struct status_count {
     request_status status;
@@ -34,12 +47,10 @@ inline std::vector<status_count> status_counts(const repeat_list& variant) {
     for (const repeat_data& d : variant)
         for (const record& r : d.records) {
             if (!is_measured(r)) continue;
-            auto at = std::find_if(counts.begin(), counts.end(),
-                                   [&](const status_count& c) { return c.status == r.status; });
-            if (at == counts.end()) at = counts.insert(counts.end(), {r.status, 0, str(r.error)});
-            ++at->count;
+            const auto is_same = [&](const status_count& c) { return c.status == r.status; };
+            ++found_or_added(counts, is_same, {r.status, 0, str(r.error)}).count;
         }
-    std::sort(counts.begin() + 1, counts.end(), [](const auto& a, const auto& b) {
+    sort_short(counts, 1, [](const auto& a, const auto& b) {
         return a.count != b.count ? a.count > b.count : a.status < b.status;
     });
     return counts;
@@ -50,20 +61,16 @@ inline std::vector<std::pair<std::string, std::size_t>> finish_reasons(
     const repeat_list& variant) {
     constexpr std::size_t most = 20;
     std::vector<std::pair<std::string, std::size_t>> counts;
-    const auto add = [&](std::string_view reason) {
-        const auto same = [&](const auto& c) { return c.first == reason; };
-        auto at = std::find_if(counts.begin(), counts.end(), same);
-        if (at == counts.end() && counts.size() >= most) {
-            reason = "others";
-            at = std::find_if(counts.begin(), counts.end(), same);
-        }
-        if (at == counts.end()) at = counts.insert(counts.end(), {std::string(reason), 0});
-        ++at->second;
-    };
     for (const repeat_data& d : variant)
-        for (const record& r : d.records)
-            if (is_pooled(r)) add({r.finish_reason.c_str(), r.finish_reason.size()});
-    std::sort(counts.begin(), counts.end(), [](const auto& a, const auto& b) {
+        for (const record& r : d.records) {
+            if (!is_pooled(r)) continue;
+            std::string reason = str(r.finish_reason);
+            const auto is_same = [&](const auto& c) { return c.first == reason; };
+            if (counts.size() >= most && std::none_of(counts.begin(), counts.end(), is_same))
+                reason = "others";
+            ++found_or_added(counts, is_same, {reason, 0}).second;
+        }
+    sort_short(counts, 0, [](const auto& a, const auto& b) {
         return a.second != b.second ? a.second > b.second : a.first < b.first;
     });
     return counts;
@@ -110,25 +117,20 @@ inline std::vector<failure_kind> failure_kinds(const repeat_list& variant) {
     for (const repeat_data& d : variant)
         for (const record& r : d.records) {
             if (!is_measured(r) || !has_failed(r)) continue;
-            auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const failure_kind& k) {
+            const auto is_same_kind = [&](const failure_kind& k) {
                 return k.status == r.status && k.http_status == r.http_status;
-            });
-            if (kind == kinds.end())
-                kind = kinds.insert(kinds.end(), {r.status, r.http_status, 0, {}});
-            ++kind->count;
-            auto& seen = kind->examples;
-            const std::string_view said(r.error.c_str(), r.error.size());
-            const auto same = std::find_if(seen.begin(), seen.end(),
-                                           [&](const auto& e) { return e.first == said; });
-            if (same != seen.end()) ++same->second;
-            else if (seen.size() < 20) seen.emplace_back(said, 1);
+            };
+            failure_kind& kind =
+                found_or_added(kinds, is_same_kind, {r.status, r.http_status, 0, {}});
+            ++kind.count;
+            const auto is_same = [error = str(r.error)](const auto& e) { return e.first == error; };
+            auto& seen = kind.examples;
+            if (seen.size() < 20 || std::any_of(seen.begin(), seen.end(), is_same))
+                ++found_or_added(seen, is_same, {str(r.error), 0}).second;
         }
-    const auto by_count = [](auto&& count) {
-        return [=](const auto& a, const auto& b) { return count(a) > count(b); };
-    };
-    std::sort(kinds.begin(), kinds.end(), by_count([](const failure_kind& k) { return k.count; }));
+    sort_short(kinds, 0, [](const auto& a, const auto& b) { return a.count > b.count; });
     for (failure_kind& k : kinds)
-        std::sort(k.examples.begin(), k.examples.end(), by_count([](auto& e) { return e.second; }));
+        sort_short(k.examples, 0, [](const auto& a, const auto& b) { return a.second > b.second; });
     return kinds;
 }
 
@@ -166,6 +168,53 @@ inline prompt_lengths prompt_lengths_of(const plan& p, const repeat_list& varian
     }
     if (asked.empty()) return {};
     return {true, length_figures_of(std::move(asked)), length_figures_of(std::move(counted))};
+}
+
+/// One task over all repeats.
+struct task_figures {
+    std::string name{};
+    std::size_t repeats = 0, steps = 0, failed = 0, late = 0;
+    double mean_s = 0, max_s = 0, latest_s = 0;
+    std::string example{};  // of a step that failed
+    std::string recovered{};  // recovery time of each repeat
+    void add(const side_step& s) {
+        constexpr double unnoticed_s = 0.1;
+        const double took_s = static_cast<double>(s.to_ns - s.from_ns) * 1e-9;
+        const double late_s = static_cast<double>(s.from_ns - s.due_ns) * 1e-9;
+        mean_s += (took_s - mean_s) / static_cast<double>(++steps);
+        max_s = std::max(max_s, took_s);
+        latest_s = std::max(latest_s, late_s);
+        late += late_s > unnoticed_s;
+        if (!s.failed.empty() && failed++ == 0) example = s.what + " " + s.failed;
+    }
+};
+template <class Repeats>
+std::vector<task_figures> task_figures_of(const Repeats& variant) {
+    std::vector<task_figures> all;
+    for (const repeat_facts& d : variant)
+        for (std::size_t i = 0; i < d.side_tasks.size(); ++i) {
+            if (all.size() <= i) all.push_back({.name = d.side_tasks[i].name});
+            ++all[i].repeats;
+            if (const double s = d.side_tasks[i].recovery_s; !std::isnan(s))
+                all[i].recovered += (all[i].recovered.empty() ? "" : ", ") +
+                                    (std::isinf(s) ? std::string("never")
+                                     : s == 0      ? std::string("nothing (none was disturbed)")
+                                                   : time_text(s));
+            for (const side_step& s : d.side_tasks[i].steps) all[i].add(s);
+        }
+    return all;
+}
+/// "adapters": 58 steps in 2 repeats, 12 ms each on the average, 40 ms at most
+inline std::string task_figures_text(const task_figures& t) {
+    std::string all = "\"" + t.name + "\": " + plural(t.steps, "step") + " in " +
+                      plural(t.repeats, "repeat") + ", " + time_text(t.mean_s) +
+                      " each on the average, " + time_text(t.max_s) + " at most";
+    if (t.late > 0)
+        all += printed("; %zu began late, by up to ", t.late) + time_text(t.latest_s) +
+               ", as those before were under way";
+    if (!t.recovered.empty()) all += "; recovered after " + t.recovered;
+    if (t.failed > 0) all += printed("; %zu failed (", t.failed) + t.example + ")";
+    return all;
 }
 
 }  // namespace detail

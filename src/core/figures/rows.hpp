@@ -1,19 +1,21 @@
-// the rows of tables, of all requests and of labels
+// metrics over the repeats of a variant: rows of tables, labels, curves
 #pragma once
 
 #include "api/metrics.hpp"
 #include "api/slo.hpp"
 #include "api/text.hpp"
+#include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/metrics.hpp"
 #include "core/measured/pooled.hpp"
 #include "core/measured/repeat.hpp"
-#include "core/measured/repeat_list.hpp"
-#include "core/measured/request_tokens.hpp"
+#include "core/measured/rates.hpp"
 #include "core/traffic/plan.hpp"
+#include "core/figures/timelines.hpp"
 
-#include <algorithm>  // any_of
+#include <algorithm>  // any_of, clamp, max, min
+#include <cmath>  // isfinite, log10, pow
 #include <string>
 #include <vector>
 
@@ -38,7 +40,7 @@ inline std::vector<metric_id> table_metrics(const plan& p) {
 }
 inline metric_row row_of(metric_id id, const sorted_values& all) {
     const auto value = [&](statistic_kind kind, double q) {
-        return value_among(make_statistic(kind, id, q), all);
+        return statistic_among(make_statistic(kind, id, q), all);
     };
     return {id,
             value(statistic_kind::mean, 0),
@@ -49,6 +51,52 @@ inline metric_row row_of(metric_id id, const sorted_values& all) {
 }
 inline double run_value(metric_id id, const repeat_list& variant) {
     return pooled_value(make_statistic(statistic_kind::value, id, 0), variant);
+}
+
+/// The distribution of a metric over a variant: its table row and its quantiles as lines.
+struct variant_distribution {
+    metric_row row{};
+    std::vector<curve_point> pooled{};             // value, quantile
+    std::vector<std::vector<curve_point>> lines{};
+    double least = infinity, most = 0;             // of the finite values above zero
+    std::size_t values = 0;                        // of all repeats
+};
+inline constexpr int line_points = 96;
+/// Returns how far into the tail n values reach, as -log10(1 - q).
+inline double nines_of(std::size_t n) {
+    return std::clamp(std::log10(static_cast<double>(std::max<std::size_t>(n, 1))), 1.0, 5.0);
+}
+inline std::vector<curve_point> quantile_line(metric_id id, const sorted_values& sorted) {
+    std::vector<curve_point> line;
+    const double deepest = nines_of(sorted.size());
+    for (int k = 0; k <= line_points && sorted.size() > 0; ++k) {
+        const double fraction = static_cast<double>(k) / line_points;
+        const double q = is_speed(id) ? fraction : 1 - std::pow(10, -deepest * fraction);
+        line.push_back({sorted.at(nearest_rank_of(sorted.size(), q)), q});
+    }
+    // The largest value ends the last step.
+    if (!line.empty() && !is_speed(id))
+        line.push_back({sorted.at(sorted.size() - 1), line.back().y});
+    return line;
+}
+inline variant_distribution distribution_of(metric_id id, const repeat_list& variant) {
+    variant_distribution out;
+    sorted_values all;
+    for (const repeat_data& d : variant) {
+        const sorted_values sorted =
+            sorted_values_of(make_statistic(statistic_kind::mean, id, 0), d);
+        out.lines.push_back(quantile_line(id, sorted));
+        for (const curve_point& p : out.lines.back()) {
+            if (!std::isfinite(p.x) || p.x <= 0) continue;
+            out.least = std::min(out.least, p.x);
+            out.most = std::max(out.most, p.x);
+        }
+        all.add(sorted);
+    }
+    out.values = all.size();
+    out.pooled = quantile_line(id, all);
+    out.row = row_of(id, all);
+    return out;
 }
 
 /// One label of a variant, over all repeats.

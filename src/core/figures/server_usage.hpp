@@ -1,21 +1,21 @@
-// the server's metrics over all repeats
+// servers, and the programs that send a load, over all repeats
 #pragma once
 
 #include "api/metrics.hpp"
 #include "api/slo.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
-#include "core/metric/value_text.hpp"
 #include "core/measured/pooled.hpp"
+#include "core/measured/ranks.hpp"
 #include "core/measured/repeat.hpp"
-#include "core/measured/repeat_list.hpp"
-#include "core/measured/server_values.hpp"
 #include "core/measured/server_metrics.hpp"
-#include "core/judging/measurements.hpp"
+#include "core/measured/server_values.hpp"
 #include "core/judging/cross_check.hpp"
+#include "core/judging/measurements.hpp"
 #include "core/described/described.hpp"
 
-#include <cmath>  // isnan
+#include <algorithm>  // find, find_if, max, min
+#include <cmath>  // fabs, isnan
 #include <cstddef>  // size_t
 #include <string>
 #include <vector>
@@ -99,6 +99,68 @@ inline std::string cross_check_text(const server_usage& a) {
     return "cross-check: the server's counters " +
            (a.differences.empty() ? "match our requests"
                                   : "differ from our requests: " + a.differences);
+}
+
+/// Of each program the worst repeat and all requests, in order of rank.
+inline std::vector<rank_part> rank_figures_of(const repeat_list& variant) {
+    std::vector<rank_part> all;
+    for (const repeat_data& d : variant)
+        for (const rank_part& r : d.ranks) {
+            const auto at = std::find_if(all.begin(), all.end(),
+                                         [&](const rank_part& x) { return x.index == r.index; });
+            if (at == all.end()) {
+                all.push_back(r);
+                continue;
+            }
+            if (std::fabs(r.off_s) > std::fabs(at->off_s)) at->off_s = r.off_s;
+            if (!(r.error_s <= at->error_s)) at->error_s = r.error_s;
+            at->synchronised = at->synchronised && r.synchronised;
+            at->cpu_utilization = std::max(at->cpu_utilization, r.cpu_utilization);
+            at->memory_bytes = std::max(at->memory_bytes, r.memory_bytes);
+            at->lateness_p99 = std::max(at->lateness_p99, r.lateness_p99);
+            at->requests += r.requests;
+            at->failed += r.failed;
+        }
+    return all;
+}
+
+inline std::string memory_text(double bytes) { return printed("%.0f MiB", bytes / 1048576); }
+
+/// From the smallest to the largest value.
+template <class F, class Text>
+std::string range_text(const std::vector<rank_part>& all, const F& of, const Text& text) {
+    double least = infinity, most = -infinity;
+    for (const rank_part& r : all) {
+        least = std::min(least, of(r));
+        most = std::max(most, of(r));
+    }
+    const std::string a = text(least), b = text(most);
+    return a == b ? a : a + " to " + b;
+}
+
+/// "4 programs on 2 machines sent the load: ...", "" for one program.
+inline std::string ranks_text(const std::vector<rank_part>& all) {
+    if (all.size() < 2) return {};
+    std::vector<std::string> hosts;
+    std::size_t unsynchronised = 0;
+    double off = 0;
+    for (const rank_part& r : all) {
+        if (std::find(hosts.begin(), hosts.end(), r.host) == hosts.end()) hosts.push_back(r.host);
+        unsynchronised += !r.synchronised && std::isnan(r.error_s);
+        off = std::max(off, std::fabs(r.off_s));
+    }
+    const auto fraction = [](double x) { return printed("%.1f %%", 100 * x); };
+    std::string t = printed("%zu programs on %zu machine%s sent the load; they began within ",
+                            all.size(), hosts.size(), hosts.size() == 1 ? "" : "s");
+    t += time_text(off) + ", sent late by p99 " +
+         range_text(all, [](const rank_part& r) { return r.lateness_p99; }, time_text) + ", used " +
+         range_text(all, [](const rank_part& r) { return r.cpu_utilization; }, fraction) +
+         " of a core and " +
+         range_text(all, [](const rank_part& r) { return r.memory_bytes; }, memory_text);
+    if (hosts.size() > 1 && unsynchronised > 0)
+        t += printed("; the clocks of %zu of them are not known to be synchronised",
+                     unsynchronised);
+    return t;
 }
 
 }  // namespace detail

@@ -6,11 +6,9 @@
 #include "core/base/text.hpp"
 #include "core/wire/http.hpp"
 #include "core/dialects/stream_event.hpp"
-#include "core/answers/grading.hpp"
 #include "core/measured/answers.hpp"
 #include "core/measured/metrics.hpp"
 #include "core/measured/repeat.hpp"
-#include "core/measured/repeat_list.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/requests.hpp"
 

@@ -69,12 +69,11 @@ inline double seconds_into(const repeat_data& d, long long ns) {
 /// Windows that cover every repeat: 5 s, shorter for short runs, longer for long ones.
 inline timeline_grid grid_of(const measurements& e) {
     double from = infinity, to = -infinity;
-    for_each_repeat(e, [&](const repeat_data& d) {
+    for (const repeat_data& d : repeats_of(e))
         for (const record& r : d.records) {
             from = std::min(from, seconds_into(d, r.scheduled_ns));
             to = std::max({to, seconds_into(d, r.scheduled_ns), seconds_into(d, r.end_ns)});
         }
-    });
     if (!(to > from)) return {};
     timeline_grid grid;
     const double length = to - from;

@@ -6,7 +6,7 @@
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/dialects/request_body.hpp"
-#include "core/answers/grading.hpp"
+#include "core/measured/answers.hpp"
 #include "core/files/byte_stream.hpp"
 
 #include <algorithm>  // find, min

@@ -1,4 +1,4 @@
-// validity checks of the client
+// validity checks of the client, and verdicts that it may have affected
 #pragma once
 
 #include "api/metrics.hpp"
@@ -11,10 +11,15 @@
 #include "core/measured/repeat.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/measurements.hpp"
-#include "core/judging/judging_parameters.hpp"
+#include "core/judging/numbers.hpp"
+#include "core/judging/rule.hpp"
+#include "core/judging/values.hpp"
 
-#include <algorithm>  // any_of, max, min, sort, upper_bound
-#include <cmath>  // fabs
+#include <algorithm>  // any_of, count_if, max, min, sort, upper_bound
+#include <cmath>  // fabs, log
+#include <cstdint>  // uint64_t
+#include <optional>
+#include <utility>  // move
 #include <vector>
 
 namespace llmbench {
@@ -50,15 +55,12 @@ inline bool client_had_part(const repeat_data& d, double late_after) {
                        [](const record& r) { return is_measured(r) && r.first_early_ns > 0; });
 }
 
-/// `repeats`: variants, measurements or one repeat.
-template <class Repeats>
-std::vector<double> pooled_lateness(const Repeats& repeats) {
+inline std::vector<double> pooled_lateness(const repeat_list& repeats) {
     std::vector<double> late;
-    for_each_repeat(repeats, [&](const repeat_data& d) {
+    for (const repeat_data& d : repeats)
         for (const record& r : d.records)
             if (is_measured(r) && r.dispatched_ns > 0)
                 late.push_back(static_cast<double>(r.late_ns) * 1e-9);
-    });
     std::sort(late.begin(), late.end());
     return late;
 }
@@ -68,8 +70,7 @@ inline bool client_was_saturated(const load_conditions& under, double cpu_utiliz
 }
 
 /// The client's conduct over all these repeats. `late`: pooled_lateness.
-template <class Repeats>
-self_check_t client_conduct(const Repeats& repeats, const std::vector<double>& late) {
+inline self_check_t client_conduct(const repeat_list& repeats, const std::vector<double>& late) {
     self_check_t c;
     if (!late.empty()) {
         c.lateness_p50 = nearest_rank(late, 0.5);
@@ -79,9 +80,8 @@ self_check_t client_conduct(const Repeats& repeats, const std::vector<double>& l
             static_cast<double>(late.end() - std::upper_bound(late.begin(), late.end(), 0.010)) /
             static_cast<double>(late.size());
     }
-    double count = 0, content = 0, coalesced = 0, reads = 0, stamped = 0;
-    for_each_repeat(repeats, [&](const repeat_data& d) {
-        ++count;
+    double content = 0, coalesced = 0, reads = 0, stamped = 0;
+    for (const repeat_data& d : repeats) {
         c.connections_opened += d.connections_opened;
         add_handshakes(c.handshakes_full, d.handshakes_full);
         add_handshakes(c.handshakes_resumed, d.handshakes_resumed);
@@ -98,11 +98,9 @@ self_check_t client_conduct(const Repeats& repeats, const std::vector<double>& l
         c.lost_fraction = std::max(c.lost_fraction, d.lost_fraction);
         c.asked_rate += d.asked_rate;
         c.achieved_rate += d.achieved_rate;
-    });
-    if (count > 0) {
-        c.asked_rate /= count;
-        c.achieved_rate /= count;
     }
+    c.asked_rate /= as_number(std::max<std::size_t>(repeats.size(), 1));
+    c.achieved_rate /= as_number(std::max<std::size_t>(repeats.size(), 1));
     if (content > 0) c.coalesced_fraction = coalesced / content;
     if (reads > 0) c.stamped_fraction = stamped / reads;
     return c;
@@ -113,15 +111,14 @@ self_check_t client_conduct(const Repeats& repeats, const std::vector<double>& l
 inline cause missing_on_client(const variant_list& variants) {
     std::size_t lacking = 0, measured = 0;
     const record* example = nullptr;
-    for_each_repeat(variants, [&](const repeat_data& d) {
-        for (const record& r : d.records) {
-            if (!is_measured(r)) continue;
-            ++measured;
-            if (!failed_for_want(r)) continue;
-            ++lacking;
-            example = &r;
-        }
-    });
+    for (const repeat_list* variant : variants)
+        for (const repeat_data& d : *variant)
+            for (const record& r : d.records) {
+                measured += is_measured(r);
+                if (!is_measured(r) || !failed_for_want(r)) continue;
+                ++lacking;
+                example = &r;
+            }
     const bool few = lacking <= std::max<std::size_t>(1, measured / 100) && lacking < measured;
     if (!example || few) return {};
     return {because::client_without, {as_number(lacking), as_number(measured)}, whose::client,
@@ -134,18 +131,14 @@ struct own_check : self_check_t {
     double unread_fraction = 0;  // of the gaps, those whose events were read together
 };
 /// Kernel stamps are lost only where the client read late. Without stamps a busy client loses them.
-template <class Repeats>
-double unread_fraction_of(const self_check_t& c, const Repeats& repeats) {
+inline double unread_fraction_of(const self_check_t& c, const repeat_list& repeats) {
     if (!(c.stamped_fraction > 0.5)) return c.cpu_utilization > 0.8 ? c.coalesced_fraction : 0;
     if (c.unknown_gaps == 0) return 0;
     double gaps = 0;
-    for_each_repeat(repeats, [&](const repeat_data& d) {
-        gaps += static_cast<double>(pooled_gap_count(d));
-    });
+    for (const repeat_data& d : repeats) gaps += static_cast<double>(pooled_gap_count(d));
     return gaps > 0 ? static_cast<double>(c.unknown_gaps) / gaps : 0;
 }
-template <class Repeats>
-own_check self_check_of(const load_conditions& under, const Repeats& repeats) {
+inline own_check self_check_of(const load_conditions& under, const repeat_list& repeats) {
     const std::vector<double> late = pooled_lateness(repeats);
     own_check c{client_conduct(repeats, late), {}};
     c.unread_fraction = unread_fraction_of(c, repeats);
@@ -157,7 +150,148 @@ own_check self_check_of(const load_conditions& under, const Repeats& repeats) {
     c.ok = !c.why;
     return c;
 }
-inline own_check self_check_of(const measurements& e) { return self_check_of(e, e); }
+inline own_check self_check_of(const measurements& e) { return self_check_of(e, repeats_of(e)); }
+
+/// Why the client affects a verdict, and the repeat to measure again.
+struct client_error {
+    cause why{};
+    std::size_t repeat = 0;  // its position in the measurements
+};
+
+/// Returns the repeat with the greatest `part_of(repeat)` over the limit `over`.
+template <class PartOf, class Why>
+std::optional<client_error> greatest_part(const variant_list& variants, double over,
+                                          PartOf&& part_of, Why&& why) {
+    std::optional<client_error> error;
+    for (const auto* variant : variants)
+        for (std::size_t i = 0; i < variant->size(); ++i) {
+            const double part = part_of((*variant)[i]);
+            if (!(part > over)) continue;
+            over = part;
+            error = {why((*variant)[i], part), i};
+        }
+    return error;
+}
+/// Late sends change the load.
+inline std::optional<client_error> error_of_load(const variant_list& variants, double late_after) {
+    return greatest_part(
+        variants, most_late_fraction,
+        [&](const repeat_data& d) { return late_fraction_of(d, late_after); },
+        [&](const repeat_data&, double part) {
+            return cause{because::sent_late, {part, late_after}, whose::client};
+        });
+}
+/// First tokens that may have arrived before others of the same read.
+inline std::optional<client_error> error_of_first_tokens(const variant_list& variants) {
+    return greatest_part(
+        variants, 0,
+        [](const repeat_data& d) {
+            return static_cast<double>(
+                std::count_if(d.records.begin(), d.records.end(), [](const record& r) {
+                    return is_measured(r) && r.first_early_ns > 0;
+                }));
+        },
+        [](const repeat_data& d, double) {
+            const auto gaps = static_cast<double>(std::max<std::uint64_t>(pooled_gap_count(d), 1));
+            return cause{because::read_together,
+                         {static_cast<double>(d.unknown_gaps) / gaps}, whose::client};
+        });
+}
+/// Time that the client lost where the kernel has no stamps.
+inline std::optional<client_error> error_of_lost_time(const variant_list& variants) {
+    return greatest_part(
+        variants, 0, [](const repeat_data& d) {
+            return client_lost_much(d) ? 1e-9 + d.lost_fraction : 0;
+        },
+        [](const repeat_data& d, double) {
+            return cause{because::client_lost,
+                         {d.lost_fraction, static_cast<double>(d.disturbed_requests),
+                          static_cast<double>(d.records.size())}, whose::client};
+        });
+}
+
+/// Whether the verdict may change without the client's delays. A pass must hold with the delays
+/// counted against the server, a miss without them. An open verdict is affected if it is decided
+/// without them.
+inline bool may_be_the_clients(const measurements& e, const judging_parameters& t,
+                               const decision& v) {
+    const auto as_read = [&](timing_bound how) {
+        judging_parameters other = t;
+        other.read = how;
+        return decision_by_numbers(e, other, v.what).outcome;
+    };
+    switch (v.outcome) {
+    case verdict::pass: return as_read(timing_bound::pessimistic) != verdict::pass;
+    case verdict::fail: return as_read(timing_bound::optimistic) != verdict::fail;
+    case verdict::inconclusive:
+        return as_read(timing_bound::optimistic) == verdict::pass ||
+               as_read(timing_bound::pessimistic) == verdict::fail;
+    default: return false;
+    }
+}
+
+/// Returns the repeat in which a late client read most events together.
+inline std::optional<client_error> error_in_gaps(const variant_list& variants, const cause& why) {
+    return greatest_part(
+        variants, 0, [](const repeat_data& d) { return static_cast<double>(d.unknown_gaps); },
+        [&](const repeat_data&, double) { return why; });
+}
+
+/// Whether a client's delay can be part of a metric.
+inline bool is_of_times(metric_id m) {
+    return is_of_service(m) && !is_of_server(m) && !is_of_answers(m);
+}
+
+/// Why the client affects this verdict, if it does.
+inline std::optional<client_error> client_error_of(const measurements& e,
+                                                   const judging_parameters& t, const decision& v) {
+    const slo& s = v.what;
+    const variant_list variants = variants_of(e, s);
+    const because first = v.why.empty() ? because::nothing : v.why[0].what;
+    if (v.outcome == verdict::invalid && first == because::read_together)
+        return error_in_gaps(variants, v.why[0]);
+    if (v.outcome == verdict::invalid &&  // the client may have merged them
+        (first == because::in_one_piece || first == because::in_a_burst ||
+         first == because::comes_in_bursts))
+        return error_of_lost_time(variants);
+    const bool is_none = v.outcome == verdict::invalid || v.outcome == verdict::skipped;
+    // Without a comparison, as in the first run of a history, nothing can be affected.
+    const bool is_undecided =
+        v.outcome == verdict::inconclusive && v.decided_by == verdict_method::none;
+    if (is_none || is_undecided || !is_of_times(s.what.metric)) return {};
+    if (const auto error = error_of_lost_time(variants)) return error;
+    auto error = error_of_load(variants, late_after_s(t));
+    if (!error) error = error_of_first_tokens(variants);
+    if (error && !may_be_the_clients(e, t, v)) error.reset();
+    return error;
+}
+
+/// Why repeats are no baseline: a slow client would let later runs pass.
+inline std::optional<client_error> error_of_baseline(const measurements& e,
+                                                     const judging_parameters& t) {
+    const variant_list variants{&e.candidate};
+    std::optional<client_error> error = error_of_lost_time(variants);
+    for (const slo& s : t.slos) {
+        if (s.factor == 0 || !is_of_times(s.what.metric)) continue;
+        if (error) return error;
+        const auto late = error_of_load(variants, late_after_s(t));
+        if (!late) continue;
+        const repeat_data& d = e.candidate[late->repeat];
+        const double as_is = evaluate(s.what, d);
+        const double moved = evaluate(s.what, d, timing_bound::optimistic);
+        if (std::fabs(std::log(as_is / moved)) > prior_sd) return late;
+    }
+    return {};
+}
+
+/// Makes a verdict invalid if the client may have affected it. `found`: receives the first error.
+inline decision with_client_error(const measurements& e, const judging_parameters& t, decision v,
+                                  std::optional<client_error>* found = nullptr) {
+    const std::optional<client_error> error = client_error_of(e, t, v);
+    if (!error) return v;
+    if (found && !*found && !v.what.is_advisory) *found = error;
+    return decided(std::move(v), verdict::invalid, error->why);
+}
 
 }  // namespace detail
 }  // inline namespace v0

@@ -6,6 +6,7 @@
 #include "api/scenario.hpp"
 #include "api/slo.hpp"
 #include "core/base/statistics.hpp"
+#include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/metrics.hpp"
 #include "core/measured/timing_bounds.hpp"
@@ -13,11 +14,11 @@
 #include "core/judging/decision.hpp"
 #include "core/judging/measurements.hpp"
 #include "core/judging/rule.hpp"
-#include "core/judging/judging_parameters.hpp"
 
-#include <algorithm>  // sort, min, reverse, max, count
+#include <algorithm>  // clamp, count, max, min, reverse, sort
 #include <cmath>  // exp, floor, isfinite, sqrt
 #include <map>
+#include <string>
 #include <vector>
 
 namespace llmbench {
@@ -36,7 +37,7 @@ inline std::vector<bool> misses_of(const slo& s, const repeat_data& d,
                                    timing_bound how = timing_bound::measured) {
     if (is_request_fraction(s.what.metric)) return misses_of(s.what, d, how);
     std::vector<bool> misses;
-    for (const double v : values_in_order(s.what, d, how))
+    for (const double v : values_in_repeat(s.what, d, how).all)
         misses.push_back(is_worse(s.at_most, v, s.bound));
     return misses;
 }
@@ -78,11 +79,6 @@ inline double product_of_fractions(const std::vector<double>& fractions, double 
 /// Whether misses cluster by repeat. Answers do not: their questions are the same in each repeat.
 inline bool fails_by_repeats(const slo& s) { return !is_of_answers(s.what.metric); }
 
-/// Returns the larger of design effect and burst size.
-inline double effect_of(const slo& s, const std::vector<std::vector<bool>>& misses) {
-    return std::max(design_effect(misses), burst_size(misses, allowed_misses(s)));
-}
-
 /// Trials that are the same in each repeat, such as questions, are mostly always right or always
 /// wrong. Only the others vary, so pooled counts vary by less than independent trials (Hoeffding
 /// 1956): an effect below 1, unless flips come in bursts or whole runs move.
@@ -93,15 +89,11 @@ inline void add_flips(miss_counts& c, const measurements& e, const statistic_dat
         double variance() const { return misses * (times - misses) / (times * (times - 1)); }
     };
     std::map<long long, trial> trials;
-    const auto each = [&](std::size_t i, auto&& f) {
-        const selects selected(what, e.candidate[i]);
-        for (const record& r : e.candidate[i].records)
-            if (selected(r) && counts_in(what.metric, r)) f(r, trials[r.conversation]);
-    };
     std::vector<double> fractions;
     for (std::size_t i = 0; i < repeats; ++i) {
         double misses = 0, n = 0;
-        each(i, [&](const record& r, trial& t) {
+        for_each_counted(what, e.candidate[i], [&](const record& r) {
+            trial& t = trials[r.conversation];
             const bool is_miss = !*is_good_answer(what.metric, r);
             t.misses += is_miss;
             ++t.times;
@@ -125,15 +117,15 @@ inline void add_flips(miss_counts& c, const measurements& e, const statistic_dat
     double squares = 0, expected = 0;
     for (std::size_t i = 0; i < repeats; ++i) {
         std::vector<double> off;
-        each(i, [&](const record& r, const trial& t) {
+        for_each_counted(what, e.candidate[i], [&](const record& r) {
+            const trial& t = trials[r.conversation];
             off.push_back(!*is_good_answer(what.metric, r) - t.misses / t.times);
             expected += t.misses * (t.times - t.misses) / (t.times * t.times);
         });
-        const std::size_t batches = std::min<std::size_t>(20, off.size() / 5);
-        for (std::size_t b = 0; b < std::max<std::size_t>(batches, 1); ++b) {
+        const std::size_t batches = std::clamp<std::size_t>(off.size() / 5, 1, 20);
+        for (std::size_t b = 0; b < batches; ++b) {
             double sum = 0;
-            for (std::size_t k = b * off.size() / std::max<std::size_t>(batches, 1);
-                 k < (b + 1) * off.size() / std::max<std::size_t>(batches, 1); ++k)
+            for (std::size_t k = b * off.size() / batches; k < (b + 1) * off.size() / batches; ++k)
                 sum += off[k];
             squares += sum * sum;
         }
@@ -145,16 +137,23 @@ inline void add_flips(miss_counts& c, const measurements& e, const statistic_dat
                         c.flip_variance * bursts / binomial);
 }
 
-/// The quantile, and the limits that would just pass and just fail at this level.
-inline estimate_t quantile_estimate(const measurements& e, const slo& s, std::size_t stages,
-                                    const miss_counts& c, double pass_alpha) {
-    std::vector<double> pooled;
-    for (std::size_t i = 0; i < stages; ++i) {
-        const std::vector<double> more = values_in_order(s.what, e.candidate[i]);
-        pooled.insert(pooled.end(), more.begin(), more.end());
+/// The sorted values of the first repeats, with failed requests.
+inline std::vector<double> sorted_values_in(const statistic_data& what, const repeat_list& variant,
+                                            std::size_t repeats,
+                                            timing_bound how = timing_bound::measured) {
+    std::vector<double> all;
+    for (std::size_t i = 0; i < repeats; ++i) {
+        const std::vector<double> more = values_in_repeat(what, variant[i], how).all;
+        all.insert(all.end(), more.begin(), more.end());
     }
+    std::sort(all.begin(), all.end());
+    return all;
+}
+/// The quantile, and the limits that would just pass and just fail at this level.
+inline estimate_t quantile_estimate(const measurements& e, const slo& s, std::size_t repeats,
+                                    const miss_counts& c, double pass_alpha) {
+    std::vector<double> pooled = sorted_values_in(s.what, e.candidate, repeats);
     if (pooled.empty()) return {not_a_number, not_a_number, not_a_number};
-    std::sort(pooled.begin(), pooled.end());
     const double value = nearest_rank(pooled, s.what.q);
     if (!s.at_most) std::reverse(pooled.begin(), pooled.end());
     // Sorted with the worst last: with j values beyond the limit, it is the one before those.
@@ -183,16 +182,11 @@ inline miss_counts counted_misses(const measurements& e, const slo& s,
         c.n += n;
         if (n > 0) fractions.push_back(k / n);
     }
-    if (c.n > 0) c.effect = effect_of(s, misses);
+    if (c.n > 0) c.effect = std::max(design_effect(misses), burst_size(misses, allowed_misses(s)));
     if (is_of_answers(s.what.metric) && allowed > 0)
         add_flips(c, e, s.what, misses.size());
     if (fails_by_repeats(s)) c.product = product_of_fractions(fractions, c.allowed);
     return c;
-}
-
-inline miss_counts counted_misses(const measurements& e, const slo& s,
-                                  const std::vector<std::vector<bool>>& misses) {
-    return counted_misses(e, s, misses, allowed_misses(s));
 }
 
 inline count_levels count_levels_of(const slo& s, const judging_rule& r) {
@@ -282,9 +276,9 @@ inline decision judge_counts(const measurements& e, const judging_parameters& t,
     for (std::size_t i = 0; i < e.candidate.size(); ++i) {
         misses.push_back(misses_of(s, e.candidate[i], t.read));
         const bool at_the_end = i + 1 == e.candidate.size();
-        if ((i + 1 < first && !at_the_end) || !t.rule.looks(analyses, at_the_end)) continue;
+        if ((i + 1 < first && !at_the_end) || !t.rule.has_analysis(analyses, at_the_end)) continue;
         ++analyses;
-        const miss_counts c = counted_misses(e, s, misses);
+        const miss_counts c = counted_misses(e, s, misses, allowed_misses(s));
         if (c.n == 0) continue;
         d.repeats = static_cast<int>(i + 1);
         d.counted = analysis_of_misses{c, levels};
@@ -306,6 +300,30 @@ inline decision judge_counts(const measurements& e, const judging_parameters& t,
     if (d.repeats == 0) return decided(d, verdict::invalid, {because::no_value});
     if (of_errors) judge_errors(d, is_guard, misses, t.rule);
     return d;
+}
+
+/// Returns how one failed request of a variant ended: "http: HTTP 500".
+inline std::string failure_example(const repeat_list& variant) {
+    for (const repeat_data& d : variant)
+        for (const record& r : d.records)
+            if (is_measured(r) && has_failed(r))
+                return std::string(to_string(r.status)) +
+                       (r.error.empty() ? "" : ": " + printable(str(r.error), 200));
+    return {};
+}
+
+/// Why errors of a live baseline rule out a comparison, or do so yet. A server that sheds load is
+/// fast, and one that fails makes any candidate look good, so the candidate's limit on errors holds
+/// for the baseline.
+inline cause errors_of_baseline(const measurements& e, const judging_parameters& t,
+                                const slo& limit) {
+    std::vector<std::vector<bool>> misses;
+    for (const repeat_data& r : e.baseline) misses.push_back(misses_of(limit, r));
+    const miss_counts c = counted_misses(e, limit, misses, allowed_misses(limit));
+    if (c.n == 0 || c.k <= c.allowed * c.n) return {};
+    const analysis_of_misses seen{c, count_levels_of(limit, t.rule)};
+    return {seen.outcome() == verdict::fail ? because::baseline_fails : because::baseline_may_fail,
+            {c.k, c.n, c.allowed}, whose::baseline_server, failure_example(e.baseline)};
 }
 
 }  // namespace detail

@@ -3,13 +3,14 @@
 
 #include "api/result.hpp"
 #include "api/slo.hpp"
+#include "core/base/fields.hpp"
 #include "core/base/statistics.hpp"
-#include "core/judging/past_judge.hpp"
 #include "core/judging/rule.hpp"
 
 #include <algorithm>  // max
 #include <cmath>  // floor, isfinite
 #include <cstddef>  // size_t
+#include <memory>  // shared_ptr
 #include <optional>
 #include <string>
 #include <utility>  // move
@@ -18,6 +19,47 @@
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
+
+struct arithmetic;
+struct decision;
+struct measurements;
+struct gate_report;
+struct judging_parameters;
+
+/// An extension's judge of objectives relative to its baseline. It is constant while it judges.
+class past_judge {
+public:
+    virtual ~past_judge() = default;
+    /// Decides one objective by the method `predictive_t`. `estimate` adds the estimate, the
+    /// baseline ("27 runs") and the arithmetic.
+    virtual decision judged(const measurements& e, const judging_parameters& t, const slo& s,
+                            bool to_the_end) const = 0;
+    virtual void estimate(decision& d) const = 0;
+    virtual std::string against(const decision& d) const = 0;
+    virtual void explain(arithmetic& a, const decision& d) const = 0;
+    /// The baseline's logarithm and the spread between days. Nothing: unknown.
+    struct level {
+        double log = 0, day_sd = 0;
+    };
+    virtual std::optional<level> level_of(const slo& s) const = 0;
+    /// For an absolute limit.
+    virtual history_noise noise_of(const slo& s) const = 0;
+    /// For reports.
+    virtual std::vector<std::string> lines(const gate_report& g) const = 0;
+    /// The fields of result.json, enough to judge again.
+    virtual void fields(field_visitor& v) = 0;
+};
+using past_judge_maker = std::shared_ptr<past_judge> (*)();  // named: g++ 12 refuses constinit else
+/// Makes an empty one to read fields into; null without an extension.
+inline constinit past_judge_maker new_past_judge = nullptr;
+
+/// The calibration of one limit.
+struct calibrated {
+    slo what{};
+    double estimate = not_a_number, sd = not_a_number;  // sd of the log statistic between repeats
+    double headroom_sd = not_a_number;                  // distance to the limit in units of sd
+    double to_write = not_a_number;  // a limit that is seldom inconclusive
+};
 
 /// The causes of decisions. core/described has a sentence for each and its numbers.
 enum class because : unsigned char {
@@ -107,20 +149,24 @@ struct miss_counts {
     }
     /// Returns the most misses that pass, -1 if not even none does.
     double most_that_pass(double alpha) const {
-        double low = -1, high = n;
-        while (high - low > 1) {
-            const double mid = std::floor((low + high) / 2);
-            (with_misses(mid).upper(alpha) <= allowed ? low : high) = mid;
-        }
-        return low;
+        return last_below(-1, n,
+                          [&](double of) { return with_misses(of).upper(alpha) <= allowed; });
     }
     double fewest_that_fail(double alpha) const {
-        double low = 0, high = n + 1;
+        return 1 + last_below(0, n + 1, [&](double of) {
+            return !(with_misses(of).lower(alpha) > allowed);
+        });
+    }
+
+private:
+    /// The last whole number from `low` on for which `holds`, by bisection below `high`.
+    template <class Holds>
+    static double last_below(double low, double high, Holds&& holds) {
         while (high - low > 1) {
             const double mid = std::floor((low + high) / 2);
-            (with_misses(mid).lower(alpha) > allowed ? high : low) = mid;
+            (holds(mid) ? low : high) = mid;
         }
-        return high;
+        return low;
     }
 };
 
@@ -195,11 +241,6 @@ inline decision decided(decision d, verdict outcome, cause why) {
 inline bool is_counted(const verdict_numbers& v) {
     return v.decided_by == verdict_method::counts ||
            v.decided_by == verdict_method::counted_misses;
-}
-/// Whether a miss lacks only a third repeat.
-inline bool waits_for_a_third(const decision& d) {
-    return d.outcome == verdict::inconclusive && d.why.size() == 1 &&
-           d.why[0].what == because::too_few_to_fail;
 }
 
 /// How far inside the limit the estimate is, as a fraction; negative outside.

@@ -1,4 +1,4 @@
-// the verdicts of a gate
+// the verdicts of a gate, and its calibration
 #pragma once
 
 #include "api/metrics.hpp"
@@ -6,22 +6,22 @@
 #include "api/scenario.hpp"
 #include "api/slo.hpp"
 #include "core/base/statistics.hpp"
+#include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/answers.hpp"
 #include "core/measured/metrics.hpp"
-#include "core/judging/baseline_errors.hpp"
+#include "core/judging/counts.hpp"
 #include "core/judging/decision.hpp"
-#include "core/judging/client_error.hpp"
+#include "core/judging/client.hpp"
 #include "core/judging/measurements.hpp"
 #include "core/judging/numbers.hpp"
 #include "core/judging/rule.hpp"
 #include "core/judging/samples.hpp"
-#include "core/judging/judging_parameters.hpp"
 #include "core/judging/validity.hpp"
 #include "core/judging/values.hpp"
 
 #include <algorithm>  // any_of, count, count_if, find_if, max, min, none_of, sort
-#include <cmath>  // isfinite
+#include <cmath>  // exp, isfinite, log, sqrt
 #include <optional>
 #include <string>
 #include <utility>  // move
@@ -62,16 +62,14 @@ inline slo error_limit(const std::vector<slo>& slos) {
 /// The answers that were wrong: cut off, unreadable or never received.
 inline cause wrong_answers(const measurements& e, const statistic_data& what, std::size_t repeats) {
     double wrong = 0, cut = 0, unreadable = 0, failed = 0;
-    for (std::size_t i = 0; i < std::min(repeats, e.candidate.size()); ++i) {
-        const selects selected(what, e.candidate[i]);
-        for (const record& r : e.candidate[i].records) {
-            if (!selected(r) || !counts_in(what.metric, r) || *r.right) continue;
+    for (std::size_t i = 0; i < std::min(repeats, e.candidate.size()); ++i)
+        for_each_counted(what, e.candidate[i], [&](const record& r) {
+            if (*r.right) return;
             ++wrong;
             if (r.status != request_status::ok) ++failed;
             else if (stream_event::is_at_length(r.finish_reason.c_str())) ++cut;
             else if (r.graded.empty()) ++unreadable;
-        }
-    }
+        });
     return {because::wrong_answers, {wrong, cut, unreadable, failed}};
 }
 
@@ -79,16 +77,15 @@ inline cause wrong_answers(const measurements& e, const statistic_data& what, st
 inline cause answers_differ(const measurements& e, const statistic_data& what,
                             std::size_t repeats) {
     double differ = 0, all = 0, failed = 0;
-    for (std::size_t i = 0; i < std::min<std::size_t>(repeats, e.candidate.size()); ++i) {
-        const selects selected(what, e.candidate[i]);
-        for (const record& r : e.candidate[i].records) {
-            if (!selected(r) || !counts_in(what.metric, r)) continue;
+    answer_differences d;
+    for (std::size_t i = 0; i < std::min(repeats, e.candidate.size()); ++i) {
+        d.add(e.candidate[i].differences);
+        for_each_counted(what, e.candidate[i], [&](const record& r) {
             ++all;
             differ += !*r.same;
             failed += has_failed(r);
-        }
+        });
     }
-    answer_differences d = all_differences(e.candidate, repeats);
     std::sort(d.places.begin(), d.places.end());
     const double with_place = as_number(d.places.size());
     return {because::answers_differ,
@@ -169,7 +166,7 @@ inline decision with_validity_checks(const measurements& e, const judging_parame
         return decided(undecided(s), verdict::invalid, std::move(why));
     if (cause why = fault_of_label(e, s); !on.invalid && why)
         return decided(undecided(s), verdict::invalid, std::move(why));
-    decision v = judge_measurements(e, t, s, false, is_guard);
+    decision v = estimated(decision_by_numbers(e, t, s, false, is_guard), e);
     if (on.invalid) return decided(std::move(v), verdict::invalid, on.invalid);
     if (cause why = fault_of_verdict(e, t, g, v))
         return decided(std::move(v), verdict::invalid, std::move(why));
@@ -217,11 +214,10 @@ struct cut_off_requests {
 };
 inline cut_off_requests cut_off_sessions(const measurements& e) {
     cut_off_requests all;
-    for_each_repeat(e, [&](const repeat_data& d) {
-        if (!d.plays_out) return;
+    for (const repeat_data& d : repeats_of(e))
         for (const record& r : d.records)
-            if (is_cut_off(e, d, r) && all.of_sessions++ == 0) all.why = str(r.error);
-    });
+            if (d.plays_out && is_cut_off(e, d, r) && all.of_sessions++ == 0)
+                all.why = str(r.error);
     return all;
 }
 /// Returns the measurements without cut-off requests.
@@ -253,8 +249,9 @@ inline maybe_ended ended_part_of(const measurements& e, const validity_checks& g
 /// The verdict on one SLO. The outcome of a request that was cut off is unknown, so a verdict that
 /// depends on it is open. The guard covers only ended requests, and so does every limit on errors
 /// if the client stopped sessions by its own limit.
-inline decision judged(const measurements& e, const judging_parameters& t, const validity_checks& g,
-                          const maybe_ended& ended, const slo& s, bool is_guard = false) {
+inline decision with_cut_off(const measurements& e, const judging_parameters& t,
+                             const validity_checks& g, const maybe_ended& ended, const slo& s,
+                             bool is_guard = false) {
     const decision v = with_validity_checks(e, t, g, s, is_guard);
     if (!ended || g.of(s).invalid) return v;
     const decision other = with_validity_checks(ended->seen, t, ended->on, s, is_guard);
@@ -273,9 +270,9 @@ inline decision judged(const measurements& e, const judging_parameters& t, const
 /// Judges the guard on all requests. If it does not fail on those, it is judged on each label at
 /// the level divided by their number (Holm's first step); later steps would only add a second
 /// label.
-inline decision judged_guard(const measurements& e, const judging_parameters& t,
-                             const validity_checks& g, const maybe_ended& ended) {
-    decision of_all = judged(e, t, g, ended, error_guard(), true);
+inline decision guard_decision(const measurements& e, const judging_parameters& t,
+                               const validity_checks& g, const maybe_ended& ended) {
+    decision of_all = with_cut_off(e, t, g, ended, error_guard(), true);
     const bool has_labels = !e.candidate.empty() && !e.candidate.front().labels.empty();
     if (!has_labels || of_all.outcome == verdict::fail || of_all.outcome == verdict::invalid)
         return of_all;
@@ -296,70 +293,63 @@ inline decision judged_guard(const measurements& e, const judging_parameters& t,
             each->rule =
                 t.rule.failing_at(t.rule.fail_level / static_cast<double>(labels.size()));
         }
-        decision v = judged(e, *each, g, ended, own, true);
+        decision v = with_cut_off(e, *each, g, ended, own, true);
         if (v.outcome == verdict::fail || v.outcome == verdict::invalid) return v;
     }
     return of_all;
 }
 
-/// One verdict per SLO in order, then the guard on errors unless the gate has its own limit.
-/// `bias`: receives the first client error that makes one invalid.
-inline std::vector<decision> judge_each(const measurements& e, const judging_parameters& t,
-                                        const validity_checks& g, const maybe_ended& ended,
-                                        std::optional<client_error>& bias) {
-    std::vector<decision> out;
-    bias.reset();
-    for (const slo& s : t.slos)
-        out.push_back(
-            with_reasons(with_client_error(e, t, judged(e, t, g, ended, s), &bias), e, g.state));
-    if (!states_error_rate(t.slos)) out.push_back(judged_guard(e, t, g, ended));
-    return out;
-}
-
-/// The same by Holm (1979): the level is divided by the number of SLOs not shown to be missed.
-inline std::vector<decision> judge_stepwise(const measurements& e, const judging_parameters& t,
-                                            const validity_checks& g, const maybe_ended& ended,
-                                            std::optional<client_error>& bias) {
-    judging_parameters stricter = t;
-    auto left = std::count_if(t.slos.begin(), t.slos.end(),
-                              [](const slo& s) { return !s.is_advisory; });
-    const auto blocking = left;
-    for (;;) {
-        stricter.rule = t.rule.failing_at(t.rule.fail_level /
-                                          static_cast<double>(std::max(1l, left)));
-        std::vector<decision> out = judge_each(e, stricter, g, ended, bias);
-        long failed = 0;  // without the guard
-        for (std::size_t i = 0; i < t.slos.size(); ++i)
-            failed += !out[i].what.is_advisory && out[i].outcome == verdict::fail;
-        if (blocking - failed >= left) return out;
-        left = blocking - failed;
-    }
+/// The decision on one SLO. `error`: receives the first client error that makes a counting one
+/// invalid.
+inline decision decision_on(const measurements& e, const judging_parameters& t,
+                            const validity_checks& g, const maybe_ended& ended, const slo& s,
+                            std::optional<client_error>* error = nullptr) {
+    return with_reasons(with_client_error(e, t, with_cut_off(e, t, g, ended, s), error), e,
+                        g.state);
 }
 
 /// The analysis of a gate, computed once. Reports only read it.
 struct analysis {
     validity_checks on{};
     std::vector<decision> verdicts{};
-    std::optional<client_error> bias{};    // a client error that makes a counting verdict invalid
+    std::optional<client_error> by_client{};  // makes a counting verdict invalid
 };
+/// One decision per SLO in order, then the guard on errors unless the gate has its own limit. By
+/// Holm (1979) the level is divided by the number of SLOs not shown to be missed.
 inline analysis analyse(const measurements& e, const judging_parameters& t) {
     analysis f;
     f.on = validity_checks_of(e);
     const maybe_ended ended = ended_part_of(e, f.on);
-    f.verdicts = t.rule.holm ? judge_stepwise(e, t, f.on, ended, f.bias)
-                             : judge_each(e, t, f.on, ended, f.bias);
-    if (f.bias && f.on.self_check.ok) {
+    const auto blocking = std::count_if(t.slos.begin(), t.slos.end(),
+                                        [](const slo& s) { return !s.is_advisory; });
+    judging_parameters at_level = t;
+    for (auto left = blocking;;) {
+        if (t.rule.holm)
+            at_level.rule = t.rule.failing_at(t.rule.fail_level /
+                                              static_cast<double>(std::max(1l, left)));
+        f.verdicts.clear();
+        f.by_client.reset();
+        for (const slo& s : t.slos)
+            f.verdicts.push_back(decision_on(e, at_level, f.on, ended, s, &f.by_client));
+        const auto failed =
+            std::count_if(f.verdicts.begin(), f.verdicts.end(), [](const decision& d) {
+                return !d.what.is_advisory && d.outcome == verdict::fail;
+            });
+        if (!t.rule.holm || blocking - failed >= left) break;
+        left = blocking - failed;
+    }
+    if (!states_error_rate(t.slos)) f.verdicts.push_back(guard_decision(e, at_level, f.on, ended));
+    if (f.by_client && f.on.self_check.ok) {
         f.on.self_check.ok = false;
-        f.on.self_check.why = f.bias->why;
+        f.on.self_check.why = f.by_client->why;
     }
     return f;
 }
-/// The verdict on one more SLO, as if the gate had it, too.
-inline decision judged_also(const measurements& e, judging_parameters t, const slo& s) {
+/// The decision on one more SLO, as if the gate had it, too.
+inline decision decision_on_another(const measurements& e, judging_parameters t, const slo& s) {
     t.slos.push_back(s);
     const validity_checks g = validity_checks_of(e);
-    return with_reasons(with_client_error(e, t, judged(e, t, g, ended_part_of(e, g), s)), e,
-                        g.state);
+    return decision_on(e, t, g, ended_part_of(e, g), s);
 }
 
 /// Whether a verdict needs more repeats. Advisory ones add none unless the gate asks for repeats.
@@ -376,6 +366,51 @@ bool all_decided(const Verdicts& verdicts, bool repeats_are_asked = false) {
     return std::none_of(verdicts.begin(), verdicts.end(), [&](const auto& v) {
         return is_waited_for(v, repeats_are_asked);
     });
+}
+
+/// The calibration of each objective without judging it. Fractions need none, and server metrics
+/// may be zero.
+inline std::vector<calibrated> calibration_of(const measurements& e, const judging_parameters& t) {
+    std::vector<calibrated> rows;
+    for (const slo& s : t.slos) {
+        calibrated c;
+        c.what = s;
+        rows.push_back(c);
+        if (is_request_fraction(s.what.metric) || is_of_server(s.what.metric) ||
+            is_drift(s.what.metric))
+            continue;
+        const auto level = s.factor > 0 && t.past ? t.past->level_of(s) : std::nullopt;
+        if (s.factor > 0 && t.past && !level) continue;
+        const double sign = s.at_most ? 1 : -1, limit = s.factor > 0 ? s.factor : s.bound;
+        const auto log_of = [&](double v) {
+            return std::log(s.factor > 0 ? with_offset(s.what.metric, v) : v);
+        };
+        std::vector<double> logs;
+        const bool paired = s.factor > 0 && e.has_live_baseline();
+        double base_log = 0;
+        if (const auto at = t.stored.values.find(str(s.what.name));
+            s.factor > 0 && at != t.stored.values.end()) {
+            for (const double v : at->second) base_log += log_of(v);
+            base_log /= static_cast<double>(at->second.size());
+        }
+        if (level) base_log = level->log;
+        for (std::size_t i = 0; i < e.candidate.size() && (!paired || i < e.baseline.size()); ++i)
+            logs.push_back(log_of(evaluate(s.what, e.candidate[i])) -
+                           (paired ? log_of(evaluate(s.what, e.baseline[i])) : base_log));
+        if (logs.size() < 2 || !std::isfinite(mean_of(logs))) continue;
+        calibrated& row = rows.back();
+        row.estimate = std::exp(mean_of(logs));
+        row.sd = std::sqrt(sample_variance(logs));
+        row.headroom_sd = -sign * (mean_of(logs) - std::log(limit)) / row.sd;
+        const double sd = std::max(row.sd, prior_sd_of(e, t, s)), most = t.rule.most;
+        const double quantile = student_t_quantile(normal_cdf(t.rule.pass_z), prior_df + most - 1);
+        const bool against_stored = s.factor > 0 && !paired;
+        const double day_sd = level ? level->day_sd : t.stored.day_sd;
+        const double se = std::sqrt(sd * sd * (against_stored ? 2 : 1) / most +
+                                    (against_stored ? day_sd * day_sd : 0));
+        row.to_write = row.estimate * std::exp(sign * (quantile + 1.645) * se);
+    }
+    return rows;
 }
 
 }  // namespace detail

@@ -1,4 +1,4 @@
-// the measurements of a gate
+// the inputs of verdicts: the measurements of a gate, its objectives and rule
 #pragma once
 
 #include "api/metrics.hpp"
@@ -6,10 +6,15 @@
 #include "api/slo.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
-#include "core/measured/repeat_list.hpp"
-#include "core/measured/session_times.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/measured/timing_bounds.hpp"
+#include "core/judging/decision.hpp"
+#include "core/judging/rule.hpp"
 
-#include <algorithm>  // min, find
+#include <algorithm>  // find, max, min
+#include <cmath>  // sqrt
+#include <map>
+#include <memory>  // shared_ptr
 #include <string>
 #include <vector>
 
@@ -83,19 +88,14 @@ inline variant_list variants_of(const measurements& e) { return {&e.candidate, &
 inline variant_list variants_of(const measurements& e, const slo& s) {
     return needs_baseline(s) ? variants_of(e) : variant_list{&e.candidate};
 }
-template <class F>
-void for_each_repeat(const variant_list& variants, F&& f) {
-    for (const auto* variant : variants)
-        for (const repeat_data& d : *variant) f(d);
+/// The repeats of several variants as one list.
+inline repeat_list repeats_of(const variant_list& variants) {
+    repeat_list all;
+    for (const repeat_list* variant : variants)
+        for (std::size_t i = 0; i < variant->size(); ++i) all.push_back(variant->shared(i));
+    return all;
 }
-template <class F>
-void for_each_repeat(const measurements& e, F&& f) {
-    for_each_repeat(variants_of(e), f);
-}
-template <class F>
-void for_each_repeat(const repeat_data& only, F&& f) {
-    f(only);
-}
+inline repeat_list repeats_of(const measurements& e) { return repeats_of(variants_of(e)); }
 
 /// Returns the measured requests, or sessions, of the candidate that a statistic selects.
 inline long long measured_requests(const measurements& e, std::size_t repeats,
@@ -106,6 +106,64 @@ inline long long measured_requests(const measurements& e, std::size_t repeats,
                  ? static_cast<long long>(measured_sessions(what.which, e.candidate[i]).size())
                  : selected_requests(what, e.candidate[i]);
     return n;
+}
+
+/// Statistics of an earlier run by name, one value per repeat.
+struct stored_baseline {
+    std::string file{};
+    double day_sd = 0;
+    std::map<std::string, std::vector<double>> values{};
+};
+
+/// The objectives of a gate and their error levels. The same measurements can be judged again with
+/// others.
+struct judging_parameters {
+    std::vector<slo> slos{};
+    // for a searched load, whose `slos` are capacities
+    std::vector<slo> objectives_held{};
+    judging_rule rule{};
+    std::map<std::string, double> noise{};  // calibrated sd of the log statistic, by name
+    std::string noise_file{};               // its file
+    stored_baseline stored{};
+    std::shared_ptr<const past_judge> past{};  // null: no extension
+    double day_sd = 0;  // between days, for a stored baseline
+    // for the candidate; a live baseline gets the opposite bound
+    timing_bound read = timing_bound::measured;
+};
+
+/// The name under which a calibration is stored: the ratio to a baseline has its own noise.
+inline std::string noise_name(const slo& s) {
+    return str(s.what.name) + (s.factor > 0 ? " / baseline" : "");
+}
+/// The prior noise of a statistic, and whether it is calibrated.
+struct prior_noise {
+    double sd = prior_sd;
+    bool is_calibrated = false;
+};
+inline prior_noise prior_noise_of(const measurements& e, const judging_parameters& t,
+                                        const slo& s) {
+    if (is_of_start(s.what.metric)) return {prior_startup_sd, false};
+    if (is_of_recovery(s.what.metric)) return {prior_startup_sd, false};
+    // Of the same questions most are always right or always wrong.
+    if (s.what.metric == metric_id::accuracy) return {prior_accuracy_sd, false};
+    // A log ratio has the noise of both its runs or statistics.
+    const bool is_of_two = is_ratio(s.what.metric) || (s.factor > 0 && e.has_live_baseline());
+    const double uncalibrated =
+        is_of_two ? prior_sd * std::sqrt(2.0) : prior_sd;
+    const auto at = t.noise.find(noise_name(s));
+    if (at == t.noise.end()) return {uncalibrated, false};
+    return {std::max(at->second, uncalibrated), true};
+}
+inline double prior_sd_of(const measurements& e, const judging_parameters& t, const slo& s) {
+    return prior_noise_of(e, t, s).sd;
+}
+/// The rule for a statistic. A calibration is trusted, and so is the prior of a start, since a gate
+/// often has just one.
+inline judging_rule rule_for(const measurements& e, const judging_parameters& t, const slo& s) {
+    judging_rule r = t.rule;
+    r.trusts_prior = r.trusts_prior || is_of_start(s.what.metric) ||
+                      prior_noise_of(e, t, s).is_calibrated;
+    return r;
 }
 
 }  // namespace detail

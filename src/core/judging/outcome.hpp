@@ -14,49 +14,32 @@ namespace detail {
 /// pass.
 enum class gate_outcome : unsigned char { unfinished, passed, failed, refused, invalid, skipped };
 
-inline int exit_code_of(gate_outcome o) {
-    switch (o) {
-    case gate_outcome::passed: return 0;
-    case gate_outcome::failed: return 1;
-    case gate_outcome::refused: return 2;
-    case gate_outcome::skipped: return 77;
-    case gate_outcome::unfinished:
-    case gate_outcome::invalid: break;
-    }
-    return 3;
-}
-inline const char* to_string(gate_outcome o) {
-    switch (o) {
-    case gate_outcome::passed: return "passed";
-    case gate_outcome::failed: return "failed";
-    case gate_outcome::refused: return "refused";
-    case gate_outcome::skipped: return "skipped";
-    case gate_outcome::unfinished:
-    case gate_outcome::invalid: break;
-    }
-    return "invalid";
-}
+/// An outcome's exit code and name, and the verdict whose colour reports use for it.
+struct outcome_facts {
+    gate_outcome is;
+    int exit_code;
+    const char* name;
+    verdict like;
+};
 /// In order of importance to a reader.
-inline constexpr gate_outcome worst_first[] = {
-    gate_outcome::failed,  gate_outcome::refused, gate_outcome::unfinished,
-    gate_outcome::invalid, gate_outcome::skipped, gate_outcome::passed};
+inline constexpr outcome_facts worst_first[] = {
+    {gate_outcome::failed, 1, "failed", verdict::fail},
+    {gate_outcome::refused, 2, "refused", verdict::invalid},
+    {gate_outcome::unfinished, 3, "invalid", verdict::invalid},
+    {gate_outcome::invalid, 3, "invalid", verdict::invalid},
+    {gate_outcome::skipped, 77, "skipped", verdict::skipped},
+    {gate_outcome::passed, 0, "passed", verdict::pass}};
 
-inline gate_outcome worse_of(gate_outcome a, gate_outcome b) {
+inline const outcome_facts& worse_facts_of(gate_outcome a, gate_outcome b) {
     return *std::find_if(std::begin(worst_first), std::end(worst_first),
-                         [&](gate_outcome o) { return o == a || o == b; });
+                         [&](const outcome_facts& o) { return o.is == a || o.is == b; });
 }
+inline gate_outcome worse_of(gate_outcome a, gate_outcome b) { return worse_facts_of(a, b).is; }
+inline int exit_code_of(gate_outcome o) { return worse_facts_of(o, o).exit_code; }
+inline const char* to_string(gate_outcome o) { return worse_facts_of(o, o).name; }
+inline verdict verdict_like(gate_outcome o) { return worse_facts_of(o, o).like; }
 
 enum class inconclusive_means : unsigned char { warn, fail, skip };
-
-/// The verdict whose colour reports use for an outcome.
-inline verdict verdict_like(gate_outcome o) {
-    switch (o) {
-    case gate_outcome::passed: return verdict::pass;
-    case gate_outcome::failed: return verdict::fail;
-    case gate_outcome::skipped: return verdict::skipped;
-    default: return verdict::invalid;
-    }
-}
 
 /// Whether a counting objective is missed. `Verdicts`: decisions or verdicts.
 template <class Verdicts>

@@ -1,18 +1,63 @@
-// the rule: interim analyses, bounds, prior noise
+// the rule: distances from a limit, interim analyses, bounds, prior noise
+// Values vary in proportion to their size, so they are compared on a log scale. A metric that can
+// be zero is compared on log(x + offset) (Tukey's started logarithm, 1977).
 // Without clock and randomness: the same records give the same verdicts, bit for bit.
 #pragma once
 
+#include "api/metrics.hpp"
 #include "api/result.hpp"
 #include "api/scenario.hpp"
+#include "api/slo.hpp"
 #include "core/base/statistics.hpp"
+#include "core/metric/table.hpp"
 
-#include <algorithm>  // max
-#include <cmath>  // expm1, sqrt
+#include <algorithm>  // clamp, max
+#include <cmath>  // exp, expm1, fabs, log, log1p, sqrt
 #include <vector>
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
+
+/// A series that an objective names may be negative: its distance is relative to the limit.
+inline bool is_on_the_log(const slo& s) {
+    return s.factor > 0 || s.what.metric != metric_id::server_metric;
+}
+inline double with_offset(metric_id m, double value) { return value + facts_of(m).offset; }
+/// Returns the limit for comparisons. For integers it is half a unit looser, so that equality
+/// passes.
+inline double line_of(const slo& s, double limit) {
+    if (!facts_of(s.what.metric).is_whole) return limit;
+    return std::max(limit + (s.at_most ? 0.5 : -0.5), 0.0);
+}
+// Stand for zero and infinity.
+inline constexpr double least_value = 1e-12, max_value = 1e300;
+inline double step_of(double line) { return line == 0 ? 1 : std::fabs(line); }
+
+/// Negative where the value meets the limit.
+inline double distance_of(const slo& s, double value, double limit) {
+    const double sign = s.at_most ? 1 : -1;
+    const auto log_of = [](double v) { return std::log(std::clamp(v, least_value, max_value)); };
+    if (s.factor > 0) return sign * (log_of(value) - std::log(limit));
+    const double line = line_of(s, limit);
+    // Distances are clamped so that their squares are finite.
+    if (!is_on_the_log(s)) return std::clamp(sign * (value - line) / step_of(line), -1e6, 1e6);
+    const metric_id m = s.what.metric;
+    return sign * (log_of(with_offset(m, value)) - std::log(with_offset(m, line)));
+}
+inline double at_distance(const slo& s, double distance, double limit) {
+    const double sign = s.at_most ? 1 : -1;
+    if (s.factor > 0) return limit * std::exp(sign * distance);
+    const double line = line_of(s, limit);
+    if (!is_on_the_log(s)) return line + sign * distance * step_of(line);
+    const double offset = facts_of(s.what.metric).offset;
+    const double value = (line + offset) * std::exp(sign * distance) - offset;
+    return value < 10 * least_value ? 0 : value;
+}
+/// The distance as a fraction of the limit.
+inline double fraction_of_limit(const slo& s, double distance) {
+    return is_on_the_log(s) ? std::expm1(distance) : distance;
+}
 
 // A few repeats cannot measure their noise, so it is at least this: moderated variance as in Smyth
 // (2004), with 8 prior degrees of freedom.
@@ -38,12 +83,12 @@ struct judging_rule {
     double half_fail_z = 2.99;            // for half of 1 %: a fraction has two tests
     double alone_z = 2.17;  // to pass by the repeats' own spread, whose analyses are less alike
     bool holm = false;
-    bool trusts_belief = false;  // uses a prior larger than the repeats' spread
-    bool looks_once = false;     // one analysis of all repeats
+    bool trusts_prior = false;  // uses a prior larger than the repeats' spread
+    bool is_single_analysis = false;     // one analysis of all repeats
     /// Whether another analysis takes place: not more than the constants allow, and one of all
     /// repeats at the end.
-    bool looks(int analyses_before, bool at_the_end) const {
-        return at_the_end || (!looks_once && analyses_before + 1 < analyses);
+    bool has_analysis(int analyses_before, bool at_the_end) const {
+        return at_the_end || (!is_single_analysis && analyses_before + 1 < analyses);
     }
     /// Returns the rule at another level of false fails.
     judging_rule failing_at(double level) const {
@@ -109,7 +154,7 @@ inline void decide(interim_analysis& l, const judging_rule& rule) {
 /// An analysis without its standard error: the prior noise moderated by these squares and degrees
 /// of freedom.
 inline interim_analysis moderated_analysis(double mean, double squares, double own_df, double s0,
-                                           double believed_df = prior_df) {
+                                           double with_df = prior_df) {
     interim_analysis l;
     const double measured_variance = own_df > 0 ? squares / own_df : 0;
     l.mean = mean;
@@ -118,7 +163,7 @@ inline interim_analysis moderated_analysis(double mean, double squares, double o
     const bool is_quiet = own_df <= 0 || measured_variance * own_df <=
                                              quiet_sd * quiet_sd * chi_square_95(own_df);
     l.spread = is_quiet ? spread_of::moderated : spread_of::noisy;
-    l.prior_df = is_quiet ? believed_df : noisy_df;
+    l.prior_df = is_quiet ? with_df : noisy_df;
     l.prior_sd = is_quiet ? s0 : quiet_sd;
     l.df = l.prior_df + own_df;
     l.sd = std::sqrt((l.prior_df * l.prior_sd * l.prior_sd + squares) / l.df);
@@ -138,13 +183,6 @@ inline interim_analysis measured_analysis(double mean, double variance, double d
     l.df = std::min(df * known * known, 1e4);
     decide(l, rule);
     return l;
-}
-/// Returns an analysis by the measured variance alone, if that one is wider.
-inline interim_analysis unless_wider(const interim_analysis& believed, double variance, double df,
-                                     double n, double s0, const judging_rule& rule) {
-    const interim_analysis measured =
-        measured_analysis(believed.mean, variance, df, 1 / n, 0, s0, rule);
-    return measured.pass_t * measured.se > believed.pass_t * believed.se ? measured : believed;
 }
 
 /// The stored baseline of a comparison: repeats, variance and spread between days.
@@ -178,17 +216,60 @@ inline interim_analysis analysis_of(const std::vector<double>& distances, double
 inline interim_analysis analysis_of_repeats(const std::vector<double>& distances, double s0,
                                             const judging_rule& rule,
                                             const stored_side& other = {}) {
-    const interim_analysis believed = analysis_of(distances, s0, rule, other);
+    const interim_analysis moderated = analysis_of(distances, s0, rule, other);
     const own_spread own = own_spread_of(distances, other);
-    if (rule.trusts_belief || own.df <= 0) return believed;
+    if (rule.trusts_prior || own.df <= 0) return moderated;
     judging_rule alone = rule;
     alone.pass_z = std::max(rule.pass_z, rule.alone_z);
     const interim_analysis measured =
-        measured_analysis(believed.mean, own.squares / own.df, own.df, own.shares, other.day_sd,
+        measured_analysis(moderated.mean, own.squares / own.df, own.df, own.shares, other.day_sd,
                           s0, alone);
-    const bool is_wider = believed.mean < 0 ? measured.pass_bound > believed.pass_bound
-                                            : measured.fail_bound < believed.fail_bound;
-    return is_wider ? measured : believed;
+    const bool is_wider = moderated.mean < 0 ? measured.pass_bound > moderated.pass_bound
+                                            : measured.fail_bound < moderated.fail_bound;
+    return is_wider ? measured : moderated;
+}
+
+/// An analysis of the log ratios of pairs. The prior noise only widens the interval: four pairs
+/// estimate their own spread well, and a machine whose speed shifts spreads far beyond any prior.
+inline interim_analysis analysis_of_pairs(const std::vector<double>& distances, double s0,
+                                          const judging_rule& rule) {
+    const interim_analysis moderated = analysis_of(distances, s0, rule);
+    if (distances.size() < 2) return moderated;
+    const double n = static_cast<double>(distances.size());
+    const interim_analysis measured = measured_analysis(
+        moderated.mean, sample_variance(distances), n - 1, 1 / n, 0, s0, rule);
+    return measured.pass_t * measured.se > moderated.pass_t * moderated.se ? measured : moderated;
+}
+
+inline constexpr double history_prior_df = 4;
+
+/// The noise of repeats from earlier runs; `sd` is 0 if unknown.
+struct history_noise {
+    double sd = 0, df = 0;
+};
+
+/// 80 % quantile of the F distribution.
+inline double f_quantile_80(double df1, double df2) {
+    double high = 2;
+    const auto cdf = [&](double f) {
+        return incomplete_beta(df1 / 2, df2 / 2, df1 * f / (df1 * f + df2));
+    };
+    while (cdf(high) < 0.8 && high < 1e12) high *= 2;
+    return bisect(0, high, 0.8, cdf);
+}
+/// Returns an analysis with the noise of a history, at less weight than a calibration because it is
+/// of other days. The history is not used where the repeats spread by more.
+inline interim_analysis analysis_with_history(const std::vector<double>& distances,
+                                              const history_noise& known,
+                                              const judging_rule& rule) {
+    const double own = sample_variance(distances), df = static_cast<double>(distances.size()) - 1;
+    if (!(known.sd > 0) || df < 1 || own > known.sd * known.sd * f_quantile_80(df, known.df))
+        return analysis_of_repeats(distances, prior_sd, rule);
+    interim_analysis l = moderated_analysis(mean_of(distances), df * own, df, known.sd,
+                                            history_prior_df);
+    l.se = l.sd / std::sqrt(df + 1);
+    decide(l, rule);
+    return l;
 }
 
 }  // namespace detail

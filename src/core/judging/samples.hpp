@@ -8,7 +8,7 @@
 #include "api/slo.hpp"
 #include "core/base/statistics.hpp"
 #include "core/metric/table.hpp"
-#include "core/measured/drift.hpp"
+#include "core/measured/pooled.hpp"
 #include "core/measured/metrics.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/judging/decision.hpp"
@@ -54,10 +54,9 @@ inline std::size_t values_behind(const statistic_data& w, const repeat_data& d) 
     }
     if (is_of_server(w.metric)) return 0;  // no requests
     if (is_drift(w.metric)) return static_cast<std::size_t>(selected_requests(w, d));
-    const metric_sample s = sample_of(w, d);
-    const std::size_t values =
-        pools_gaps(w.metric) ? pooled_gap_count(d, w.which) : s.values.size();
-    return values + (of_completed ? 0 : s.failed);
+    const metric_values v = values_in_repeat(w, d);
+    return (of_completed ? 0 : v.failed) +
+           (pools_gaps(w.metric) ? pooled_gap_count(d, w.which) : v.all.size() - v.failed);
 }
 
 /// Whether more requests would not help because most of them fail.

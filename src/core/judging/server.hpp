@@ -1,24 +1,27 @@
-// validity checks of the server's answers
+// validity checks of the server: its answers, and whether it keeps up
 #pragma once
 
 #include "api/metrics.hpp"
 #include "api/result.hpp"
 #include "api/slo.hpp"
+#include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/credible.hpp"
 #include "core/measured/metrics.hpp"
 #include "core/measured/repeat.hpp"
-#include "core/measured/repeat_list.hpp"
 #include "core/measured/timing_bounds.hpp"
 #include "core/judging/decision.hpp"
+#include "core/judging/measurements.hpp"
 
-#include <algorithm>  // max, nth_element
+#include <algorithm>  // any_of, max, min, nth_element, sort, upper_bound
 #include <array>
-#include <cstddef>  // size_t, ptrdiff_t
+#include <cmath>  // isnan, pow, sqrt
+#include <cstddef>  // ptrdiff_t, size_t
 #include <iterator>  // size
+#include <map>
 #include <set>
-#include <utility>  // pair
+#include <utility>  // move, pair
 #include <vector>
 
 namespace llmbench {
@@ -258,6 +261,158 @@ inline cause fault_of_stream(const answer_counts& c, const statistic_data& what)
         return {because::in_a_burst, {as_number(c.in_a_burst), as_number(c.paced)}};
     if (concerns(what, &metric_facts::is_of_gaps) && c.read_together * 20 > c.events)
         return {because::comes_in_bursts, {c.read_together / c.events}};
+    return {};
+}
+
+/// Slope of the means of ten batches, and its t value (8 degrees of freedom).
+struct trend {
+    double per_batch = 0, t = 0;
+};
+inline trend trend_of(const std::vector<double>& values) {
+    constexpr std::size_t batches = 10;
+    std::vector<double> means;
+    for (std::size_t b = 0; b < batches; ++b)
+        means.push_back(mean_of({values.begin() + static_cast<long>(b * values.size() / batches),
+                                 values.begin() +
+                                     static_cast<long>((b + 1) * values.size() / batches)}));
+    const double center = mean_of(means), middle = (batches - 1) / 2.0;
+    double xy = 0, xx = 0, residual = 0;
+    for (std::size_t b = 0; b < batches; ++b) {
+        xy += (static_cast<double>(b) - middle) * (means[b] - center);
+        xx += (static_cast<double>(b) - middle) * (static_cast<double>(b) - middle);
+    }
+    trend r;
+    r.per_batch = xy / xx;
+    for (std::size_t b = 0; b < batches; ++b) {
+        const double fitted = center + r.per_batch * (static_cast<double>(b) - middle);
+        residual += (means[b] - fitted) * (means[b] - fitted);
+    }
+    const double error = std::sqrt(residual / (batches - 2) / xx);
+    r.t = error > 0 ? r.per_batch / error : r.per_batch > 0 ? infinity : 0;
+    return r;
+}
+
+/// A request, or a session of several steps.
+struct load_unit {
+    long long scheduled_ns = 0, end_ns = 0;
+    std::size_t number = 0;
+    double waited_ns = 0;  // for first tokens of its steps, beyond the usual wait
+    double tokens = 0;
+    bool is_measured = true, all_ok = true;
+};
+/// Whether a load consists of sessions. The probes of a search have few sessions, so that its
+/// requests count.
+inline bool starts_sessions(const repeat_data& d) {
+    return d.load == 0 && std::any_of(d.records.begin(), d.records.end(), [](const record& r) {
+        return r.conversation >= 0 && (r.turn > 0 || r.depth > 0);
+    });
+}
+/// The 90th percentile of the wait for first tokens among the first tenth of the requests.
+inline double usual_wait_ns(const repeat_data& d) {
+    std::vector<std::pair<long long, double>> waits;
+    for (const record& r : d.records)
+        if (r.status == request_status::ok)
+            waits.emplace_back(r.scheduled_ns,
+                               static_cast<double>(r.first_token_ns - r.scheduled_ns));
+    std::sort(waits.begin(), waits.end());
+    std::vector<double> early;
+    for (std::size_t i = 0; i < (waits.size() + 9) / 10; ++i) early.push_back(waits[i].second);
+    std::sort(early.begin(), early.end());
+    return early.empty() ? 0 : nearest_rank(early, 0.9);
+}
+inline std::vector<load_unit> started_by(const repeat_data& d, bool sessions) {
+    std::vector<load_unit> units;
+    const double usual_ns = sessions ? usual_wait_ns(d) : infinity;
+    std::map<long long, std::size_t> of_session;
+    for (const record& r : d.records) {
+        std::size_t at = units.size();
+        if (sessions && r.conversation >= 0)
+            at = of_session.emplace(r.conversation, at).first->second;
+        if (at == units.size()) units.push_back({r.scheduled_ns, r.end_ns, at});
+        load_unit& u = units[at];
+        u.scheduled_ns = std::min(u.scheduled_ns, r.scheduled_ns);
+        u.end_ns = std::max(u.end_ns, r.end_ns);
+        u.tokens += r.output_tokens;
+        if (r.status == request_status::ok)
+            u.waited_ns += std::max(
+                0.0, static_cast<double>(r.first_token_ns - r.scheduled_ns) - usual_ns);
+        u.is_measured = u.is_measured && is_measured(r);
+        u.all_ok = u.all_ok && r.status == request_status::ok;
+    }
+    std::sort(units.begin(), units.end(), [](const load_unit& a, const load_unit& b) {
+        return a.scheduled_ns != b.scheduled_ns ? a.scheduled_ns < b.scheduled_ns
+                                                : a.number < b.number;
+    });
+    return units;
+}
+
+/// How the load exceeded the server in one repeat, nothing where that is not shown. Requests or
+/// sessions in flight must grow by a tenth of the arrivals, and by more than the random walk of
+/// this traffic at exactly the server's capacity (level 0.1 %), and ttft with them. The time of the
+/// first answers is left out, since every load fills up first. Sessions differ more: theirs is the
+/// 90th percentile, without the growth of waits for first tokens, which is the server's.
+inline cause oversaturation_of(const repeat_data& d, double arrival_cv2) {
+    const bool sessions = starts_sessions(d);
+    const std::vector<load_unit> units = started_by(d, sessions);
+    std::vector<long long> ends;
+    std::vector<double> early;
+    for (const load_unit& u : units) {
+        ends.push_back(u.end_ns);
+        if (ends.size() <= units.size() / 4 && u.all_ok)
+            early.push_back(static_cast<double>(u.end_ns - u.scheduled_ns) - u.waited_ns);
+    }
+    if (early.empty()) return {};
+    std::sort(ends.begin(), ends.end());
+    std::sort(early.begin(), early.end());
+    const long long filled = units[0].scheduled_ns +
+                             static_cast<long long>(nearest_rank(early, sessions ? 0.9 : 0.5));
+    std::vector<double> in_flight, ttft_s, tokens;
+    for (std::size_t k = 0; k < units.size(); ++k) {
+        const load_unit& u = units[k];
+        if (!u.is_measured || u.scheduled_ns < filled) continue;
+        const auto ended = std::upper_bound(ends.begin(), ends.end(), u.scheduled_ns);
+        in_flight.push_back(static_cast<double>(k + 1) -
+                            static_cast<double>(ended - ends.begin()));
+        if (u.all_ok) tokens.push_back(u.tokens);
+    }
+    std::vector<std::pair<long long, double>> first_tokens;  // of requests sent while units started
+    for (const record& r : d.records)
+        if (is_pooled(r) && r.scheduled_ns >= filled &&
+            r.scheduled_ns <= units.back().scheduled_ns)
+            first_tokens.emplace_back(
+                r.scheduled_ns, static_cast<double>(r.first_token_ns - r.scheduled_ns) * 1e-9);
+    std::sort(first_tokens.begin(), first_tokens.end());
+    for (const auto& [at, seconds] : first_tokens) ttft_s.push_back(seconds);
+    const double n = static_cast<double>(in_flight.size());
+    if (n < (sessions ? 100 : 40) || ttft_s.size() < 20 || tokens.size() < 20) return {};
+    const double work_cv2 = sample_variance(tokens) / std::pow(std::max(1.0, mean_of(tokens)), 2);
+    // The slope over a random walk has a variance of 6/5 n, over planned arrivals and ends 1/5 n.
+    const double wandering = std::sqrt(n * (0.2 * arrival_cv2 + 1.2 * work_cv2));
+    const trend grown = trend_of(in_flight), slower = trend_of(ttft_s);
+    const double growth = 10 * grown.per_batch;
+    const double t_limit = 4.501;  // Student t, 8 degrees of freedom, 0.1 %
+    if (growth <= std::max(0.1 * n, 3.09 * wandering) || grown.t < t_limit || slower.t < t_limit)
+        return {};
+    return {sessions ? because::over_saturated_by_sessions : because::over_saturated,
+            {0, growth, n, 10 * slower.per_batch}};
+}
+
+/// Why the load exceeds the server, nothing unless most repeats show it.
+inline cause over_saturation_of(const measurements& e, const variant_list& variants,
+                                double arrival_cv2) {
+    if (std::isnan(arrival_cv2)) return {};
+    for (const auto* variant : variants) {
+        std::size_t shown = 0;
+        cause example;
+        for (const repeat_data& d : *variant)
+            if (cause why = oversaturation_of(d, arrival_cv2)) {
+                ++shown;
+                example = std::move(why);
+            }
+        if (2 * shown <= variant->size()) continue;
+        example.numbers[0] = variant == &e.baseline;
+        return example;
+    }
     return {};
 }
 

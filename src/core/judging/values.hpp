@@ -10,14 +10,10 @@
 #include "core/measured/metrics.hpp"
 #include "core/measured/pooled.hpp"
 #include "core/measured/timing_bounds.hpp"
-#include "core/judging/by_history.hpp"
 #include "core/judging/counts.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/measurements.hpp"
-#include "core/judging/pairs.hpp"
 #include "core/judging/rule.hpp"
-#include "core/judging/scale.hpp"
-#include "core/judging/judging_parameters.hpp"
 
 #include <algorithm>  // max, min, sort
 #include <cmath>  // exp, fabs, isfinite, isnan, log, log1p, sqrt
@@ -146,14 +142,9 @@ inline limit_of_values limit_of_values_of(const measurements& e, const judging_p
         l.bound = factor * std::exp(c.base_log);
         return l;
     }
-    std::vector<double> pooled;
-    for (std::size_t i = 0; i < repeats; ++i) {
-        const std::vector<double> more =
-            values_in_order(s.what, e.baseline[i], opposite(t.read));
-        pooled.insert(pooled.end(), more.begin(), more.end());
-    }
+    const std::vector<double> pooled =
+        sorted_values_in(s.what, e.baseline, repeats, opposite(t.read));
     if (pooled.empty()) return {not_a_number, l.allowed, false};
-    std::sort(pooled.begin(), pooled.end());
     l.bound = s.factor * nearest_rank(pooled, s.what.q);
     // As much of the baseline may be beyond its own estimate.
     const auto n = static_cast<double>(pooled.size());
@@ -233,7 +224,7 @@ inline cause failures_in_tail(const measurements& e, const judging_parameters& t
         for (const record& r : variant[i].records)
             if (selected(r)) misses.back().push_back(r.status != request_status::ok);
     }
-    const miss_counts failed = counted_misses(e, s, misses);
+    const miss_counts failed = counted_misses(e, s, misses, allowed_misses(s));
     const double upper = failed.upper(count_levels_of(s, t.rule).pass);
     if (failed.k == 0 || upper <= failed.allowed) return {};
     return {because::failed_in_tail, {failed.k, failed.n, upper, failed.allowed},
@@ -285,13 +276,18 @@ inline history_noise known_noise_of(const judging_parameters& t, const slo& s) {
     return t.past ? t.past->noise_of(s) : history_noise();
 }
 
+inline interim_analysis analysis_of_values(const comparison& c,
+                                           const std::vector<double>& distances, double s0,
+                                           const judging_rule& rule, const history_noise& known) {
+    return c.paired       ? analysis_of_pairs(distances, s0, rule)
+           : known.sd > 0 ? analysis_with_history(distances, known, rule)
+                          : analysis_of_repeats(distances, s0, rule, c.stored);
+}
 /// One interim analysis of the values, without decisions that come too early.
 inline void decide_by_values(decision& d, const observed_repeats& seen, const comparison& c,
                              double s0, const judging_rule& rule, const history_noise& known,
                              std::size_t first, std::size_t fails_from) {
-    d.last = c.paired       ? analysis_of_pairs(seen.distances, s0, rule)
-             : known.sd > 0 ? analysis_believing(seen.distances, known, rule)
-                            : analysis_of_repeats(seen.distances, s0, rule, c.stored);
+    d.last = analysis_of_values(c, seen.distances, s0, rule, known);
     if (seen.values.size() >= first) d.outcome = d.last.outcome;
     d.why.clear();
     if (d.outcome == verdict::fail && seen.values.size() < fails_from)
@@ -349,8 +345,8 @@ inline decision judge_values(const measurements& e, const judging_parameters& t,
         d.repeats = static_cast<int>(seen.values.size());
         d.requests = measured_requests(e, seen.values.size(), s.what);
         const bool at_the_end = i + 1 == n;
-        if ((seen.values.size() < first && !at_the_end) || !t.rule.looks(analyses, at_the_end))
-            continue;
+        if (seen.values.size() < first && !at_the_end) continue;
+        if (!t.rule.has_analysis(analyses, at_the_end)) continue;
         ++analyses;
         if (seen.unbounded > 0) decide_by_misses(d, seen, e, t, c, fails_from);
         else decide_by_values(d, seen, c, s0, rule, known, first, fails_from);
@@ -387,11 +383,8 @@ inline bool asks_for_more(const measurements& e, const judging_parameters& t,
     if (seen.unbounded > 0 || seen.distances.size() < 2) return false;
     if (c.paired) return std::sqrt(sample_variance(seen.distances)) > s0;
     if (s.factor > 0 && t.past) return false;
-    if (const history_noise known = known_noise_of(t, s); known.sd > 0)
-        return analysis_believing(seen.distances, known, rule_for(e, t, s)).spread ==
-               spread_of::measured;
-    return analysis_of_repeats(seen.distances, s0, rule_for(e, t, s), c.stored).spread ==
-           spread_of::measured;
+    return analysis_of_values(c, seen.distances, s0, rule_for(e, t, s), known_noise_of(t, s))
+               .spread == spread_of::measured;
 }
 
 }  // namespace detail

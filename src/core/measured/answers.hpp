@@ -1,4 +1,6 @@
-// comparison of answers
+// grading and comparison of answers
+// Only the answer is graded, not the reasoning. An answer without a readable result is wrong, and
+// marked unreadable.
 #pragma once
 
 #include "api/metrics.hpp"
@@ -10,7 +12,7 @@
 #include "core/wire/http.hpp"
 #include "core/measured/repeat.hpp"
 
-#include <algorithm>  // any_of, count_if, min, max, mismatch
+#include <algorithm>  // any_of, count_if, max, min, mismatch
 #include <cstddef>  // ptrdiff_t, size_t
 #include <map>
 #include <string>
@@ -20,6 +22,32 @@
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
+
+enum class graded_as : unsigned char { right, wrong, unreadable };
+struct graded_answer {
+    graded_as is = graded_as::unreadable;
+    std::string read{};  // the text that was graded
+};
+/// The right answer to a question, and its grading.
+struct wanted_answer {
+    virtual const std::string& key() const = 0;
+    virtual graded_answer graded(std::string_view text) const = 0;
+
+protected:
+    ~wanted_answer() = default;
+};
+
+/// Records the grade of an answer. A failed request and an unreadable answer are wrong; a cancelled
+/// one has no grade.
+inline void grade(record& r, const wanted_answer& wanted, std::string_view words) {
+    constexpr std::size_t max_kept = 80;
+    if (r.status == request_status::left) return;
+    r.right = false;
+    if (r.status != request_status::ok) return;
+    const graded_answer g = wanted.graded(words);
+    r.right = g.is == graded_as::right;
+    r.graded = printable(g.read, max_kept);
+}
 
 /// LLMBENCH_ANSWERS: which answers reports show: those that keep an objective from passing, all, or
 /// none.
@@ -151,14 +179,6 @@ double own_agreement(const Repeats& variant, std::size_t repeats, const statisti
         for (const auto& [hash, n] : a.of_hash) alike += n * (n - 1);
     }
     return pairs > 0 ? alike / pairs : not_a_number;
-}
-
-/// Collects the differences of all repeats.
-inline answer_differences all_differences(const auto& variant, std::size_t repeats) {
-    answer_differences all;
-    for (std::size_t i = 0; i < std::min<std::size_t>(repeats, variant.size()); ++i)
-        all.add(variant[i].differences);
-    return all;
 }
 
 }  // namespace detail

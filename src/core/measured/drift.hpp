@@ -14,7 +14,6 @@
 #include "core/measured/repeat.hpp"
 
 #include <algorithm>  // clamp, max
-#include <cmath>  // isnan
 #include <cstddef>  // size_t
 #include <vector>
 
@@ -44,17 +43,7 @@ inline double value_in(const statistic_data& drift, const repeat_data& d,
                        const time_interval& when, timing_bound how = timing_bound::measured) {
     if (is_throughput(drift.of)) return rate_in(drift.of, d, when, how, drift.which);
     const statistic_data what = drifting(drift);
-    const selects selected(what, d);
-    metric_sample s;
-    for (std::size_t i = 0; i < d.records.size(); ++i) {
-        const record& r = d.records[i];
-        if (!selected(r) || !when.holds(r.scheduled_ns)) continue;
-        const bool ok = r.status == request_status::ok;
-        const double v = ok ? request_value(what.metric, d, i, how) : 0;
-        s.failed += !ok;
-        if (ok && !std::isnan(v)) s.values.push_back(v);
-    }
-    return value_among(what, s);
+    return statistic_among(what, sorted_values_of(what, d, how, &when));
 }
 /// One of the equal parts of the steady window.
 inline double value_of_part(const statistic_data& drift, const repeat_data& d, std::size_t part,

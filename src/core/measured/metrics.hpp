@@ -12,10 +12,8 @@
 #include "core/metric/table.hpp"
 #include "core/measured/credible.hpp"
 #include "core/measured/histograms.hpp"
-#include "core/measured/prefix_hits.hpp"
 #include "core/measured/rates.hpp"
 #include "core/measured/recovery.hpp"
-#include "core/measured/session_times.hpp"
 #include "core/measured/timing_bounds.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/server_values.hpp"
@@ -137,52 +135,33 @@ inline bool has_value(metric_id m, const repeat_data& d, std::size_t i) {
     return f.needs == value_needs::nothing || !std::isnan(request_value(m, d, i));
 }
 
-/// Values of a per-request metric in one repeat. Quantiles count failed requests as the worst
-/// value.
-struct metric_sample {
-    std::vector<double> values{};
+/// The values of a metric in one repeat, in the order of planned sends. Failed requests have the
+/// worst value, as have sessions; completed ones without a value are left out.
+struct metric_values {
+    std::vector<double> all{};
     std::size_t failed = 0;
-    std::size_t without_value = 0;
 };
-inline metric_sample sample_of(const statistic_data& what, const repeat_data& d,
-                               timing_bound how = timing_bound::measured) {
+/// `when`: if given, only requests planned in it.
+inline metric_values values_in_repeat(const statistic_data& what, const repeat_data& d,
+                                      timing_bound how = timing_bound::measured,
+                                      const time_interval* when = nullptr) {
     const metric_id m = what.metric;
-    const selects selected(what, d);
-    metric_sample s;
     if (is_of_sessions(m)) {
-        s.values = session_times(what, d, how);
-        s.failed = std::erase(s.values, infinity);
-        return s;
+        metric_values v{session_times(what, d, how)};
+        v.failed = static_cast<std::size_t>(std::count(v.all.begin(), v.all.end(), infinity));
+        return v;
     }
+    const selects selected(what, d);
+    metric_values v;
     for (std::size_t i = 0; i < d.records.size(); ++i) {
         const record& r = d.records[i];
-        if (!selected(r)) continue;
-        if (r.status != request_status::ok) {
-            ++s.failed;
-        } else if (!pools_gaps(m)) {  // those are pooled, see ranked_gaps
-            const double v = request_value(m, d, i, how);
-            if (std::isnan(v)) ++s.without_value;
-            else s.values.push_back(v);
-        }
+        if (!selected(r) || (when && !when->holds(r.scheduled_ns))) continue;
+        const bool ok = r.status == request_status::ok;
+        const double value = ok ? request_value(m, d, i, how) : is_speed(m) ? 0 : infinity;
+        v.failed += !ok;
+        if (!std::isnan(value)) v.all.push_back(value);
     }
-    return s;
-}
-
-/// Values of a metric in the order of planned sends. Failed requests and sessions have the worst
-/// value.
-inline std::vector<double> values_in_order(const statistic_data& what, const repeat_data& d,
-                                           timing_bound how = timing_bound::measured) {
-    const metric_id id = what.metric;
-    if (is_of_sessions(id)) return session_times(what, d, how);
-    const selects selected(what, d);
-    std::vector<double> values;
-    for (std::size_t i = 0; i < d.records.size(); ++i) {
-        if (!selected(d.records[i])) continue;
-        const bool ok = d.records[i].status == request_status::ok;
-        const double v = ok ? request_value(id, d, i, how) : is_speed(id) ? 0 : infinity;
-        if (!std::isnan(v)) values.push_back(v);
-    }
-    return values;
+    return v;
 }
 
 /// Whether one measured request satisfies a predicate. Failed requests never do; a missing value
@@ -213,6 +192,13 @@ inline const maybe<bool>& is_good_answer(metric_id m, const record& r) {
 /// graded or compared.
 inline bool counts_in(metric_id m, const record& r) {
     return is_measured(r) && (!is_of_answers(m) || is_good_answer(m, r));
+}
+/// Calls `f(record)` for each request of a statistic that counts in its fraction.
+template <class F>
+void for_each_counted(const statistic_data& what, const repeat_data& d, F&& f) {
+    const selects selected(what, d);
+    for (const record& r : d.records)
+        if (selected(r) && counts_in(what.metric, r)) f(r);
 }
 /// Misses of a fraction, one per counted request, in order. Throws std::invalid_argument for
 /// goodput without a condition, which no plan has checked if a user asks a result for it.
@@ -341,22 +327,28 @@ inline double moved_mean_gap(const repeat_data& d, timing_bound how, const selec
     return n > 0 ? seconds / n : not_a_number;
 }
 inline sorted_values sorted_values_of(const statistic_data& what, const repeat_data& d,
-                                      timing_bound how = timing_bound::measured) {
-    const metric_id m = what.metric;
-    metric_sample s = sample_of(what, d, how);
+                                      timing_bound how = timing_bound::measured,
+                                      const time_interval* when = nullptr) {
     sorted_values v;
-    if (pools_gaps(m)) {
+    if (pools_gaps(what.metric)) {
+        const selects selected(what, d);
+        const auto failed = std::count_if(d.records.begin(), d.records.end(), [&](const record& r) {
+            return selected(r) && r.status != request_status::ok;
+        });
+        v.all.assign(static_cast<std::size_t>(failed), infinity);
         v.gaps = ranked_gaps(d, how, what.which);
         v.mean_of_completed =
             how == timing_bound::measured ? v.gaps.mean() : moved_mean_gap(d, how, what.which);
-    } else {
-        std::sort(s.values.begin(), s.values.end());
-        v.mean_of_completed = mean_of(s.values);  // in this order, as that of the records varies
-        v.completed = s.values.size();
+        return v;
     }
-    s.values.insert(is_speed(m) ? s.values.begin() : s.values.end(), s.failed,
-                    is_speed(m) ? 0.0 : infinity);
-    v.all = std::move(s.values);
+    metric_values own = values_in_repeat(what, d, how, when);
+    std::sort(own.all.begin(), own.all.end());
+    v.all = std::move(own.all);
+    v.completed = v.all.size() - own.failed;
+    // In this order, as that of the records varies. Failed ones come first or last.
+    const auto first =
+        v.all.begin() + static_cast<std::ptrdiff_t>(is_speed(what.metric) ? own.failed : 0);
+    v.mean_of_completed = mean_of({first, first + static_cast<std::ptrdiff_t>(v.completed)});
     return v;
 }
 /// The fraction of gaps over a bound in seconds. A failed request has one.
@@ -391,25 +383,9 @@ inline std::size_t rank_of(const statistic_data& what, std::size_t size) {
     if (what.kind == statistic_kind::max) return size - 1;
     return what.kind == statistic_kind::min ? 0 : nearest_rank_of(size, what.q);
 }
-inline double value_among(const statistic_data& what, const sorted_values& v) {
+inline double statistic_among(const statistic_data& what, const sorted_values& v) {
     if (what.kind == statistic_kind::mean) return v.mean_of_completed;
     return v.size() == 0 ? not_a_number : v.at(rank_of(what, v.size()));
-}
-/// The same for unsorted values, which are sorted only as far as needed.
-inline double value_among(const statistic_data& what, metric_sample& s) {
-    std::vector<double>& v = s.values;
-    if (what.kind == statistic_kind::mean) {
-        std::sort(v.begin(), v.end());
-        return mean_of(v);  // in this order, as that of the records varies
-    }
-    if (v.size() + s.failed == 0) return not_a_number;
-    const std::size_t rank = rank_of(what, v.size() + s.failed);
-    const std::size_t zeros = is_speed(what.metric) ? s.failed : 0;
-    if (rank < zeros) return 0;
-    if (rank - zeros >= v.size()) return infinity;
-    const auto at = v.begin() + static_cast<std::ptrdiff_t>(rank - zeros);
-    std::nth_element(v.begin(), at, v.end());
-    return *at;
 }
 
 /// The misses of a fraction, and all its requests.
@@ -425,14 +401,8 @@ struct fraction_counts {
     }
 };
 
-inline double evaluate(const statistic_data& what, const repeat_data& d, timing_bound how);
-/// One statistic over another: infinite if failures reach the numerator, NaN for the denominator.
-inline double ratio_of(const statistic_data& what, const repeat_data& d, timing_bound how) {
-    const double of = evaluate(what.parts[0], d, how);
-    const double to = evaluate(what.parts[1], d, opposite(how));
-    return quotient(of, to);
-}
-/// The value of a statistic in one repeat in SI units, NaN without a value.
+/// The value of a statistic in one repeat in SI units, NaN without a value. A ratio is infinite if
+/// failures reach its numerator, NaN for the denominator.
 inline double evaluate(const statistic_data& what, const repeat_data& d,
                        timing_bound how = timing_bound::measured) {
     if (is_request_fraction(what.metric)) {
@@ -441,16 +411,14 @@ inline double evaluate(const statistic_data& what, const repeat_data& d,
         return fraction.value(what.metric);
     }
     if (is_throughput(what.metric)) return window_rate(what.metric, d, how, what.which);
-    if (is_ratio(what.metric)) return ratio_of(what, d, how);
+    if (is_ratio(what.metric))
+        return quotient(evaluate(what.parts[0], d, how), evaluate(what.parts[1], d, opposite(how)));
     if (is_of_prompts(what.metric)) return prefix_hits_of(d, what.which).share();
     if (what.metric == metric_id::first_answer_time) return d.first_answer_s;
     if (is_of_start(what.metric)) return d.startup_s;
     if (is_of_recovery(what.metric)) return recovery_value(str(what.which.during), d);
     if (is_of_server(what.metric)) return value_by_server(what, d).value;
-    if (pools_gaps(what.metric))
-        return value_among(what, sorted_values_of(what, d, how));
-    metric_sample sample = sample_of(what, d, how);
-    return value_among(what, sample);
+    return statistic_among(what, sorted_values_of(what, d, how));
 }
 
 /// Several at once: neighbours of one metric share the expensive sorting.
@@ -464,7 +432,7 @@ inline std::vector<double> evaluate(const std::vector<statistic_data>& whats,
         if (i == 0 || whats[i - 1].metric != m ||
             selection_text(whats[i - 1].which) != selection_text(whats[i].which))
             sorted = sorted_values_of(whats[i], d);
-        values.push_back(value_among(whats[i], sorted));
+        values.push_back(statistic_among(whats[i], sorted));
     }
     return values;
 }

@@ -9,11 +9,9 @@
 #include "core/metric/table.hpp"
 #include "core/measured/drift.hpp"
 #include "core/measured/metrics.hpp"
-#include "core/measured/prefix_hits.hpp"
 #include "core/measured/rates.hpp"
 #include "core/measured/timing_bounds.hpp"
 #include "core/measured/repeat.hpp"
-#include "core/measured/repeat_list.hpp"
 #include "core/measured/server_values.hpp"
 
 #include <algorithm>  // max_element
@@ -31,37 +29,23 @@ struct variant_values {
     double together = not_a_number;
 };
 
-/// For requests and sessions: a percentile is selected among the values of all repeats.
-inline variant_values values_of_requests(const statistic_data& what,
-                                     const repeat_list& variant, timing_bound how) {
-    variant_values v;
-    metric_sample all;
-    std::vector<std::pair<double, double>> means;  // with their numbers of values
-    for (const repeat_data& d : variant) {
-        metric_sample s = sample_of(what, d, how);
-        v.each.push_back(value_among(what, s));
-        means.emplace_back(v.each.back(), static_cast<double>(s.values.size()));
-        all.failed += s.failed;
-        if (what.kind != statistic_kind::mean)
-            all.values.insert(all.values.end(), s.values.begin(), s.values.end());
-    }
-    v.together = what.kind == statistic_kind::mean ? weighted_mean(means) : value_among(what, all);
-    return v;
-}
-/// For gaps, without copying them.
-inline variant_values values_of_gaps(const statistic_data& what, const repeat_list& variant,
-                                 timing_bound how) {
+/// For requests, sessions and gaps: a percentile is selected among the values of all repeats.
+inline variant_values values_of_requests(const statistic_data& what, const repeat_list& variant,
+                                         timing_bound how) {
+    const bool of_gaps = pools_gaps(what.metric);
     variant_values v;
     sorted_values all;
-    std::vector<std::pair<double, double>> means;  // with their numbers of gaps
+    std::vector<std::pair<double, double>> means;  // with their numbers of values
     for (const repeat_data& d : variant) {
         const sorted_values one = sorted_values_of(what, d, how);
-        v.each.push_back(value_among(what, one));
-        means.emplace_back(one.mean_of_completed, static_cast<double>(one.gaps.size()));
+        v.each.push_back(statistic_among(what, one));
+        means.emplace_back(v.each.back(),
+                           static_cast<double>(of_gaps ? one.gaps.size() : one.completed));
         all.add(one);
     }
-    const bool is_moved = what.kind == statistic_kind::mean && how != timing_bound::measured;
-    v.together = is_moved ? weighted_mean(means) : value_among(what, all);
+    const bool is_of_means = what.kind == statistic_kind::mean &&
+                             !(of_gaps && how == timing_bound::measured);
+    v.together = is_of_means ? weighted_mean(means) : statistic_among(what, all);
     return v;
 }
 /// For server metrics.
@@ -100,7 +84,6 @@ inline variant_values values_of(const statistic_data& what, const repeat_list& v
         for (double& value : v.each) value = cost_of_tokens(price, value);
         return v;
     }
-    if (pools_gaps(what.metric)) return values_of_gaps(what, variant, how);
     if (is_of_requests(what.metric) || is_of_sessions(what.metric))
         return values_of_requests(what, variant, how);
     if (is_of_server(what.metric)) return values_of_server(what, variant);

@@ -1,4 +1,4 @@
-// tokens and requests per second
+// tokens of requests, in the prefix cache and per second
 #pragma once
 
 #include "api/metrics.hpp"
@@ -8,8 +8,8 @@
 #include "core/base/time_interval.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/credible.hpp"
-#include "core/measured/timing_bounds.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/measured/timing_bounds.hpp"
 
 #include <algorithm>  // max, sort
 #include <vector>
@@ -17,6 +17,58 @@
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
+
+/// Means over the completed requests; for prompts, over those that report them.
+struct request_tokens {
+    double prompt = not_a_number, output = not_a_number;
+};
+inline request_tokens request_tokens_of(const repeat_list& variant, const selection& which = {}) {
+    double prompts = 0, prompt = 0, outputs = 0, output = 0;
+    for (const repeat_data& d : variant) {
+        const selects selected(which, d);
+        for (const record& r : d.records) {
+            if (!selected.completed(r)) continue;
+            prompts += r.prompt_tokens > 0;
+            prompt += r.prompt_tokens;
+            ++outputs;
+            output += r.output_tokens;
+        }
+    }
+    return {prompts > 0 ? prompt / prompts : not_a_number,
+            outputs > 0 ? output / outputs : not_a_number};
+}
+
+/// Prompt tokens, and cached ones, of requests for which the server reports them.
+struct prefix_hits {
+    double cached = 0, prompt = 0;
+    /// More than all of them is impossible.
+    bool is_over_all() const { return cached > prompt; }
+    /// 0 where the server reports none.
+    double fraction() const { return prompt > 0 && !is_over_all() ? cached / prompt : 0; }
+    double share() const { return prompt > 0 && !is_over_all() ? cached / prompt : not_a_number; }
+};
+inline bool tells_cached_tokens(const record& r) {
+    return r.cached_tokens >= 0 && r.prompt_tokens > 0;
+}
+inline prefix_hits prefix_hits_of(const repeat_data& d, const selection& which) {
+    const selects selected(which, d);
+    prefix_hits sum;
+    for (const record& r : d.records) {
+        if (!selected(r) || !tells_cached_tokens(r)) continue;
+        sum.cached += r.cached_tokens;
+        sum.prompt += r.prompt_tokens;
+    }
+    return sum;
+}
+inline prefix_hits prefix_hits_of(const repeat_list& variant, const selection& which = {}) {
+    prefix_hits sum;
+    for (const repeat_data& d : variant) {
+        const prefix_hits one = prefix_hits_of(d, which);
+        sum.cached += one.cached;
+        sum.prompt += one.prompt;
+    }
+    return sum;
+}
 
 /// USD per million tokens.
 inline double cost_of_tokens(double usd_per_hour, double tokens_per_s) {

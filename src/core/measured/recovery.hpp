@@ -15,7 +15,7 @@ inline namespace v0 {
 namespace detail {
 
 inline bool is_affected(const repeat_facts& d) {
-    return std::any_of(d.beside.begin(), d.beside.end(),
+    return std::any_of(d.side_tasks.begin(), d.side_tasks.end(),
                        [](const side_task_seen& t) { return t.excuses_s > 0; });
 }
 /// Marks requests that failed while exempt, or because the client lacked a resource.
@@ -27,9 +27,9 @@ inline void note_exempt(repeat_data& d) {
         });
     };
     for (record& r : d.records)
-        r.excused = failed_for_want(r) ||
+        r.exempt = failed_for_want(r) ||
                     (has_failed(r) &&
-                     std::any_of(d.beside.begin(), d.beside.end(),
+                     std::any_of(d.side_tasks.begin(), d.side_tasks.end(),
                                  [&](const auto& t) { return is_within(r, t); }));
 }
 
@@ -74,13 +74,13 @@ inline double recovery_of(const repeat_data& d, long long event_ns, const recove
 }
 /// The recovery of the named task, or of the only one.
 inline double recovery_value(const std::string& task, const repeat_facts& d) {
-    for (const side_task_seen& t : d.beside)
+    for (const side_task_seen& t : d.side_tasks)
         if (task.empty() || t.name == task) return t.recovery_s;
     return not_a_number;
 }
 inline std::size_t exempt_requests(const repeat_data& d) {
     std::size_t n = 0;
-    for (const record& r : d.records) n += is_measured(r) && r.excused;
+    for (const record& r : d.records) n += is_measured(r) && r.exempt;
     return n;
 }
 

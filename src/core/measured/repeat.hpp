@@ -1,4 +1,4 @@
-// the measurements of one repeat
+// the measurements of one repeat, and lists of repeats
 #pragma once
 
 #include "api/result.hpp"
@@ -12,10 +12,14 @@
 #include "core/measured/settling.hpp"
 
 #include <algorithm>  // count_if, max, partition_point
-#include <cstddef>  // size_t
-#include <cstdint>  // uint64_t, uint32_t
+#include <cstddef>  // ptrdiff_t, size_t
+#include <cstdint>  // uint32_t, uint64_t
+#include <initializer_list>
+#include <iterator>  // forward_iterator_tag
+#include <memory>  // make_shared, shared_ptr
 #include <string>
 #include <string_view>
+#include <utility>  // move
 #include <vector>
 
 namespace llmbench {
@@ -99,7 +103,7 @@ struct repeat_facts {
     probe_of part = probe_of::asked;  // of a probe
     std::string disturbed{};  // why a probe does not count: the client affected it
     std::vector<std::string> labels{};  // of the parts of the workload
-    std::vector<side_task_seen> beside{};
+    std::vector<side_task_seen> side_tasks{};
     time_interval window{};  // the steady part; without it there are no rates
     double startup_s = not_a_number, first_answer_s = not_a_number;
     long long short_outputs = 0;  // completed requests with fewer tokens than forced
@@ -170,7 +174,7 @@ public:
           by_label_(!s.label.empty()), by_time_(!s.during.empty()) {
         for (std::size_t i = 0; by_label_ && i < d.labels.size(); ++i)
             if (d.labels[i] == s.label.c_str()) part_ = static_cast<int>(i);
-        for (const side_task_seen& task : d.beside)
+        for (const side_task_seen& task : d.side_tasks)
             if (by_time_ && task.name == s.during.c_str()) steps_ = task.steps;
     }
     selects(const statistic_data& what, const repeat_facts& d) : selects(what.which, d) {
@@ -183,7 +187,7 @@ public:
                (!by_time_ || is_during(r));
     }
     bool operator()(const record& r) const {
-        return is_measured(r) && !r.excused && (with_left_ || !has_left(r)) && has(r);
+        return is_measured(r) && !r.exempt && (with_left_ || !has_left(r)) && has(r);
     }
     bool completed(const record& r) const {
         return r.status == request_status::ok && (*this)(r);
@@ -236,6 +240,89 @@ inline bool failed_for_want(const record& r) {
 inline bool spans(const record& r, long long time_ns) {
     return r.first_token_ns < time_ns && time_ns <= r.last_token_ns;
 }
+
+/// Repeats in order. They are constant once listed, so that copies and parts of a list share them
+/// across threads.
+class repeat_list {
+public:
+    using shared_repeat = std::shared_ptr<const repeat_data>;
+
+    class iterator {
+    public:
+        using iterator_category = std::forward_iterator_tag;
+        using value_type = const repeat_data;
+        using difference_type = std::ptrdiff_t;
+        using pointer = const repeat_data*;
+        using reference = const repeat_data&;
+
+        iterator() = default;
+        explicit iterator(const shared_repeat* at) : at_(at) {}
+        reference operator*() const { return **at_; }
+        iterator& operator++() { ++at_; return *this; }
+        iterator operator++(int) { return iterator(at_++); }
+        bool operator==(const iterator&) const = default;
+
+    private:
+        const shared_repeat* at_ = nullptr;
+    };
+
+    repeat_list() = default;
+    repeat_list(std::vector<repeat_data> all) {
+        for (repeat_data& d : all) push_back(std::move(d));
+    }
+    repeat_list(std::initializer_list<repeat_data> all)
+        : repeat_list(std::vector<repeat_data>(all)) {}
+
+    /// One repeat, which must outlive the list.
+    static repeat_list of(const repeat_data& only) {
+        repeat_list all;
+        all.all_.emplace_back(shared_repeat(), &only);
+        return all;
+    }
+
+    std::size_t size() const { return all_.size(); }
+    bool empty() const { return all_.empty(); }
+    const repeat_data& operator[](std::size_t i) const { return *all_[i]; }
+    const repeat_data& front() const { return *all_.front(); }
+    const repeat_data& back() const { return *all_.back(); }
+    iterator begin() const { return iterator(all_.data()); }
+    iterator end() const { return iterator(all_.data() + all_.size()); }
+
+    const shared_repeat& shared(std::size_t i) const { return all_[i]; }
+    /// Returns the repeats that satisfy `f`.
+    template <class F>
+    repeat_list those(F&& f) const {
+        repeat_list part;
+        for (const shared_repeat& d : all_)
+            if (f(*d)) part.push_back(d);
+        return part;
+    }
+
+    void push_back(repeat_data d) {
+        all_.push_back(std::make_shared<const repeat_data>(std::move(d)));
+    }
+    void push_back(shared_repeat d) { all_.push_back(std::move(d)); }
+    void pop_back() { all_.pop_back(); }
+    void erase(std::size_t i) { all_.erase(all_.begin() + static_cast<std::ptrdiff_t>(i)); }
+    void move_last_to(std::size_t i) {
+        shared_repeat last = std::move(all_.back());
+        all_.pop_back();
+        all_.insert(all_.begin() + static_cast<std::ptrdiff_t>(i), std::move(last));
+    }
+    /// Replaces a repeat by a copy that `f` has changed.
+    template <class F>
+    void change(std::size_t i, F&& f) {
+        repeat_data d = *all_[i];
+        f(d);
+        all_[i] = std::make_shared<const repeat_data>(std::move(d));
+    }
+
+    template <class F>
+    void change_last(F&& f) { change(size() - 1, f); }
+
+private:
+    std::vector<shared_repeat> all_{};
+};
 
 }  // namespace detail
 }  // inline namespace v0

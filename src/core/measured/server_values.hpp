@@ -68,9 +68,11 @@ gauge_readings read_in_window(const repeat_facts& d, Value&& value) {
     for (const long long at_ns : d.server.missed_ns) g.failed += is_inside(at_ns);
     return g;
 }
+inline gauge_readings read_in_window(const repeat_facts& d, server_quantity q) {
+    return read_in_window(d, [q](const page_reading& r) { return r.value(q); });
+}
 inline gauge_readings read_in_window(const repeat_facts& d, const statistic_data& what) {
-    if (const auto q = quantity_of(what.metric))
-        return read_in_window(d, [&](const page_reading& r) { return r.value(*q); });
+    if (const auto q = quantity_of(what.metric)) return read_in_window(d, *q);
     const auto& all = d.server.selectors;
     const auto i = static_cast<std::size_t>(
         std::find(all.begin(), all.end(), str(what.gauge)) - all.begin());

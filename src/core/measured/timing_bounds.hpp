@@ -1,14 +1,21 @@
-// bounds on times that a late client or a buffered stream leaves open
+// times of requests and sessions, and the bounds of those
 #pragma once
 
 #include "api/metrics.hpp"
 #include "api/result.hpp"
+#include "api/slo.hpp"
+#include "core/base/statistics.hpp"
+#include "core/metric/table.hpp"
 #include "core/measured/credible.hpp"
 #include "core/measured/repeat.hpp"
 
-#include <algorithm>  // max, min
+#include <algorithm>  // any_of, max, min, sort
 #include <cmath>  // round
+#include <cstddef>  // size_t
 #include <cstdint>  // uint32_t
+#include <map>
+#include <numeric>  // iota
+#include <vector>
 
 namespace llmbench {
 inline namespace v0 {
@@ -136,6 +143,55 @@ void for_each_gap(const repeat_data& d, std::size_t i, timing_bound how, F&& f) 
         open.add(us);
     }
     open.each_longest(f);
+}
+
+/// Indices of a session's records in order of planned sends.
+using session_steps = std::vector<std::size_t>;
+
+/// The measured sessions of a repeat that were played to their ends, in order of their starts.
+/// Sessions that began in the warm-up are not measured.
+inline std::vector<session_steps> measured_sessions(const selection& which, const repeat_data& d) {
+    if (!d.plays_out) return {};
+    const selects selected(which, d);
+    std::vector<std::size_t> order(d.records.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        const long long at = d.records[a].scheduled_ns, other = d.records[b].scheduled_ns;
+        return at != other ? at < other : a < b;
+    });
+    std::map<long long, std::size_t> by_number;
+    std::vector<session_steps> all;
+    for (const std::size_t i : order) {
+        const auto at = by_number.emplace(d.records[i].conversation, all.size());
+        if (at.second) all.emplace_back();
+        all[at.first->second].push_back(i);
+    }
+    std::erase_if(all, [&](const session_steps& steps) {
+        return std::any_of(steps.begin(), steps.end(), [&](std::size_t i) {
+            return !is_measured(d.records[i]) || !selected.has(d.records[i]);
+        });
+    });
+    return all;
+}
+
+/// Seconds in which steps of each session were due or in flight: the union of their times from
+/// planned send to end. Infinite if one failed.
+inline std::vector<double> session_times(const statistic_data& what, const repeat_data& d,
+                                         timing_bound how = timing_bound::measured) {
+    std::vector<double> seconds;
+    for (const session_steps& steps : measured_sessions(what.which, d)) {
+        long long covered_to = 0, took = 0;
+        bool any_failed = false;
+        for (const std::size_t i : steps) {
+            const record& r = d.records[i];
+            any_failed = any_failed || has_failed(r);
+            const long long from = std::max(r.scheduled_ns, covered_to);
+            covered_to = std::max(covered_to, r.scheduled_ns + times_of(d, r, how).to_end);
+            took += std::max(0ll, covered_to - from);
+        }
+        seconds.push_back(any_failed ? infinity : static_cast<double>(took) / 1e9);
+    }
+    return seconds;
 }
 
 }  // namespace detail

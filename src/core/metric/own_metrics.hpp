@@ -35,13 +35,12 @@ struct synthetic_request final : request_source {
         metric_facts& f = row.facts;
         const metric_facts& more = facts_of(m);
         row.reads.push_back(m);
-        f.is_of_gaps = f.is_of_gaps || more.is_of_gaps;
-        f.is_of_decoding = f.is_of_decoding || more.is_of_decoding;
-        f.counts_output = f.counts_output || more.counts_output;
-        f.needs_stream = f.needs_stream || more.needs_stream;
-        f.is_of_prefill = f.is_of_prefill || more.is_of_prefill;
-        f.needs_event_times = f.needs_event_times || more.needs_event_times;
-        f.is_affected_by_lateness = f.is_affected_by_lateness || more.is_affected_by_lateness;
+        for (bool metric_facts::*is :
+             {&metric_facts::is_of_gaps, &metric_facts::is_of_decoding,
+              &metric_facts::counts_output, &metric_facts::needs_stream,
+              &metric_facts::is_of_prefill, &metric_facts::needs_event_times,
+              &metric_facts::is_affected_by_lateness})
+            f.*is = f.*is || more.*is;
         if (more.needs == value_needs::prompt_tokens) read(counted::prompt);
         return many == 0 && more.is_of_decoding ? not_a_number : 0.1;
     }

@@ -1,4 +1,4 @@
-// the table of metrics
+// the table of metrics, and their values as text
 // All properties of a metric except how its value is computed (core/measured).
 #pragma once
 
@@ -8,8 +8,9 @@
 #include "api/units.hpp"
 #include "core/base/text.hpp"
 
-#include <algorithm>  // find
-#include <cmath>  // isfinite
+#include <algorithm>  // find, min
+#include <array>
+#include <cmath>  // isfinite, isinf, isnan
 #include <cstddef>  // size_t
 #include <iterator>  // size
 #include <string>
@@ -29,7 +30,8 @@ enum class metric_unit : unsigned char {
     fraction,
     energy,
     money,
-    none
+    none,
+    by_type  // of the metric's type
 };
 /// The units of a dimension, with their SI factor and literal. Limits are printed in the first.
 struct written_unit {
@@ -69,7 +71,7 @@ enum class value_needs : unsigned char {
 struct metric_facts {
     metric_id id;
     const char* name;
-    metric_unit unit = metric_unit::time;
+    metric_unit unit = metric_unit::by_type;
     bound_side side = bound_side::at_most;  // the side from which a limit makes sense
     metric_of of = metric_of::request;
     bool is_of_gaps = false;  // pooled over all requests; of one, its longest gap
@@ -86,7 +88,34 @@ struct metric_facts {
     bool is_whole = false;  // an integer count
 };
 
-inline constexpr metric_facts metric_table[] = {
+/// Sets unit and side of the metrics of one type, up to a row that has them.
+template <class M>
+constexpr void set_type(auto& rows) {
+    using unit = unit_of<M>;
+    for (auto i = static_cast<std::size_t>(metric_traits<M>::first);
+         i < rows.size() && rows[i].unit == metric_unit::by_type; ++i) {
+        rows[i].unit = std::is_same_v<unit, time_span>      ? metric_unit::time
+                       : std::is_same_v<unit, token_rate>   ? metric_unit::tokens_per_s
+                       : std::is_same_v<unit, request_rate> ? metric_unit::requests_per_s
+                       : std::is_same_v<unit, energy>       ? metric_unit::energy
+                       : std::is_same_v<unit, money>        ? metric_unit::money
+                       : std::is_same_v<unit, plain_number> ? metric_unit::none
+                                                            : metric_unit::fraction;
+        rows[i].side = metric_traits<M>::side;
+    }
+}
+/// The types from the last one to the first, so that each ends where the next one begins.
+template <class... Types>
+constexpr auto with_types(auto rows) {
+    (set_type<Types>(rows), ...);
+    return rows;
+}
+
+inline constexpr auto metric_table = with_types<
+    prompt_metric, cost_metric, energy_metric, draft_metric, server_fraction, server_count,
+    cache_gauge, running_gauge, queue_gauge, server_time, run_time_metric, answer_metric,
+    fraction_metric, request_throughput_t, token_throughput, event_metric, speed_metric,
+    session_metric, latency_metric>(std::to_array<metric_facts>({
     {.id = metric_id::ttft, .name = "ttft", .needs_stream = true, .is_of_prefill = true,
      .is_affected_by_lateness = true},
     {.id = metric_id::tpot, .name = "tpot", .needs = value_needs::second_token,
@@ -94,17 +123,17 @@ inline constexpr metric_facts metric_table[] = {
     {.id = metric_id::itl, .name = "itl", .is_of_gaps = true, .needs = value_needs::second_event,
      .is_of_decoding = true, .needs_stream = true, .needs_event_times = true},
     {.id = metric_id::e2e, .name = "e2e", .is_affected_by_lateness = true},
-    {.id = metric_id::normalized_latency, .name = "normalized_latency",
-     .counts_output = true, .is_affected_by_lateness = true},
+    {.id = metric_id::normalized_latency, .name = "normalized_latency", .counts_output = true,
+     .is_affected_by_lateness = true},
     {.id = metric_id::ttft_per_prompt_token, .name = "ttft_per_prompt_token",
      .needs = value_needs::prompt_tokens, .needs_stream = true, .is_of_prefill = true,
      .is_affected_by_lateness = true},
     {.id = metric_id::ttft_from_send, .name = "ttft_from_send", .needs_stream = true,
      .is_of_prefill = true},
-    {.id = metric_id::first_turn_ttft, .name = "first_turn_ttft",
-     .needs_stream = true, .is_of_prefill = true, .is_affected_by_lateness = true},
-    {.id = metric_id::later_turn_ttft, .name = "later_turn_ttft",
-     .needs_stream = true, .is_of_prefill = true, .is_affected_by_lateness = true},
+    {.id = metric_id::first_turn_ttft, .name = "first_turn_ttft", .needs_stream = true,
+     .is_of_prefill = true, .is_affected_by_lateness = true},
+    {.id = metric_id::later_turn_ttft, .name = "later_turn_ttft", .needs_stream = true,
+     .is_of_prefill = true, .is_affected_by_lateness = true},
     {.id = metric_id::time_to_first_answer, .name = "time_to_first_answer",
      .needs = value_needs::answer, .needs_stream = true, .is_of_prefill = true,
      .is_affected_by_lateness = true},
@@ -112,42 +141,31 @@ inline constexpr metric_facts metric_table[] = {
      .needs = value_needs::second_read, .is_of_decoding = true, .needs_stream = true},
     {.id = metric_id::session_time, .name = "session_time", .of = metric_of::session,
      .is_affected_by_lateness = true},
-    {.id = metric_id::prefill_speed, .name = "prefill_speed", .unit = metric_unit::tokens_per_s,
-     .side = bound_side::at_least, .needs = value_needs::prompt_tokens, .needs_stream = true,
-     .is_of_prefill = true, .is_affected_by_lateness = true},
-    {.id = metric_id::decode_speed, .name = "decode_speed", .unit = metric_unit::tokens_per_s,
-     .side = bound_side::at_least, .needs = value_needs::second_token, .is_of_decoding = true,
-     .counts_output = true, .needs_stream = true},
-    {.id = metric_id::tokens_per_event, .name = "tokens_per_event", .unit = metric_unit::none,
-     .side = bound_side::at_least, .needs = value_needs::reported_tokens, .is_of_decoding = true,
-     .counts_output = true, .needs_stream = true},
-    {.id = metric_id::output_throughput, .name = "output_throughput",
-     .unit = metric_unit::tokens_per_s, .side = bound_side::at_least, .of = metric_of::window,
+    {.id = metric_id::prefill_speed, .name = "prefill_speed", .needs = value_needs::prompt_tokens,
+     .needs_stream = true, .is_of_prefill = true, .is_affected_by_lateness = true},
+    {.id = metric_id::decode_speed, .name = "decode_speed", .needs = value_needs::second_token,
+     .is_of_decoding = true, .counts_output = true, .needs_stream = true},
+    {.id = metric_id::tokens_per_event, .name = "tokens_per_event",
+     .needs = value_needs::reported_tokens, .is_of_decoding = true, .counts_output = true,
+     .needs_stream = true},
+    {.id = metric_id::output_throughput, .name = "output_throughput", .of = metric_of::window,
      .counts_output = true, .needs_event_times = true, .is_affected_by_lateness = true},
-    {.id = metric_id::total_throughput, .name = "total_throughput",
-     .unit = metric_unit::tokens_per_s, .side = bound_side::at_least, .of = metric_of::window,
+    {.id = metric_id::total_throughput, .name = "total_throughput", .of = metric_of::window,
      .needs = value_needs::prompt_tokens, .counts_output = true, .needs_event_times = true,
      .is_affected_by_lateness = true},
-    {.id = metric_id::prefill_throughput, .name = "prefill_throughput",
-     .unit = metric_unit::tokens_per_s, .side = bound_side::at_least, .of = metric_of::window,
+    {.id = metric_id::prefill_throughput, .name = "prefill_throughput", .of = metric_of::window,
      .needs = value_needs::prompt_tokens, .needs_stream = true, .is_of_prefill = true,
      .is_affected_by_lateness = true},
-    {.id = metric_id::decode_throughput, .name = "decode_throughput",
-     .unit = metric_unit::tokens_per_s, .side = bound_side::at_least, .of = metric_of::window,
-     .is_of_decoding = true, .counts_output = true, .needs_stream = true,
-     .needs_event_times = true, .is_affected_by_lateness = true},
-    {.id = metric_id::input_throughput, .name = "input_throughput",
-     .unit = metric_unit::tokens_per_s, .side = bound_side::at_least, .of = metric_of::window,
-     .needs = value_needs::prompt_tokens, .is_of_prefill = true, .is_affected_by_lateness = true},
-    {.id = metric_id::request_throughput, .name = "request_throughput",
-     .unit = metric_unit::requests_per_s, .side = bound_side::at_least, .of = metric_of::window,
+    {.id = metric_id::decode_throughput, .name = "decode_throughput", .of = metric_of::window,
+     .is_of_decoding = true, .counts_output = true, .needs_stream = true, .needs_event_times = true,
      .is_affected_by_lateness = true},
-    {.id = metric_id::error_rate, .name = "error_rate", .unit = metric_unit::fraction,
-     .of = metric_of::requests},
-    {.id = metric_id::accuracy, .name = "accuracy", .unit = metric_unit::fraction,
-     .side = bound_side::at_least, .of = metric_of::requests},
-    {.id = metric_id::same_answers, .name = "same_answers", .unit = metric_unit::fraction,
-     .side = bound_side::at_least, .of = metric_of::requests},
+    {.id = metric_id::input_throughput, .name = "input_throughput", .of = metric_of::window,
+     .needs = value_needs::prompt_tokens, .is_of_prefill = true, .is_affected_by_lateness = true},
+    {.id = metric_id::request_throughput, .name = "request_throughput", .of = metric_of::window,
+     .is_affected_by_lateness = true},
+    {.id = metric_id::error_rate, .name = "error_rate", .of = metric_of::requests},
+    {.id = metric_id::accuracy, .name = "accuracy", .of = metric_of::requests},
+    {.id = metric_id::same_answers, .name = "same_answers", .of = metric_of::requests},
     {.id = metric_id::startup_time, .name = "startup_time", .of = metric_of::start},
     {.id = metric_id::first_answer_time, .name = "first_answer_time", .of = metric_of::start},
     {.id = metric_id::recovery_time, .name = "recovery_time", .of = metric_of::recovery,
@@ -156,40 +174,38 @@ inline constexpr metric_facts metric_table[] = {
      .side = bound_side::at_least, .of = metric_of::requests},
     {.id = metric_id::drift, .name = "drift", .unit = metric_unit::fraction,
      .side = bound_side::either, .of = metric_of::thirds},
-    {.id = metric_id::ratio, .name = "ratio", .unit = metric_unit::none,
-     .side = bound_side::either, .of = metric_of::ratio},
+    {.id = metric_id::ratio, .name = "ratio", .unit = metric_unit::none, .side = bound_side::either,
+     .of = metric_of::ratio},
     {.id = metric_id::server_metric, .name = "server_metric", .unit = metric_unit::none,
      .side = bound_side::either, .of = metric_of::server},
     {.id = metric_id::queue_time, .name = "queue_time", .of = metric_of::server, .offset = 0.001},
-    {.id = metric_id::server_prefill_time, .name = "server_prefill_time",
-     .of = metric_of::server, .offset = 0.001},
+    {.id = metric_id::server_prefill_time, .name = "server_prefill_time", .of = metric_of::server,
+     .offset = 0.001},
     {.id = metric_id::server_decode_time, .name = "server_decode_time", .of = metric_of::server,
      .offset = 0.001},
-    {.id = metric_id::queued_requests, .name = "queued_requests", .unit = metric_unit::none,
-     .of = metric_of::server, .offset = 1, .is_whole = true},
-    {.id = metric_id::running_requests, .name = "running_requests", .unit = metric_unit::none,
-     .side = bound_side::either, .of = metric_of::server, .offset = 1, .is_whole = true},
-    {.id = metric_id::kv_cache_usage, .name = "kv_cache_usage", .unit = metric_unit::fraction,
-     .of = metric_of::server, .offset = 0.01},
-    {.id = metric_id::preemptions, .name = "preemptions", .unit = metric_unit::none,
-     .of = metric_of::server, .offset = 1, .is_whole = true},
-    {.id = metric_id::prefix_cache_hits, .name = "prefix_cache_hits", .unit = metric_unit::fraction,
-     .side = bound_side::at_least, .of = metric_of::server, .offset = 0.01},
-    {.id = metric_id::acceptance_length, .name = "acceptance_length", .unit = metric_unit::none,
-     .side = bound_side::at_least, .of = metric_of::server},
-    {.id = metric_id::energy_per_token, .name = "energy_per_token", .unit = metric_unit::energy,
-     .of = metric_of::server, .needs_event_times = true},
-    {.id = metric_id::cost_per_million_tokens, .name = "cost_per_million_tokens",
-     .unit = metric_unit::money, .of = metric_of::window, .counts_output = true,
-     .needs_event_times = true, .is_affected_by_lateness = true},
-    {.id = metric_id::cached_share, .name = "cached_share", .unit = metric_unit::fraction,
-     .side = bound_side::at_least, .of = metric_of::prompts, .needs = value_needs::cached_tokens,
+    {.id = metric_id::queued_requests, .name = "queued_requests", .of = metric_of::server,
+     .offset = 1, .is_whole = true},
+    {.id = metric_id::running_requests, .name = "running_requests", .of = metric_of::server,
+     .offset = 1, .is_whole = true},
+    {.id = metric_id::kv_cache_usage, .name = "kv_cache_usage", .of = metric_of::server,
      .offset = 0.01},
+    {.id = metric_id::preemptions, .name = "preemptions", .of = metric_of::server, .offset = 1,
+     .is_whole = true},
+    {.id = metric_id::prefix_cache_hits, .name = "prefix_cache_hits", .of = metric_of::server,
+     .offset = 0.01},
+    {.id = metric_id::acceptance_length, .name = "acceptance_length", .of = metric_of::server},
+    {.id = metric_id::energy_per_token, .name = "energy_per_token", .of = metric_of::server,
+     .needs_event_times = true},
+    {.id = metric_id::cost_per_million_tokens, .name = "cost_per_million_tokens",
+     .of = metric_of::window, .counts_output = true, .needs_event_times = true,
+     .is_affected_by_lateness = true},
+    {.id = metric_id::cached_share, .name = "cached_share", .of = metric_of::prompts,
+     .needs = value_needs::cached_tokens, .offset = 0.01},
     {.id = metric_id::capacity_in_rate, .name = "capacity", .unit = metric_unit::requests_per_s,
      .side = bound_side::at_least, .of = metric_of::loads},
     {.id = metric_id::capacity_in_users, .name = "capacity", .unit = metric_unit::users,
-     .side = bound_side::at_least, .of = metric_of::loads},
-};
+     .side = bound_side::at_least, .of = metric_of::loads}
+}));
 
 // ---- user-defined metrics: their ids follow the built-in ones in order of creation
 
@@ -239,7 +255,8 @@ inline metric_id own_id(std::size_t place) {
 }
 inline const own_metric_row& own_row(metric_id m) {
     static const own_metric_row none{
-        .name = "metric", .value = nullptr, .facts = {.id = metric_id::ttft, .name = "metric"},
+        .name = "metric", .value = nullptr,
+        .facts = {.id = metric_id::ttft, .name = "metric", .unit = metric_unit::time},
         .problem = printed("a metric of your own is not made yet, as it is in another file: say "
                            "`inline const` in a header; or there are more than %d",
                            max_own_metrics)};
@@ -269,50 +286,12 @@ inline std::string metric_problem(metric_id m) {
 
 constexpr bool has_a_row_for_each_metric() {
     for (std::size_t i = 0; i < std::size(metric_table); ++i)
-        if (metric_table[i].id != static_cast<metric_id>(i)) return false;
+        if (metric_table[i].id != static_cast<metric_id>(i) ||
+            metric_table[i].unit == metric_unit::by_type)
+            return false;
     return metric_table[std::size(metric_table) - 1].id == metric_id::capacity_in_users;
 }
 static_assert(has_a_row_for_each_metric(), "one row for each metric, in the order of metric_id");
-
-/// Whether the table and metric_traits agree on all metrics of a kind that end before `end`.
-template <class M>
-constexpr bool is_as_typed(metric_id end) {
-    using traits = metric_traits<M>;
-    using unit = typename traits::unit;
-    const metric_unit written = std::is_same_v<unit, time_span>      ? metric_unit::time
-                                : std::is_same_v<unit, token_rate>   ? metric_unit::tokens_per_s
-                                : std::is_same_v<unit, request_rate> ? metric_unit::requests_per_s
-                                : std::is_same_v<unit, energy>       ? metric_unit::energy
-                                : std::is_same_v<unit, money>        ? metric_unit::money
-                                : std::is_same_v<unit, plain_number> ? metric_unit::none
-                                                                     : metric_unit::fraction;
-    for (int i = 0; id_of(static_cast<M>(i)) != end; ++i) {
-        const metric_facts& f = facts_of(id_of(static_cast<M>(i)));
-        const bool of_request = f.of == metric_of::request;
-        if (f.unit != written || f.side != traits::side || of_request != request_metric<M>)
-            return false;
-    }
-    return true;
-}
-static_assert(is_as_typed<latency_metric>(metric_id::session_time) &&
-              is_as_typed<session_metric>(metric_id::prefill_speed) &&
-              is_as_typed<speed_metric>(metric_id::tokens_per_event) &&
-              is_as_typed<event_metric>(metric_id::output_throughput) &&
-              is_as_typed<token_throughput>(metric_id::request_throughput) &&
-              is_as_typed<request_throughput_t>(metric_id::error_rate) &&
-              is_as_typed<fraction_metric>(metric_id::accuracy) &&
-              is_as_typed<answer_metric>(metric_id::startup_time) &&
-              is_as_typed<run_time_metric>(metric_id::goodput) &&
-              is_as_typed<server_time>(metric_id::queued_requests) &&
-              is_as_typed<queue_gauge>(metric_id::running_requests) &&
-              is_as_typed<running_gauge>(metric_id::kv_cache_usage) &&
-              is_as_typed<cache_gauge>(metric_id::preemptions) &&
-              is_as_typed<server_count>(metric_id::prefix_cache_hits) &&
-              is_as_typed<server_fraction>(metric_id::acceptance_length) &&
-              is_as_typed<draft_metric>(metric_id::energy_per_token) &&
-              is_as_typed<energy_metric>(metric_id::cost_per_million_tokens) &&
-              is_as_typed<cost_metric>(metric_id::cached_share) &&
-              is_as_typed<prompt_metric>(metric_id::capacity_in_rate));
 
 constexpr const char* metric_name(metric_id m) { return facts_of(m).name; }
 constexpr bool is_request_fraction(metric_id m) { return facts_of(m).of == metric_of::requests; }
@@ -426,6 +405,47 @@ inline bool is_or_reads(metric_id m, metric_id other) {
 }
 inline bool concerns(const statistic_data& s, bool metric_facts::*fact) {
     return concerns_a_metric(s, [&](metric_id m) { return facts_of(m).*fact; });
+}
+
+/// In the first unit of the dimension.
+inline std::string unit_text(metric_unit unit, double v, int digits) {
+    if (const written_unit* u = first_unit_of(unit))
+        return digits_text(v * u->si, digits) + " " + std::string(u->name);
+    return digits_text(v, digits);
+}
+inline std::string value_text(metric_id m, double v) {
+    const metric_unit unit = facts_of(m).unit;
+    if (std::isnan(v)) return "none";
+    if (is_capacity(m) && std::isinf(v)) return "infinite";
+    if (unit == metric_unit::time) return time_text(v);
+    if (unit == metric_unit::energy && v < 1) return digits_text(v * 1e3, 3) + " mJ";
+    const bool is_rate =
+        unit == metric_unit::tokens_per_s || unit == metric_unit::requests_per_s;
+    const bool is_amount = unit == metric_unit::energy || unit == metric_unit::money;
+    return unit_text(unit, v, is_rate || is_amount ? 3 : 4);
+}
+
+/// "[11.4, 12.6] req/s".
+inline std::string load_interval_text(metric_id m, double low, double high) {
+    const std::string from = value_text(m, low), to = value_text(m, high);
+    const std::size_t unit = std::min(to.find(' '), to.size());
+    return "[" + from.substr(0, from.find(' ')) + ", " + to.substr(0, unit) + "]" +
+           to.substr(unit);
+}
+
+/// Names what a request lacks that has too little for a metric.
+inline const char* needs_text(value_needs n) {
+    return name_at({"value", "prompt_tokens in their usage", "tokens after their first event",
+                    "second content event", "second content event in a read of its own",
+                    "content but reasoning", "output tokens in their usage",
+                    "cached_tokens in their usage", "value of the function"}, n);
+}
+
+/// A limit as its author wrote it: up to six digits, no trailing zeros.
+inline std::string limit_text(metric_id m, double v) {
+    const metric_unit unit = facts_of(m).unit;
+    if (unit == metric_unit::time && !(v < 1)) return digits_text(v, 6) + " s";
+    return unit_text(unit, v, 6);
 }
 
 }  // namespace detail

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "api/scenario.hpp"
-#include "core/judging/past_judge.hpp"
+#include "core/judging/decision.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/planning/target_facts.hpp"
 

@@ -4,7 +4,7 @@
 #include "api/result.hpp"
 #include "api/scenario.hpp"
 #include "core/base/text.hpp"
-#include "core/metric/value_text.hpp"
+#include "core/metric/table.hpp"
 #include "core/dialects/request_body.hpp"
 #include "core/judging/rule.hpp"
 #include "core/traffic/arrivals.hpp"

@@ -4,7 +4,6 @@
 #include "api/metrics.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
-#include "core/metric/value_text.hpp"
 #include "core/capacity/search.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/figures/gate_figures.hpp"

@@ -3,7 +3,7 @@
 
 #include "api/metrics.hpp"
 #include "core/base/text.hpp"
-#include "core/metric/value_text.hpp"
+#include "core/metric/table.hpp"
 #include "core/figures/rows.hpp"
 #include "core/reports/gate_report.hpp"
 

@@ -5,9 +5,9 @@
 #include "api/result.hpp"
 #include "api/scenario.hpp"
 #include "core/base/text.hpp"
-#include "core/metric/value_text.hpp"
+#include "core/metric/table.hpp"
 #include "core/measured/histograms.hpp"
-#include "core/measured/prefix_hits.hpp"
+#include "core/measured/rates.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/judging/measurements.hpp"
 #include "core/judging/rule.hpp"
@@ -326,12 +326,12 @@ inline std::vector<std::string> notes_on(const gate_report& g,
         add(reasoning_text(variant->reasoning, whose));
         if (wanted == server_notes::all || has_problem(variant->server))
             add(server_text(*variant, whose));
-        for (const task_figures& t : variant->beside)
+        for (const task_figures& t : variant->side_tasks)
             add(joined({"beside the load: ", whose, task_figures_text(t)}));
-        if (variant->excused > 0)
+        if (variant->exempt > 0)
             add(printed("%s%zu requests failed while a side task excused it, or the client had no "
                         "means for them: they are counted apart, in no error rate and no latency",
-                        whose, variant->excused));
+                        whose, variant->exempt));
         add_notes_on_the_way(add, *variant, whose);
     }
     return notes;

@@ -13,7 +13,6 @@
 #include "core/traffic/tokens.hpp"
 #include "core/capacity/found.hpp"
 #include "core/figures/gate_figures.hpp"
-#include "core/figures/load_curve.hpp"
 #include "core/figures/outcomes.hpp"
 #include "core/figures/rows.hpp"
 

@@ -9,7 +9,6 @@
 #include "core/metric/table.hpp"
 #include "core/measured/repeat_fields.hpp"
 #include "core/judging/measurements.hpp"
-#include "core/judging/judging_parameters.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/shard.hpp"
@@ -183,10 +182,10 @@ inline void fields_of(field_visitor& v, judging_rule& r) {
              {0, 1000, judging_rule().alone_z});
     v.flag({"trusts_belief", "what is believed of the noise may narrow what the repeats' own "
                              "spread leaves open", at_times},
-           r.trusts_belief);
-    if (v.has("looks_once", r.looks_once))
+           r.trusts_prior);
+    if (v.has("looks_once", r.is_single_analysis))
         v.flag({"looks_once", "nothing was decided before all repeats were there", at_times},
-               r.looks_once);
+               r.is_single_analysis);
     v.number({"fail_z"}, r.fail_z, quantile);
     positive("fail_z", r.fail_z);
     v.flag({"holm"}, r.holm);

@@ -10,7 +10,6 @@
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/measured/repeat.hpp"
-#include "core/measured/repeat_list.hpp"
 #include "core/measured/repeat_fields.hpp"
 #include "core/judging/measurements.hpp"
 #include "core/judging/outcome.hpp"
@@ -224,7 +223,7 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
     if (!g.seen.candidate.empty()) {
         g.context.has_cost = g.seen.candidate.front().usd_per_hour > 0;
         g.context.labels = g.seen.candidate.front().labels;
-        for (const side_task_seen& t : g.seen.candidate.front().beside)
+        for (const side_task_seen& t : g.seen.candidate.front().side_tasks)
             g.context.side_tasks.push_back(t.name);
         g.described = with_traffic(std::move(g.described), [&](planned_traffic& t) {
             t.labels = g.context.labels;

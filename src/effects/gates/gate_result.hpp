@@ -7,7 +7,7 @@
 #include "api/text.hpp"
 #include "core/base/text.hpp"
 #include "core/measured/repeat.hpp"
-#include "core/judging/calibration.hpp"
+#include "core/judging/judge.hpp"
 #include "core/judging/measurements.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/described/described.hpp"
@@ -47,7 +47,7 @@ inline void mark_skipped(std::vector<slo_verdict>& verdicts, bool relative_only,
 inline std::string baseline_fault(const measured_gate& m) {
     for (const std::string& why : {described(m.found.on.invalid),
                                    described(m.found.on.self_check.why),
-                                   m.found.bias ? described(m.found.bias->why) : "",
+                                   m.found.by_client ? described(m.found.by_client->why) : "",
                                    m.seen.stopped,
                                    described(m.found.on.saturated)})
         if (!why.empty()) return why;
@@ -133,9 +133,8 @@ inline std::function<const types::list<record>&()> listed_once(const measurement
     };
     return [&seen, it = std::make_shared<listed>()]() -> const types::list<record>& {
         std::call_once(it->once, [&] {
-            for_each_repeat(seen, [&](const repeat_data& d) {
+            for (const repeat_data& d : repeats_of(seen))
                 for (const record& r : d.records) it->all.push_back(r);
-            });
         });
         return it->all;
     };

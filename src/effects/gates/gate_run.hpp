@@ -5,7 +5,7 @@
 #include "api/scenario.hpp"
 #include "core/base/text.hpp"
 #include "core/dialects/table.hpp"
-#include "core/judging/client_error.hpp"
+#include "core/judging/client.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/judge.hpp"
 #include "core/judging/outcome.hpp"
@@ -157,7 +157,7 @@ public:
         const analysis& found = repeats_.analysed();
         if (judged_.on_fail && mode_.judges() && shows_a_miss(found.verdicts)) profile_failure();
         if (mode_.kind == run_kind::write_baseline)
-            all_.found.bias = error_of_baseline(all_.seen, all_.judged_by);
+            all_.found.by_client = error_of_baseline(all_.seen, all_.judged_by);
         meter_.end();
         return std::move(all_);
     }
@@ -212,10 +212,10 @@ private:
             }
             const analysis& found = repeats_.analysed();
             if (found.on.invalid) return;
-            if (repeats_.measure_again(found.bias)) continue;
+            if (repeats_.measure_again(found.by_client)) continue;
             // A miss shown under saturation is reported as such; a fail takes a third repeat.
             if (count < first_fail && found.on.saturated) continue;
-            if (!mode_.appends() && !found.bias &&  // all baseline runs have the same number
+            if (!mode_.appends() && !found.by_client &&  // all baseline runs have the same number
                 all_decided(found.verdicts, judged_.repeats_are_asked)) return;
             if (count == judged_.max_repeats && is_noisy(found))
                 repeats_.allow(judged_.max_if_noisy);

@@ -140,7 +140,7 @@ inline void note_end(const plan& p, live_target& target, repeat_data& d) {
     if (p.shard.is_whole()) fail_frequent_resends(d);
     note_exempt(d);
     if (!p.sent->recovery) return;
-    for (side_task_seen& t : d.beside)
+    for (side_task_seen& t : d.side_tasks)
         if (!t.steps.empty()) t.recovery_s = recovery_of(d, t.steps[0].from_ns, *p.sent->recovery);
 }
 
@@ -242,7 +242,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm varian
         tasks.emplace_back(p, i, target, state, gate_number);
     request_log all;
     send_all(p, order, state, d, all, [&] { run_load(order, state, d, all); });
-    for (task_under_load& t : tasks) d.beside.push_back(t.finished());
+    for (task_under_load& t : tasks) d.side_tasks.push_back(t.finished());
     d.warmup = state.settling.seen();
     fail_unfinished([&](auto&& f) {
         for (finished_request& r : all.requests()) f(r.what);

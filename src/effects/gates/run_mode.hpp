@@ -6,7 +6,6 @@
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/dialects/table.hpp"
-#include "core/judging/judging_parameters.hpp"
 #include "core/judging/measurements.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/requests.hpp"

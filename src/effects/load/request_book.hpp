@@ -5,7 +5,6 @@
 #include "core/base/secrets.hpp"
 #include "core/wire/http.hpp"
 #include "core/answers/answer_reader.hpp"
-#include "core/answers/grading.hpp"
 #include "core/answers/timeline.hpp"
 #include "core/measured/answers.hpp"
 #include "core/measured/repeat.hpp"

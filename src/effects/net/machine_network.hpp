@@ -1,7 +1,7 @@
 // waiting for sockets: by epoll on Linux, by asio elsewhere
 #pragma once
 
-#include "core/measured/kernel_clock.hpp"
+#include "core/measured/alertness.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/errors.hpp"
 #include "effects/net/network.hpp"

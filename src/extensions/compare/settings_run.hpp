@@ -4,8 +4,8 @@
 #include "api/result.hpp"
 #include "api/scenario.hpp"
 #include "core/base/text.hpp"
-#include "core/measured/repeat_list.hpp"
-#include "core/judging/client_error.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/judging/client.hpp"
 #include "core/judging/judge.hpp"
 #include "core/judging/validity.hpp"
 #include "core/described/sentences.hpp"
@@ -108,7 +108,7 @@ private:
         for (setting_under_test& s : all_) {
             if (!s.has_turns()) continue;
             s.all.found = analyse(s.all.seen, s.all.judged_by);
-            if (s.all.found.bias && set_aside(*s.all.found.bias))
+            if (s.all.found.by_client && set_aside(*s.all.found.by_client))
                 return slots_.next(measured_rounds());
         }
         return -1;

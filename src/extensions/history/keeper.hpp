@@ -4,7 +4,7 @@
 #include "api/scenario.hpp"
 #include "api/target.hpp"
 #include "core/base/text.hpp"
-#include "core/judging/past_judge.hpp"
+#include "core/judging/decision.hpp"
 #include "core/planning/past_extension.hpp"
 #include "core/planning/target_facts.hpp"
 #include "core/reports/gate_report.hpp"

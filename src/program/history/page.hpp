@@ -4,7 +4,6 @@
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
-#include "core/metric/value_text.hpp"
 #include "extensions/history/core/entry.hpp"
 #include "extensions/history/core/learned.hpp"
 #include "extensions/history/core/levels.hpp"

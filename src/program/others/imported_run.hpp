@@ -11,7 +11,7 @@
 #include "core/base/text.hpp"
 #include "core/base/time_interval.hpp"
 #include "core/judging/measurements.hpp"
-#include "core/measured/record_fields.hpp"
+#include "core/measured/repeat_fields.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/request_log.hpp"
 #include "core/metric/table.hpp"

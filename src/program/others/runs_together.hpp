@@ -8,7 +8,6 @@
 #include "core/base/bytes.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
-#include "core/judging/judging_parameters.hpp"
 #include "core/judging/measurements.hpp"
 #include "core/judging/rule.hpp"
 #include "core/measured/repeat.hpp"
@@ -299,7 +298,7 @@ inline plan plan_of_runs(const std::vector<imported_run>& runs, const slo_list& 
     j.rule = rule_of(judging_options{}, first_analysis, std::max(j.max_repeats, last_analysis));
     // All files are known at once, so their order must not matter. The bounds stay those of several
     // analyses, as a user may add a file to an inconclusive result.
-    j.rule.looks_once = true;
+    j.rule.is_single_analysis = true;
     j.slos = {slos.begin(), slos.end()};
     plan p;
     p.sent = std::make_shared<const planned_traffic>(std::move(t));

@@ -4,7 +4,7 @@
 #include "core/base/json.hpp"
 #include "core/base/random.hpp"
 #include "core/base/text.hpp"
-#include "core/metric/value_text.hpp"
+#include "core/metric/table.hpp"
 
 #include <algorithm>
 #include <cmath>

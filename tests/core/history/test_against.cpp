@@ -1,7 +1,7 @@
 // A run held against a history: what is learned from runs, bounds, looks, what holds a verdict.
 #include "llmbench.hpp"
 #include "extensions/history/core/learned.hpp"
-#include "core/judging/by_history.hpp"
+#include "core/judging/rule.hpp"
 
 #include <cmath>
 #include <vector>
@@ -192,11 +192,11 @@ TEST_CASE("the noise of repeats is believed from 20 degrees of freedom on, if to
     CHECK(believed_sd({0.01, 60, 3}) ==
           doctest::Approx(0.1 * std::sqrt(60 / 50.641)).epsilon(0.01));
     const history_noise known{0.04, 60};
-    const interim_analysis calm = analysis_believing({-0.1, -0.101}, known, {});
+    const interim_analysis calm = analysis_with_history({-0.1, -0.101}, known, {});
     CHECK(calm.prior_df == history_prior_df);
     CHECK(calm.outcome == verdict::pass);
-    const interim_analysis noisy = analysis_believing({-0.2, 0.0, -0.1}, known, {});
+    const interim_analysis noisy = analysis_with_history({-0.2, 0.0, -0.1}, known, {});
     CHECK(noisy.df == analysis_of_repeats({-0.2, 0.0, -0.1}, prior_sd, {}).df);
-    CHECK(analysis_believing({-0.1, -0.101}, {}, {}).df ==
+    CHECK(analysis_with_history({-0.1, -0.101}, {}, {}).df ==
           analysis_of_repeats({-0.1, -0.101}, prior_sd, {}).df);
 }

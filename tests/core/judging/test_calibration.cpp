@@ -2,7 +2,7 @@
 #include "llmbench.hpp"
 #include "core/described/described.hpp"
 #include "core/base/random.hpp"
-#include "core/judging/calibration.hpp"
+#include "core/judging/judge.hpp"
 #include "support/verdicts.hpp"
 
 #include <cmath>

@@ -1,6 +1,6 @@
 // Verdicts where the client was late: what stands, and what is measured again.
 #include "llmbench.hpp"
-#include "core/judging/client_error.hpp"
+#include "core/judging/client.hpp"
 #include "core/described/sentences.hpp"
 #include "core/judging/judge.hpp"
 #include "support/verdicts.hpp"
@@ -70,9 +70,9 @@ TEST_CASE("a miss that late sends may have made is nobody's, and measured again"
     CHECK(judge_measurements(m, s).outcome == verdict::fail);
     const analysis f = analyse(m, m);
     CHECK(f.verdicts[0].outcome == verdict::invalid);
-    REQUIRE(f.bias);
+    REQUIRE(f.by_client);
     CHECK_FALSE(f.on.self_check.ok);
-    CHECK(described(f.bias->why) == "client: 5.0 % of the requests of a repeat were sent over 1.6 ms "
+    CHECK(described(f.by_client->why) == "client: 5.0 % of the requests of a repeat were sent over 1.6 ms "
                                     "late, so its load was not the one asked for");
     // Sends that were late by less than counts, or fewer than count, are no such thing.
     CHECK(outcome_on({3, late_repeat(180, 1.5)}, s) == verdict::fail);
@@ -92,8 +92,8 @@ TEST_CASE("the repeat with most late sends is the one to measure again") {
     repeat_data worst = late_repeat(180, 30);
     worst.records[5].late_ns = 30'000'000;
     const measurement m = measured({late_repeat(180, 30), worst, late_repeat(180, 30)}, {s});
-    REQUIRE(analyse(m, m).bias);
-    CHECK(analyse(m, m).bias->repeat == 1);
+    REQUIRE(analyse(m, m).by_client);
+    CHECK(analyse(m, m).by_client->repeat == 1);
 }
 
 TEST_CASE("what is undecided because sends were late is measured again") {
@@ -101,7 +101,7 @@ TEST_CASE("what is undecided because sends were late is measured again") {
     const measurement m = measured({late_repeat(80, 1), late_repeat(105, 30)}, {s});
     CHECK(judge_measurements(m, s).outcome == verdict::inconclusive);
     const analysis f = analyse(m, m);
-    CHECK(f.verdicts[0].outcome == (f.bias ? verdict::invalid : verdict::inconclusive));
+    CHECK(f.verdicts[0].outcome == (f.by_client ? verdict::invalid : verdict::inconclusive));
     // What would be undecided anyhow is.
     const measurement close = measured({late_repeat(89, 30), late_repeat(91, 30)},
                                        {p50(ttft) <= 62_ms});
@@ -123,9 +123,9 @@ TEST_CASE("where nobody else stamps what it reads, a client that lost much time 
     const measurement m = measured({lost_repeat(0), lost_repeat(0.011, 0)}, {s});
     const analysis f = analyse(m, m);
     CHECK(f.verdicts[0].outcome == verdict::invalid);
-    REQUIRE(f.bias);
-    CHECK(f.bias->repeat == 1);
-    CHECK(described(f.bias->why) ==
+    REQUIRE(f.by_client);
+    CHECK(f.by_client->repeat == 1);
+    CHECK(described(f.by_client->why) ==
           "client: it lost 1.1 % of the time of a repeat, and over 20 ms in that of 0 of 20 "
           "requests: where the kernel tells no times of arrival, they may be that late");
     CHECK(outcome_on({lost_repeat(0), lost_repeat(0.001, 1)}, s) == verdict::invalid);
@@ -139,7 +139,7 @@ TEST_CASE("an advisory objective asks for no other repeat") {
     const measurement m = measured({lost_repeat(0.5), lost_repeat(0.5)}, {s});
     const analysis f = analyse(m, m);
     CHECK(f.verdicts[0].outcome == verdict::invalid);
-    CHECK_FALSE(f.bias);
+    CHECK_FALSE(f.by_client);
     CHECK(f.on.self_check.ok);
 }
 

@@ -2,8 +2,8 @@
 #include "llmbench.hpp"
 #include "core/base/random.hpp"
 #include "program/slo_text.hpp"
-#include "core/measured/drift.hpp"
-#include "core/judging/drift.hpp"
+#include "core/measured/pooled.hpp"
+#include "core/judging/numbers.hpp"
 #include "core/planning/planning.hpp"
 #include "support/verdicts.hpp"
 

@@ -85,7 +85,7 @@ TEST_CASE("what is believed may widen what repeats leave open and never narrows 
         }
     // A calibration, and a search that measures many loads, trust what they believe.
     judging_rule trusting = rule;
-    trusting.trusts_belief = true;
+    trusting.trusts_prior = true;
     CHECK(analysis_of_repeats({-0.10, -0.12}, 0.04, trusting).outcome == verdict::pass);
 }
 

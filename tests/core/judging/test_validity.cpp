@@ -408,7 +408,7 @@ TEST_CASE("requests during a side task are those that overlap one of its steps")
     const auto step = [](double from, double to) {
         return side_step{"", at_ms(from), at_ms(from), at_ms(to), ""};
     };
-    d.beside = {{"reload", false, 0, not_a_number, {step(250, 450), step(1000, 1001)}},
+    d.side_tasks = {{"reload", false, 0, not_a_number, {step(250, 450), step(1000, 1001)}},
                 {"other", false, 0, not_a_number, {step(0, 1e6)}}};
     const selects during_reload(during("reload"), d);
     record r;
@@ -749,7 +749,7 @@ measurement some_odd(int odd, Odd&& answer) {
     for (repeat_data& d : m.candidate) {
         d.window = time_interval::between(at_ms(0), at_ms(4000));
     }
-    m.rule.trusts_belief = true;  // what is odd is all in the first repeat
+    m.rule.trusts_prior = true;  // what is odd is all in the first repeat
     return m;
 }
 /// Reads of so many content events each, `gap_ms` apart, of one token each and of text that holds
@@ -1185,7 +1185,7 @@ TEST_CASE("a fault that disturbs nothing shows no recovery") {
     const auto recovering = [](const std::vector<double>& seconds) {
         std::vector<repeat_data> repeats = repeats_with_ttft(std::vector<double>(seconds.size(), 80));
         for (std::size_t i = 0; i < seconds.size(); ++i)
-            repeats[i].beside = {{.name = "kill", .recovery_s = seconds[i], .steps = {{.what = "kill"}}}};
+            repeats[i].side_tasks = {{.name = "kill", .recovery_s = seconds[i], .steps = {{.what = "kill"}}}};
         return judged(measured(repeats), recovery_time <= 15_s);
     };
     CHECK(recovering({8, 8.1, 8.2}).outcome == verdict::pass);

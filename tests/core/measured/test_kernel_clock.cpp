@@ -1,4 +1,4 @@
-#include "core/measured/kernel_clock.hpp"
+#include "core/measured/alertness.hpp"
 
 #include <doctest/doctest.h>
 

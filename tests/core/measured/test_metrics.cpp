@@ -1,7 +1,7 @@
 // Metrics: every definition on timelines whose numbers can be worked out on paper.
 #include "llmbench.hpp"
 #include "core/base/random.hpp"
-#include "core/measured/drift.hpp"
+#include "core/measured/pooled.hpp"
 #include "core/measured/metrics.hpp"
 #include "core/measured/request_log.hpp"
 #include "support/timelines.hpp"
@@ -147,8 +147,8 @@ TEST_CASE("an answer of one token has no time per output token and is skipped") 
     CHECK(std::isnan(request_value(metric_id::tpot, d, 0)));
     CHECK(value_of(mean(tpot), d) == about(0.020));
     CHECK(value_of(min(decode_speed), d) == about(50));
-    CHECK(sample_of(mean(tpot).data, d).without_value == 1);
-    CHECK(sample_of(mean(ttft).data, d).without_value == 0);
+    CHECK(values_in_repeat(mean(tpot).data, d).all.size() == 1);
+    CHECK(values_in_repeat(mean(ttft).data, d).all.size() == 2);
     CHECK(std::isnan(value_of(p50(tpot), repeat_of({answered(0, 100, 10, 1)}))));
 }
 
@@ -720,7 +720,7 @@ TEST_CASE("the first answer is the first content that is no reasoning; ttft is t
     CHECK(request_value(metric_id::time_to_first_answer, d, 1) == about(0.050));
     CHECK(std::isnan(request_value(metric_id::time_to_first_answer, d, 2)));
     CHECK(value_of(mean(time_to_first_answer), d) == about(0.225));
-    CHECK(sample_of(mean(time_to_first_answer).data, d).without_value == 1);
+    CHECK(values_in_repeat(mean(time_to_first_answer).data, d).all.size() == 2);
     CHECK(!has_value(metric_id::time_to_first_answer, d, 2));
 }
 

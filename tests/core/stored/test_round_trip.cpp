@@ -3,7 +3,6 @@
 #include "llmbench.hpp"
 #include "core/base/field_json.hpp"
 #include "core/base/random.hpp"
-#include "core/measured/record_fields.hpp"
 #include "core/measured/repeat_fields.hpp"
 #include "extensions/machines/core/together.hpp"
 #include "core/stored/arm_fields.hpp"
@@ -88,13 +87,13 @@ TEST_CASE("whatever a struct holds is read back as it was written, byte by byte"
 
 TEST_CASE("a record's list has all that a record has") {
     record r;
-    // One more member, and this does not compile: it is a field as well, but for `same` and `excused`,
+    // One more member, and this does not compile: it is a field as well, but for `same` and `exempt`,
     // which follow from other records and from side tasks.
     auto& [id, variant, phase, repeat, scheduled, dispatched, connected, sent, first, last, end, second,
            answer, late, prompt, output, source, events, first_tokens, status, http, finish, error,
            cached, reasoning, hidden, conversation, turn, depth, workload_part, reads, first_read,
            unknown_gaps, first_early, bytes, most_prompt, most_output, choices, right, graded, hash,
-           same, excused, resends, idle] = r;
+           same, exempt, resends, idle] = r;
     id = "x";
     right = true;  // written where there was a question
     graded = "7";

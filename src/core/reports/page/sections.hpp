@@ -7,7 +7,7 @@
 #include "api/slo.hpp"
 #include "api/units.hpp"
 #include "core/base/text.hpp"
-#include "core/metric/value_text.hpp"
+#include "core/metric/table.hpp"
 #include "core/dialects/table.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
@@ -149,7 +149,7 @@ inline std::string side_tasks_html(const gate_report& g) {
     const auto seconds = [](long long ns) { return time_text(static_cast<double>(ns) * 1e-9); };
     for (const variant_figures* variant : {&g.figures.candidate, &g.figures.baseline})
         for (const repeat_figures& d : variant->repeats)
-            for (const side_task_seen& task : d.beside)
+            for (const side_task_seen& task : d.side_tasks)
                 for (const side_step& s : task.steps)
                     if (++steps <= max_shown)
                         t.rows.push_back({std::to_string(d.index + 1), to_string(d.variant),

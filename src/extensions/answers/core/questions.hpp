@@ -4,7 +4,7 @@
 #include "api/scenario.hpp"
 #include "api/text.hpp"
 #include "api/traffic.hpp"
-#include "core/answers/grading.hpp"
+#include "core/measured/answers.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/dialects/table.hpp"

@@ -12,7 +12,6 @@
 #include "core/figures/rows.hpp"
 #include "core/figures/timelines.hpp"
 #include "core/metric/table.hpp"
-#include "core/metric/value_text.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/reports/load_rows.hpp"
 #include "core/reports/tables.hpp"

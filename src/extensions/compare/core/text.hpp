@@ -6,7 +6,7 @@
 #include "core/base/text.hpp"
 #include "core/described/described.hpp"
 #include "core/judging/rule.hpp"
-#include "core/metric/value_text.hpp"
+#include "core/metric/table.hpp"
 #include "extensions/compare/core/settings.hpp"
 
 #include <algorithm>  // find, find_if, sort, max, min

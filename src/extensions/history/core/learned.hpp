@@ -3,7 +3,7 @@
 
 #include "api/result.hpp"
 #include "core/base/statistics.hpp"
-#include "core/judging/by_history.hpp"
+#include "core/judging/rule.hpp"
 #include "extensions/history/core/levels.hpp"
 
 #include <algorithm>  // clamp, max, min, any_of

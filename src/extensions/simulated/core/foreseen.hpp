@@ -10,16 +10,12 @@
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/described/verdict_text.hpp"
-#include "core/judging/judging_parameters.hpp"
 #include "core/judging/measurements.hpp"
 #include "core/judging/outcome.hpp"
-#include "core/judging/pairs.hpp"
 #include "core/judging/rule.hpp"
-#include "core/judging/scale.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/repeat_fields.hpp"
-#include "core/measured/repeat_list.hpp"
-#include "core/metric/value_text.hpp"
+#include "core/metric/table.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/stored/stored.hpp"
 #include "extensions/simulated/api.hpp"
@@ -123,7 +119,7 @@ inline foreseen foreseen_of_repeats(const slo_verdict& v, judging_rule rule,
         other = {static_cast<double>(logs.size()), sample_variance(logs),
                  number_of(v, "day_to_day_sd", 0)};
     }
-    rule.trusts_belief = rule.trusts_belief || input_of(v, "calibrated_sd");
+    rule.trusts_prior = rule.trusts_prior || input_of(v, "calibrated_sd");
     const bool in_pairs = v.counted_in == verdict_unit::pair;
     const double s0 = number_of(v, "prior_sd", prior_sd);
     constexpr int runs = 100;
