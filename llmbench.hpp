@@ -9611,11 +9611,6 @@ inline double recovery_value(const std::string& task, const repeat_facts& d) {
         if (task.empty() || t.name == task) return t.recovery_s;
     return not_a_number;
 }
-inline std::size_t exempt_requests(const repeat_data& d) {
-    std::size_t n = 0;
-    for (const record& r : d.records) n += is_measured(r) && r.exempt;
-    return n;
-}
 
 // ===== [C39] metrics that a server reports =======================================================
 
@@ -10332,6 +10327,8 @@ struct variant_values {
 inline variant_values values_of_requests(const statistic_data& what, const repeat_list& variant,
                                          timing_bound how) {
     const bool of_gaps = pools_gaps(what.metric);
+    const bool is_of_means = what.kind == statistic_kind::mean &&
+                             !(of_gaps && how == timing_bound::measured);
     variant_values v;
     sorted_values all;
     std::vector<std::pair<double, double>> means;  // with their numbers of values
@@ -10340,10 +10337,8 @@ inline variant_values values_of_requests(const statistic_data& what, const repea
         v.each.push_back(statistic_among(what, one));
         means.emplace_back(v.each.back(),
                            static_cast<double>(of_gaps ? one.gaps.size() : one.completed));
-        all.add(one);
+        if (!is_of_means) all.add(one);
     }
-    const bool is_of_means = what.kind == statistic_kind::mean &&
-                             !(of_gaps && how == timing_bound::measured);
     v.together = is_of_means ? weighted_mean(means) : statistic_among(what, all);
     return v;
 }
@@ -20993,8 +20988,10 @@ inline variant_figures variant_figures_of(const plan& p, const gate_figures& g,
     a.server = server_usage_of(variant);
     a.ranks = rank_figures_of(variant);
     a.side_tasks = task_figures_of(variant);
-    for (const repeat_data& d : variant) a.exempt += exempt_requests(d);
-    for (const repeat_data& d : variant) a.repeats.push_back(repeat_figures_of(d, g.kept));
+    for (const repeat_data& d : variant) {
+        for (const record& r : d.records) a.exempt += is_measured(r) && r.exempt;
+        a.repeats.push_back(repeat_figures_of(d, g.kept));
+    }
     return a;
 }
 
@@ -21008,8 +21005,8 @@ inline void add_timelines(gate_figures& g, const measurements& e,
     }
 }
 
-/// Returns the figures with those that one more objective needs.
-inline gate_figures with_objective(gate_figures g, const measurements& e, const slo& s) {
+/// Adds the figures that one more objective needs.
+inline void add_objective(gate_figures& g, const measurements& e, const slo& s) {
     const metric_id id = s.what.metric;
     const bool known = std::count(g.metrics.begin(), g.metrics.end(), id) > 0;
     if (is_of_requests(id) && !known && !is_unsupported(e, id)) {
@@ -21021,11 +21018,10 @@ inline gate_figures with_objective(gate_figures g, const measurements& e, const 
         g.has_goodput = true;
         add_timelines(g, e, s.what.where);
     }
-    return g;
 }
 
 /// Removes the figures that the files of a stored run do not support.
-inline gate_figures without_unsupported(gate_figures g, const measurements& e) {
+inline void drop_unsupported(gate_figures& g, const measurements& e) {
     std::erase_if(g.metrics, [&](metric_id m) { return is_unsupported(e, m); });
     g.table_rows = g.metrics.size();
     std::erase_if(g.kept,
@@ -21033,7 +21029,6 @@ inline gate_figures without_unsupported(gate_figures g, const measurements& e) {
     const bool knows_times = !is_unsupported(e, metric_id::ttft) &&
                              !is_unsupported(e, metric_id::request_throughput);
     if (!knows_times) g.grid = {};
-    return g;
 }
 inline gate_figures figures_of(const plan& p, const measurements& e, const std::vector<slo>& slos) {
     gate_figures g;
@@ -21044,7 +21039,7 @@ inline gate_figures figures_of(const plan& p, const measurements& e, const std::
     g.table_rows = g.metrics.size();
     g.kept = kept_statistics(p, slos, reported_statistics(e));
     g.grid = grid_of(e);
-    g = without_unsupported(std::move(g), e);
+    drop_unsupported(g, e);
     g.candidate = variant_figures_of(p, g, e.candidate);
     g.baseline = variant_figures_of(p, g, e.baseline);
     for (auto& [metric, value] : g.candidate.run_values)
@@ -21054,7 +21049,7 @@ inline gate_figures figures_of(const plan& p, const measurements& e, const std::
         if (is_unsupported(e, metric_id::request_throughput)) r.request_throughput = not_a_number;
     }
     for (const repeat_data& d : repeats_of(e)) g.counted_gaps += d.pooled_gaps.size();
-    for (const slo& s : slos) g = with_objective(std::move(g), e, s);
+    for (const slo& s : slos) add_objective(g, e, s);
     if (!g.has_goodput) add_timelines(g, e, {});
     return g;
 }
@@ -31913,7 +31908,7 @@ public:
         const std::lock_guard guard(mutex_);
         gate_report& g = reports_.gate(number);
         g.verdicts.push_back(v);
-        g.figures = with_objective(std::move(g.figures), seen, v.what);
+        add_objective(g.figures, seen, v.what);
         worsen_gate(number, adds, in_test_case);
     }
     void worsen(std::size_t number, gate_outcome adds, bool in_test_case) {

@@ -26,7 +26,7 @@ test_gate::operator lb::gate_report() const {
     if (!refusal.empty()) return g;
     g.figures = lb::figures_of(what, measured, measured.slos);
     for (const llmbench::slo_verdict& v : verdicts)
-        g.figures = lb::with_objective(std::move(g.figures), measured, v.what);
+        lb::add_objective(g.figures, measured, v.what);
     return g;
 }
 

@@ -207,8 +207,10 @@ inline variant_figures variant_figures_of(const plan& p, const gate_figures& g,
     a.server = server_usage_of(variant);
     a.ranks = rank_figures_of(variant);
     a.side_tasks = task_figures_of(variant);
-    for (const repeat_data& d : variant) a.exempt += exempt_requests(d);
-    for (const repeat_data& d : variant) a.repeats.push_back(repeat_figures_of(d, g.kept));
+    for (const repeat_data& d : variant) {
+        for (const record& r : d.records) a.exempt += is_measured(r) && r.exempt;
+        a.repeats.push_back(repeat_figures_of(d, g.kept));
+    }
     return a;
 }
 
@@ -222,8 +224,8 @@ inline void add_timelines(gate_figures& g, const measurements& e,
     }
 }
 
-/// Returns the figures with those that one more objective needs.
-inline gate_figures with_objective(gate_figures g, const measurements& e, const slo& s) {
+/// Adds the figures that one more objective needs.
+inline void add_objective(gate_figures& g, const measurements& e, const slo& s) {
     const metric_id id = s.what.metric;
     const bool known = std::count(g.metrics.begin(), g.metrics.end(), id) > 0;
     if (is_of_requests(id) && !known && !is_unsupported(e, id)) {
@@ -235,11 +237,10 @@ inline gate_figures with_objective(gate_figures g, const measurements& e, const 
         g.has_goodput = true;
         add_timelines(g, e, s.what.where);
     }
-    return g;
 }
 
 /// Removes the figures that the files of a stored run do not support.
-inline gate_figures without_unsupported(gate_figures g, const measurements& e) {
+inline void drop_unsupported(gate_figures& g, const measurements& e) {
     std::erase_if(g.metrics, [&](metric_id m) { return is_unsupported(e, m); });
     g.table_rows = g.metrics.size();
     std::erase_if(g.kept,
@@ -247,7 +248,6 @@ inline gate_figures without_unsupported(gate_figures g, const measurements& e) {
     const bool knows_times = !is_unsupported(e, metric_id::ttft) &&
                              !is_unsupported(e, metric_id::request_throughput);
     if (!knows_times) g.grid = {};
-    return g;
 }
 inline gate_figures figures_of(const plan& p, const measurements& e, const std::vector<slo>& slos) {
     gate_figures g;
@@ -258,7 +258,7 @@ inline gate_figures figures_of(const plan& p, const measurements& e, const std::
     g.table_rows = g.metrics.size();
     g.kept = kept_statistics(p, slos, reported_statistics(e));
     g.grid = grid_of(e);
-    g = without_unsupported(std::move(g), e);
+    drop_unsupported(g, e);
     g.candidate = variant_figures_of(p, g, e.candidate);
     g.baseline = variant_figures_of(p, g, e.baseline);
     for (auto& [metric, value] : g.candidate.run_values)
@@ -268,7 +268,7 @@ inline gate_figures figures_of(const plan& p, const measurements& e, const std::
         if (is_unsupported(e, metric_id::request_throughput)) r.request_throughput = not_a_number;
     }
     for (const repeat_data& d : repeats_of(e)) g.counted_gaps += d.pooled_gaps.size();
-    for (const slo& s : slos) g = with_objective(std::move(g), e, s);
+    for (const slo& s : slos) add_objective(g, e, s);
     if (!g.has_goodput) add_timelines(g, e, {});
     return g;
 }

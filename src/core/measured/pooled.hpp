@@ -33,6 +33,8 @@ struct variant_values {
 inline variant_values values_of_requests(const statistic_data& what, const repeat_list& variant,
                                          timing_bound how) {
     const bool of_gaps = pools_gaps(what.metric);
+    const bool is_of_means = what.kind == statistic_kind::mean &&
+                             !(of_gaps && how == timing_bound::measured);
     variant_values v;
     sorted_values all;
     std::vector<std::pair<double, double>> means;  // with their numbers of values
@@ -41,10 +43,8 @@ inline variant_values values_of_requests(const statistic_data& what, const repea
         v.each.push_back(statistic_among(what, one));
         means.emplace_back(v.each.back(),
                            static_cast<double>(of_gaps ? one.gaps.size() : one.completed));
-        all.add(one);
+        if (!is_of_means) all.add(one);
     }
-    const bool is_of_means = what.kind == statistic_kind::mean &&
-                             !(of_gaps && how == timing_bound::measured);
     v.together = is_of_means ? weighted_mean(means) : statistic_among(what, all);
     return v;
 }

@@ -78,11 +78,6 @@ inline double recovery_value(const std::string& task, const repeat_facts& d) {
         if (task.empty() || t.name == task) return t.recovery_s;
     return not_a_number;
 }
-inline std::size_t exempt_requests(const repeat_data& d) {
-    std::size_t n = 0;
-    for (const record& r : d.records) n += is_measured(r) && r.exempt;
-    return n;
-}
 
 }  // namespace detail
 }  // inline namespace v0

@@ -128,7 +128,7 @@ public:
         const std::lock_guard guard(mutex_);
         gate_report& g = reports_.gate(number);
         g.verdicts.push_back(v);
-        g.figures = with_objective(std::move(g.figures), seen, v.what);
+        add_objective(g.figures, seen, v.what);
         worsen_gate(number, adds, in_test_case);
     }
     void worsen(std::size_t number, gate_outcome adds, bool in_test_case) {
