@@ -3916,29 +3916,25 @@ public:
         return static_cast<std::uint64_t>(uniform() * static_cast<double>(n));
     }
     double exponential() { return -std::log(uniform()); }
-    double normal();
-    double gamma(double shape);
+    double normal() { return normal_quantile(uniform()); }
+    /// Marsaglia and Tsang (2000); shapes below 1 by their boost.
+    double gamma(double shape) {
+        if (shape < 1) {
+            const double u = uniform();
+            return gamma(shape + 1) * std::pow(u, 1 / shape);
+        }
+        const double d = shape - 1.0 / 3, c = 1 / std::sqrt(9 * d);
+        for (;;) {
+            const double x = normal(), v = std::pow(1 + c * x, 3);
+            if (v > 0 && std::log(uniform()) < 0.5 * x * x + d - d * v + d * std::log(v))
+                return d * v;
+        }
+    }
 
 private:
     static std::uint64_t rotated(std::uint64_t x, int k) { return (x << k) | (x >> (64 - k)); }
     std::array<std::uint64_t, 4> state_{};
 };
-
-inline double generator::normal() { return normal_quantile(uniform()); }
-
-/// Marsaglia and Tsang (2000); shapes below 1 by their boost.
-inline double generator::gamma(double shape) {
-    if (shape < 1) {
-        const double u = uniform();
-        return gamma(shape + 1) * std::pow(u, 1 / shape);
-    }
-    const double d = shape - 1.0 / 3, c = 1 / std::sqrt(9 * d);
-    for (;;) {
-        const double x = normal();
-        const double v = std::pow(1 + c * x, 3);
-        if (v > 0 && std::log(uniform()) < 0.5 * x * x + d - d * v + d * std::log(v)) return d * v;
-    }
-}
 
 // ===== [C8] fields as JSON =======================================================================
 
@@ -7107,15 +7103,16 @@ inline std::pair<std::string, std::string> parts_of_data_url(const std::string& 
 
 inline std::string openai_content(const request_spec& r) {
     if (r.image.empty()) return json_quoted(r.prompt);
-    return "[{\"type\":\"text\",\"text\":" + json_quoted(r.prompt) +
-           "},{\"type\":\"image_url\",\"image_url\":{\"url\":" + json_quoted(r.image) + "}}]";
+    return joined({"[{\"type\":\"text\",\"text\":", json_quoted(r.prompt),
+                   "},{\"type\":\"image_url\",\"image_url\":{\"url\":", json_quoted(r.image),
+                   "}}]"});
 }
 inline std::string anthropic_content(const request_spec& r) {
     if (r.image.empty()) return json_quoted(r.prompt);
     const auto [type, data] = parts_of_data_url(r.image);
-    return "[{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"media_type\":" +
-           json_quoted(type) + ",\"data\":" + json_quoted(data) +
-           "}},{\"type\":\"text\",\"text\":" + json_quoted(r.prompt) + "}]";
+    return joined({"[{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"media_type\":",
+                   json_quoted(type), ",\"data\":", json_quoted(data),
+                   "}},{\"type\":\"text\",\"text\":", json_quoted(r.prompt), "}]"});
 }
 inline std::string ollama_images(const request_spec& r) {
     return "[" + json_quoted(parts_of_data_url(r.image).second) + "]";
@@ -7324,8 +7321,8 @@ inline void read_anthropic_whole(const picojson::value& v, stream_event& e,
 
 inline std::string responses_content(const request_spec& r) {
     if (r.image.empty()) return json_quoted(r.prompt);
-    return "[{\"type\":\"input_text\",\"text\":" + json_quoted(r.prompt) +
-           "},{\"type\":\"input_image\",\"image_url\":" + json_quoted(r.image) + "}]";
+    return joined({"[{\"type\":\"input_text\",\"text\":", json_quoted(r.prompt),
+                   "},{\"type\":\"input_image\",\"image_url\":", json_quoted(r.image), "}]"});
 }
 /// The server stores nothing: each request sends the history.
 inline void write_responses(body_writer& b, const std::string& model, const request_spec& r) {
@@ -17587,10 +17584,10 @@ inline planned_workload workload_of(const generated_prompts& g, const request_op
         tokens += estimated_tokens(str(once.text));
     }
     return {.source = source,
-            .text = printed("generated prompts, about %.0f tokens each",
-                            tokens / static_cast<double>(tried)) +
-                    (g.force_output ? "" : ", answers as long as they get") +
-                    (g.salted ? "" : ", not salted"),
+            .text = joined({printed("generated prompts, about %.0f tokens each",
+                                    tokens / static_cast<double>(tried)),
+                            g.force_output ? "" : ", answers as long as they get",
+                            g.salted ? "" : ", not salted"}),
             .forces_length = g.force_output || o.ignore_eos,
             .sent_as_given = g.salted ? "" : "prompts"};
 }
@@ -17611,14 +17608,15 @@ inline planned_workload workload_of(const dataset& d, const request_options& o,
         return any_of(x.turns, [](const dialogue_turn& t) { return !t.image.empty(); });
     });
     return {.source = recorded_dialogues{.most_turns = most_turns, .salted = d.salted},
-            .text = printed("%.0f prompts of ", n) + file_name(str(d.path)) + " (" +
-                    format_name(d.format) + "), about " +
-                    printed("%.0f tokens each", prompt_tokens / n) +
-                    (most_turns > 1 ? printed(", %.1f turns each", static_cast<double>(turns) / n)
-                                    : "") +
-                    think_text(d.think) +
-                    (d.force_output ? "" : ", answers as long as they get") +
-                    (d.salted ? "" : ", not salted"),
+            .text = joined({printed("%.0f prompts of ", n), file_name(str(d.path)), " (",
+                            format_name(d.format), "), about ",
+                            printed("%.0f tokens each", prompt_tokens / n),
+                            most_turns > 1
+                                ? printed(", %.1f turns each", static_cast<double>(turns) / n)
+                                : "",
+                            think_text(d.think),
+                            d.force_output ? "" : ", answers as long as they get",
+                            d.salted ? "" : ", not salted"}),
             .forces_length = d.force_output || o.ignore_eos,
             .think = d.think,
             .sent_as_given = !d.salted ? "prompts" : has_images ? "images" : ""};
@@ -17686,8 +17684,8 @@ inline std::size_t max_steps_of(const conversations& c, std::size_t most_turns) 
 }
 inline std::string helpers_text(const conversations& c) {
     if (c.subagents.value == 0) return "";
-    return printed(", %.9g %% of the turns helped by ", c.subagents.value * 100) +
-           length_text(c.helpers) + " of " + length_text(c.helper_turns) + " turns each";
+    return joined({printed(", %.9g %% of the turns helped by ", c.subagents.value * 100),
+                   length_text(c.helpers), " of ", length_text(c.helper_turns), " turns each"});
 }
 
 inline planned_workload workload_of(const conversations& c, const request_options& o) {
@@ -17700,11 +17698,11 @@ inline planned_workload workload_of(const conversations& c, const request_option
                                     (c.shared_system_prompt ? " shared by all" : " of their own")
                               : "";
     const bool is_forced = c.force_output || o.ignore_eos;
-    planned_workload w{.text = "conversations, " + length_text(c.turns) +
-                               " turns, messages of " + length_text(c.user_tokens) +
-                               " tokens, answers of " + at_most(is_forced) +
-                               length_text(c.output_tokens) + system + helpers_text(c) +
-                               think_text(c.think),
+    planned_workload w{.text = joined({"conversations, ", length_text(c.turns),
+                                       " turns, messages of ", length_text(c.user_tokens),
+                                       " tokens, answers of ", at_most(is_forced),
+                                       length_text(c.output_tokens), system, helpers_text(c),
+                                       think_text(c.think)}),
                        .forces_length = is_forced,
                        .think = c.think};
     // Conversations of one turn are prompts, and the system prompt is their shared prefix.
@@ -17767,11 +17765,9 @@ inline planned_workload workload_of(const synthetic& w, const arrival_data& a,
             prefix += printed(" for %.9g %% of the prompts", made.prefix_fraction * 100);
     }
     return {.source = made,
-            .text = "synthetic, prompt " + length_text(made.prompt_tokens) + " tokens" +
-                    (generates ? std::string(", output ") + at_most(is_forced) +
-                                     length_text(made.output_tokens) + " tokens"
-                               : "") +
-                    prefix,
+            .text = joined({"synthetic, prompt ", length_text(made.prompt_tokens), " tokens",
+                            generates ? ", output " : "", generates ? at_most(is_forced) : "",
+                            generates ? length_text(made.output_tokens) + " tokens" : "", prefix}),
             .forces_length = is_forced};
 }
 
@@ -19278,9 +19274,9 @@ inline std::string step_name(const task_step& s) {
 }
 /// "adapters" every 1 s: POST /load, POST /unload
 inline std::string task_text(const planned_task& t) {
-    std::string all = "\"" + t.name + "\"" +
-                      (t.every_s > 0 ? " every " + time_text(t.every_s) : " once") + " from " +
-                      time_text(t.first_s) + " on:";
+    std::string all = joined({"\"", t.name, t.every_s > 0 ? "\" every " + time_text(t.every_s)
+                                                          : "\" once",
+                              " from ", time_text(t.first_s), " on:"});
     for (const task_step& s : t.steps) all += (&s == t.steps.data() ? " " : ", ") + step_name(s);
     return all;
 }
@@ -19652,10 +19648,10 @@ inline std::string mix_text(const planned_workloads& w) {
     for (const plan_part& part : w.parts) all += part.weight;
     std::string t = "mix of ";
     for (const plan_part& part : w.parts)
-        t += (&part == w.parts.data() ? "\"" : "; \"") + part.label + "\" (" +
-             printed("%zu in %zu", part.weight, all) +
-             (part.common.model.empty() ? "" : ", model " + printable(part.common.model)) +
-             "): " + part.workload_text;
+        t += joined({&part == w.parts.data() ? "\"" : "; \"", part.label, "\" (",
+                     printed("%zu in %zu", part.weight, all),
+                     part.common.model.empty() ? "" : ", model " + printable(part.common.model),
+                     "): ", part.workload_text});
     return t;
 }
 inline planned_workloads planned_mix(const mix_of_parts& m, const scenario& s,
@@ -20071,9 +20067,9 @@ inline std::string limits_text(const planned_traffic& p) {
     if (p.described.is_there) return p.described.limits;
     const limits& l = p.limits;
     const auto of = [](time_span t) { return time_text(t.seconds()); };
-    return "connect " + of(l.connect) + ", first event " + of(l.first_event) +
-           ", between events " + of(l.between_events) + ", total " + of(l.total) + ", drain " +
-           time_text(drain_s(p));
+    return joined({"connect ", of(l.connect), ", first event ", of(l.first_event),
+                   ", between events ", of(l.between_events), ", total ", of(l.total), ", drain ",
+                   time_text(drain_s(p))});
 }
 /// Returns the options that all requests of a part have.
 inline std::string options_text(const plan_part& p, const std::string& scores) {
@@ -20111,15 +20107,14 @@ inline std::string options_text(const plan& p, run_arm variant) {
 inline std::string plan_text(const plan& p) {
     const planned_traffic& sent = *p.sent;
     std::string t = arrival_text(sent.arrivals);
+    const std::string seed = printed(", seed %llu", static_cast<unsigned long long>(sent.seed));
     if (p.searches())
-        return t + ", " + extent_text(p) + ", " + sent.workload_text +
-               printed(", seed %llu", static_cast<unsigned long long>(sent.seed));
+        return joined({t, ", ", extent_text(p), ", ", sent.workload_text, seed});
     const long long n = expected_requests(p);
     if (n > 0) t += printed(", %lld requests", n);
     else if (sent.duration_s > 0) t += printed(", %g s", sent.duration_s);
-    if (sent.is_read) return t + ", " + sent.workload_text;
-    return t + warmup_text(p) + ", " + sent.workload_text +
-           printed(", seed %llu", static_cast<unsigned long long>(sent.seed));
+    if (sent.is_read) return joined({t, ", ", sent.workload_text});
+    return joined({t, warmup_text(p), ", ", sent.workload_text, seed});
 }
 
 inline bool has_fixed_repeats(const planned_judging& j) {
@@ -20154,8 +20149,8 @@ inline std::string budget_text(double budget_s, double left_s, double needed_s, 
     const std::string budget = printed("LLMBENCH_TIME_BUDGET of %g s ", budget_s);
     if (done > 0 || !(left_s > 0) || !(needed_s > left_s))
         return budget + printed("is spent after %d of %d %ss", done, of, unit);
-    return budget + "has " + time_text(left_s) + " left, and a " + unit + " takes " +
-           time_text(needed_s) + printed(" or more: none of %d was measured", of);
+    return joined({budget, "has ", time_text(left_s), " left, and a ", unit, " takes ",
+                   time_text(needed_s), printed(" or more: none of %d was measured", of)});
 }
 inline std::string stage_text(const plan& p, int repeat, run_arm variant) {
     const planned_judging& j = *p.judged;
@@ -20171,8 +20166,8 @@ inline std::string trace_text(const arrival_data& a, const recorded_trace& trace
     if (a.kind != arrival_kind::replay || trace.rows.empty()) return {};
     const double lasts_s = own_length(a, trace);
     const auto n = static_cast<double>(trace.rows.size());
-    return file_name(str(a.file)) + printed(": %.0f starts over ", n) + time_text(lasts_s) +
-           printed(", %.3g/s", n / lasts_s);
+    return joined({file_name(str(a.file)), printed(": %.0f starts over ", n), time_text(lasts_s),
+                   printed(", %.3g/s", n / lasts_s)});
 }
 /// Notes that prompts of a data set repeat. `starts`: of this part in one repeat.
 inline std::string prompts_again_text(const plan_part& part, double starts) {

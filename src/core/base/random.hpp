@@ -60,29 +60,25 @@ public:
         return static_cast<std::uint64_t>(uniform() * static_cast<double>(n));
     }
     double exponential() { return -std::log(uniform()); }
-    double normal();
-    double gamma(double shape);
+    double normal() { return normal_quantile(uniform()); }
+    /// Marsaglia and Tsang (2000); shapes below 1 by their boost.
+    double gamma(double shape) {
+        if (shape < 1) {
+            const double u = uniform();
+            return gamma(shape + 1) * std::pow(u, 1 / shape);
+        }
+        const double d = shape - 1.0 / 3, c = 1 / std::sqrt(9 * d);
+        for (;;) {
+            const double x = normal(), v = std::pow(1 + c * x, 3);
+            if (v > 0 && std::log(uniform()) < 0.5 * x * x + d - d * v + d * std::log(v))
+                return d * v;
+        }
+    }
 
 private:
     static std::uint64_t rotated(std::uint64_t x, int k) { return (x << k) | (x >> (64 - k)); }
     std::array<std::uint64_t, 4> state_{};
 };
-
-inline double generator::normal() { return normal_quantile(uniform()); }
-
-/// Marsaglia and Tsang (2000); shapes below 1 by their boost.
-inline double generator::gamma(double shape) {
-    if (shape < 1) {
-        const double u = uniform();
-        return gamma(shape + 1) * std::pow(u, 1 / shape);
-    }
-    const double d = shape - 1.0 / 3, c = 1 / std::sqrt(9 * d);
-    for (;;) {
-        const double x = normal();
-        const double v = std::pow(1 + c * x, 3);
-        if (v > 0 && std::log(uniform()) < 0.5 * x * x + d - d * v + d * std::log(v)) return d * v;
-    }
-}
 
 }  // namespace detail
 }  // inline namespace v0

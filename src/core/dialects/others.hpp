@@ -27,15 +27,16 @@ inline std::pair<std::string, std::string> parts_of_data_url(const std::string& 
 
 inline std::string openai_content(const request_spec& r) {
     if (r.image.empty()) return json_quoted(r.prompt);
-    return "[{\"type\":\"text\",\"text\":" + json_quoted(r.prompt) +
-           "},{\"type\":\"image_url\",\"image_url\":{\"url\":" + json_quoted(r.image) + "}}]";
+    return joined({"[{\"type\":\"text\",\"text\":", json_quoted(r.prompt),
+                   "},{\"type\":\"image_url\",\"image_url\":{\"url\":", json_quoted(r.image),
+                   "}}]"});
 }
 inline std::string anthropic_content(const request_spec& r) {
     if (r.image.empty()) return json_quoted(r.prompt);
     const auto [type, data] = parts_of_data_url(r.image);
-    return "[{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"media_type\":" +
-           json_quoted(type) + ",\"data\":" + json_quoted(data) +
-           "}},{\"type\":\"text\",\"text\":" + json_quoted(r.prompt) + "}]";
+    return joined({"[{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"media_type\":",
+                   json_quoted(type), ",\"data\":", json_quoted(data),
+                   "}},{\"type\":\"text\",\"text\":", json_quoted(r.prompt), "}]"});
 }
 inline std::string ollama_images(const request_spec& r) {
     return "[" + json_quoted(parts_of_data_url(r.image).second) + "]";
@@ -244,8 +245,8 @@ inline void read_anthropic_whole(const picojson::value& v, stream_event& e,
 
 inline std::string responses_content(const request_spec& r) {
     if (r.image.empty()) return json_quoted(r.prompt);
-    return "[{\"type\":\"input_text\",\"text\":" + json_quoted(r.prompt) +
-           "},{\"type\":\"input_image\",\"image_url\":" + json_quoted(r.image) + "}]";
+    return joined({"[{\"type\":\"input_text\",\"text\":", json_quoted(r.prompt),
+                   "},{\"type\":\"input_image\",\"image_url\":", json_quoted(r.image), "}]"});
 }
 /// The server stores nothing: each request sends the history.
 inline void write_responses(body_writer& b, const std::string& model, const request_spec& r) {

@@ -43,9 +43,9 @@ inline std::string limits_text(const planned_traffic& p) {
     if (p.described.is_there) return p.described.limits;
     const limits& l = p.limits;
     const auto of = [](time_span t) { return time_text(t.seconds()); };
-    return "connect " + of(l.connect) + ", first event " + of(l.first_event) +
-           ", between events " + of(l.between_events) + ", total " + of(l.total) + ", drain " +
-           time_text(drain_s(p));
+    return joined({"connect ", of(l.connect), ", first event ", of(l.first_event),
+                   ", between events ", of(l.between_events), ", total ", of(l.total), ", drain ",
+                   time_text(drain_s(p))});
 }
 /// Returns the options that all requests of a part have.
 inline std::string options_text(const plan_part& p, const std::string& scores) {
@@ -83,15 +83,14 @@ inline std::string options_text(const plan& p, run_arm variant) {
 inline std::string plan_text(const plan& p) {
     const planned_traffic& sent = *p.sent;
     std::string t = arrival_text(sent.arrivals);
+    const std::string seed = printed(", seed %llu", static_cast<unsigned long long>(sent.seed));
     if (p.searches())
-        return t + ", " + extent_text(p) + ", " + sent.workload_text +
-               printed(", seed %llu", static_cast<unsigned long long>(sent.seed));
+        return joined({t, ", ", extent_text(p), ", ", sent.workload_text, seed});
     const long long n = expected_requests(p);
     if (n > 0) t += printed(", %lld requests", n);
     else if (sent.duration_s > 0) t += printed(", %g s", sent.duration_s);
-    if (sent.is_read) return t + ", " + sent.workload_text;
-    return t + warmup_text(p) + ", " + sent.workload_text +
-           printed(", seed %llu", static_cast<unsigned long long>(sent.seed));
+    if (sent.is_read) return joined({t, ", ", sent.workload_text});
+    return joined({t, warmup_text(p), ", ", sent.workload_text, seed});
 }
 
 inline bool has_fixed_repeats(const planned_judging& j) {
@@ -126,8 +125,8 @@ inline std::string budget_text(double budget_s, double left_s, double needed_s, 
     const std::string budget = printed("LLMBENCH_TIME_BUDGET of %g s ", budget_s);
     if (done > 0 || !(left_s > 0) || !(needed_s > left_s))
         return budget + printed("is spent after %d of %d %ss", done, of, unit);
-    return budget + "has " + time_text(left_s) + " left, and a " + unit + " takes " +
-           time_text(needed_s) + printed(" or more: none of %d was measured", of);
+    return joined({budget, "has ", time_text(left_s), " left, and a ", unit, " takes ",
+                   time_text(needed_s), printed(" or more: none of %d was measured", of)});
 }
 inline std::string stage_text(const plan& p, int repeat, run_arm variant) {
     const planned_judging& j = *p.judged;
@@ -143,8 +142,8 @@ inline std::string trace_text(const arrival_data& a, const recorded_trace& trace
     if (a.kind != arrival_kind::replay || trace.rows.empty()) return {};
     const double lasts_s = own_length(a, trace);
     const auto n = static_cast<double>(trace.rows.size());
-    return file_name(str(a.file)) + printed(": %.0f starts over ", n) + time_text(lasts_s) +
-           printed(", %.3g/s", n / lasts_s);
+    return joined({file_name(str(a.file)), printed(": %.0f starts over ", n), time_text(lasts_s),
+                   printed(", %.3g/s", n / lasts_s)});
 }
 /// Notes that prompts of a data set repeat. `starts`: of this part in one repeat.
 inline std::string prompts_again_text(const plan_part& part, double starts) {

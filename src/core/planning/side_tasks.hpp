@@ -34,9 +34,9 @@ inline std::string step_name(const task_step& s) {
 }
 /// "adapters" every 1 s: POST /load, POST /unload
 inline std::string task_text(const planned_task& t) {
-    std::string all = "\"" + t.name + "\"" +
-                      (t.every_s > 0 ? " every " + time_text(t.every_s) : " once") + " from " +
-                      time_text(t.first_s) + " on:";
+    std::string all = joined({"\"", t.name, t.every_s > 0 ? "\" every " + time_text(t.every_s)
+                                                          : "\" once",
+                              " from ", time_text(t.first_s), " on:"});
     for (const task_step& s : t.steps) all += (&s == t.steps.data() ? " " : ", ") + step_name(s);
     return all;
 }

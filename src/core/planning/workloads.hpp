@@ -132,10 +132,10 @@ inline std::string mix_text(const planned_workloads& w) {
     for (const plan_part& part : w.parts) all += part.weight;
     std::string t = "mix of ";
     for (const plan_part& part : w.parts)
-        t += (&part == w.parts.data() ? "\"" : "; \"") + part.label + "\" (" +
-             printed("%zu in %zu", part.weight, all) +
-             (part.common.model.empty() ? "" : ", model " + printable(part.common.model)) +
-             "): " + part.workload_text;
+        t += joined({&part == w.parts.data() ? "\"" : "; \"", part.label, "\" (",
+                     printed("%zu in %zu", part.weight, all),
+                     part.common.model.empty() ? "" : ", model " + printable(part.common.model),
+                     "): ", part.workload_text});
     return t;
 }
 inline planned_workloads planned_mix(const mix_of_parts& m, const scenario& s,

@@ -109,10 +109,10 @@ inline planned_workload workload_of(const generated_prompts& g, const request_op
         tokens += estimated_tokens(str(once.text));
     }
     return {.source = source,
-            .text = printed("generated prompts, about %.0f tokens each",
-                            tokens / static_cast<double>(tried)) +
-                    (g.force_output ? "" : ", answers as long as they get") +
-                    (g.salted ? "" : ", not salted"),
+            .text = joined({printed("generated prompts, about %.0f tokens each",
+                                    tokens / static_cast<double>(tried)),
+                            g.force_output ? "" : ", answers as long as they get",
+                            g.salted ? "" : ", not salted"}),
             .forces_length = g.force_output || o.ignore_eos,
             .sent_as_given = g.salted ? "" : "prompts"};
 }
@@ -133,14 +133,15 @@ inline planned_workload workload_of(const dataset& d, const request_options& o,
         return any_of(x.turns, [](const dialogue_turn& t) { return !t.image.empty(); });
     });
     return {.source = recorded_dialogues{.most_turns = most_turns, .salted = d.salted},
-            .text = printed("%.0f prompts of ", n) + file_name(str(d.path)) + " (" +
-                    format_name(d.format) + "), about " +
-                    printed("%.0f tokens each", prompt_tokens / n) +
-                    (most_turns > 1 ? printed(", %.1f turns each", static_cast<double>(turns) / n)
-                                    : "") +
-                    think_text(d.think) +
-                    (d.force_output ? "" : ", answers as long as they get") +
-                    (d.salted ? "" : ", not salted"),
+            .text = joined({printed("%.0f prompts of ", n), file_name(str(d.path)), " (",
+                            format_name(d.format), "), about ",
+                            printed("%.0f tokens each", prompt_tokens / n),
+                            most_turns > 1
+                                ? printed(", %.1f turns each", static_cast<double>(turns) / n)
+                                : "",
+                            think_text(d.think),
+                            d.force_output ? "" : ", answers as long as they get",
+                            d.salted ? "" : ", not salted"}),
             .forces_length = d.force_output || o.ignore_eos,
             .think = d.think,
             .sent_as_given = !d.salted ? "prompts" : has_images ? "images" : ""};
@@ -208,8 +209,8 @@ inline std::size_t max_steps_of(const conversations& c, std::size_t most_turns) 
 }
 inline std::string helpers_text(const conversations& c) {
     if (c.subagents.value == 0) return "";
-    return printed(", %.9g %% of the turns helped by ", c.subagents.value * 100) +
-           length_text(c.helpers) + " of " + length_text(c.helper_turns) + " turns each";
+    return joined({printed(", %.9g %% of the turns helped by ", c.subagents.value * 100),
+                   length_text(c.helpers), " of ", length_text(c.helper_turns), " turns each"});
 }
 
 inline planned_workload workload_of(const conversations& c, const request_options& o) {
@@ -222,11 +223,11 @@ inline planned_workload workload_of(const conversations& c, const request_option
                                     (c.shared_system_prompt ? " shared by all" : " of their own")
                               : "";
     const bool is_forced = c.force_output || o.ignore_eos;
-    planned_workload w{.text = "conversations, " + length_text(c.turns) +
-                               " turns, messages of " + length_text(c.user_tokens) +
-                               " tokens, answers of " + at_most(is_forced) +
-                               length_text(c.output_tokens) + system + helpers_text(c) +
-                               think_text(c.think),
+    planned_workload w{.text = joined({"conversations, ", length_text(c.turns),
+                                       " turns, messages of ", length_text(c.user_tokens),
+                                       " tokens, answers of ", at_most(is_forced),
+                                       length_text(c.output_tokens), system, helpers_text(c),
+                                       think_text(c.think)}),
                        .forces_length = is_forced,
                        .think = c.think};
     // Conversations of one turn are prompts, and the system prompt is their shared prefix.
@@ -289,11 +290,9 @@ inline planned_workload workload_of(const synthetic& w, const arrival_data& a,
             prefix += printed(" for %.9g %% of the prompts", made.prefix_fraction * 100);
     }
     return {.source = made,
-            .text = "synthetic, prompt " + length_text(made.prompt_tokens) + " tokens" +
-                    (generates ? std::string(", output ") + at_most(is_forced) +
-                                     length_text(made.output_tokens) + " tokens"
-                               : "") +
-                    prefix,
+            .text = joined({"synthetic, prompt ", length_text(made.prompt_tokens), " tokens",
+                            generates ? ", output " : "", generates ? at_most(is_forced) : "",
+                            generates ? length_text(made.output_tokens) + " tokens" : "", prefix}),
             .forces_length = is_forced};
 }
 
