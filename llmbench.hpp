@@ -104,43 +104,41 @@
 //   [C76] the requests of a plan
 //   [C77] a workload's part of the plan
 //   [C78] the search for a capacity
-//   [C79] the result of single probes
-//   [C80] whether a server changed during its capacity search
-//   [C81] the capacity that probes show
-//   [C82] capacity searches as scenarios
-//   [C83] which SLOs a scenario can have, and on which day they block
-//   [C84] side tasks and profiles of a scenario
-//   [C85] the options of requests
-//   [C86] the traffic of each variant of a gate
-//   [C87] facts about a gate's server
-//   [C88] extensions that keep measurements of gates, and compare later ones with them
-//   [C89] from a scenario to its plan
-//   [C90] plans as text, and notes on their load
-//   [C91] how requests and side tasks ended, and the tokens that answers report
-//   [C92] timelines, and the points of drawings
-//   [C93] metrics over the repeats of a variant: rows of tables, labels, curves
-//   [C94] servers, and the programs that send a load, over all repeats
-//   [C95] the numbers of a gate that reports show, computed once
-//   [C96] answers that reports show
-//   [C97] the fields of a gate: its servers, its load, its judging parameters
-//   [C98] stored results
-//   [C99] the fields of a variant's measurements, and of a verdict
-//   [C100] calibration.json
-//   [C101] one line of records.jsonl, and the index of events.bin
-//   [C102] gates in reports, and their headlines
-//   [C103] tables of reports, on the console and in Markdown
-//   [C104] texts of reports
-//   [C105] the console: gates, and the progress line
-//   [C106] result.json, calibration.json and answers.jsonl
-//   [C107] junit.xml, summary.md, annotations, metrics.txt
-//   [C108] gates of one server under several loads, as rows
-//   [C109] the report page: drawings
-//   [C110] the report page: verdicts
-//   [C111] the report page: other sections of a gate
-//   [C112] the report page: distributions and timelines
-//   [C113] the report page: curves over the load
-//   [C114] the report page: the result of a search
-//   [C115] the report page: the whole
+//   [C79] the capacity that probes show
+//   [C80] capacity searches as scenarios
+//   [C81] which SLOs a scenario can have, and on which day they block
+//   [C82] side tasks and profiles of a scenario
+//   [C83] the options of requests
+//   [C84] the traffic of each variant of a gate
+//   [C85] facts about a gate's server
+//   [C86] extensions that keep measurements of gates, and compare later ones with them
+//   [C87] from a scenario to its plan
+//   [C88] plans as text, and notes on their load
+//   [C89] how requests and side tasks ended, and the tokens that answers report
+//   [C90] timelines, and the points of drawings
+//   [C91] metrics over the repeats of a variant: rows of tables, labels, curves
+//   [C92] servers, and the programs that send a load, over all repeats
+//   [C93] the numbers of a gate that reports show, computed once
+//   [C94] answers that reports show
+//   [C95] the fields of a gate: its servers, its load, its judging parameters
+//   [C96] stored results
+//   [C97] the fields of a variant's measurements, and of a verdict
+//   [C98] calibration.json
+//   [C99] one line of records.jsonl, and the index of events.bin
+//   [C100] gates in reports, and their headlines
+//   [C101] tables of reports, on the console and in Markdown
+//   [C102] texts of reports
+//   [C103] the console: gates, and the progress line
+//   [C104] result.json, calibration.json and answers.jsonl
+//   [C105] junit.xml, summary.md, annotations, metrics.txt
+//   [C106] gates of one server under several loads, as rows
+//   [C107] the report page: drawings
+//   [C108] the report page: verdicts
+//   [C109] the report page: other sections of a gate
+//   [C110] the report page: distributions and timelines
+//   [C111] the report page: curves over the load
+//   [C112] the report page: the result of a search
+//   [C113] the report page: the whole
 // Part three: effects
 //   [E1] functions of public values: text, arrivals, SLO expressions, users' own APIs
 //   [E2] the data of results
@@ -8551,19 +8549,9 @@ inline const char* to_string(arrival_stamps s) {
 
 inline constexpr std::uint64_t not_listed = ~0ull;
 
-/// Why a load was tried: on the way to a capacity, to show one of its ends, for an objective, or
-/// for a baseline.
-enum class probe_of : unsigned char { bracket, refine, low, high, asked };
-inline const char* to_string(probe_of p) {
-    switch (p) {
-    case probe_of::bracket: return "bracket";
-    case probe_of::refine: return "refine";
-    case probe_of::low: return "low end";
-    case probe_of::high: return "high end";
-    case probe_of::asked: break;
-    }
-    return "asked";
-}
+/// Why a load was tried: by a search, or for an objective.
+enum class probe_of : unsigned char { search, asked };
+inline const char* to_string(probe_of p) { return p == probe_of::search ? "search" : "asked"; }
 
 /// One step of a side task.
 struct side_step {
@@ -10734,8 +10722,7 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
     if (v.has("load", d.load > 0)) {
         v.number({"load", "of a probe: requests/s, or users of a closed loop", at_times}, d.load,
                  {1e-9, max_rate});
-        v.choice({"part", "of a probe: why this load was tried; the first two only led to the "
-                          "others", at_times},
+        v.choice({"part", "of a probe: tried by a search, or asked for by an objective", at_times},
                  d.part, probe_of::asked);
         v.text({"disturbed", "of a probe: why it shows nothing, through the client", at_times},
                d.disturbed);
@@ -17802,21 +17789,22 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
 }
 
 // ===== [C78] the search for a capacity ===========================================================
-// Bracket, refine, show. The next load depends only on earlier probes, so a stored search can be
-// repeated. Only probes of the last part are judged, at their own load: the others were chosen by
-// earlier results.
+// Loads are doubled or halved until one clearly holds and one clearly misses, then the gaps beside
+// these two are halved on the logarithmic scale: a grid of loads 9 % apart. All probes at a load
+// are judged together, after each from the third to the fifth. The next load depends only on
+// earlier probes, so a stored search can be repeated.
 
 /// The result at a load.
 enum class carried : unsigned char { open, holds, misses };
 
 /// One run of the scenario at one load.
 struct probe {
-    probe_of part = probe_of::bracket;
+    probe_of part = probe_of::search;
     double load = 0;     // requests/s or users
     double margin = 0;   // the worst log(statistic/limit); below 0 all objectives hold
     bool over = false;   // the load exceeded the server: a miss without a size
     bool invalid = false;  // the client did not keep up, so it shows nothing
-    carried shown = carried::open;  // with all earlier probes of the same part at this load
+    carried shown = carried::open;  // with all earlier probes at this load
 };
 
 /// The limits of a search.
@@ -17824,7 +17812,6 @@ struct search_parameters {
     double start = 1;      // the first load
     double least = 1e-3, most = 1e6;  // up_to(most)
     bool whole = false;    // users
-    double believed_sd = prior_sd;  // prior sd of a margin between probes
     int max_probes = 16;
 };
 
@@ -17832,427 +17819,184 @@ struct search_parameters {
 struct search_state {
     double low = 0;           // the highest load shown to hold its objectives, 0: none
     double high = infinity;   // the lowest shown to miss one
-    std::optional<double> capacity{};    // estimate by all probes, not judged
-    std::optional<double> elasticity{};  // d margin / d log load there
+    // With both ends:
+    double estimate = not_a_number;    // the middle of them
+    double elasticity = not_a_number;  // d margin / d log load between them
     bool monotone() const { return low < high; }
+    bool has_both() const { return low > 0 && high < infinity && monotone(); }
 };
 
-/// The next load, or why there is none.
-struct search_step {
-    probe_of part = probe_of::bracket;
-    double load = 0;
-    std::string done{};
-};
-
-// ---- probes that are not judged
-
-inline bool looks_missed(const probe& p) { return p.over || p.margin >= 0; }
-inline bool is_measurement(const probe& p) {
-    return p.part == probe_of::low || p.part == probe_of::high;
-}
-inline bool has_size(const probe& p) {
-    return !p.invalid && !p.over && std::isfinite(p.margin);
-}
 /// Whether the client affected two probes in a row. Then the search stops.
 inline bool client_gave_up(const std::vector<probe>& probes) {
     const std::size_t n = probes.size();
     return n > 1 && probes[n - 1].invalid && probes[n - 2].invalid;
 }
 inline constexpr const char* client_gave_up_text = "the client could not keep up twice in a row";
-inline std::vector<probe> without_measurements(const std::vector<probe>& probes) {
-    std::vector<probe> out;
-    for (const probe& p : probes)
-        if (!is_measurement(p) && !p.invalid) out.push_back(p);
-    return out;
-}
 
-struct bracket {
-    const probe* holds = nullptr;   // the highest load below the lowest miss
-    const probe* misses = nullptr;  // the lowest load that looks missed
-    bool is_closed() const { return holds && misses; }
-    double ratio() const { return misses->load / holds->load; }
-};
-inline bracket bracket_of(const std::vector<probe>& probes) {
-    bracket b;
-    for (const probe& p : probes)
-        if (!p.invalid && looks_missed(p) && (!b.misses || p.load < b.misses->load)) b.misses = &p;
-    for (const probe& p : probes)
-        if (!p.invalid && !looks_missed(p) && (!b.misses || p.load < b.misses->load) &&
-            (!b.holds || p.load > b.holds->load))
-            b.holds = &p;
-    return b;
-}
+// ---- the probes at each load
 
-/// Margins over the log of the load: means per load, pooled with neighbours in the wrong order
-/// (Ayer and others 1955), joined by lines. One line for all would fit badly: at a knee the curve
-/// is flat, then steep.
-struct margin_curve {
-    struct knot {
-        double x = 0, y = 0, n = 0;
-    };
-    std::vector<knot> knots{};
-    /// The log load where the curve crosses y, close to its ends.
-    double crosses(double y) const {
-        if (knots.size() == 1) return knots[0].x;
-        std::size_t i = 1;
-        while (i + 1 < knots.size() && knots[i].y < y) ++i;
-        const knot &a = knots[i - 1], &b = knots[i];
-        return std::clamp(a.x + (y - a.y) / (b.y - a.y) * (b.x - a.x), knots.front().x - 0.5,
-                          knots.back().x + 0.5);
-    }
-};
 // Margins without a size: the statistic at 4.5 times its limit, or far below it.
 inline constexpr double margin_of_an_over = 1.5, margin_of_nothing = -3;
+// Nearer to its limit a statistic has to be measured too often to decide.
+inline constexpr double clear_margin = 0.06;
 
-inline margin_curve curve_of(const std::vector<probe>& probes) {
-    std::vector<probe> sorted;
-    for (const probe& p : probes)
-        if (!p.invalid) sorted.push_back(p);
-    // Any order within a load will do, since their mean is taken.
-    std::sort(sorted.begin(), sorted.end(), [](const probe& a, const probe& b) {
-        return a.load != b.load ? a.load < b.load : a.margin < b.margin;
-    });
-    using knot = margin_curve::knot;
-    const auto pooled = [](const knot& a, const knot& b) {
-        const double n = a.n + b.n;
-        return knot{(a.x * a.n + b.x * b.n) / n, (a.y * a.n + b.y * b.n) / n, n};
-    };
-    std::vector<knot> loads, up;
-    for (std::size_t i = 0; i < sorted.size(); ++i) {
-        const probe& p = sorted[i];
-        const knot k{std::log(p.load),
-                     has_size(p)       ? p.margin
-                     : looks_missed(p) ? margin_of_an_over
-                                       : margin_of_nothing,
-                     1};
-        if (i > 0 && p.load == sorted[i - 1].load) loads.back() = pooled(loads.back(), k);
-        else loads.push_back(k);
+/// All valid probes at one load.
+struct probed_load {
+    double load = 0, margin = 0;  // the mean margin
+    int probes = 0;
+    carried shown = carried::open;
+    /// The result so far, or the one that more probes are likely to show.
+    carried looks() const {
+        if (shown != carried::open) return shown;
+        if (probes >= last_analysis || std::fabs(margin) < clear_margin) return carried::open;
+        return margin < 0 ? carried::holds : carried::misses;
     }
-    for (knot k : loads) {
-        for (; !up.empty() && up.back().y >= k.y; up.pop_back()) k = pooled(up.back(), k);
-        up.push_back(k);
+};
+/// Returns the loads in rising order.
+inline std::vector<probed_load> loads_of(const std::vector<probe>& probes) {
+    std::vector<probed_load> loads;
+    for (const probe& p : probes) {
+        if (p.invalid) continue;
+        auto at = std::lower_bound(loads.begin(), loads.end(), p.load,
+                                   [](const probed_load& l, double load) { return l.load < load; });
+        if (at == loads.end() || at->load != p.load) at = loads.insert(at, {p.load});
+        const double margin =
+            std::clamp(p.over ? infinity : p.margin, margin_of_nothing, margin_of_an_over);
+        at->margin += (margin - at->margin) / ++at->probes;
+        if (at->shown == carried::open) at->shown = p.shown;
     }
-    return {up};
+    return loads;
 }
-
-/// Results shown by any part, and estimates by all probes.
 inline search_state state_of(const std::vector<probe>& probes) {
     search_state s;
-    for (const probe& p : probes) {
-        if (p.shown == carried::holds) s.low = std::max(s.low, p.load);
-        if (p.shown == carried::misses) s.high = std::min(s.high, p.load);
+    double at_low = 0, at_high = 0;
+    for (const probed_load& l : loads_of(probes)) {
+        if (l.shown == carried::holds) {
+            s.low = l.load;
+            at_low = l.margin;
+        }
+        if (l.shown == carried::misses && s.high == infinity) {
+            s.high = l.load;
+            at_high = l.margin;
+        }
     }
-    const std::vector<probe> before = without_measurements(probes);
-    if (!bracket_of(before).is_closed()) return s;
-    const margin_curve c = curve_of(probes);
-    s.capacity = std::exp(c.crosses(0));
-    if (c.knots.size() > 1) s.elasticity = 0.2 / (c.crosses(0.1) - c.crosses(-0.1));
+    if (s.has_both()) {
+        s.estimate = std::sqrt(s.low * s.high);
+        s.elasticity = (at_high - at_low) / std::log(s.high / s.low);
+    }
     return s;
 }
 
-inline double in_range(const search_parameters& t, probe_of part, double load) {
-    if (t.whole) load = part == probe_of::high ? rounded_up(load) : rounded_down(load);
-    return std::clamp(load, t.whole ? std::max(1.0, t.least) : t.least, t.most);
-}
-/// The load within range; a number of users differs from the last one.
-inline double moved_from(double last, const search_parameters& t, probe_of part, double load) {
-    const double next = in_range(t, part, load);
-    return t.whole && next == last ? in_range(t, part, last + (load < last ? -1 : 1)) : next;
-}
-
-// ---- bracket and refine
+// ---- the next load
 
 // A load far beyond the capacity takes long to drain and may change the server.
-inline constexpr double step_up = 2, largest_step_down = 4;
+inline constexpr double step_out = 2;
+inline constexpr double narrow_gap = 1.1;  // the ratio of neighbours on the grid
+// Two probes hardly know their spread, which is large at a knee.
+inline constexpr int least_of_an_end = 3, spare_probes = 2;
 
-/// The next load outwards, until a load holds and one misses. The line through the last two margins
-/// is above a curve that bends upwards, so its root is a bound.
-inline double outwards_of(const search_parameters& t, const std::vector<probe>& before,
-                          const bracket& b) {
-    if (!b.holds) {
-        const double step = 1 + 0.5 * static_cast<double>(before.size());
-        return moved_from(b.misses->load, t, probe_of::bracket,
-                          b.misses->load / std::min(step, largest_step_down));
-    }
-    double next = b.holds->load * step_up;
-    const margin_curve c = curve_of(before);
-    if (c.knots.size() > 1)
-        next = std::min(next, std::max(1.1 * std::exp(c.crosses(0)), 1.2 * b.holds->load));
-    return moved_from(b.holds->load, t, probe_of::bracket, next);
+/// Whether there is a load of the grid between these two.
+inline bool is_wide(const search_parameters& t, double low, double high) {
+    return high > narrow_gap * low && (!t.whole || high - low > 1);
+}
+inline double in_range(const search_parameters& t, double load) {
+    if (t.whole) load = std::round(load);
+    return std::clamp(load, t.whole ? std::max(1.0, t.least) : t.least, t.most);
 }
 
-inline constexpr int least_refined = 1, max_refined = 3;
-inline constexpr double narrow_bracket = 1.25;
+/// Returns the next load, nothing if the search ends.
+inline std::optional<double> next_load(const search_parameters& t,
+                                       const std::vector<probe>& probes) {
+    if (probes.empty()) return in_range(t, t.start);
+    const int left = t.max_probes - static_cast<int>(probes.size());
+    if (left <= 0 || client_gave_up(probes)) return std::nullopt;
+    if (probes.back().invalid) return probes.back().load;
 
-/// Whether a bracket is narrow enough to measure its ends.
-inline bool is_refined(const search_parameters& t, const bracket& b, int refined) {
-    if (t.whole && b.misses->load - b.holds->load <= 1) return true;
-    return refined >= max_refined || (refined >= least_refined && b.ratio() <= narrow_bracket);
+    // The ends: the lowest load that looks missed, and the highest below it that looks held.
+    const std::vector<probed_load> loads = loads_of(probes);
+    std::size_t high = 0;
+    while (high < loads.size() && loads[high].looks() != carried::misses) ++high;
+    std::size_t held = high;  // the low end is the load before it
+    while (held > 0 && loads[held - 1].looks() != carried::holds) --held;
+    const bool has_low = held > 0, has_high = high < loads.size();
+    const double down = in_range(t, loads.front().load / step_out);
+    const double up = in_range(t, loads.back().load * step_out);
+    if (!has_low && down < loads.front().load) return down;
+    if (!has_high && up > loads.back().load) return up;
+
+    const probed_load low_end = has_low ? loads[held - 1] : probed_load{};
+    const probed_load high_end = has_high ? loads[high] : probed_load{};
+    const auto needed = [](bool has, const probed_load& end) {
+        return has && end.shown == carried::open ? std::max(1, least_of_an_end - end.probes) : 0;
+    };
+    const int for_low = needed(has_low, low_end), for_high = needed(has_high, high_end);
+    if (left > for_low + for_high + spare_probes)
+        for (const std::size_t i : {held, high})
+            if (i > 0 && i < loads.size() && is_wide(t, loads[i - 1].load, loads[i].load))
+                return in_range(t, std::sqrt(loads[i - 1].load * loads[i].load));
+    if (for_low == 0 && for_high == 0) return std::nullopt;
+    // In turn, so that a server's drift does not look like a load. If probes suffice for one end
+    // only, it is the one that needs fewer.
+    bool low_first = low_end.probes <= high_end.probes;
+    if (for_low + for_high > left) low_first = for_low <= for_high;
+    if (for_high == 0 || (for_low > 0 && low_first)) return low_end.load;
+    return high_end.load;
 }
-/// The load inside a bracket at the root of its margins, at least the middle: the root of a curve
-/// that bends upwards is above that of its chord.
-inline double interpolated(const bracket& b) {
-    double fraction = 0.5;
-    if (has_size(*b.misses) && has_size(*b.holds))
-        fraction = -b.holds->margin / (b.misses->margin - b.holds->margin);
-    return b.holds->load * std::pow(b.ratio(), std::clamp(fraction, 0.5, 0.85));
-}
 
-// ---- show
+// ---- a server that changes
 
-/// One end of the interval: the scores of rule_of_a_load, and the first analysis that can show it.
-struct end_facts {
-    double outwards, z;
-    int first;
-    double spare;  // spare distance in standard errors of a mean
-};
-// Beyond a knee a chord overstates the margin, so the upper end has more to spare.
-inline constexpr end_facts low_end{-1, 2.413, first_analysis, 1};
-inline constexpr end_facts high_end{1, 2.675, first_fail, 2.25};
-inline const end_facts& facts_of(probe_of part) {
-    return part == probe_of::low ? low_end : high_end;
-}
-
-// Speed differences between probes shift the whole curve.
-inline constexpr double believed_wander = 0.0125;
+inline constexpr double false_trend = 0.01;  // of searches on a constant server
+// A noisy machine's speed varies by this much between probes, which few probes cannot tell from a
+// trend.
+inline constexpr double noisy_wander = 0.03;
 inline constexpr double wander_df = 4, steepest = 20;
 
-/// The prior sd of a margin at this slope, moderated by the spread of this end's probes.
-inline double spread_near(const search_parameters& t, const std::vector<probe>& probes,
-                          probe_of part, double slope) {
-    const double moved = believed_wander * std::min(slope, steepest);
-    double df = wander_df, squares = df * (t.believed_sd * t.believed_sd + moved * moved);
-    std::vector<double> here;
-    const auto add = [&] {
-        if (here.size() > 1) {
-            df += static_cast<double>(here.size() - 1);
-            squares += static_cast<double>(here.size() - 1) * sample_variance(here);
-        }
-        here.clear();
+/// Growth of the margins at equal loads from the first to the last probe, if it is shown. Then no
+/// load in between was carried before and after, so there is no single capacity.
+inline std::optional<double> trend_of(const std::vector<probe>& probes, const search_state& s) {
+    const auto has_size = [](const probe& p) {
+        return !p.invalid && !p.over && std::isfinite(p.margin);
     };
-    double load = 0;
-    for (const probe& p : probes) {
-        if (p.part != part || !has_size(p)) continue;
-        if (p.load != load) add();
-        load = p.load;
-        here.push_back(p.margin);
-    }
-    add();
-    return std::sqrt(squares / df);
-}
-
-/// How far from 0 the mean of n margins must be for the rule to show it.
-inline double reach_of(const search_parameters& t, double n, double sd, double z) {
-    const interim_analysis l = moderated_analysis(0, (n - 1) * sd * sd, n - 1, t.believed_sd);
-    return student_t_quantile(normal_cdf(z), l.df) * l.sd / std::sqrt(n);
-}
-
-/// Loads that were tried for an end, in order, and the last result.
-struct tried_end {
-    std::vector<double> loads{};
-    std::vector<double> margins{};  // of probes with a size
-    int times = 0, all = 0;         // at the last load, at all loads
-    carried shown = carried::open;
-};
-inline tried_end tried(const std::vector<probe>& probes, probe_of part) {
-    tried_end e;
-    for (const probe& p : probes) {
-        if (p.part != part || p.invalid) continue;
-        if (e.loads.empty() || e.loads.back() != p.load) {
-            e.loads.push_back(p.load);
-            e.margins.clear();
-            e.times = 0;
+    double when2 = 0, both = 0, margin2 = 0, df = -1;
+    for (std::size_t i = 0; i < probes.size(); ++i) {
+        if (!has_size(probes[i])) continue;
+        double n = 0, when = 0, margin = 0;  // of all at this load
+        for (std::size_t k = 0; k < probes.size(); ++k) {
+            if (probes[k].load != probes[i].load || !has_size(probes[k])) continue;
+            ++n;
+            when += static_cast<double>(k);
+            margin += probes[k].margin;
         }
-        ++e.times;
-        ++e.all;
-        if (has_size(p)) e.margins.push_back(p.margin);
-        e.shown = p.shown;
+        const double x = static_cast<double>(i) - when / n, y = probes[i].margin - margin / n;
+        when2 += x * x;
+        both += x * y;
+        margin2 += y * y;
+        df += 1 - 1 / n;
     }
-    return e;
+    if (df < 0.5) return std::nullopt;
+    double slope = s.elasticity;
+    const std::vector<probed_load> loads = loads_of(probes);
+    const probed_load &least = loads.front(), &most = loads.back();
+    if (std::isnan(slope))
+        slope = (most.margin - least.margin) / std::log(most.load / least.load);
+    if (!(slope < steepest)) slope = steepest;  // also of one load
+    const double by = both / when2, moved = noisy_wander * slope;
+    const double believed = wander_df * (prior_sd * prior_sd + moved * moved);
+    const double remaining = std::max(margin2 - by * both, 0.0), all_df = wander_df + df;
+    const double se = std::sqrt((believed + remaining) / all_df / when2);
+    if (std::fabs(by) < student_t_quantile(1 - false_trend / 2, all_df) * se) return std::nullopt;
+    return by * static_cast<double>(probes.size() - 1);
 }
 
-/// An end at a distance where some number of probes will mostly show it.
-struct end_place {
-    double load = 0, slope = 0, sd = 0, reach = 0;
-};
-inline constexpr double wanted_ratio = 1.094;  // of the ends; narrower ones cost no probes
-inline constexpr double least_step = 0.015, largest_step = 0.5;  // of log load
-inline constexpr double spare_of_a_step = 2;  // extra standard errors per tried load
-inline constexpr int spare_probes = 3;
+// ===== [C79] the capacity that probes show =======================================================
+// From the measurements alone, so that a stored search can be judged again.
 
-/// The place that the fewest probes show at the wanted distance, else with as many as are left.
-inline end_place end_place_of(const search_parameters& t, const std::vector<probe>& probes,
-                              probe_of part, int left, std::size_t steps = 0) {
-    const end_facts& f = facts_of(part);
-    const margin_curve c = curve_of(probes);
-    const double root = c.crosses(0);
-    const int most = std::clamp((left - spare_probes) / 2, f.first, last_analysis);
-    const double spare = f.spare + spare_of_a_step * static_cast<double>(steps);
-    end_place e;
-    for (int n = f.first;; ++n) {
-        e.sd = t.believed_sd;
-        double d = 0;
-        for (int i = 0; i < 4; ++i) {  // spread and place depend on each other
-            e.reach = reach_of(t, n, e.sd, f.z) + spare * e.sd / std::sqrt(n);
-            d = std::clamp(f.outwards * (c.crosses(f.outwards * e.reach) - root), 0.005,
-                           largest_step);
-            e.slope = e.reach / d;
-            e.sd = spread_near(t, probes, part, e.slope);
-        }
-        e.load = std::exp(root + f.outwards * std::max(d, least_step));
-        if (2 * d <= std::log(wanted_ratio) || n >= most) return e;
-    }
-}
-
-/// The chance that an end is shown where it was last tried.
-inline double chance_of(const search_parameters& t, const tried_end& mine, const end_place& place,
-                        probe_of part, int left) {
-    const end_facts& f = facts_of(part);
-    if (mine.shown != carried::open || mine.times >= last_analysis || mine.times + left < f.first)
-        return 0;
-    if (mine.margins.size() < static_cast<std::size_t>(mine.times))
-        return part == probe_of::high;  // the load exceeded the server
-    const double n = mine.times, most = std::min<double>(last_analysis, n + left);
-    const double short_of = reach_of(t, most, place.sd, f.z) - f.outwards * mean_of(mine.margins);
-    return normal_cdf(-short_of / (place.sd * std::sqrt(1 / n - 1 / most)));
-}
-inline constexpr double hopeless_at_first = 0.1, hopeless = 0.35, hopeless_at_last = 0.7;
-inline constexpr double hopeless_inside = 0.5;
-
-/// The next load for an end that is not shown, nothing if there is none.
-inline std::optional<double> next_of_end(const search_parameters& t,
-                                         const std::vector<probe>& probes, const search_state& s,
-                                         probe_of part, int left) {
-    const end_facts& f = facts_of(part);
-    const bool is_low = part == probe_of::low;
-    if (is_low ? s.low > 0 : s.high < infinity) return std::nullopt;
-    const tried_end mine = tried(probes, part);
-    const end_place place = end_place_of(t, probes, part, left, mine.loads.size());
-    std::optional<double> next;
-    if (mine.loads.empty()) {
-        next = in_range(t, part, place.load);
-    } else {
-        const double last = mine.loads.back();
-        const bool last_chance = left == f.first;  // to show another load
-        const double enough = mine.times < first_analysis ? hopeless_at_first
-                              : last_chance           ? hopeless_at_last
-                                                      : hopeless;
-        if (chance_of(t, mine, place, part, left) > enough) return last;
-        // Further out, and beyond loads on the wrong side of the capacity.
-        const double from = is_low ? std::min(last, s.high) : std::max(last, s.low);
-        double step = f.outwards * std::log(place.load / from);
-        if (from == last && !mine.margins.empty())
-            step = std::max(step, (place.reach - f.outwards * mean_of(mine.margins)) / place.slope);
-        step = std::clamp(step, least_step, largest_step);
-        next = moved_from(last, t, part, from * std::exp(f.outwards * step));
-        if (*next == last) return std::nullopt;  // no load beyond it
-    }
-    if (left < f.first) return std::nullopt;
-    return next;
-}
-
-inline constexpr double least_gain = 0.03;  // of log load
-
-/// The next load further in for an end that is shown, while probes are left. The earlier result
-/// stays, and the level is not divided: an error further in needs a false verdict there, after
-/// correct ones.
-inline std::optional<double> further_in(const search_parameters& t,
-                                        const std::vector<probe>& probes, const search_state& s,
-                                        probe_of part, int left) {
-    const end_facts& f = facts_of(part);
-    if (!s.monotone() || s.high <= wanted_ratio * s.low) return std::nullopt;
-    const double end = part == probe_of::low ? s.low : s.high;
-    const tried_end mine = tried(probes, part);
-    const end_place place = end_place_of(t, probes, part, 2 * left + spare_probes);
-    const bool is_inside = f.outwards * std::log(mine.loads.back() / end) < 0;
-    if (is_inside) {
-        if (chance_of(t, mine, place, part, left) <= hopeless_inside) return std::nullopt;
-        return mine.loads.back();
-    }
-    const double next = in_range(t, part, place.load);
-    const bool is_new = std::find(mine.loads.begin(), mine.loads.end(), next) == mine.loads.end();
-    if (left < f.first || !is_new || -f.outwards * std::log(next / end) < least_gain)
-        return std::nullopt;
-    return next;
-}
-
-/// Measures the ends where they are likely.
-inline search_step next_measurement(const search_parameters& t, const std::vector<probe>& probes,
-                                 const search_state& s, int left) {
-    const tried_end low = tried(probes, probe_of::low), high = tried(probes, probe_of::high);
-    const auto next_low = next_of_end(t, probes, s, probe_of::low, left);
-    const auto next_high = next_of_end(t, probes, s, probe_of::high, left);
-    if (next_low && next_high) {
-        // Alternates, so that a server's drift does not look like a load. If probes suffice for one
-        // end only, it is the one that needs fewer.
-        const auto needed = [](const tried_end& e, double load, probe_of part) {
-            const bool goes_on = !e.loads.empty() && e.loads.back() == load;
-            return std::max(1, facts_of(part).first - (goes_on ? e.times : 0));
-        };
-        const int for_low = needed(low, *next_low, probe_of::low),
-                  for_high = needed(high, *next_high, probe_of::high);
-        const bool low_first = for_low + for_high > left ? for_low <= for_high
-                                                         : low.all <= high.all;
-        if (low_first) return {probe_of::low, *next_low, {}};
-        return {probe_of::high, *next_high, {}};
-    }
-    if (next_low) return {probe_of::low, *next_low, {}};
-    if (next_high) return {probe_of::high, *next_high, {}};
-    if (s.low == 0 || s.high == infinity)
-        return {{}, 0, printed("an end could not be shown with %d probes", t.max_probes)};
-    const bool high_is_wider = s.high / *s.capacity > *s.capacity / s.low;
-    for (const bool is_high : {high_is_wider, !high_is_wider}) {
-        const probe_of part = is_high ? probe_of::high : probe_of::low;
-        if (const auto next = further_in(t, probes, s, part, left)) return {part, *next, {}};
-    }
-    return {{}, 0, "both ends are shown"};
-}
-
-/// Returns the next step.
-inline search_step next_step(const search_parameters& t, const std::vector<probe>& probes) {
-    const search_state s = state_of(probes);
-    const int left = t.max_probes - static_cast<int>(probes.size());
-    if (left <= 0)
-        return {{}, 0, s.low > 0 && s.high < infinity
-                           ? "both ends are shown"
-                           : printed("%d probes are spent", t.max_probes)};
-    if (client_gave_up(probes)) return {{}, 0, client_gave_up_text};
-    if (!probes.empty() && probes.back().invalid)
-        return {probes.back().part, probes.back().load, {}};
-    const std::vector<probe> before = without_measurements(probes);
-    if (before.empty()) return {probe_of::bracket, in_range(t, probe_of::bracket, t.start), {}};
-    const bracket b = bracket_of(before);
-    if (b.is_closed()) {
-        int refined = 0;
-        for (const probe& p : before) refined += p.part == probe_of::refine;
-        const double next = in_range(t, probe_of::refine, interpolated(b));
-        if (!is_refined(t, b, refined) && next > b.holds->load && next < b.misses->load)
-            return {probe_of::refine, next, {}};
-        return next_measurement(t, probes, s, left);
-    }
-    const double next = outwards_of(t, before, b);
-    if (next != (b.holds ? b.holds : b.misses)->load) return {probe_of::bracket, next, {}};
-    // All allowed loads look alike, so only one end can be shown.
-    const probe_of part = b.holds ? probe_of::low : probe_of::high;
-    const tried_end mine = tried(probes, part);
-    if (mine.shown == (b.holds ? carried::holds : carried::misses))
-        return {{}, 0, b.holds ? "the highest load that was allowed holds its objectives"
-                               : "the lowest load that was allowed misses its objectives"};
-    if (mine.shown != carried::open || mine.times >= last_analysis)
-        return {{}, 0, b.holds ? "the highest load that was allowed could not be shown to hold its "
-                                 "objectives"
-                               : "the lowest load that was allowed could not be shown to miss its "
-                                 "objectives"};
-    return {part, b.holds ? in_range(t, part, t.most) : in_range(t, part, t.least), {}};
-}
-
-// ===== [C79] the result of single probes =========================================================
+// ---- one probe
 
 /// The log ratio of a statistic to its limit, for fractions the difference of logits. It is
 /// positive on the side of a miss.
-inline double margin_of(const slo& s, const repeat_data& d,
-                        timing_bound how = timing_bound::measured) {
-    const double value = evaluate(s.what, d, how);
+inline double margin_of(const slo& s, const repeat_data& d) {
+    const double value = evaluate(s.what, d);
     const double sign = s.at_most ? 1 : -1;
     if (std::isnan(value)) return infinity;
     if (!is_request_fraction(s.what.metric)) return sign * std::log(value / s.bound);
@@ -18264,11 +18008,10 @@ inline double margin_of(const slo& s, const repeat_data& d,
     return sign * (logit(value) - logit(s.bound));
 }
 /// The margin of the objective nearest to a miss, or furthest beyond it.
-inline double worst_margin(const std::vector<slo>& slos, const repeat_data& d,
-                           timing_bound how = timing_bound::measured) {
+inline double worst_margin(const std::vector<slo>& slos, const repeat_data& d) {
     double worst = -infinity;
     for (const slo& s : slos)
-        if (!s.is_advisory) worst = std::max(worst, margin_of(s, d, how));
+        if (!s.is_advisory) worst = std::max(worst, margin_of(s, d));
     return worst;
 }
 inline bool is_all_failed(const repeat_data& d) {
@@ -18279,6 +18022,8 @@ inline bool is_over(const repeat_data& d, double arrival_cv2) {
     return is_all_failed(d) ||
            (!std::isnan(arrival_cv2) && oversaturation_of(d, arrival_cv2));
 }
+
+// ---- one load
 
 /// The error levels of either end: 2.5 % for a load that misses and is shown to hold, and 2.5 % for
 /// the reverse.
@@ -18301,8 +18046,9 @@ inline judging_rule rule_of_a_load(judging_options o, const std::vector<slo>& ob
 }
 
 /// The result of all measurements at one load.
-inline carried carried_at(const measurements& e, const judging_parameters& t) {
-    if (e.candidate.size() < static_cast<std::size_t>(first_analysis)) return carried::open;
+inline carried carried_at(const measurements& e, const judging_parameters& t,
+                          int least = first_analysis) {
+    if (e.candidate.size() < static_cast<std::size_t>(least)) return carried::open;
     const analysis f = analyse(e, t);
     const bool all_failed = std::all_of(e.candidate.begin(), e.candidate.end(), is_all_failed);
     if (all_failed || f.on.saturated) return carried::misses;
@@ -18315,62 +18061,14 @@ inline carried carried_at(const measurements& e, const judging_parameters& t) {
     return holds ? carried::holds : carried::open;
 }
 
-// ===== [C80] whether a server changed during its capacity search =================================
+// ---- all probes
 
-inline constexpr double false_trend = 0.01;  // of searches on a constant server
-// A noisy machine's speed varies by this much between probes, which few probes cannot tell from a
-// trend.
-inline constexpr double noisy_wander = 0.03;
-
-/// Growth of the margins at equal loads from the first to the last probe, if it is shown. Then no
-/// load in between was carried before and after, so there is no single capacity.
-inline std::optional<double> trend_of(const std::vector<probe>& probes, double slope) {
-    struct seen_at { double n = 0, when = 0, margin = 0; };
-    std::map<double, seen_at> loads;
-    const auto each = [&](auto&& f) {
-        for (std::size_t i = 0; i < probes.size(); ++i)
-            if (has_size(probes[i]))
-                f(loads[probes[i].load], static_cast<double>(i), probes[i].margin);
-    };
-    each([](seen_at& at, double when, double margin) {
-        ++at.n;
-        at.when += when;
-        at.margin += margin;
-    });
-    double when2 = 0, both = 0, margin2 = 0, df = -1;
-    each([&](const seen_at& at, double when, double margin) {
-        const double x = when - at.when / at.n, y = margin - at.margin / at.n;
-        when2 += x * x;
-        both += x * y;
-        margin2 += y * y;
-        df += 1 - 1 / at.n;
-    });
-    if (df < 0.5) return std::nullopt;
-    const double by = both / when2, moved = noisy_wander * std::min(slope, steepest);
-    const double believed = wander_df * (prior_sd * prior_sd + moved * moved);
-    const double left = std::max(margin2 - by * both, 0.0), all_df = wander_df + df;
-    const double se = std::sqrt((believed + left) / all_df / when2);
-    if (std::fabs(by) < student_t_quantile(1 - false_trend / 2, all_df) * se) return std::nullopt;
-    return by * static_cast<double>(probes.size() - 1);
-}
-
-// ===== [C81] the capacity that probes show =======================================================
-// From the measurements alone, so that a stored search can be judged again.
-
-/// Whether a probe is part of the measurements. Other loads were chosen by earlier results.
-inline bool is_to_show(probe_of part) {
-    return part == probe_of::low || part == probe_of::high || part == probe_of::asked;
-}
-/// Whether the client may have misled the search at a probe that only leads on. The others have
-/// stricter checks.
-inline bool is_misled(const judging_parameters& t, const repeat_data& d, const probe& p) {
-    if (is_to_show(p.part)) return false;
-    const double late_after = late_after_s(t);
+/// Whether the client may have misled a search at this probe. Whether its errors matter for the
+/// result of a load is checked once that is shown.
+inline bool is_misled(const judging_parameters& t, const repeat_data& d) {
     constexpr double another_load = 0.20;  // this fraction was sent late
-    if (client_lost_much(d) || late_fraction_of(d, late_after) > another_load) return true;
-    if (!client_had_part(d, late_after) || p.over) return false;
-    return (worst_margin(t.objectives_held, d, timing_bound::optimistic) < 0) !=
-           (worst_margin(t.objectives_held, d, timing_bound::pessimistic) < 0);
+    return d.part == probe_of::search &&
+           (client_lost_much(d) || late_fraction_of(d, late_after_s(t)) > another_load);
 }
 /// The probe of a repeat, before it is judged.
 inline probe probe_of_repeat(const measurements& e, const judging_parameters& t,
@@ -18380,8 +18078,7 @@ inline probe probe_of_repeat(const measurements& e, const judging_parameters& t,
     p.load = d.load;
     p.margin = worst_margin(t.objectives_held, d);
     p.over = is_over(d, e.arrival_cv2);
-    p.invalid = !d.disturbed.empty() || !self_check_of(e, repeat_list::of(d)).ok ||
-                is_misled(t, d, p);
+    p.invalid = !d.disturbed.empty() || !self_check_of(e, repeat_list::of(d)).ok || is_misled(t, d);
     return p;
 }
 
@@ -18403,7 +18100,7 @@ inline load_measurements measurements_at(const measurements& e, const judging_pa
     static_cast<load_conditions&>(at.seen) = e;
     for (std::size_t i = 0; i < e.candidate.size(); ++i) {
         const repeat_data& d = e.candidate[i];
-        if (d.load != load || !is_to_show(d.part) || probe_of_repeat(e, t, d).invalid) continue;
+        if (d.load != load || probe_of_repeat(e, t, d).invalid) continue;
         at.seen.candidate.push_back(e.candidate.shared(i));
         at.places.push_back(i);
     }
@@ -18416,6 +18113,7 @@ struct found_capacity {
     search_state state{};
     std::string limiting_objective{};  // "" if none
     std::optional<double> trend{};     // of margins, if the server changed
+    bool is_search() const { return !probes.empty() && probes[0].part == probe_of::search; }
 };
 
 inline std::vector<probe> probes_of(const measurements& e, const judging_parameters& t) {
@@ -18424,11 +18122,12 @@ inline std::vector<probe> probes_of(const measurements& e, const judging_paramet
     std::vector<probe> probes;
     for (std::size_t i = 0; i < e.candidate.size(); ++i) {
         probe p = probe_of_repeat(e, t, e.candidate[i]);
-        if (is_to_show(p.part) && !p.invalid) {
+        if (!p.invalid) {
             measurements& seen = at[p.load];
             static_cast<load_conditions&>(seen) = e;
             seen.candidate.push_back(e.candidate.shared(i));
-            p.shown = carried_at(seen, judged_by);
+            p.shown = carried_at(seen, judged_by,
+                                 p.part == probe_of::search ? least_of_an_end : first_analysis);
         }
         probes.push_back(p);
     }
@@ -18466,9 +18165,7 @@ inline found_capacity capacity_of(const measurements& e, const judging_parameter
     found_capacity f;
     f.probes = probes_of(e, t);
     f.state = state_of(f.probes);
-    const bool led = std::any_of(f.probes.begin(), f.probes.end(),
-                                 [](const probe& p) { return !is_to_show(p.part); });
-    if (led) f.trend = trend_of(f.probes, f.state.elasticity.value_or(steepest));
+    if (f.is_search()) f.trend = trend_of(f.probes, f.state);
     if (f.trend) {  // an end that was shown once no longer counts
         f.state.low = 0;
         f.state.high = infinity;
@@ -18507,11 +18204,8 @@ inline std::optional<client_error> client_error_at(const measurements& e,
 template <class F>
 auto with_load_of_tables(const measurements& e, const judging_parameters& t, F&& f) {
     if (t.objectives_held.empty() || e.candidate.empty()) return f(e);
-    const search_state s = state_of(probes_of(e, t));
-    double load = s.low;
-    for (const repeat_data& d : e.candidate)
-        if (load == 0 && is_to_show(d.part)) load = d.load;
-    if (load == 0) load = e.candidate.front().load;
+    const double low = state_of(probes_of(e, t)).low;
+    const double load = low > 0 ? low : e.candidate.front().load;
     measurements at;
     static_cast<load_conditions&>(at) = e;
     at.candidate = e.candidate.those([&](const repeat_data& d) { return d.load == load; });
@@ -18567,17 +18261,17 @@ inline std::string probe_text(metric_id unit, const probe& p) {
     const std::string margin =
         p.over ? "it outgrew the server"
                : printed("%+.1f %% of the limit", 100 * std::expm1(p.margin));
-    return value_text(unit, p.load) + " (" + to_string(p.part) + "): " +
-           (p.invalid ? "the client could not keep up" : margin) + shows;
+    return value_text(unit, p.load) + ": " + (p.invalid ? "the client could not keep up" : margin) +
+           shows;
 }
 /// "" if the objectives depend on the load enough.
 inline std::string flatness_text(const found_capacity& f) {
-    if (!f.state.elasticity || *f.state.elasticity >= 1) return {};
-    const double sd = prior_sd / std::max(*f.state.elasticity, 0.01);
+    if (!(f.state.elasticity < 1)) return {};
+    const double sd = prior_sd / std::max(f.state.elasticity, 0.01);
     return printed("1 %% more load moves %s by %.2g %%: it hardly depends on the load, and cannot "
                    "locate a capacity better than to +-%.0f %%",
                    f.limiting_objective.empty() ? "the objectives" : f.limiting_objective.c_str(),
-                   *f.state.elasticity, 100 * 2 * sd / std::sqrt(3.0));
+                   f.state.elasticity, 100 * 2 * sd / std::sqrt(3.0));
 }
 inline std::string capacity_explained(metric_id unit, const found_capacity& f) {
     std::string t = capacity_line(unit, f);
@@ -18592,7 +18286,7 @@ inline std::string invalid_at_a_load(const measurements& e, const judging_parame
     const judging_parameters judged_by = parameters_of_a_load(t);
     std::set<double> seen;
     for (const repeat_data& d : e.candidate) {
-        if (!is_to_show(d.part) || !seen.insert(d.load).second) continue;
+        if (!seen.insert(d.load).second) continue;
         const load_measurements at = measurements_at(e, t, d.load);
         if (at.places.size() < static_cast<std::size_t>(first_analysis)) continue;
         const analysis f = analyse(at.seen, judged_by);
@@ -18629,15 +18323,12 @@ inline decision capacity_verdict(const measurements& e, const judging_parameters
     decision v = undecided(s);
     v.limit = s.bound;
     const double asked = s.bound;
-    const bool led = std::any_of(f.probes.begin(), f.probes.end(),
-                                 [](const probe& p) { return !is_to_show(p.part); });
-    v.estimate = {led ? f.state.capacity.value_or(not_a_number) : not_a_number, f.state.low,
-                  f.state.high};
+    v.estimate = {f.is_search() ? f.state.estimate : not_a_number, f.state.low, f.state.high};
     v.counted_in = verdict_unit::probe;
     v.decided_by = verdict_method::loads;
     for (const probe& p : f.probes) {
         v.margins.push_back({p.load, p.margin});
-        v.repeats += is_to_show(p.part) && p.load == asked && !p.invalid;
+        v.repeats += p.load == asked && !p.invalid;
     }
     const load_measurements at = measurements_at(e, t, asked);
     v.requests = measured_requests(at.seen, at.seen.candidate.size());
@@ -18699,7 +18390,7 @@ inline decision judged_also_of_loads(const measurements& e, const judging_parame
     return decision_on_another(e, parameters_of_a_load(t), s);
 }
 
-// ===== [C82] capacity searches as scenarios ======================================================
+// ===== [C80] capacity searches as scenarios ======================================================
 
 // ---- what is refused
 
@@ -18716,6 +18407,10 @@ inline void check_no_search(const scenario& s, const arrival_data& a, scenario_u
         if (is_of_capacity(x))
             refuse({"the SLO ", str(x.text()), " is refused: ", given,
                     "a capacity is that of a load of up_to(...): ", cure});
+}
+
+inline double max_load(const arrival_data& a) {
+    return is_counted_in_users(a) ? static_cast<double>(a.users) : a.rate;
 }
 
 /// Refuses scenarios that cannot be searched.
@@ -18747,8 +18442,7 @@ inline void check_search(const scenario& s, scenario_use use) {
             continue;
         }
         ++capacities;
-        const double most = is_counted_in_users(a) ? static_cast<double>(a.users) : a.rate;
-        if (!(x.bound <= most)) refuse({why, given, "more than that is not tried"});
+        if (!(x.bound <= max_load(a))) refuse({why, given, "more than that is not tried"});
     }
     if (!has_other)
         refuse({given, "the objectives must say what a load has to keep, as in {p90(ttft) <= "
@@ -18814,15 +18508,10 @@ inline void become_search(planned_traffic& sent, planned_judging& judged,
 
 // ---- the next load
 
-inline double max_load(const planned_traffic& p) {
-    return is_counted_in_users(p.arrivals) ? static_cast<double>(p.arrivals.users)
-                                           : p.arrivals.rate;
-}
-
 inline search_parameters search_parameters_of(const plan& p) {
     search_parameters t;
     t.whole = is_counted_in_users(p.sent->arrivals);
-    t.most = max_load(p);
+    t.most = max_load(p.sent->arrivals);
     t.least = t.whole ? 1 : t.most / 1000;
     // Starts low, since overload takes long to drain.
     const planned_judging& j = *p.judged;
@@ -18830,24 +18519,20 @@ inline search_parameters search_parameters_of(const plan& p) {
     t.max_probes = j.max_repeats;
     return t;
 }
-/// Probes at the loads of objectives until each is decided.
-inline search_step next_asked(const planned_judging& j, const std::vector<probe>& probes) {
-    if (client_gave_up(probes)) return {{}, 0, client_gave_up_text};
+/// Returns the load of the next probe, nothing if the search ends. For objectives it is each of
+/// their loads until that is decided.
+inline std::optional<double> next_load(const plan& p, const std::vector<probe>& probes) {
+    const planned_judging& j = *p.judged;
+    if (j.search.to_the_interval) return next_load(search_parameters_of(p), probes);
+    if (client_gave_up(probes)) return std::nullopt;
+    const std::vector<probed_load> tried = loads_of(probes);
     for (const double load : j.search.asked) {
-        int valid = 0;
-        carried shown = carried::open;
-        for (const probe& x : probes) {
-            if (x.load != load || x.invalid) continue;
-            ++valid;
-            shown = x.shown;
-        }
-        if (shown == carried::open && valid < j.max_repeats) return {probe_of::asked, load, {}};
+        const auto at = std::find_if(tried.begin(), tried.end(),
+                                     [&](const probed_load& l) { return l.load == load; });
+        if (at == tried.end() || (at->shown == carried::open && at->probes < j.max_repeats))
+            return load;
     }
-    return {{}, 0, "all loads that were asked for are tried"};
-}
-inline search_step next_probe(const plan& p, const std::vector<probe>& probes) {
-    return p.judged->search.to_the_interval ? next_step(search_parameters_of(p), probes)
-                                    : next_asked(*p.judged, probes);
+    return std::nullopt;
 }
 
 /// The most probes of a search.
@@ -18911,7 +18596,7 @@ inline double usual_answer_s(const repeat_data& d) {
     return *middle;
 }
 
-// ===== [C83] which SLOs a scenario can have, and on which day they block =========================
+// ===== [C81] which SLOs a scenario can have, and on which day they block =========================
 
 inline constexpr long long days_announced = 7;
 
@@ -19257,7 +18942,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
                     "a mean over completed requests says little beside an error limit over 5 %"});
 }
 
-// ===== [C84] side tasks and profiles of a scenario ===============================================
+// ===== [C82] side tasks and profiles of a scenario ===============================================
 
 /// Whether it can stand in quotes without escapes, on one line.
 inline bool is_plain_name(const std::string& name) {
@@ -19446,7 +19131,7 @@ inline plan profiled(const plan& p) {
     });
 }
 
-// ===== [C85] the options of requests =============================================================
+// ===== [C83] the options of requests =============================================================
 
 /// The objects in which TGI, Ollama and SGLang keep their own fields.
 inline bool holds_options(std::string_view name, const picojson::value& value) {
@@ -19542,7 +19227,7 @@ inline double planned_cost(const scenario& s, const api_traits& api) {
     return usd;
 }
 
-// ===== [C86] the traffic of each variant of a gate ===============================================
+// ===== [C84] the traffic of each variant of a gate ===============================================
 
 /// Checks the arrivals. The warm-up of a replay has the average rate of its trace.
 inline arrival_data planned_arrivals(arrival_data a, const recorded_trace& trace) {
@@ -19734,7 +19419,7 @@ inline maybe<planned_workloads> planned_otherwise(
     });
 }
 
-// ===== [C87] facts about a gate's server =========================================================
+// ===== [C85] facts about a gate's server =========================================================
 
 enum class target_kind : unsigned char {
     none, endpoint, process, simulated, stored, same, otherwise, files
@@ -19763,7 +19448,7 @@ struct target_facts {
     bool is_rehearsal = false;  // simulated in place of another server
 };
 
-// ===== [C88] extensions that keep measurements of gates, and compare later ones with them ========
+// ===== [C86] extensions that keep measurements of gates, and compare later ones with them ========
 
 class live_target;
 struct run_mode;
@@ -19805,7 +19490,7 @@ protected:
 /// The extension that is compiled in, or null.
 inline constinit const past_extension* known_past = nullptr;
 
-// ===== [C89] from a scenario to its plan =========================================================
+// ===== [C87] from a scenario to its plan =========================================================
 
 inline void check_extent(const scenario& s, const arrival_data& a, const recorded_trace& trace) {
     const long long requests = s.requests;
@@ -20045,7 +19730,7 @@ plan without_long_sessions(const plan& p, const Room& room) {
     return shorter;
 }
 
-// ===== [C90] plans as text, and notes on their load ==============================================
+// ===== [C88] plans as text, and notes on their load ==============================================
 
 inline std::string warmup_text(const planned_traffic& p) {
     if (p.warmup_until_stable)
@@ -20195,7 +19880,7 @@ inline std::vector<std::string> load_notes(const planned_traffic& p) {
     return notes;
 }
 
-// ===== [C91] how requests and side tasks ended, and the tokens that answers report ===============
+// ===== [C89] how requests and side tasks ended, and the tokens that answers report ===============
 
 /// The first element that `is_same` accepts, else this one, added at the end.
 template <class T, class Same>
@@ -20392,7 +20077,7 @@ inline std::string task_figures_text(const task_figures& t) {
     return all;
 }
 
-// ===== [C92] timelines, and the points of drawings ===============================================
+// ===== [C90] timelines, and the points of drawings ===============================================
 
 struct curve_point {
     double x = 0, y = 0;
@@ -20536,7 +20221,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
     return t;
 }
 
-// ===== [C93] metrics over the repeats of a variant: rows of tables, labels, curves ===============
+// ===== [C91] metrics over the repeats of a variant: rows of tables, labels, curves ===============
 
 /// Over all repeats of a variant.
 struct metric_row {
@@ -20665,7 +20350,7 @@ inline std::vector<label_figures> label_figures_of(const std::vector<metric_id>&
     return all;
 }
 
-// ===== [C94] servers, and the programs that send a load, over all repeats ========================
+// ===== [C92] servers, and the programs that send a load, over all repeats ========================
 
 struct reported_value {
     statistic_data what{};
@@ -20806,11 +20491,10 @@ inline std::string ranks_text(const std::vector<rank_part>& all) {
     return t;
 }
 
-// ===== [C95] the numbers of a gate that reports show, computed once ==============================
+// ===== [C93] the numbers of a gate that reports show, computed once ==============================
 
 /// One probe as reports show it.
 struct load_point {
-    run_arm variant = run_arm::candidate;
     probe what{};
     long long requests = 0;        // measured ones
     std::vector<double> values{};  // of the objectives that the load must hold
@@ -20843,10 +20527,8 @@ inline load_curve load_curve_of(const plan& p, const measurements& e, const judg
     c.line = capacity_line(c.unit, found);
     c.flat = flatness_text(found);
     c.fault = fault_of_search(e, t, found);
-    for (const repeat_data& d : repeats_of(e)) {
-        const std::size_t i = c.points.size();
-        load_point at{d.variant,
-                      i < found.probes.size() ? found.probes[i] : probe_of_repeat(e, t, d),
+    for (const repeat_data& d : e.candidate) {
+        load_point at{found.probes[c.points.size()],
                       std::count_if(d.records.begin(), d.records.end(), is_measured),
                       {},
                       d.disturbed};
@@ -21067,7 +20749,7 @@ inline gate_figures figures_of_search(const plan& p, const measurements& e,
     return g;
 }
 
-// ===== [C96] answers that reports show ===========================================================
+// ===== [C94] answers that reports show ===========================================================
 
 /// A question, the expected answer (or the baseline's) and the answers given.
 struct shown_answer {
@@ -21134,7 +20816,7 @@ inline std::vector<shown_answer> shown_answers_of(const plan& p, const repeat_li
     return rows;
 }
 
-// ===== [C97] the fields of a gate: its servers, its load, its judging parameters =================
+// ===== [C95] the fields of a gate: its servers, its load, its judging parameters =================
 
 inline void fields_of(field_visitor& v, target_facts& t) {
     v.choice({"kind", "endpoint, process, simulated, stored, same server, other options (of the "
@@ -21376,7 +21058,7 @@ inline void fields_of(field_visitor& v, self_check_t& c, const bool& has_figures
     handshake_fields(v, c.handshakes_full, c.handshakes_resumed);
 }
 
-// ===== [C98] stored results ======================================================================
+// ===== [C96] stored results ======================================================================
 // A result.json is compared with, records are judged again.
 
 /// One gate of a result.json; its repeats have no records yet.
@@ -21653,7 +21335,7 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
     }
 }
 
-// ===== [C99] the fields of a variant's measurements, and of a verdict ============================
+// ===== [C97] the fields of a variant's measurements, and of a verdict ============================
 
 inline void fields_of(field_visitor& v, length_figures& f) {
     v.number({"mean"}, f.mean);
@@ -21786,7 +21468,6 @@ inline void fields_of(field_visitor& v, variant_figures& a, token_fit& fit, std:
 }
 
 inline void fields_of(field_visitor& v, load_point& p) {
-    v.choice({"arm"}, p.variant, run_arm::baseline);
     v.number({"load"}, p.what.load, rate_range);
     v.choice({"part"}, p.what.part, probe_of::asked);
     v.number({"margin", "the worst ln(statistic/limit), of fractions the difference of logits; "
@@ -21805,14 +21486,11 @@ inline void fields_of(field_visitor& v, load_curve& c) {
              c.state.low, rate_range);
     v.number({"high", "the lowest load that was shown to miss one, null: none"}, c.state.high,
              {0, max_rate, infinity});
-    const auto estimated = [&](const field& f, std::optional<double>& value) {
-        double n = value.value_or(not_a_number);
-        v.number(f, n, any_number);
-        if (v.assigns()) value = std::isnan(n) ? std::nullopt : std::optional(n);
-    };
-    estimated({"estimate", "where the probes before the evidence put it"}, c.state.capacity);
-    estimated({"elasticity", "by how many percent 1 % more load moves what bounds it"},
-              c.state.elasticity);
+    v.number({"estimate", "the middle of both ends, null: an end is missing"}, c.state.estimate,
+             any_number);
+    v.number({"elasticity", "by how many percent 1 % more load moves what bounds it, null: an "
+                            "end is missing"},
+             c.state.elasticity, any_number);
     v.text({"limiting_objective"}, c.limiting_objective);
     v.text({"line"}, c.line);
     v.text({"fault", "why the search says nothing"}, c.fault);
@@ -21896,7 +21574,7 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
     v.whole({"line"}, of.what.at.line);
 }
 
-// ===== [C100] calibration.json ===================================================================
+// ===== [C98] calibration.json ====================================================================
 
 inline constexpr const char* calibration_schema = "llmbench/calibration/1";
 /// A higher deviation between repeats of one server is too much noise for a limit.
@@ -21965,7 +21643,7 @@ inline gate_calibration read_calibration(const std::string& json, const std::str
     return known;
 }
 
-// ===== [C101] one line of records.jsonl, and the index of events.bin =============================
+// ===== [C99] one line of records.jsonl, and the index of events.bin ==============================
 
 /// Refuses impossible times: durations are differences of two of them. A completed answer has all
 /// times, except that it may lack a second event or an answer after its reasoning.
@@ -22026,7 +21704,7 @@ inline void fields_of(field_visitor& v, event_index& i) {
                   {1, 0});
 }
 
-// ===== [C102] gates in reports, and their headlines ==============================================
+// ===== [C100] gates in reports, and their headlines ==============================================
 
 /// A request to the server's profiler, by HTTP or by a command.
 struct profile_step {
@@ -22214,7 +21892,7 @@ inline std::string rehearsal_of_all(const std::vector<gate_report>& gates) {
                         time_text(took_s) + ", and what they take to start";
 }
 
-// ===== [C103] tables of reports, on the console and in Markdown ==================================
+// ===== [C101] tables of reports, on the console and in Markdown ==================================
 
 /// A cell, and its look on the page: a class in place of its column's, HTML in place of text.
 struct table_cell {
@@ -22314,7 +21992,7 @@ inline std::string markdown_code(const std::string& s) {
     return fence + room + words + room + fence;
 }
 
-// ===== [C104] texts of reports ===================================================================
+// ===== [C102] texts of reports ===================================================================
 
 /// Returns "input" for an API that generates nothing.
 inline const char* throughput_kind(const gate_report& g) {
@@ -22686,7 +22364,7 @@ inline std::string span_text(double least, double most) {
                         : printed("about %.0f s", most);
 }
 
-// ===== [C105] the console: gates, and the progress line ==========================================
+// ===== [C103] the console: gates, and the progress line ==========================================
 
 struct console_style {
     bool colour = false;   // ANSI escapes
@@ -22972,7 +22650,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
     return is_reported && parts >= parts_in_short ? line : line_in_short;
 }
 
-// ===== [C106] result.json, calibration.json and answers.jsonl ====================================
+// ===== [C104] result.json, calibration.json and answers.jsonl ====================================
 
 /// Returns the file that LLMBENCH_CALIBRATION reads.
 inline std::string calibration_json(const std::vector<gate_report>& gates) {
@@ -23123,7 +22801,7 @@ inline std::string answers_jsonl(const std::vector<gate_report>& gates) {
     return lines;
 }
 
-// ===== [C107] junit.xml, summary.md, annotations, metrics.txt ====================================
+// ===== [C105] junit.xml, summary.md, annotations, metrics.txt ====================================
 
 /// Returns the place of an objective; that of the error guard, which nobody wrote, is its gate's.
 inline std::string place_of(const slo_verdict& v, const std::string& gate_place) {
@@ -23505,7 +23183,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
            metrics + "# EOF\n";
 }
 
-// ===== [C108] gates of one server under several loads, as rows ===================================
+// ===== [C106] gates of one server under several loads, as rows ===================================
 
 /// One load, measured as a gate of its own, and the result of its verdicts.
 struct judged_load {
@@ -23583,7 +23261,7 @@ inline std::string shown_at(const curve_row& r) {
                                          : headline_text(r.of);
 }
 
-// ===== [C109] the report page: drawings ==========================================================
+// ===== [C107] the report page: drawings ==========================================================
 
 /// Returns a coordinate in tenths of a pixel, never "nan", "inf" or "-0".
 inline std::string pixels(double v) {
@@ -23825,7 +23503,7 @@ private:
     std::vector<curve_point> labelled_{};
 };
 
-// ===== [C110] the report page: verdicts ==========================================================
+// ===== [C108] the report page: verdicts ==========================================================
 
 inline std::string icon(const char* name) {
     return printed("<svg class=\"icon\" aria-hidden=\"true\"><use href=\"#icon-%s\"/></svg>", name);
@@ -24011,7 +23689,7 @@ inline table_cell variant_cell(bool is_baseline) {
     return is_baseline ? table_cell("baseline", "arm b") : table_cell("candidate", "arm c");
 }
 
-// ===== [C111] the report page: other sections of a gate ==========================================
+// ===== [C109] the report page: other sections of a gate ==========================================
 
 inline std::string failures_html(const variant_figures& variant, const char* who) {
     if (variant.failures.empty()) return {};
@@ -24230,7 +23908,7 @@ inline std::string answers_html(const gate_report& g) {
     return h + folded(printed("%zu more", g.answers.size() - max_at_once), "", false, more);
 }
 
-// ===== [C112] the report page: distributions and timelines =======================================
+// ===== [C110] the report page: distributions and timelines =======================================
 
 inline std::string variants_key(bool has_baseline) {
     return has_baseline
@@ -24494,7 +24172,7 @@ private:
     const std::vector<repeat_timeline>&mine_, &other_;
 };
 
-// ===== [C113] the report page: curves over the load ==============================================
+// ===== [C111] the report page: curves over the load ==============================================
 
 /// Gates that differ only in their load, lightest first.
 struct load_series {
@@ -24662,14 +24340,10 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates,
     return h;
 }
 
-// ===== [C114] the report page: the result of a search ============================================
+// ===== [C112] the report page: the result of a search ============================================
 
-/// Returns the style of the baseline's probes, or that of a probe's result.
-inline const char* style_of(const load_point& p) {
-    return p.variant == run_arm::baseline        ? "b"
-           : p.what.shown == carried::holds  ? "pass"
-           : p.what.shown == carried::misses ? "fail"
-                                             : "open";
+inline const char* style_of(carried shown) {
+    return shown == carried::holds ? "pass" : shown == carried::misses ? "fail" : "open";
 }
 /// Draws one objective over the load.
 inline std::string objective_figure(const load_curve& c, std::size_t which) {
@@ -24698,7 +24372,7 @@ inline std::string objective_figure(const load_curve& c, std::size_t which) {
     for (const load_point& p : c.points) {
         const double v = p.values[which];
         const double shown = std::isfinite(v) ? v : s.at_most ? high * 1.25 : low * 0.8;
-        drawing.dot(style_of(p), {p.what.load, shown});
+        drawing.dot(style_of(p.what.shown), {p.what.load, shown});
         alt += printed(", %s at %g", value_text(id, v).c_str(), p.what.load);
     }
     return drawing.figure(xml_escaped(str(s.text())) + "<span>over " +
@@ -24711,14 +24385,11 @@ inline std::string search_html(const gate_report& g) {
     if (c.empty() || c.points.empty()) return {};
     std::string h = "<h3>Capacity</h3>\n";
     if (!c.line.empty()) h += "<p>" + xml_escaped(c.line) + ".</p>\n";
-    const bool both = !g.figures.baseline.empty();
     for (const std::string& words : {c.flat, c.fault})
         if (!words.empty()) h += "<p class=\"note\">" + xml_escaped(words) + ".</p>\n";
     h += "<p class=\"note\">Each dot is a probe: green where all at its load show that it is "
-         "carried, red where they show that it is too much, hollow where they show nothing or only "
-         "led there. The dashed line is the limit, the grey stretch the capacity." +
-         variants_key(both) +
-         "</p>\n"
+         "carried, red where they show that it is too much, hollow where they show nothing. The "
+         "dashed line is the limit, the grey stretch the capacity.</p>\n"
          "<div class=\"plots\">\n";
     std::string rows;
     for (std::size_t i = 0; i < c.objectives_held.size(); ++i) h += objective_figure(c, i);
@@ -24730,19 +24401,18 @@ inline std::string search_html(const gate_report& g) {
                                   : p.what.over                   ? "it outgrew the server"
                                                                   : "";
         rows += printed("<tr><th scope=\"row\">%zu</th><td>", i + 1) +
-                (both ? std::string(to_string(p.variant)) + ", " : "") + to_string(p.what.part) +
-                "</td><td>" + shows + "</td>" + number_cell(value_text(c.unit, p.what.load)) +
+                shows + "</td>" + number_cell(value_text(c.unit, p.what.load)) +
                 number_cell(std::to_string(p.requests));
         for (std::size_t k = 0; k < c.objectives_held.size(); ++k)
             rows += number_cell(value_text(c.objectives_held[k].what.metric, p.values[k]));
         rows += "</tr>\n";
     }
-    std::vector<std::string> head = {"probe", "of", "shows", "load", "requests"};
+    std::vector<std::string> head = {"probe", "shows", "load", "requests"};
     for (const slo& s : c.objectives_held) head.push_back(xml_escaped(str(s.what.name)));
-    return h + "</div>\n" + page_table("Probes of " + g.what.name, head, rows, 3);
+    return h + "</div>\n" + page_table("Probes of " + g.what.name, head, rows, 2);
 }
 
-// ===== [C115] the report page: the whole =========================================================
+// ===== [C113] the report page: the whole =========================================================
 // report.html needs no other file. Each drawing is an SVG with a text beside it; without the script
 // the page is complete. Text of gates, servers and machines goes through xml_escaped, coordinates
 // of drawings through pixels.
@@ -33085,9 +32755,9 @@ public:
         slowest_ns_ = std::max(slowest_ns_, now_ns() - began);
         return true;
     }
-    /// Measures a probe on each variant in turn; returns false if the time ended.
-    bool measure(const std::vector<run_arm>& variants, const plan& what, const probe_order& probe) {
-        return measure_on(variants, 0, what, &probe);
+    /// Measures a probe; returns false if the time ended.
+    bool measure(const plan& what, const probe_order& probe) {
+        return measure_on({run_arm::candidate}, 0, what, &probe);
     }
     /// Sets a repeat or pair aside and measures another, if one is left. The choice does not depend
     /// on the result: a repeat is set aside only for an error of the client, and only while a
@@ -33121,9 +32791,8 @@ private:
         for (const run_arm variant : variants) {
             if (!whole) break;
             if (probe)
-                meter_.stage(
-                    probe_name(p_, before) + " at " + value_text(load_metric(p_), probe->load) +
-                    (p_.judged->has_baseline ? std::string(", ") + to_string(variant) : ""));
+                meter_.stage(probe_name(p_, before) + " at " +
+                             value_text(load_metric(p_), probe->load));
             whole = repeat_on(variant, position, number, what, probe);
         }
         if (whole && variants.size() > 1) hold_answers_together();
@@ -33349,14 +33018,17 @@ public:
     void measure() {
         for (;;) {
             if (repeats_.count() > 0 && fault_of_gate(all_.seen)) return;
-            const search_step next = next_probe(p_, probes_of(all_.seen, all_.judged_by));
-            if (!next.done.empty()) return;
-            const plan& what = plan_at(next.load);
+            const std::optional<double> load =
+                next_load(p_, probes_of(all_.seen, all_.judged_by));
+            if (!load) return;
+            const plan& what = plan_at(*load);
+            const probe_of part =
+                p_.judged->search.to_the_interval ? probe_of::search : probe_of::asked;
             if (repeats_.is_past_deadline(ns_of(expected_seconds(what))) ||
-                !repeats_.measure({run_arm::candidate}, what, {next.part, next.load, answer_s_}))
+                !repeats_.measure(what, {part, *load, answer_s_}))
                 return repeats_.announce_stop();
             if (lengthens(all_.seen.candidate.back())) continue;
-            if (const auto bias = client_error_at(all_.seen, all_.judged_by, next.load))
+            if (const auto bias = client_error_at(all_.seen, all_.judged_by, *load))
                 leave_out(*bias);
         }
     }

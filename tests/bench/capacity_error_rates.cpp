@@ -4,9 +4,8 @@
 // A trial: another trace, whose true capacity is the load at which the mean log of the worst
 // statistic over the noise of the machine is its limit, within 0.3 %; the first guess of a search
 // lies between half and twice of it, in the rows "from afar" between a sixteenth and twice.
-#include "core/capacity/probes.hpp"
+#include "core/capacity/found.hpp"
 #include "core/capacity/search.hpp"
-#include "core/capacity/trend.hpp"
 
 #include "support/rates.hpp"
 #include "support/virtual_engine.hpp"
@@ -91,42 +90,34 @@ subject subject_of(const objective& o, double most, double noise, std::uint64_t 
 }
 
 struct searched {
-    double low = 0, high = infinity, estimate = not_a_number;
+    double low = 0, high = infinity;
     int probes = 0;
     double largest = 0;  // load
     bool trend = false;  // was told, though there is none
 };
-/// `evidence_too`: else bracket and refine alone.
-searched search(const subject& on, const judging_rule& rule, double start, generator& random,
-                bool evidence_too = true) {
-    search_parameters t;
-    t.start = start;
+searched search(const subject& on, const judging_rule& rule, double start, generator& random) {
+    const search_parameters t{.start = start};
     const judging_parameters judged_by{.slos = on.slos, .rule = rule};
     std::vector<probe> probes;
     std::map<double, measurements> at;  // by load
     searched out;
     for (;;) {
-        const search_step next = next_step(t, probes);
-        const bool shows = next.part == probe_of::low || next.part == probe_of::high;
-        if (!next.done.empty() || (shows && !evidence_too)) {
+        const std::optional<double> load = next_load(t, probes);
+        if (!load) {
             const search_state s = state_of(probes);
             out.low = s.low;
             out.high = s.high;
-            out.estimate = s.capacity.value_or(t.start);
             out.probes = static_cast<int>(probes.size());
-            out.trend = trend_of(probes, s.elasticity.value_or(steepest)).has_value();
+            out.trend = trend_of(probes, s).has_value();
             return out;
         }
-        out.largest = std::max(out.largest, next.load);
-        repeat_data d = on.noisy_run(next.load, random);
-        probe p{next.part, next.load, worst_margin(on.slos, d), is_over(d, 1)};
-        if (shows) {
-            measurements& e = at[next.load];
-            e.arrival_cv2 = 1;
-            e.candidate.push_back(std::move(d));
-            p.shown = carried_at(e, judged_by);
-        }
-        probes.push_back(p);
+        out.largest = std::max(out.largest, *load);
+        repeat_data d = on.noisy_run(*load, random);
+        probes.push_back({{}, *load, worst_margin(on.slos, d), is_over(d, 1)});
+        measurements& e = at[*load];
+        e.arrival_cv2 = 1;
+        e.candidate.push_back(std::move(d));
+        probes.back().shown = carried_at(e, judged_by, least_of_an_end);
     }
 }
 /// Double or halve, then bisect to 5 %, by the mean of `runs` at each load.

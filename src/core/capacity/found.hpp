@@ -8,22 +8,22 @@
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
-#include "core/measured/timing_bounds.hpp"
+#include "core/measured/metrics.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/judging/client.hpp"
 #include "core/judging/measurements.hpp"
 #include "core/judging/judge.hpp"
 #include "core/judging/numbers.hpp"
+#include "core/judging/outcome.hpp"
 #include "core/judging/rule.hpp"
+#include "core/judging/server.hpp"
 #include "core/judging/validity.hpp"
 #include "core/described/described.hpp"
 #include "core/described/verdict_text.hpp"
-#include "core/capacity/probes.hpp"
 #include "core/capacity/search.hpp"
-#include "core/capacity/trend.hpp"
 
-#include <algorithm>  // any_of, max
-#include <cmath>  // expm1, fabs, sqrt
+#include <algorithm>  // all_of, clamp, max, none_of
+#include <cmath>  // expm1, fabs, isnan, log, sqrt
 #include <cstddef>  // ptrdiff_t
 #include <map>
 #include <optional>
@@ -36,20 +36,84 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Whether a probe is part of the measurements. Other loads were chosen by earlier results.
-inline bool is_to_show(probe_of part) {
-    return part == probe_of::low || part == probe_of::high || part == probe_of::asked;
+// ---- one probe
+
+/// The log ratio of a statistic to its limit, for fractions the difference of logits. It is
+/// positive on the side of a miss.
+inline double margin_of(const slo& s, const repeat_data& d) {
+    const double value = evaluate(s.what, d);
+    const double sign = s.at_most ? 1 : -1;
+    if (std::isnan(value)) return infinity;
+    if (!is_request_fraction(s.what.metric)) return sign * std::log(value / s.bound);
+    const double n = static_cast<double>(std::max<std::size_t>(d.records.size(), 1));
+    const auto logit = [&](double fraction) {
+        const double inside = std::clamp(fraction, 0.5 / n, 1 - 0.5 / n);
+        return std::log(inside / (1 - inside));
+    };
+    return sign * (logit(value) - logit(s.bound));
 }
-/// Whether the client may have misled the search at a probe that only leads on. The others have
-/// stricter checks.
-inline bool is_misled(const judging_parameters& t, const repeat_data& d, const probe& p) {
-    if (is_to_show(p.part)) return false;
-    const double late_after = late_after_s(t);
+/// The margin of the objective nearest to a miss, or furthest beyond it.
+inline double worst_margin(const std::vector<slo>& slos, const repeat_data& d) {
+    double worst = -infinity;
+    for (const slo& s : slos)
+        if (!s.is_advisory) worst = std::max(worst, margin_of(s, d));
+    return worst;
+}
+inline bool is_all_failed(const repeat_data& d) {
+    return std::none_of(d.records.begin(), d.records.end(), is_pooled);
+}
+/// Whether the load exceeded the server, or all requests failed.
+inline bool is_over(const repeat_data& d, double arrival_cv2) {
+    return is_all_failed(d) ||
+           (!std::isnan(arrival_cv2) && oversaturation_of(d, arrival_cv2));
+}
+
+// ---- one load
+
+/// The error levels of either end: 2.5 % for a load that misses and is shown to hold, and 2.5 % for
+/// the reverse.
+inline judging_options options_of_an_end() {
+    judging_options o;
+    o.false_pass = o.false_fail = fraction(0.025);
+    return o;
+}
+/// The rule for a load. It holds if each objective holds, and misses if one misses, including the
+/// guard on errors.
+inline judging_rule rule_of_a_load(judging_options o, const std::vector<slo>& objectives_held,
+                                   int most = last_analysis) {
+    double blocking = 1;  // the guard
+    for (const slo& s : objectives_held) blocking += !s.is_advisory;
+    o.false_fail = fraction(o.false_fail.value / blocking);
+    o.holm = false;
+    judging_rule r = rule_of(o, first_analysis, std::max(most, last_analysis));
+    r.trusts_prior = true;  // a search measures many loads at least twice
+    return r;
+}
+
+/// The result of all measurements at one load.
+inline carried carried_at(const measurements& e, const judging_parameters& t,
+                          int least = first_analysis) {
+    if (e.candidate.size() < static_cast<std::size_t>(least)) return carried::open;
+    const analysis f = analyse(e, t);
+    const bool all_failed = std::all_of(e.candidate.begin(), e.candidate.end(), is_all_failed);
+    if (all_failed || f.on.saturated) return carried::misses;
+    bool holds = true;
+    for (const decision& v : f.verdicts) {
+        if (v.what.is_advisory) continue;
+        if (v.outcome == verdict::fail) return carried::misses;
+        holds = holds && v.outcome == verdict::pass;
+    }
+    return holds ? carried::holds : carried::open;
+}
+
+// ---- all probes
+
+/// Whether the client may have misled a search at this probe. Whether its errors matter for the
+/// result of a load is checked once that is shown.
+inline bool is_misled(const judging_parameters& t, const repeat_data& d) {
     constexpr double another_load = 0.20;  // this fraction was sent late
-    if (client_lost_much(d) || late_fraction_of(d, late_after) > another_load) return true;
-    if (!client_had_part(d, late_after) || p.over) return false;
-    return (worst_margin(t.objectives_held, d, timing_bound::optimistic) < 0) !=
-           (worst_margin(t.objectives_held, d, timing_bound::pessimistic) < 0);
+    return d.part == probe_of::search &&
+           (client_lost_much(d) || late_fraction_of(d, late_after_s(t)) > another_load);
 }
 /// The probe of a repeat, before it is judged.
 inline probe probe_of_repeat(const measurements& e, const judging_parameters& t,
@@ -59,8 +123,7 @@ inline probe probe_of_repeat(const measurements& e, const judging_parameters& t,
     p.load = d.load;
     p.margin = worst_margin(t.objectives_held, d);
     p.over = is_over(d, e.arrival_cv2);
-    p.invalid = !d.disturbed.empty() || !self_check_of(e, repeat_list::of(d)).ok ||
-                is_misled(t, d, p);
+    p.invalid = !d.disturbed.empty() || !self_check_of(e, repeat_list::of(d)).ok || is_misled(t, d);
     return p;
 }
 
@@ -82,7 +145,7 @@ inline load_measurements measurements_at(const measurements& e, const judging_pa
     static_cast<load_conditions&>(at.seen) = e;
     for (std::size_t i = 0; i < e.candidate.size(); ++i) {
         const repeat_data& d = e.candidate[i];
-        if (d.load != load || !is_to_show(d.part) || probe_of_repeat(e, t, d).invalid) continue;
+        if (d.load != load || probe_of_repeat(e, t, d).invalid) continue;
         at.seen.candidate.push_back(e.candidate.shared(i));
         at.places.push_back(i);
     }
@@ -95,6 +158,7 @@ struct found_capacity {
     search_state state{};
     std::string limiting_objective{};  // "" if none
     std::optional<double> trend{};     // of margins, if the server changed
+    bool is_search() const { return !probes.empty() && probes[0].part == probe_of::search; }
 };
 
 inline std::vector<probe> probes_of(const measurements& e, const judging_parameters& t) {
@@ -103,11 +167,12 @@ inline std::vector<probe> probes_of(const measurements& e, const judging_paramet
     std::vector<probe> probes;
     for (std::size_t i = 0; i < e.candidate.size(); ++i) {
         probe p = probe_of_repeat(e, t, e.candidate[i]);
-        if (is_to_show(p.part) && !p.invalid) {
+        if (!p.invalid) {
             measurements& seen = at[p.load];
             static_cast<load_conditions&>(seen) = e;
             seen.candidate.push_back(e.candidate.shared(i));
-            p.shown = carried_at(seen, judged_by);
+            p.shown = carried_at(seen, judged_by,
+                                 p.part == probe_of::search ? least_of_an_end : first_analysis);
         }
         probes.push_back(p);
     }
@@ -145,9 +210,7 @@ inline found_capacity capacity_of(const measurements& e, const judging_parameter
     found_capacity f;
     f.probes = probes_of(e, t);
     f.state = state_of(f.probes);
-    const bool led = std::any_of(f.probes.begin(), f.probes.end(),
-                                 [](const probe& p) { return !is_to_show(p.part); });
-    if (led) f.trend = trend_of(f.probes, f.state.elasticity.value_or(steepest));
+    if (f.is_search()) f.trend = trend_of(f.probes, f.state);
     if (f.trend) {  // an end that was shown once no longer counts
         f.state.low = 0;
         f.state.high = infinity;
@@ -186,11 +249,8 @@ inline std::optional<client_error> client_error_at(const measurements& e,
 template <class F>
 auto with_load_of_tables(const measurements& e, const judging_parameters& t, F&& f) {
     if (t.objectives_held.empty() || e.candidate.empty()) return f(e);
-    const search_state s = state_of(probes_of(e, t));
-    double load = s.low;
-    for (const repeat_data& d : e.candidate)
-        if (load == 0 && is_to_show(d.part)) load = d.load;
-    if (load == 0) load = e.candidate.front().load;
+    const double low = state_of(probes_of(e, t)).low;
+    const double load = low > 0 ? low : e.candidate.front().load;
     measurements at;
     static_cast<load_conditions&>(at) = e;
     at.candidate = e.candidate.those([&](const repeat_data& d) { return d.load == load; });
@@ -246,17 +306,17 @@ inline std::string probe_text(metric_id unit, const probe& p) {
     const std::string margin =
         p.over ? "it outgrew the server"
                : printed("%+.1f %% of the limit", 100 * std::expm1(p.margin));
-    return value_text(unit, p.load) + " (" + to_string(p.part) + "): " +
-           (p.invalid ? "the client could not keep up" : margin) + shows;
+    return value_text(unit, p.load) + ": " + (p.invalid ? "the client could not keep up" : margin) +
+           shows;
 }
 /// "" if the objectives depend on the load enough.
 inline std::string flatness_text(const found_capacity& f) {
-    if (!f.state.elasticity || *f.state.elasticity >= 1) return {};
-    const double sd = prior_sd / std::max(*f.state.elasticity, 0.01);
+    if (!(f.state.elasticity < 1)) return {};
+    const double sd = prior_sd / std::max(f.state.elasticity, 0.01);
     return printed("1 %% more load moves %s by %.2g %%: it hardly depends on the load, and cannot "
                    "locate a capacity better than to +-%.0f %%",
                    f.limiting_objective.empty() ? "the objectives" : f.limiting_objective.c_str(),
-                   *f.state.elasticity, 100 * 2 * sd / std::sqrt(3.0));
+                   f.state.elasticity, 100 * 2 * sd / std::sqrt(3.0));
 }
 inline std::string capacity_explained(metric_id unit, const found_capacity& f) {
     std::string t = capacity_line(unit, f);
@@ -271,7 +331,7 @@ inline std::string invalid_at_a_load(const measurements& e, const judging_parame
     const judging_parameters judged_by = parameters_of_a_load(t);
     std::set<double> seen;
     for (const repeat_data& d : e.candidate) {
-        if (!is_to_show(d.part) || !seen.insert(d.load).second) continue;
+        if (!seen.insert(d.load).second) continue;
         const load_measurements at = measurements_at(e, t, d.load);
         if (at.places.size() < static_cast<std::size_t>(first_analysis)) continue;
         const analysis f = analyse(at.seen, judged_by);
@@ -308,15 +368,12 @@ inline decision capacity_verdict(const measurements& e, const judging_parameters
     decision v = undecided(s);
     v.limit = s.bound;
     const double asked = s.bound;
-    const bool led = std::any_of(f.probes.begin(), f.probes.end(),
-                                 [](const probe& p) { return !is_to_show(p.part); });
-    v.estimate = {led ? f.state.capacity.value_or(not_a_number) : not_a_number, f.state.low,
-                  f.state.high};
+    v.estimate = {f.is_search() ? f.state.estimate : not_a_number, f.state.low, f.state.high};
     v.counted_in = verdict_unit::probe;
     v.decided_by = verdict_method::loads;
     for (const probe& p : f.probes) {
         v.margins.push_back({p.load, p.margin});
-        v.repeats += is_to_show(p.part) && p.load == asked && !p.invalid;
+        v.repeats += p.load == asked && !p.invalid;
     }
     const load_measurements at = measurements_at(e, t, asked);
     v.requests = measured_requests(at.seen, at.seen.candidate.size());

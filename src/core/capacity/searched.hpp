@@ -12,13 +12,13 @@
 #include "core/judging/rule.hpp"
 #include "core/judging/samples.hpp"
 #include "core/capacity/found.hpp"
-#include "core/capacity/probes.hpp"
 #include "core/capacity/search.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
 
-#include <algorithm>  // find, max, min, nth_element
+#include <algorithm>  // find, find_if, max, min, nth_element
 #include <cmath>  // isfinite, llround
+#include <optional>
 #include <string>
 #include <utility>  // move
 #include <vector>
@@ -42,6 +42,10 @@ inline void check_no_search(const scenario& s, const arrival_data& a, scenario_u
         if (is_of_capacity(x))
             refuse({"the SLO ", str(x.text()), " is refused: ", given,
                     "a capacity is that of a load of up_to(...): ", cure});
+}
+
+inline double max_load(const arrival_data& a) {
+    return is_counted_in_users(a) ? static_cast<double>(a.users) : a.rate;
 }
 
 /// Refuses scenarios that cannot be searched.
@@ -73,8 +77,7 @@ inline void check_search(const scenario& s, scenario_use use) {
             continue;
         }
         ++capacities;
-        const double most = is_counted_in_users(a) ? static_cast<double>(a.users) : a.rate;
-        if (!(x.bound <= most)) refuse({why, given, "more than that is not tried"});
+        if (!(x.bound <= max_load(a))) refuse({why, given, "more than that is not tried"});
     }
     if (!has_other)
         refuse({given, "the objectives must say what a load has to keep, as in {p90(ttft) <= "
@@ -140,15 +143,10 @@ inline void become_search(planned_traffic& sent, planned_judging& judged,
 
 // ---- the next load
 
-inline double max_load(const planned_traffic& p) {
-    return is_counted_in_users(p.arrivals) ? static_cast<double>(p.arrivals.users)
-                                           : p.arrivals.rate;
-}
-
 inline search_parameters search_parameters_of(const plan& p) {
     search_parameters t;
     t.whole = is_counted_in_users(p.sent->arrivals);
-    t.most = max_load(p);
+    t.most = max_load(p.sent->arrivals);
     t.least = t.whole ? 1 : t.most / 1000;
     // Starts low, since overload takes long to drain.
     const planned_judging& j = *p.judged;
@@ -156,24 +154,20 @@ inline search_parameters search_parameters_of(const plan& p) {
     t.max_probes = j.max_repeats;
     return t;
 }
-/// Probes at the loads of objectives until each is decided.
-inline search_step next_asked(const planned_judging& j, const std::vector<probe>& probes) {
-    if (client_gave_up(probes)) return {{}, 0, client_gave_up_text};
+/// Returns the load of the next probe, nothing if the search ends. For objectives it is each of
+/// their loads until that is decided.
+inline std::optional<double> next_load(const plan& p, const std::vector<probe>& probes) {
+    const planned_judging& j = *p.judged;
+    if (j.search.to_the_interval) return next_load(search_parameters_of(p), probes);
+    if (client_gave_up(probes)) return std::nullopt;
+    const std::vector<probed_load> tried = loads_of(probes);
     for (const double load : j.search.asked) {
-        int valid = 0;
-        carried shown = carried::open;
-        for (const probe& x : probes) {
-            if (x.load != load || x.invalid) continue;
-            ++valid;
-            shown = x.shown;
-        }
-        if (shown == carried::open && valid < j.max_repeats) return {probe_of::asked, load, {}};
+        const auto at = std::find_if(tried.begin(), tried.end(),
+                                     [&](const probed_load& l) { return l.load == load; });
+        if (at == tried.end() || (at->shown == carried::open && at->probes < j.max_repeats))
+            return load;
     }
-    return {{}, 0, "all loads that were asked for are tried"};
-}
-inline search_step next_probe(const plan& p, const std::vector<probe>& probes) {
-    return p.judged->search.to_the_interval ? next_step(search_parameters_of(p), probes)
-                                    : next_asked(*p.judged, probes);
+    return std::nullopt;
 }
 
 /// The most probes of a search.

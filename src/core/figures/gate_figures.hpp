@@ -34,7 +34,6 @@ namespace detail {
 
 /// One probe as reports show it.
 struct load_point {
-    run_arm variant = run_arm::candidate;
     probe what{};
     long long requests = 0;        // measured ones
     std::vector<double> values{};  // of the objectives that the load must hold
@@ -67,10 +66,8 @@ inline load_curve load_curve_of(const plan& p, const measurements& e, const judg
     c.line = capacity_line(c.unit, found);
     c.flat = flatness_text(found);
     c.fault = fault_of_search(e, t, found);
-    for (const repeat_data& d : repeats_of(e)) {
-        const std::size_t i = c.points.size();
-        load_point at{d.variant,
-                      i < found.probes.size() ? found.probes[i] : probe_of_repeat(e, t, d),
+    for (const repeat_data& d : e.candidate) {
+        load_point at{found.probes[c.points.size()],
                       std::count_if(d.records.begin(), d.records.end(), is_measured),
                       {},
                       d.disturbed};

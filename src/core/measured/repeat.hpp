@@ -47,19 +47,9 @@ inline const char* to_string(arrival_stamps s) {
 
 inline constexpr std::uint64_t not_listed = ~0ull;
 
-/// Why a load was tried: on the way to a capacity, to show one of its ends, for an objective, or
-/// for a baseline.
-enum class probe_of : unsigned char { bracket, refine, low, high, asked };
-inline const char* to_string(probe_of p) {
-    switch (p) {
-    case probe_of::bracket: return "bracket";
-    case probe_of::refine: return "refine";
-    case probe_of::low: return "low end";
-    case probe_of::high: return "high end";
-    case probe_of::asked: break;
-    }
-    return "asked";
-}
+/// Why a load was tried: by a search, or for an objective.
+enum class probe_of : unsigned char { search, asked };
+inline const char* to_string(probe_of p) { return p == probe_of::search ? "search" : "asked"; }
 
 /// One step of a side task.
 struct side_step {

@@ -352,8 +352,7 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
     if (v.has("load", d.load > 0)) {
         v.number({"load", "of a probe: requests/s, or users of a closed loop", at_times}, d.load,
                  {1e-9, max_rate});
-        v.choice({"part", "of a probe: why this load was tried; the first two only led to the "
-                          "others", at_times},
+        v.choice({"part", "of a probe: tried by a search, or asked for by an objective", at_times},
                  d.part, probe_of::asked);
         v.text({"disturbed", "of a probe: why it shows nothing, through the client", at_times},
                d.disturbed);

@@ -157,7 +157,6 @@ inline void fields_of(field_visitor& v, variant_figures& a, token_fit& fit, std:
 }
 
 inline void fields_of(field_visitor& v, load_point& p) {
-    v.choice({"arm"}, p.variant, run_arm::baseline);
     v.number({"load"}, p.what.load, rate_range);
     v.choice({"part"}, p.what.part, probe_of::asked);
     v.number({"margin", "the worst ln(statistic/limit), of fractions the difference of logits; "
@@ -176,14 +175,11 @@ inline void fields_of(field_visitor& v, load_curve& c) {
              c.state.low, rate_range);
     v.number({"high", "the lowest load that was shown to miss one, null: none"}, c.state.high,
              {0, max_rate, infinity});
-    const auto estimated = [&](const field& f, std::optional<double>& value) {
-        double n = value.value_or(not_a_number);
-        v.number(f, n, any_number);
-        if (v.assigns()) value = std::isnan(n) ? std::nullopt : std::optional(n);
-    };
-    estimated({"estimate", "where the probes before the evidence put it"}, c.state.capacity);
-    estimated({"elasticity", "by how many percent 1 % more load moves what bounds it"},
-              c.state.elasticity);
+    v.number({"estimate", "the middle of both ends, null: an end is missing"}, c.state.estimate,
+             any_number);
+    v.number({"elasticity", "by how many percent 1 % more load moves what bounds it, null: an "
+                            "end is missing"},
+             c.state.elasticity, any_number);
     v.text({"limiting_objective"}, c.limiting_objective);
     v.text({"line"}, c.line);
     v.text({"fault", "why the search says nothing"}, c.fault);

@@ -10,7 +10,6 @@
 #include "core/traffic/plan.hpp"
 #include "core/described/described.hpp"
 #include "core/capacity/found.hpp"
-#include "core/capacity/probes.hpp"
 #include "core/capacity/searched.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/gates/gate_repeats.hpp"
@@ -36,14 +35,17 @@ public:
     void measure() {
         for (;;) {
             if (repeats_.count() > 0 && fault_of_gate(all_.seen)) return;
-            const search_step next = next_probe(p_, probes_of(all_.seen, all_.judged_by));
-            if (!next.done.empty()) return;
-            const plan& what = plan_at(next.load);
+            const std::optional<double> load =
+                next_load(p_, probes_of(all_.seen, all_.judged_by));
+            if (!load) return;
+            const plan& what = plan_at(*load);
+            const probe_of part =
+                p_.judged->search.to_the_interval ? probe_of::search : probe_of::asked;
             if (repeats_.is_past_deadline(ns_of(expected_seconds(what))) ||
-                !repeats_.measure({run_arm::candidate}, what, {next.part, next.load, answer_s_}))
+                !repeats_.measure(what, {part, *load, answer_s_}))
                 return repeats_.announce_stop();
             if (lengthens(all_.seen.candidate.back())) continue;
-            if (const auto bias = client_error_at(all_.seen, all_.judged_by, next.load))
+            if (const auto bias = client_error_at(all_.seen, all_.judged_by, *load))
                 leave_out(*bias);
         }
     }

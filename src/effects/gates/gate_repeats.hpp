@@ -271,9 +271,9 @@ public:
         slowest_ns_ = std::max(slowest_ns_, now_ns() - began);
         return true;
     }
-    /// Measures a probe on each variant in turn; returns false if the time ended.
-    bool measure(const std::vector<run_arm>& variants, const plan& what, const probe_order& probe) {
-        return measure_on(variants, 0, what, &probe);
+    /// Measures a probe; returns false if the time ended.
+    bool measure(const plan& what, const probe_order& probe) {
+        return measure_on({run_arm::candidate}, 0, what, &probe);
     }
     /// Sets a repeat or pair aside and measures another, if one is left. The choice does not depend
     /// on the result: a repeat is set aside only for an error of the client, and only while a
@@ -307,9 +307,8 @@ private:
         for (const run_arm variant : variants) {
             if (!whole) break;
             if (probe)
-                meter_.stage(
-                    probe_name(p_, before) + " at " + value_text(load_metric(p_), probe->load) +
-                    (p_.judged->has_baseline ? std::string(", ") + to_string(variant) : ""));
+                meter_.stage(probe_name(p_, before) + " at " +
+                             value_text(load_metric(p_), probe->load));
             whole = repeat_on(variant, position, number, what, probe);
         }
         if (whole && variants.size() > 1) hold_answers_together();

@@ -37,7 +37,8 @@ struct reported {
         judged_by.objectives_held = p.judged->search.objectives_held;
         judged_by.rule = p.judged->rule;
     }
-    reported& probe(double load, probe_of part, double ttft_ms, double failed = 0) {
+    reported& probe(double load, double ttft_ms, double failed = 0,
+                    probe_of part = probe_of::search) {
         synthetic_gates::server s;
         s.ttft_s = ttft_ms / 1000;
         s.failed = failed;
@@ -48,7 +49,7 @@ struct reported {
         return *this;
     }
     reported& asked(double load, double ttft_ms, double failed = 0) {
-        return probe(load, probe_of::asked, ttft_ms, failed);
+        return probe(load, ttft_ms, failed, probe_of::asked);
     }
     found_capacity found() const { return capacity_of(seen, judged_by); }
     slo_verdict verdict_of(const slo& s) const { return described(judged_also_of_loads(seen, judged_by, s)); }
@@ -106,17 +107,17 @@ TEST_CASE("a server that answers nothing at any load has no capacity, and no ver
     CHECK(says(t.first(), "requests succeeded"));
 }
 
-TEST_CASE("what led to a load is no evidence at it") {
+TEST_CASE("three probes of a search at one load show a result") {
     reported t({p50(ttft) <= 100_ms}, scenario_use::find_capacity);
-    t.probe(10, probe_of::bracket, 60).probe(10, probe_of::refine, 60);
-    t.probe(10, probe_of::refine, 60);
+    t.probe(5, 50).probe(10, 60);
+    t.probe(20, 500).probe(10, 60);
     CHECK(t.found().state.low == 0);
-    t.probe(10, probe_of::low, 60).probe(10, probe_of::low, 60);
+    t.probe(10, 60);
     CHECK(t.found().state.low == 10);
     CHECK(capacity_line(metric_id::capacity_in_rate, t.found()) ==
           "capacity at least 10 req/s, no load is shown to be too much, limited by p50(ttft), 5 "
           "probes");
-    t.probe(14, probe_of::high, 170).probe(14, probe_of::high, 170).probe(14, probe_of::high, 170);
+    t.probe(14, 170).probe(14, 170).probe(14, 170);
     CHECK(capacity_line(metric_id::capacity_in_rate, t.found()) ==
           "capacity in [10, 14] req/s, limited by p50(ttft), 8 probes");
     CHECK(t.verdict_of(capacity >= 12_rps).outcome == verdict::inconclusive);
@@ -144,13 +145,12 @@ TEST_CASE("a probe that the client had a part in shows nothing") {
     t.asked(12, 60);
     CHECK(t.found().state.low == 12);
     CHECK(t.first().repeats == 2);
-    // One that only leads on is asked no more than where it leads.
     reported late({p50(ttft) <= 100_ms}, scenario_use::find_capacity);
-    late.probe(10, probe_of::bracket, 60);
+    late.probe(10, 60);
     CHECK(!late.found().probes[0].invalid);
     for (record& r : late.seen.candidate[0].records) r.late_ns = 200000000;
     CHECK(late.found().probes[0].invalid);
-    late.probe(10, probe_of::bracket, 60);
+    late.probe(10, 60);
     for (record& r : late.seen.candidate[1].records) r.late_ns = 200000000;
     CHECK(texts::holds(fault_of_search(late.seen, late.judged_by, late.found()), "twice in a row"));
 }
@@ -159,16 +159,16 @@ TEST_CASE("a search is none whose server became slower meanwhile, and its line s
     const auto searched = [](double slower) {
         reported t({p50(ttft) <= 100_ms}, scenario_use::find_capacity);
         double factor = 1;
-        const auto probe = [&](double load, probe_of part, double ms) {
-            t.probe(load, part, ms * factor);
+        const auto probe = [&](double load, double ms) {
+            t.probe(load, ms * factor);
             factor *= slower;
         };
-        probe(8, probe_of::bracket, 50);
-        probe(16, probe_of::bracket, 170);
-        probe(12, probe_of::refine, 100);
+        probe(8, 50);
+        probe(16, 170);
+        probe(12, 100);
         for (int i = 0; i < 3; ++i) {
-            probe(10, probe_of::low, 75);
-            probe(14, probe_of::high, 135);
+            probe(10, 75);
+            probe(14, 135);
         }
         return t;
     };

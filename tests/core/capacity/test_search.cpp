@@ -7,7 +7,6 @@
 
 #include <cmath>
 #include <functional>
-#include <map>
 #include <vector>
 
 using namespace llmbench;
@@ -33,32 +32,23 @@ server bent_at(double knee, double flat, double steep, double floor) {
 
 struct searched {
     std::vector<probe> probes{};
-    search_step end{};
     search_state state() const { return state_of(probes); }
-    int of(probe_of part) const {
-        int n = 0;
-        for (const probe& p : probes) n += p.part == part;
-        return n;
-    }
+    bool has_both() const { return state().has_both(); }
 };
-/// Evidence shows a load after `enough` probes at it, where it is further than `blur` from a margin
-/// of 0.
-searched search(const search_parameters& t, const server& s, double blur = 0, int enough = 2) {
+/// Three probes show a load, where it is further than `blur` from a margin of 0.
+searched search(const search_parameters& t, const server& s, double blur = 0) {
     searched all;
-    for (;;) {
-        const search_step next = next_step(t, all.probes);
-        all.end = next;
-        if (!next.done.empty()) return all;
+    while (const auto next = next_load(t, all.probes)) {
         REQUIRE(all.probes.size() < 100);
-        probe p{next.part, next.load, s(next.load)};
+        probe p{.load = *next, .margin = s(*next)};
         p.over = std::isinf(p.margin);
         int here = 1;
-        for (const probe& q : all.probes) here += q.part == p.part && q.load == p.load;
-        const bool measurements = p.part == probe_of::low || p.part == probe_of::high;
-        if (measurements && here >= enough && std::abs(p.margin) > blur)
+        for (const probe& q : all.probes) here += q.load == p.load;
+        if (here >= least_of_an_end && std::abs(p.margin) > blur)
             p.shown = p.margin < 0 ? carried::holds : carried::misses;
         all.probes.push_back(p);
     }
+    return all;
 }
 
 }  // namespace
@@ -71,13 +61,13 @@ TEST_CASE("a search ends with a load that holds and one that misses, around the 
                 CAPTURE(off);
                 CAPTURE(elasticity);
                 const searched s = search({.start = capacity * off}, knee_at(capacity, elasticity));
-                CHECK(s.end.done == "both ends are shown");
+                REQUIRE(s.has_both());
                 CHECK(s.state().low < capacity);
                 CHECK(s.state().high > capacity);
-                CHECK(s.state().monotone());
                 CHECK(s.probes.size() <= 16);
-                CHECK(*s.state().elasticity == doctest::Approx(elasticity));
-                CHECK(*s.state().capacity == doctest::Approx(capacity));
+                CHECK(s.state().elasticity == doctest::Approx(elasticity).epsilon(0.05));
+                CHECK(s.state().estimate == doctest::Approx(capacity).epsilon(0.2));
+                if (elasticity > 1) CHECK(s.state().high / s.state().low < 1.3);
             }
 }
 
@@ -85,29 +75,20 @@ TEST_CASE("the same probes give the same next load, one by one") {
     const searched s = search({.start = 3}, knee_at(2, 4));
     for (std::size_t n = 0; n < s.probes.size(); ++n) {
         const std::vector<probe> so_far(s.probes.begin(), s.probes.begin() + static_cast<long>(n));
-        CHECK(next_step({.start = 3}, so_far).load == s.probes[n].load);
+        CHECK(*next_load({.start = 3}, so_far) == s.probes[n].load);
     }
-}
-
-TEST_CASE("only probes of the last part are evidence") {
-    const searched s = search({.start = 2}, knee_at(2.1, 4));
-    for (const probe& p : s.probes)
-        if (p.part == probe_of::bracket || p.part == probe_of::refine)
-            CHECK(p.shown == carried::open);
-    CHECK(s.of(probe_of::low) == 2);
-    CHECK(s.of(probe_of::high) == 2);
 }
 
 TEST_CASE("a load that outgrows the server is a miss without a size") {
     const searched s = search({.start = 4}, knee_at(10, 0.4, 8));
-    CHECK(s.end.done == "both ends are shown");
+    REQUIRE(s.has_both());
     CHECK(s.state().low < 8);
     CHECK(s.state().high >= 8);
 }
 
 TEST_CASE("users are whole, and the ends can be neighbours") {
     const searched s = search({.start = 20, .least = 1, .most = 256, .whole = true}, knee_at(31.5, 9));
-    CHECK(s.end.done == "both ends are shown");
+    REQUIRE(s.has_both());
     for (const probe& p : s.probes) CHECK(p.load == std::floor(p.load));
     CHECK(s.state().low <= 31);
     CHECK(s.state().high >= 32);
@@ -118,47 +99,50 @@ TEST_CASE("users are whole, and the ends can be neighbours") {
 
 TEST_CASE("a server that holds its objectives at all loads that may be tried has no upper end") {
     const searched s = search({.start = 8, .most = 32}, knee_at(100, 2));
-    CHECK(s.end.done == "the highest load that was allowed holds its objectives");
     CHECK(s.state().low == 32);
     CHECK(std::isinf(s.state().high));
     const searched none = search({.start = 8, .least = 1, .most = 32}, knee_at(0.01, 2));
-    CHECK(none.end.done == "the lowest load that was allowed misses its objectives");
     CHECK(none.state().low == 0);
     CHECK(none.state().high == 1);
+    CHECK(none.probes.size() == 6);
 }
 
 TEST_CASE("an end that is not shown goes further out") {
-    const searched s = search({.start = 2}, knee_at(2, 1), 0.1);
-    CHECK(s.end.done == "both ends are shown");
-    CHECK(s.of(probe_of::low) > 3);
-    CHECK(s.state().low < 2 * std::exp(-0.1));
+    const searched s = search({.start = 2, .max_probes = 24}, knee_at(2, 1), 0.15);
+    REQUIRE(s.has_both());
+    CHECK(s.state().low < 2 * std::exp(-0.15));
+    CHECK(s.state().high > 2 * std::exp(0.15));
 }
 
 TEST_CASE("a probe in which the client did not keep up is repeated once") {
     std::vector<probe> probes{{.load = 2, .margin = -1, .invalid = true}};
-    CHECK(next_step({.start = 2}, probes).load == 2);
+    CHECK(*next_load({.start = 2}, probes) == 2);
     probes.push_back(probes[0]);
-    CHECK(next_step({.start = 2}, probes).done == "the client could not keep up twice in a row");
+    CHECK(!next_load({.start = 2}, probes));
 }
 
-TEST_CASE("a pass that is shown above a miss is told") {
-    std::vector<probe> probes{{.part = probe_of::low, .load = 5, .margin = -1, .shown = carried::holds},
-                              {.part = probe_of::high, .load = 4, .margin = 1, .shown = carried::misses}};
+TEST_CASE("a load that is shown to hold above one that is shown to miss is not monotone") {
+    const std::vector<probe> probes{{.load = 5, .margin = -1, .shown = carried::holds},
+                                    {.load = 4, .margin = 1, .shown = carried::misses}};
     CHECK_FALSE(state_of(probes).monotone());
+    CHECK(std::isnan(state_of(probes).estimate));
 }
 
 TEST_CASE("no search goes beyond its probes") {
-    const searched s = search({.start = 2, .max_probes = 7}, knee_at(2, 1), 10);
-    CHECK(s.probes.size() == 7);
-    CHECK(s.end.done == "7 probes are spent");
+    CHECK(search({.start = 2, .max_probes = 7}, knee_at(2, 1), 10).probes.size() == 7);
+    for (int most = 7; most <= 16; ++most) {
+        const searched s = search({.start = 2, .max_probes = most}, knee_at(2.1, 4));
+        CHECK(static_cast<int>(s.probes.size()) <= most);
+        CHECK(s.has_both());
+    }
 }
 
 TEST_CASE("a search from far below never sends much more than the server takes") {
     for (const double off : {1 / 16.0, 0.1, 0.3, 0.7, 0.99})
         for (const server& s : {knee_at(1, 0.4), knee_at(1, 8), bent_at(0.95, 0.2, 10, -0.5)}) {
             const searched all = search({.start = off}, s);
-            CHECK(all.end.done == "both ends are shown");
-            for (const probe& p : all.probes) CHECK(p.load <= 2);
+            CHECK(all.has_both());
+            for (const probe& p : all.probes) CHECK(p.load <= 2.5);
         }
 }
 
@@ -166,53 +150,9 @@ TEST_CASE("the ends of a knee are near each other though the curve below it is f
     for (const double off : {0.1, 0.5, 0.8, 1.2, 1.9}) {
         CAPTURE(off);
         const searched s = search({.start = off}, bent_at(0.95, 0.2, 10, -0.5));
-        CHECK(s.end.done == "both ends are shown");
-        CHECK(s.state().high / s.state().low < 1.15);
+        REQUIRE(s.has_both());
+        CHECK(s.state().high / s.state().low < 1.2);
     }
-}
-
-TEST_CASE("margins in the wrong order are pooled") {
-    const margin_curve c = curve_of({{.load = 1, .margin = -1},
-                                     {.load = 2, .margin = 0.5},
-                                     {.load = 3, .margin = -0.5},
-                                     {.load = 4, .margin = 1}});
-    REQUIRE(c.knots.size() == 3);
-    CHECK(c.knots[1].y == doctest::Approx(0));
-    CHECK(std::exp(c.crosses(0)) == doctest::Approx(std::sqrt(6.0)));
-    CHECK(c.crosses(1) == doctest::Approx(std::log(4.0)));
-    CHECK(c.crosses(100) == doctest::Approx(std::log(4.0) + 0.5));
-    const margin_curve falling =
-        curve_of({{.load = 1, .margin = 0.1}, {.load = 2, .margin = -0.1}, {.load = 3, .over = true}});
-    CHECK(falling.knots.size() == 2);
-}
-
-TEST_CASE("no probe is spent on an end that those left cannot show") {
-    for (int most = 1; most < 12; ++most) {
-        const searched s = search({.start = 2, .max_probes = most}, knee_at(2.1, 4));
-        CHECK(static_cast<int>(s.probes.size()) <= most);
-        std::map<double, int> at;
-        for (const probe& p : s.probes)
-            if (is_measurement(p)) ++at[p.load];
-        for (const auto& [load, times] : at) CHECK(times >= 2);
-    }
-}
-
-TEST_CASE("an interval wider than is wanted is narrowed by the probes that are left") {
-    std::vector<probe> probes{{.load = 1, .margin = -0.4}, {.load = 1.5, .margin = 2},
-                              {.part = probe_of::refine, .load = 1.2, .margin = 0}};
-    for (int i = 0; i < 3; ++i) {
-        const bool is_last = i == 2;
-        probes.push_back({.part = probe_of::low, .load = 0.7, .margin = -1,
-                          .shown = is_last ? carried::holds : carried::open});
-        probes.push_back({.part = probe_of::high, .load = 1.4, .margin = 1.5,
-                          .shown = is_last ? carried::misses : carried::open});
-    }
-    const search_step next = next_step({.start = 1}, probes);
-    CHECK(next.done.empty());
-    CHECK(next.part == probe_of::low);
-    CHECK(next.load > 0.7);
-    CHECK(next.load < 1.2);
-    CHECK(next_step({.start = 1, .max_probes = 10}, probes).done == "both ends are shown");
 }
 
 TEST_CASE("on noisy servers ends are seldom wrong and mostly shown") {
@@ -223,36 +163,36 @@ TEST_CASE("on noisy servers ends are seldom wrong and mostly shown") {
         return r;
     }();
     generator random(1);
-    int low_wrong = 0, high_wrong = 0, both = 0, trials = 0;
+    int low_wrong = 0, high_wrong = 0, both = 0, trends = 0, trials = 0;
     for (const server& s : {knee_at(1, 0.5), knee_at(1, 8), bent_at(0.95, 0.2, 10, -0.5)}) {
-        for (int trial = 0; trial < 40; ++trial) {
+        // Where the bent curve crosses 0.
+        const double truth = std::fabs(s(1)) < 1e-9 ? 1 : 0.95 * std::exp(0.05);
+        for (int trial = 0; trial < 100; ++trial) {
             const search_parameters t{.start = std::exp(1.4 * random.uniform() - 0.7)};
             std::vector<probe> probes;
-            std::map<double, std::vector<double>> at;
-            for (;;) {
-                const search_step next = next_step(t, probes);
-                if (!next.done.empty()) break;
+            while (const auto next = next_load(t, probes)) {
                 const double moved = std::exp(0.02 * random.normal());
-                probe p{next.part, next.load, s(next.load * moved) + 0.02 * random.normal()};
-                if (is_measurement(p)) {
-                    std::vector<double>& here = at[p.load];
-                    here.push_back(p.margin);
-                    const interim_analysis l = analysis_of(here, prior_sd, rule);
-                    if (here.size() >= 2 && l.outcome == verdict::pass) p.shown = carried::holds;
-                    if (here.size() >= 3 && l.outcome == verdict::fail) p.shown = carried::misses;
-                }
+                probe p{.load = *next, .margin = s(*next * moved) + 0.02 * random.normal()};
+                std::vector<double> here{p.margin};
+                for (const probe& q : probes)
+                    if (q.load == p.load) here.push_back(q.margin);
+                const interim_analysis l = analysis_of(here, prior_sd, rule);
+                if (static_cast<int>(here.size()) >= least_of_an_end)
+                    p.shown = l.outcome == verdict::pass   ? carried::holds
+                              : l.outcome == verdict::fail ? carried::misses
+                                                           : carried::open;
                 probes.push_back(p);
             }
-            // Where the bent curve crosses 0.
-            const double truth = s(1) < 1e-9 && s(1) > -1e-9 ? 1 : 0.95 * std::exp(0.05);
             const search_state found = state_of(probes);
             ++trials;
             low_wrong += found.low > truth;
             high_wrong += found.high < truth;
-            both += found.low > 0 && found.high < infinity;
+            both += found.has_both();
+            trends += trend_of(probes, found).has_value();
         }
     }
     CHECK(low_wrong <= 0.025 * trials);
     CHECK(high_wrong <= 0.025 * trials);
     CHECK(both >= 0.9 * trials);
+    CHECK(trends <= 0.02 * trials);
 }

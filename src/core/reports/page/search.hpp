@@ -22,12 +22,8 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Returns the style of the baseline's probes, or that of a probe's result.
-inline const char* style_of(const load_point& p) {
-    return p.variant == run_arm::baseline        ? "b"
-           : p.what.shown == carried::holds  ? "pass"
-           : p.what.shown == carried::misses ? "fail"
-                                             : "open";
+inline const char* style_of(carried shown) {
+    return shown == carried::holds ? "pass" : shown == carried::misses ? "fail" : "open";
 }
 /// Draws one objective over the load.
 inline std::string objective_figure(const load_curve& c, std::size_t which) {
@@ -56,7 +52,7 @@ inline std::string objective_figure(const load_curve& c, std::size_t which) {
     for (const load_point& p : c.points) {
         const double v = p.values[which];
         const double shown = std::isfinite(v) ? v : s.at_most ? high * 1.25 : low * 0.8;
-        drawing.dot(style_of(p), {p.what.load, shown});
+        drawing.dot(style_of(p.what.shown), {p.what.load, shown});
         alt += printed(", %s at %g", value_text(id, v).c_str(), p.what.load);
     }
     return drawing.figure(xml_escaped(str(s.text())) + "<span>over " +
@@ -69,14 +65,11 @@ inline std::string search_html(const gate_report& g) {
     if (c.empty() || c.points.empty()) return {};
     std::string h = "<h3>Capacity</h3>\n";
     if (!c.line.empty()) h += "<p>" + xml_escaped(c.line) + ".</p>\n";
-    const bool both = !g.figures.baseline.empty();
     for (const std::string& words : {c.flat, c.fault})
         if (!words.empty()) h += "<p class=\"note\">" + xml_escaped(words) + ".</p>\n";
     h += "<p class=\"note\">Each dot is a probe: green where all at its load show that it is "
-         "carried, red where they show that it is too much, hollow where they show nothing or only "
-         "led there. The dashed line is the limit, the grey stretch the capacity." +
-         variants_key(both) +
-         "</p>\n"
+         "carried, red where they show that it is too much, hollow where they show nothing. The "
+         "dashed line is the limit, the grey stretch the capacity.</p>\n"
          "<div class=\"plots\">\n";
     std::string rows;
     for (std::size_t i = 0; i < c.objectives_held.size(); ++i) h += objective_figure(c, i);
@@ -88,16 +81,15 @@ inline std::string search_html(const gate_report& g) {
                                   : p.what.over                   ? "it outgrew the server"
                                                                   : "";
         rows += printed("<tr><th scope=\"row\">%zu</th><td>", i + 1) +
-                (both ? std::string(to_string(p.variant)) + ", " : "") + to_string(p.what.part) +
-                "</td><td>" + shows + "</td>" + number_cell(value_text(c.unit, p.what.load)) +
+                shows + "</td>" + number_cell(value_text(c.unit, p.what.load)) +
                 number_cell(std::to_string(p.requests));
         for (std::size_t k = 0; k < c.objectives_held.size(); ++k)
             rows += number_cell(value_text(c.objectives_held[k].what.metric, p.values[k]));
         rows += "</tr>\n";
     }
-    std::vector<std::string> head = {"probe", "of", "shows", "load", "requests"};
+    std::vector<std::string> head = {"probe", "shows", "load", "requests"};
     for (const slo& s : c.objectives_held) head.push_back(xml_escaped(str(s.what.name)));
-    return h + "</div>\n" + page_table("Probes of " + g.what.name, head, rows, 3);
+    return h + "</div>\n" + page_table("Probes of " + g.what.name, head, rows, 2);
 }
 
 }  // namespace detail
