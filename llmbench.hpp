@@ -305,7 +305,7 @@ with the folder that has asio.hpp"
 // if those are included.
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 using size_type = decltype(sizeof 0);
@@ -2151,7 +2151,7 @@ enum class token_origin : unsigned char {
     no_usage  ///< as `events`, though the API has usage and nobody set events_are_tokens
 };
 enum class run_phase : unsigned char { warmup, measure };
-enum class run_arm : unsigned char { candidate, baseline };  ///< the variants of a gate
+enum class run_variant : unsigned char { candidate, baseline };  ///< the variants of a gate
 /// A verdict is `inconclusive` if the repeats leave it open, and `invalid` if the measurements
 /// cannot carry it; `skipped` objectives were not measured.
 enum class verdict : unsigned char { pass, fail, inconclusive, invalid, skipped };
@@ -2159,13 +2159,13 @@ enum class verdict : unsigned char { pass, fail, inconclusive, invalid, skipped 
 const char* to_string(request_status s);
 const char* to_string(token_origin o);
 const char* to_string(run_phase p);
-const char* to_string(run_arm a);
+const char* to_string(run_variant a);
 const char* to_string(verdict v);
 
 /// One request, as in records.jsonl. Times are steady-clock nanoseconds; 0: none.
 struct record {
     types::text id{};
-    run_arm variant = run_arm::candidate;
+    run_variant variant = run_variant::candidate;
     run_phase phase = run_phase::measure;
     int repeat = 0;
     long long scheduled_ns = 0, dispatched_ns = 0, connected_ns = 0, sent_ns = 0;
@@ -2484,7 +2484,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #endif
 #endif
 
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench
 
 #endif  // LLMBENCH_HPP
@@ -2533,7 +2533,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 // ===== [C1] text helpers =========================================================================
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -5163,9 +5163,9 @@ private:
 /// some servers require one, of version 8, whose digits are free (RFC 9562, 5.8). After eight fixed
 /// digits come the gate's number, `8c` for candidate or `8b` for baseline, the repeat, and the
 /// index in decimal.
-inline std::string id_prefix(int gate, run_arm variant, int repeat) {
+inline std::string id_prefix(int gate, run_variant variant, int repeat) {
     return printed("11bbec40-%04d-8%c%02d-8000-", gate % 10000,
-                   variant == run_arm::baseline ? 'b' : 'c', repeat % 100);
+                   variant == run_variant::baseline ? 'b' : 'c', repeat % 100);
 }
 inline std::string request_id(const std::string& prefix, std::size_t place) {
     return prefix + printed("%012zu", place);
@@ -5178,7 +5178,7 @@ inline std::optional<std::size_t> place_of(std::string_view id) {
 /// Replaced in headers by the id of a session.
 inline constexpr const char* session_placeholder = "{session}";
 /// For requests before a load.
-inline std::string id_of_check() { return request_id(id_prefix(0, run_arm::candidate, 0), 0); }
+inline std::string id_of_check() { return request_id(id_prefix(0, run_variant::candidate, 0), 0); }
 
 // ===== [C14] server-sent events ==================================================================
 
@@ -8589,7 +8589,7 @@ struct kept_text {
 
 /// One repeat of one variant, without its requests.
 struct repeat_facts {
-    run_arm variant = run_arm::candidate;
+    run_variant variant = run_variant::candidate;
     int index = 0;
     double load = 0;  // of a probe: requests/s or users; 0: not a search
     probe_of part = probe_of::asked;  // of a probe
@@ -10411,7 +10411,7 @@ inline void fields_of(field_visitor& v, record& r, std::string& gate) {
         events{0, max_events}, few{0, most_of_few}, bytes{0, max_text_bytes};
     v.text({"id", "sent as X-Request-Id"}, r.id);
     v.text({"gate"}, gate);
-    v.choice({"arm"}, r.variant, run_arm::baseline);
+    v.choice({"arm"}, r.variant, run_variant::baseline);
     v.whole({"repeat"}, r.repeat, few);
     v.choice({"phase"}, r.phase, run_phase::measure);
     v.time({"scheduled_ns"}, r.scheduled_ns);
@@ -11400,7 +11400,7 @@ inline double headroom(const verdict_numbers& v) {
 
 /// A repeat, or one variant of a pair, that was measured again because the client had affected it.
 struct set_aside_repeat {
-    run_arm variant = run_arm::candidate;
+    run_variant variant = run_variant::candidate;
     int index = 0;
     std::string why{};
 };
@@ -11434,9 +11434,11 @@ struct measurements : load_conditions {
     repeat_list candidate{};
     repeat_list baseline{};   // if there is one: pair i is (candidate i, baseline i)
     bool has_live_baseline() const { return !baseline.empty(); }
-    repeat_list& variant(run_arm a) { return a == run_arm::baseline ? baseline : candidate; }
-    const repeat_list& variant(run_arm a) const {
-        return a == run_arm::baseline ? baseline : candidate;
+    repeat_list& variant(run_variant a) {
+        return a == run_variant::baseline ? baseline : candidate;
+    }
+    const repeat_list& variant(run_variant a) const {
+        return a == run_variant::baseline ? baseline : candidate;
     }
 };
 
@@ -12889,7 +12891,7 @@ inline double unfinished_before(const measurements& e, const repeat_data& d) {
 
 /// Whether a server restarted unasked since the previous repeat.
 inline bool began_anew(const measurements& e, const repeat_data& d) {
-    const auto& variant = d.variant == run_arm::baseline ? e.baseline : e.candidate;
+    const auto& variant = d.variant == run_variant::baseline ? e.baseline : e.candidate;
     const repeat_data* before = nullptr;
     for (const repeat_data& other : variant)
         if (other.index < d.index && (!before || other.index > before->index)) before = &other;
@@ -13566,8 +13568,8 @@ inline cause tokens_that_differ(const measurements& e, const slo& s) {
 inline cause fault_of_answers_to(const measurements& e, const judging_parameters& t,
                                  const validity_checks& g, const verdict_numbers& v,
                                  const statistic_data& what) {
-    for (const run_arm a : {run_arm::candidate, run_arm::baseline}) {
-        const bool is_baseline = a == run_arm::baseline;
+    for (const run_variant a : {run_variant::candidate, run_variant::baseline}) {
+        const bool is_baseline = a == run_variant::baseline;
         if (is_baseline && (v.what.factor <= 0 || !e.has_live_baseline())) continue;
         const answer_counts own =
             is_of_all(what) ? answer_counts() : answer_counts_of(e.variant(a), what.which);
@@ -16273,7 +16275,7 @@ inline void append_words(std::string& out, int count, generator& random,
 inline constexpr std::size_t max_session_steps = 10000;
 
 /// The position of a request: its conversation, and its turn in it.
-struct trace_place {
+struct trace_position {
     std::size_t conversation = 0, turn = 0;
     std::size_t first = 0;  // the position of the conversation's first turn
     std::size_t index() const { return first + turn; }
@@ -16421,7 +16423,7 @@ struct given_prompts {
     std::vector<std::string> prompts{};
 
     source_facts facts() const { return {.repeats_prompts = true}; }
-    void fill(request_spec& r, const trace_place& at, const trace_parameters&,
+    void fill(request_spec& r, const trace_position& at, const trace_parameters&,
               const prompt_parameters&) const {
         r.prompt = prompts[at.conversation % prompts.size()];
     }
@@ -16440,7 +16442,7 @@ struct synthetic_prompts {
     source_facts facts() const {
         return {.makes_up_prompts = true, .expects_short_outputs = is_fixed_to_one(output_tokens)};
     }
-    trace_item item(const trace_place& at, const trace_parameters& t) const {
+    trace_item item(const trace_position& at, const trace_parameters& t) const {
         generator random(t.seed, streams::places + at.index());
         const auto length = [&](const length_distribution& d, int trace_row::*recorded,
                                 const std::vector<double>& values) {
@@ -16453,7 +16455,7 @@ struct synthetic_prompts {
         return {prompt,
                 length(output_tokens, &trace_row::output_tokens, t.files.output_values)};
     }
-    void fill(request_spec& r, const trace_place& at, const trace_parameters& t,
+    void fill(request_spec& r, const trace_position& at, const trace_parameters& t,
               const prompt_parameters& w) const {
         const trace_item asked = item(at, t);
         r.max_tokens = asked.output_tokens;
@@ -16477,7 +16479,7 @@ struct synthetic_prompts {
         h.add(asked.output_tokens);
     }
 
-    double fresh_tokens(const trace_place& at, const trace_parameters& t,
+    double fresh_tokens(const trace_position& at, const trace_parameters& t,
                         const token_fit& fit) const {
         if (has_blocks(t)) return 0;
         const int all = fit.words_of_prompt(item(at, t).prompt_tokens);
@@ -16524,7 +16526,7 @@ private:
 };
 
 /// Begins a prompt with a line of new words, so that no cache has it.
-inline void add_salt(std::string& text, const trace_place& place, const prompt_parameters& w) {
+inline void add_salt(std::string& text, const trace_position& place, const prompt_parameters& w) {
     std::string words;
     generator own(w.salt, streams::places + place.first);
     append_words(words, 5, own);
@@ -16548,13 +16550,13 @@ struct recorded_dialogues {
     const wanted_answer* wanted(std::size_t conversation, const trace_parameters& t) const {
         return at(conversation, t.files).wanted.get();
     }
-    trace_item item(const trace_place& place, const trace_parameters& t) const {
+    trace_item item(const trace_position& place, const trace_parameters& t) const {
         const dialogue& d = at(place.conversation, t.files);
         const dialogue_turn& turn = d.turns[place.turn];
         return {place.turn == 0 ? estimated_prompt_tokens(d) : estimated_tokens(turn.prompt),
                 turn.output_tokens};
     }
-    void fill(request_spec& r, const trace_place& place, const trace_parameters& t,
+    void fill(request_spec& r, const trace_position& place, const trace_parameters& t,
               const prompt_parameters& w) const {
         const dialogue& d = at(place.conversation, t.files);
         if (const int recorded = d.turns[place.turn].output_tokens; recorded > 0)
@@ -16574,7 +16576,7 @@ struct recorded_dialogues {
     }
     /// Only a first turn is salted: a later one follows the text of its conversation. Few tokens of
     /// text have over eight bytes.
-    double fresh_tokens(const trace_place& place, const trace_parameters& t,
+    double fresh_tokens(const trace_position& place, const trace_parameters& t,
                         const token_fit&) const {
         if (!salted || place.turn > 0) return 0;
         const dialogue& d = at(place.conversation, t.files);
@@ -16622,7 +16624,7 @@ struct synthetic_conversations {
         }
         return std::min(own_turns(conversation, t), most_turns);
     }
-    graph_step step(const trace_place& at, const trace_parameters& t) const {
+    graph_step step(const trace_position& at, const trace_parameters& t) const {
         if (subagents <= 0) return step_of_line(at.turn, turns(at.conversation, t));
         graph_step s;
         own_turn before;
@@ -16645,12 +16647,12 @@ struct synthetic_conversations {
         });
         return s;
     }
-    trace_item item(const trace_place& at, const trace_parameters& t) const {
+    trace_item item(const trace_position& at, const trace_parameters& t) const {
         generator random(t.seed, streams::places + at.index());
         const int user = drawn_length(user_tokens, random, 1, t.files.prompt_values);
         return {user, drawn_length(output_tokens, random, 1, t.files.output_values)};
     }
-    void fill(request_spec& r, const trace_place& at, const trace_parameters& t,
+    void fill(request_spec& r, const trace_position& at, const trace_parameters& t,
               const prompt_parameters& w) const {
         r.max_tokens = item(at, t).output_tokens;
         generator system(w.salt, shared_system_prompt
@@ -16659,7 +16661,7 @@ struct synthetic_conversations {
         append_words(r.system_prompt, w.fit.words_in(shared_length(system_tokens, t.seed)), system,
                      w.fit);
         add_turns(r, line_of(at, t), w.answers, [&](std::size_t turn) {
-            const trace_place said{at.conversation, turn, at.first};
+            const trace_position said{at.conversation, turn, at.first};
             std::string words;
             generator own(w.salt, streams::places + said.index());
             append_words(words, std::max(1, w.fit.words_in(item(said, t).prompt_tokens)), own,
@@ -16667,7 +16669,7 @@ struct synthetic_conversations {
             return words;
         });
     }
-    double fresh_tokens(const trace_place& at, const trace_parameters& t,
+    double fresh_tokens(const trace_position& at, const trace_parameters& t,
                         const token_fit& fit) const {
         double words = std::max(1, fit.words_in(item(at, t).prompt_tokens));
         if (!shared_system_prompt && at.turn == 0)
@@ -16729,7 +16731,7 @@ private:
             turn.place = next;
         }
     }
-    std::vector<std::size_t> line_of(const trace_place& at, const trace_parameters& t) const {
+    std::vector<std::size_t> line_of(const trace_position& at, const trace_parameters& t) const {
         if (subagents <= 0) return line_to(at.turn);
         std::vector<std::size_t> line, own;
         for_each_turn(at.conversation, t, [&](const own_turn& turn) {
@@ -16773,12 +16775,12 @@ struct user_prompts {
     }
 
     source_facts facts() const { return {.repeats_prompts = !salted}; }
-    trace_item item(const trace_place& at_, const trace_parameters& t) const {
+    trace_item item(const trace_position& at_, const trace_parameters& t) const {
         const prompt p = at(at_.conversation, t);
         return {estimated_tokens(str(p.text)),
                 static_cast<int>(static_cast<long long>(p.output_tokens))};
     }
-    void fill(request_spec& r, const trace_place& at_, const trace_parameters& t,
+    void fill(request_spec& r, const trace_position& at_, const trace_parameters& t,
               const prompt_parameters& w) const {
         const prompt p = at(at_.conversation, t);
         if (p.output_tokens > 0) r.max_tokens = static_cast<int>(p.output_tokens);
@@ -16786,7 +16788,8 @@ struct user_prompts {
         r.prompt = str(p.text);
         if (salted) add_salt(r.prompt, at_, w);
     }
-    double fresh_tokens(const trace_place& at_, const trace_parameters& t, const token_fit&) const {
+    double fresh_tokens(const trace_position& at_, const trace_parameters& t,
+                        const token_fit&) const {
         return salted ? static_cast<double>(at(at_.conversation, t).text.size()) / 8 : 0;
     }
     void hash_conversation(fnv1a& h, std::size_t conversation, const trace_parameters& t) const {
@@ -16809,13 +16812,13 @@ struct prompt_source {
     virtual source_facts facts() const = 0;
     virtual std::size_t turns(std::size_t conversation, const trace_parameters& t) const = 0;
     /// Returns the steps that a position waits for, and those that wait for it.
-    virtual graph_step step(const trace_place& at, const trace_parameters& t) const = 0;
-    virtual trace_item item(const trace_place& at, const trace_parameters& t) const = 0;
-    virtual void fill(request_spec& r, const trace_place& at, const trace_parameters& t,
+    virtual graph_step step(const trace_position& at, const trace_parameters& t) const = 0;
+    virtual trace_item item(const trace_position& at, const trace_parameters& t) const = 0;
+    virtual void fill(request_spec& r, const trace_position& at, const trace_parameters& t,
                       const prompt_parameters& w) const = 0;
     /// Returns the least number of tokens at the end of a prompt that nobody has sent before, from
     /// its first new word on; 0 if unknown, or if the same prompts are sent again.
-    virtual double fresh_tokens(const trace_place& at, const trace_parameters& t,
+    virtual double fresh_tokens(const trace_position& at, const trace_parameters& t,
                                 const token_fit& fit) const = 0;
     virtual const wanted_answer* wanted(std::size_t conversation,
                                         const trace_parameters& t) const = 0;
@@ -16837,19 +16840,19 @@ struct source_of final : prompt_source {
         if constexpr (requires { own.turns(conversation, t); }) return own.turns(conversation, t);
         else return 1;
     }
-    graph_step step(const trace_place& at, const trace_parameters& t) const override {
+    graph_step step(const trace_position& at, const trace_parameters& t) const override {
         if constexpr (requires { own.step(at, t); }) return own.step(at, t);
         else return step_of_line(at.turn, turns(at.conversation, t));
     }
-    trace_item item(const trace_place& at, const trace_parameters& t) const override {
+    trace_item item(const trace_position& at, const trace_parameters& t) const override {
         if constexpr (requires { own.item(at, t); }) return own.item(at, t);
         else return {};
     }
-    void fill(request_spec& r, const trace_place& at, const trace_parameters& t,
+    void fill(request_spec& r, const trace_position& at, const trace_parameters& t,
               const prompt_parameters& w) const override {
         own.fill(r, at, t, w);
     }
-    double fresh_tokens(const trace_place& at, const trace_parameters& t,
+    double fresh_tokens(const trace_position& at, const trace_parameters& t,
                         const token_fit& fit) const override {
         if constexpr (requires { own.fresh_tokens(at, t, fit); })
             return own.fresh_tokens(at, t, fit);
@@ -17041,7 +17044,7 @@ inline double drain_s(const planned_traffic& p) {
     return p.plays_out ? 600 : 60;
 }
 
-inline trace_place place_of(const planned_traffic& p, std::size_t index) {
+inline trace_position place_of(const planned_traffic& p, std::size_t index) {
     return {index / p.stride, index % p.stride, index - index % p.stride};
 }
 inline trace_parameters parameters_of(const planned_traffic& p, const plan_part& part) {
@@ -17070,10 +17073,10 @@ inline part_place part_of(const planned_traffic& p, std::size_t conversation) {
 }
 /// The position of a request in the trace of its own part.
 struct own_place : part_place {
-    trace_place at{};
+    trace_position at{};
 };
 inline own_place own_place_of(const planned_traffic& p, std::size_t index) {
-    const trace_place place = place_of(p, index);
+    const trace_position place = place_of(p, index);
     const part_place of = part_of(p, place.conversation);
     return {of, {of.conversation, place.turn, of.conversation * of.part.stride}};
 }
@@ -17190,8 +17193,8 @@ inline double expected_seconds(const planned_traffic& p) {
 }
 
 /// Returns the plan of one variant: the baseline may have another workload.
-inline plan plan_of_variant(const plan& p, run_arm variant) {
-    if (variant != run_arm::baseline || !p.sent->otherwise) return p;
+inline plan plan_of_variant(const plan& p, run_variant variant) {
+    if (variant != run_variant::baseline || !p.sent->otherwise) return p;
     return with_traffic(p, [](planned_traffic& t) {
         static_cast<planned_workloads&>(t) = planned_workloads(*t.otherwise);
     });
@@ -17432,13 +17435,14 @@ inline bool expects_short_outputs(const planned_traffic& p) {
 
 /// The salt differs between repeats, variants and executions of a gate, so that no prefix cache has
 /// the words.
-inline std::uint64_t salt_of(const plan& p, run_arm variant, int repeat) {
-    return mixed(p.sent->seed ^ p.nonce ^
-                 mixed(static_cast<std::uint64_t>(repeat) * 2 + (variant == run_arm::baseline)));
+inline std::uint64_t salt_of(const plan& p, run_variant variant, int repeat) {
+    return mixed(
+        p.sent->seed ^ p.nonce ^
+        mixed(static_cast<std::uint64_t>(repeat) * 2 + (variant == run_variant::baseline)));
 }
 
 /// Returns the request. `answers` are those to the earlier turns of its conversation.
-inline request_spec request_of(const plan& p, run_arm variant, int repeat, std::size_t index,
+inline request_spec request_of(const plan& p, run_variant variant, int repeat, std::size_t index,
                                const std::vector<std::string>& answers = {},
                                const token_fit& fit = {}) {
     const own_place of = own_place_of(p, index);
@@ -18194,9 +18198,9 @@ inline std::optional<client_error> client_error_at(const measurements& e,
     if (at.places.size() < static_cast<std::size_t>(first_analysis)) return {};
     const judging_parameters judged_by = parameters_of_a_load(t);
     if (!is_decided(at.seen, judged_by)) return {};
-    std::optional<client_error> bias = analyse(at.seen, judged_by).by_client;
-    if (bias) bias->repeat = at.places[bias->repeat];
-    return bias;
+    std::optional<client_error> error = analyse(at.seen, judged_by).by_client;
+    if (error) error->repeat = at.places[error->repeat];
+    return error;
 }
 
 /// Calls `f` with the repeats of tables and pooled numbers: the highest load shown to be carried,
@@ -19784,7 +19788,7 @@ inline std::string options_text(const planned_traffic& p) {
     return t;
 }
 
-inline std::string options_text(const plan& p, run_arm variant) {
+inline std::string options_text(const plan& p, run_variant variant) {
     const std::string t = options_text(plan_of_variant(p, variant));
     return t.empty() ? "none" : t;
 }
@@ -19837,7 +19841,7 @@ inline std::string budget_text(double budget_s, double left_s, double needed_s, 
     return joined({budget, "has ", time_text(left_s), " left, and a ", unit, " takes ",
                    time_text(needed_s), printed(" or more: none of %d was measured", of)});
 }
-inline std::string stage_text(const plan& p, int repeat, run_arm variant) {
+inline std::string stage_text(const plan& p, int repeat, run_variant variant) {
     const planned_judging& j = *p.judged;
     const std::string t =
         printed("%s %d of ", to_string(counting_unit(j.has_baseline)), repeat + 1) +
@@ -20795,7 +20799,8 @@ inline std::vector<shown_answer> shown_answers_of(const plan& p, const repeat_li
                 if (!row_of.emplace(r.conversation, rows.size()).second)
                     continue;
                 const wanted_answer* wanted = wanted_at(*p.sent, t.index);
-                const auto prompt = request_of(p, run_arm::candidate, variant[i].index, t.index);
+                const auto prompt =
+                    request_of(p, run_variant::candidate, variant[i].index, t.index);
                 rows.push_back({str(r.id), differs ? "different" : what_is_wrong(r),
                                 excerpt(prompt.prompt, max_shown_bytes),
                                 wanted ? excerpt(wanted->key(), max_shown_bytes) : "",
@@ -20915,7 +20920,7 @@ inline void fields_of(field_visitor& v, load_facts& l) {
 }
 
 inline void fields_of(field_visitor& v, set_aside_repeat& r) {
-    v.choice({"arm"}, r.variant, run_arm::baseline);
+    v.choice({"arm"}, r.variant, run_variant::baseline);
     v.whole({"index", "the record's `repeat`"}, r.index, {0, most_of_few});
     v.text({"why"}, r.why);
 }
@@ -21111,7 +21116,7 @@ struct stored_repeat {
     std::vector<named_number> statistics{};
 };
 /// `place`: index of its window among those of the document.
-inline stored_repeat read_repeat(const checked_object& described, run_arm variant,
+inline stored_repeat read_repeat(const checked_object& described, run_variant variant,
                                  document_digits& digits,
                                  std::size_t place) {
     stored_repeat r;
@@ -21230,7 +21235,7 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
         half_fail_z_of(g.judged_by.rule.analyses, g.judged_by.rule.fail_level);
     g.context = context_of(g, expected);
     g.described = described_plan(g);
-    for (const run_arm variant : {run_arm::candidate, run_arm::baseline}) {
+    for (const run_variant variant : {run_variant::candidate, run_variant::baseline}) {
         repeat_list& repeats = g.seen.variant(variant);
         const std::vector<checked_object> described = gate.at(to_string(variant)).each("repeats");
         if (described.size() > max_repeats_of_a_gate)
@@ -21239,7 +21244,7 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
         for (const checked_object& one : described) {
             stored_repeat r = read_repeat(one, variant, digits, place++);
             repeats.push_back(std::move(r.what));
-            if (variant == run_arm::baseline) continue;
+            if (variant == run_variant::baseline) continue;
             for (const named_number& n : r.statistics) g.statistics[n.name].push_back(n.value);
         }
     }
@@ -22733,8 +22738,8 @@ inline void fields_of(field_visitor& v, gate_report& g) {
     v.object({"judging", "what the verdicts depend on beside the records", at_times}, true,
              g.judged_by,
              g.under, expected);
-    for (const run_arm variant : {run_arm::candidate, run_arm::baseline}) {
-        const bool is_baseline = variant == run_arm::baseline;
+    for (const run_variant variant : {run_variant::candidate, run_variant::baseline}) {
+        const bool is_baseline = variant == run_variant::baseline;
         v.object({to_string(variant), "what was measured on one target", at_times, "arm"},
                  !is_baseline || g.what.judged->has_baseline,
                  is_baseline ? g.figures.baseline : g.figures.candidate,
@@ -24775,7 +24780,7 @@ inline std::string report_html(const std::vector<gate_report>& gates,
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench
 
 #endif  // LLMBENCH_CORE
@@ -24821,7 +24826,7 @@ inline std::string report_html(const std::vector<gate_report>& gates,
 
 #ifndef LLMBENCH_NO_BODIES
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace types {
 
 text::text(const char* s) : text(s ? s : "", s ? std::strlen(s) : 0) {}
@@ -25142,14 +25147,14 @@ box own_api(const api& a) {
 }
 }  // namespace detail
 
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench
 #endif
 
 // ===== [E2] the data of results ==================================================================
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Copies of a result share it; it does not change.
@@ -25199,14 +25204,14 @@ struct result_access {
 };
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench
 
 // ===== [E3] functions of results =================================================================
 
 #ifndef LLMBENCH_NO_BODIES
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 estimate_t estimate(const box& data, const statistic_data& what) {
@@ -25246,7 +25251,9 @@ const char* to_string(token_origin o) {
     return detail::name_at({"usage", "events", "no_usage"}, o);
 }
 const char* to_string(run_phase p) { return p == run_phase::warmup ? "warmup" : "measure"; }
-const char* to_string(run_arm a) { return a == run_arm::baseline ? "baseline" : "candidate"; }
+const char* to_string(run_variant a) {
+    return a == run_variant::baseline ? "baseline" : "candidate";
+}
 const char* to_string(verdict_method m) {
     return detail::name_at({"none", "counts", "counted_misses", "moderated_t", "noisy_t", "t",
                             "slices", "loads", "predictive_t"}, m);
@@ -25291,7 +25298,7 @@ const types::list<record>& result::requests() const& {
     return g && g->requests ? g->requests() : none;
 }
 
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench
 #endif
 
@@ -25300,7 +25307,7 @@ const types::list<record>& result::requests() const& {
 // with its own time.
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 class network;
@@ -25622,7 +25629,7 @@ using variable_lookup = std::function<std::string(const char* name)>;
 
 /// A repeat or probe of which all programs send their parts.
 struct shared_repeat_order {
-    run_arm variant = run_arm::candidate;
+    run_variant variant = run_variant::candidate;
     int number = 0;
     double load = 0, answer_s = 0;  // of a probe
     double left_s = 0;              // until the time budget is used up, 0: none
@@ -25657,7 +25664,7 @@ public:
     /// Reduces the plan of a gate to this program's part.
     virtual void take_part(plan&, const scenario&, const settings&, std::size_t /*gate*/) {}
     /// Sends this program's part of a repeat, if it has not the whole.
-    virtual void send(repeat_data&, const plan&, live_target&, run_arm, int /*number*/,
+    virtual void send(repeat_data&, const plan&, live_target&, run_variant, int /*number*/,
                       int /*gate*/, const repeat_parameters&) {}
     /// Rank 0 sends the others the next repeat, until their gate is over.
     virtual void ask(const shared_repeat_order&) {}
@@ -25672,7 +25679,7 @@ inline constinit load_sharing* load_sharing_of_program = &sends_whole_loads;
 inline int rank_of_program() { return load_sharing_of_program->rank(); }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench
 
 // ===== [E9] settings from the environment ========================================================
@@ -25680,7 +25687,7 @@ inline int rank_of_program() { return load_sharing_of_program->rank(); }
 extern "C" char** environ;  // not declared by every system's headers
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 inline std::string environment(const char* name) {
@@ -26028,7 +26035,7 @@ private:
 };
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench
 
 // ===== [E11] system limits of a process ==========================================================
@@ -26044,7 +26051,7 @@ private:
 #endif
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// The limit before we raised it, 0: unchanged. Programs that we start get it back.
@@ -26204,7 +26211,7 @@ private:
 };
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench
 
 // ===== [E13] the machine and the commit ==========================================================
@@ -26216,7 +26223,7 @@ private:
 #include <sys/utsname.h>  // the name of the system
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// The tested commit, from GitHub, GitLab, Jenkins or Buildkite, else from the git directory above.
@@ -26448,7 +26455,7 @@ public:
 };
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench
 
 // ===== [E16] sockets and addresses ===============================================================
@@ -26464,7 +26471,7 @@ public:
 #include <unistd.h>  // close
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// A file descriptor that closes itself.
@@ -26744,7 +26751,7 @@ inline int free_port() {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench
 
 // ===== [E17] TLS =================================================================================
@@ -26756,7 +26763,7 @@ inline int free_port() {
 #endif
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 #ifdef LLMBENCH_WITH_TLS
@@ -27142,7 +27149,7 @@ private:
 };
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench
 
 // ===== [E19] waiting for sockets: by epoll on Linux, by asio elsewhere ===========================
@@ -27168,7 +27175,7 @@ private:
 #endif
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 #ifdef __linux__
@@ -27804,7 +27811,7 @@ inline constexpr int resets_by_policy = 2;
 struct load_order {
     const plan* what = nullptr;
     const load_target* target = nullptr;
-    run_arm variant = run_arm::candidate;
+    run_variant variant = run_variant::candidate;
     int repeat = 0;
     std::string id_prefix{};
     std::size_t first = 0, last = 0;
@@ -28519,7 +28526,7 @@ public:
 
     /// Whether a later turn follows, which needs this one's answer.
     bool goes_on(std::size_t index) const {
-        const trace_place at = place_of(sent_, index);
+        const trace_position at = place_of(sent_, index);
         return sent_.stride > 1 && !plays_sessions(sent_) &&
                at.turn + 1 < turns_of(sent_, at.conversation) && index + 1 < order_.last;
     }
@@ -28819,7 +28826,7 @@ private:
     static constexpr std::size_t max_text_bytes_of_an_arm = std::size_t{32} << 20;
     /// The first wrong ones of the candidate, or all of them.
     bool may_be_shown(const record& r) {
-        if (order_.variant == run_arm::baseline) return false;
+        if (order_.variant == run_variant::baseline) return false;
         if (shared_.show == answers_shown::all) return true;
         return shared_.show == answers_shown::open && !*r.right &&
                shared_.texts_shown++ < max_answers_shown;
@@ -30529,18 +30536,18 @@ private:
 // ===== [E34] servers that a gate starts ==========================================================
 
 /// The log file of the program's next server.
-inline std::string next_log(run_arm variant) {
+inline std::string next_log(run_variant variant) {
     const std::string directory = report_directory();
     std::error_code ignored;
     std::filesystem::create_directories(directory, ignored);
-    return directory + "/" + (variant == run_arm::baseline ? "baseline-" : "server-") +
+    return directory + "/" + (variant == run_variant::baseline ? "baseline-" : "server-") +
            std::to_string(++servers_started) + ".log";
 }
 
 /// process{...}: a server that runs from start() to end().
 class started_process {
 public:
-    started_process(const process& p, run_arm variant) : what_(p), variant_(variant) {
+    started_process(const process& p, run_variant variant) : what_(p), variant_(variant) {
         if (what_.command.empty()) refuse({"process.command is empty: it must start a server"});
         if (str(what_.command).find("{port}") == std::string::npos)
             refuse({"process.command \"", printable(str(what_.command), 200),
@@ -30619,7 +30626,7 @@ private:
     }
 
     process what_;
-    run_arm variant_;
+    run_variant variant_;
     std::string log_{};
     std::unique_ptr<server_process> running_{};
     double startup_s_ = not_a_number;
@@ -30672,8 +30679,8 @@ inline const api_traits& api_of(const any_target& t) {
 class live_target {
 public:
     /// `stand_in`: a model that replaces it, with its API; a target of an extension.
-    live_target(const any_target& t, run_arm variant, const any_target& stand_in = {})
-        : is_baseline_(variant == run_arm::baseline) {
+    live_target(const any_target& t, run_variant variant, const any_target& stand_in = {})
+        : is_baseline_(variant == run_variant::baseline) {
         const box& what = t.what();
         if (const auto* model = stand_in.what().get<extension_target>()) take(*model, what);
         else if (const auto* p = what.get<process>()) take(*p, variant);
@@ -30817,7 +30824,7 @@ private:
     const started_process* process_of_ours() const {
         return std::get_if<started_process>(&server_);
     }
-    void take(const process& p, run_arm variant) {
+    void take(const process& p, run_variant variant) {
         server_.emplace<started_process>(p, variant);
         facts_.kind = target_kind::process;
         at_.api = p.api;
@@ -31057,10 +31064,10 @@ inline std::string one_process_text(const std::string& one, const std::string& i
 
 /// Refuses variants whose first requests, up to a hundred, differ only in their words.
 inline void check_other_requests(const plan& p, const load_target& to) {
-    const plan theirs = plan_of_variant(p, run_arm::baseline);
+    const plan theirs = plan_of_variant(p, run_variant::baseline);
     if (theirs.sent->beside.size() != p.sent->beside.size()) return;
     const auto asked = [&](const plan& of, std::size_t i) {
-        const request_spec r = request_of(of, run_arm::candidate, 0, i * of.sent->stride);
+        const request_spec r = request_of(of, run_variant::candidate, 0, i * of.sent->stride);
         return path_of(to, r) + " " + request_body(*to.api, to.model, r);
     };
     const long long n = expected_requests(p);
@@ -31466,7 +31473,7 @@ private:
 };
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench
 
 // ===== [E39] all gates of a program, and how it ends =============================================
@@ -31478,7 +31485,7 @@ private:
 #include <unistd.h>  // getpid
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// The current doctest case, and the names of gates. Any thread may call.
@@ -32322,7 +32329,7 @@ void send_all(const plan& p, load_order& order, load_state& state, repeat_data& 
 }
 
 /// Runs one repeat of one variant.
-inline repeat_data run_repeat(const plan& p, live_target& target, run_arm variant, int repeat,
+inline repeat_data run_repeat(const plan& p, live_target& target, run_variant variant, int repeat,
                               int gate_number, const repeat_parameters& parameters = {}) {
     repeat_data d;
     d.variant = variant;
@@ -32371,8 +32378,9 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm varian
 }
 
 /// The same, with the server's metrics read meanwhile.
-inline repeat_data watched_repeat(const plan& p, live_target& target, run_arm variant, int repeat,
-                                  int gate_number, const repeat_parameters& parameters) {
+inline repeat_data watched_repeat(const plan& p, live_target& target, run_variant variant,
+                                  int repeat, int gate_number,
+                                  const repeat_parameters& parameters) {
     page_watch pages(target.pages(), named_series(p.judged->slos));
     repeat_data d = run_repeat(p, target, variant, repeat, gate_number, parameters);
     d.server = pages.metrics(cross_check_of(d).finished);
@@ -32438,8 +32446,8 @@ struct run_mode {
     std::shared_ptr<const rehearsal> model{};  // of all servers, in a rehearsal
     stored_gate stored{};  // content of a stored baseline's file, or of its model
 
-    any_target stand_in(run_arm a) const {
-        return model ? model->stand_in(a == run_arm::baseline ? 1 : 0) : any_target();
+    any_target stand_in(run_variant a) const {
+        return model ? model->stand_in(a == run_variant::baseline ? 1 : 0) : any_target();
     }
     /// The extension that must know server and machine; null: none.
     const past_extension* past_of(const plan& p) const {
@@ -32582,17 +32590,17 @@ class gate_servers {
 public:
     gate_servers(const plan& p, const scenario& s, const run_mode& mode)
         : p_(p),
-          candidate_(s.target, run_arm::candidate, mode.stand_in(run_arm::candidate)) {
+          candidate_(s.target, run_variant::candidate, mode.stand_in(run_variant::candidate)) {
         if (s.baseline.is_same_server() || p.sent->otherwise) baseline_ = &candidate_;
         else if (p.judged->has_baseline) {
-            other_ = std::make_unique<live_target>(s.baseline.live(), run_arm::baseline,
-                                                   mode.stand_in(run_arm::baseline));
+            other_ = std::make_unique<live_target>(s.baseline.live(), run_variant::baseline,
+                                                   mode.stand_in(run_variant::baseline));
             other_->is_compared_with(candidate_);
             baseline_ = other_.get();
         }
     }
-    live_target& on(run_arm variant) {
-        return variant == run_arm::baseline ? *baseline_ : candidate_;
+    live_target& on(run_variant variant) {
+        return variant == run_variant::baseline ? *baseline_ : candidate_;
     }
     live_target& candidate() { return candidate_; }
     /// The room that both variants have; 0: neither reports one.
@@ -32638,8 +32646,8 @@ public:
         its.kind = target_kind::otherwise;
         const std::string& model = (*p_.sent->otherwise).common.model;
         if (!model.empty()) its.model = printable(model);
-        mine.options = options_text(p_, run_arm::candidate);
-        its.options = options_text(p_, run_arm::baseline);
+        mine.options = options_text(p_, run_variant::candidate);
+        its.options = options_text(p_, run_variant::baseline);
         if ((*p_.sent->otherwise).beside.size() != p_.sent->beside.size())
             its.options += ", nothing done beside the load";
         check_other_requests(p_, candidate_.load());
@@ -32661,7 +32669,7 @@ private:
 };
 
 /// Runs one repeat, writes its records and reads the server's metrics meanwhile.
-inline repeat_data recorded_repeat(const plan& what, live_target& target, run_arm variant,
+inline repeat_data recorded_repeat(const plan& what, live_target& target, run_variant variant,
                                    int number, int gate, long long deadline_ns,
                                    progress_meter& meter) {
     session& program = session::of_this_program();
@@ -32746,31 +32754,31 @@ public:
     bool measure() {
         const int position = next_position();
         const long long began = now_ns();
-        std::vector<run_arm> variants{run_arm::candidate};
+        std::vector<run_variant> variants{run_variant::candidate};
         if (servers_.has_baseline())
             variants.insert(
                 baseline_goes_first(p_.sent->seed, position) ? variants.begin() : variants.end(),
-                run_arm::baseline);
+                run_variant::baseline);
         if (!measure_on(variants, position, p_, nullptr)) return false;
         slowest_ns_ = std::max(slowest_ns_, now_ns() - began);
         return true;
     }
     /// Measures a probe; returns false if the time ended.
     bool measure(const plan& what, const probe_order& probe) {
-        return measure_on({run_arm::candidate}, 0, what, &probe);
+        return measure_on({run_variant::candidate}, 0, what, &probe);
     }
     /// Sets a repeat or pair aside and measures another, if one is left. The choice does not depend
     /// on the result: a repeat is set aside only for an error of the client, and only while a
     /// verdict depends on that error. Passes without forgiveness and misses that remain with it
     /// stay. There are at most as many replacements as repeats, so a client that always stalls
     /// ends.
-    bool measure_again(const std::optional<client_error>& bias) {
-        if (!bias || bias->repeat >= all_.seen.candidate.size()) return false;
-        const int position = static_cast<int>(bias->repeat);
+    bool measure_again(const std::optional<client_error>& error) {
+        if (!error || error->repeat >= all_.seen.candidate.size()) return false;
+        const int position = static_cast<int>(error->repeat);
         if (!positions_.has_another(count()) || (!p_.searches() && is_out_of_time())) return false;
-        positions_.set_aside({&all_.seen}, bias->repeat, described(bias->why));
+        positions_.set_aside({&all_.seen}, error->repeat, described(error->why));
         meter_.say(printed("  %s %d is measured again: ", counted_text(p_), position + 1) +
-                   described(bias->why) + "\n");
+                   described(error->why) + "\n");
         if (p_.searches()) positions_.leave_empty();  // the next probe follows from those left
         is_analysed_ = false;
         return true;
@@ -32781,14 +32789,14 @@ private:
         const double variants = servers_.has_baseline() ? 2 : 1;
         return std::max(slowest_ns_, ns_of(variants * expected_seconds(p_)));
     }
-    bool measure_on(const std::vector<run_arm>& variants, int position, const plan& what,
+    bool measure_on(const std::vector<run_variant>& variants, int position, const plan& what,
                     const probe_order* probe) {
         is_analysed_ = false;
         const int number = positions_.begin();
         const std::size_t before =
             std::max(all_.seen.candidate.size(), all_.seen.baseline.size());
         bool whole = true;
-        for (const run_arm variant : variants) {
+        for (const run_variant variant : variants) {
             if (!whole) break;
             if (probe)
                 meter_.stage(probe_name(p_, before) + " at " +
@@ -32804,8 +32812,8 @@ private:
     void hold_answers_together() {
         const repeat_data& theirs = all_.seen.baseline.back();
         if (!has_hashes(theirs)) return;
-        std::vector<std::string> secrets = servers_.on(run_arm::candidate).load().secrets;
-        for (const std::string& s : servers_.on(run_arm::baseline).load().secrets)
+        std::vector<std::string> secrets = servers_.on(run_variant::candidate).load().secrets;
+        for (const std::string& s : servers_.on(run_variant::baseline).load().secrets)
             secrets.push_back(s);
         const answers_shown show = settings_of(environment).answers;
         all_.seen.candidate.change_last([&](repeat_data& mine) {
@@ -32815,7 +32823,7 @@ private:
         });
     }
     /// Returns false if the time ended in between.
-    bool repeat_on(run_arm variant, int position, int number, const plan& what,
+    bool repeat_on(run_variant variant, int position, int number, const plan& what,
                    const probe_order* probe) {
         live_target& target = servers_.on(variant);
         if (number > 0) {
@@ -32844,7 +32852,7 @@ private:
         }
         note_warmup(d);
         const bool whole = !d.cut_short;
-        texts_[variant == run_arm::baseline ? 1 : 0] = std::exchange(d.texts, {});
+        texts_[variant == run_variant::baseline ? 1 : 0] = std::exchange(d.texts, {});
         all_.seen.variant(variant).push_back(std::move(d));
         return whole;
     }
@@ -32863,7 +32871,7 @@ private:
     /// a warm-up that never became stable must be seen.
     void note_warmup(const repeat_data& d) {
         if (!d.warmup.asked) return;
-        const std::string whose = d.variant == run_arm::baseline ? "baseline, " : "";
+        const std::string whose = d.variant == run_variant::baseline ? "baseline, " : "";
         all_.seen.notes.push_back(
             warmup_sentence(d.warmup, whose + printed("repeat %d", d.index + 1)));
     }
@@ -33028,18 +33036,18 @@ public:
                 !repeats_.measure(what, {part, *load, answer_s_}))
                 return repeats_.announce_stop();
             if (lengthens(all_.seen.candidate.back())) continue;
-            if (const auto bias = client_error_at(all_.seen, all_.judged_by, *load))
-                leave_out(*bias);
+            if (const auto error = client_error_at(all_.seen, all_.judged_by, *load))
+                leave_out(*error);
         }
     }
 
 private:
     /// The probe stays in the list, but counts as no result.
-    void leave_out(const client_error& bias) {
+    void leave_out(const client_error& error) {
         all_.seen.candidate.change(
-            bias.repeat, [&](repeat_data& d) { d.disturbed = described(bias.why); });
-        meter_.say(printed("  probe %zu shows nothing: ", bias.repeat + 1) +
-                   described(bias.why) + "\n");
+            error.repeat, [&](repeat_data& d) { d.disturbed = described(error.why); });
+        meter_.say(printed("  probe %zu shows nothing: ", error.repeat + 1) +
+                   described(error.why) + "\n");
     }
     /// Returns the plan shared by all probes at a load.
     const plan& plan_at(double load) {
@@ -33348,7 +33356,7 @@ private:
     void profile_failure() {
         const double lasts_s = (*judged_.on_fail).duration.seconds();
         const int gate = session::of_this_program().running_gate();
-        live_target& failed = servers_.on(run_arm::candidate);
+        live_target& failed = servers_.on(run_variant::candidate);
         meter_.say("  failed: its server is asked for a profile of " + time_text(lasts_s) +
                    " of the same load\n");
         meter_.stage("profile");
@@ -33363,7 +33371,7 @@ private:
                                       reason_in(e));
         }
         all_.profile = profile_under_load(by, lasts_s, mode_.deadline_ns, [&](long long until_ns) {
-            return run_repeat(again, failed, run_arm::candidate, number, gate,
+            return run_repeat(again, failed, run_variant::candidate, number, gate,
                               {until_ns, max_gaps_kept, nullptr, &meter_, {}, answers_shown::none})
                 .records.size();
         });
@@ -34035,7 +34043,7 @@ result gate(const scenario& s, const char* file, int line) {
 }
 #endif
 
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench
 
 // ===== [E53] main ================================================================================
@@ -34045,7 +34053,7 @@ result gate(const scenario& s, const char* file, int line) {
 #if !defined(LLMBENCH_NO_BODIES) && !defined(LLMBENCH_NO_DOCTEST) && \
     (defined(LLMBENCH_MAIN) || !defined(DOCTEST_CONFIG_DISABLE))
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 inline bool asks_for_help(int argc, const char* const* argv) {
     bool asks = false;
@@ -34130,7 +34138,7 @@ int doctest_main(int argc, char** argv) {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench
 #endif
 
@@ -34141,11 +34149,11 @@ int doctest_main(int argc, char** argv) {
 #define LLMBENCH_MAIN_DEFINED
 #include <doctest/doctest.h>  // again, outside our guard: a late LLMBENCH_MAIN works
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 int doctest_main(int argc, char** argv);
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench
 int main(int argc, char** argv) { return llmbench::detail::doctest_main(argc, argv); }
 #endif  // LLMBENCH_MAIN

@@ -35,7 +35,7 @@
 // ===== [A1] questions whose answers are known ====================================================
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 
 namespace detail {
 /// Defined in this extension's implementation. If it is missing, the linker shows the name.
@@ -86,7 +86,7 @@ struct in_llmbench_answers_hpp::questions {
     }
 };
 
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench
 
 #endif  // LLMBENCH_ANSWERS_HPP
@@ -115,7 +115,7 @@ struct in_llmbench_answers_hpp::questions {
 // ===== [E1] numbers as written by people and models, in plain characters =========================
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Returns the text without surrounding space.
@@ -931,7 +931,7 @@ const workload_extension* const include_llmbench_answers_hpp_where_LLMBENCH_MAIN
     &reads_questions;
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench
 
 #endif  // LLMBENCH_ANSWERS_IMPLEMENTED

@@ -35,7 +35,7 @@
 // ===== [A1] several settings of a server, and one load after the other ===========================
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 
 /// One of several ways to run a server, for compare().
 struct setting {
@@ -184,7 +184,7 @@ inline curve_result curve(const scenario& s, const types::list<offered_load>& lo
     return include_llmbench_compare_hpp_where_LLMBENCH_MAIN_is::loads_of(s, loads, file, line);
 }
 
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench
 
 #endif  // LLMBENCH_COMPARE_HPP
@@ -209,7 +209,7 @@ inline curve_result curve(const scenario& s, const types::list<offered_load>& lo
 // cancel effects on the whole round.
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 inline constexpr int usual_rounds = 4, fewest_rounds = 2, max_rounds = 12;
@@ -251,7 +251,7 @@ struct setting_value {
 
 struct compared_statistic {
     statistic_data what{};
-    double believed_sd = 0;  // prior, of a log ratio
+    double prior_sd = 0;  // prior, of a log ratio
     std::vector<setting_value> settings{};
     std::vector<setting_ratio> pairs{};  // of settings without a fault, by first and second
     bool less_is_better() const { return facts_of(what.metric).side != bound_side::at_least; }
@@ -326,7 +326,7 @@ inline bool withstands_the_client(const compared_statistic& c, const values_in_r
     const std::vector<double> logs =
         log_ratios(c.what.metric, better.pessimistic.empty() ? better.measured : better.pessimistic,
                    worse.optimistic.empty() ? worse.measured : worse.optimistic);
-    const interim_analysis l = analysis_of_pairs(logs, c.believed_sd, rule);
+    const interim_analysis l = analysis_of_pairs(logs, c.prior_sd, rule);
     const double sign = c.less_is_better() ? 1 : -1;
     return sign * l.mean - l.pass_t * l.se > 0;  // false for NaN
 }
@@ -338,7 +338,7 @@ inline setting_ratio ratio_of(const compared_statistic& c,
     r.first = first;
     r.second = second;
     r.logs = log_ratios(c.what.metric, values[first].measured, values[second].measured);
-    r.at = analysis_of_pairs(r.logs, c.believed_sd, rule);
+    r.at = analysis_of_pairs(r.logs, c.prior_sd, rule);
     const double reach = r.at.pass_t * r.at.se;
     r.ratio = std::exp(r.at.mean);
     r.low = std::exp(r.at.mean - reach);
@@ -375,7 +375,7 @@ inline compared_statistic compared(const statistic_data& what,
                                    std::vector<values_in_rounds> values, double s0) {
     compared_statistic c;
     c.what = what;
-    c.believed_sd = s0 * std::sqrt(2.0);
+    c.prior_sd = s0 * std::sqrt(2.0);
     for (values_in_rounds& v : values)
         if (v.fault.empty() && v.measured.size() < static_cast<std::size_t>(fewest_rounds))
             v.fault = printed("it was measured in %zu round%s, it takes %d", v.measured.size(),
@@ -1437,8 +1437,8 @@ private:
         if (!s.has_turns()) return true;
         meter_.stage(printed("round %d of %d, ", slot + 1, rounds_) + s.name);
         repeat_list& variant = s.all.seen.candidate;
-        variant.push_back(recorded_repeat(s.what, s.server, run_arm::candidate, number, s.number,
-                                      mode_.deadline_ns, meter_));
+        variant.push_back(recorded_repeat(s.what, s.server, run_variant::candidate, number,
+                                          s.number, mode_.deadline_ns, meter_));
         s.server.end();
         if (variant.back().cut_short) return false;
         if (const cause why = fault_of_gate(s.all.seen)) {
@@ -1760,7 +1760,7 @@ private:
             p.nonce = fresh_nonce(asked_.seed, p.name);
             parts.push_back({.name = str(s.name),
                              .what = std::move(p),
-                             .server = live_target(s.target, run_arm::candidate,
+                             .server = live_target(s.target, run_variant::candidate,
                                                    stand_in(parts.size()))});
         }
         // The first one takes over the gate that represented all.
@@ -1897,7 +1897,7 @@ curve_result include_llmbench_compare_hpp_where_LLMBENCH_MAIN_is::loads_of(
     return detail::measured_curve(s, loads, file, line);
 }
 
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench
 
 #endif  // LLMBENCH_COMPARE_IMPLEMENTED

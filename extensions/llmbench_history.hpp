@@ -35,7 +35,7 @@
 // ===== [A1] the main branch's runs as a baseline =================================================
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 
 namespace detail {
 /// If this is not found, the file with LLMBENCH_MAIN or LLMBENCH_IMPLEMENT lacks the header in the
@@ -61,7 +61,7 @@ inline history_baseline history(const types::text& folder = "perf-history",
     return {folder, run_to_run};
 }
 
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench
 
 #endif  // LLMBENCH_HISTORY_HPP
@@ -101,7 +101,7 @@ inline history_baseline history(const types::text& folder = "perf-history",
 // ===== [E1] levels of a series, and their first runs =============================================
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// The last valid run of a UTC date.
@@ -1650,7 +1650,7 @@ inline constexpr double least_believed_sd = 0.04;
 
 /// The prior standard deviation between repeats of a statistic's logarithm: a bound that is high
 /// enough in four of five cases; 0: the history is too short.
-inline double believed_sd(const repeats_spread& r) {
+inline double prior_sd_of(const repeats_spread& r) {
     if (r.df < noise_known_from) return 0;
     return std::max(least_believed_sd, std::sqrt(r.variance * r.df / chi_square_20(r.df)));
 }
@@ -1693,7 +1693,7 @@ struct history_parameters {
 inline history_noise noise_by(const history_parameters& h, const slo& s) {
     const objective_history* const o = s.factor > 0 || !h.none.empty() ? nullptr : h.of(s);
     if (!o) return {};
-    return {believed_sd(o->learned.repeats), o->learned.repeats.df};
+    return {prior_sd_of(o->learned.repeats), o->learned.repeats.df};
 }
 
 inline void fields_of(field_visitor& v, main_moved& m) {
@@ -2308,7 +2308,7 @@ constinit const past_extension* const include_llmbench_history_hpp_where_LLMBENC
 [[gnu::constructor(101)]] static void make_history_known() { known_past = &the_keeper; }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench
 
 #endif  // LLMBENCH_HISTORY_IMPLEMENTED

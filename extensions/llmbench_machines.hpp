@@ -39,7 +39,7 @@
 // ===== [A1] a load that several programs send ====================================================
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 
 /// Judges a load that several programs sent: LLMBENCH_SHARD (such as 2/8, counted from 0) gives
 /// each its part, and LLMBENCH_START_AT (seconds since 1970) the common start. Combines the records
@@ -52,7 +52,7 @@ result judge_shards(const types::list<types::text>& directories, const slo_list&
                     const types::text& gate = {}, const char* file = __builtin_FILE(),
                     int line = __builtin_LINE());
 
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench
 
 #endif  // LLMBENCH_MACHINES_HPP
@@ -85,7 +85,7 @@ result judge_shards(const types::list<types::text>& directories, const slo_list&
 // ===== [E1] one repeat from the parts of several programs ========================================
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// As in result.json, records.jsonl and events.bin: facts on the first line, a line for each
@@ -107,7 +107,7 @@ inline std::string packed(const repeat_data& d) {
 }
 
 /// Throws std::runtime_error for invalid bytes, std::invalid_argument for an invalid number.
-inline repeat_data unpacked(std::string_view bytes, run_arm variant) {
+inline repeat_data unpacked(std::string_view bytes, run_variant variant) {
     const auto line = [&] {
         const std::size_t end = bytes.find('\n');
         if (end == std::string_view::npos) throw std::runtime_error("a part of a repeat is cut");
@@ -353,7 +353,7 @@ inline gathered_shards gathered(std::vector<stored_shard> shards, const slo_list
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench
 
 // ===== [E2] a load sent by several programs without communication ================================
@@ -364,7 +364,7 @@ inline gathered_shards gathered(std::vector<stored_shard> shards, const slo_list
 #include <unistd.h>  // gethostname
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// This program's share of the load, and the start of its first repeat in Unix time.
@@ -566,8 +566,8 @@ inline void note_server_clock(const load_target& to, clock_ahead& lead) {
 
 /// A shard's part, which begins with all others. Only the first shard reads the server's metrics,
 /// before any of them sends and after all have their answers.
-inline repeat_data repeat_of_shard(const plan& p, live_target& target, run_arm variant, int repeat,
-                                   int gate_number, repeat_parameters parameters) {
+inline repeat_data repeat_of_shard(const plan& p, live_target& target, run_variant variant,
+                                   int repeat, int gate_number, repeat_parameters parameters) {
     constexpr double to_connect_s = 2;
     shard_clock& clock = shard_clock::of_this_program();
     double begins_s = clock.start_s();
@@ -597,7 +597,7 @@ inline repeat_data repeat_of_shard(const plan& p, live_target& target, run_arm v
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench
 
 // ===== [E3] programs started together by MPI =====================================================
@@ -610,7 +610,7 @@ inline repeat_data repeat_of_shard(const plan& p, live_target& target, run_arm v
 #include <mpi.h>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Seconds that a rank waits for the others in a common step; ten times that before a gate and
@@ -814,7 +814,7 @@ struct rank_command {
     shared_repeat_order next{};
 };
 inline std::string text_of(const rank_command& c) {
-    return printed("%d %d %d %.17g %.17g %.17g", c.is_over, c.next.variant == run_arm::baseline,
+    return printed("%d %d %d %.17g %.17g %.17g", c.is_over, c.next.variant == run_variant::baseline,
                    c.next.number, c.next.load, c.next.answer_s, c.next.left_s);
 }
 inline rank_command command_of(const std::string& text) {
@@ -826,7 +826,7 @@ inline rank_command command_of(const std::string& text) {
         if (n.size() == 6) break;
     }
     if (n.size() != 6) throw std::runtime_error("rank 0 asks for \"" + printable(text) + "\"");
-    return {n[0] != 0, {n[1] != 0 ? run_arm::baseline : run_arm::candidate,
+    return {n[0] != 0, {n[1] != 0 ? run_variant::baseline : run_variant::candidate,
                         static_cast<int>(n[2]), n[3], n[4], n[5]}};
 }
 
@@ -949,8 +949,8 @@ inline int starts_of(const planned_traffic& p) {
 
 /// Called by all ranks. Returns the whole repeat at rank 0, elsewhere this rank's part. Throws at
 /// all ranks if one could not begin, at rank 0 if one could not end.
-inline repeat_data repeat_of_ranks(const plan& p, live_target& target, run_arm variant, int repeat,
-                                   int gate_number, repeat_parameters parameters) {
+inline repeat_data repeat_of_ranks(const plan& p, live_target& target, run_variant variant,
+                                   int repeat, int gate_number, repeat_parameters parameters) {
     rank_group& ranks = rank_group::of_this_program();
     common_start start(ranks, clock_offsets(ranks, ranks.wait_s()));
     const server_pages none{};
@@ -988,14 +988,14 @@ inline repeat_data repeat_of_ranks(const plan& p, live_target& target, run_arm v
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench
 #endif
 
 // ===== [E4] this program's role in a shared load =================================================
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 inline plan as_shard(plan p, const scenario& s, const settings& asked, std::size_t gate) {
@@ -1072,8 +1072,8 @@ public:
     void take_part(plan& p, const scenario& s, const settings& asked, std::size_t gate) override {
         if (asked.is_shard) p = as_shard(std::move(p), s, asked, gate);
     }
-    void send(repeat_data& into, const plan& p, live_target& target, run_arm variant, int number,
-              int gate, const repeat_parameters& parameters) override {
+    void send(repeat_data& into, const plan& p, live_target& target, run_variant variant,
+              int number, int gate, const repeat_parameters& parameters) override {
         into = repeat_of_shard(p, target, variant, number, gate, parameters);
     }
 };
@@ -1103,8 +1103,8 @@ public:
         if (ranks().is_alone()) shards_of_load::take_part(p, s, asked, gate);
         else p = as_rank(std::move(p));
     }
-    void send(repeat_data& into, const plan& p, live_target& target, run_arm variant, int number,
-              int gate, const repeat_parameters& parameters) override {
+    void send(repeat_data& into, const plan& p, live_target& target, run_variant variant,
+              int number, int gate, const repeat_parameters& parameters) override {
         if (ranks().is_alone())
             shards_of_load::send(into, p, target, variant, number, gate, parameters);
         else into = repeat_of_ranks(p, target, variant, number, gate, parameters);
@@ -1182,7 +1182,7 @@ result judge_shards(const types::list<types::text>& directories, const slo_list&
     return detail::asserted(detail::judged_shards(directories, slos, gate, file, line), file, line);
 }
 
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench
 
 #endif  // LLMBENCH_MACHINES_IMPLEMENTED

@@ -35,7 +35,7 @@
 // ===== [A1] the simulated server as a target =====================================================
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 
 /// Memory for attention keys and values. A token takes 2 x layers x kv_heads x head_size x
 /// bytes_per_value bytes.
@@ -110,7 +110,7 @@ inline simulated_server simulated(const engine& e = {}) { return {e}; }
 /// Prints its URL to standard output. Returns 0, or 1 if the port is not available.
 int serve_simulated(const engine& e, int port);
 
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench
 
 #endif  // LLMBENCH_SIMULATED_HPP
@@ -162,7 +162,7 @@ libasio-dev, brew install asio), or the option -I with the folder that has asio.
 // Monte Carlo study runs it at full speed.
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Throws std::invalid_argument with the field and the allowed values. A step must take time, or
@@ -2290,7 +2290,7 @@ inline std::unique_ptr<network> virtual_environment::new_network() {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench
 
 // ===== [E8] simulated() as a target, and models of servers in a rehearsal ========================
@@ -2309,7 +2309,7 @@ inline std::unique_ptr<network> virtual_environment::new_network() {
 #include <chrono>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 // A type of a single executor: asio's default for any of them takes half a second to compile.
@@ -2533,8 +2533,8 @@ public:
         if (auto* const execution_environment =
                 dynamic_cast<virtual_environment*>(current_environment)) {
             sleep_s(0.1);  // no two begin at once
-            made_up_ = std::make_unique<virtual_server>(*execution_environment, settings_);
-            return made_up_->url();
+            server_ = std::make_unique<virtual_server>(*execution_environment, settings_);
+            return server_->url();
         }
         host_ = std::make_unique<simulated_host>(settings_);
         return host_->url();
@@ -2544,7 +2544,7 @@ public:
 private:
     const engine settings_;
     std::unique_ptr<simulated_host> host_{};
-    std::unique_ptr<virtual_server> made_up_{};
+    std::unique_ptr<virtual_server> server_{};
 };
 
 class simulated_extension final : public target_extension {
@@ -2698,7 +2698,7 @@ inline constinit const simulated_rehearsals rehearsals_on_engines{};
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench
 
 #endif  // LLMBENCH_SIMULATED_IMPLEMENTED

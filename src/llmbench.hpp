@@ -140,11 +140,11 @@ with the folder that has asio.hpp"
 #define LLMBENCH_MAIN_DEFINED
 #include <doctest/doctest.h>  // again, outside our guard: a late LLMBENCH_MAIN works
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 int doctest_main(int argc, char** argv);
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench
 int main(int argc, char** argv) { return llmbench::detail::doctest_main(argc, argv); }
 #endif  // LLMBENCH_MAIN

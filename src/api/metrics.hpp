@@ -8,7 +8,7 @@
 #include "api/units.hpp"
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 
 /// A line of the gates' source, as reports name it.
 struct source_line {
@@ -212,5 +212,5 @@ template <class U, class T>
 concept gives = requires(const T& t, void (&f)(U)) { f(t); };
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -4,7 +4,7 @@
 #include "api/text.hpp"
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 
 /// How requests are written and answers read. LLMBENCH_API takes the same names.
 enum class api_format : unsigned char {
@@ -120,5 +120,5 @@ private:
     detail::box own_{};
 };
 
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -7,7 +7,7 @@
 #include "api/text.hpp"
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 
 // The unit of the function's value, and which side of a limit is good.
 enum class own_time : unsigned char { in_seconds };             ///< fewer are better
@@ -106,5 +106,5 @@ metric<Kind> of_request(const char* name, Kind, double (*value)(const request_vi
         traits::side == detail::bound_side::at_most, value));
 }
 
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

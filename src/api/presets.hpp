@@ -7,7 +7,7 @@
 #include "api/units.hpp"
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 
 /// Published limits on both latencies, as values to use or to change:
 /// `.slos = presets::mlperf_llama2_70b_server.slos()`, or within a goodput
@@ -85,5 +85,5 @@ inline constexpr latency_limits
                     time_span::from_seconds(0.05)};
 
 }  // namespace presets
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -8,7 +8,7 @@
 #include "api/traffic.hpp"
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 
 /// How a request ended: `ok`, where it failed, or `left` by the client after options.cancel_after.
 enum class request_status : unsigned char {
@@ -20,7 +20,7 @@ enum class token_origin : unsigned char {
     no_usage  ///< as `events`, though the API has usage and nobody set events_are_tokens
 };
 enum class run_phase : unsigned char { warmup, measure };
-enum class run_arm : unsigned char { candidate, baseline };  ///< the variants of a gate
+enum class run_variant : unsigned char { candidate, baseline };  ///< the variants of a gate
 /// A verdict is `inconclusive` if the repeats leave it open, and `invalid` if the measurements
 /// cannot carry it; `skipped` objectives were not measured.
 enum class verdict : unsigned char { pass, fail, inconclusive, invalid, skipped };
@@ -28,13 +28,13 @@ enum class verdict : unsigned char { pass, fail, inconclusive, invalid, skipped 
 const char* to_string(request_status s);
 const char* to_string(token_origin o);
 const char* to_string(run_phase p);
-const char* to_string(run_arm a);
+const char* to_string(run_variant a);
 const char* to_string(verdict v);
 
 /// One request, as in records.jsonl. Times are steady-clock nanoseconds; 0: none.
 struct record {
     types::text id{};
-    run_arm variant = run_arm::candidate;
+    run_variant variant = run_variant::candidate;
     run_phase phase = run_phase::measure;
     int repeat = 0;
     long long scheduled_ns = 0, dispatched_ns = 0, connected_ns = 0, sent_ns = 0;
@@ -277,5 +277,5 @@ struct past_result {
     types::list<past_gate> gates{};
 };
 
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -10,7 +10,7 @@
 #include "api/workload.hpp"
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 
 /// Time limits of one request, which fails beyond them, and of the wait for the last ones.
 struct limits {
@@ -99,5 +99,5 @@ struct scenario {
     types::maybe<hourly_cost> cost{};  ///< of its server and of the baseline's; default: none
 };
 
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

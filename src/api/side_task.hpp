@@ -5,7 +5,7 @@
 #include "api/units.hpp"
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 
 /// One step of a side task: a request to the server, or a command of the machine.
 struct task_step {
@@ -48,5 +48,5 @@ struct profile {
     time_span duration = time_span::from_seconds(5);  ///< above 0, at most 60 s
 };
 
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

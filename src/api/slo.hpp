@@ -8,7 +8,7 @@
 #include "api/units.hpp"
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 
 /// Some of the requests. `turns` count from 1 in a conversation; a `label` is that of a part of the
 /// workload; `depth` is 0 on the main line of a session; a request is `during` a side task if it
@@ -318,5 +318,5 @@ void operator==(M, const T&) = delete;  // equality of measurements is never mea
 template <class T>
 void operator==(capacity_metric, const T&) = delete;
 
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -8,7 +8,7 @@
 #include "api/workload.hpp"
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 
 /// A header of requests, or an environment variable of a process.
 struct name_value {
@@ -167,5 +167,5 @@ private:
     bool is_stored_ = false;
 };
 
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -9,7 +9,7 @@
 #include <initializer_list>  // .slos = {...}
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 using size_type = decltype(sizeof 0);
 
@@ -198,5 +198,5 @@ private:
 };
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

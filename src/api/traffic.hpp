@@ -7,7 +7,7 @@
 #include <initializer_list>  // .slos = {...}
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 
 /// A distribution of lengths in tokens. Draws are rounded to whole tokens, at least 1.
 struct length_distribution {
@@ -218,5 +218,5 @@ template <detail::integer I>
 closed_loop_users closed_loop(I users) { return closed_loop_users(static_cast<long long>(users)); }
 inline closed_loop_users closed_loop(searched_users users) { return closed_loop_users(users); }
 
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

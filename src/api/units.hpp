@@ -6,7 +6,7 @@
 #include "api/text.hpp"
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 
 /// A length of time. `300_ms`, `2.5_s`, `10_min`, or any std::chrono duration.
 class time_span {
@@ -134,5 +134,5 @@ constexpr token_count operator""_tokens(long double v) {
 }
 
 }  // inline namespace literals
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -10,7 +10,7 @@
 #include "api/traffic.hpp"
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 
 /// Measures. With `.slos` the result has their verdicts, but nothing fails: in a doctest case
 /// reports mark them as advisory, elsewhere exit_code() counts them. Throws std::invalid_argument
@@ -86,5 +86,5 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #endif
 #endif
 
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -8,7 +8,7 @@
 #include <initializer_list>  // .slos = {...}
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 
 /// Synthetic prompts with forced output lengths. No two prompts have the same words, so that prefix
 /// caches help only with `shared_prefix`.
@@ -204,5 +204,5 @@ inline mix_of_parts mix(const types::list<part>& parts) { return {parts}; }
 inline mix_of_parts mix(std::initializer_list<part> parts) { return {types::list<part>(parts)}; }
 inline any_workload::any_workload(const mix_of_parts& m) : what_(detail::box::make(m)) {}
 
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

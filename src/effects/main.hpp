@@ -23,7 +23,7 @@
 #if !defined(LLMBENCH_NO_BODIES) && !defined(LLMBENCH_NO_DOCTEST) && \
     (defined(LLMBENCH_MAIN) || !defined(DOCTEST_CONFIG_DISABLE))
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 inline bool asks_for_help(int argc, const char* const* argv) {
     bool asks = false;
@@ -108,6 +108,6 @@ int doctest_main(int argc, char** argv) {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench
 #endif

@@ -38,7 +38,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 #if !defined(LLMBENCH_NO_DOCTEST) && !defined(DOCTEST_CONFIG_DISABLE)
@@ -176,5 +176,5 @@ result gate(const scenario& s, const char* file, int line) {
 }
 #endif
 
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

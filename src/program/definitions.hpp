@@ -19,7 +19,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 enum class other_tool : unsigned char { vllm, sglang, guidellm, aiperf };
@@ -200,5 +200,5 @@ inline std::string others_text(const std::vector<other_view>& views) {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

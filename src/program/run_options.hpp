@@ -196,7 +196,7 @@ inline arrival_pattern arrivals_of(const run_options& o) {
 
 inline any_workload workload_of(const run_options& o) {
     const int sources = !o.dataset.empty() + !o.prompts.empty();
-    const bool made_up = sources == 0;
+    const bool is_synthetic = sources == 0;
     if (sources > 1) refuse({"--dataset and --prompt are both given: give one"});
     const auto only = [](const char* option, bool is_given, bool holds, const char* with) {
         if (is_given && !holds) refuse({option, " needs ", with});
@@ -206,12 +206,12 @@ inline any_workload workload_of(const run_options& o) {
     only("--turns", !o.turns.empty(), o.prompts.empty(), "a dataset, or made-up prompts");
     for (const auto& [option, value] : {std::pair("--prompt-tokens", &o.prompt_tokens),
                                         {"--prefix-tokens", &o.prefix_tokens}})
-        only(option, !value->empty(), made_up, "made-up prompts: leave --dataset and --prompt out");
+        only(option, !value->empty(), is_synthetic, "made-up prompts: leave --dataset and --prompt out");
     for (const auto& [option, value] : {std::pair("--prefix-groups", &o.prefix_groups),
                                         {"--prefix-share", &o.prefix_share}})
         only(option, !value->empty(), !o.prefix_tokens.empty() && o.turns.empty(),
              "--prefix-tokens, and no --turns");
-    only("--output-tokens", !o.output_tokens.empty(), made_up,
+    only("--output-tokens", !o.output_tokens.empty(), is_synthetic,
          "made-up prompts; elsewhere --max-tokens ends answers");
     if (!o.prompts.empty()) {
         list<text> items;

@@ -20,7 +20,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// The shape that the type of a metric has.
@@ -367,5 +367,5 @@ inline slo parse_slo(const types::text& text) {
     return detail::slo_reader(s).read();
 }
 
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

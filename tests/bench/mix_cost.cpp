@@ -31,7 +31,7 @@ void measure(const plan& p, std::size_t requests, cost& least) {
     double began = thread_cpu_seconds();
     std::size_t bytes = 0;
     for (std::size_t i = 0; i < requests; ++i)
-        bytes += request_body(api, "model", request_of(p, run_arm::candidate, 0, i)).size();
+        bytes += request_body(api, "model", request_of(p, run_variant::candidate, 0, i)).size();
     double ended = thread_cpu_seconds();
     least.build_us = std::min(least.build_us, (ended - began) * 1e6 / static_cast<double>(requests));
     began = thread_cpu_seconds();

@@ -35,13 +35,13 @@ struct logging_server::host {
 
     explicit host(const llmbench::engine& e) {
         if (current_environment) {
-            made_up::small_world& w = made_up::small_world::around();
+            is_synthetic::small_world& w = is_synthetic::small_world::around();
             in_world = std::make_shared<virtual_server>(w, e);
             w.keep(in_world);
         } else real = std::make_unique<simulated_host>(e);
     }
     int port() const {
-        return real ? real->port() : made_up::small_world::port_at(in_world->url());
+        return real ? real->port() : is_synthetic::small_world::port_at(in_world->url());
     }
     auto log() const { return real ? real->log() : in_world->log(); }
     auto profiler_log() const { return real ? real->profiler_log() : in_world->profiler_log(); }
@@ -72,7 +72,7 @@ std::string logging_server::page_of_metrics(double within_s) const {
 
 std::string refusal_to_bring_up(const llmbench::any_target& target) {
     try {
-        live_target t(target, llmbench::run_arm::candidate);
+        live_target t(target, llmbench::run_variant::candidate);
         t.bring_up();
     } catch (const std::exception& e) {
         return e.what();
@@ -89,7 +89,7 @@ std::string bring_up_and_end(const llmbench::process& p) { return refusal_to_bri
 std::vector<llmbench::record>
 records_over(const std::vector<std::pair<std::string, int>>& addresses,
              const llmbench::scenario& s) {
-    live_target t(s.target, llmbench::run_arm::candidate);
+    live_target t(s.target, llmbench::run_variant::candidate);
     t.bring_up();
     load_target several = t.load();
     std::vector<address> all;
@@ -154,16 +154,16 @@ gaps_used_up::gaps_used_up() { session::of_this_program().note_gaps(max_gaps_kep
 gaps_used_up::~gaps_used_up() { session::of_this_program().note_gaps(0 - max_gaps_kept); }
 
 std::vector<llmbench::record> unreported_records_of(const llmbench::scenario& s) {
-    live_target t(s.target, llmbench::run_arm::candidate);
+    live_target t(s.target, llmbench::run_variant::candidate);
     t.bring_up();
-    return run_repeat(planned(s, 1), t, llmbench::run_arm::candidate, 0, 1).records;
+    return run_repeat(planned(s, 1), t, llmbench::run_variant::candidate, 0, 1).records;
 }
 
 std::string refusal_to_run(const llmbench::scenario& s) {
-    live_target t(s.target, llmbench::run_arm::candidate);
+    live_target t(s.target, llmbench::run_variant::candidate);
     t.bring_up();
     return texts::refusal_of([&] {
-        run_repeat(planned(s, 1, read_workload_files(s, 1)), t, llmbench::run_arm::candidate, 0, 1);
+        run_repeat(planned(s, 1, read_workload_files(s, 1)), t, llmbench::run_variant::candidate, 0, 1);
     });
 }
 }  // namespace live

@@ -51,12 +51,12 @@ TEST_CASE("a command line says what a scenario says") {
     CHECK(d.users_ramp_s == 20);
     CHECK(s.slos.size() == 2);
     CHECK((s.slos.begin() + 1)->is_advisory);
-    const auto* made_up = s.workload.what().get<synthetic>();
-    REQUIRE(made_up);
-    CHECK(made_up->prompt_tokens.kind == length_distribution::shape::lognormal);
-    CHECK(made_up->prompt_tokens.b == 0.6);
-    CHECK(made_up->output_tokens.a == 128);
-    CHECK(made_up->prefix_fraction.value == 0.6);
+    const auto* is_synthetic = s.workload.what().get<synthetic>();
+    REQUIRE(is_synthetic);
+    CHECK(is_synthetic->prompt_tokens.kind == length_distribution::shape::lognormal);
+    CHECK(is_synthetic->prompt_tokens.b == 0.6);
+    CHECK(is_synthetic->output_tokens.a == 128);
+    CHECK(is_synthetic->prefix_fraction.value == 0.6);
     CHECK(s.warmup.until_stable());
     CHECK(s.warmup.seconds() == 60);
     const auto* at = s.target.what().get<endpoint>();

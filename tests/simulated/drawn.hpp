@@ -1,14 +1,14 @@
 // All that a seed decides: a network, a server, a client and a load.
 #pragma once
 
-#include "simulated/made_up.hpp"
+#include "simulated/is_synthetic.hpp"
 
 #include <cstdint>
 #include <cstdio>
 #include <string>
 #include <vector>
 
-namespace made_up {
+namespace is_synthetic {
 
 struct drawn {
     hardships of{};
@@ -127,4 +127,4 @@ struct checked {
     }
 };
 
-}  // namespace made_up
+}  // namespace is_synthetic

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace made_up {
+namespace is_synthetic {
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -169,4 +169,4 @@ private:
     generator chance_{1, 1}, pauses_{1, 2};
 };
 
-}  // namespace made_up
+}  // namespace is_synthetic

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace made_up {
+namespace is_synthetic {
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -46,14 +46,14 @@ inline repeat repeat_at(hard_world& execution_environment, virtual_server& serve
     s.target = at;
     repeat r;
     r.what = planned(s, h.seed);
-    live_target target(s.target, run_arm::candidate);
+    live_target target(s.target, run_variant::candidate);
     target.bring_up();
     target.learn_tokens(r.what, 5);
     execution_environment.suffer(h);
     const long long began = now_ns();
     if (interrupted_after_s > 0)
         execution_environment.at(began + ns_of(interrupted_after_s), [] { stop_asked = true; });
-    r.seen = run_repeat(r.what, target, run_arm::candidate, 0, 1);
+    r.seen = run_repeat(r.what, target, run_variant::candidate, 0, 1);
     stop_asked = false;
     r.took_s = static_cast<double>(now_ns() - began) * 1e-9;
     r.met = execution_environment.met;
@@ -77,4 +77,4 @@ inline scenario some(long long requests = 20, double rate = 10, long long tokens
             .slos = {}};
 }
 
-}  // namespace made_up
+}  // namespace is_synthetic

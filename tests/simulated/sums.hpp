@@ -18,7 +18,7 @@
 
 #include <picojson.h>
 
-namespace made_up {
+namespace is_synthetic {
 
 /// Of some repeats together.
 struct sums {
@@ -233,4 +233,4 @@ inline void check_sums(const drawn& d, const std::vector<repeat>& all, checked& 
     }
 }
 
-}  // namespace made_up
+}  // namespace is_synthetic

@@ -153,7 +153,7 @@ cut_after() {
     local cut="$work/cut.hpp" opened closed
     awk -v tag="[$1]" '
         /^\/\/ =====/ { if (seen) exit; seen = ($3 == tag) }
-        /^}  \/\/ inline namespace v0/ { exit }
+        /^}  \/\/ inline namespace v1/ { exit }
         { print }' "$header" > "$cut"
     opened=$(grep -cE '^#[[:space:]]*if' "$cut" || true)
     closed=$(grep -cE '^#[[:space:]]*endif' "$cut" || true)

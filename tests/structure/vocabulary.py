@@ -27,7 +27,7 @@ def declarations(text):
     depth, head = [], ""
     for c in text:
         if c == "{":
-            is_open = re.search(r"namespace (llmbench|v0|literals)\s*$", head) is not None
+            is_open = re.search(r"namespace (llmbench|v1|literals)\s*$", head) is not None
             enum = re.search(r"enum class (\w+)", head) if all(depth) else None
             if all(depth) and not is_open and not enum and "namespace" not in head:
                 yield head

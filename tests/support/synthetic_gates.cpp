@@ -10,7 +10,7 @@
 
 namespace synthetic_gates {
 
-lb::repeat_data repeat_of(const lb::plan& p, const server& s, llmbench::run_arm variant, int index) {
+lb::repeat_data repeat_of(const lb::plan& p, const server& s, llmbench::run_variant variant, int index) {
     lb::repeat_data d;
     d.variant = variant;
     d.index = index;
@@ -18,7 +18,7 @@ lb::repeat_data repeat_of(const lb::plan& p, const server& s, llmbench::run_arm 
     const double rate = paced ? p.sent->arrivals.rate : 10;
     lb::generator traffic(p.sent->seed, 1),
         machine(p.sent->seed + 77,
-                100 + static_cast<std::uint64_t>(index) * 2 + (variant == llmbench::run_arm::baseline));
+                100 + static_cast<std::uint64_t>(index) * 2 + (variant == llmbench::run_variant::baseline));
     const double pace = std::exp(s.repeat_noise * machine.normal());
     const long long start_ns = 5'000'000'000'000 + index * 100'000'000'000'000;
     const auto ns = [&](double t) { return start_ns + std::llround(t * 1e9); };
@@ -87,10 +87,10 @@ sample_gates::test_gate gate_of(const std::string& name, const llmbench::scenari
         g.baseline = {lb::target_kind::endpoint, "http://127.0.0.1:8001", "tiny", "openai_chat"};
     for (int i = 0; i < repeats; ++i) {
         g.measured.candidate.push_back(
-            repeat_of(g.what, candidate, llmbench::run_arm::candidate, i));
+            repeat_of(g.what, candidate, llmbench::run_variant::candidate, i));
         if (baseline)
             g.measured.baseline.push_back(
-                repeat_of(g.what, *baseline, llmbench::run_arm::baseline, i));
+                repeat_of(g.what, *baseline, llmbench::run_variant::baseline, i));
     }
     g.measured.slos = g.what.judged->slos;
     g.measured.rule = g.what.judged->rule;

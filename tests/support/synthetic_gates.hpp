@@ -24,7 +24,7 @@ struct server {
     double repeat_noise = 0.02;
 };
 
-lb::repeat_data repeat_of(const lb::plan& p, const server& s, llmbench::run_arm variant, int index);
+lb::repeat_data repeat_of(const lb::plan& p, const server& s, llmbench::run_variant variant, int index);
 
 /// The scenario, measured `repeats` times on made-up servers and judged.
 sample_gates::test_gate gate_of(const std::string& name, const llmbench::scenario& s,

@@ -43,7 +43,7 @@ measurement pairs_with_ratio(const std::vector<double>& ratios) {
     for (const double r : ratios) {
         m.candidate.push_back(steady_repeat(100 * r));
         m.baseline.push_back(steady_repeat(100));
-        m.baseline.back().variant = run_arm::baseline;
+        m.baseline.back().variant = run_variant::baseline;
     }
     return m;
 }

@@ -39,7 +39,7 @@ TEST_CASE("twice the tokens take twice the time, as a ratio of one server to its
     CHECK(r.verdicts()[0].estimate.value < 2.7);
     CHECK(r.verdicts()[0].repeats >= 4);
     for (const record& q : r.requests())
-        CHECK(q.output_tokens == (q.variant == run_arm::baseline ? 8 : 16));
+        CHECK(q.output_tokens == (q.variant == run_variant::baseline ? 8 : 16));
     CHECK(holds(said, "options max_tokens 16"));
     CHECK(holds(said, "candidate: options max_tokens 16, model simulated; baseline: the same server"));
     CHECK(holds(said, "baseline the same server with other requests: options max_tokens 8, model "
@@ -67,7 +67,7 @@ TEST_CASE("a longer system prompt costs time to the first token, and made-up pro
     CHECK(r.verdicts()[0].estimate.value > 2);
     long long mine = 0, theirs = 0;
     for (const record& q : r.requests())
-        (q.variant == run_arm::baseline ? theirs : mine) += q.prompt_tokens;
+        (q.variant == run_variant::baseline ? theirs : mine) += q.prompt_tokens;
     CHECK(mine > theirs);
 }
 

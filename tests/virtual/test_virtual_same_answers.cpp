@@ -52,7 +52,7 @@ TEST_CASE("a server that says what the baseline says passes, and agrees with its
     CHECK(r.measured(same_answers) == 1);
     CHECK(holds(line_of(r), "0 of 400 answers differ; the server's own repeats agree on 100 %"));
     for (const record& q : measured_of(r, 0)) {
-        if (q.variant == run_arm::baseline) continue;
+        if (q.variant == run_variant::baseline) continue;
         REQUIRE((q.same && *q.same));
         CHECK(q.answer_hash != 0);
     }
@@ -157,7 +157,7 @@ TEST_CASE("of a mix only answers to prompts that are the same are compared") {
     CHECK(r.verdicts()[0].outcome == verdict::pass);
     CHECK(r.verdicts()[1].outcome == verdict::pass);
     for (const record& q : measured_of(r, 0))
-        if (q.variant == run_arm::candidate) CHECK(static_cast<bool>(q.same) == (q.part == 1));
+        if (q.variant == run_variant::candidate) CHECK(static_cast<bool>(q.same) == (q.part == 1));
     check_rejudged(r, s.slos);
 }
 

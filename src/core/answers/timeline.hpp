@@ -14,7 +14,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Gaps between events in microseconds, 4 bytes each. It grows by blocks of 4 KiB without copying,
@@ -258,5 +258,5 @@ private:
 };
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -19,7 +19,7 @@
 #include <picojson.h>  // JSON of servers
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Writes fields into the open object.
@@ -260,5 +260,5 @@ void read_fields(const checked_object& from, document_digits& digits, T& to, Mor
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

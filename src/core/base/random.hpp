@@ -11,7 +11,7 @@
 #include <cstdint>  // uint64_t
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// SplitMix64 (Steele, Lea, Flood 2014): one well-mixed value for each input.
@@ -81,5 +81,5 @@ private:
 };
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -10,7 +10,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Shorter words are not secrets, and masking them would garble texts.
@@ -58,5 +58,5 @@ inline std::string without_secrets(std::string s, const std::vector<std::string>
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

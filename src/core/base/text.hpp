@@ -24,7 +24,7 @@
 #include <locale.h>  // newlocale, uselocale
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -478,5 +478,5 @@ inline std::string wrapped_lines(std::string_view text) {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

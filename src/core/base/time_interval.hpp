@@ -4,7 +4,7 @@
 #include <algorithm>  // max, min
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Nanoseconds of one clock without the end. If the times are in the wrong order, the interval is
@@ -38,5 +38,5 @@ private:
 };
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -27,7 +27,7 @@
 
 #ifndef LLMBENCH_NO_BODIES
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 estimate_t estimate(const box& data, const statistic_data& what) {
@@ -67,7 +67,9 @@ const char* to_string(token_origin o) {
     return detail::name_at({"usage", "events", "no_usage"}, o);
 }
 const char* to_string(run_phase p) { return p == run_phase::warmup ? "warmup" : "measure"; }
-const char* to_string(run_arm a) { return a == run_arm::baseline ? "baseline" : "candidate"; }
+const char* to_string(run_variant a) {
+    return a == run_variant::baseline ? "baseline" : "candidate";
+}
 const char* to_string(verdict_method m) {
     return detail::name_at({"none", "counts", "counted_misses", "moderated_t", "noisy_t", "t",
                             "slices", "loads", "predictive_t"}, m);
@@ -112,6 +114,6 @@ const types::list<record>& result::requests() const& {
     return g && g->requests ? g->requests() : none;
 }
 
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench
 #endif

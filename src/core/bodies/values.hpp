@@ -29,7 +29,7 @@
 
 #ifndef LLMBENCH_NO_BODIES
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace types {
 
 text::text(const char* s) : text(s ? s : "", s ? std::strlen(s) : 0) {}
@@ -350,6 +350,6 @@ box own_api(const api& a) {
 }
 }  // namespace detail
 
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench
 #endif

@@ -33,7 +33,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 // ---- one probe
@@ -239,9 +239,9 @@ inline std::optional<client_error> client_error_at(const measurements& e,
     if (at.places.size() < static_cast<std::size_t>(first_analysis)) return {};
     const judging_parameters judged_by = parameters_of_a_load(t);
     if (!is_decided(at.seen, judged_by)) return {};
-    std::optional<client_error> bias = analyse(at.seen, judged_by).by_client;
-    if (bias) bias->repeat = at.places[bias->repeat];
-    return bias;
+    std::optional<client_error> error = analyse(at.seen, judged_by).by_client;
+    if (error) error->repeat = at.places[error->repeat];
+    return error;
 }
 
 /// Calls `f` with the repeats of tables and pooled numbers: the highest load shown to be carried,
@@ -436,5 +436,5 @@ inline decision judged_also_of_loads(const measurements& e, const judging_parame
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -24,7 +24,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 // ---- what is refused
@@ -232,5 +232,5 @@ inline double usual_answer_s(const repeat_data& d) {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

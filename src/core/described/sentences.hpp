@@ -22,7 +22,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 struct cause_sentence {
@@ -412,5 +412,5 @@ inline std::string described(const cause& c, const slo& s) {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

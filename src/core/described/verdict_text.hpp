@@ -15,7 +15,7 @@
 #include <string_view>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Returns the name of the value that is judged, "" if it is the measured one: "typical repeat", or
@@ -172,5 +172,5 @@ inline std::string verdict_limit_text(const verdict_numbers& v) {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

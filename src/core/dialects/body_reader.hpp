@@ -12,7 +12,7 @@
 #include <string_view>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Splits the body of an answer into events, by the framing of its API.
@@ -133,5 +133,5 @@ private:
 };
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

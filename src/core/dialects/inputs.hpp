@@ -17,7 +17,7 @@
 #include <picojson.h>  // JSON of servers
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Where the words of a text, or the numbers of a list, begin.
@@ -214,5 +214,5 @@ inline void read_sglang_score(const picojson::value& v, stream_event& e, stream_
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -13,7 +13,7 @@
 #include <picojson.h>  // JSON of servers
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// "image/png" and "AA==" of "data:image/png;base64,AA==".
@@ -313,5 +313,5 @@ inline void read_responses_whole(const picojson::value& v, stream_event& e,
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -13,7 +13,7 @@
 #include <picojson.h>  // JSON of servers
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// One event of a stream.
@@ -217,5 +217,5 @@ stream_event read_json_event(std::string_view type, std::string_view data, Read 
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -22,7 +22,7 @@
 #include <picojson.h>  // JSON of servers
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 struct own_request {
@@ -292,5 +292,5 @@ inline std::string own_api_problem(const api_traits& a) {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

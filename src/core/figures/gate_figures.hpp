@@ -29,7 +29,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// One probe as reports show it.
@@ -289,5 +289,5 @@ inline gate_figures figures_of_search(const plan& p, const measurements& e,
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -19,7 +19,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// The first element that `is_same` accepts, else this one, added at the end.
@@ -218,5 +218,5 @@ inline std::string task_figures_text(const task_figures& t) {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -20,7 +20,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Over all repeats of a variant.
@@ -151,5 +151,5 @@ inline std::vector<label_figures> label_figures_of(const std::vector<metric_id>&
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

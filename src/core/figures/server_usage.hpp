@@ -21,7 +21,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 struct reported_value {
@@ -164,5 +164,5 @@ inline std::string ranks_text(const std::vector<rank_part>& all) {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -21,7 +21,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// A question, the expected answer (or the baseline's) and the answers given.
@@ -68,7 +68,8 @@ inline std::vector<shown_answer> shown_answers_of(const plan& p, const repeat_li
                 if (!row_of.emplace(r.conversation, rows.size()).second)
                     continue;
                 const wanted_answer* wanted = wanted_at(*p.sent, t.index);
-                const auto prompt = request_of(p, run_arm::candidate, variant[i].index, t.index);
+                const auto prompt =
+                    request_of(p, run_variant::candidate, variant[i].index, t.index);
                 rows.push_back({str(r.id), differs ? "different" : what_is_wrong(r),
                                 excerpt(prompt.prompt, max_shown_bytes),
                                 wanted ? excerpt(wanted->key(), max_shown_bytes) : "",
@@ -90,5 +91,5 @@ inline std::vector<shown_answer> shown_answers_of(const plan& p, const repeat_li
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -18,7 +18,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 struct curve_point {
@@ -164,5 +164,5 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

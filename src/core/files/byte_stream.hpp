@@ -18,7 +18,7 @@
 #include <picojson.h>  // JSON of servers
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Bytes in order, with their line numbers. Skips a byte order mark.
@@ -219,5 +219,5 @@ void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

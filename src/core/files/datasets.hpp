@@ -22,7 +22,7 @@
 #include <picojson.h>  // JSON of servers
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Keeps a sample of `most`, each set equally likely (algorithm R of Waterman, in Knuth 1981). The
@@ -170,5 +170,5 @@ inline const char* image_type(std::string_view file) {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

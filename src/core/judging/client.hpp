@@ -23,7 +23,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Seconds after which a send is late: 1 % of the limit on ttft, if there is one.
@@ -294,5 +294,5 @@ inline decision with_client_error(const measurements& e, const judging_parameter
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

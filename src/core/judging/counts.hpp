@@ -22,7 +22,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// "p_q(T) <= X" says that a fraction of at most 1-q of the requests has T > X.
@@ -327,5 +327,5 @@ inline cause errors_of_baseline(const measurements& e, const judging_parameters&
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

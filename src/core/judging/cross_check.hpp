@@ -24,7 +24,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 inline bool is_comparable(const repeat_facts& d) {
@@ -145,7 +145,7 @@ inline double unfinished_before(const measurements& e, const repeat_data& d) {
 
 /// Whether a server restarted unasked since the previous repeat.
 inline bool began_anew(const measurements& e, const repeat_data& d) {
-    const auto& variant = d.variant == run_arm::baseline ? e.baseline : e.candidate;
+    const auto& variant = d.variant == run_variant::baseline ? e.baseline : e.candidate;
     const repeat_data* before = nullptr;
     for (const repeat_data& other : variant)
         if (other.index < d.index && (!before || other.index > before->index)) before = &other;
@@ -282,5 +282,5 @@ inline std::vector<cause> server_state_of(const measurements& e) {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

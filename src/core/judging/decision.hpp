@@ -17,7 +17,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 struct arithmetic;
@@ -250,5 +250,5 @@ inline double headroom(const verdict_numbers& v) {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -28,7 +28,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// How a prefix cache affects a pass, nothing where it is negligible.
@@ -414,5 +414,5 @@ inline std::vector<calibrated> calibration_of(const measurements& e, const judgi
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -19,12 +19,12 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// A repeat, or one variant of a pair, that was measured again because the client had affected it.
 struct set_aside_repeat {
-    run_arm variant = run_arm::candidate;
+    run_variant variant = run_variant::candidate;
     int index = 0;
     std::string why{};
 };
@@ -58,9 +58,11 @@ struct measurements : load_conditions {
     repeat_list candidate{};
     repeat_list baseline{};   // if there is one: pair i is (candidate i, baseline i)
     bool has_live_baseline() const { return !baseline.empty(); }
-    repeat_list& variant(run_arm a) { return a == run_arm::baseline ? baseline : candidate; }
-    const repeat_list& variant(run_arm a) const {
-        return a == run_arm::baseline ? baseline : candidate;
+    repeat_list& variant(run_variant a) {
+        return a == run_variant::baseline ? baseline : candidate;
+    }
+    const repeat_list& variant(run_variant a) const {
+        return a == run_variant::baseline ? baseline : candidate;
     }
 };
 
@@ -167,5 +169,5 @@ inline judging_rule rule_for(const measurements& e, const judging_parameters& t,
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

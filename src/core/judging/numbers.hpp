@@ -23,7 +23,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 inline constexpr double most_longer = 100;  // no longer run is advised
@@ -216,5 +216,5 @@ inline decision decision_by_numbers(const measurements& e, const judging_paramet
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -7,7 +7,7 @@
 #include <iterator>  // begin, end
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// How a gate ended. The first value is the initial one, so that an escaped exception is not a
@@ -68,5 +68,5 @@ gate_outcome outcome_of(const Verdicts& verdicts, inconclusive_means policy) {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

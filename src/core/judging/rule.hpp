@@ -16,7 +16,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// A series that an objective names may be negative: its distance is relative to the limit.
@@ -273,5 +273,5 @@ inline interim_analysis analysis_with_history(const std::vector<double>& distanc
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

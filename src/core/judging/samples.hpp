@@ -20,7 +20,7 @@
 #include <cstddef>  // size_t
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// The fraction of requests beyond a percentile.
@@ -118,5 +118,5 @@ inline cause window_fault(const measurements& e, const verdict_numbers& v) {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -25,7 +25,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Over 5 % of the completed requests is too much.
@@ -417,5 +417,5 @@ inline cause over_saturation_of(const measurements& e, const variant_list& varia
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

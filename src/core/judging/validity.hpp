@@ -26,7 +26,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Whether times or speeds also pass at a limit that is closer by the most that coalesced tokens
@@ -178,8 +178,8 @@ inline cause tokens_that_differ(const measurements& e, const slo& s) {
 inline cause fault_of_answers_to(const measurements& e, const judging_parameters& t,
                                  const validity_checks& g, const verdict_numbers& v,
                                  const statistic_data& what) {
-    for (const run_arm a : {run_arm::candidate, run_arm::baseline}) {
-        const bool is_baseline = a == run_arm::baseline;
+    for (const run_variant a : {run_variant::candidate, run_variant::baseline}) {
+        const bool is_baseline = a == run_variant::baseline;
         if (is_baseline && (v.what.factor <= 0 || !e.has_live_baseline())) continue;
         const answer_counts own =
             is_of_all(what) ? answer_counts() : answer_counts_of(e.variant(a), what.which);
@@ -221,5 +221,5 @@ inline cause fault_of_verdict(const measurements& e, const judging_parameters& t
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -21,7 +21,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Sets the estimate of an analysis with a standard error. `repeats` of `most` are known.
@@ -388,5 +388,5 @@ inline bool asks_for_more(const measurements& e, const judging_parameters& t,
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -7,7 +7,7 @@
 #include <deque>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Adds up the time that a thread lost: it woke up later than asked, since an unknown time before,
@@ -114,5 +114,5 @@ private:
 };
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

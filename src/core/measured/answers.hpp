@@ -20,7 +20,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 enum class graded_as : unsigned char { right, wrong, unreadable };
@@ -182,5 +182,5 @@ double own_agreement(const Repeats& variant, std::size_t repeats, const statisti
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -12,7 +12,7 @@
 #include <span>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Output tokens that events brought. Hidden tokens have no times.
@@ -147,5 +147,5 @@ inline void fail_frequent_resends(std::span<repeat_data> parts) {
 inline void fail_frequent_resends(repeat_data& whole) { fail_frequent_resends({&whole, 1}); }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -18,7 +18,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 inline constexpr std::size_t least_slices = 5, max_slices = 20;  // of a third
@@ -73,5 +73,5 @@ inline std::vector<double> slices_of(const statistic_data& drift, const repeat_d
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -26,7 +26,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// The longest gap of one request, 0 without gaps.
@@ -438,5 +438,5 @@ inline std::vector<double> evaluate(const std::vector<statistic_data>& whats,
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -20,7 +20,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// A statistic in each repeat of a variant, NaN without a value, and over all of them.
@@ -115,5 +115,5 @@ inline double pooled_value(const statistic_data& what, const repeat_list& varian
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -10,7 +10,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// How far a machine's clock is ahead of the server's Date headers. These have whole seconds and
@@ -74,5 +74,5 @@ inline std::string skew_fault(const std::vector<rank_part>& parts, double max_s)
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -15,7 +15,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Means over the completed requests; for prompts, over those that report them.
@@ -143,5 +143,5 @@ inline double window_rate(metric_id m, const repeat_data& d,
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

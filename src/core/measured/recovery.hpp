@@ -11,7 +11,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 inline bool is_affected(const repeat_facts& d) {
@@ -80,5 +80,5 @@ inline double recovery_value(const std::string& task, const repeat_facts& d) {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

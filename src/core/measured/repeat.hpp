@@ -23,7 +23,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 inline void add_handshakes(handshakes_t& to, const handshakes_t& more) {
@@ -87,7 +87,7 @@ struct kept_text {
 
 /// One repeat of one variant, without its requests.
 struct repeat_facts {
-    run_arm variant = run_arm::candidate;
+    run_variant variant = run_variant::candidate;
     int index = 0;
     double load = 0;  // of a probe: requests/s or users; 0: not a search
     probe_of part = probe_of::asked;  // of a probe
@@ -315,5 +315,5 @@ private:
 };
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

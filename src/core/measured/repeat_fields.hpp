@@ -22,7 +22,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Returns the value of sixteen hex digits, else 0.
@@ -41,7 +41,7 @@ inline void fields_of(field_visitor& v, record& r, std::string& gate) {
         events{0, max_events}, few{0, most_of_few}, bytes{0, max_text_bytes};
     v.text({"id", "sent as X-Request-Id"}, r.id);
     v.text({"gate"}, gate);
-    v.choice({"arm"}, r.variant, run_arm::baseline);
+    v.choice({"arm"}, r.variant, run_variant::baseline);
     v.whole({"repeat"}, r.repeat, few);
     v.choice({"phase"}, r.phase, run_phase::measure);
     v.time({"scheduled_ns"}, r.scheduled_ns);
@@ -432,5 +432,5 @@ inline void move_clock(repeat_facts& d, long long by_ns) {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -16,7 +16,7 @@
 #include <utility>  // move
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Adds a request's gaps to the pool if they belong there. Returns the longest one.
@@ -136,5 +136,5 @@ private:
 };
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -18,7 +18,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// The readings of a server's pages for one repeat: one before its load, one after it and one per
@@ -156,5 +156,5 @@ inline bool is_of_gauge(metric_id m) {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

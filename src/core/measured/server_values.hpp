@@ -22,7 +22,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// A value of one repeat and its weight in a mean.
@@ -260,5 +260,5 @@ inline std::string why_no_server_value(const statistic_data& what, const repeat_
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -12,7 +12,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// A request of a warm-up, finished or not.
@@ -101,5 +101,5 @@ inline std::string warmup_sentence(const warmup_seen& w, const std::string& whos
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

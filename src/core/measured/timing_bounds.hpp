@@ -18,7 +18,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// `measured`: times as they are. A late client leaves little open: the first token may have come
@@ -195,5 +195,5 @@ inline std::vector<double> session_times(const statistic_data& what, const repea
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -15,7 +15,7 @@
 #include <string>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// A request that records which metrics a user's function reads.
@@ -98,5 +98,5 @@ inline own_metric_row own_metric_row_of(const std::string& name, metric_unit uni
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

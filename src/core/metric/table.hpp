@@ -19,7 +19,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 enum class metric_unit : unsigned char {
@@ -449,5 +449,5 @@ inline std::string limit_text(metric_id m, double v) {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -26,7 +26,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 inline constexpr long long days_announced = 7;
@@ -374,5 +374,5 @@ inline void check_slo(const slo& s, const slo_context& c) {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -17,7 +17,7 @@
 #include <picojson.h>  // JSON of servers
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// The objects in which TGI, Ollama and SGLang keep their own fields.
@@ -115,5 +115,5 @@ inline double planned_cost(const scenario& s, const api_traits& api) {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

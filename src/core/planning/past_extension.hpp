@@ -12,7 +12,7 @@
 #include <string>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 class live_target;
@@ -56,5 +56,5 @@ protected:
 inline constinit const past_extension* known_past = nullptr;
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -20,7 +20,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 inline std::string warmup_text(const planned_traffic& p) {
@@ -75,7 +75,7 @@ inline std::string options_text(const planned_traffic& p) {
     return t;
 }
 
-inline std::string options_text(const plan& p, run_arm variant) {
+inline std::string options_text(const plan& p, run_variant variant) {
     const std::string t = options_text(plan_of_variant(p, variant));
     return t.empty() ? "none" : t;
 }
@@ -128,7 +128,7 @@ inline std::string budget_text(double budget_s, double left_s, double needed_s, 
     return joined({budget, "has ", time_text(left_s), " left, and a ", unit, " takes ",
                    time_text(needed_s), printed(" or more: none of %d was measured", of)});
 }
-inline std::string stage_text(const plan& p, int repeat, run_arm variant) {
+inline std::string stage_text(const plan& p, int repeat, run_variant variant) {
     const planned_judging& j = *p.judged;
     const std::string t =
         printed("%s %d of ", to_string(counting_unit(j.has_baseline)), repeat + 1) +
@@ -172,5 +172,5 @@ inline std::vector<std::string> load_notes(const planned_traffic& p) {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

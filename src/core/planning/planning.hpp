@@ -29,7 +29,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 inline void check_extent(const scenario& s, const arrival_data& a, const recorded_trace& trace) {
@@ -271,5 +271,5 @@ plan without_long_sessions(const plan& p, const Room& room) {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -8,7 +8,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 enum class target_kind : unsigned char {
@@ -39,5 +39,5 @@ struct target_facts {
 };
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

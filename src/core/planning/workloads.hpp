@@ -25,7 +25,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Checks the arrivals. The warm-up of a replay has the average rate of its trace.
@@ -219,5 +219,5 @@ inline maybe<planned_workloads> planned_otherwise(
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

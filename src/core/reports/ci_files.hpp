@@ -22,7 +22,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Returns the place of an objective; that of the error guard, which nobody wrote, is its gate's.
@@ -406,5 +406,5 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

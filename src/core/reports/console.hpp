@@ -26,7 +26,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 struct console_style {
@@ -314,5 +314,5 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -21,7 +21,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// A request to the server's profiler, by HTTP or by a command.
@@ -211,5 +211,5 @@ inline std::string rehearsal_of_all(const std::vector<gate_report>& gates) {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

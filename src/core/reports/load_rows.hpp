@@ -16,7 +16,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// One load, measured as a gate of its own, and the result of its verdicts.
@@ -96,5 +96,5 @@ inline std::string shown_at(const curve_row& r) {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

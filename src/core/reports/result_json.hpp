@@ -34,7 +34,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Returns the file that LLMBENCH_CALIBRATION reads.
@@ -118,8 +118,8 @@ inline void fields_of(field_visitor& v, gate_report& g) {
     v.object({"judging", "what the verdicts depend on beside the records", at_times}, true,
              g.judged_by,
              g.under, expected);
-    for (const run_arm variant : {run_arm::candidate, run_arm::baseline}) {
-        const bool is_baseline = variant == run_arm::baseline;
+    for (const run_variant variant : {run_variant::candidate, run_variant::baseline}) {
+        const bool is_baseline = variant == run_variant::baseline;
         v.object({to_string(variant), "what was measured on one target", at_times, "arm"},
                  !is_baseline || g.what.judged->has_baseline,
                  is_baseline ? g.figures.baseline : g.figures.candidate,
@@ -187,5 +187,5 @@ inline std::string answers_jsonl(const std::vector<gate_report>& gates) {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -15,7 +15,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// A cell, and its look on the page: a class in place of its column's, HTML in place of text.
@@ -117,5 +117,5 @@ inline std::string markdown_code(const std::string& s) {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

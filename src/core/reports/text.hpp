@@ -28,7 +28,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Returns "input" for an API that generates nothing.
@@ -402,5 +402,5 @@ inline std::string span_text(double least, double most) {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

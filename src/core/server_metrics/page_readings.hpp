@@ -20,7 +20,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 inline constexpr std::size_t quantity_count = static_cast<std::size_t>(server_quantity::clock) + 1;
@@ -218,5 +218,5 @@ inline page_reading reading_of(const std::vector<metrics_page>& pages, bool firs
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

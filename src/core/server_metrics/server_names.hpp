@@ -16,7 +16,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 enum class server_kind : unsigned char {
@@ -403,5 +403,5 @@ inline constexpr const char how_to_switch_on[] =
     "--metrics (llama-server) or return_perf_metrics: true (trtllm-serve)";
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -23,7 +23,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 inline void fields_of(field_visitor& v, length_figures& f) {
@@ -264,5 +264,5 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

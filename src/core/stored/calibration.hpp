@@ -15,7 +15,7 @@
 #include <picojson.h>  // JSON of servers
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 inline constexpr const char* calibration_schema = "llmbench/calibration/1";
@@ -86,5 +86,5 @@ inline gate_calibration read_calibration(const std::string& json, const std::str
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

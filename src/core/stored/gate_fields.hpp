@@ -23,7 +23,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 inline void fields_of(field_visitor& v, target_facts& t) {
@@ -123,7 +123,7 @@ inline void fields_of(field_visitor& v, load_facts& l) {
 }
 
 inline void fields_of(field_visitor& v, set_aside_repeat& r) {
-    v.choice({"arm"}, r.variant, run_arm::baseline);
+    v.choice({"arm"}, r.variant, run_variant::baseline);
     v.whole({"index", "the record's `repeat`"}, r.index, {0, most_of_few});
     v.text({"why"}, r.why);
 }
@@ -267,5 +267,5 @@ inline void fields_of(field_visitor& v, self_check_t& c, const bool& has_figures
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

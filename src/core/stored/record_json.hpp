@@ -14,7 +14,7 @@
 #include <picojson.h>  // JSON of servers
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Refuses impossible times: durations are differences of two of them. A completed answer has all
@@ -77,5 +77,5 @@ inline void fields_of(field_visitor& v, event_index& i) {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

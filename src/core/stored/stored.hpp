@@ -35,7 +35,7 @@
 #include <picojson.h>  // JSON of servers
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// One gate of a result.json; its repeats have no records yet.
@@ -88,7 +88,7 @@ struct stored_repeat {
     std::vector<named_number> statistics{};
 };
 /// `place`: index of its window among those of the document.
-inline stored_repeat read_repeat(const checked_object& described, run_arm variant,
+inline stored_repeat read_repeat(const checked_object& described, run_variant variant,
                                  document_digits& digits,
                                  std::size_t place) {
     stored_repeat r;
@@ -207,7 +207,7 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
         half_fail_z_of(g.judged_by.rule.analyses, g.judged_by.rule.fail_level);
     g.context = context_of(g, expected);
     g.described = described_plan(g);
-    for (const run_arm variant : {run_arm::candidate, run_arm::baseline}) {
+    for (const run_variant variant : {run_variant::candidate, run_variant::baseline}) {
         repeat_list& repeats = g.seen.variant(variant);
         const std::vector<checked_object> described = gate.at(to_string(variant)).each("repeats");
         if (described.size() > max_repeats_of_a_gate)
@@ -216,7 +216,7 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
         for (const checked_object& one : described) {
             stored_repeat r = read_repeat(one, variant, digits, place++);
             repeats.push_back(std::move(r.what));
-            if (variant == run_arm::baseline) continue;
+            if (variant == run_variant::baseline) continue;
             for (const named_number& n : r.statistics) g.statistics[n.name].push_back(n.value);
         }
     }
@@ -313,5 +313,5 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

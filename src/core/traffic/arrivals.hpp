@@ -16,7 +16,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Send times in seconds from the start. The first `warmup` ones come before the measured part,
@@ -270,5 +270,5 @@ inline bool saturates(arrival_kind k) {
 inline bool saturates(const arrival_data& a) { return saturates(a.kind); }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

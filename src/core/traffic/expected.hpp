@@ -18,7 +18,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Requests that all selections treat alike, except those of side tasks.
@@ -101,5 +101,5 @@ inline long long expected_first_turns(const planned_traffic& p) {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

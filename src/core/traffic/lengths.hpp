@@ -12,7 +12,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Draws whole tokens, at least `least`. `values` are those of an empirical file.
@@ -99,5 +99,5 @@ inline void check_length(const length_distribution& d, const char* field, double
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -17,13 +17,13 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 inline constexpr std::size_t max_session_steps = 10000;
 
 /// The position of a request: its conversation, and its turn in it.
-struct trace_place {
+struct trace_position {
     std::size_t conversation = 0, turn = 0;
     std::size_t first = 0;  // the position of the conversation's first turn
     std::size_t index() const { return first + turn; }
@@ -141,5 +141,5 @@ inline void add_text(fnv1a& h, const std::string& s) {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

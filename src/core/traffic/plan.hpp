@@ -30,7 +30,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 enum class scenario_use : unsigned char { measure, gate, find_capacity };
@@ -168,7 +168,7 @@ inline double drain_s(const planned_traffic& p) {
     return p.plays_out ? 600 : 60;
 }
 
-inline trace_place place_of(const planned_traffic& p, std::size_t index) {
+inline trace_position place_of(const planned_traffic& p, std::size_t index) {
     return {index / p.stride, index % p.stride, index - index % p.stride};
 }
 inline trace_parameters parameters_of(const planned_traffic& p, const plan_part& part) {
@@ -197,10 +197,10 @@ inline part_place part_of(const planned_traffic& p, std::size_t conversation) {
 }
 /// The position of a request in the trace of its own part.
 struct own_place : part_place {
-    trace_place at{};
+    trace_position at{};
 };
 inline own_place own_place_of(const planned_traffic& p, std::size_t index) {
-    const trace_place place = place_of(p, index);
+    const trace_position place = place_of(p, index);
     const part_place of = part_of(p, place.conversation);
     return {of, {of.conversation, place.turn, of.conversation * of.part.stride}};
 }
@@ -317,13 +317,13 @@ inline double expected_seconds(const planned_traffic& p) {
 }
 
 /// Returns the plan of one variant: the baseline may have another workload.
-inline plan plan_of_variant(const plan& p, run_arm variant) {
-    if (variant != run_arm::baseline || !p.sent->otherwise) return p;
+inline plan plan_of_variant(const plan& p, run_variant variant) {
+    if (variant != run_variant::baseline || !p.sent->otherwise) return p;
     return with_traffic(p, [](planned_traffic& t) {
         static_cast<planned_workloads&>(t) = planned_workloads(*t.otherwise);
     });
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -23,7 +23,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Whether all prompts are synthetic, with given lengths.
@@ -88,13 +88,14 @@ inline bool expects_short_outputs(const planned_traffic& p) {
 
 /// The salt differs between repeats, variants and executions of a gate, so that no prefix cache has
 /// the words.
-inline std::uint64_t salt_of(const plan& p, run_arm variant, int repeat) {
-    return mixed(p.sent->seed ^ p.nonce ^
-                 mixed(static_cast<std::uint64_t>(repeat) * 2 + (variant == run_arm::baseline)));
+inline std::uint64_t salt_of(const plan& p, run_variant variant, int repeat) {
+    return mixed(
+        p.sent->seed ^ p.nonce ^
+        mixed(static_cast<std::uint64_t>(repeat) * 2 + (variant == run_variant::baseline)));
 }
 
 /// Returns the request. `answers` are those to the earlier turns of its conversation.
-inline request_spec request_of(const plan& p, run_arm variant, int repeat, std::size_t index,
+inline request_spec request_of(const plan& p, run_variant variant, int repeat, std::size_t index,
                                const std::vector<std::string>& answers = {},
                                const token_fit& fit = {}) {
     const own_place of = own_place_of(p, index);
@@ -142,5 +143,5 @@ inline long long shared_tokens(const planned_traffic& p, std::size_t index, cons
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -7,7 +7,7 @@
 #include <string>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 inline constexpr std::size_t max_shards = 10000;
@@ -33,5 +33,5 @@ inline load_shard shard_of_thread(const load_shard& s, std::size_t thread, std::
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

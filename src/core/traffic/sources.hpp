@@ -26,14 +26,14 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 struct given_prompts {
     std::vector<std::string> prompts{};
 
     source_facts facts() const { return {.repeats_prompts = true}; }
-    void fill(request_spec& r, const trace_place& at, const trace_parameters&,
+    void fill(request_spec& r, const trace_position& at, const trace_parameters&,
               const prompt_parameters&) const {
         r.prompt = prompts[at.conversation % prompts.size()];
     }
@@ -52,7 +52,7 @@ struct synthetic_prompts {
     source_facts facts() const {
         return {.makes_up_prompts = true, .expects_short_outputs = is_fixed_to_one(output_tokens)};
     }
-    trace_item item(const trace_place& at, const trace_parameters& t) const {
+    trace_item item(const trace_position& at, const trace_parameters& t) const {
         generator random(t.seed, streams::places + at.index());
         const auto length = [&](const length_distribution& d, int trace_row::*recorded,
                                 const std::vector<double>& values) {
@@ -65,7 +65,7 @@ struct synthetic_prompts {
         return {prompt,
                 length(output_tokens, &trace_row::output_tokens, t.files.output_values)};
     }
-    void fill(request_spec& r, const trace_place& at, const trace_parameters& t,
+    void fill(request_spec& r, const trace_position& at, const trace_parameters& t,
               const prompt_parameters& w) const {
         const trace_item asked = item(at, t);
         r.max_tokens = asked.output_tokens;
@@ -89,7 +89,7 @@ struct synthetic_prompts {
         h.add(asked.output_tokens);
     }
 
-    double fresh_tokens(const trace_place& at, const trace_parameters& t,
+    double fresh_tokens(const trace_position& at, const trace_parameters& t,
                         const token_fit& fit) const {
         if (has_blocks(t)) return 0;
         const int all = fit.words_of_prompt(item(at, t).prompt_tokens);
@@ -136,7 +136,7 @@ private:
 };
 
 /// Begins a prompt with a line of new words, so that no cache has it.
-inline void add_salt(std::string& text, const trace_place& place, const prompt_parameters& w) {
+inline void add_salt(std::string& text, const trace_position& place, const prompt_parameters& w) {
     std::string words;
     generator own(w.salt, streams::places + place.first);
     append_words(words, 5, own);
@@ -160,13 +160,13 @@ struct recorded_dialogues {
     const wanted_answer* wanted(std::size_t conversation, const trace_parameters& t) const {
         return at(conversation, t.files).wanted.get();
     }
-    trace_item item(const trace_place& place, const trace_parameters& t) const {
+    trace_item item(const trace_position& place, const trace_parameters& t) const {
         const dialogue& d = at(place.conversation, t.files);
         const dialogue_turn& turn = d.turns[place.turn];
         return {place.turn == 0 ? estimated_prompt_tokens(d) : estimated_tokens(turn.prompt),
                 turn.output_tokens};
     }
-    void fill(request_spec& r, const trace_place& place, const trace_parameters& t,
+    void fill(request_spec& r, const trace_position& place, const trace_parameters& t,
               const prompt_parameters& w) const {
         const dialogue& d = at(place.conversation, t.files);
         if (const int recorded = d.turns[place.turn].output_tokens; recorded > 0)
@@ -186,7 +186,7 @@ struct recorded_dialogues {
     }
     /// Only a first turn is salted: a later one follows the text of its conversation. Few tokens of
     /// text have over eight bytes.
-    double fresh_tokens(const trace_place& place, const trace_parameters& t,
+    double fresh_tokens(const trace_position& place, const trace_parameters& t,
                         const token_fit&) const {
         if (!salted || place.turn > 0) return 0;
         const dialogue& d = at(place.conversation, t.files);
@@ -234,7 +234,7 @@ struct synthetic_conversations {
         }
         return std::min(own_turns(conversation, t), most_turns);
     }
-    graph_step step(const trace_place& at, const trace_parameters& t) const {
+    graph_step step(const trace_position& at, const trace_parameters& t) const {
         if (subagents <= 0) return step_of_line(at.turn, turns(at.conversation, t));
         graph_step s;
         own_turn before;
@@ -257,12 +257,12 @@ struct synthetic_conversations {
         });
         return s;
     }
-    trace_item item(const trace_place& at, const trace_parameters& t) const {
+    trace_item item(const trace_position& at, const trace_parameters& t) const {
         generator random(t.seed, streams::places + at.index());
         const int user = drawn_length(user_tokens, random, 1, t.files.prompt_values);
         return {user, drawn_length(output_tokens, random, 1, t.files.output_values)};
     }
-    void fill(request_spec& r, const trace_place& at, const trace_parameters& t,
+    void fill(request_spec& r, const trace_position& at, const trace_parameters& t,
               const prompt_parameters& w) const {
         r.max_tokens = item(at, t).output_tokens;
         generator system(w.salt, shared_system_prompt
@@ -271,7 +271,7 @@ struct synthetic_conversations {
         append_words(r.system_prompt, w.fit.words_in(shared_length(system_tokens, t.seed)), system,
                      w.fit);
         add_turns(r, line_of(at, t), w.answers, [&](std::size_t turn) {
-            const trace_place said{at.conversation, turn, at.first};
+            const trace_position said{at.conversation, turn, at.first};
             std::string words;
             generator own(w.salt, streams::places + said.index());
             append_words(words, std::max(1, w.fit.words_in(item(said, t).prompt_tokens)), own,
@@ -279,7 +279,7 @@ struct synthetic_conversations {
             return words;
         });
     }
-    double fresh_tokens(const trace_place& at, const trace_parameters& t,
+    double fresh_tokens(const trace_position& at, const trace_parameters& t,
                         const token_fit& fit) const {
         double words = std::max(1, fit.words_in(item(at, t).prompt_tokens));
         if (!shared_system_prompt && at.turn == 0)
@@ -341,7 +341,7 @@ private:
             turn.place = next;
         }
     }
-    std::vector<std::size_t> line_of(const trace_place& at, const trace_parameters& t) const {
+    std::vector<std::size_t> line_of(const trace_position& at, const trace_parameters& t) const {
         if (subagents <= 0) return line_to(at.turn);
         std::vector<std::size_t> line, own;
         for_each_turn(at.conversation, t, [&](const own_turn& turn) {
@@ -385,12 +385,12 @@ struct user_prompts {
     }
 
     source_facts facts() const { return {.repeats_prompts = !salted}; }
-    trace_item item(const trace_place& at_, const trace_parameters& t) const {
+    trace_item item(const trace_position& at_, const trace_parameters& t) const {
         const prompt p = at(at_.conversation, t);
         return {estimated_tokens(str(p.text)),
                 static_cast<int>(static_cast<long long>(p.output_tokens))};
     }
-    void fill(request_spec& r, const trace_place& at_, const trace_parameters& t,
+    void fill(request_spec& r, const trace_position& at_, const trace_parameters& t,
               const prompt_parameters& w) const {
         const prompt p = at(at_.conversation, t);
         if (p.output_tokens > 0) r.max_tokens = static_cast<int>(p.output_tokens);
@@ -398,7 +398,8 @@ struct user_prompts {
         r.prompt = str(p.text);
         if (salted) add_salt(r.prompt, at_, w);
     }
-    double fresh_tokens(const trace_place& at_, const trace_parameters& t, const token_fit&) const {
+    double fresh_tokens(const trace_position& at_, const trace_parameters& t,
+                        const token_fit&) const {
         return salted ? static_cast<double>(at(at_.conversation, t).text.size()) / 8 : 0;
     }
     void hash_conversation(fnv1a& h, std::size_t conversation, const trace_parameters& t) const {
@@ -409,5 +410,5 @@ struct user_prompts {
 };
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

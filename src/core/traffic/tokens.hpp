@@ -10,7 +10,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 // Plain words of one token each in common vocabularies: a prompt of n words has about n tokens.
@@ -201,5 +201,5 @@ inline void append_words(std::string& out, int count, generator& random,
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

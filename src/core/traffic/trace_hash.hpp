@@ -12,7 +12,7 @@
 #include <string>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 inline void add_time(fnv1a& h, const time_distribution& d) {
@@ -104,5 +104,5 @@ inline std::string load_hash(const planned_traffic& p) {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

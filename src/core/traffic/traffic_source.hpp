@@ -14,7 +14,7 @@
 #include <utility>  // move
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 struct shorter_source;
@@ -28,13 +28,13 @@ struct prompt_source {
     virtual source_facts facts() const = 0;
     virtual std::size_t turns(std::size_t conversation, const trace_parameters& t) const = 0;
     /// Returns the steps that a position waits for, and those that wait for it.
-    virtual graph_step step(const trace_place& at, const trace_parameters& t) const = 0;
-    virtual trace_item item(const trace_place& at, const trace_parameters& t) const = 0;
-    virtual void fill(request_spec& r, const trace_place& at, const trace_parameters& t,
+    virtual graph_step step(const trace_position& at, const trace_parameters& t) const = 0;
+    virtual trace_item item(const trace_position& at, const trace_parameters& t) const = 0;
+    virtual void fill(request_spec& r, const trace_position& at, const trace_parameters& t,
                       const prompt_parameters& w) const = 0;
     /// Returns the least number of tokens at the end of a prompt that nobody has sent before, from
     /// its first new word on; 0 if unknown, or if the same prompts are sent again.
-    virtual double fresh_tokens(const trace_place& at, const trace_parameters& t,
+    virtual double fresh_tokens(const trace_position& at, const trace_parameters& t,
                                 const token_fit& fit) const = 0;
     virtual const wanted_answer* wanted(std::size_t conversation,
                                         const trace_parameters& t) const = 0;
@@ -56,19 +56,19 @@ struct source_of final : prompt_source {
         if constexpr (requires { own.turns(conversation, t); }) return own.turns(conversation, t);
         else return 1;
     }
-    graph_step step(const trace_place& at, const trace_parameters& t) const override {
+    graph_step step(const trace_position& at, const trace_parameters& t) const override {
         if constexpr (requires { own.step(at, t); }) return own.step(at, t);
         else return step_of_line(at.turn, turns(at.conversation, t));
     }
-    trace_item item(const trace_place& at, const trace_parameters& t) const override {
+    trace_item item(const trace_position& at, const trace_parameters& t) const override {
         if constexpr (requires { own.item(at, t); }) return own.item(at, t);
         else return {};
     }
-    void fill(request_spec& r, const trace_place& at, const trace_parameters& t,
+    void fill(request_spec& r, const trace_position& at, const trace_parameters& t,
               const prompt_parameters& w) const override {
         own.fill(r, at, t, w);
     }
-    double fresh_tokens(const trace_place& at, const trace_parameters& t,
+    double fresh_tokens(const trace_position& at, const trace_parameters& t,
                         const token_fit& fit) const override {
         if constexpr (requires { own.fresh_tokens(at, t, fit); })
             return own.fresh_tokens(at, t, fit);
@@ -124,5 +124,5 @@ struct shorter_source {
 };
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

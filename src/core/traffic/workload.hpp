@@ -22,7 +22,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 inline void check_think(const time_distribution& d) {
@@ -327,5 +327,5 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -8,7 +8,7 @@
 #include <utility>  // exchange
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Whether the name of an event or field means an error: "error", "response.failed".
@@ -134,5 +134,5 @@ private:
 };
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -20,7 +20,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// A page, or why there is none.
@@ -421,5 +421,5 @@ inline parsed_page read_metrics_page(std::string_view body, std::string_view con
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -13,7 +13,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 enum class series_kind : unsigned char {
@@ -112,5 +112,5 @@ inline std::optional<histogram_totals> totals_of(const metrics_page& page, std::
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

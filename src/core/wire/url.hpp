@@ -10,7 +10,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// A target: http://host:port/path, the same with https, or unix:/path/of/a.socket.
@@ -136,5 +136,5 @@ inline http_url parsed_url(std::string_view whole, std::string_view field) {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -21,7 +21,7 @@
 #include <optional>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Decides which loads are probed, until the capacity is known or probes run out. Its arguments
@@ -45,18 +45,18 @@ public:
                 !repeats_.measure(what, {part, *load, answer_s_}))
                 return repeats_.announce_stop();
             if (lengthens(all_.seen.candidate.back())) continue;
-            if (const auto bias = client_error_at(all_.seen, all_.judged_by, *load))
-                leave_out(*bias);
+            if (const auto error = client_error_at(all_.seen, all_.judged_by, *load))
+                leave_out(*error);
         }
     }
 
 private:
     /// The probe stays in the list, but counts as no result.
-    void leave_out(const client_error& bias) {
+    void leave_out(const client_error& error) {
         all_.seen.candidate.change(
-            bias.repeat, [&](repeat_data& d) { d.disturbed = described(bias.why); });
-        meter_.say(printed("  probe %zu shows nothing: ", bias.repeat + 1) +
-                   described(bias.why) + "\n");
+            error.repeat, [&](repeat_data& d) { d.disturbed = described(error.why); });
+        meter_.say(printed("  probe %zu shows nothing: ", error.repeat + 1) +
+                   described(error.why) + "\n");
     }
     /// Returns the plan shared by all probes at a load.
     const plan& plan_at(double load) {
@@ -90,5 +90,5 @@ private:
 };
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

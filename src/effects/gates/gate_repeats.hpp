@@ -47,7 +47,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Positions of repeats, pairs or rounds of a comparison; a probe has none (-1). A repeat that is
@@ -98,17 +98,17 @@ class gate_servers {
 public:
     gate_servers(const plan& p, const scenario& s, const run_mode& mode)
         : p_(p),
-          candidate_(s.target, run_arm::candidate, mode.stand_in(run_arm::candidate)) {
+          candidate_(s.target, run_variant::candidate, mode.stand_in(run_variant::candidate)) {
         if (s.baseline.is_same_server() || p.sent->otherwise) baseline_ = &candidate_;
         else if (p.judged->has_baseline) {
-            other_ = std::make_unique<live_target>(s.baseline.live(), run_arm::baseline,
-                                                   mode.stand_in(run_arm::baseline));
+            other_ = std::make_unique<live_target>(s.baseline.live(), run_variant::baseline,
+                                                   mode.stand_in(run_variant::baseline));
             other_->is_compared_with(candidate_);
             baseline_ = other_.get();
         }
     }
-    live_target& on(run_arm variant) {
-        return variant == run_arm::baseline ? *baseline_ : candidate_;
+    live_target& on(run_variant variant) {
+        return variant == run_variant::baseline ? *baseline_ : candidate_;
     }
     live_target& candidate() { return candidate_; }
     /// The room that both variants have; 0: neither reports one.
@@ -154,8 +154,8 @@ public:
         its.kind = target_kind::otherwise;
         const std::string& model = (*p_.sent->otherwise).common.model;
         if (!model.empty()) its.model = printable(model);
-        mine.options = options_text(p_, run_arm::candidate);
-        its.options = options_text(p_, run_arm::baseline);
+        mine.options = options_text(p_, run_variant::candidate);
+        its.options = options_text(p_, run_variant::baseline);
         if ((*p_.sent->otherwise).beside.size() != p_.sent->beside.size())
             its.options += ", nothing done beside the load";
         check_other_requests(p_, candidate_.load());
@@ -177,7 +177,7 @@ private:
 };
 
 /// Runs one repeat, writes its records and reads the server's metrics meanwhile.
-inline repeat_data recorded_repeat(const plan& what, live_target& target, run_arm variant,
+inline repeat_data recorded_repeat(const plan& what, live_target& target, run_variant variant,
                                    int number, int gate, long long deadline_ns,
                                    progress_meter& meter) {
     session& program = session::of_this_program();
@@ -262,31 +262,31 @@ public:
     bool measure() {
         const int position = next_position();
         const long long began = now_ns();
-        std::vector<run_arm> variants{run_arm::candidate};
+        std::vector<run_variant> variants{run_variant::candidate};
         if (servers_.has_baseline())
             variants.insert(
                 baseline_goes_first(p_.sent->seed, position) ? variants.begin() : variants.end(),
-                run_arm::baseline);
+                run_variant::baseline);
         if (!measure_on(variants, position, p_, nullptr)) return false;
         slowest_ns_ = std::max(slowest_ns_, now_ns() - began);
         return true;
     }
     /// Measures a probe; returns false if the time ended.
     bool measure(const plan& what, const probe_order& probe) {
-        return measure_on({run_arm::candidate}, 0, what, &probe);
+        return measure_on({run_variant::candidate}, 0, what, &probe);
     }
     /// Sets a repeat or pair aside and measures another, if one is left. The choice does not depend
     /// on the result: a repeat is set aside only for an error of the client, and only while a
     /// verdict depends on that error. Passes without forgiveness and misses that remain with it
     /// stay. There are at most as many replacements as repeats, so a client that always stalls
     /// ends.
-    bool measure_again(const std::optional<client_error>& bias) {
-        if (!bias || bias->repeat >= all_.seen.candidate.size()) return false;
-        const int position = static_cast<int>(bias->repeat);
+    bool measure_again(const std::optional<client_error>& error) {
+        if (!error || error->repeat >= all_.seen.candidate.size()) return false;
+        const int position = static_cast<int>(error->repeat);
         if (!positions_.has_another(count()) || (!p_.searches() && is_out_of_time())) return false;
-        positions_.set_aside({&all_.seen}, bias->repeat, described(bias->why));
+        positions_.set_aside({&all_.seen}, error->repeat, described(error->why));
         meter_.say(printed("  %s %d is measured again: ", counted_text(p_), position + 1) +
-                   described(bias->why) + "\n");
+                   described(error->why) + "\n");
         if (p_.searches()) positions_.leave_empty();  // the next probe follows from those left
         is_analysed_ = false;
         return true;
@@ -297,14 +297,14 @@ private:
         const double variants = servers_.has_baseline() ? 2 : 1;
         return std::max(slowest_ns_, ns_of(variants * expected_seconds(p_)));
     }
-    bool measure_on(const std::vector<run_arm>& variants, int position, const plan& what,
+    bool measure_on(const std::vector<run_variant>& variants, int position, const plan& what,
                     const probe_order* probe) {
         is_analysed_ = false;
         const int number = positions_.begin();
         const std::size_t before =
             std::max(all_.seen.candidate.size(), all_.seen.baseline.size());
         bool whole = true;
-        for (const run_arm variant : variants) {
+        for (const run_variant variant : variants) {
             if (!whole) break;
             if (probe)
                 meter_.stage(probe_name(p_, before) + " at " +
@@ -320,8 +320,8 @@ private:
     void hold_answers_together() {
         const repeat_data& theirs = all_.seen.baseline.back();
         if (!has_hashes(theirs)) return;
-        std::vector<std::string> secrets = servers_.on(run_arm::candidate).load().secrets;
-        for (const std::string& s : servers_.on(run_arm::baseline).load().secrets)
+        std::vector<std::string> secrets = servers_.on(run_variant::candidate).load().secrets;
+        for (const std::string& s : servers_.on(run_variant::baseline).load().secrets)
             secrets.push_back(s);
         const answers_shown show = settings_of(environment).answers;
         all_.seen.candidate.change_last([&](repeat_data& mine) {
@@ -331,7 +331,7 @@ private:
         });
     }
     /// Returns false if the time ended in between.
-    bool repeat_on(run_arm variant, int position, int number, const plan& what,
+    bool repeat_on(run_variant variant, int position, int number, const plan& what,
                    const probe_order* probe) {
         live_target& target = servers_.on(variant);
         if (number > 0) {
@@ -360,7 +360,7 @@ private:
         }
         note_warmup(d);
         const bool whole = !d.cut_short;
-        texts_[variant == run_arm::baseline ? 1 : 0] = std::exchange(d.texts, {});
+        texts_[variant == run_variant::baseline ? 1 : 0] = std::exchange(d.texts, {});
         all_.seen.variant(variant).push_back(std::move(d));
         return whole;
     }
@@ -379,7 +379,7 @@ private:
     /// a warm-up that never became stable must be seen.
     void note_warmup(const repeat_data& d) {
         if (!d.warmup.asked) return;
-        const std::string whose = d.variant == run_arm::baseline ? "baseline, " : "";
+        const std::string whose = d.variant == run_variant::baseline ? "baseline, " : "";
         all_.seen.notes.push_back(
             warmup_sentence(d.warmup, whose + printed("repeat %d", d.index + 1)));
     }
@@ -397,5 +397,5 @@ private:
 };
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -31,7 +31,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Marks verdicts that need no judgement as skipped.
@@ -158,5 +158,5 @@ inline result result_of(const gate_report& g, measured_gate&& m, std::size_t num
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

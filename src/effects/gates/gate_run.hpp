@@ -43,7 +43,7 @@
 #include <utility>  // move
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 inline const char* of_virtual_time() { return current_environment ? " of virtual time" : ""; }
@@ -167,7 +167,7 @@ private:
     void profile_failure() {
         const double lasts_s = (*judged_.on_fail).duration.seconds();
         const int gate = session::of_this_program().running_gate();
-        live_target& failed = servers_.on(run_arm::candidate);
+        live_target& failed = servers_.on(run_variant::candidate);
         meter_.say("  failed: its server is asked for a profile of " + time_text(lasts_s) +
                    " of the same load\n");
         meter_.stage("profile");
@@ -182,7 +182,7 @@ private:
                                       reason_in(e));
         }
         all_.profile = profile_under_load(by, lasts_s, mode_.deadline_ns, [&](long long until_ns) {
-            return run_repeat(again, failed, run_arm::candidate, number, gate,
+            return run_repeat(again, failed, run_variant::candidate, number, gate,
                               {until_ns, max_gaps_kept, nullptr, &meter_, {}, answers_shown::none})
                 .records.size();
         });
@@ -244,5 +244,5 @@ private:
 };
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

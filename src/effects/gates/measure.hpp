@@ -47,7 +47,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Null if the target has no extension.
@@ -364,5 +364,5 @@ inline result measured_result(const scenario& s, const char* file, int line, con
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

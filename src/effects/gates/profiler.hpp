@@ -26,7 +26,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Starts and ends a profile on a server: by HTTP, or by the scenario's commands.
@@ -181,5 +181,5 @@ inline std::vector<std::string> end_profiles(const live_target& server, int gate
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -25,7 +25,7 @@
 #include <unistd.h>  // close, unlink
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Prints which file is incomplete, and why.
@@ -170,5 +170,5 @@ private:
 };
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -36,7 +36,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Returns "" unless the last measured requests all failed to connect.
@@ -213,7 +213,7 @@ void send_all(const plan& p, load_order& order, load_state& state, repeat_data& 
 }
 
 /// Runs one repeat of one variant.
-inline repeat_data run_repeat(const plan& p, live_target& target, run_arm variant, int repeat,
+inline repeat_data run_repeat(const plan& p, live_target& target, run_variant variant, int repeat,
                               int gate_number, const repeat_parameters& parameters = {}) {
     repeat_data d;
     d.variant = variant;
@@ -262,8 +262,9 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm varian
 }
 
 /// The same, with the server's metrics read meanwhile.
-inline repeat_data watched_repeat(const plan& p, live_target& target, run_arm variant, int repeat,
-                                  int gate_number, const repeat_parameters& parameters) {
+inline repeat_data watched_repeat(const plan& p, live_target& target, run_variant variant,
+                                  int repeat, int gate_number,
+                                  const repeat_parameters& parameters) {
     page_watch pages(target.pages(), named_series(p.judged->slos));
     repeat_data d = run_repeat(p, target, variant, repeat, gate_number, parameters);
     d.server = pages.metrics(cross_check_of(d).finished);
@@ -271,5 +272,5 @@ inline repeat_data watched_repeat(const plan& p, live_target& target, run_arm va
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

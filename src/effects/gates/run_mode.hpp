@@ -29,7 +29,7 @@
 #include <utility>  // move
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// The models that replace the servers of one gate.
@@ -89,8 +89,8 @@ struct run_mode {
     std::shared_ptr<const rehearsal> model{};  // of all servers, in a rehearsal
     stored_gate stored{};  // content of a stored baseline's file, or of its model
 
-    any_target stand_in(run_arm a) const {
-        return model ? model->stand_in(a == run_arm::baseline ? 1 : 0) : any_target();
+    any_target stand_in(run_variant a) const {
+        return model ? model->stand_in(a == run_variant::baseline ? 1 : 0) : any_target();
     }
     /// The extension that must know server and machine; null: none.
     const past_extension* past_of(const plan& p) const {
@@ -184,5 +184,5 @@ inline void check_writable(const std::string& file) {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

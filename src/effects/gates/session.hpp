@@ -33,7 +33,7 @@
 #include <unistd.h>  // getpid
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// The current doctest case, and the names of gates. Any thread may call.
@@ -319,5 +319,5 @@ private:
 };
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

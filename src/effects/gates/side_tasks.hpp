@@ -23,7 +23,7 @@
 #include <utility>  // move
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 inline std::string post_text(const load_target& to, const std::string& path,
@@ -160,5 +160,5 @@ private:
 };
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

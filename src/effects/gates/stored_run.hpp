@@ -29,7 +29,7 @@
 #include <picojson.h>  // JSON of servers
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// The index of events.bin in result.json: the offsets of the lines' gaps, and its coverage.
@@ -190,5 +190,5 @@ inline stored_run read_stored_run(const std::filesystem::path& records, const st
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -23,7 +23,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// A request to be sent now.
@@ -182,7 +182,7 @@ public:
 
     /// Whether a later turn follows, which needs this one's answer.
     bool goes_on(std::size_t index) const {
-        const trace_place at = place_of(sent_, index);
+        const trace_position at = place_of(sent_, index);
         return sent_.stride > 1 && !plays_sessions(sent_) &&
                at.turn + 1 < turns_of(sent_, at.conversation) && index + 1 < order_.last;
     }
@@ -373,5 +373,5 @@ private:
 };
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -23,7 +23,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Shared by all threads of one load. Unused after the measured part has begun.
@@ -125,7 +125,7 @@ inline constexpr int resets_by_policy = 2;
 struct load_order {
     const plan* what = nullptr;
     const load_target* target = nullptr;
-    run_arm variant = run_arm::candidate;
+    run_variant variant = run_variant::candidate;
     int repeat = 0;
     std::string id_prefix{};
     std::size_t first = 0, last = 0;
@@ -252,5 +252,5 @@ inline run_phase phase_of(const load_order& o, const load_state& shared, const p
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

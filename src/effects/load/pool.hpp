@@ -8,7 +8,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// All connections of one thread, each in one of four lists: busy, idle, opening, closed. Closed
@@ -84,5 +84,5 @@ private:
 };
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

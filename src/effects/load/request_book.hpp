@@ -22,7 +22,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Grades answers as they come and drops their texts, except those compared with the other
@@ -59,7 +59,7 @@ private:
     static constexpr std::size_t max_text_bytes_of_an_arm = std::size_t{32} << 20;
     /// The first wrong ones of the candidate, or all of them.
     bool may_be_shown(const record& r) {
-        if (order_.variant == run_arm::baseline) return false;
+        if (order_.variant == run_variant::baseline) return false;
         if (shared_.show == answers_shown::all) return true;
         return shared_.show == answers_shown::open && !*r.right &&
                shared_.texts_shown++ < max_answers_shown;
@@ -131,5 +131,5 @@ private:
 };
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

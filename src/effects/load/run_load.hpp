@@ -28,7 +28,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 inline std::size_t in_flight_at_most(const load_order& o) {
@@ -186,5 +186,5 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -23,7 +23,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 struct http_answer {
@@ -242,5 +242,5 @@ inline http_answer blocking_get(const http_server& at, const std::string& path,
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -38,7 +38,7 @@
 #endif
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 #ifdef __linux__
@@ -357,5 +357,5 @@ inline std::unique_ptr<network> new_network() {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -8,7 +8,7 @@
 #include <memory>  // shared_ptr
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 struct address;
@@ -76,5 +76,5 @@ public:
 };
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -36,7 +36,7 @@
 #include <unistd.h>  // close
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// A file descriptor that closes itself.
@@ -316,5 +316,5 @@ inline int free_port() {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

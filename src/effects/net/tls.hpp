@@ -21,7 +21,7 @@
 #endif
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 #ifdef LLMBENCH_WITH_TLS
@@ -203,5 +203,5 @@ struct tls_channel {
 inline constexpr const char* tls_was_cut = "the connection was cut without an end of TLS";
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

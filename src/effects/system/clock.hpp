@@ -23,7 +23,7 @@
 #include <unistd.h>  // close, pread
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 class network;
@@ -160,5 +160,5 @@ private:
 };
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

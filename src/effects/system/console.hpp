@@ -9,7 +9,7 @@
 #include <unistd.h>  // STDOUT_FILENO
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Columns of the terminal, 80 if unknown.
@@ -36,5 +36,5 @@ inline constinit bool standard_streams_are_there = false;
 inline void say(const std::string& s) { std::cout << s << std::flush; }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

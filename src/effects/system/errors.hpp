@@ -10,7 +10,7 @@
 #include <netdb.h>  // gai_strerror
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// strerror_r() returns the text, or an int and leaves the text in `room`.
@@ -28,5 +28,5 @@ inline std::string resolver_error_text(int code) {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

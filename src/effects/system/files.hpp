@@ -23,7 +23,7 @@
 #include <unistd.h>  // unlink, write, close
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 inline std::string file_content(const std::string& path, const std::string& what) {
@@ -155,5 +155,5 @@ inline byte_stream bytes_of(const std::string& path, const char* field) {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -17,7 +17,7 @@
 #endif
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// The limit before we raised it, 0: unchanged. Programs that we start get it back.
@@ -66,5 +66,5 @@ inline port_range outgoing_ports() {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -19,7 +19,7 @@
 #include <sys/utsname.h>  // the name of the system
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// The tested commit, from GitHub, GitLab, Jenkins or Buildkite, else from the git directory above.
@@ -92,5 +92,5 @@ inline environment_facts environment_now() {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

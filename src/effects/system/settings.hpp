@@ -23,7 +23,7 @@
 extern "C" char** environ;  // not declared by every system's headers
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 inline std::string environment(const char* name) {
@@ -304,5 +304,5 @@ inline const surroundings& surroundings_of_program() {
 inline const std::string& report_directory() { return surroundings_of_program().report_directory; }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

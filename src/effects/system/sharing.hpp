@@ -10,7 +10,7 @@
 #include <string>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 class gate_servers;
@@ -26,7 +26,7 @@ using variable_lookup = std::function<std::string(const char* name)>;
 
 /// A repeat or probe of which all programs send their parts.
 struct shared_repeat_order {
-    run_arm variant = run_arm::candidate;
+    run_variant variant = run_variant::candidate;
     int number = 0;
     double load = 0, answer_s = 0;  // of a probe
     double left_s = 0;              // until the time budget is used up, 0: none
@@ -61,7 +61,7 @@ public:
     /// Reduces the plan of a gate to this program's part.
     virtual void take_part(plan&, const scenario&, const settings&, std::size_t /*gate*/) {}
     /// Sends this program's part of a repeat, if it has not the whole.
-    virtual void send(repeat_data&, const plan&, live_target&, run_arm, int /*number*/,
+    virtual void send(repeat_data&, const plan&, live_target&, run_variant, int /*number*/,
                       int /*gate*/, const repeat_parameters&) {}
     /// Rank 0 sends the others the next repeat, until their gate is over.
     virtual void ask(const shared_repeat_order&) {}
@@ -76,5 +76,5 @@ inline constinit load_sharing* load_sharing_of_program = &sends_whole_loads;
 inline int rank_of_program() { return load_sharing_of_program->rank(); }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

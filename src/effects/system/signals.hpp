@@ -11,7 +11,7 @@
 #include <unistd.h>  // _exit
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Set by the first ending signal: the load ends, and its results are reported.
@@ -80,5 +80,5 @@ private:
 };
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

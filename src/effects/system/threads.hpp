@@ -15,7 +15,7 @@
 #include <utility>  // move
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Calls `work`, and `failed` with the text of an exception: one that leaves a thread or a
@@ -128,5 +128,5 @@ private:
 };
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

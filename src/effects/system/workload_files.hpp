@@ -23,7 +23,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Loads the images of a sample.
@@ -118,5 +118,5 @@ inline workload_files read_workload_files(const scenario& s, std::uint64_t defau
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

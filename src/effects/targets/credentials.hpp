@@ -14,7 +14,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Header lines of all requests to a server, and the secrets in them.
@@ -108,5 +108,5 @@ inline credentials credentials_of(const endpoint& e, const api_traits& api,
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -8,7 +8,7 @@
 #include <string>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// A server of an extension, which accepts every request of a plan.
@@ -34,5 +34,5 @@ protected:
 };
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -30,7 +30,7 @@
 #include <picojson.h>  // JSON of servers
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Returns "GET /v1/models answered HTTP 401: no such key", shortened.
@@ -374,5 +374,5 @@ inline token_fit learned_tokens(const plan& p, const load_target& to, double wit
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

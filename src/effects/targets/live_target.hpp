@@ -35,7 +35,7 @@
 #include <vector>  // erase_if
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// For endpoint{...}: nothing to start.
@@ -82,8 +82,8 @@ inline const api_traits& api_of(const any_target& t) {
 class live_target {
 public:
     /// `stand_in`: a model that replaces it, with its API; a target of an extension.
-    live_target(const any_target& t, run_arm variant, const any_target& stand_in = {})
-        : is_baseline_(variant == run_arm::baseline) {
+    live_target(const any_target& t, run_variant variant, const any_target& stand_in = {})
+        : is_baseline_(variant == run_variant::baseline) {
         const box& what = t.what();
         if (const auto* model = stand_in.what().get<extension_target>()) take(*model, what);
         else if (const auto* p = what.get<process>()) take(*p, variant);
@@ -227,7 +227,7 @@ private:
     const started_process* process_of_ours() const {
         return std::get_if<started_process>(&server_);
     }
-    void take(const process& p, run_arm variant) {
+    void take(const process& p, run_variant variant) {
         server_.emplace<started_process>(p, variant);
         facts_.kind = target_kind::process;
         at_.api = p.api;
@@ -357,5 +357,5 @@ private:
 };
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

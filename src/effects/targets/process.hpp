@@ -30,7 +30,7 @@
 #include <sys/wait.h>  // how a server ended
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// The command, with `exec` before it if that changes nothing: one plain command, no shell word, no
@@ -226,5 +226,5 @@ inline carried_command carried_out(const std::string& line, const load_target& t
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -28,7 +28,7 @@
 #include <netinet/in.h>  // sockaddr_in6
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// An address and port in IPv6 form, so that IPv4 addresses equal their mapped ones, and loopbacks
@@ -140,10 +140,10 @@ inline std::string one_process_text(const std::string& one, const std::string& i
 
 /// Refuses variants whose first requests, up to a hundred, differ only in their words.
 inline void check_other_requests(const plan& p, const load_target& to) {
-    const plan theirs = plan_of_variant(p, run_arm::baseline);
+    const plan theirs = plan_of_variant(p, run_variant::baseline);
     if (theirs.sent->beside.size() != p.sent->beside.size()) return;
     const auto asked = [&](const plan& of, std::size_t i) {
-        const request_spec r = request_of(of, run_arm::candidate, 0, i * of.sent->stride);
+        const request_spec r = request_of(of, run_variant::candidate, 0, i * of.sent->stride);
         return path_of(to, r) + " " + request_body(*to.api, to.model, r);
     };
     const long long n = expected_requests(p);
@@ -158,5 +158,5 @@ inline void check_other_requests(const plan& p, const load_target& to) {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -33,7 +33,7 @@
 #include <unistd.h>  // read, unlink
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// A pipe from a program to us; no ends, with errno, on failure.
@@ -316,5 +316,5 @@ private:
 };
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -24,22 +24,22 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// The log file of the program's next server.
-inline std::string next_log(run_arm variant) {
+inline std::string next_log(run_variant variant) {
     const std::string directory = report_directory();
     std::error_code ignored;
     std::filesystem::create_directories(directory, ignored);
-    return directory + "/" + (variant == run_arm::baseline ? "baseline-" : "server-") +
+    return directory + "/" + (variant == run_variant::baseline ? "baseline-" : "server-") +
            std::to_string(++servers_started) + ".log";
 }
 
 /// process{...}: a server that runs from start() to end().
 class started_process {
 public:
-    started_process(const process& p, run_arm variant) : what_(p), variant_(variant) {
+    started_process(const process& p, run_variant variant) : what_(p), variant_(variant) {
         if (what_.command.empty()) refuse({"process.command is empty: it must start a server"});
         if (str(what_.command).find("{port}") == std::string::npos)
             refuse({"process.command \"", printable(str(what_.command), 200),
@@ -118,7 +118,7 @@ private:
     }
 
     process what_;
-    run_arm variant_;
+    run_variant variant_;
     std::string log_{};
     std::unique_ptr<server_process> running_{};
     double startup_s_ = not_a_number;
@@ -126,5 +126,5 @@ private:
 };
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

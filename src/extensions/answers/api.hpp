@@ -5,7 +5,7 @@
 #include "api/workload.hpp"
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 
 namespace detail {
 /// Defined in this extension's implementation. If it is missing, the linker shows the name.
@@ -56,5 +56,5 @@ struct in_llmbench_answers_hpp::questions {
     }
 };
 
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -15,7 +15,7 @@
 #include <memory>  // make_shared
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 class questions_of_files final : public workload_extension {
@@ -36,5 +36,5 @@ const workload_extension* const include_llmbench_answers_hpp_where_LLMBENCH_MAIN
     &reads_questions;
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -10,7 +10,7 @@
 #include "api/traffic.hpp"
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 
 /// One of several ways to run a server, for compare().
 struct setting {
@@ -159,5 +159,5 @@ inline curve_result curve(const scenario& s, const types::list<offered_load>& lo
     return include_llmbench_compare_hpp_where_LLMBENCH_MAIN_is::loads_of(s, loads, file, line);
 }
 
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

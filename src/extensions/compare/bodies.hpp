@@ -44,7 +44,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Shared by all copies of a result; never changes.
@@ -247,7 +247,7 @@ private:
             p.nonce = fresh_nonce(asked_.seed, p.name);
             parts.push_back({.name = str(s.name),
                              .what = std::move(p),
-                             .server = live_target(s.target, run_arm::candidate,
+                             .server = live_target(s.target, run_variant::candidate,
                                                    stand_in(parts.size()))});
         }
         // The first one takes over the gate that represented all.
@@ -384,5 +384,5 @@ curve_result include_llmbench_compare_hpp_where_LLMBENCH_MAIN_is::loads_of(
     return detail::measured_curve(s, loads, file, line);
 }
 
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

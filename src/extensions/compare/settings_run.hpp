@@ -39,7 +39,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// One setting: its part of the plan, its server and its measurements.
@@ -166,8 +166,8 @@ private:
         if (!s.has_turns()) return true;
         meter_.stage(printed("round %d of %d, ", slot + 1, rounds_) + s.name);
         repeat_list& variant = s.all.seen.candidate;
-        variant.push_back(recorded_repeat(s.what, s.server, run_arm::candidate, number, s.number,
-                                      mode_.deadline_ns, meter_));
+        variant.push_back(recorded_repeat(s.what, s.server, run_variant::candidate, number,
+                                          s.number, mode_.deadline_ns, meter_));
         s.server.end();
         if (variant.back().cut_short) return false;
         if (const cause why = fault_of_gate(s.all.seen)) {
@@ -288,5 +288,5 @@ private:
 };
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -6,7 +6,7 @@
 #include "api/units.hpp"
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 
 namespace detail {
 /// If this is not found, the file with LLMBENCH_MAIN or LLMBENCH_IMPLEMENT lacks the header in the
@@ -32,5 +32,5 @@ inline history_baseline history(const types::text& folder = "perf-history",
     return {folder, run_to_run};
 }
 
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

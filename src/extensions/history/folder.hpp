@@ -31,7 +31,7 @@
 #include <unistd.h>  // fsync, link, unlink, close
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 enum class history_use : unsigned char { read, append, off };
@@ -255,5 +255,5 @@ inline std::string append_history(const std::filesystem::path& folder,
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -47,7 +47,7 @@
 #include <unistd.h>  // unlink
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 inline constexpr double fingerprint_within_s = 2;
@@ -266,5 +266,5 @@ constinit const past_extension* const include_llmbench_history_hpp_where_LLMBENC
 [[gnu::constructor(101)]] static void make_history_known() { known_past = &the_keeper; }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

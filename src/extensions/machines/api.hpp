@@ -6,7 +6,7 @@
 #include "api/text.hpp"
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 
 /// Judges a load that several programs sent: LLMBENCH_SHARD (such as 2/8, counted from 0) gives
 /// each its part, and LLMBENCH_START_AT (seconds since 1970) the common start. Combines the records
@@ -19,5 +19,5 @@ result judge_shards(const types::list<types::text>& directories, const slo_list&
                     const types::text& gate = {}, const char* file = __builtin_FILE(),
                     int line = __builtin_LINE());
 
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

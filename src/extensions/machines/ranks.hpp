@@ -42,7 +42,7 @@
 #include <mpi.h>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Seconds that a rank waits for the others in a common step; ten times that before a gate and
@@ -246,7 +246,7 @@ struct rank_command {
     shared_repeat_order next{};
 };
 inline std::string text_of(const rank_command& c) {
-    return printed("%d %d %d %.17g %.17g %.17g", c.is_over, c.next.variant == run_arm::baseline,
+    return printed("%d %d %d %.17g %.17g %.17g", c.is_over, c.next.variant == run_variant::baseline,
                    c.next.number, c.next.load, c.next.answer_s, c.next.left_s);
 }
 inline rank_command command_of(const std::string& text) {
@@ -258,7 +258,7 @@ inline rank_command command_of(const std::string& text) {
         if (n.size() == 6) break;
     }
     if (n.size() != 6) throw std::runtime_error("rank 0 asks for \"" + printable(text) + "\"");
-    return {n[0] != 0, {n[1] != 0 ? run_arm::baseline : run_arm::candidate,
+    return {n[0] != 0, {n[1] != 0 ? run_variant::baseline : run_variant::candidate,
                         static_cast<int>(n[2]), n[3], n[4], n[5]}};
 }
 
@@ -381,8 +381,8 @@ inline int starts_of(const planned_traffic& p) {
 
 /// Called by all ranks. Returns the whole repeat at rank 0, elsewhere this rank's part. Throws at
 /// all ranks if one could not begin, at rank 0 if one could not end.
-inline repeat_data repeat_of_ranks(const plan& p, live_target& target, run_arm variant, int repeat,
-                                   int gate_number, repeat_parameters parameters) {
+inline repeat_data repeat_of_ranks(const plan& p, live_target& target, run_variant variant,
+                                   int repeat, int gate_number, repeat_parameters parameters) {
     rank_group& ranks = rank_group::of_this_program();
     common_start start(ranks, clock_offsets(ranks, ranks.wait_s()));
     const server_pages none{};
@@ -420,6 +420,6 @@ inline repeat_data repeat_of_ranks(const plan& p, live_target& target, run_arm v
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench
 #endif

@@ -38,7 +38,7 @@
 #include <unistd.h>  // gethostname
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// This program's share of the load, and the start of its first repeat in Unix time.
@@ -240,8 +240,8 @@ inline void note_server_clock(const load_target& to, clock_ahead& lead) {
 
 /// A shard's part, which begins with all others. Only the first shard reads the server's metrics,
 /// before any of them sends and after all have their answers.
-inline repeat_data repeat_of_shard(const plan& p, live_target& target, run_arm variant, int repeat,
-                                   int gate_number, repeat_parameters parameters) {
+inline repeat_data repeat_of_shard(const plan& p, live_target& target, run_variant variant,
+                                   int repeat, int gate_number, repeat_parameters parameters) {
     constexpr double to_connect_s = 2;
     shard_clock& clock = shard_clock::of_this_program();
     double begins_s = clock.start_s();
@@ -271,5 +271,5 @@ inline repeat_data repeat_of_shard(const plan& p, live_target& target, run_arm v
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

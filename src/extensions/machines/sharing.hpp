@@ -41,7 +41,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 inline plan as_shard(plan p, const scenario& s, const settings& asked, std::size_t gate) {
@@ -118,8 +118,8 @@ public:
     void take_part(plan& p, const scenario& s, const settings& asked, std::size_t gate) override {
         if (asked.is_shard) p = as_shard(std::move(p), s, asked, gate);
     }
-    void send(repeat_data& into, const plan& p, live_target& target, run_arm variant, int number,
-              int gate, const repeat_parameters& parameters) override {
+    void send(repeat_data& into, const plan& p, live_target& target, run_variant variant,
+              int number, int gate, const repeat_parameters& parameters) override {
         into = repeat_of_shard(p, target, variant, number, gate, parameters);
     }
 };
@@ -149,8 +149,8 @@ public:
         if (ranks().is_alone()) shards_of_load::take_part(p, s, asked, gate);
         else p = as_rank(std::move(p));
     }
-    void send(repeat_data& into, const plan& p, live_target& target, run_arm variant, int number,
-              int gate, const repeat_parameters& parameters) override {
+    void send(repeat_data& into, const plan& p, live_target& target, run_variant variant,
+              int number, int gate, const repeat_parameters& parameters) override {
         if (ranks().is_alone())
             shards_of_load::send(into, p, target, variant, number, gate, parameters);
         else into = repeat_of_ranks(p, target, variant, number, gate, parameters);
@@ -228,5 +228,5 @@ result judge_shards(const types::list<types::text>& directories, const slo_list&
     return detail::asserted(detail::judged_shards(directories, slos, gate, file, line), file, line);
 }
 
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -6,7 +6,7 @@
 #include "api/workload.hpp"
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 
 namespace detail {
 /// Defined in this extension's implementation. If it is missing, the linker shows the name.
@@ -38,5 +38,5 @@ struct in_llmbench_sessions_hpp::sessions {
     }
 };
 
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -22,7 +22,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// In a folder, all files by name.
@@ -65,5 +65,5 @@ const workload_extension* const include_llmbench_sessions_hpp_where_LLMBENCH_MAI
     &reads_sessions;
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -6,7 +6,7 @@
 #include "api/units.hpp"
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 
 /// Memory for attention keys and values. A token takes 2 x layers x kv_heads x head_size x
 /// bytes_per_value bytes.
@@ -81,5 +81,5 @@ inline simulated_server simulated(const engine& e = {}) { return {e}; }
 /// Prints its URL to standard output. Returns 0, or 1 if the port is not available.
 int serve_simulated(const engine& e, int port);
 
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -58,7 +58,7 @@
 #include <chrono>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 // A type of a single executor: asio's default for any of them takes half a second to compile.
@@ -282,8 +282,8 @@ public:
         if (auto* const execution_environment =
                 dynamic_cast<virtual_environment*>(current_environment)) {
             sleep_s(0.1);  // no two begin at once
-            made_up_ = std::make_unique<virtual_server>(*execution_environment, settings_);
-            return made_up_->url();
+            server_ = std::make_unique<virtual_server>(*execution_environment, settings_);
+            return server_->url();
         }
         host_ = std::make_unique<simulated_host>(settings_);
         return host_->url();
@@ -293,7 +293,7 @@ public:
 private:
     const engine settings_;
     std::unique_ptr<simulated_host> host_{};
-    std::unique_ptr<virtual_server> made_up_{};
+    std::unique_ptr<virtual_server> server_{};
 };
 
 class simulated_extension final : public target_extension {
@@ -447,5 +447,5 @@ inline constinit const simulated_rehearsals rehearsals_on_engines{};
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -24,7 +24,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// The server's end of a connection.
@@ -377,5 +377,5 @@ inline std::unique_ptr<network> virtual_environment::new_network() {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -31,7 +31,7 @@
 #include <picojson.h>  // JSON of servers
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Large members that no judging needs; the reader skips them.
@@ -427,5 +427,5 @@ inline repeat_data repeat_of(imported_run& run, int index) {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

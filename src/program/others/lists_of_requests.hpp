@@ -24,7 +24,7 @@
 #include <picojson.h>  // JSON of servers
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// What both tools have of a request.
@@ -491,5 +491,5 @@ inline imported_run read_sglang_run(const picojson::value& v, const std::string&
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

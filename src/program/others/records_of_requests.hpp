@@ -23,7 +23,7 @@
 #include <picojson.h>  // JSON of servers
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 inline bool is_guidellm_file(const picojson::value& v) {
@@ -484,5 +484,5 @@ inline imported_run read_aiperf_run(const std::vector<picojson::value>& records,
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -31,7 +31,7 @@
 #include <picojson.h>  // JSON of servers
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Returns the bytes of a file that may be beside another one; nothing if there is none.
@@ -344,5 +344,5 @@ inline judging_parameters parameters_of_files(const plan& p) {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -23,7 +23,7 @@
 #include <picojson.h>  // JSON of servers
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 class block_reader : public corpus_reader {
@@ -239,5 +239,5 @@ inline constexpr recording_format recording_formats[] = {
 };
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -14,7 +14,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Finds the earlier step with whose prompt one begins, and the number of common tokens.
@@ -99,5 +99,5 @@ inline std::string session_lines(const session_corpus& c) {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -28,18 +28,18 @@ detail::repeat_data one_repeat(const scenario& s, std::uint64_t max_gaps, double
 }
 detail::repeat_data bench::one_repeat(const scenario& s, std::uint64_t max_gaps, double* cpu_s) {
     const detail::plan p = detail::planned(s, 1);
-    detail::live_target target(s.target, run_arm::candidate);
+    detail::live_target target(s.target, run_variant::candidate);
     target.bring_up();
     detail::repeat_parameters judging_parameters;
     if (max_gaps > 0) judging_parameters.max_gaps = max_gaps;
-    if (!cpu_s) return detail::run_repeat(p, target, run_arm::candidate, 0, 1, judging_parameters);
+    if (!cpu_s) return detail::run_repeat(p, target, run_variant::candidate, 0, 1, judging_parameters);
     const files::scratch directory;
     detail::record_files written(directory.file("records"));
     written.open();
     const double before = process_cpu_s();
     std::optional<detail::record_writer> writer(std::in_place, written, "bench");
     judging_parameters.out = &writer->box();
-    detail::repeat_data d = detail::run_repeat(p, target, run_arm::candidate, 0, 1, judging_parameters);
+    detail::repeat_data d = detail::run_repeat(p, target, run_variant::candidate, 0, 1, judging_parameters);
     writer.reset();
     *cpu_s = process_cpu_s() - before;
     return d;

@@ -43,7 +43,7 @@ struct reported {
         s.ttft_s = ttft_ms / 1000;
         s.failed = failed;
         seen.candidate.push_back(synthetic_gates::repeat_of(
-            at_load(p, load, 0), s, run_arm::candidate, static_cast<int>(seen.candidate.size())));
+            at_load(p, load, 0), s, run_variant::candidate, static_cast<int>(seen.candidate.size())));
         seen.candidate.back().load = load;
         seen.candidate.back().part = part;
         return *this;

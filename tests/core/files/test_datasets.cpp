@@ -47,7 +47,7 @@ std::vector<dialogue> all_of(const std::string& text, const dataset& d,
     return all;
 }
 /// What is said of the fields of its rows.
-std::string told_of(const std::string& text, const dataset& d, const field_names& given = {}) {
+std::string in_context(const std::string& text, const dataset& d, const field_names& given = {}) {
     byte_stream in = stream_of(text);
     row_fields told;
     sampled_dialogues(in, d, 100, 1, told, given);
@@ -207,21 +207,21 @@ TEST_CASE("OpenAI JSONL: what is part of the load is sent as it is, and all else
     CHECK(read[0].temperature == 0.2);
     CHECK(read[0].fields == R"(,"response_format":{"type":"json_object"},"tool_choice":"auto",)"
                             R"("tools":[{"function":{"name":"f"},"type":"function"}])");
-    CHECK(told_of(batch_line + batch_line, d) ==
+    CHECK(in_context(batch_line + batch_line, d) ==
           "sent as rows have them: response_format (2 rows), temperature (2 rows), "
           "tool_choice (2 rows), tools (2 rows); left out: model (2 rows), n (2 rows), "
           "stream (2 rows)");
     // What the options of all requests set is theirs.
-    CHECK(told_of(batch_line, d, {"temperature", "tools"}) ==
+    CHECK(in_context(batch_line, d, {"temperature", "tools"}) ==
           "sent as rows have them: response_format (1 row), tool_choice (1 row); left out: model "
           "(1 row), n (1 row), stream (1 row), temperature (1 row), tools (1 row)");
     // Of a line that is no request only what chat requests have is sent.
     const std::string line = R"({"id":"7","messages":[{"role":"user","content":"a"}],)"
                              R"("tools":[],"source":"x","prompt_id":4})" "\n";
     CHECK(all_of(line, d)[0].fields == R"(,"tools":[])");
-    CHECK(told_of(line, d) ==
+    CHECK(in_context(line, d) ==
           "sent as rows have them: tools (1 row); left out: prompt_id (1 row), source (1 row)");
-    CHECK(told_of(content_of("data/openai.jsonl"), d) == "left out: model (1 row)");
+    CHECK(in_context(content_of("data/openai.jsonl"), d) == "left out: model (1 row)");
 }
 
 TEST_CASE("OpenAI JSONL: calls of tools are part of their messages") {
@@ -235,7 +235,7 @@ TEST_CASE("OpenAI JSONL: calls of tools are part of their messages") {
     CHECK(read[0].before[1].fields == R"(,"tool_calls":[{"id":"c"}])");
     CHECK(read[0].before[1].content == "");
     CHECK(read[0].before[2].fields == R"(,"tool_call_id":"c")");
-    CHECK(told_of(line, {.format = openai_jsonl}) ==
+    CHECK(in_context(line, {.format = openai_jsonl}) ==
           "left out: audio of messages (1 row), messages behind the user's last (1 row)");
 }
 
@@ -261,7 +261,7 @@ TEST_CASE("ShareGPT: LLaVA's rows are about an image, whose mark is no text") {
     const auto read = all_of(row, {.format = sharegpt});
     CHECK(read[0].turns[0].prompt == "What is this?");
     CHECK(read[0].turns[0].image == "coco/a.jpg");
-    CHECK(told_of(row, {.format = sharegpt}) == "left out: model (1 row)");
+    CHECK(in_context(row, {.format = sharegpt}) == "left out: model (1 row)");
     CHECK_REFUSED(refusal(row, {.format = sharegpt, .max_turns = 2}), "file.json:1: ",
                   "workload.max_turns = 1 is allowed");
 }

@@ -164,7 +164,7 @@ TEST_CASE("a baseline that fails its requests is nothing to be compared with") {
         for (std::size_t i = 0; i < 4; ++i) {
             m.candidate[i] = repeat_with_failures(100, 0);
             m.baseline[i] = repeat_with_failures(100, failures);
-            m.baseline[i].variant = run_arm::baseline;
+            m.baseline[i].variant = run_variant::baseline;
         }
         return m;
     };

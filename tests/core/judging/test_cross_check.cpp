@@ -309,7 +309,7 @@ TEST_CASE("server metrics are compared with a baseline by ratios that offsets ca
         for (int i = 0; i < 4; ++i) {
             m.candidate.push_back(repeat_reported(50, 50, 500));
             m.baseline.push_back(repeat_reported(50, 50, 500));
-            m.baseline.back().variant = run_arm::baseline;
+            m.baseline.back().variant = run_variant::baseline;
             for (const auto& [d, s] : {std::pair{&m.candidate.back(), mine},
                                        std::pair{&m.baseline.back(), other}}) {
                 report(*d, quantity::queue_time, {0, 0, 0, 0, 100 * s, 100 * s});
@@ -347,7 +347,7 @@ TEST_CASE("what becomes of a baseline is nothing to the candidate's own objectiv
                 variant->back().index = i;
                 variant->back().asked_rate = variant->back().achieved_rate = 10;
             }
-            m.baseline.back().variant = run_arm::baseline;
+            m.baseline.back().variant = run_variant::baseline;
         }
         return m;
     };

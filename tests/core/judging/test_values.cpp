@@ -336,7 +336,7 @@ TEST_CASE("against a baseline failures fail a percentile, and never show that it
         for (std::size_t i = 0; i < pairs; ++i) {
             m.candidate.push_back(repeat_with_failures(300, failures));
             m.baseline.push_back(repeat_with_failures(300, 0));
-            m.baseline.back().variant = run_arm::baseline;
+            m.baseline.back().variant = run_variant::baseline;
         }
         m.slos = {p99(ttft) <= 1.1 * baseline};
         return judged(m, m.slos[0]);

@@ -19,7 +19,7 @@ using texts::holds;
 namespace {
 
 /// A repeat whose requests were answered with these texts; "" failed.
-repeat_data answered_with(const std::vector<std::string>& texts, run_arm variant = run_arm::candidate) {
+repeat_data answered_with(const std::vector<std::string>& texts, run_variant variant = run_variant::candidate) {
     std::vector<timelines::request> requests;
     for (std::size_t i = 0; i < texts.size(); ++i)
         requests.push_back(texts[i].empty() ? timelines::failed(100.0 * static_cast<double>(i))
@@ -42,7 +42,7 @@ std::vector<kept_text> kept(const std::vector<std::string>& texts) {
 repeat_data compared(const std::vector<std::string>& mine, const std::vector<std::string>& its,
                      const std::vector<kept_text>& said, const std::vector<kept_text>& expected) {
     repeat_data d = answered_with(mine);
-    compare_answers(d, answered_with(its, run_arm::baseline), said, expected, 50,
+    compare_answers(d, answered_with(its, run_variant::baseline), said, expected, 50,
                     [](std::string s) { return s; });
     return d;
 }
@@ -64,7 +64,7 @@ TEST_CASE("an answer is the same byte for byte, and one that failed in either ar
 
 TEST_CASE("who left says nothing, and what was sent in one arm alone is not compared") {
     repeat_data mine = answered_with({"one", "two", "three"});
-    repeat_data its = answered_with({"one", "two"}, run_arm::baseline);
+    repeat_data its = answered_with({"one", "two"}, run_variant::baseline);
     mine.records[0].status = request_status::left;
     mark_same_answers(mine, its);
     CHECK_FALSE(mine.records[0].same);

@@ -160,7 +160,7 @@ TEST_CASE("lengths of answers that are not forced are the most that is asked for
         const plan p = planned(
             {.workload = w, .requests = 30, .options = {.ignore_eos = ignore_eos}}, 1);
         const bool says_most = p.sent->workload_text.find(" at most 24") != std::string::npos;
-        const request_spec r = request_of(p, run_arm::candidate, 0, 0);
+        const request_spec r = request_of(p, run_variant::candidate, 0, 0);
         CHECK(r.max_tokens == 24);
         CHECK(r.force_length == p.sent->forces_length);
         CHECK(says_most == !p.sent->forces_length);

@@ -245,7 +245,7 @@ TEST_CASE("a part of a repeat is refused, or a repeat, whatever its numbers say"
         CAPTURE(how);
         try {
             measurements e;
-            e.candidate.push_back(unpacked(s + rest, run_arm::candidate));
+            e.candidate.push_back(unpacked(s + rest, run_variant::candidate));
             check_worth(e);
         } catch (const std::invalid_argument& e) {
             CHECK_FALSE(holds(e.what(), "\n"));

@@ -220,12 +220,12 @@ TEST_CASE("a line's width counts characters and not bytes") {
 
 TEST_CASE("the stage of a gate names its repeat, pair or stage") {
     plan p = placed_gate("x", {mean(ttft) <= 100_ms}).what;
-    CHECK(stage_text(p, 0, run_arm::candidate) == "repeat 1 of 2-5");
+    CHECK(stage_text(p, 0, run_variant::candidate) == "repeat 1 of 2-5");
     p = with_judging(p, [&](planned_judging& j) { j.has_baseline = true; });
-    CHECK(stage_text(p, 1, run_arm::baseline) == "pair 2 of 2-5, baseline");
+    CHECK(stage_text(p, 1, run_variant::baseline) == "pair 2 of 2-5, baseline");
     p = with_judging(p, [&](planned_judging& j) { j.has_baseline = false; });
     p = with_judging(p, [&](planned_judging& j) { j.first_repeats = j.max_repeats = 3; });
-    CHECK(stage_text(p, 2, run_arm::candidate) == "repeat 3 of 3");
+    CHECK(stage_text(p, 2, run_variant::candidate) == "repeat 3 of 3");
 }
 
 // ---- where colour and other characters are wanted ------------------------------------------------

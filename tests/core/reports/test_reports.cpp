@@ -262,7 +262,7 @@ TEST_CASE("a file that programs read is UTF-8 whatever the gate is called") {
 TEST_CASE("a record is one line with its fields in order") {
     record r;
     r.id = "g1-r0-5";
-    r.variant = run_arm::baseline;
+    r.variant = run_variant::baseline;
     r.phase = run_phase::warmup;
     r.repeat = 3;
     r.scheduled_ns = 1000;

@@ -118,7 +118,7 @@ TEST_CASE("a gate is found among others by its name, and each window belongs to 
     CHECK(a.name == "first");
     CHECK(a.context.has_baseline);
     REQUIRE(a.seen.baseline.size() == 2);
-    CHECK(a.seen.baseline[1].variant == run_arm::baseline);
+    CHECK(a.seen.baseline[1].variant == run_variant::baseline);
     CHECK(a.seen.candidate[1].window.from_ns() == over_double + 10);
     CHECK(a.seen.baseline[0].window.from_ns() == over_double + 20);
     CHECK(a.seen.baseline[1].window.to_ns() == over_double + 35);

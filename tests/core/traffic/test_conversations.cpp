@@ -63,7 +63,7 @@ TEST_CASE("a replayed trace has its own times, lengths and end") {
     for (std::size_t i = 0; i < 4; ++i) {
         CHECK(item_of(p, i).prompt_tokens == four_rows[i].prompt_tokens);
         CHECK(item_of(p, i).output_tokens == four_rows[i].output_tokens);
-        CHECK(words(request_of(p, run_arm::candidate, 0, i).prompt).size() ==
+        CHECK(words(request_of(p, run_variant::candidate, 0, i).prompt).size() ==
               static_cast<std::size_t>(four_rows[i].prompt_tokens));
     }
 }
@@ -77,7 +77,7 @@ TEST_CASE("a row's own fields are in its request, and what is not or comes again
     scenario s = {.workload = dataset{.path = "d.jsonl", .format = openai_jsonl, .salted = false},
                   .warmup = 0, .requests = 40};
     const auto body = [&](std::size_t i) {
-        const request_spec r = request_of(planned(s, 1, f), run_arm::candidate, 0, i);
+        const request_spec r = request_of(planned(s, 1, f), run_variant::candidate, 0, i);
         return std::pair{r.temperature, r.extra_fields};
     };
     CHECK(body(0) == std::pair{0.5, std::string(R"(,"tools":[{"a":1}])")});
@@ -191,9 +191,9 @@ TEST_CASE("turns take places of the trace, and requests count turns") {
 
 TEST_CASE("a turn's request says all that was said before, failed exchanges left out") {
     const plan p = talk({.turns = 3, .user_tokens = fixed(5), .system_tokens = fixed(4)});
-    const request_spec first = request_of(p, run_arm::candidate, 0, 3);
-    const request_spec second = request_of(p, run_arm::candidate, 0, 4, {"one"});
-    const request_spec third = request_of(p, run_arm::candidate, 0, 5, {"one", "two"});
+    const request_spec first = request_of(p, run_variant::candidate, 0, 3);
+    const request_spec second = request_of(p, run_variant::candidate, 0, 4, {"one"});
+    const request_spec third = request_of(p, run_variant::candidate, 0, 5, {"one", "two"});
     CHECK(first.history.empty());
     CHECK(words(first.prompt).size() == 5);
     CHECK(words(first.system_prompt).size() == 4);
@@ -205,14 +205,14 @@ TEST_CASE("a turn's request says all that was said before, failed exchanges left
     REQUIRE(third.history.size() == 4);
     CHECK(third.history[2].content == second.prompt);
     CHECK(third.system_prompt == first.system_prompt);
-    CHECK(request_of(p, run_arm::candidate, 0, 5, {"", "two"}).history.size() == 2);
-    CHECK(request_of(p, run_arm::candidate, 0, 0).system_prompt == first.system_prompt);
-    CHECK(request_of(p, run_arm::candidate, 1, 0).system_prompt != first.system_prompt);
+    CHECK(request_of(p, run_variant::candidate, 0, 5, {"", "two"}).history.size() == 2);
+    CHECK(request_of(p, run_variant::candidate, 0, 0).system_prompt == first.system_prompt);
+    CHECK(request_of(p, run_variant::candidate, 1, 0).system_prompt != first.system_prompt);
     const plan own = talk({.turns = 3, .system_tokens = fixed(20), .shared_system_prompt = false});
-    CHECK(request_of(own, run_arm::candidate, 0, 0).system_prompt ==
-          request_of(own, run_arm::candidate, 0, 2).system_prompt);
-    CHECK(request_of(own, run_arm::candidate, 0, 0).system_prompt !=
-          request_of(own, run_arm::candidate, 0, 3).system_prompt);
+    CHECK(request_of(own, run_variant::candidate, 0, 0).system_prompt ==
+          request_of(own, run_variant::candidate, 0, 2).system_prompt);
+    CHECK(request_of(own, run_variant::candidate, 0, 0).system_prompt !=
+          request_of(own, run_variant::candidate, 0, 3).system_prompt);
 }
 
 TEST_CASE("a dataset's prompts are sent in turn, salted by repeat, with the file's lengths") {
@@ -222,7 +222,7 @@ TEST_CASE("a dataset's prompts are sent in turn, salted by repeat, with the file
     const plan p = planned(s, 1, with_dialogues(3));
     CHECK(p.sent->workload_text ==
           "3 prompts of x.json (sharegpt), about 4 tokens each, 2.0 turns each");
-    const request_spec r = request_of(p, run_arm::candidate, 0, 3, {"answer"});
+    const request_spec r = request_of(p, run_variant::candidate, 0, 3, {"answer"});
     CHECK(r.prompt == "second 1");
     CHECK(r.max_tokens == 9);
     CHECK(r.force_length);
@@ -231,14 +231,14 @@ TEST_CASE("a dataset's prompts are sent in turn, salted by repeat, with the file
     CHECK(r.history[0].content == "first 1");
     CHECK(holds(r.system_prompt, "all of you\n"));
     CHECK(holds(r.system_prompt, "\nbe kind"));
-    CHECK(r.system_prompt != request_of(p, run_arm::candidate, 1, 3, {"answer"}).system_prompt);
-    CHECK(r.system_prompt != request_of(p, run_arm::baseline, 0, 3, {"answer"}).system_prompt);
-    CHECK(request_of(p, run_arm::candidate, 0, 2).prompt == "first 1");
-    CHECK(request_of(p, run_arm::candidate, 0, 6).prompt == "first 0");  // again from the start
+    CHECK(r.system_prompt != request_of(p, run_variant::candidate, 1, 3, {"answer"}).system_prompt);
+    CHECK(r.system_prompt != request_of(p, run_variant::baseline, 0, 3, {"answer"}).system_prompt);
+    CHECK(request_of(p, run_variant::candidate, 0, 2).prompt == "first 1");
+    CHECK(request_of(p, run_variant::candidate, 0, 6).prompt == "first 0");  // again from the start
     s.workload = dataset{.path = "x", .max_turns = 2, .force_output = false, .salted = false};
     const plan plain = planned(s, 1, with_dialogues(3));
-    CHECK(request_of(plain, run_arm::candidate, 0, 0).system_prompt == "all of you\nbe kind");
-    CHECK_FALSE(request_of(plain, run_arm::candidate, 0, 0).force_length);
+    CHECK(request_of(plain, run_variant::candidate, 0, 0).system_prompt == "all of you\nbe kind");
+    CHECK_FALSE(request_of(plain, run_variant::candidate, 0, 0).force_length);
     CHECK(forced_tokens(plain, 0) == 0);
 }
 
@@ -287,7 +287,7 @@ TEST_CASE("prompts of a group share their prefix, by the fraction that is asked 
     std::map<std::string, int> prefixes;
     int members = 0;
     for (std::size_t i = 0; i < 500; ++i) {
-        const std::vector<std::string> w = words(request_of(p, run_arm::candidate, 0, i).prompt);
+        const std::vector<std::string> w = words(request_of(p, run_variant::candidate, 0, i).prompt);
         REQUIRE(w.size() == 60);
         std::string prefix;
         for (std::size_t k = 0; k < 32; ++k) prefix += w[k] + " ";

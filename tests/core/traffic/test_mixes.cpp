@@ -35,7 +35,7 @@ const mix_of_parts three = mix({{.name = "base", .weight = 60},
                                  .options = request_options{.extra_body = R"({"priority": 1})"}}});
 std::string body_of(const plan& p, std::size_t index) {
     return request_body(traits_of(openai_chat), "m",
-                        request_of(p, run_arm::candidate, 0, index));
+                        request_of(p, run_variant::candidate, 0, index));
 }
 
 }  // namespace
@@ -96,7 +96,7 @@ TEST_CASE("a request of a part has its model, its options, its lengths and its o
     std::set<std::string> prompts_seen;
     for (std::size_t i = 0; i < 300; ++i) {
         const std::size_t which = part_of(p, i).which;
-        const request_spec r = request_of(p, run_arm::candidate, 0, i);
+        const request_spec r = request_of(p, run_variant::candidate, 0, i);
         const std::string body = body_of(p, i);
         CHECK(holds(body, which == 1 ? "\"model\":\"lora\"" : "\"model\":\"m\""));
         CHECK(holds(body, "\"temperature\"") == (which == 1));
@@ -199,7 +199,7 @@ TEST_CASE("another workload is another arm, with the scenario's times and option
                                            .shared_prefix = fixed(260)},
                      .arrivals = closed_loop(16), .requests = 320,
                      .slos = {mean(ttft) <= 0.5 * baseline}};
-    const plan p = planned(s, 1), other = plan_of_variant(p, run_arm::baseline);
+    const plan p = planned(s, 1), other = plan_of_variant(p, run_variant::baseline);
     CHECK(holds(p.sent->workload_text, "shared prefix 260 tokens"));
     CHECK(!holds(other.sent->workload_text, "shared prefix"));
     CHECK(other.sent->arrivals.users == 16);
@@ -207,10 +207,10 @@ TEST_CASE("another workload is another arm, with the scenario's times and option
         CHECK(item_of(p, i).output_tokens == item_of(other, i).output_tokens);
     scenario mixes = s;
     mixes.baseline = otherwise{.workload = three};
-    CHECK(plan_of_variant(planned(mixes, 1), run_arm::baseline).sent->labels.size() == 3);
+    CHECK(plan_of_variant(planned(mixes, 1), run_variant::baseline).sent->labels.size() == 3);
     scenario models = mixed_load(three, {p50(ttft) <= 1.1 * baseline});
     models.baseline = otherwise{.model = "old"};
-    const plan old = plan_of_variant(planned(models, 1), run_arm::baseline);
+    const plan old = plan_of_variant(planned(models, 1), run_variant::baseline);
     for (std::size_t i = 0; i < 20; ++i) CHECK(holds(body_of(old, i), "\"model\":\"old\""));
     models.baseline = otherwise{.alone = true};
     CHECK(holds(refusal_of(models), "the scenario does nothing beside its load"));

@@ -43,7 +43,7 @@ TEST_CASE("a request asks for the lengths of its place in the trace, in every re
         const trace_item item = item_of(p, i);
         CHECK((item.prompt_tokens >= 20 && item.prompt_tokens <= 60));
         for (const int repeat : {0, 1, 7})
-            for (const run_arm variant : {run_arm::candidate, run_arm::baseline}) {
+            for (const run_variant variant : {run_variant::candidate, run_variant::baseline}) {
                 const request_spec r = request_of(p, variant, repeat, i);
                 CHECK(words(r.prompt).size() == static_cast<std::size_t>(item.prompt_tokens));
                 CHECK(r.max_tokens == item.output_tokens);
@@ -62,8 +62,8 @@ TEST_CASE("places in the trace have lengths of their own") {
 
 TEST_CASE("the same request is the same text again") {
     const plan p = traffic();
-    CHECK(request_of(p, run_arm::candidate, 2, 17).prompt ==
-          request_of(traffic(), run_arm::candidate, 2, 17).prompt);
+    CHECK(request_of(p, run_variant::candidate, 2, 17).prompt ==
+          request_of(traffic(), run_variant::candidate, 2, 17).prompt);
 }
 
 TEST_CASE("no two repeats, arms, seeds or places share the start of a prompt") {
@@ -79,12 +79,12 @@ TEST_CASE("no two repeats, arms, seeds or places share the start of a prompt") {
         longest = std::max(longest, common);
     };
     for (std::size_t i = 0; i < 300; ++i) {
-        const request_spec base = request_of(p, run_arm::candidate, 0, i);
-        compare(base, request_of(p, run_arm::candidate, 1, i));
-        compare(base, request_of(p, run_arm::baseline, 0, i));
-        compare(request_of(p, run_arm::baseline, 0, i), request_of(p, run_arm::candidate, 1, i));
-        compare(base, request_of(other_seed, run_arm::candidate, 0, i));
-        compare(base, request_of(p, run_arm::candidate, 0, i + 1));
+        const request_spec base = request_of(p, run_variant::candidate, 0, i);
+        compare(base, request_of(p, run_variant::candidate, 1, i));
+        compare(base, request_of(p, run_variant::baseline, 0, i));
+        compare(request_of(p, run_variant::baseline, 0, i), request_of(p, run_variant::candidate, 1, i));
+        compare(base, request_of(other_seed, run_variant::candidate, 0, i));
+        compare(base, request_of(p, run_variant::candidate, 0, i + 1));
     }
     CHECK(pairs == 1500);
     CHECK(same_first_word < pairs / 20);
@@ -103,24 +103,24 @@ TEST_CASE("prompts are exact in tokens where the server tells which words are on
     CHECK(asked < 2 * static_cast<int>(std::size(prompt_words)));
     const plan p = traffic();
     for (std::size_t i = 0; i < 300; ++i)
-        for (const run_arm variant : {run_arm::candidate, run_arm::baseline})
+        for (const run_variant variant : {run_variant::candidate, run_variant::baseline})
             for (const int repeat : {0, 1, 7})
                 REQUIRE(with_template(request_of(p, variant, repeat, i, {}, fit).prompt) ==
                         item_of(p, i).prompt_tokens);
-    CHECK(request_of(p, run_arm::candidate, 0, 3, {}, fit).prompt !=
-          request_of(p, run_arm::candidate, 1, 3, {}, fit).prompt);
+    CHECK(request_of(p, run_variant::candidate, 0, 3, {}, fit).prompt !=
+          request_of(p, run_variant::candidate, 1, 3, {}, fit).prompt);
     // A word at least, however long the template.
     const plan tiny = traffic(1, {.prompt_tokens = fixed(5)});
-    CHECK(with_template(request_of(tiny, run_arm::candidate, 0, 0, {}, fit).prompt) == 13);
+    CHECK(with_template(request_of(tiny, run_variant::candidate, 0, 0, {}, fit).prompt) == 13);
     // Lengths are called exact as far down as they are.
     CHECK(fit_text(fit, 13).find("prompt lengths exact in tokens: ") == 0);
     CHECK(fit_text(fit, shortest_prompt(tiny))
               .find("prompt lengths exact in tokens from 13 on (5 are asked for): ") == 0);
     // A shared prefix keeps its words, and the whole its length.
     const plan shared = traffic(1, {.prompt_tokens = uniform(50, 60), .shared_prefix = fixed(32)});
-    const std::string first = request_of(shared, run_arm::candidate, 0, 0, {}, fit).prompt;
+    const std::string first = request_of(shared, run_variant::candidate, 0, 0, {}, fit).prompt;
     for (std::size_t i = 1; i < 20; ++i) {
-        const std::string s = request_of(shared, run_arm::candidate, 0, i, {}, fit).prompt;
+        const std::string s = request_of(shared, run_variant::candidate, 0, i, {}, fit).prompt;
         CHECK(with_template(s) == item_of(shared, i).prompt_tokens);
         CHECK(common_words(first, s) >= 32);
         CHECK(common_words(first, s) < 36);
@@ -156,7 +156,7 @@ TEST_CASE("usage alone makes prompt lengths right on the average, or exact") {
     const plan p = traffic(1, {.prompt_tokens = fixed(200)});
     double sum = 0;
     for (std::size_t i = 0; i < 200; ++i)
-        sum += count(request_of(p, run_arm::candidate, 0, i, {}, fit).prompt);
+        sum += count(request_of(p, run_variant::candidate, 0, i, {}, fit).prompt);
     CHECK(sum / 200 == doctest::Approx(200).epsilon(0.01));
 }
 
@@ -170,7 +170,7 @@ TEST_CASE("lists of token ids are prompts where each is one token, and only ther
     const plan p = traffic(1, {.prompt_tokens = uniform(20, 60), .shared_prefix = fixed(16)});
     std::set<std::string> prompts;
     for (std::size_t i = 0; i < 50; ++i) {
-        const request_spec r = request_of(p, run_arm::candidate, 0, i, {}, fit);
+        const request_spec r = request_of(p, run_variant::candidate, 0, i, {}, fit);
         picojson::value ids;
         REQUIRE(parse_json(r.token_ids, ids));
         REQUIRE(ids.is<picojson::array>());
@@ -181,7 +181,7 @@ TEST_CASE("lists of token ids are prompts where each is one token, and only ther
             CHECK(id.get<double>() < first_token_id + std::size(prompt_words));
         }
         prompts.insert(r.token_ids);
-        prompts.insert(request_of(p, run_arm::candidate, 1, i, {}, fit).token_ids);
+        prompts.insert(request_of(p, run_variant::candidate, 1, i, {}, fit).token_ids);
     }
     CHECK(prompts.size() == 100);
     CHECK_FALSE(fitted_ids(unreported).as_ids);
@@ -208,7 +208,7 @@ TEST_CASE("token ids are of the whole vocabulary as far as a tokenizer shows it"
     std::set<double> sent;
     for (std::size_t i = 0; i < 50; ++i) {
         picojson::value ids;
-        REQUIRE(parse_json(request_of(p, run_arm::candidate, 0, i, {}, fit).token_ids, ids));
+        REQUIRE(parse_json(request_of(p, run_variant::candidate, 0, i, {}, fit).token_ids, ids));
         REQUIRE(ids.get<picojson::array>().size() == 100);
         for (const picojson::value& id : ids.get<picojson::array>()) sent.insert(id.get<double>());
     }
@@ -257,8 +257,8 @@ TEST_CASE("counts that cannot be of the prompt are not believed") {
         CHECK(fit.lengths == quality::unknown);
         CHECK(fit.words.empty());
         const plan p = traffic();
-        CHECK(request_of(p, run_arm::candidate, 1, 5, {}, fit).prompt ==
-              request_of(p, run_arm::candidate, 1, 5).prompt);
+        CHECK(request_of(p, run_variant::candidate, 1, 5, {}, fit).prompt ==
+              request_of(p, run_variant::candidate, 1, 5).prompt);
     };
     unknown(unreported);
     unknown([](const std::string&) { return 5; });   // the same for every prompt
@@ -278,7 +278,7 @@ TEST_CASE("messages of conversations are exact in tokens, too") {
                             .requests = 20},
                            1);
     for (std::size_t i = 0; i < 2 * p.sent->stride; ++i) {
-        const request_spec r = request_of(p, run_arm::candidate, 0, i, {}, fit);
+        const request_spec r = request_of(p, run_variant::candidate, 0, i, {}, fit);
         CHECK(count(r.prompt) == item_of(p, i).prompt_tokens);
         CHECK(count(r.system_prompt) == 30);
     }
@@ -286,16 +286,16 @@ TEST_CASE("messages of conversations are exact in tokens, too") {
 
 TEST_CASE("a shared prefix is common to one repeat of one arm and to nothing else") {
     const plan p = traffic(1, {.prompt_tokens = uniform(40, 60), .shared_prefix = fixed(32)});
-    const request_spec first = request_of(p, run_arm::candidate, 0, 0);
+    const request_spec first = request_of(p, run_variant::candidate, 0, 0);
     std::size_t longest = 0;
     for (std::size_t i = 1; i < 50; ++i) {
-        const request_spec r = request_of(p, run_arm::candidate, 0, i);
+        const request_spec r = request_of(p, run_variant::candidate, 0, i);
         const std::size_t common = common_words(first.prompt, r.prompt);
         CHECK(common >= 32);
         longest = std::max(longest, common);
         CHECK(words(r.prompt).size() == static_cast<std::size_t>(item_of(p, i).prompt_tokens));
-        CHECK(common_words(r.prompt, request_of(p, run_arm::candidate, 1, i).prompt) < 4);
-        CHECK(common_words(r.prompt, request_of(p, run_arm::baseline, 0, i).prompt) < 4);
+        CHECK(common_words(r.prompt, request_of(p, run_variant::candidate, 1, i).prompt) < 4);
+        CHECK(common_words(r.prompt, request_of(p, run_variant::baseline, 0, i).prompt) < 4);
     }
     CHECK(longest < 36);
 }
@@ -305,13 +305,13 @@ TEST_CASE("a shared prefix longer than a prompt is cut to the prompt") {
     const std::string longest_prompt = [&] {
         std::string best;
         for (std::size_t i = 0; i < 50; ++i) {
-            const std::string s = request_of(p, run_arm::candidate, 0, i).prompt;
+            const std::string s = request_of(p, run_variant::candidate, 0, i).prompt;
             if (s.size() > best.size()) best = s;
         }
         return best;
     }();
     for (std::size_t i = 0; i < 50; ++i) {
-        const std::string s = request_of(p, run_arm::candidate, 0, i).prompt;
+        const std::string s = request_of(p, run_variant::candidate, 0, i).prompt;
         CHECK(words(s).size() == static_cast<std::size_t>(item_of(p, i).prompt_tokens));
         CHECK(longest_prompt.substr(0, s.size()) == s);
     }
@@ -327,11 +327,11 @@ TEST_CASE("given prompts are sent in turn and as they are") {
                               .extra_body = "{\"top_k\":1}"}};
     const plan p = planned(s, 1);
     for (const int repeat : {0, 1}) {
-        CHECK(request_of(p, run_arm::candidate, repeat, 0).prompt == "one");
-        CHECK(request_of(p, run_arm::baseline, repeat, 1).prompt == "two");
-        CHECK(request_of(p, run_arm::candidate, repeat, 5).prompt == "three");
+        CHECK(request_of(p, run_variant::candidate, repeat, 0).prompt == "one");
+        CHECK(request_of(p, run_variant::baseline, repeat, 1).prompt == "two");
+        CHECK(request_of(p, run_variant::candidate, repeat, 5).prompt == "three");
     }
-    const request_spec r = request_of(p, run_arm::candidate, 0, 0);
+    const request_spec r = request_of(p, run_variant::candidate, 0, 0);
     CHECK(r.max_tokens == 9);
     CHECK(r.temperature == 0);
     CHECK(r.system_prompt == "be brief");

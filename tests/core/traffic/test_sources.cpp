@@ -16,7 +16,7 @@ namespace {
 const std::vector<std::string> no_answers;
 const token_fit plain_words;
 
-request_spec filled(const traffic_source& source, const trace_place& at,
+request_spec filled(const traffic_source& source, const trace_position& at,
                     const workload_files& files = {},
                     const std::vector<std::string>& answers = no_answers) {
     request_spec r;

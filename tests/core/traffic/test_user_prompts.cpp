@@ -38,14 +38,14 @@ TEST_CASE("a function's prompts follow from the seed and the index, in every rep
     const plan p = planned(of(plain), 1), other = planned(of(plain, 2), 2);
     std::set<std::string> seen, others;
     for (std::size_t i = 0; i < 40; ++i) {
-        const request_spec r = request_of(p, run_arm::candidate, 0, i);
-        CHECK(r.prompt == request_of(p, run_arm::baseline, 3, i).prompt);
+        const request_spec r = request_of(p, run_variant::candidate, 0, i);
+        CHECK(r.prompt == request_of(p, run_variant::baseline, 3, i).prompt);
         CHECK(r.prompt.ends_with(" " + std::to_string(i)));
         CHECK(r.max_tokens >= 5);
         CHECK(r.max_tokens <= 9);
         CHECK(r.force_length);
         seen.insert(r.prompt.substr(0, 5) + std::to_string(r.max_tokens));
-        others.insert(r.prompt == request_of(other, run_arm::candidate, 0, i).prompt ? "same" : "other");
+        others.insert(r.prompt == request_of(other, run_variant::candidate, 0, i).prompt ? "same" : "other");
     }
     CHECK(seen.size() > 5);
     CHECK(others.size() == 2);
@@ -53,8 +53,8 @@ TEST_CASE("a function's prompts follow from the seed and the index, in every rep
 
 TEST_CASE("a function's prompts are salted like those of a dataset, if nobody objects") {
     const plan p = planned(of(generated(word_of)), 1);
-    const std::string a = request_of(p, run_arm::candidate, 0, 7).prompt;
-    const std::string b = request_of(p, run_arm::candidate, 1, 7).prompt;
+    const std::string a = request_of(p, run_variant::candidate, 0, 7).prompt;
+    const std::string b = request_of(p, run_variant::candidate, 1, 7).prompt;
     CHECK(a != b);
     CHECK(words(a).size() == 7);
     CHECK(a.substr(a.find('\n')) == b.substr(b.find('\n')));
@@ -72,11 +72,11 @@ TEST_CASE("the hash of a load has what a function gives") {
 
 TEST_CASE("answers are as long as is said, or as they get") {
     scenario s = of(generated([](request_index, draw&) { return prompt{.text = "a"}; }));
-    CHECK_FALSE(request_of(planned(s, 1), run_arm::candidate, 0, 0).force_length);
+    CHECK_FALSE(request_of(planned(s, 1), run_variant::candidate, 0, 0).force_length);
     s.options.max_tokens = 12;
-    CHECK(request_of(planned(s, 1), run_arm::candidate, 0, 0).max_tokens == 12);
+    CHECK(request_of(planned(s, 1), run_variant::candidate, 0, 0).max_tokens == 12);
     s = of({.of = word_of, .force_output = false});
-    CHECK_FALSE(request_of(planned(s, 1), run_arm::candidate, 0, 0).force_length);
+    CHECK_FALSE(request_of(planned(s, 1), run_variant::candidate, 0, 0).force_length);
 }
 
 TEST_CASE("a part of a mix may be a function's") {

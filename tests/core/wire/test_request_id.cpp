@@ -29,7 +29,7 @@ TEST_CASE("an id is a UUID, whatever its gate, repeat and place") {
         for (const int repeat : {0, 9, 99, 100, 2345})
             for (const std::size_t place : {0ul, 7ul, 999999999999ul}) {
                 const std::string id =
-                    request_id(id_prefix(gate, run_arm::baseline, repeat), place);
+                    request_id(id_prefix(gate, run_variant::baseline, repeat), place);
                 CAPTURE(id);
                 CHECK(is_uuid_of_version_8(id));
                 CHECK(place_of(id) == place);
@@ -39,12 +39,12 @@ TEST_CASE("an id is a UUID, whatever its gate, repeat and place") {
 TEST_CASE("gates, arms, repeats and requests have ids of their own") {
     std::set<std::string> ids{id_of_check()};
     for (const int gate : {1, 2, 300})
-        for (const run_arm variant : {run_arm::candidate, run_arm::baseline})
+        for (const run_variant variant : {run_variant::candidate, run_variant::baseline})
             for (const int repeat : {0, 1, 10})
                 for (const std::size_t place : {0ul, 1ul, 10ul, 100000ul})
                     ids.insert(request_id(id_prefix(gate, variant, repeat), place));
     CHECK(ids.size() == 1 + 3 * 2 * 3 * 4);
-    CHECK(request_id(id_prefix(12, run_arm::candidate, 3), 456) ==
+    CHECK(request_id(id_prefix(12, run_variant::candidate, 3), 456) ==
           "11bbec40-0012-8c03-8000-000000000456");
 }
 

@@ -46,7 +46,7 @@ struct asked_server {
     live_target target{endpoint{.url = server.url() + "/v1",
                                 .model = "m",
                                 .headers = {{"X-Gateway", "t0ken-of-a-gateway"}}},
-                       run_arm::candidate};
+                       run_variant::candidate};
     std::function<void()> during_load = [] {};
     std::size_t asked_before_load = 99, sends = 7;
     double ends_in_s = 99;
@@ -206,13 +206,13 @@ TEST_CASE("where a process is told to write its profiles is no secret") {
     const process p{.command = "true {port}",
                     .env = {{"VLLM_TORCH_PROFILER_DIR", "/tmp/profiles-of-vllm"},
                             {"API_SECRET", "hidden-from-all"}}};
-    const live_target target(p, run_arm::candidate);
+    const live_target target(p, run_variant::candidate);
     const profile by_http;
     CHECK(profiler(by_http, target, 1).files() ==
           "it is in /tmp/profiles-of-vllm, as VLLM_TORCH_PROFILER_DIR says");
-    CHECK(profiler(by_http, live_target(simulated(), run_arm::candidate), 1).files() ==
+    CHECK(profiler(by_http, live_target(simulated(), run_variant::candidate), 1).files() ==
           "the simulated server writes none");
     credentials c;
-    started_process(p, run_arm::candidate).keep_secrets(c);
+    started_process(p, run_variant::candidate).keep_secrets(c);
     CHECK(c.secrets == std::vector<std::string>{"hidden-from-all"});
 }

@@ -50,8 +50,8 @@ struct virtual_load {
 
     repeat_data run() {
         order.what = &p;
-        order.id_prefix = id_prefix(1, run_arm::candidate, 0);
-        d.variant = run_arm::candidate;
+        order.id_prefix = id_prefix(1, run_variant::candidate, 0);
+        d.variant = run_variant::candidate;
         send_all(p, order, state, d, all, [&] { gather(); });
         d.warmup = state.settling.seen();
         all.move_into(d, false);

@@ -19,8 +19,8 @@ struct load {
     outbox out{};
     load() {
         order.what = &what;
-        order.id_prefix = id_prefix(7, run_arm::baseline, 3);
-        order.variant = run_arm::baseline;
+        order.id_prefix = id_prefix(7, run_variant::baseline, 3);
+        order.variant = run_variant::baseline;
         order.repeat = 3;
         order.warmup = 1;
         shared.max_gaps = 1000000;
@@ -62,7 +62,7 @@ TEST_CASE("a record is told whose it is") {
     CHECK(kept[1].index == 6);
     const record& r = kept[1].what;
     CHECK(str(r.id) == "11bbec40-0007-8b03-8000-000000000006");
-    CHECK(r.variant == run_arm::baseline);
+    CHECK(r.variant == run_variant::baseline);
     CHECK(r.repeat == 3);
     CHECK(r.phase == run_phase::measure);
     CHECK(r.conversation == 1);

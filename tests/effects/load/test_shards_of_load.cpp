@@ -43,7 +43,7 @@ load_order order_of(const plan& p, const load_target& target) {
     load_order o;
     o.what = &p;
     o.target = &target;
-    o.id_prefix = id_prefix(1, run_arm::candidate, 0);
+    o.id_prefix = id_prefix(1, run_variant::candidate, 0);
     if (p.sent->is_open_loop()) {
         const schedule s = schedule_of(p);
         o.last = end_of_trace(p, s.at.size());

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <string>
 
-using namespace made_up;
+using namespace is_synthetic;
 
 namespace {
 
@@ -25,7 +25,7 @@ std::string refusal_of(const tls::identity& who, const tls::identity& authority)
     virtual_tls_server server(execution_environment, {}, tls_of_server(who));
     endpoint at = tls_endpoint(server);
     at.tls.ca_file = text(folder.file("authority.pem"));
-    live_target target(at, run_arm::candidate);
+    live_target target(at, run_variant::candidate);
     try {
         target.bring_up();
     } catch (const std::exception& e) {

@@ -1,12 +1,12 @@
 // A load in virtual time, and what a made-up network does to it.
-#include "simulated/made_up.hpp"
+#include "simulated/is_synthetic.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <string>
 
-using namespace made_up;
+using namespace is_synthetic;
 
 namespace {
 

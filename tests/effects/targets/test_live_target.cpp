@@ -70,7 +70,7 @@ std::string why_not_up(live_target& target) {
 
 TEST_CASE("an endpoint whose model still loads is waited for, as long as the gate says") {
     listing server({loading, loading, says("200 OK", "{}"), loading, lists_one});
-    live_target target(endpoint{.url = server.url(), .ready_within = 20_s}, run_arm::candidate);
+    live_target target(endpoint{.url = server.url(), .ready_within = 20_s}, run_variant::candidate);
     CHECK(why_not_up(target) == "");
     CHECK(target.load().model == "m");
     const auto asked = server.asked();
@@ -81,23 +81,23 @@ TEST_CASE("an endpoint whose model still loads is waited for, as long as the gat
 
 TEST_CASE("an endpoint that is never ready is told with its last answer, and how to wait for one") {
     listing server({loading});
-    live_target waited(endpoint{.url = server.url(), .ready_within = 0.3_s}, run_arm::candidate);
+    live_target waited(endpoint{.url = server.url(), .ready_within = 0.3_s}, run_variant::candidate);
     CHECK(why_not_up(waited) == server.url() + " was not ready within 300 ms: GET /health answered "
                                                "HTTP 503: Loading model");
-    live_target at_once(endpoint{.url = server.url()}, run_arm::candidate);
+    live_target at_once(endpoint{.url = server.url()}, run_variant::candidate);
     CHECK(holds(why_not_up(at_once),
                 "endpoint.ready_within waits for one whose model still loads"));
     live_target never(endpoint{.url = "http://127.0.0.1:1", .ready_within = 0.3_s},
-                      run_arm::candidate);
+                      run_variant::candidate);
     CHECK(holds(why_not_up(never), "was not ready within 300 ms: cannot connect"));
     CHECK_THROWS_AS(live_target(endpoint{.url = "http://h", .ready_within = time_span::from_seconds(-1)},
-                                run_arm::candidate),
+                                run_variant::candidate),
                     std::invalid_argument);
 }
 
 TEST_CASE("an endpoint without a path for readiness is ready") {
     listing server({says("404 Not Found", "{}"), lists_one});
-    live_target target(endpoint{.url = server.url(), .ready_within = 20_s}, run_arm::candidate);
+    live_target target(endpoint{.url = server.url(), .ready_within = 20_s}, run_variant::candidate);
     CHECK(why_not_up(target) == "");
 }
 
@@ -108,7 +108,7 @@ TEST_CASE("an interruption ends the wait for a server, and is told as one") {
         stop_asked = true;
     });
     live_target target(endpoint{.url = server.url(), .model = "m", .ready_within = 600_s},
-                       run_arm::candidate);
+                       run_variant::candidate);
     const long long began = now_ns();
     stop_asked = false;
     const std::string why = why_not_up(target);
@@ -130,10 +130,10 @@ TEST_CASE("the target's key goes to a baseline on its own host that has none, an
     const variable key("LLMBENCH_API_KEY", "sk-of-the-target");
     listing server({lists_one});
     const auto sent = [&](const std::string& target_url, const endpoint& baseline) {
-        live_target target(endpoint{.url = target_url, .model = "m"}, run_arm::candidate);
+        live_target target(endpoint{.url = target_url, .model = "m"}, run_variant::candidate);
         why_not_up(target);
         const std::size_t before = server.asked().size();
-        live_target other(baseline, run_arm::baseline);
+        live_target other(baseline, run_variant::baseline);
         other.is_compared_with(target);
         why_not_up(other);
         REQUIRE(server.asked().size() > before);
@@ -158,7 +158,7 @@ TEST_CASE("the target's key goes to a baseline on its own host that has none, an
 TEST_CASE("what the program was told for nobody else, by names that say so, is masked") {
     const variable token("SOME_HF_TOKEN", "hf_0123456789"), plain("SOME_OTHER", "0123456789ab");
     listing server({lists_one});
-    live_target target(endpoint{.url = server.url()}, run_arm::candidate);
+    live_target target(endpoint{.url = server.url()}, run_variant::candidate);
     CHECK(why_not_up(target) == "");
     const auto& secrets = target.load().secrets;
     CHECK(std::count(secrets.begin(), secrets.end(), "hf_0123456789") == 1);
@@ -167,7 +167,7 @@ TEST_CASE("what the program was told for nobody else, by names that say so, is m
     started_process({.command = "true {port}",
                      .env = {{"A_TOKEN", "0123456789"}, {"LEVEL", "abcdefgh"},
                              secret("DB_URL", "postgres://me:pw@h"), {"B_KEY", "short"}}},
-                    run_arm::candidate)
+                    run_variant::candidate)
         .keep_secrets(c);
     CHECK(c.secrets == std::vector<std::string>{"0123456789", "postgres://me:pw@h"});
 }

@@ -25,7 +25,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Gates that differ only in their load, lightest first.
@@ -195,5 +195,5 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates,
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -27,7 +27,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 inline constexpr const char* page_style =
@@ -199,5 +199,5 @@ inline std::string report_html(const std::vector<gate_report>& gates,
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

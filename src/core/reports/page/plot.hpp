@@ -13,7 +13,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Returns a coordinate in tenths of a pixel, never "nan", "inf" or "-0".
@@ -257,5 +257,5 @@ private:
 };
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

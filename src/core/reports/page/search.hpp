@@ -19,7 +19,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 inline const char* style_of(carried shown) {
@@ -93,5 +93,5 @@ inline std::string search_html(const gate_report& g) {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -29,7 +29,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 inline std::string failures_html(const variant_figures& variant, const char* who) {
@@ -250,5 +250,5 @@ inline std::string answers_html(const gate_report& g) {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

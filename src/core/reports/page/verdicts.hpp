@@ -16,7 +16,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 inline std::string icon(const char* name) {
@@ -204,5 +204,5 @@ inline table_cell variant_cell(bool is_baseline) {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

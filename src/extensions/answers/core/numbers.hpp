@@ -13,7 +13,7 @@
 #include <string_view>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Returns the text without surrounding space.
@@ -427,5 +427,5 @@ inline number_said number_in_answer(std::string_view text) {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -15,7 +15,7 @@
 #include <string>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 inline constexpr std::size_t fewest_loads = 2, max_loads = 16;
@@ -117,5 +117,5 @@ inline scenario scenario_of_a_setting(scenario s) {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -30,7 +30,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 inline void fields_of(field_visitor& v, setting_ratio& r, settings_comparison& c) {
@@ -419,5 +419,5 @@ public:
 };
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

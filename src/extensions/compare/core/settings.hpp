@@ -29,7 +29,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 inline constexpr int usual_rounds = 4, fewest_rounds = 2, max_rounds = 12;
@@ -71,7 +71,7 @@ struct setting_value {
 
 struct compared_statistic {
     statistic_data what{};
-    double believed_sd = 0;  // prior, of a log ratio
+    double prior_sd = 0;  // prior, of a log ratio
     std::vector<setting_value> settings{};
     std::vector<setting_ratio> pairs{};  // of settings without a fault, by first and second
     bool less_is_better() const { return facts_of(what.metric).side != bound_side::at_least; }
@@ -146,7 +146,7 @@ inline bool withstands_the_client(const compared_statistic& c, const values_in_r
     const std::vector<double> logs =
         log_ratios(c.what.metric, better.pessimistic.empty() ? better.measured : better.pessimistic,
                    worse.optimistic.empty() ? worse.measured : worse.optimistic);
-    const interim_analysis l = analysis_of_pairs(logs, c.believed_sd, rule);
+    const interim_analysis l = analysis_of_pairs(logs, c.prior_sd, rule);
     const double sign = c.less_is_better() ? 1 : -1;
     return sign * l.mean - l.pass_t * l.se > 0;  // false for NaN
 }
@@ -158,7 +158,7 @@ inline setting_ratio ratio_of(const compared_statistic& c,
     r.first = first;
     r.second = second;
     r.logs = log_ratios(c.what.metric, values[first].measured, values[second].measured);
-    r.at = analysis_of_pairs(r.logs, c.believed_sd, rule);
+    r.at = analysis_of_pairs(r.logs, c.prior_sd, rule);
     const double reach = r.at.pass_t * r.at.se;
     r.ratio = std::exp(r.at.mean);
     r.low = std::exp(r.at.mean - reach);
@@ -195,7 +195,7 @@ inline compared_statistic compared(const statistic_data& what,
                                    std::vector<values_in_rounds> values, double s0) {
     compared_statistic c;
     c.what = what;
-    c.believed_sd = s0 * std::sqrt(2.0);
+    c.prior_sd = s0 * std::sqrt(2.0);
     for (values_in_rounds& v : values)
         if (v.fault.empty() && v.measured.size() < static_cast<std::size_t>(fewest_rounds))
             v.fault = printed("it was measured in %zu round%s, it takes %d", v.measured.size(),
@@ -371,5 +371,5 @@ inline settings_comparison comparison_of_settings(const std::vector<measured_set
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -31,7 +31,7 @@
 #include <picojson.h>  // JSON of servers
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Unknown properties are "".
@@ -427,5 +427,5 @@ inline std::string history_text(const std::string& file, std::size_t gates) {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -30,7 +30,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// One statistic in one direction: data for the rule and the reports.
@@ -68,7 +68,7 @@ struct history_parameters {
 inline history_noise noise_by(const history_parameters& h, const slo& s) {
     const objective_history* const o = s.factor > 0 || !h.none.empty() ? nullptr : h.of(s);
     if (!o) return {};
-    return {believed_sd(o->learned.repeats), o->learned.repeats.df};
+    return {prior_sd_of(o->learned.repeats), o->learned.repeats.df};
 }
 
 inline void fields_of(field_visitor& v, main_moved& m) {
@@ -466,5 +466,5 @@ private:
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -13,7 +13,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 inline constexpr std::size_t newest_runs = 30;  // the spread is from these
@@ -448,11 +448,11 @@ inline constexpr double least_believed_sd = 0.04;
 
 /// The prior standard deviation between repeats of a statistic's logarithm: a bound that is high
 /// enough in four of five cases; 0: the history is too short.
-inline double believed_sd(const repeats_spread& r) {
+inline double prior_sd_of(const repeats_spread& r) {
     if (r.df < noise_known_from) return 0;
     return std::max(least_believed_sd, std::sqrt(r.variance * r.df / chi_square_20(r.df)));
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -12,7 +12,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// The last valid run of a UTC date.
@@ -208,5 +208,5 @@ inline std::vector<history_segment> segments_of(const history_series& s,
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -21,7 +21,7 @@
 #include <picojson.h>  // JSON of servers
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 inline constexpr const char* history_schema = "llmbench/history/1";
@@ -327,5 +327,5 @@ inline history_lines as_of(history_lines all, const std::string& when) {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -31,7 +31,7 @@
 #include <picojson.h>  // JSON of servers
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// As in result.json, records.jsonl and events.bin: facts on the first line, a line for each
@@ -53,7 +53,7 @@ inline std::string packed(const repeat_data& d) {
 }
 
 /// Throws std::runtime_error for invalid bytes, std::invalid_argument for an invalid number.
-inline repeat_data unpacked(std::string_view bytes, run_arm variant) {
+inline repeat_data unpacked(std::string_view bytes, run_variant variant) {
     const auto line = [&] {
         const std::size_t end = bytes.find('\n');
         if (end == std::string_view::npos) throw std::runtime_error("a part of a repeat is cut");
@@ -299,5 +299,5 @@ inline gathered_shards gathered(std::vector<stored_shard> shards, const slo_list
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -32,7 +32,7 @@
 #include <picojson.h>  // JSON of servers
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// The sessions of a corpus in the order of the seed, repeated if needed. A step's prompt is one
@@ -60,10 +60,10 @@ struct recorded_sessions {
     std::size_t turns(std::size_t conversation, const trace_parameters&) const {
         return at(conversation).steps;
     }
-    const session_step& recorded(const trace_place& place) const {
+    const session_step& recorded(const trace_position& place) const {
         return corpus->steps[at(place.conversation).first + place.turn];
     }
-    graph_step step(const trace_place& place, const trace_parameters&) const {
+    graph_step step(const trace_position& place, const trace_parameters&) const {
         const session_step& s = recorded(place);
         const auto after = corpus->after.begin() + s.first_after;
         const auto next = corpus->next.begin() + s.first_next;
@@ -76,12 +76,12 @@ struct recorded_sessions {
                 .line = s.line,
                 .label = s.label};
     }
-    trace_item item(const trace_place& place, const trace_parameters&) const {
+    trace_item item(const trace_position& place, const trace_parameters&) const {
         const session_step& s = recorded(place);
         return {s.prompt.tokens, s.output_tokens};
     }
     /// A repeated session has other words, except for those shared with other sessions.
-    void fill(request_spec& r, const trace_place& place, const trace_parameters&,
+    void fill(request_spec& r, const trace_position& place, const trace_parameters&,
               const prompt_parameters& w) const {
         const session_step& s = recorded(place);
         const std::uint64_t play = place.conversation / order->size();
@@ -95,7 +95,7 @@ struct recorded_sessions {
         if (!models[s.model].empty()) r.model = models[s.model];
         r.extra_fields += corpus->bodies[s.body];
     }
-    double fresh_tokens(const trace_place& place, const trace_parameters&,
+    double fresh_tokens(const trace_position& place, const trace_parameters&,
                         const token_fit& fit) const {
         const session_step& s = recorded(place);
         const bool is_again = place.conversation >= order->size();
@@ -295,5 +295,5 @@ private:
 };
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -18,7 +18,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 struct answer_facts {
@@ -356,5 +356,5 @@ inline std::string whole_answer(const answer_facts& f) {
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

@@ -30,7 +30,7 @@
 #include <vector>
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// The results of an objective over many runs of the full gate, predicted from one run.
@@ -329,5 +329,5 @@ inline reported_pace read_pace(const std::string& json, const std::string& file,
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

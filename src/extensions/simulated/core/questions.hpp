@@ -25,7 +25,7 @@
 #include <picojson.h>  // JSON of servers
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Only for requests of ours and of clients like curl.
@@ -259,5 +259,5 @@ inline question question_of(api_format api, std::string_view path, const picojso
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench

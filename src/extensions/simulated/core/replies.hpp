@@ -20,7 +20,7 @@
 #include <picojson.h>  // JSON of servers
 
 namespace llmbench {
-inline namespace v0 {
+inline namespace v1 {
 namespace detail {
 
 /// Why a sequence ended; `abort`: its client left.
@@ -266,5 +266,5 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
 }
 
 }  // namespace detail
-}  // inline namespace v0
+}  // inline namespace v1
 }  // namespace llmbench
