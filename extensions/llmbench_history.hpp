@@ -1646,13 +1646,13 @@ inline double chance_to_find(const learned_history& h, double beyond,
 inline constexpr double noise_known_from = 20;
 // The floor of the prior: without it, a day with four times the noise of a quiet history would
 // exceed the error levels.
-inline constexpr double least_believed_sd = 0.04;
+inline constexpr double least_prior_sd = 0.04;
 
 /// The prior standard deviation between repeats of a statistic's logarithm: a bound that is high
 /// enough in four of five cases; 0: the history is too short.
 inline double prior_sd_of(const repeats_spread& r) {
     if (r.df < noise_known_from) return 0;
-    return std::max(least_believed_sd, std::sqrt(r.variance * r.df / chi_square_20(r.df)));
+    return std::max(least_prior_sd, std::sqrt(r.variance * r.df / chi_square_20(r.df)));
 }
 
 // ===== [E6] the history that a gate is judged by, and verdicts by it =============================

@@ -385,7 +385,7 @@ void print_absolute(int trials, levels& to) {
                 const double runs_sd = how == 3 ? 0.03 : 0.01;
                 double squares = 0;
                 for (int k = 0; k < 60; ++k) squares += std::pow(runs_sd * g.normal(), 2);
-                const history_noise known{prior_sd({squares / 60, 60, 3}), 60};
+                const history_noise known{prior_sd_of({squares / 60, 60, 3}), 60};
                 judging_rule rule;
                 rule.trusts_prior = how == 1;
                 std::vector<double> all;

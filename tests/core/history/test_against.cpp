@@ -187,9 +187,9 @@ TEST_CASE("chances are those of the bounds") {
 }
 
 TEST_CASE("the noise of repeats is believed from 20 degrees of freedom on, if today's is no more") {
-    CHECK(prior_sd({0.0001, 19, 3}) == 0);
-    CHECK(prior_sd({0.0001, 60, 3}) == least_believed_sd);
-    CHECK(prior_sd({0.01, 60, 3}) ==
+    CHECK(prior_sd_of({0.0001, 19, 3}) == 0);
+    CHECK(prior_sd_of({0.0001, 60, 3}) == least_prior_sd);
+    CHECK(prior_sd_of({0.01, 60, 3}) ==
           doctest::Approx(0.1 * std::sqrt(60 / 50.641)).epsilon(0.01));
     const history_noise known{0.04, 60};
     const interim_analysis calm = analysis_with_history({-0.1, -0.101}, known, {});
