@@ -35,13 +35,13 @@ struct logging_server::host {
 
     explicit host(const llmbench::engine& e) {
         if (current_environment) {
-            is_synthetic::small_world& w = is_synthetic::small_world::around();
+            virtual_world::small_world& w = virtual_world::small_world::around();
             in_world = std::make_shared<virtual_server>(w, e);
             w.keep(in_world);
         } else real = std::make_unique<simulated_host>(e);
     }
     int port() const {
-        return real ? real->port() : is_synthetic::small_world::port_at(in_world->url());
+        return real ? real->port() : virtual_world::small_world::port_at(in_world->url());
     }
     auto log() const { return real ? real->log() : in_world->log(); }
     auto profiler_log() const { return real ? real->profiler_log() : in_world->profiler_log(); }

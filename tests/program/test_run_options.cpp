@@ -51,12 +51,12 @@ TEST_CASE("a command line says what a scenario says") {
     CHECK(d.users_ramp_s == 20);
     CHECK(s.slos.size() == 2);
     CHECK((s.slos.begin() + 1)->is_advisory);
-    const auto* is_synthetic = s.workload.what().get<synthetic>();
-    REQUIRE(is_synthetic);
-    CHECK(is_synthetic->prompt_tokens.kind == length_distribution::shape::lognormal);
-    CHECK(is_synthetic->prompt_tokens.b == 0.6);
-    CHECK(is_synthetic->output_tokens.a == 128);
-    CHECK(is_synthetic->prefix_fraction.value == 0.6);
+    const auto* prompts = s.workload.what().get<synthetic>();
+    REQUIRE(prompts);
+    CHECK(prompts->prompt_tokens.kind == length_distribution::shape::lognormal);
+    CHECK(prompts->prompt_tokens.b == 0.6);
+    CHECK(prompts->output_tokens.a == 128);
+    CHECK(prompts->prefix_fraction.value == 0.6);
     CHECK(s.warmup.until_stable());
     CHECK(s.warmup.seconds() == 60);
     const auto* at = s.target.what().get<endpoint>();

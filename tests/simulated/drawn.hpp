@@ -1,14 +1,14 @@
 // All that a seed decides: a network, a server, a client and a load.
 #pragma once
 
-#include "simulated/is_synthetic.hpp"
+#include "simulated/virtual_world.hpp"
 
 #include <cstdint>
 #include <cstdio>
 #include <string>
 #include <vector>
 
-namespace is_synthetic {
+namespace virtual_world {
 
 struct drawn {
     hardships of{};
@@ -127,4 +127,4 @@ struct checked {
     }
 };
 
-}  // namespace is_synthetic
+}  // namespace virtual_world

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace is_synthetic {
+namespace virtual_world {
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -169,4 +169,4 @@ private:
     generator chance_{1, 1}, pauses_{1, 2};
 };
 
-}  // namespace is_synthetic
+}  // namespace virtual_world

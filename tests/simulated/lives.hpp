@@ -29,7 +29,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace is_synthetic {
+namespace virtual_world {
 
 /// What a program is in for, and when: after so much of its time, or of its bytes and files.
 struct calamity {
@@ -317,4 +317,4 @@ inline std::string fault_of_life(std::uint64_t number, const usual_life& usual) 
     return ch.why.empty() ? "" : c.text() + ": " + ch.why + "\n" + l.console;
 }
 
-}  // namespace is_synthetic
+}  // namespace virtual_world

@@ -39,7 +39,7 @@
 #include <string>
 #include <vector>
 
-using namespace is_synthetic;
+using namespace virtual_world;
 
 namespace {
 
@@ -76,7 +76,7 @@ struct digests {
 };
 /// What does not hold of this seed; what it gave goes into the digests.
 std::string fault_of(std::uint64_t seed, digests& all_digests, party_counts& invalid) {
-    const drawn d = is_synthetic::draw(seed);
+    const drawn d = virtual_world::draw(seed);
     checked c;
     try {
         const std::vector<repeat> all = repeats_of(d, 2);
@@ -102,7 +102,7 @@ std::string fault_of(std::uint64_t seed, digests& all_digests, party_counts& inv
 /// The same over TLS. Its bytes are OpenSSL's, and so in no digest.
 #ifdef LLMBENCH_WITH_TLS
 std::string fault_over_tls(std::uint64_t seed) {
-    drawn d = is_synthetic::draw(seed);
+    drawn d = virtual_world::draw(seed);
     d.interrupted_after_s = 0;
     checked c;
     try {

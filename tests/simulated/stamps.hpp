@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace is_synthetic {
+namespace virtual_world {
 
 inline std::string ms(long long ns) { return printed("%.3f ms", static_cast<double>(ns) * 1e-6); }
 
@@ -163,4 +163,4 @@ inline void check_time(const drawn& d, const repeat& r, checked& c) {
     c.must(r.took_s <= max_s, printed("it took %g s of %g s", r.took_s, max_s));
 }
 
-}  // namespace is_synthetic
+}  // namespace virtual_world

@@ -18,7 +18,7 @@
 
 #include <picojson.h>
 
-namespace is_synthetic {
+namespace virtual_world {
 
 /// Of some repeats together.
 struct sums {
@@ -233,4 +233,4 @@ inline void check_sums(const drawn& d, const std::vector<repeat>& all, checked& 
     }
 }
 
-}  // namespace is_synthetic
+}  // namespace virtual_world

@@ -2,7 +2,7 @@
 // stream of bytes that a seed cuts, delays and breaks off.
 #pragma once
 
-#include "simulated/is_synthetic.hpp"
+#include "simulated/virtual_world.hpp"
 
 #ifdef LLMBENCH_WITH_TLS
 #include "support/scratch.hpp"
@@ -16,7 +16,7 @@
 
 #include <openssl/rand.h>
 
-namespace is_synthetic {
+namespace virtual_world {
 
 /// A server's TLS: whose certificate it shows, which version it speaks (0: either).
 inline std::shared_ptr<SSL_CTX> tls_of_server(const tls::identity& who, int version = 0) {
@@ -150,5 +150,5 @@ inline repeat tls_repeat_of(const scenario& s, const engine& e, const hardships&
     return repeat_at(execution_environment, server, tls_endpoint(server), s, h);
 }
 
-}  // namespace is_synthetic
+}  // namespace virtual_world
 #endif

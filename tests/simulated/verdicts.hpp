@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace is_synthetic {
+namespace virtual_world {
 
 inline measurements evidence_of(const std::vector<repeat>& all) {
     measurements seen;
@@ -156,4 +156,4 @@ inline void check_verdicts(const drawn& d, const std::vector<repeat>& all, judge
     }
 }
 
-}  // namespace is_synthetic
+}  // namespace virtual_world

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace is_synthetic {
+namespace virtual_world {
 
 /// Bytes take so long from one end of a connection to the other, and the answer to connecting, too.
 inline constexpr long long way_ns = 50'000;
@@ -85,4 +85,4 @@ private:
 /// Connects a server to a port of another.
 std::shared_ptr<end> connected_to(int port, std::shared_ptr<talk> by);
 
-}  // namespace is_synthetic
+}  // namespace virtual_world

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace is_synthetic {
+namespace virtual_world {
 using namespace llmbench::detail;
 
 /// Its addresses are ports of 127.0.0.1, and one that nobody has refuses.
@@ -206,4 +206,4 @@ int port::number() const { return inside_->number; }
 void port::refuse() { inside_->with = nullptr; }
 void port::ignore() { small_world::around().ignore(*inside_); }
 
-}  // namespace is_synthetic
+}  // namespace virtual_world

@@ -28,7 +28,7 @@ public:
     void test_case_end(const doctest::CurrentTestCaseStats&) override { environment_.reset(); }
 
 private:
-    std::optional<is_synthetic::execution_environment> environment_{};
+    std::optional<virtual_world::execution_environment> environment_{};
 };
 
 }  // namespace
@@ -37,7 +37,7 @@ DOCTEST_REGISTER_LISTENER("worlds", 1, worlds);
 
 int main(int argc, char** argv) {
     const int failed = doctest::Context(argc, argv).run();
-    if (is_synthetic::has_rehearsed) {  // the end of a program of which a gate was rehearsed would be 77
+    if (virtual_world::has_rehearsed) {  // the end of a program of which a gate was rehearsed would be 77
         std::cout.flush();
         std::_Exit(failed);
     }

@@ -50,15 +50,15 @@ private:
             return script::is_of_page(r) ? script::page_answer(script_->page, r)
                                          : script_->answer_to(r);
         };
-        port_ = std::make_unique<is_synthetic::port>(
-            [this, answering](const std::shared_ptr<is_synthetic::end>& e) {
+        port_ = std::make_unique<virtual_world::port>(
+            [this, answering](const std::shared_ptr<virtual_world::end>& e) {
                 return std::make_shared<connection>(e, answering, connections_++);
             });
     }
 
-    class connection final : public is_synthetic::talk, public std::enable_shared_from_this<connection> {
+    class connection final : public virtual_world::talk, public std::enable_shared_from_this<connection> {
     public:
-        connection(const std::shared_ptr<is_synthetic::end>& e,
+        connection(const std::shared_ptr<virtual_world::end>& e,
                    std::function<answer(const request&)> answering, int number)
             : end_(e), answering_(std::move(answering)), number_(number) {}
         void on_bytes(std::string_view bytes) override {
@@ -71,7 +71,7 @@ private:
         void answer_next() {
             auto r = taken_from(held_);
             if (!r) return;
-            r->received_ns = is_synthetic::now_ns();
+            r->received_ns = virtual_world::now_ns();
             r->connection = number_;
             r->place = place_++;
             steps_ = answering_(*r);
@@ -103,7 +103,7 @@ private:
             answer_next();
         }
         /// True where the rest goes later: pieces that came at one time would be read as one.
-        bool send_next(is_synthetic::end& e, const std::string& bytes) {
+        bool send_next(virtual_world::end& e, const std::string& bytes) {
             const std::size_t n = piece_ == 0 ? bytes.size() : std::min(piece_, bytes.size() - sent_);
             e.send(std::string_view(bytes).substr(sent_, n));
             sent_ += n;
@@ -115,12 +115,12 @@ private:
             return true;
         }
         void go_on_after(std::chrono::nanoseconds t) {
-            is_synthetic::after(t.count(), [known = weak_from_this()] {
+            virtual_world::after(t.count(), [known = weak_from_this()] {
                 if (const auto still = known.lock()) still->play();
             });
         }
 
-        const std::weak_ptr<is_synthetic::end> end_;
+        const std::weak_ptr<virtual_world::end> end_;
         const std::function<answer(const request&)> answering_;
         const int number_;
         std::string held_{};
@@ -133,7 +133,7 @@ private:
 
     const std::unique_ptr<script> script_;
     int connections_ = 0;
-    std::unique_ptr<is_synthetic::port> port_{};
+    std::unique_ptr<virtual_world::port> port_{};
 };
 
 }  // namespace scripted

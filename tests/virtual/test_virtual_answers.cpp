@@ -24,14 +24,14 @@ class buffered_server {
 public:
     buffered_server(const engine& e, std::size_t bytes)
         : server_(e),
-          port_([port = server_.port(), bytes](const std::shared_ptr<is_synthetic::end>& client) {
+          port_([port = server_.port(), bytes](const std::shared_ptr<virtual_world::end>& client) {
               return std::make_shared<requests>(client, port, bytes);
           }) {}
     std::string url() const { return "http://127.0.0.1:" + std::to_string(port_.number()); }
 
 private:
-    struct answers final : is_synthetic::talk {
-        answers(std::weak_ptr<is_synthetic::end> client, std::size_t bytes)
+    struct answers final : virtual_world::talk {
+        answers(std::weak_ptr<virtual_world::end> client, std::size_t bytes)
             : to(std::move(client)), least(bytes) {}
         void on_bytes(std::string_view bytes) override {
             held += bytes;
@@ -47,20 +47,20 @@ private:
             client->send(held);
             client->close();
         }
-        const std::weak_ptr<is_synthetic::end> to;
+        const std::weak_ptr<virtual_world::end> to;
         const std::size_t least;
         std::string held{};
     };
-    struct requests final : is_synthetic::talk {
-        requests(const std::shared_ptr<is_synthetic::end>& client, int port, std::size_t bytes)
-            : to(is_synthetic::connected_to(port, std::make_shared<answers>(client, bytes))) {}
+    struct requests final : virtual_world::talk {
+        requests(const std::shared_ptr<virtual_world::end>& client, int port, std::size_t bytes)
+            : to(virtual_world::connected_to(port, std::make_shared<answers>(client, bytes))) {}
         void on_bytes(std::string_view bytes) override { to->send(bytes); }
         void on_end() override { to->close(); }
-        const std::shared_ptr<is_synthetic::end> to;
+        const std::shared_ptr<virtual_world::end> to;
     };
 
     logging_server server_;
-    is_synthetic::port port_;
+    virtual_world::port port_;
 };
 
 scenario decoding_on(const std::string& url, int tokens) {

@@ -59,8 +59,8 @@ void check_against_log(const result& r, const logging_server& server, const spok
         CHECK(q.events == (streamed ? 8 : 1));
         CHECK(q.first_event_tokens == (streamed ? 1 : 8));
         CHECK(q.first_token_ns ==
-              (streamed ? e.first_write_ns : e.last_write_ns) + is_synthetic::way_ns);
-        CHECK(q.last_token_ns == e.last_write_ns + is_synthetic::way_ns);
+              (streamed ? e.first_write_ns : e.last_write_ns) + virtual_world::way_ns);
+        CHECK(q.last_token_ns == e.last_write_ns + virtual_world::way_ns);
         CHECK(q.end_ns == q.last_token_ns);
     }
 }

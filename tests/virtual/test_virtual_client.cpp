@@ -77,10 +77,10 @@ TEST_CASE("the times of a request come in the order in which things happen") {
     CHECK(r.dispatched_ns == r.scheduled_ns);
     CHECK(r.connected_ns == r.dispatched_ns);
     CHECK(r.sent_ns == r.connected_ns);
-    CHECK(received_ns == r.sent_ns + is_synthetic::way_ns);
-    CHECK(r.first_token_ns == received_ns + 30'000'000 + is_synthetic::way_ns);
-    CHECK(r.last_token_ns == received_ns + 60'000'000 + is_synthetic::way_ns);
-    CHECK(r.end_ns == received_ns + 90'000'000 + is_synthetic::way_ns);
+    CHECK(received_ns == r.sent_ns + virtual_world::way_ns);
+    CHECK(r.first_token_ns == received_ns + 30'000'000 + virtual_world::way_ns);
+    CHECK(r.last_token_ns == received_ns + 60'000'000 + virtual_world::way_ns);
+    CHECK(r.end_ns == received_ns + 90'000'000 + virtual_world::way_ns);
 }
 
 TEST_CASE("an answer that comes in tiny pieces is read as one that comes whole") {
@@ -108,7 +108,7 @@ TEST_CASE("[DONE] ends a request, whatever follows and whenever the body ends") 
     const record early =
         answered_with({scripted::send(scripted::chunked_head() + chunk(whole)), scripted::stall()});
     CHECK(status(early) == "ok");
-    CHECK(early.end_ns - early.sent_ns == 2 * is_synthetic::way_ns);
+    CHECK(early.end_ns - early.sent_ns == 2 * virtual_world::way_ns);
 
     const record more = answered_with(
         sized_stream(whole + chat_chunk("b") + scripted::sse_event(R"({"error":"late"})")));
@@ -175,7 +175,7 @@ TEST_CASE("limits.connect ends the wait for a connection") {
     CHECK(status(r) == "connect");
     CHECK(holds(error(r), "limits.connect"));
     CHECK(r.sent_ns == 0);
-    CHECK(is_synthetic::after_limit(200ms, r.dispatched_ns, r.end_ns));
+    CHECK(virtual_world::after_limit(200ms, r.dispatched_ns, r.end_ns));
 }
 
 TEST_CASE("limits.first_event ends the wait for content, not for headers or roles") {
@@ -191,7 +191,7 @@ TEST_CASE("limits.first_event ends the wait for content, not for headers or role
         CHECK(holds(error(r), "limits.first_event"));
         CHECK(r.first_token_ns == 0);
         CHECK(r.http_status == (bytes.empty() ? 0 : 200));
-        CHECK(is_synthetic::after_limit(200ms, r.sent_ns, r.end_ns));
+        CHECK(virtual_world::after_limit(200ms, r.sent_ns, r.end_ns));
     }
 }
 
@@ -205,7 +205,7 @@ TEST_CASE("limits.between_events ends the wait for the next content") {
     CHECK(holds(error(r), "limits.between_events"));
     CHECK(r.events == 1);
     CHECK(r.first_token_ns > 0);
-    CHECK(is_synthetic::after_limit(200ms, r.last_token_ns, r.end_ns));
+    CHECK(virtual_world::after_limit(200ms, r.last_token_ns, r.end_ns));
 }
 
 TEST_CASE("limits.total ends an answer that never stops coming") {
@@ -221,7 +221,7 @@ TEST_CASE("limits.total ends an answer that never stops coming") {
     CHECK(status(r) == "timeout");
     CHECK(holds(error(r), "limits.total"));
     CHECK(r.events == 16);
-    CHECK(is_synthetic::after_limit(300ms, r.dispatched_ns, r.end_ns));
+    CHECK(virtual_world::after_limit(300ms, r.dispatched_ns, r.end_ns));
 }
 
 TEST_CASE("limits.drain cancels what is unanswered so long after the last send") {

@@ -181,7 +181,7 @@ TEST_CASE("an API of one's own that cannot be is refused before the load, and so
     none.write = nullptr;
     CHECK(holds(refusal_of(speaking(host, none, "no writer")),
                 "endpoint.api is refused: the API \"acme\" has no .write"));
-    is_synthetic::has_rehearsed = true;
+    virtual_world::has_rehearsed = true;
     const variable rehearsing("LLMBENCH_REHEARSE", "1");
     CHECK(holds(refusal_of(speaking(host, acme, "rehearsed")),
                 "the API \"acme\" is your own, and the model that answers in a rehearsal"));

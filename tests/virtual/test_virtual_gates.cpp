@@ -98,9 +98,9 @@ TEST_CASE("times and token counts are those of the server's own log, to the nano
         CHECK(x.events == e.output_tokens);
         CHECK(x.token_source == token_origin::usage);
         CHECK(x.dispatched_ns == x.scheduled_ns);
-        CHECK(e.received_ns == x.sent_ns + is_synthetic::way_ns);
-        CHECK(x.first_token_ns == e.first_write_ns + is_synthetic::way_ns);
-        CHECK(x.end_ns == e.last_write_ns + is_synthetic::way_ns);
+        CHECK(e.received_ns == x.sent_ns + virtual_world::way_ns);
+        CHECK(x.first_token_ns == e.first_write_ns + virtual_world::way_ns);
+        CHECK(x.end_ns == e.last_write_ns + virtual_world::way_ns);
     }
 }
 
@@ -150,7 +150,7 @@ TEST_CASE("a saturated server's throughput is judged, one below saturation is no
 
 TEST_CASE("a rehearsal of a simulated target is of its own engine, and foresees what its repeats differ by") {
     const variable rehearses("LLMBENCH_REHEARSE", "1");
-    is_synthetic::has_rehearsed = true;
+    virtual_world::has_rehearsed = true;
     engine e = quick_engine();
     e.decode_step = 40_ms;
     e.step_per_sequence = 0_ms;

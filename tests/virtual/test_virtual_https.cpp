@@ -137,8 +137,8 @@ TEST_CASE("a handshake that never ends is ended by limits.connect") {
 }
 
 TEST_CASE("a server that does not speak TLS is told from one that does") {
-    struct chatty final : is_synthetic::talk {
-        explicit chatty(std::weak_ptr<is_synthetic::end> e) : to(std::move(e)) {}
+    struct chatty final : virtual_world::talk {
+        explicit chatty(std::weak_ptr<virtual_world::end> e) : to(std::move(e)) {}
         void on_bytes(std::string_view) override {
             const auto client = to.lock();
             if (!client) return;
@@ -146,9 +146,9 @@ TEST_CASE("a server that does not speak TLS is told from one that does") {
             client->close();
         }
         void on_end() override {}
-        const std::weak_ptr<is_synthetic::end> to;
+        const std::weak_ptr<virtual_world::end> to;
     };
-    const is_synthetic::port port([](const std::shared_ptr<is_synthetic::end>& e) {
+    const virtual_world::port port([](const std::shared_ptr<virtual_world::end>& e) {
         return std::make_shared<chatty>(e);
     });
     CHECK(holds(refusal_to_bring_up(trusted("https://127.0.0.1:" + std::to_string(port.number()))),

@@ -46,7 +46,7 @@ engine narrow() {
 }  // namespace
 
 TEST_CASE("the page's times are those of the engine, request by request") {
-    const double before = is_synthetic::unix_s();
+    const double before = virtual_world::unix_s();
     const logging_server server(narrow());
     const result r = run(waiting_at(server));
     all_ok(r);
@@ -77,7 +77,7 @@ TEST_CASE("the page's times are those of the engine, request by request") {
     for (const server_log_entry& e : server.log()) checks -= e.queue_s + e.prefill_s;
     CHECK(sample(page, "time_to_first_token_seconds_sum") - checks <= client);
     CHECK(start_of(page) >= before);
-    CHECK(start_of(page) <= is_synthetic::unix_s());
+    CHECK(start_of(page) <= virtual_world::unix_s());
     CHECK(sample(page, "request_queue_time_seconds_created") == start_of(page));
 }
 
@@ -109,7 +109,7 @@ TEST_CASE("what a client gave up on is aborted, what the server broke off is an 
 TEST_CASE("a server can be told to count from zero, and to say nothing of it") {
     engine restarted = narrow();
     restarted.faults.restart_after = 30;
-    const double before = is_synthetic::unix_s();
+    const double before = virtual_world::unix_s();
     const logging_server server(restarted);
     const result r = run(waiting_at(server));
     all_ok(r);

@@ -34,7 +34,7 @@ engine narrow() {
     return e;
 }
 endpoint at(const std::string& url) { return {.url = url, .model = "simulated"}; }
-double now_s() { return seconds(is_synthetic::now_ns()); }
+double now_s() { return seconds(virtual_world::now_ns()); }
 
 /// Asks a server for a few tokens ten times a second.
 class somebody_else {
@@ -42,23 +42,23 @@ public:
     explicit somebody_else(int port) : port_(port) { ask(); }
 
 private:
-    struct deaf final : is_synthetic::talk {
+    struct deaf final : virtual_world::talk {
         void on_bytes(std::string_view) override {}
         void on_end() override {}
     };
     void ask() {
         const std::string body = R"({"prompt":"a","max_tokens":4})";
-        asked_->push_back(is_synthetic::connected_to(port_, std::make_shared<deaf>()));
+        asked_->push_back(virtual_world::connected_to(port_, std::make_shared<deaf>()));
         asked_->back()->send("POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: " +
                              std::to_string(body.size()) + "\r\n\r\n" + body);
-        is_synthetic::after(100'000'000, [this, known = std::weak_ptr(asked_)] {
+        virtual_world::after(100'000'000, [this, known = std::weak_ptr(asked_)] {
             if (!known.expired()) ask();
         });
     }
 
     const int port_;
-    const std::shared_ptr<std::vector<std::shared_ptr<is_synthetic::end>>> asked_ =
-        std::make_shared<std::vector<std::shared_ptr<is_synthetic::end>>>();
+    const std::shared_ptr<std::vector<std::shared_ptr<virtual_world::end>>> asked_ =
+        std::make_shared<std::vector<std::shared_ptr<virtual_world::end>>>();
 };
 
 }  // namespace

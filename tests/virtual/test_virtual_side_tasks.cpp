@@ -157,8 +157,8 @@ public:
 
 private:
     scripted::answer answer_to(const scripted::request& r) {
-        if (r.path == "/kill") killed_ns_ = is_synthetic::now_ns();
-        const bool is_away = killed_ns_ > 0 && is_synthetic::now_ns() < killed_ns_ + away_ns_;
+        if (r.path == "/kill") killed_ns_ = virtual_world::now_ns();
+        const bool is_away = killed_ns_ > 0 && virtual_world::now_ns() < killed_ns_ + away_ns_;
         if (r.path == "/kill") return {scripted::send(scripted::json("200 OK", "{}"))};
         return is_away ? scripted::answer{scripted::reset()} : scripted::healthy();
     }

@@ -57,7 +57,7 @@ TEST_CASE("a cold first wave is no part of what is judged, and every report tell
         CHECK(warm.size() < 300);  // 8 s would be 320
         // One load: it goes on at the answer that showed it stable, 20 ms after its send.
         CHECK(measured[0].scheduled_ns - warm.back().scheduled_ns ==
-              20'000'000 + 2 * is_synthetic::way_ns);
+              20'000'000 + 2 * virtual_world::way_ns);
         CHECK(measured[59].scheduled_ns - measured[0].scheduled_ns == 59 * 25'000'000ll);
         for (const record& x : measured) CHECK(x.dispatched_ns == x.scheduled_ns);
     }

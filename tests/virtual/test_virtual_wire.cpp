@@ -94,7 +94,7 @@ TEST_CASE("an answer without content ends with limits.first_event, whatever else
     const cases_server server(t.cases());
     for (const record& r : timed_out(server, {.connect = 20_s, .first_event = 300_ms,
                                               .between_events = 20_s, .total = 40_s}))
-        CHECK(is_synthetic::after_limit(300ms, r.sent_ns, r.end_ns));
+        CHECK(virtual_world::after_limit(300ms, r.sent_ns, r.end_ns));
 }
 
 TEST_CASE("an answer that stops ends with limits.between_events, whatever else comes") {
@@ -115,7 +115,7 @@ TEST_CASE("an answer that stops ends with limits.between_events, whatever else c
     const cases_server server(t.cases());
     for (const record& r : timed_out(server, {.connect = 20_s, .first_event = 20_s,
                                               .between_events = 300_ms, .total = 40_s}))
-        CHECK(is_synthetic::after_limit(300ms, r.last_token_ns, r.end_ns));
+        CHECK(virtual_world::after_limit(300ms, r.last_token_ns, r.end_ns));
 }
 
 TEST_CASE("slow answers that keep within their limits are good ones") {

@@ -18,7 +18,7 @@ public:
     /// The n-th connection is handled in the n-th manner, all others in the last.
     front(int port_behind, std::vector<manner> manners)
         : terms_(std::move(manners)),
-          port_([this, port_behind](const std::shared_ptr<is_synthetic::end>& e) {
+          port_([this, port_behind](const std::shared_ptr<virtual_world::end>& e) {
               return std::make_shared<connection>(terms_, e, port_behind);
           }) {}
     int port() const { return port_.number(); }
@@ -31,16 +31,16 @@ public:
     std::string protocol() const { return terms_.protocol(); }
 
 private:
-    class connection final : public is_synthetic::talk, public std::enable_shared_from_this<connection> {
+    class connection final : public virtual_world::talk, public std::enable_shared_from_this<connection> {
     public:
-        connection(judging_parameters& t, const std::shared_ptr<is_synthetic::end>& e, int port_behind)
+        connection(judging_parameters& t, const std::shared_ptr<virtual_world::end>& e, int port_behind)
             : tls_(t), client_(e), port_behind_(port_behind) {}
         void on_bytes(std::string_view bytes) override {
             if (tls_.stalls() || is_over_) return;
             std::string plain;
             const bool goes_on = tls_.take(bytes, plain);
             if (tls_.is_open() && !behind_)
-                behind_ = is_synthetic::connected_to(port_behind_,
+                behind_ = virtual_world::connected_to(port_behind_,
                                                 std::make_shared<answers>(weak_from_this()));
             if (!plain.empty()) behind_->send(plain);
             flush();
@@ -50,7 +50,7 @@ private:
 
     private:
         /// What comes from the server behind.
-        struct answers final : is_synthetic::talk {
+        struct answers final : virtual_world::talk {
             explicit answers(std::weak_ptr<connection> c) : to(std::move(c)) {}
             void on_bytes(std::string_view bytes) override {
                 const auto c = to.lock();
@@ -82,7 +82,7 @@ private:
             if (is_writing_) {
                 e->send(pieces_.front());
                 pieces_.pop_front();
-                is_synthetic::after(1000, [me = shared_from_this()] { me->write_next(); });
+                virtual_world::after(1000, [me = shared_from_this()] { me->write_next(); });
             } else if (e && is_over_) e->close();
         }
         void finish() {
@@ -92,15 +92,15 @@ private:
         }
 
         channel tls_;
-        const std::weak_ptr<is_synthetic::end> client_;
+        const std::weak_ptr<virtual_world::end> client_;
         const int port_behind_;
-        std::shared_ptr<is_synthetic::end> behind_{};
+        std::shared_ptr<virtual_world::end> behind_{};
         std::deque<std::string> pieces_{};
         bool is_writing_ = false, is_over_ = false;
     };
 
     judging_parameters terms_;
-    is_synthetic::port port_;
+    virtual_world::port port_;
 };
 
 }  // namespace tls

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <string>
 
-using namespace is_synthetic;
+using namespace virtual_world;
 
 namespace {
 

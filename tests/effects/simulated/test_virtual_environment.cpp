@@ -1,12 +1,12 @@
 // A load in virtual time, and what a made-up network does to it.
-#include "simulated/is_synthetic.hpp"
+#include "simulated/virtual_world.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <string>
 
-using namespace is_synthetic;
+using namespace virtual_world;
 
 namespace {
 

@@ -38,11 +38,11 @@ struct still_world final : execution_environment {
 }  // namespace
 
 TEST_CASE("a thread in a world of its own has that one's time, and sleeps in it") {
-    still_world is_synthetic;
+    still_world still;
     long long elsewhere = 0;
     const long long before = now_ns();
     {
-        const inside_environment here(&is_synthetic);
+        const inside_environment here(&still);
         CHECK(now_ns() == 5000000000);
         CHECK(unix_s() == 1000000005.0);
         CHECK(thread_cpu_seconds() == 0);
@@ -58,18 +58,18 @@ TEST_CASE("a thread in a world of its own has that one's time, and sleeps in it"
 }
 
 TEST_CASE("what the client waits for between two loads is made-up time there") {
-    still_world is_synthetic;
-    const inside_environment here(&is_synthetic);
+    still_world still;
+    const inside_environment here(&still);
     rest({});
-    CHECK(is_synthetic.now == 5200000000);
+    CHECK(still.now == 5200000000);
 }
 
 TEST_CASE("what is done again and again happens in a made-up world, and in a thread elsewhere") {
     std::atomic<int> done{0};
     const auto each = [](long long ns) { return [ns] { return now_ns() + ns; }; };
     {
-        still_world is_synthetic;
-        const inside_environment here(&is_synthetic);
+        still_world still;
+        const inside_environment here(&still);
         repeated often;
         often.begin(each(1000000000), [&] { ++done; }, [](const char*) {});
         CHECK(done == 0);

@@ -1,4 +1,4 @@
-// One repeat in a world that is made up.
+// One repeat in a virtual world.
 #pragma once
 
 #include "simulated/hard_world.hpp"
@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace is_synthetic {
+namespace virtual_world {
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -77,4 +77,4 @@ inline scenario some(long long requests = 20, double rate = 10, long long tokens
             .slos = {}};
 }
 
-}  // namespace is_synthetic
+}  // namespace virtual_world
