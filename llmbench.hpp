@@ -2120,8 +2120,9 @@ struct scenario {
     warmup_amount warmup{};         ///< before the measured part; default 20 requests
     types::whole requests = 0;      ///< measured requests of each repeat; 1 to 100000000
     time_span duration{};  ///< of the measured part; with `requests`, the first reached ends it
-    /// 0: two to five, as many as needed. n: at most n, and advisory SLOs are waited for, too;
-    /// run() without SLOs measures n, or three.
+    /// 0: two to five, as many as needed, or eight where noise leaves a verdict open; with a live
+    /// baseline four to eight pairs, or twelve. n: at most n, and advisory SLOs are waited for,
+    /// too; run() without SLOs measures n, or three.
     types::whole repeats = 0;
     slo_list slos{};
     types::whole seed = 0;          ///< 0: LLMBENCH_SEED, else 1
@@ -17531,7 +17532,7 @@ public:
     /// Returns the starts of its conversations, if arrivals replay them instead of a trace.
     virtual maybe<recorded_trace> starts(const arrival_data&) const { return {}; }
 };
-/// Reads extension_workloads of one kind. Throws std::invalid_argument.
+/// Reads workloads of one extension. Throws std::invalid_argument.
 class workload_extension {
 public:
     /// Puts its read_workload and other data into `into`.
@@ -18257,7 +18258,7 @@ inline std::string capacity_line(metric_id unit, const found_capacity& f) {
     return capacity_text(unit, f.state, f.limiting_objective) +
            printed(", %zu probes", f.probes.size());
 }
-/// A probe, and how well an objective that hardly depends on the load can locate the capacity.
+/// "12 req/s (bracket): -8.1 % of the limit, shown to be carried".
 inline std::string probe_text(metric_id unit, const probe& p) {
     const std::string shows = p.shown == carried::holds    ? ", shown to be carried"
                               : p.shown == carried::misses ? ", shown to be too much"
@@ -18268,7 +18269,8 @@ inline std::string probe_text(metric_id unit, const probe& p) {
     return value_text(unit, p.load) + ": " + (p.invalid ? "the client could not keep up" : margin) +
            shows;
 }
-/// "" if the objectives depend on the load enough.
+/// How well objectives that hardly depend on the load can locate the capacity, "" if they depend on
+/// it enough.
 inline std::string flatness_text(const found_capacity& f) {
     if (!(f.state.elasticity < 1)) return {};
     const double sd = prior_sd / std::max(f.state.elasticity, 0.01);
@@ -21515,13 +21517,13 @@ inline void number_list(field_visitor& v, const field& f, const types::list<doub
     std::vector<double> numbers(all.begin(), all.end());
     v.numbers(f, numbers, any_number);
 }
-/// They are read as a `past_slo`: an objective is more than its text.
 inline void fields_of(field_visitor& v, verdict_cause& c) {
     v.text({"name", "one of core/described/sentences.hpp; it does not change"}, c.name);
     v.text({"whose", "fault it is: client, plan, server, baseline_server or baseline; empty of "
                      "nobody's"}, c.whose);
     number_list(v, {"numbers"}, c.numbers);
 }
+/// Verdicts are read as a `past_slo`: an objective is more than its text.
 inline void fields_of(field_visitor& v, slo_verdict& of) {
     std::string text = str(of.what.text()), metric = metric_name(of.what.what.metric);
     std::string which = is_of_all(of.what.what) ? "" : selection_text(of.what.what.which);
@@ -33274,7 +33276,7 @@ inline std::string announcement(const plan& p, const target_facts& target,
 /// The servers of a gate, and the measurements on them.
 class gate_run {
 public:
-    /// Fits the plan to the room that its servers report.
+    /// bring_up() fits `p` to the room that the servers report.
     gate_run(plan& p, const scenario& s, const run_mode& mode, progress_mode progress)
         : p_(p),
           mode_(mode),

@@ -80,8 +80,9 @@ struct scenario {
     warmup_amount warmup{};         ///< before the measured part; default 20 requests
     types::whole requests = 0;      ///< measured requests of each repeat; 1 to 100000000
     time_span duration{};  ///< of the measured part; with `requests`, the first reached ends it
-    /// 0: two to five, as many as needed. n: at most n, and advisory SLOs are waited for, too;
-    /// run() without SLOs measures n, or three.
+    /// 0: two to five, as many as needed, or eight where noise leaves a verdict open; with a live
+    /// baseline four to eight pairs, or twelve. n: at most n, and advisory SLOs are waited for,
+    /// too; run() without SLOs measures n, or three.
     types::whole repeats = 0;
     slo_list slos{};
     types::whole seed = 0;          ///< 0: LLMBENCH_SEED, else 1

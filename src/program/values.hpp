@@ -1,5 +1,6 @@
 // values of options, parsed from text
-// Pure. Each refusal is one sentence: the option, its value, and what is allowed.
+// Each refusal is one sentence: the option, its value, and what is allowed. Only set_variable()
+// has a side effect.
 #pragma once
 
 #include "api/scenario.hpp"

@@ -43,7 +43,6 @@ no_private_words() {
         grep -vE '"[^"]*\b('"$words"')\b[^"]*"'
 }
 
-# A byte order mark, a tab or a stray byte would shift columns; bytes are counted, not characters.
 # version.hpp states it; all else repeats it or reads it there.
 one_version() {
     local version found file banners=("$header" extensions/*.hpp)
@@ -59,6 +58,7 @@ one_version() {
     [[ $(sort -u <<< "$found") == "$version" ]] && (($(wc -l <<< "$found") == 4 + ${#banners[@]}))
 }
 
+# A byte order mark, a tab or a stray byte would shift columns; bytes are counted, not characters.
 columns() { ! LC_ALL=C grep -nE "^.{$((max_columns + 1)),}|	| +\$" "$header"; }
 
 lines() {
@@ -191,7 +191,6 @@ commands_that_are_not() {
         '1 calls pgrep' '2 calls nginx' '5 calls parallel' '5 calls bzip2' | diff - "$work/told"
 }
 
-# Links and files that the pages name are there, and the first page stays short.
 real_gates_are_short() {
     awk '/^TEST_CASE/ { from = FNR }
          /^}/ && from { if (FNR - from >= 15) { print FILENAME ":" from ": " FNR - from + 1 " lines"; bad = 1 }
@@ -215,6 +214,7 @@ constants_that_moved() {
         'tests/README.md does not say, as the constants in src/ do: leaves the verdict open after five, a gate goes on to nine' \
         'tests/structure/measured_with.txt: the rates were measured with other constants than those of core/judging. Run `error_rates` verdict, pair, count, answer, label again, publish what they give, and write this line:')
 }
+# Links and files that the pages name are there, and the first page stays short.
 pages() {
     local all
     mapfile -t all < <(find README.md ci examples guides src tests -name '*.md' -not -path '*/node_modules/*')

@@ -199,13 +199,13 @@ inline void number_list(field_visitor& v, const field& f, const types::list<doub
     std::vector<double> numbers(all.begin(), all.end());
     v.numbers(f, numbers, any_number);
 }
-/// They are read as a `past_slo`: an objective is more than its text.
 inline void fields_of(field_visitor& v, verdict_cause& c) {
     v.text({"name", "one of core/described/sentences.hpp; it does not change"}, c.name);
     v.text({"whose", "fault it is: client, plan, server, baseline_server or baseline; empty of "
                      "nobody's"}, c.whose);
     number_list(v, {"numbers"}, c.numbers);
 }
+/// Verdicts are read as a `past_slo`: an objective is more than its text.
 inline void fields_of(field_visitor& v, slo_verdict& of) {
     std::string text = str(of.what.text()), metric = metric_name(of.what.what.metric);
     std::string which = is_of_all(of.what.what) ? "" : selection_text(of.what.what.which);

@@ -65,7 +65,7 @@ public:
     /// Returns the starts of its conversations, if arrivals replay them instead of a trace.
     virtual maybe<recorded_trace> starts(const arrival_data&) const { return {}; }
 };
-/// Reads extension_workloads of one kind. Throws std::invalid_argument.
+/// Reads workloads of one extension. Throws std::invalid_argument.
 class workload_extension {
 public:
     /// Puts its read_workload and other data into `into`.

@@ -85,7 +85,7 @@ inline std::string announcement(const plan& p, const target_facts& target,
 /// The servers of a gate, and the measurements on them.
 class gate_run {
 public:
-    /// Fits the plan to the room that its servers report.
+    /// bring_up() fits `p` to the room that the servers report.
     gate_run(plan& p, const scenario& s, const run_mode& mode, progress_mode progress)
         : p_(p),
           mode_(mode),

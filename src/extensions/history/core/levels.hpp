@@ -153,7 +153,7 @@ inline std::size_t step_in(std::vector<double> v) {
     return n < 20 || is_shown(best.t * dependence_of_split(v, best.at)) ? best.at : 0;
 }
 
-/// Runs of one level: indices of run_levels, `end` is one beyond the last.
+/// Runs of one level: indices in the list of run_level; `end` is one beyond the last.
 struct history_segment {
     std::size_t first = 0, end = 0;
     std::size_t found = 0;   // by the runs up to this one; `first` if by an annotation
