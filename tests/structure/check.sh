@@ -74,7 +74,7 @@ functions() {
 
 # Reports show what core/figures computed: they may name what was found, but know no method.
 reports_compute_nothing() {
-    local methods='base/statistics|judging/(values|counts|judge|validity|saturation|calibration)'
+    local methods='base/statistics|judging/(values|counts|judge|validity|numbers|samples|server|client)'
     ! grep -rnE "#include \"core/($methods|measured/metrics)\.hpp\"" src/core/reports
 }
 
@@ -96,7 +96,7 @@ texts_that_are_read() {
 # is its range, and the sentence where it lies outside.
 numbers_of_files_are_checked() {
     ! grep -rnE 'get<double>\(\)|<(int|long long|std::size_t|std::u?int[0-9]+_t)>\(number_' \
-        src/core/{files,others,reports} src/effects/{gates,verbs.hpp}
+        src/core/{files,reports} src/program/others src/effects/{gates,verbs.hpp}
 }
 
 # A thread may live in a made-up world: what asks the machine for time, or sleeps, is in one place.

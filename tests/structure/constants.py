@@ -30,7 +30,7 @@ SAID = {
         "| {usual_rounds} rounds, or `.repeats` ({fewest_rounds} to {max_rounds}) |",
     ],
     "tests/README.md": [
-        "from the second to the {('', 'first', 'second', 'third', 'fourth', 'fifth')[last_analysis]};",
+        "from the second to the {('', 'first', 'second', 'third', 'fourth', 'fifth', 'sixth', 'seventh', 'eighth')[last_analysis]};",
         "{first_pair_analysis:word} to {last_pair_analysis:word} of them, or {last_noisy_pair_analysis:word}",
         "assumed noise of {prior_sd * 100} %",
         "leaves the verdict open after {last_analysis:word}, a gate goes on to {last_noisy_analysis:word}",
