@@ -2558,28 +2558,6 @@ public:
 };
 inline constinit const simulated_extension simulated_targets{};
 
-constinit const target_extension* const
-    include_llmbench_simulated_hpp_where_LLMBENCH_MAIN_is = &simulated_targets;
-
-}  // namespace detail
-
-int serve_simulated(const engine& e, int port) {
-    const detail::interrupt_guard signals;
-    try {
-        detail::check_engine(e);
-        const detail::simulated_host host(e, port);
-        detail::say("listening on " + host.url() + "\n");
-        while (!detail::stop_asked.load()) detail::sleep_s(0.05);
-    } catch (const std::exception& error) {
-        std::cerr << "llmbench: cannot serve on port " << std::to_string(port) << ": "
-                  << error.what() << "\n";
-        return 1;
-    }
-    return 0;
-}
-
-namespace detail {
-
 /// An engine for each server of a gate; they differ only in their seeds.
 struct rehearsal_model {
     engine like{};
@@ -2697,7 +2675,28 @@ inline constinit const simulated_rehearsals rehearsals_on_engines{};
     rehearsals_of_program = &rehearsals_on_engines;
 }
 
+// ===== [E9] functions of simulated() in the implementation =======================================
+
+constinit const target_extension* const
+    include_llmbench_simulated_hpp_where_LLMBENCH_MAIN_is = &simulated_targets;
+
 }  // namespace detail
+
+int serve_simulated(const engine& e, int port) {
+    const detail::interrupt_guard signals;
+    try {
+        detail::check_engine(e);
+        const detail::simulated_host host(e, port);
+        detail::say("listening on " + host.url() + "\n");
+        while (!detail::stop_asked.load()) detail::sleep_s(0.05);
+    } catch (const std::exception& error) {
+        std::cerr << "llmbench: cannot serve on port " << std::to_string(port) << ": "
+                  << error.what() << "\n";
+        return 1;
+    }
+    return 0;
+}
+
 }  // inline namespace v1
 }  // namespace llmbench
 

@@ -43,5 +43,5 @@ has it without -fno-rtti; files with gates may go without"
 libasio-dev, brew install asio), or the option -I with the folder that has asio.hpp"
 #include <llmbench stops here>
 #endif
-#include "extensions/simulated/target.hpp"
+#include "extensions/simulated/bodies.hpp"
 #endif  // LLMBENCH_SIMULATED_IMPLEMENTED

@@ -15,10 +15,8 @@
 #include "effects/gates/measure.hpp"
 #include "effects/gates/run_mode.hpp"
 #include "effects/system/clock.hpp"
-#include "effects/system/console.hpp"
 #include "effects/system/files.hpp"
 #include "effects/system/settings.hpp"
-#include "effects/system/signals.hpp"
 #include "effects/system/threads.hpp"
 #include "effects/targets/extension_server.hpp"
 #include "extensions/simulated/api.hpp"
@@ -33,7 +31,6 @@
 #include <cstddef>  // size_t
 #include <filesystem>  // where reports go
 #include <functional>  // what is to be done at a time
-#include <iostream>  // cerr
 #include <map>
 #include <memory>  // make_shared, static_pointer_cast, shared_ptr, unique_ptr, weak_ptr, ...
 #include <stdexcept>  // exception
@@ -306,28 +303,6 @@ public:
     }
 };
 inline constinit const simulated_extension simulated_targets{};
-
-constinit const target_extension* const
-    include_llmbench_simulated_hpp_where_LLMBENCH_MAIN_is = &simulated_targets;
-
-}  // namespace detail
-
-int serve_simulated(const engine& e, int port) {
-    const detail::interrupt_guard signals;
-    try {
-        detail::check_engine(e);
-        const detail::simulated_host host(e, port);
-        detail::say("listening on " + host.url() + "\n");
-        while (!detail::stop_asked.load()) detail::sleep_s(0.05);
-    } catch (const std::exception& error) {
-        std::cerr << "llmbench: cannot serve on port " << std::to_string(port) << ": "
-                  << error.what() << "\n";
-        return 1;
-    }
-    return 0;
-}
-
-namespace detail {
 
 /// An engine for each server of a gate; they differ only in their seeds.
 struct rehearsal_model {
