@@ -29,8 +29,9 @@ CXX = os.environ.get("CXX", "g++").split()
 
 
 def compiler():
-    version = subprocess.run([*CXX, "-dumpfullversion"], capture_output=True, text=True)
-    return f"{Path(CXX[0]).name.split('-')[0]} {version.stdout.split('.')[0]}"
+    def says(option): return subprocess.run([*CXX, option], capture_output=True, text=True).stdout
+    name = "clang++" if "clang" in says("--version") else "g++"  # whatever its file is called: c++
+    return f"{name} {says('-dumpversion').split('.')[0].strip()}"
 
 
 def sizes():
