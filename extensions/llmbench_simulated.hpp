@@ -2293,7 +2293,7 @@ inline std::unique_ptr<network> virtual_environment::new_network() {
 }  // inline namespace v1
 }  // namespace llmbench
 
-// ===== [E8] simulated() as a target, and models of servers in a rehearsal ========================
+// ===== [E8] simulated() as a target ==============================================================
 
 #ifndef ASIO_STANDALONE
 #define ASIO_STANDALONE
@@ -2558,6 +2558,50 @@ public:
 };
 inline constinit const simulated_extension simulated_targets{};
 
+// ===== [E9] functions of simulated() in the implementation =======================================
+
+constinit const target_extension* const
+    include_llmbench_simulated_hpp_where_LLMBENCH_MAIN_is = &simulated_targets;
+
+}  // namespace detail
+
+int serve_simulated(const engine& e, int port) {
+    const detail::interrupt_guard signals;
+    try {
+        detail::check_engine(e);
+        const detail::simulated_host host(e, port);
+        detail::say("listening on " + host.url() + "\n");
+        while (!detail::stop_asked.load()) detail::sleep_s(0.05);
+    } catch (const std::exception& error) {
+        std::cerr << "llmbench: cannot serve on port " << std::to_string(port) << ": "
+                  << error.what() << "\n";
+        return 1;
+    }
+    return 0;
+}
+
+}  // inline namespace v1
+}  // namespace llmbench
+
+// ===== [E10] models of servers in a rehearsal ====================================================
+
+#ifndef ASIO_STANDALONE
+#define ASIO_STANDALONE
+#endif
+#include <version>  // before asio: it asks for library features
+#include <asio/basic_socket_acceptor.hpp>
+#include <asio/basic_stream_socket.hpp>
+#include <asio/basic_waitable_timer.hpp>  // points in time
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+#include <asio/post.hpp>  // what must wait for the current handler
+
+#include <chrono>
+
+namespace llmbench {
+inline namespace v1 {
+namespace detail {
+
 /// An engine for each server of a gate; they differ only in their seeds.
 struct rehearsal_model {
     engine like{};
@@ -2675,28 +2719,7 @@ inline constinit const simulated_rehearsals rehearsals_on_engines{};
     rehearsals_of_program = &rehearsals_on_engines;
 }
 
-// ===== [E9] functions of simulated() in the implementation =======================================
-
-constinit const target_extension* const
-    include_llmbench_simulated_hpp_where_LLMBENCH_MAIN_is = &simulated_targets;
-
 }  // namespace detail
-
-int serve_simulated(const engine& e, int port) {
-    const detail::interrupt_guard signals;
-    try {
-        detail::check_engine(e);
-        const detail::simulated_host host(e, port);
-        detail::say("listening on " + host.url() + "\n");
-        while (!detail::stop_asked.load()) detail::sleep_s(0.05);
-    } catch (const std::exception& error) {
-        std::cerr << "llmbench: cannot serve on port " << std::to_string(port) << ": "
-                  << error.what() << "\n";
-        return 1;
-    }
-    return 0;
-}
-
 }  // inline namespace v1
 }  // namespace llmbench
 

@@ -44,4 +44,5 @@ libasio-dev, brew install asio), or the option -I with the folder that has asio.
 #include <llmbench stops here>
 #endif
 #include "extensions/simulated/bodies.hpp"
+#include "extensions/simulated/rehearsal.hpp"
 #endif  // LLMBENCH_SIMULATED_IMPLEMENTED

@@ -16,7 +16,6 @@
 //     seeds --seed K                      this one alone, and what was drawn
 //                                         (lives: programs that are hindered)
 //     seeds --life K                      this one alone
-#include "extensions/simulated/bodies.hpp"
 #include "simulated/drawn.hpp"
 #include "simulated/lives.hpp"
 #include "simulated/stamps.hpp"

@@ -1,0 +1,171 @@
+// models of servers in a rehearsal
+#pragma once
+
+#include "api/result.hpp"
+#include "api/scenario.hpp"
+#include "api/slo.hpp"
+#include "api/target.hpp"
+#include "core/base/text.hpp"
+#include "core/figures/gate_figures.hpp"
+#include "core/metric/table.hpp"
+#include "core/planning/planning.hpp"
+#include "core/reports/gate_report.hpp"
+#include "core/stored/stored.hpp"
+#include "effects/gates/gate_run.hpp"
+#include "effects/gates/measure.hpp"
+#include "effects/gates/run_mode.hpp"
+#include "effects/system/clock.hpp"
+#include "effects/system/files.hpp"
+#include "effects/system/settings.hpp"
+#include "effects/system/threads.hpp"
+#include "extensions/simulated/api.hpp"
+#include "extensions/simulated/core/engine_model.hpp"
+#include "extensions/simulated/core/foreseen.hpp"
+#include "extensions/simulated/virtual_environment.hpp"
+
+#include <algorithm>  // max
+#include <cstddef>  // size_t
+#include <filesystem>  // where reports go
+#include <map>
+#include <memory>  // make_shared, static_pointer_cast, shared_ptr, unique_ptr, weak_ptr, ...
+#include <string>
+#include <system_error>  // error_code
+#include <utility>  // move
+
+#ifndef ASIO_STANDALONE
+#define ASIO_STANDALONE
+#endif
+#include <version>  // before asio: it asks for library features
+#include <asio/basic_socket_acceptor.hpp>
+#include <asio/basic_stream_socket.hpp>
+#include <asio/basic_waitable_timer.hpp>  // points in time
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+#include <asio/post.hpp>  // what must wait for the current handler
+
+#include <chrono>
+
+namespace llmbench {
+inline namespace v1 {
+namespace detail {
+
+/// An engine for each server of a gate; they differ only in their seeds.
+struct rehearsal_model {
+    engine like{};
+    std::string words{};  // describes it
+    std::map<std::string, double> noise{};  // of repeats, if from a measured run
+    double machine_noise = foreseen_noise().sd;  // added to the model's own, for other statistics
+
+    engine of(std::size_t server) const {
+        engine e = like;
+        e.seed = static_cast<long long>(like.seed) + 1000 * static_cast<long long>(server);
+        return e;
+    }
+};
+
+/// `gate`: its name in the file that the model is fitted to. A simulated target is its own model,
+/// and its machine adds no noise.
+inline rehearsal_model model_for(const settings& asked, const std::string& gate,
+                                 const any_target& target) {
+    const auto* const brought = target.what().get<extension_target>();
+    const engine* const own = brought ? brought->settings.get<engine>() : nullptr;
+    if (asked.rehearse == "1" && own) {
+        engine like = *own;
+        like.faults = {.delay = own->faults.delay};  // faults that end answers have no pace
+        return {like, "the engine of its own target, whose repeats differ as they do", {}, 0};
+    }
+    if (asked.rehearse == "1")
+        return {engine{}, "the default engine, repeats taken to differ by 2 %", {}};
+    const std::string file = printable(asked.rehearse, 200);
+    reported_pace t = read_pace(file_content(asked.rehearse, "LLMBENCH_REHEARSE"), file, gate);
+    return {engine_at_pace(t.pace),
+            "an engine fitted to " + file + " (mean(ttft) " + time_text(t.pace.ttft) +
+                ", mean(tpot) " + time_text(t.pace.tpot) + ", repeats that differ as there)",
+            std::move(t.noise)};
+}
+
+/// Refuses a file that the rehearsal's own reports would overwrite.
+inline void check_stays(const std::string& rehearse) {
+    const std::filesystem::path file = rehearse;
+    std::error_code none;
+    const auto folder = [&](const std::filesystem::path& p) {
+        return std::filesystem::weakly_canonical(std::filesystem::absolute(p, none), none);
+    };
+    if (std::filesystem::is_regular_file(file, none) &&
+        folder(file).parent_path() == folder(report_directory()))
+        refuse({"LLMBENCH_REHEARSE is ", printable(rehearse, 200), ", which the rehearsal's own "
+                "reports would be written over: name another LLMBENCH_REPORT_DIR"});
+}
+
+/// Throws for targets and objectives that a model cannot predict.
+inline void check_rehearsal(const scenario& what) {
+    if (!what.beside.empty())
+        refuse({"LLMBENCH_REHEARSE: beside has side tasks, and a model is no server that they "
+                "could be done to: rehearse the load without them"});
+    for (const slo& s : what.slos)
+        if (is_of_start(s.what.metric))
+            refuse({"LLMBENCH_REHEARSE: ", str(s.text()),
+                    " is of a process, and a rehearsal starts none"});
+}
+
+/// On engines with one pace.
+class simulated_rehearsal final : public rehearsal {
+public:
+    explicit simulated_rehearsal(rehearsal_model m) : model_(std::move(m)) {}
+    std::string model() const override { return model_.words; }
+    any_target stand_in(std::size_t server) const override {
+        return simulated(model_.of(server));
+    }
+    void mark(gate_report& g, const measurements& seen) const override {
+        mark_rehearsed(g, seen, model_.words, model_.noise, model_.machine_noise);
+    }
+    stored_gate stored_baseline(const scenario& s, const gate_report& who, const settings& asked,
+                                scenario_use use) const override {
+        virtual_environment apart;
+        const inside_environment inside(&apart);
+        plan p = plan_of(s, who, asked.seed, use, api_of(s.target));
+        p = with_judging(std::move(p), [&](planned_judging& j) {
+            j.has_stored_baseline = false;
+            j.on_fail = {};
+            j.first_repeats = j.max_repeats;
+        });
+        rehearsal_model other = model_;
+        other.like.seed = 2000;
+        run_mode mode = mode_of(p, asked, now_ns());
+        mode.model = std::make_shared<simulated_rehearsal>(std::move(other));
+        mode.deadline_ns = 0;
+        mode.kind = run_kind::calibrate;
+        gate_run run(p, s, mode, progress_mode::off);
+        if (run.bring_up()) run.measure_silently();
+        const measured_gate m = run.finished();
+        const gate_figures f = figures_of(p, m.seen, p.judged->slos);
+        stored_gate reported;
+        for (const repeat_figures& d : f.candidate.repeats)
+            for (std::size_t i = 0; i < f.kept.size(); ++i)
+                reported.statistics[str(f.kept[i].name)].push_back(d.statistics[i]);
+        return reported;
+    }
+
+private:
+    const rehearsal_model model_;
+};
+
+class simulated_rehearsals final : public rehearsals {
+public:
+    void check_asked(const std::string& rehearse) const override { check_stays(rehearse); }
+    std::shared_ptr<const rehearsal> of_gate(const settings& asked, const std::string& gate,
+                                             const scenario& s) const override {
+        auto made = std::make_shared<simulated_rehearsal>(model_for(asked, gate, s.target));
+        check_rehearsal(s);
+        return made;
+    }
+};
+inline constinit const simulated_rehearsals rehearsals_on_engines{};
+/// Before static objects of other files, which may be gates.
+[[gnu::constructor(101)]] static void make_rehearsals_known() {
+    rehearsals_of_program = &rehearsals_on_engines;
+}
+
+}  // namespace detail
+}  // inline namespace v1
+}  // namespace llmbench
