@@ -2580,26 +2580,8 @@ int serve_simulated(const engine& e, int port) {
     return 0;
 }
 
-}  // inline namespace v1
-}  // namespace llmbench
-
 // ===== [E10] models of servers in a rehearsal ====================================================
 
-#ifndef ASIO_STANDALONE
-#define ASIO_STANDALONE
-#endif
-#include <version>  // before asio: it asks for library features
-#include <asio/basic_socket_acceptor.hpp>
-#include <asio/basic_stream_socket.hpp>
-#include <asio/basic_waitable_timer.hpp>  // points in time
-#include <asio/io_context.hpp>
-#include <asio/ip/tcp.hpp>
-#include <asio/post.hpp>  // what must wait for the current handler
-
-#include <chrono>
-
-namespace llmbench {
-inline namespace v1 {
 namespace detail {
 
 /// An engine for each server of a gate; they differ only in their seeds.

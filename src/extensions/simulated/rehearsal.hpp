@@ -27,23 +27,10 @@
 #include <cstddef>  // size_t
 #include <filesystem>  // where reports go
 #include <map>
-#include <memory>  // make_shared, static_pointer_cast, shared_ptr, unique_ptr, weak_ptr, ...
+#include <memory>  // make_shared, shared_ptr
 #include <string>
 #include <system_error>  // error_code
 #include <utility>  // move
-
-#ifndef ASIO_STANDALONE
-#define ASIO_STANDALONE
-#endif
-#include <version>  // before asio: it asks for library features
-#include <asio/basic_socket_acceptor.hpp>
-#include <asio/basic_stream_socket.hpp>
-#include <asio/basic_waitable_timer.hpp>  // points in time
-#include <asio/io_context.hpp>
-#include <asio/ip/tcp.hpp>
-#include <asio/post.hpp>  // what must wait for the current handler
-
-#include <chrono>
 
 namespace llmbench {
 inline namespace v1 {
