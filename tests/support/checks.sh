@@ -26,7 +26,7 @@ ended() {
 # waited STATUS: the program in the background, $pid, exits so
 waited() {
     local status=0
-    wait "$pid" 2> /dev/null || status=$?
+    wait "${pid:?}" 2> /dev/null || status=$?
     if ((status == $1)); then ok; else wrong "exit code $status instead of $1"; fi
 }
 says() {
