@@ -6867,16 +6867,16 @@ public:
 private:
     /// Keeps an event whose only generated text stands in it once, without escapes.
     void keep_shape(std::string_view data, const stream_memory& texts) {
-        const std::string text = texts.said.answer + texts.said.reasoning;
-        if (texts.pieces != 1 || static_cast<int>(text.size()) != last_.text_bytes) return;
-        const std::string quoted = '"' + text + '"';
-        const std::size_t at = data.find(quoted);
-        if (text.empty() || data.find('\\') != data.npos || data.find(quoted, at + 1) != data.npos)
+        if (texts.pieces != 1 || data.find('\\') != data.npos) return;
+        const std::string quoted = '"' + texts.said.answer + texts.said.reasoning + '"';
+        const std::size_t bytes = quoted.size() - 2, at = data.find(quoted);
+        if (bytes == 0 || bytes != static_cast<std::size_t>(last_.text_bytes) ||
+            at == data.npos || data.find(quoted, at + 1) != data.npos)
             return;
         like_event_ = last_;
         like_ = data;
         before_ = at + 1;
-        after_ = data.size() - before_ - text.size();
+        after_ = data.size() - before_ - bytes;
     }
     bool repeats(std::string_view data) const {
         if (like_.empty() || data.size() <= before_ + after_) return false;
@@ -12530,7 +12530,6 @@ inline own_check self_check_of(const load_conditions& under, const repeat_list& 
     c.ok = !c.why;
     return c;
 }
-inline own_check self_check_of(const measurements& e) { return self_check_of(e, repeats_of(e)); }
 
 /// Why the client affects a verdict, and the repeat to measure again.
 struct client_error {
