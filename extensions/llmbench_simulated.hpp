@@ -127,11 +127,11 @@ libasio-dev, brew install asio), or the option -I with the folder that has asio.
 #include <llmbench stops here>
 #endif
 
-#include <algorithm>  // all_of, min, max, clamp, sort, push_heap, pop_heap
+#include <algorithm>  // all_of, min, max, push_heap, pop_heap, clamp, sort
 #include <array>
 #include <cerrno>  // errno, ECONNRESET
 #include <charconv>  // to_chars
-#include <cmath>  // floor, fabs, isfinite, isnan, log, log1p, sqrt, ceil, abs, isinf
+#include <cmath>  // floor, abs, isinf, fabs, isfinite, isnan, log, log1p, sqrt, ceil
 #include <cstddef>  // size_t
 #include <cstdint>  // uint64_t, uint16_t
 #include <cstring>  // memcpy
@@ -427,304 +427,7 @@ private:
     counters counters_{};
 };
 
-// ===== [E2] a rehearsal: the pace of a measured server, and the predicted results ================
-
-/// The results of an objective over many runs of the full gate, predicted from one run.
-struct foreseen {
-    double shows_from = not_a_number;    // a true value that fails in nine of ten runs
-    double inconclusive = not_a_number;  // share of the runs
-    bool is_known() const { return !std::isnan(inconclusive); }
-};
-inline constexpr double nine_in_ten = 1.2816;  // normal quantile of 90 %
-
-/// The noise of each statistic by name, from its values by repeat: the standard deviation of the
-/// logarithm.
-inline std::map<std::string, double> noise_of_repeats(
-    const std::map<std::string, std::vector<double>>& all) {
-    std::map<std::string, double> noise;
-    for (const auto& [name, values] : all) {
-        std::vector<double> logs;
-        for (const double v : values)
-            if (std::isfinite(v) && v > 0) logs.push_back(std::log(v));
-        if (logs.size() >= 2) noise[name] = std::sqrt(sample_variance(logs));
-    }
-    return noise;
-}
-/// NaN without values.
-inline double typical_of_repeats(const std::vector<double>& values) {
-    return values.empty() ? not_a_number : mean_of(values);
-}
-
-/// A verdict's input by name; null if it has none.
-inline const list<double>* input_of(const slo_verdict& v, std::string_view name) {
-    for (const named_values& n : v.inputs)
-        if (name == n.name.c_str()) return &n.values;
-    return nullptr;
-}
-inline double number_of(const slo_verdict& v, std::string_view name, double otherwise) {
-    const list<double>* const all = input_of(v, name);
-    return all && all->size() == 1 ? (*all)[0] : otherwise;
-}
-
-/// The distances from the limit at which repeats with known noise have a verdict, in one run.
-struct reaches {
-    double fails_from = infinity, passes_to = -infinity;
-};
-/// `draws`: of a standard normal, one a repeat. An analysis of repeats far on one side has the same
-/// reach anywhere on that side, because their spread does not depend on it.
-inline reaches reaches_of_run(const std::vector<double>& draws, double noise, double s0,
-                              const judging_rule& rule, const stored_side& other, bool in_pairs) {
-    reaches all;
-    const auto analysis_at = [&](std::size_t n, double at) {
-        std::vector<double> distances;
-        for (std::size_t i = 0; i < n; ++i) distances.push_back(at + noise * draws[i]);
-        return in_pairs ? analysis_of_pairs(distances, s0, rule)
-                        : analysis_of_repeats(distances, s0, rule, other);
-    };
-    const int first = in_pairs ? first_pair_analysis : first_analysis;
-    for (auto n = static_cast<std::size_t>(std::min(first, rule.most)); n <= draws.size(); ++n) {
-        const interim_analysis far_in = analysis_at(n, -100), far_out = analysis_at(n, 100);
-        all.passes_to = std::max(all.passes_to, -100 - far_in.pass_bound);
-        if (n >= static_cast<std::size_t>(std::min(first_fail, rule.most)))
-            all.fails_from = std::min(all.fails_from, 100 - far_out.fail_bound);
-    }
-    return all;
-}
-
-/// The noise of repeats in later runs. Machines add noise that no server model has; measured noise
-/// is complete.
-struct foreseen_noise {
-    double sd = 0.02;
-    bool is_all = false;  // false: added to the spread of this run's repeats
-};
-
-/// For a statistic by repeats: draws 100 runs.
-inline foreseen foreseen_of_repeats(const slo_verdict& v, judging_rule rule,
-                                    const foreseen_noise& noise) {
-    const list<double>* seen = input_of(v, "log_distances");
-    if (!seen) seen = input_of(v, "distances");
-    const double mean = number_of(v, "mean", not_a_number);
-    if (!seen || std::isnan(mean)) return {};
-    std::vector<double> own(seen->begin(), seen->end());
-    const double of_run = noise.is_all || own.size() < 2 ? 0 : sample_variance(own);
-    const double sd = std::sqrt(of_run + noise.sd * noise.sd);
-    stored_side other;
-    if (const list<double>* const stored = input_of(v, "stored_values")) {
-        std::vector<double> logs;
-        for (const double x : *stored) logs.push_back(std::log(x));
-        other = {static_cast<double>(logs.size()), sample_variance(logs),
-                 number_of(v, "day_to_day_sd", 0)};
-    }
-    rule.trusts_prior = rule.trusts_prior || input_of(v, "calibrated_sd");
-    const bool in_pairs = v.counted_in == verdict_unit::pair;
-    const double s0 = number_of(v, "prior_sd", prior_sd);
-    constexpr int runs = 100;
-    generator random(1, 1);
-    std::vector<double> fails_from;
-    int open = 0;
-    for (int i = 0; i < runs; ++i) {
-        std::vector<double> draws(static_cast<std::size_t>(std::max(1, rule.most)));
-        for (double& z : draws) z = random.normal();
-        const reaches r = reaches_of_run(draws, sd, s0, rule, other, in_pairs);
-        fails_from.push_back(r.fails_from);
-        open += mean >= r.passes_to && mean <= r.fails_from;
-    }
-    std::sort(fails_from.begin(), fails_from.end());
-    double from = nearest_rank(fails_from, 0.9);
-    if (other.repeats > 0) from = std::max(from, std::log1p(2 * other.day_sd));
-    if (!std::isfinite(from)) return {not_a_number, static_cast<double>(open) / runs};
-    return {at_distance(v.what, from, v.limit), static_cast<double>(open) / runs};
-}
-/// For a statistic judged within a run: by its own error.
-inline foreseen foreseen_within_a_run(const slo_verdict& v, const judging_rule& rule) {
-    const double mean = number_of(v, "mean", not_a_number), df = number_of(v, "df", 1);
-    const double se = number_of(v, "standard_error", not_a_number);
-    if (!(se > 0) || std::isnan(mean)) return {};
-    const double pass_t = student_t_quantile(normal_cdf(rule.pass_z), df);
-    const double fail_t = student_t_quantile(normal_cdf(rule.fail_z), df);
-    const double decided = normal_cdf(-mean / se - pass_t) + normal_cdf(mean / se - fail_t);
-    return {at_distance(v.what, (fail_t + nine_in_ten) * se, v.limit),
-            std::clamp(1 - decided, 0.0, 1.0)};
-}
-
-/// For a share of requests: by binomial counts of the independent ones. The error guard passes by
-/// its observed value.
-inline foreseen foreseen_of_counts(const slo_verdict& v, const judging_rule& rule) {
-    const double effect = std::max(1.0, number_of(v, "design_effect", 1));
-    const double trials = number_of(v, "trials", 0), misses = number_of(v, "misses", 0);
-    const double allowed = number_of(v, "allowed", 0), repeats = std::max(1, v.repeats);
-    const double n = std::floor(trials / effect * std::max(rule.most / repeats, 1.0));
-    if (n < 1 || !is_request_fraction(v.what.what.metric)) return {};
-    const double pass_level = number_of(v, "pass_level", 0);
-    const double fail_level = number_of(v, "fail_level", 0);
-    // The smallest number of misses whose bound is beyond the allowed value.
-    const auto fewest = [&](auto&& is_beyond) {
-        double low = -1, high = n + 1;
-        while (high - low > 1) {
-            const double mid = std::floor((low + high) / 2);
-            (is_beyond(mid) ? high : low) = mid;
-        }
-        return high;
-    };
-    const bool is_guard = v.what.what.metric == metric_id::error_rate && v.what.at.line == 0;
-    const double open = fewest([&](double k) {
-        return (is_guard ? k / n : clopper_pearson_upper(k, n, pass_level)) > allowed;
-    });
-    const double fails = fewest([&](double k) {
-        return clopper_pearson_lower(k, n, fail_level) > allowed;
-    });
-    const auto at_least = [&](double k, double p) {
-        return k <= 0 ? 1 : k > n || p <= 0 ? 0 : incomplete_beta(k, n - k + 1, p);
-    };
-    const double high =
-        bisect(0, 1, 0.9, [&](double fraction) { return at_least(fails, fraction); });
-    const double p = misses / trials, shown = fails > n ? not_a_number : high;
-    return {v.what.at_most ? shown : 1 - shown,
-            std::clamp(at_least(open, p) - at_least(fails, p), 0.0, 1.0)};
-}
-
-/// Unknown for values that are missing or judged in another way.
-inline foreseen foreseen_of(const slo_verdict& v, const judging_rule& rule,
-                            const foreseen_noise& noise = {}) {
-    if (input_of(v, "trials")) return foreseen_of_counts(v, rule);
-    const bool is_of_repeats = input_of(v, "values") || input_of(v, "ratios");
-    return is_of_repeats ? foreseen_of_repeats(v, rule, noise) : foreseen_within_a_run(v, rule);
-}
-
-/// "inconclusive in 3 % of the runs; a miss is shown in nine of ten from 27.1 ms on".
-inline std::string foreseen_text(const slo_verdict& v, const foreseen& f) {
-    if (!f.is_known()) return {};
-    std::string t = printed("inconclusive in %.0f %% of the runs", f.inconclusive * 100);
-    if (std::isnan(f.shows_from)) return t + ", and too few requests to show any miss";
-    const double beyond = v.limit > 0 ? std::fabs(f.shows_from / v.limit - 1) * 100 : 0;
-    const bool says_more = beyond > 0 && !is_request_fraction(v.what.what.metric);
-    return t + "; a miss is shown in nine of ten from " + verdict_value_text(v, f.shows_from) +
-           " on" + (says_more ? printed(", %.3g %% %s the limit", beyond,
-                                      v.what.at_most ? "over" : "under")
-                            : "");
-}
-
-/// "a rehearsal: pass on the model; inconclusive in 3 % of the runs; ...".
-inline std::string rehearsed_text(const slo_verdict& v, const foreseen& f) {
-    std::string t = std::string("a rehearsal: ") + to_string(v.outcome) + " on the model";
-    if (!v.reason.empty()) t += ", " + str(v.reason);
-    const std::string more = foreseen_text(v, f);
-    return more.empty() ? t : t + "; " + more;
-}
-/// Replaces verdicts on a model by texts: the verdict it would have been, and the prediction for
-/// other runs. An interrupted gate stays invalid.
-inline void mark_rehearsed(gate_report& g, const measurements& seen, const std::string& model,
-                           const std::map<std::string, double>& noise, double machine_noise) {
-    g.rehearsal.model = model;
-    for (const repeat_list* variant : {&seen.candidate, &seen.baseline})
-        for (const repeat_data& d : *variant)
-            if (d.interrupted) return;
-    for (slo_verdict& v : g.verdicts) {
-        const auto at = noise.find(noise_name(v.what));
-        const foreseen f = foreseen_of(v, g.judged_by.rule,
-                                       at == noise.end() ? foreseen_noise{machine_noise}
-                                                         : foreseen_noise{at->second, true});
-        g.rehearsal.objectives.push_back(
-            {str(v.what.text()), v.outcome, f.shows_from, f.inconclusive});
-        v.reason = rehearsed_text(v, f);
-        if (f.is_known()) v.detectable = 0;  // the prediction says it for later runs
-        v.outcome = verdict::skipped;
-    }
-    g.outcome = gate_outcome::skipped;
-}
-
-/// A server's mean pace under a load: seconds, tokens of a request, requests a second.
-struct measured_pace {
-    double ttft = 0, tpot = 0, e2e = 0;
-    double queue_time = -1;  // from the server's metrics; below 0: unknown
-    double itl_spread = 0;   // p90 over p50, less 1
-    double prompt_tokens = 0, output_tokens = 0, requests_a_second = 0;
-};
-
-/// An engine that is about as fast under that load. The cost of each running sequence is the same
-/// share as in the default engine, because one load does not show it. First-token time that prompts
-/// cannot explain, because they would fill most steps, delays every answer.
-inline engine engine_at_pace(const measured_pace& m) {
-    constexpr double max_prefill = 0.6, little_prefill = 0.05;  // of all steps
-    constexpr double max_running = 1e5;  // a file may have any value
-    engine e;
-    const double sequence_fraction = e.step_per_sequence.seconds() / e.decode_step.seconds();
-    const double waited_s = std::max(0.0, m.queue_time);
-    const double running =
-        std::clamp(m.requests_a_second * std::max(0.0, m.e2e - waited_s), 1.0, max_running);
-    // A request is read in one step. An unknown wait is half of another step, if one was running.
-    const double unreported = m.queue_time < 0 ? 0.5 * std::min(1.0, running - 1) : 0;
-    const double prompt_s = std::max(0.0, m.ttft - waited_s - m.tpot * (1 + unreported));
-    const double rate = std::max(m.requests_a_second, 1e-9);
-    const double computed_s = std::min(prompt_s, max_prefill / rate);
-    const double prefill_fraction = computed_s * rate;
-    const double step_s = m.tpot * (1 - prefill_fraction) / (1 + sequence_fraction * running);
-    e.decode_step = time_span::from_seconds(step_s);
-    e.step_per_sequence = time_span::from_seconds(step_s * sequence_fraction);
-    e.prefill_per_token = time_span::from_seconds(computed_s / std::max(1.0, m.prompt_tokens));
-    e.faults.delay = time_span::from_seconds(prompt_s - computed_s);
-    // With few prompts in between, gaps vary as steps do.
-    if (prefill_fraction < little_prefill) e.jitter = std::min(0.5, m.itl_spread / 1.2816);
-    e.slots = std::max<long long>(e.slots, static_cast<long long>(std::ceil(4 * running)));
-    const double bytes_a_token = e.kv.memory_bytes / kv_capacity_tokens(e.kv);
-    const double tokens = 4 * running * (m.prompt_tokens + m.output_tokens);
-    e.kv.memory_bytes = std::max(e.kv.memory_bytes, bytes_a_token * tokens);
-    e.max_model_len = 1 << 20;  // the measured server accepted the requests
-    return e;
-}
-
-struct reported_pace {
-    measured_pace pace{};
-    std::map<std::string, double> noise{};  // of the logarithm of a repeat's statistic, by name
-};
-
-/// p90 over p50, less 1; 0 if the file has none.
-inline double spread_of_row(const checked_object& row) {
-    const double p50 = row.seconds("p50", 0), p90 = row.seconds("p90", 0);
-    return p50 > 0 && p90 > p50 ? p90 / p50 - 1 : 0;
-}
-/// Throws std::invalid_argument with the reason if the text has no such gate or no pace.
-inline reported_pace read_pace(const std::string& json, const std::string& file,
-                               const std::string& gate_name) {
-    const picojson::value document = result_document(json, file);
-    const checked_object root(document, file, "");
-    const checked_object gate = gate_named(root, file, gate_name).gate;
-    const std::string of = file + ": \"" + printable(gate.text("name"), 200) + "\" ";
-    const std::string fault = fault_of_stored(gate);
-    if (!fault.empty())
-        refuse({of, fault, ", so its times are none of a server to be modelled"});
-    const checked_object variant = gate.at("candidate");
-    reported_pace t;
-    measured_pace& p = t.pace;
-    p.ttft = variant.at("ttft").seconds("mean", 0);
-    p.tpot = variant.at("tpot").seconds("mean", 0);
-    if (!(p.ttft > 0 && p.tpot > 0))
-        refuse({of,
-                "reports no ttft and no tpot, which an engine is fitted to: its answers were not "
-                    "streamed, or had a token each"});
-    p.itl_spread = spread_of_row(variant.at("itl"));
-    p.e2e = variant.at("e2e").seconds("mean", p.ttft + p.tpot);
-    p.requests_a_second = variant.number("request_throughput", 0, max_rate, 0);
-    const double output = variant.number("output_throughput", 0, max_rate, 0);
-    const double input = variant.number("input_throughput", 0, max_rate, 0);
-    const double each = std::max(p.requests_a_second, 1e-9);
-    p.output_tokens = std::clamp(output / each, 1.0, most_tokens);
-    p.prompt_tokens = std::clamp(input / each, 1.0, most_tokens);
-    std::map<std::string, std::vector<double>> values;
-    document_digits digits(json);
-    for (const checked_object& r : variant.each("repeats")) {
-        std::vector<named_number> statistics;
-        field_reader reader(r, digits);
-        named_fields(reader, {"statistics"}, statistics, any_number);
-        for (const named_number& n : statistics) values[n.name].push_back(n.value);
-    }
-    t.noise = noise_of_repeats(values);
-    const double waited = typical_of_repeats(values["mean(queue_time)"]);
-    if (waited >= 0) p.queue_time = waited;
-    return t;
-}
-
-// ===== [E3] requests to the simulated server =====================================================
+// ===== [E2] requests to the simulated server =====================================================
 
 /// Only for requests of ours and of clients like curl.
 class request_parser {
@@ -956,7 +659,7 @@ inline question question_of(api_format api, std::string_view path, const picojso
     return q;
 }
 
-// ===== [E4] answers of the simulated server ======================================================
+// ===== [E3] answers of the simulated server ======================================================
 // From facts to the bytes of each API, without a socket and without a clock.
 
 struct answer_facts {
@@ -1293,7 +996,7 @@ inline std::string whole_answer(const answer_facts& f) {
     return openai_whole(f);
 }
 
-// ===== [E5] other replies of the simulated server, and its metrics page ==========================
+// ===== [E4] other replies of the simulated server, and its metrics page ==========================
 // vLLM's metrics under their names, in the text format of Python's Prometheus client (0.0.4).
 
 /// Why a sequence ended; `abort`: its client left.
@@ -1538,7 +1241,7 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
                     max_model_len)};
 }
 
-// ===== [E6] the simulated server's connections, and its handling of requests =====================
+// ===== [E5] the simulated server's connections, and its handling of requests =====================
 
 /// A Date header for these Unix seconds.
 inline std::string http_date_of(long long unix_s) {
@@ -1936,7 +1639,7 @@ private:
     bool catching_up_ = false;
 };
 
-// ===== [E7] a virtual machine: its time and its network ==========================================
+// ===== [E6] a virtual machine: its time and its network ==========================================
 // Everything happens in one thread, in the order of its times, so that every run gives the same
 // bytes.
 
@@ -2293,7 +1996,7 @@ inline std::unique_ptr<network> virtual_environment::new_network() {
 }  // inline namespace v1
 }  // namespace llmbench
 
-// ===== [E8] simulated() as a target ==============================================================
+// ===== [E7] simulated() as a target ==============================================================
 
 #ifndef ASIO_STANDALONE
 #define ASIO_STANDALONE
@@ -2558,7 +2261,7 @@ public:
 };
 inline constinit const simulated_extension simulated_targets{};
 
-// ===== [E9] functions of simulated() in the implementation =======================================
+// ===== [E8] functions of simulated() in the implementation =======================================
 
 constinit const target_extension* const
     include_llmbench_simulated_hpp_where_LLMBENCH_MAIN_is = &simulated_targets;
@@ -2580,9 +2283,306 @@ int serve_simulated(const engine& e, int port) {
     return 0;
 }
 
-// ===== [E10] models of servers in a rehearsal ====================================================
+// ===== [E9] a rehearsal: the pace of a measured server, and the predicted results ================
 
 namespace detail {
+
+/// The results of an objective over many runs of the full gate, predicted from one run.
+struct foreseen {
+    double shows_from = not_a_number;    // a true value that fails in nine of ten runs
+    double inconclusive = not_a_number;  // share of the runs
+    bool is_known() const { return !std::isnan(inconclusive); }
+};
+inline constexpr double nine_in_ten = 1.2816;  // normal quantile of 90 %
+
+/// The noise of each statistic by name, from its values by repeat: the standard deviation of the
+/// logarithm.
+inline std::map<std::string, double> noise_of_repeats(
+    const std::map<std::string, std::vector<double>>& all) {
+    std::map<std::string, double> noise;
+    for (const auto& [name, values] : all) {
+        std::vector<double> logs;
+        for (const double v : values)
+            if (std::isfinite(v) && v > 0) logs.push_back(std::log(v));
+        if (logs.size() >= 2) noise[name] = std::sqrt(sample_variance(logs));
+    }
+    return noise;
+}
+/// NaN without values.
+inline double typical_of_repeats(const std::vector<double>& values) {
+    return values.empty() ? not_a_number : mean_of(values);
+}
+
+/// A verdict's input by name; null if it has none.
+inline const list<double>* input_of(const slo_verdict& v, std::string_view name) {
+    for (const named_values& n : v.inputs)
+        if (name == n.name.c_str()) return &n.values;
+    return nullptr;
+}
+inline double number_of(const slo_verdict& v, std::string_view name, double otherwise) {
+    const list<double>* const all = input_of(v, name);
+    return all && all->size() == 1 ? (*all)[0] : otherwise;
+}
+
+/// The distances from the limit at which repeats with known noise have a verdict, in one run.
+struct reaches {
+    double fails_from = infinity, passes_to = -infinity;
+};
+/// `draws`: of a standard normal, one a repeat. An analysis of repeats far on one side has the same
+/// reach anywhere on that side, because their spread does not depend on it.
+inline reaches reaches_of_run(const std::vector<double>& draws, double noise, double s0,
+                              const judging_rule& rule, const stored_side& other, bool in_pairs) {
+    reaches all;
+    const auto analysis_at = [&](std::size_t n, double at) {
+        std::vector<double> distances;
+        for (std::size_t i = 0; i < n; ++i) distances.push_back(at + noise * draws[i]);
+        return in_pairs ? analysis_of_pairs(distances, s0, rule)
+                        : analysis_of_repeats(distances, s0, rule, other);
+    };
+    const int first = in_pairs ? first_pair_analysis : first_analysis;
+    for (auto n = static_cast<std::size_t>(std::min(first, rule.most)); n <= draws.size(); ++n) {
+        const interim_analysis far_in = analysis_at(n, -100), far_out = analysis_at(n, 100);
+        all.passes_to = std::max(all.passes_to, -100 - far_in.pass_bound);
+        if (n >= static_cast<std::size_t>(std::min(first_fail, rule.most)))
+            all.fails_from = std::min(all.fails_from, 100 - far_out.fail_bound);
+    }
+    return all;
+}
+
+/// The noise of repeats in later runs. Machines add noise that no server model has; measured noise
+/// is complete.
+struct foreseen_noise {
+    double sd = 0.02;
+    bool is_all = false;  // false: added to the spread of this run's repeats
+};
+
+/// For a statistic by repeats: draws 100 runs.
+inline foreseen foreseen_of_repeats(const slo_verdict& v, judging_rule rule,
+                                    const foreseen_noise& noise) {
+    const list<double>* seen = input_of(v, "log_distances");
+    if (!seen) seen = input_of(v, "distances");
+    const double mean = number_of(v, "mean", not_a_number);
+    if (!seen || std::isnan(mean)) return {};
+    std::vector<double> own(seen->begin(), seen->end());
+    const double of_run = noise.is_all || own.size() < 2 ? 0 : sample_variance(own);
+    const double sd = std::sqrt(of_run + noise.sd * noise.sd);
+    stored_side other;
+    if (const list<double>* const stored = input_of(v, "stored_values")) {
+        std::vector<double> logs;
+        for (const double x : *stored) logs.push_back(std::log(x));
+        other = {static_cast<double>(logs.size()), sample_variance(logs),
+                 number_of(v, "day_to_day_sd", 0)};
+    }
+    rule.trusts_prior = rule.trusts_prior || input_of(v, "calibrated_sd");
+    const bool in_pairs = v.counted_in == verdict_unit::pair;
+    const double s0 = number_of(v, "prior_sd", prior_sd);
+    constexpr int runs = 100;
+    generator random(1, 1);
+    std::vector<double> fails_from;
+    int open = 0;
+    for (int i = 0; i < runs; ++i) {
+        std::vector<double> draws(static_cast<std::size_t>(std::max(1, rule.most)));
+        for (double& z : draws) z = random.normal();
+        const reaches r = reaches_of_run(draws, sd, s0, rule, other, in_pairs);
+        fails_from.push_back(r.fails_from);
+        open += mean >= r.passes_to && mean <= r.fails_from;
+    }
+    std::sort(fails_from.begin(), fails_from.end());
+    double from = nearest_rank(fails_from, 0.9);
+    if (other.repeats > 0) from = std::max(from, std::log1p(2 * other.day_sd));
+    if (!std::isfinite(from)) return {not_a_number, static_cast<double>(open) / runs};
+    return {at_distance(v.what, from, v.limit), static_cast<double>(open) / runs};
+}
+/// For a statistic judged within a run: by its own error.
+inline foreseen foreseen_within_a_run(const slo_verdict& v, const judging_rule& rule) {
+    const double mean = number_of(v, "mean", not_a_number), df = number_of(v, "df", 1);
+    const double se = number_of(v, "standard_error", not_a_number);
+    if (!(se > 0) || std::isnan(mean)) return {};
+    const double pass_t = student_t_quantile(normal_cdf(rule.pass_z), df);
+    const double fail_t = student_t_quantile(normal_cdf(rule.fail_z), df);
+    const double decided = normal_cdf(-mean / se - pass_t) + normal_cdf(mean / se - fail_t);
+    return {at_distance(v.what, (fail_t + nine_in_ten) * se, v.limit),
+            std::clamp(1 - decided, 0.0, 1.0)};
+}
+
+/// For a share of requests: by binomial counts of the independent ones. The error guard passes by
+/// its observed value.
+inline foreseen foreseen_of_counts(const slo_verdict& v, const judging_rule& rule) {
+    const double effect = std::max(1.0, number_of(v, "design_effect", 1));
+    const double trials = number_of(v, "trials", 0), misses = number_of(v, "misses", 0);
+    const double allowed = number_of(v, "allowed", 0), repeats = std::max(1, v.repeats);
+    const double n = std::floor(trials / effect * std::max(rule.most / repeats, 1.0));
+    if (n < 1 || !is_request_fraction(v.what.what.metric)) return {};
+    const double pass_level = number_of(v, "pass_level", 0);
+    const double fail_level = number_of(v, "fail_level", 0);
+    // The smallest number of misses whose bound is beyond the allowed value.
+    const auto fewest = [&](auto&& is_beyond) {
+        double low = -1, high = n + 1;
+        while (high - low > 1) {
+            const double mid = std::floor((low + high) / 2);
+            (is_beyond(mid) ? high : low) = mid;
+        }
+        return high;
+    };
+    const bool is_guard = v.what.what.metric == metric_id::error_rate && v.what.at.line == 0;
+    const double open = fewest([&](double k) {
+        return (is_guard ? k / n : clopper_pearson_upper(k, n, pass_level)) > allowed;
+    });
+    const double fails = fewest([&](double k) {
+        return clopper_pearson_lower(k, n, fail_level) > allowed;
+    });
+    const auto at_least = [&](double k, double p) {
+        return k <= 0 ? 1 : k > n || p <= 0 ? 0 : incomplete_beta(k, n - k + 1, p);
+    };
+    const double high =
+        bisect(0, 1, 0.9, [&](double fraction) { return at_least(fails, fraction); });
+    const double p = misses / trials, shown = fails > n ? not_a_number : high;
+    return {v.what.at_most ? shown : 1 - shown,
+            std::clamp(at_least(open, p) - at_least(fails, p), 0.0, 1.0)};
+}
+
+/// Unknown for values that are missing or judged in another way.
+inline foreseen foreseen_of(const slo_verdict& v, const judging_rule& rule,
+                            const foreseen_noise& noise = {}) {
+    if (input_of(v, "trials")) return foreseen_of_counts(v, rule);
+    const bool is_of_repeats = input_of(v, "values") || input_of(v, "ratios");
+    return is_of_repeats ? foreseen_of_repeats(v, rule, noise) : foreseen_within_a_run(v, rule);
+}
+
+/// "inconclusive in 3 % of the runs; a miss is shown in nine of ten from 27.1 ms on".
+inline std::string foreseen_text(const slo_verdict& v, const foreseen& f) {
+    if (!f.is_known()) return {};
+    std::string t = printed("inconclusive in %.0f %% of the runs", f.inconclusive * 100);
+    if (std::isnan(f.shows_from)) return t + ", and too few requests to show any miss";
+    const double beyond = v.limit > 0 ? std::fabs(f.shows_from / v.limit - 1) * 100 : 0;
+    const bool says_more = beyond > 0 && !is_request_fraction(v.what.what.metric);
+    return t + "; a miss is shown in nine of ten from " + verdict_value_text(v, f.shows_from) +
+           " on" + (says_more ? printed(", %.3g %% %s the limit", beyond,
+                                      v.what.at_most ? "over" : "under")
+                            : "");
+}
+
+/// "a rehearsal: pass on the model; inconclusive in 3 % of the runs; ...".
+inline std::string rehearsed_text(const slo_verdict& v, const foreseen& f) {
+    std::string t = std::string("a rehearsal: ") + to_string(v.outcome) + " on the model";
+    if (!v.reason.empty()) t += ", " + str(v.reason);
+    const std::string more = foreseen_text(v, f);
+    return more.empty() ? t : t + "; " + more;
+}
+/// Replaces verdicts on a model by texts: the verdict it would have been, and the prediction for
+/// other runs. An interrupted gate stays invalid.
+inline void mark_rehearsed(gate_report& g, const measurements& seen, const std::string& model,
+                           const std::map<std::string, double>& noise, double machine_noise) {
+    g.rehearsal.model = model;
+    for (const repeat_list* variant : {&seen.candidate, &seen.baseline})
+        for (const repeat_data& d : *variant)
+            if (d.interrupted) return;
+    for (slo_verdict& v : g.verdicts) {
+        const auto at = noise.find(noise_name(v.what));
+        const foreseen f = foreseen_of(v, g.judged_by.rule,
+                                       at == noise.end() ? foreseen_noise{machine_noise}
+                                                         : foreseen_noise{at->second, true});
+        g.rehearsal.objectives.push_back(
+            {str(v.what.text()), v.outcome, f.shows_from, f.inconclusive});
+        v.reason = rehearsed_text(v, f);
+        if (f.is_known()) v.detectable = 0;  // the prediction says it for later runs
+        v.outcome = verdict::skipped;
+    }
+    g.outcome = gate_outcome::skipped;
+}
+
+/// A server's mean pace under a load: seconds, tokens of a request, requests a second.
+struct measured_pace {
+    double ttft = 0, tpot = 0, e2e = 0;
+    double queue_time = -1;  // from the server's metrics; below 0: unknown
+    double itl_spread = 0;   // p90 over p50, less 1
+    double prompt_tokens = 0, output_tokens = 0, requests_a_second = 0;
+};
+
+/// An engine that is about as fast under that load. The cost of each running sequence is the same
+/// share as in the default engine, because one load does not show it. First-token time that prompts
+/// cannot explain, because they would fill most steps, delays every answer.
+inline engine engine_at_pace(const measured_pace& m) {
+    constexpr double max_prefill = 0.6, little_prefill = 0.05;  // of all steps
+    constexpr double max_running = 1e5;  // a file may have any value
+    engine e;
+    const double sequence_fraction = e.step_per_sequence.seconds() / e.decode_step.seconds();
+    const double waited_s = std::max(0.0, m.queue_time);
+    const double running =
+        std::clamp(m.requests_a_second * std::max(0.0, m.e2e - waited_s), 1.0, max_running);
+    // A request is read in one step. An unknown wait is half of another step, if one was running.
+    const double unreported = m.queue_time < 0 ? 0.5 * std::min(1.0, running - 1) : 0;
+    const double prompt_s = std::max(0.0, m.ttft - waited_s - m.tpot * (1 + unreported));
+    const double rate = std::max(m.requests_a_second, 1e-9);
+    const double computed_s = std::min(prompt_s, max_prefill / rate);
+    const double prefill_fraction = computed_s * rate;
+    const double step_s = m.tpot * (1 - prefill_fraction) / (1 + sequence_fraction * running);
+    e.decode_step = time_span::from_seconds(step_s);
+    e.step_per_sequence = time_span::from_seconds(step_s * sequence_fraction);
+    e.prefill_per_token = time_span::from_seconds(computed_s / std::max(1.0, m.prompt_tokens));
+    e.faults.delay = time_span::from_seconds(prompt_s - computed_s);
+    // With few prompts in between, gaps vary as steps do.
+    if (prefill_fraction < little_prefill) e.jitter = std::min(0.5, m.itl_spread / 1.2816);
+    e.slots = std::max<long long>(e.slots, static_cast<long long>(std::ceil(4 * running)));
+    const double bytes_a_token = e.kv.memory_bytes / kv_capacity_tokens(e.kv);
+    const double tokens = 4 * running * (m.prompt_tokens + m.output_tokens);
+    e.kv.memory_bytes = std::max(e.kv.memory_bytes, bytes_a_token * tokens);
+    e.max_model_len = 1 << 20;  // the measured server accepted the requests
+    return e;
+}
+
+struct reported_pace {
+    measured_pace pace{};
+    std::map<std::string, double> noise{};  // of the logarithm of a repeat's statistic, by name
+};
+
+/// p90 over p50, less 1; 0 if the file has none.
+inline double spread_of_row(const checked_object& row) {
+    const double p50 = row.seconds("p50", 0), p90 = row.seconds("p90", 0);
+    return p50 > 0 && p90 > p50 ? p90 / p50 - 1 : 0;
+}
+/// Throws std::invalid_argument with the reason if the text has no such gate or no pace.
+inline reported_pace read_pace(const std::string& json, const std::string& file,
+                               const std::string& gate_name) {
+    const picojson::value document = result_document(json, file);
+    const checked_object root(document, file, "");
+    const checked_object gate = gate_named(root, file, gate_name).gate;
+    const std::string of = file + ": \"" + printable(gate.text("name"), 200) + "\" ";
+    const std::string fault = fault_of_stored(gate);
+    if (!fault.empty())
+        refuse({of, fault, ", so its times are none of a server to be modelled"});
+    const checked_object variant = gate.at("candidate");
+    reported_pace t;
+    measured_pace& p = t.pace;
+    p.ttft = variant.at("ttft").seconds("mean", 0);
+    p.tpot = variant.at("tpot").seconds("mean", 0);
+    if (!(p.ttft > 0 && p.tpot > 0))
+        refuse({of,
+                "reports no ttft and no tpot, which an engine is fitted to: its answers were not "
+                    "streamed, or had a token each"});
+    p.itl_spread = spread_of_row(variant.at("itl"));
+    p.e2e = variant.at("e2e").seconds("mean", p.ttft + p.tpot);
+    p.requests_a_second = variant.number("request_throughput", 0, max_rate, 0);
+    const double output = variant.number("output_throughput", 0, max_rate, 0);
+    const double input = variant.number("input_throughput", 0, max_rate, 0);
+    const double each = std::max(p.requests_a_second, 1e-9);
+    p.output_tokens = std::clamp(output / each, 1.0, most_tokens);
+    p.prompt_tokens = std::clamp(input / each, 1.0, most_tokens);
+    std::map<std::string, std::vector<double>> values;
+    document_digits digits(json);
+    for (const checked_object& r : variant.each("repeats")) {
+        std::vector<named_number> statistics;
+        field_reader reader(r, digits);
+        named_fields(reader, {"statistics"}, statistics, any_number);
+        for (const named_number& n : statistics) values[n.name].push_back(n.value);
+    }
+    t.noise = noise_of_repeats(values);
+    const double waited = typical_of_repeats(values["mean(queue_time)"]);
+    if (waited >= 0) p.queue_time = waited;
+    return t;
+}
+
+// ===== [E10] models of servers in a rehearsal ====================================================
 
 /// An engine for each server of a gate; they differ only in their seeds.
 struct rehearsal_model {

@@ -150,7 +150,6 @@ inline own_check self_check_of(const load_conditions& under, const repeat_list& 
     c.ok = !c.why;
     return c;
 }
-inline own_check self_check_of(const measurements& e) { return self_check_of(e, repeats_of(e)); }
 
 /// Why the client affects a verdict, and the repeat to measure again.
 struct client_error {

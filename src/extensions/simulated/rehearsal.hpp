@@ -17,7 +17,6 @@
 #include "effects/system/clock.hpp"
 #include "effects/system/files.hpp"
 #include "effects/system/settings.hpp"
-#include "effects/system/threads.hpp"
 #include "extensions/simulated/api.hpp"
 #include "extensions/simulated/core/engine_model.hpp"
 #include "extensions/simulated/core/foreseen.hpp"

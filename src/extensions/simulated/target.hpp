@@ -1,39 +1,21 @@
 // simulated() as a target
 #pragma once
 
-#include "api/result.hpp"
-#include "api/scenario.hpp"
-#include "api/slo.hpp"
 #include "api/target.hpp"
 #include "core/base/text.hpp"
-#include "core/figures/gate_figures.hpp"
-#include "core/metric/table.hpp"
-#include "core/planning/planning.hpp"
-#include "core/reports/gate_report.hpp"
-#include "core/stored/stored.hpp"
-#include "effects/gates/gate_run.hpp"
-#include "effects/gates/measure.hpp"
-#include "effects/gates/run_mode.hpp"
 #include "effects/system/clock.hpp"
-#include "effects/system/files.hpp"
-#include "effects/system/settings.hpp"
 #include "effects/system/threads.hpp"
 #include "effects/targets/extension_server.hpp"
 #include "extensions/simulated/api.hpp"
 #include "extensions/simulated/core/engine_model.hpp"
-#include "extensions/simulated/core/foreseen.hpp"
 #include "extensions/simulated/service.hpp"
 #include "extensions/simulated/virtual_environment.hpp"
 
-#include <algorithm>  // max
 #include <array>
 #include <cerrno>  // ECONNRESET
 #include <cstddef>  // size_t
-#include <filesystem>  // where reports go
 #include <functional>  // what is to be done at a time
-#include <map>
 #include <memory>  // make_shared, static_pointer_cast, shared_ptr, unique_ptr, weak_ptr, ...
-#include <stdexcept>  // exception
 #include <string>
 #include <string_view>
 #include <system_error>  // error_code
