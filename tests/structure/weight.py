@@ -134,7 +134,7 @@ def with_cost_line(row, seconds=None):
     if not line:
         sys.exit("README.md has no row that says what it costs to compile `main.o`, up to \"; `-O2`\"")
     took = f"about {5 * max(1, round(seconds / 5))} s" if seconds else line[0].split("| ")[1].split(" and ")[0]
-    words = f"{took} and {row['peak MB'] / 1000:.1f} GB of memory with `-O1` ({row['-O1']:.0f} times doctest's own main)"
+    words = f"{took} and {row['peak MB'] / 1000:.1f} GB of memory with `-O1` ({row['-O1']:.0f} times as long as doctest's own main)"
     return page, COST.sub(lambda m: m[1] + words + m[2], page)
 
 
