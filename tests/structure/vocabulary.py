@@ -1,5 +1,6 @@
 """The first part of examples/README.md is all that a gate file needs, on a page: at most 120 lines, and every
-name that a gate file can write stands in it as code.
+name that a gate file can write stands in it as code. tests/vocabulary compiles each of them, too, beside all
+that a file may have opened.
     vocabulary.py          from the top of the repository; says what is wrong
 """
 import re
@@ -8,6 +9,7 @@ from pathlib import Path
 
 MOST_LINES = 120
 PAGE = "examples/README.md"
+COMPILED = "tests/vocabulary"
 # Names that are no words of a gate file: what main() and other programs call has recipes of its own.
 ELSEWHERE = {"exit_code", "serve_simulated", "read_result", "to_string"}
 FUNCTION = re.compile(r"\b([a-z]\w*)\((?:[^()]|\([^()]*\))*\)?\s*$")
@@ -88,6 +90,7 @@ def main():
     if (lines := first.count("\n")) > MOST_LINES:
         faults.append(f"{PAGE}: its first part has {lines} lines, at most {MOST_LINES} are a page")
     code = "\n".join(CODE.findall(first))
+    compiled = "".join(p.read_text(encoding="utf-8") for p in Path(COMPILED).glob("t_*.cpp"))
     known = set()
     for part, name in words("src/api"):
         if name in known or name.lstrip(".") in ELSEWHERE or name.endswith("_"):
@@ -96,6 +99,8 @@ def main():
         pattern = re.escape(name) if name[0] in "._" else r"\b" + name
         if not re.search(pattern + r"\b", code):
             faults.append(f"{PAGE}: its first part does not have {name}, of {part}")
+        if not re.search(pattern + r"\b", compiled):
+            faults.append(f"{COMPILED}: no t_*.cpp has {name}, of {part}")
     if len(known) < 150:
         faults.append(f"only {len(known)} names are found in src/api: this script reads it wrongly")
     for fault in faults:

@@ -76,8 +76,16 @@ TEST_CASE("targets") {
                         .headers = {{"X-A", "1"}, {"X-B", "2"}},
                         .metrics_url = "http://h/metrics",
                         .tls = {.verify = false}};
-    for (auto a : {openai_chat, openai_completions, tgi, triton, ollama})
+    for (auto a : {openai_chat, openai_completions, openai_responses, tgi, triton, ollama,
+                   ollama_generate, llama_cpp, sglang, plain_text, anthropic, openai_embeddings,
+                   rerank, score, sglang_score})
         s.target = endpoint{.url = "u", .api = a};
+    s.target = endpoint{.telemetry = {"http://h:94/metrics"}, .cold = "./to_zero", .ready_within = 1min};
+    s.target = process{.command = "x", .env = {secret("B", "2")}};
+    s.prepare = {post("/reset_prefix_cache")};
+    s.warmup = until_stable(60s);
+    s.options = {.stream = true, .events_are_tokens = true, .documents = 4, .cancel_after = 500ms};
+    s.baseline = history();
     s.baseline = simulated(engine{});
     s.target = simulated();
     s.target = simulated({.slots = 8,
@@ -133,7 +141,11 @@ TEST_CASE("lengths and loads") {
     heavy.duration = 1.5s;
     heavy.duration = 1h;
     heavy.warmup = 5s;
-    for (auto w : {sharegpt, dolly, openai_jsonl, coco_captions})
+    heavy.workload = synthetic{.prompt_tokens = from_trace(0.5, 4096), .output_tokens = from_trace()};
+    heavy.workload = generated([](request_index i, draw& random) -> prompt {
+        return {.text = i > 3 ? "one" : "two", .output_tokens = random.below(9)};
+    });
+    for (auto w : {sharegpt, dolly, openai_jsonl, coco_captions, text_lines})
         heavy.workload = dataset{.path = "p", .format = w};
     for (auto w : {gsm8k, qa_jsonl}) heavy.workload = questions{.path = "p", .format = w};
     for (auto w : {exact, last_number, choice})
@@ -196,6 +208,22 @@ TEST_CASE("slos") {
         max(server_metric("vllm:num_requests_waiting")) <= 10,
         mean(server_metric("x")) <= 0.5,
         advisory(p99(ttft) <= 450_ms),
+        p10(decode_speed) >= 15_tps,
+        p1(decode_speed) >= 15_tps,
+        p90(first_turn_ttft) <= 1s,
+        p90(later_turn_ttft) <= 1s,
+        p50(session_time) <= 4min,
+        input_throughput >= 400_tps,
+        first_answer_time <= 90s,
+        recovery_time <= 30s,
+        cached_share >= 50_pct,
+        of(cached_share, turns(2)) >= 85_pct,
+        of(error_rate, label("chat") && depth(1)) <= 1_pct,
+        drift(output_throughput) >= 95_pct,
+        p95(of_request("gap", in_seconds, [](const request_view& q) { return q.gap(0); })) <= 200ms,
+        p5(of_request("rate", in_tokens_per_second, [](const request_view& q) { return q.turn(); })) >= 2_tps,
+        mean(of_request("cost", less_is_better, [](const request_view& q) { return q.events(); })) <= 2,
+        mean(of_request("gain", more_is_better, [](const request_view& q) { return q.turn(); })) >= 2,
         p99(ttft) <= 1.1 * baseline,
         p99(ttft) <= 300_ms,
     };
@@ -231,6 +259,8 @@ TEST_CASE("slos") {
     const curve_result by_load = curve(base, {2_rps, 4.5_rps});
     const vector<offered_load> users = {8_users, 16_users};
     cout << by_load << by_load[2_rps].name() << curve(base, users).low() << money(0.4_usd).usd;
+    on_report([](const report_view& r) { cout << r.json << r.exit_code; });
+    cout << read_result("result.json").gates.size();
     INFO("as text: ", all[0]);
     std::ostringstream os;
     os << all[0];
