@@ -3,61 +3,67 @@
 #pragma once
 
 #include "core/base/text.hpp"
-#include "effects/system/settings.hpp"
+#include "program/values.hpp"
 
 #include <CLI/CLI.hpp>
 
 #include <cstddef>
-#include <functional>
-#include <stdexcept>  // invalid_argument
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace llmbench_program {
 
-using namespace llmbench;
-using namespace llmbench::detail;
+/// How often an option may be given, and with how many values.
+enum class takes : unsigned char { nothing, one, each, many };
 
-/// One verb of the program: its options, and the function that runs once they are read.
+/// An option or, without dashes, the files of a verb; `kind` names the value in the help.
+struct option_row {
+    const char *name, *kind, *meaning;
+    takes values = takes::one;
+};
+struct option_group {
+    const char* name;
+    std::vector<option_row> options;
+};
+/// One verb of the program, as its help shows it, and the function that runs it.
 struct verb {
-    CLI::App* options = nullptr;
-    std::function<int()> run{};
+    const char *name, *about;
+    std::vector<option_group> groups;
+    std::string footer;
+    int (*run)(const given_options&);
 };
 
-/// Adds the options of one group to a verb's help.
-class option_group {
-public:
-    option_group(CLI::App& to, const char* name) : to_(to), name_(name) {}
-    const option_group& text(const char* option, std::string& value, const char* kind,
-                             const char* meaning) const {
-        to_.add_option(option, value, meaning)->type_name(kind)->group(name_);
-        return *this;
-    }
-    /// Adds an option that may be repeated, one value each.
-    const option_group& list(const char* option, std::vector<std::string>& values,
-                             const char* kind, const char* meaning) const {
-        to_.add_option(option, values, meaning)
-            ->type_name(kind)
-            ->allow_extra_args(false)
-            ->group(name_);
-        return *this;
-    }
-    const option_group& flag(const char* option, bool& value, const char* meaning) const {
-        to_.add_flag(option, value, meaning)->group(name_);
-        return *this;
-    }
-
-private:
-    CLI::App& to_;
-    const char* name_;
-};
-
-/// Adds a verb's files, which may stand between its options.
-inline void take_files(CLI::App& to, const char* name, std::vector<std::string>& files,
-                       const char* meaning) {
-    to.add_option(name, files, meaning)->type_name("")->group("Files");
+inline void add_option(CLI::App& to, const option_row& row, const char* group, given_options& o) {
+    const auto option = [&] {
+        if (row.values == takes::nothing)
+            return to.add_flag_callback(
+                row.name, [&o, row] { o.texts[row.name] = {""}; }, row.meaning);
+        if (row.values != takes::one)
+            return to.add_option(row.name, o.texts[row.name], row.meaning)
+                ->allow_extra_args(row.values == takes::many);
+        return to.add_option_function<std::string>(
+            row.name,
+            [&o, row](const std::string& text) {
+                if (!text.empty()) o.texts[row.name] = {text};
+            },
+            row.meaning);
+    }();
+    if (row.values != takes::nothing) option->type_name(row.kind);
+    option->group(group);
 }
+/// Adds a verb, whose options go to `o` if it is the one that is named.
+inline void add_verb(CLI::App& app, const verb& v, given_options& o) {
+    CLI::App& to = *app.add_subcommand(v.name, v.about);
+    for (const option_group& g : v.groups)
+        for (const option_row& row : g.options) add_option(to, row, g.name, o);
+    to.footer(v.footer);
+}
+
+inline constexpr option_row inconclusive_row{"--inconclusive", "KIND",
+                                             "warn (0, default), fail (1), skip (77)"};
+inline constexpr const char* exit_codes_of_gates =
+    "Exit codes: 0 passed or inconclusive, 1 missed, 2 refused, 3 invalid, 77 skipped.";
 
 /// Returns the option closest to a misspelt one, "" if none is close.
 inline std::string option_meant(const CLI::App& of, std::string_view given) {
@@ -88,8 +94,10 @@ inline std::string unplaced_argument(const CLI::App& at, bool is_verb, const std
     if (!left.empty() && !is_verb)
         return "\"" + printable(left.front(), 80) + "\" is no verb: it must be one of " + verbs;
     if (!left.empty())
-        return "\"" + printable(left.front(), 80) + "\" belongs to no option: put quotes around a "
-               "value that has blanks; " + help;
+        return "\"" + printable(left.front(), 80) +
+               "\" belongs to no option: put quotes around a "
+               "value that has blanks; " +
+               help;
     if (said.rfind("--", 0) == 0)
         return said.substr(0, said.find(':')) + " takes one value, once: " + help;
     return said + ": " + help;

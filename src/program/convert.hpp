@@ -11,60 +11,54 @@
 #include "program/sessions/written_lines.hpp"
 #include "program/values.hpp"
 
-#include <memory>
 #include <string>
 #include <vector>
 
 namespace llmbench_program {
 
-struct convert_options {
-    std::vector<std::string> files{};
-    std::string from{}, out{};
-};
-
-inline const recording_format& format_from(const std::string& name) {
+inline const recording_format& format_from(const given& from) {
     const char* known = "weka, bailian, mooncake_agents or otel";
     for (const recording_format& f : recording_formats)
-        if (name == f.name) return f;
-    if (name.empty()) refuse({"--from is needed: the format of the files is ", known});
-    given{"--from", name}.refuse_as(known);
+        if (from.text == f.name) return f;
+    if (from.text.empty()) refuse({"--from is needed: the format of the files is ", known});
+    from.refuse_as(known);
 }
 
-inline int convert(const convert_options& o) {
-    if (o.files.empty())
-        refuse({"no file is named: give a recording, as `llmbench convert traces.jsonl --from weka "
-                "--out sessions.jsonl`"});
-    const recording_format& format = format_from(o.from);
+inline int convert(const given_options& o) {
+    const std::vector<std::string>& named = files_in(
+        o, "FILE", "no file is named: give a recording, as `llmbench convert traces.jsonl --from "
+                   "weka --out sessions.jsonl`");
+    const recording_format& format = format_from(o.one("--from"));
     std::vector<std::string> files;
-    for (const std::string& path : o.files)
+    for (const std::string& path : named)
         for (const std::string& file : files_at(path, "FILE")) files.push_back(file);
     const session_corpus c = format.read(
         files, [](const std::string& file) { return bytes_of(file, "FILE"); },
-        enumerated(o.files));
+        enumerated(named));
     const std::string lines = session_lines(c);
-    if (o.out.empty()) {
+    if (!o.has("--out")) {
         say(lines);
         return 0;
     }
-    write_file(o.out, lines);
-    say(o.out + printed(": %zu sessions of %zu steps\n", c.sessions.size(), c.steps.size()));
+    write_file(o["--out"], lines);
+    say(o["--out"] + printed(": %zu sessions of %zu steps\n", c.sessions.size(), c.steps.size()));
     return 0;
 }
 
-inline verb add_convert(CLI::App& app) {
-    const auto o = std::make_shared<convert_options>();
-    CLI::App& v = *app.add_subcommand("convert", "Make JSON lines for sessions{} of a recording");
-    take_files(v, "FILE", o->files, "recordings of one format, or folders of them");
-    option_group(v, "Options")
-        .text("--from", o->from, "FORMAT", "weka, bailian, mooncake_agents or otel")
-        .text("--out", o->out, "FILE", "where the lines go; default: standard output");
-    v.footer("Examples:\n"
-             "  llmbench convert cc-traces/ --from weka --out sessions.jsonl\n"
-             "  llmbench convert spans.jsonl --from otel | head -n 1\n"
-             "The formats are those of Weka's and Bailian's traces, of Mooncake's with AIPerf's\n"
-             "session_id and delay, and spans of OpenTelemetry's GenAI conventions.\n"
-             "Exit codes: 0 done, 2 refused.");
-    return {&v, [o] { return convert(*o); }};
+inline verb convert_verb() {
+    return {"convert",
+            "Make JSON lines for sessions{} of a recording",
+            {{"Files", {{"FILE", "", "recordings of one format, or folders of them", takes::many}}},
+             {"Options",
+              {{"--from", "FORMAT", "weka, bailian, mooncake_agents or otel"},
+               {"--out", "FILE", "where the lines go; default: standard output"}}}},
+            "Examples:\n"
+            "  llmbench convert cc-traces/ --from weka --out sessions.jsonl\n"
+            "  llmbench convert spans.jsonl --from otel | head -n 1\n"
+            "The formats are those of Weka's and Bailian's traces, of Mooncake's with AIPerf's\n"
+            "session_id and delay, and spans of OpenTelemetry's GenAI conventions.\n"
+            "Exit codes: 0 done, 2 refused.",
+            convert};
 }
 
 }  // namespace llmbench_program

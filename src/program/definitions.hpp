@@ -10,7 +10,7 @@
 
 #include <algorithm>  // any_of, find, find_if, min, sort
 #include <array>
-#include <cmath>  // floor, isnan
+#include <cmath>  // floor
 #include <cstddef>  // size_t
 #include <iterator>  // begin, end
 #include <string>
@@ -128,28 +128,24 @@ inline other_row row_of_values(std::string name, std::vector<double> values, boo
     r.p99 = at(0.99);
     return r;
 }
-/// Returns the value of a completed request, NaN if it has none.
-inline double value_of(const other_metric& m, const record& r) {
-    const int tokens = m.per == divided_by::nothing        ? 1
-                       : m.per == divided_by::later_tokens ? r.output_tokens - 1
-                                                           : r.output_tokens;
-    return tokens > 0 ? static_cast<double>(r.*m.to - r.*m.from) / 1e9 / tokens : not_a_number;
-}
-inline std::vector<double> values_of_completed(const other_metric& m,
-                                               const repeat_list& variant) {
+/// The values of the completed requests. One of a single token has no time per later token.
+inline std::vector<double> values_by(const other_metric& m, const repeat_list& variant) {
     std::vector<double> values;
     for (const repeat_data& d : variant)
-        for (const record& r : d.records)
-            if (is_pooled(r))
-                if (const double v = value_of(m, r); !std::isnan(v)) values.push_back(v);
-    return values;
-}
-inline std::vector<double> all_gaps(const repeat_list& variant) {
-    std::vector<double> values;
-    for (const repeat_data& d : variant)
-        for (std::size_t i = 0; i < d.records.size(); ++i)
-            for (std::size_t k = 0; is_pooled(d.records[i]) && k < gap_count(d.records[i]); ++k)
-                values.push_back(d.gaps[d.gap_offsets[i] + k] / 1e6);
+        for (std::size_t i = 0; i < d.records.size(); ++i) {
+            const record& r = d.records[i];
+            if (!is_pooled(r)) continue;
+            if (m.per == divided_by::gaps) {
+                for (std::size_t k = 0; k < gap_count(r); ++k)
+                    values.push_back(d.gaps[d.gap_offsets[i] + k] / 1e6);
+                continue;
+            }
+            const int parts = m.per == divided_by::nothing
+                                  ? 1
+                                  : r.output_tokens - (m.per == divided_by::later_tokens);
+            if (parts > 0)
+                values.push_back(static_cast<double>(r.*m.to - r.*m.from) / 1e9 / parts);
+        }
     return values;
 }
 
@@ -168,25 +164,19 @@ inline other_view shown_as(other_tool tool, const repeat_list& variant, bool str
         if (m.per == divided_by::gaps && counted)
             v.notes.push_back(std::string(m.name) + ": the gaps were too many to keep each one");
         else
-            v.rows.push_back(row_of_values(
-                m.name,
-                m.per == divided_by::gaps ? all_gaps(variant) : values_of_completed(m, variant),
-                tool == other_tool::guidellm));
+            v.rows.push_back(
+                row_of_values(m.name, values_by(m, variant), tool == other_tool::guidellm));
     }
     if (*name.note) v.notes.push_back(name.note);
     return v;
 }
-inline std::vector<other_view> shown_as_all(const std::vector<other_tool>& tools,
-                                            const repeat_list& variant, bool stream) {
-    std::vector<other_view> all;
-    for (const other_tool t : tools) all.push_back(shown_as(t, variant, stream));
-    return all;
-}
 
 /// Returns our requests by the definitions of other tools, a table each.
-inline std::string others_text(const std::vector<other_view>& views) {
+inline std::string others_text(const std::vector<other_tool>& tools, const repeat_list& variant,
+                               bool stream) {
     std::string out;
-    for (const other_view& v : views) {
+    for (const other_tool tool : tools) {
+        const other_view v = shown_as(tool, variant, stream);
         out += printed("\n  as %s has it, failed requests left out\n", v.title.c_str());
         if (!v.rows.empty())
             out += printed("  %-17s %10s %10s %10s %10s\n", "", "mean", "p50", "p90", "p99");

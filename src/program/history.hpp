@@ -3,6 +3,7 @@
 
 #include "core/base/text.hpp"
 #include "core/stored/stored.hpp"
+#include "effects/system/console.hpp"
 #include "effects/system/files.hpp"
 #include "effects/system/settings.hpp"
 #include "extensions/history.hpp"
@@ -14,53 +15,50 @@
 #include "program/values.hpp"
 
 #include <algorithm>  // find, none_of
-#include <cstddef>  // size_t
-#include <cstdio>
-#include <iterator>  // begin, end, size
-#include <memory>
-#include <optional>
+#include <cstddef>    // size_t
+#include <iterator>   // begin, end, size
 #include <random>
 #include <string>
 #include <vector>
 
 namespace history_tool {
 
-using namespace llmbench::detail;
+using namespace llmbench_program;
 
-/// A wanted annotation, for a gate's date or for a run's id.
-struct wanted_annotation {
-    annotation_kind kind{};
-    std::string what{};  // a gate, or the id of a run
-    std::string at{}, why{}, by{}, run_series{};
-};
+/// The options of annotations, in the order of annotation_kind: a gate's name, or a run's id.
+inline constexpr const char* annotating[] = {"--accept", "--step", "--no-step", "--leave-out"};
 
 /// Returns the lines of an annotation. Throws std::invalid_argument if its subject does not exist.
-inline std::vector<history_note> notes_of(const wanted_annotation& w, const history_lines& lines) {
-    if (w.why.empty()) refuse({"an annotation needs its reason: --why \"...\""});
+inline std::vector<history_note> notes_of(const given_options& o, annotation_kind kind,
+                                          const history_lines& lines) {
+    const std::string what = o[annotating[static_cast<std::size_t>(kind)]], at = o["--at"];
+    annotation wanted{kind, at, o["--why"], o.has("--by") ? o["--by"] : environment("USER")};
+    if (wanted.why.empty()) refuse({"an annotation needs its reason: --why \"...\""});
     std::vector<history_note> notes;
-    if (w.kind == annotation_kind::leave_out) {
+    if (kind == annotation_kind::leave_out) {
         for (const history_run& r : lines.runs)  // a run, or all of a file
-            if (r.id == w.what || r.id.substr(0, r.id.rfind('.')) == w.what)
-                notes.push_back({"", r.gate, r.run_series, {w.kind, r.id, w.why, w.by}});
-        if (notes.empty()) refuse({"--leave-out is \"", w.what, "\": the history has no such run"});
+            if (r.id == what || r.id.substr(0, r.id.rfind('.')) == what) {
+                wanted.at = r.id;
+                notes.push_back({"", r.gate, r.run_series, wanted});
+            }
+        if (notes.empty()) refuse({"--leave-out is \"", what, "\": the history has no such run"});
         return notes;
     }
-    std::string run_series = w.run_series;
+    std::string run_series = o["--series"];
     for (const history_run& r : lines.runs)  // the newest run by default
-        if (w.run_series.empty() && r.gate == w.what && is_valid_run(r)) run_series = r.run_series;
-    const std::vector<const history_run*> runs = runs_of(lines, w.what, run_series);
+        if (!o.has("--series") && r.gate == what && is_valid_run(r)) run_series = r.run_series;
+    const std::vector<const history_run*> runs = runs_of(lines, what, run_series);
     if (runs.empty())
-        refuse({"the history has no run of \"", w.what, "\"",
+        refuse({"the history has no run of \"", what, "\"",
                 run_series.empty() ? "" : " in the series " + run_series});
-    if (!is_utc_date(w.at))
-        refuse({"--at is \"", w.at, "\": it must be the date of a run, such as ",
+    if (!is_utc_date(at))
+        refuse({"--at is \"", at, "\": it must be the date of a run, such as ",
                 runs.back()->at.substr(0, 10)});
-    const annotation wanted{w.kind, w.at, w.why, w.by};
     const auto is_of = [&](const history_run* r) { return is_about(wanted, *r); };
     if (std::none_of(runs.begin(), runs.end(), is_of))
-        refuse({"--at is ", w.at, ": \"", w.what, "\" has no run of that date, the newest is of ",
+        refuse({"--at is ", at, ": \"", what, "\" has no run of that date, the newest is of ",
                 runs.back()->at.substr(0, 10)});
-    return {{"", w.what, run_series, wanted}};
+    return {{"", what, run_series, wanted}};
 }
 
 /// Writes them to a new file, and returns its name.
@@ -74,8 +72,8 @@ inline std::string add_notes(const std::string& folder, std::vector<history_note
         notes[i].id = stem + "." + std::to_string(i + 1);
         lines += history_line(notes[i]);
     }
-    const std::filesystem::path file = std::filesystem::path(folder) / now.substr(0, 4) /
-                                       now.substr(5, 2) / (stem + ".jsonl");
+    const std::filesystem::path file =
+        std::filesystem::path(folder) / now.substr(0, 4) / now.substr(5, 2) / (stem + ".jsonl");
     if (!add_file(file, lines, own)) refuse({file.string(), " is there already: try again"});
     return file.string();
 }
@@ -131,7 +129,8 @@ inline std::string imported(const std::string& file, const history_store& all,
         e.run.run_series = id_of(e.in);
         for (const history_run& r : all.lines.runs)
             if (r.gate == e.run.gate && r.run_series == e.run.run_series && r.at == at)
-                refuse({file, " is in the history already: \"", g.name, "\" of ", at, " is ", r.id});
+                refuse(
+                    {file, " is in the history already: \"", g.name, "\" of ", at, " is ", r.id});
         e.run.outcome = reported.text("outcome") == "failed" ? "failed" : "passed";
         for (const auto& [name, values] : g.statistics) {
             named_repeats n{name, {}};
@@ -148,35 +147,9 @@ inline std::string imported(const std::string& file, const history_store& all,
     return append_history(all.folder, gates, at, root.at("environment").text("commit"));
 }
 
-struct history_options {
-    std::string folder{}, page{}, result{}, commits{}, run_series{}, bisect{}, at{}, why{}, by{};
-    std::string annotated[4]{};  // by the kinds of annotations: a gate, or a run
-    std::vector<std::string> imports{};
-    std::string& of(annotation_kind k) { return annotated[static_cast<std::size_t>(k)]; }
-    std::optional<wanted_annotation> annotation() const {
-        for (std::size_t i = 0; i < std::size(annotated); ++i)
-            if (!annotated[i].empty())
-                return wanted_annotation{
-                    static_cast<annotation_kind>(i),       annotated[i], at, why,
-                    by.empty() ? environment("USER") : by, run_series};
-        return std::nullopt;
-    }
-};
-
-inline void check(const history_options& o) {
-    int asked = !o.page.empty() + !o.bisect.empty() + !o.imports.empty();
-    for (const std::string& a : o.annotated) asked += !a.empty();
-    if (asked != 1)
-        refuse({"one of --page, --accept, --step, --no-step, --leave-out, --bisect and --import is "
-                "needed: `llmbench history --help` says what each does"});
-    if (!o.commits.empty() && o.commits.compare(0, 4, "http") != 0)
-        refuse({"--commits is \"", o.commits, "\": it must be a URL"});
-}
-
 /// Adds the limits and values of a run to the statistics that the page has.
 inline void add_result(std::vector<drawn_gate>& gates, const std::string& file) {
-    const llmbench::past_result run =
-        read_past_result(file_content(file, "--result"), file);
+    const llmbench::past_result run = read_past_result(file_content(file, "--result"), file);
     for (drawn_gate& g : gates)
         for (const llmbench::past_gate& reported : run.gates) {
             if (str(reported.name) != g.gate) continue;
@@ -185,39 +158,49 @@ inline void add_result(std::vector<drawn_gate>& gates, const std::string& file) 
                 double level = 1;  // a ratio is multiplied by the drawn level
                 for (std::size_t i = 0; s.relative && i < g.series.size(); ++i)
                     if (g.series[i].statistic == statistic) level = g.levels[i].newest;
-                g.now[statistic] = {slo, s.limit * level, s.estimate.value * level,
-                                    s.estimate.low * level, s.estimate.high * level,
+                g.now[statistic] = {slo,
+                                    s.limit * level,
+                                    s.estimate.value * level,
+                                    s.estimate.low * level,
+                                    s.estimate.high * level,
                                     to_string(s.outcome)};
             }
         }
 }
 
-inline int run(const history_options& o) {
-    const history_settings asked = history_settings_of(environment);
-    const std::string folder = asked.folder_or(llmbench::history().folder);
+inline int run(const given_options& o) {
+    std::size_t asked = o.has("--page") + o.has("--bisect") + o.has("--import");
+    for (const char* option : annotating) asked += o.has(option);
+    if (asked != 1)
+        refuse(
+            {"one of --page, --accept, --step, --no-step, --leave-out, --bisect and --import is "
+             "needed: `llmbench history --help` says what each does"});
+    if (o.has("--commits") && o["--commits"].compare(0, 4, "http") != 0)
+        refuse({"--commits is \"", o["--commits"], "\": it must be a URL"});
+    set_variable("LLMBENCH_HISTORY_DIR", o["--folder"]);
+    const history_settings set = history_settings_of(environment);
+    const std::string folder = set.folder_or(llmbench::history().folder);
     const std::string now = utc_text(machine_unix_s() + max_clock_skew_s);
-    if (!o.imports.empty()) {
-        history_store all;
-        all.folder = folder;
-        for (const std::string& file : o.imports) {
-            if (std::filesystem::is_directory(folder)) all = read_history(folder, now);
-            std::printf("%s\n", imported(file, all, o.run_series, asked.machine).c_str());
-        }
-        return 0;
+    for (const std::string& file : o.all("--import")) {
+        history_store all{.folder = folder};
+        if (std::filesystem::is_directory(folder)) all = read_history(folder, now);
+        say(imported(file, all, o["--series"], set.machine) + "\n");
     }
+    if (o.has("--import")) return 0;
     const history_store all = read_history(folder, now);
-    if (const auto wanted = o.annotation()) {
-        std::printf("%s\n", add_notes(folder, notes_of(*wanted, all.lines)).c_str());
-        return 0;
-    }
-    std::vector<drawn_gate> gates = gates_of(as_of(all.lines, asked.at), all.all_series);
+    for (std::size_t k = 0; k < std::size(annotating); ++k)
+        if (o.has(annotating[k])) {
+            say(add_notes(folder, notes_of(o, static_cast<annotation_kind>(k), all.lines)) + "\n");
+            return 0;
+        }
+    std::vector<drawn_gate> gates = gates_of(as_of(all.lines, set.at), all.all_series);
     if (gates.empty()) refuse({folder, " has no run yet"});
-    if (!o.bisect.empty()) {
-        std::printf("%s", bisection_of(gates, o.bisect).c_str());
+    if (o.has("--bisect")) {
+        say(bisection_of(gates, o["--bisect"]));
         return 0;
     }
-    if (!o.result.empty()) add_result(gates, o.result);
-    write_file(o.page, page_of(folder, gates, o.commits));
+    if (o.has("--result")) add_result(gates, o["--result"]);
+    write_file(o["--page"], page_of(folder, gates, o["--commits"]));
     return 0;
 }
 
@@ -225,40 +208,31 @@ inline int run(const history_options& o) {
 
 namespace llmbench_program {
 
-inline verb add_history(CLI::App& app) {
-    const auto o = std::make_shared<history_tool::history_options>();
-    CLI::App& v =
-        *app.add_subcommand("history", "Draw and annotate the history of the main branch");
-    option_group(v, "One of these")
-        .text("--page", o->page, "FILE", "draws the runs into this HTML file")
-        .text("--accept", o->of(annotation_kind::accept), "GATE",
-              "accepts its level since the run --at")
-        .text("--step", o->of(annotation_kind::step), "GATE", "the run --at is a step")
-        .text("--no-step", o->of(annotation_kind::no_step), "GATE", "it is none")
-        .text("--leave-out", o->of(annotation_kind::leave_out), "ID", "this run counts for nothing")
-        .text("--bisect", o->bisect, "GATE", "the commits between which main became worse");
-    v.add_option("--import", o->imports, "adds runs that were kept as result.json")
-        ->type_name("FILE")
-        ->group("One of these");
-    option_group(v, "With them")
-        .text("--folder", o->folder, "PATH", "default: LLMBENCH_HISTORY_DIR, else perf-history")
-        .text("--result", o->result, "FILE", "today's result.json, for --page")
-        .text("--commits", o->commits, "URL", "what a commit is appended to for a link, for --page")
-        .text("--at", o->at, "DATE", "of a run, for an annotation")
-        .text("--why", o->why, "TEXT", "the reason of an annotation")
-        .text("--by", o->by, "NAME", "whose annotation it is; default: USER")
-        .text("--series", o->run_series, "ID", "of several with one load");
-    v.footer(
-        "Examples:\n"
-        "  llmbench history --page history.html --result llmbench-report/result.json\n"
-        "  llmbench history --accept chat --at 2026-11-20 --why 'longer prompts'\n"
-        "An annotation is a line of a file of its own, to be committed like the others.\n"
-        "Exit codes: 0 done, 2 refused.");
-    return {&v, [o] {
-                history_tool::check(*o);
-                set_variable("LLMBENCH_HISTORY_DIR", o->folder);
-                return history_tool::run(*o);
-            }};
+inline verb history_verb() {
+    return {"history",
+            "Draw and annotate the history of the main branch",
+            {{"One of these",
+              {{"--page", "FILE", "draws the runs into this HTML file"},
+               {"--accept", "GATE", "accepts its level since the run --at"},
+               {"--step", "GATE", "the run --at is a step"},
+               {"--no-step", "GATE", "it is none"},
+               {"--leave-out", "ID", "this run counts for nothing"},
+               {"--bisect", "GATE", "the commits between which main became worse"},
+               {"--import", "FILE", "adds runs that were kept as result.json", takes::many}}},
+             {"With them",
+              {{"--folder", "PATH", "default: LLMBENCH_HISTORY_DIR, else perf-history"},
+               {"--result", "FILE", "today's result.json, for --page"},
+               {"--commits", "URL", "what a commit is appended to for a link, for --page"},
+               {"--at", "DATE", "of a run, for an annotation"},
+               {"--why", "TEXT", "the reason of an annotation"},
+               {"--by", "NAME", "whose annotation it is; default: USER"},
+               {"--series", "ID", "of several with one load"}}}},
+            "Examples:\n"
+            "  llmbench history --page history.html --result llmbench-report/result.json\n"
+            "  llmbench history --accept chat --at 2026-11-20 --why 'longer prompts'\n"
+            "An annotation is a line of a file of its own, to be committed like the others.\n"
+            "Exit codes: 0 done, 2 refused.",
+            history_tool::run};
 }
 
 }  // namespace llmbench_program

@@ -27,11 +27,11 @@
 #include "program/slo_text.hpp"
 #include "program/values.hpp"
 
+#include <algorithm>  // max, none_of
 #include <cstddef>  // size_t
 #include <cstdint>  // uintmax_t
 #include <filesystem>
 #include <fstream>  // ifstream, ios
-#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -39,9 +39,6 @@
 #include <vector>
 
 namespace llmbench_program {
-
-using namespace llmbench;
-using namespace llmbench::detail;
 
 /// The files of one run: a report directory, or its result.json or records.jsonl.
 struct own_run {
@@ -189,16 +186,10 @@ inline read_gate gate_of_files(const plan& who, const std::vector<std::string>& 
     return g;
 }
 
-struct judge_options {
-    std::vector<std::string> files{}, slos{};
-    std::string gate{}, name{}, report{}, inconclusive{}, show_as{};
-};
-
 /// New reports must not overwrite the files that are read.
-inline void set_judging_variables(const judge_options& o) {
-    set_inconclusive(o.inconclusive);
-    if (!o.report.empty()) set_variable("LLMBENCH_REPORT_DIR", o.report);
-    else if (environment("LLMBENCH_REPORT_DIR").empty())
+inline void set_judging_variables(const given_options& o) {
+    set_variables(o);
+    if (environment("LLMBENCH_REPORT_DIR").empty())
         set_variable("LLMBENCH_REPORT_DIR", "llmbench-judged");
 }
 inline void check_apart(const own_run& run) {
@@ -220,50 +211,44 @@ int over_gates(const std::vector<past_gate>& gates, F&& each) {
     return exit_code();
 }
 
-inline int judge_again(const judge_options& o) {
-    const slo_list wanted = slos_of(o.slos);
-    if (o.files.empty())
-        refuse({"no file is named: give the report directory of a run, as `llmbench judge "
-                "llmbench-report`, or result files of another tool"});
+inline int judge_again(const given_options& o) {
+    const slo_list wanted = slos_of(o.all("--slo"));
+    const std::vector<std::string>& files = files_in(
+        o, "FILE", "no file is named: give the report directory of a run, as `llmbench judge "
+                   "llmbench-report`, or result files of another tool");
     set_judging_variables(o);
-    bool any_own = false;
-    for (const std::string& f : o.files) any_own |= is_own_run(f);
-    if (!any_own) {
-        if (!o.gate.empty())
+    if (std::none_of(files.begin(), files.end(), is_own_run)) {
+        if (o.has("--gate"))
             refuse({"--gate is of llmbench's own runs: files of other tools have no gates"});
         if (wanted.empty())
             refuse({"--slo is needed: files of other tools have no objectives of their own"});
-        const std::string name = o.name.empty() ? "result files" : o.name;
         return over_gates({past_gate{}}, [&](const past_gate&) {
-            read_result(name, wanted, "", 0, "judge", [&](const plan& who) {
-                return gate_of_files(who, o.files, wanted);
-            });
+            read_result(o.has("--name") ? o["--name"] : "result files", wanted, "", 0, "judge",
+                        [&](const plan& who) { return gate_of_files(who, files, wanted); });
         });
     }
-    if (o.files.size() > 1)
-        refuse({"one run of llmbench is judged at a time: ", printable(o.files[0]), " and ",
-                printable(o.files[1]), " are named; parts of one load are put together by `llmbench "
-                                       "merge`"});
-    const own_run run = run_at(o.files[0]);
+    if (files.size() > 1)
+        refuse({"one run of llmbench is judged at a time: ", printable(files[0]), " and ",
+                printable(files[1]), " are named; parts of one load are put together by `llmbench "
+                                     "merge`"});
+    const own_run run = run_at(files[0]);
     check_apart(run);
-    const std::vector<past_gate> gates = gates_in(run, o.gate);
-    return over_gates(gates, [&](const past_gate& g) {
+    return over_gates(gates_in(run, o["--gate"]), [&](const past_gate& g) {
         const slo_list slos = wanted.empty() ? objectives_of(g) : wanted;
-        read_result(o.name.empty() ? g.name : text(o.name), slos, "", 0, "judge",
+        read_result(o.has("--name") ? text(o["--name"]) : g.name, slos, "", 0, "judge",
                     [&](const plan& who) { return gate_of_own(who, run, str(g.name), slos); });
     });
 }
 
-inline int merge_shards(const judge_options& o) {
-    const slo_list wanted = slos_of(o.slos);
-    if (o.files.empty())
-        refuse({"no directory is named: give one for each part of the load, as `llmbench merge "
-                "shard-0 shard-1`"});
+inline int merge_shards(const given_options& o) {
+    const slo_list wanted = slos_of(o.all("--slo"));
+    const std::vector<std::string>& parts = files_in(
+        o, "DIRECTORY", "no directory is named: give one for each part of the load, as `llmbench "
+                        "merge shard-0 shard-1`");
     set_judging_variables(o);
-    const own_run first = run_at(o.files[0]);
     types::list<types::text> directories;
-    for (const std::string& f : o.files) directories.push_back(run_at(f).directory);
-    return over_gates(gates_in(first, o.gate), [&](const past_gate& g) {
+    for (const std::string& f : parts) directories.push_back(run_at(f).directory);
+    return over_gates(gates_in(run_at(parts[0]), o["--gate"]), [&](const past_gate& g) {
         judge_shards(directories, wanted.empty() ? objectives_of(g) : wanted, g.name, "", 0);
     });
 }
@@ -277,7 +262,7 @@ inline std::string shown(read_gate g, const std::string& name,
     std::string out =
         console_text(report_of(g.what, g.seen, asked), surroundings_of_program().style());
     if (!g.what.sent->is_read)
-        out += others_text(shown_as_all(tools, g.seen.seen.candidate, g.what.sent->common.stream));
+        out += others_text(tools, g.seen.seen.candidate, g.what.sent->common.stream);
     return out;
 }
 
@@ -299,27 +284,24 @@ inline std::string shown_without_records(const past_gate& g) {
     return out;
 }
 
-inline int show_runs(const judge_options& o) {
-    const std::vector<other_tool> tools = tools_named(o.show_as);
-    if (o.files.empty())
-        refuse({"no file is named: give a report directory, as `llmbench show llmbench-report`, or "
-                "result files of another tool"});
+inline int show_runs(const given_options& o) {
+    const std::vector<other_tool> tools = tools_named(o["--as"]);
     std::vector<std::string> others;
-    for (const std::string& f : o.files)
-        if (!is_own_run(f)) others.push_back(f);
-    for (const std::string& f : o.files) {
-        if (!is_own_run(f)) continue;
+    for (const std::string& f : files_in(o, "FILE", "no file is named: give a report directory, as "
+                                                    "`llmbench show llmbench-report`, or result "
+                                                    "files of another tool")) {
+        if (!is_own_run(f)) {
+            others.push_back(f);
+            continue;
+        }
         const own_run run = run_at(f);
-        for (const past_gate& g : gates_in(run, o.gate)) {
-            if (run.has_records()) {
-                const slo_list slos = objectives_of(g);
-                say(shown(gate_of_own({}, run, str(g.name), slos), str(g.name), tools));
-            } else if (tools.empty()) {
-                say(shown_without_records(g));
-            } else {
+        for (const past_gate& g : gates_in(run, o["--gate"])) {
+            if (run.has_records())
+                say(shown(gate_of_own({}, run, str(g.name), objectives_of(g)), str(g.name), tools));
+            else if (tools.empty()) say(shown_without_records(g));
+            else
                 refuse({"--as needs the times of the requests: ", printable(run.records()),
                         " is not there"});
-            }
         }
     }
     if (others.empty()) return 0;
@@ -329,52 +311,59 @@ inline int show_runs(const judge_options& o) {
     return 0;
 }
 
-inline verb add_judge(CLI::App& app) {
-    const auto o = std::make_shared<judge_options>();
-    CLI::App& v = *app.add_subcommand("judge", "Judge a run that is over, or other tools' files");
-    take_files(v, "FILE", o->files, "a report directory, or result files of another tool");
-    option_group(v, "Options")
-        .list("--slo", o->slos, "TEXT", "an objective; may be repeated; default: the run's own")
-        .text("--gate", o->gate, "NAME", "one of several in the run")
-        .text("--name", o->name, "TEXT", "of the gate in the new reports")
-        .text("--inconclusive", o->inconclusive, "KIND", "warn (0, default), fail (1), skip (77)")
-        .text("--report", o->report, "PATH", "where reports go; default: llmbench-judged");
-    v.footer("Examples:\n"
-             "  llmbench judge llmbench-report --slo 'p90(ttft) <= 400 ms'\n"
-             "  llmbench judge run1.json run2.json run3.json --slo 'mean(tpot) <= 25 ms'\n"
-             "Result files are those of vLLM bench serve (--save-result --save-detailed), SGLang\n"
-             "bench_serving (--output-details), guidellm (benchmarks.json) and AIPerf\n"
-             "(profile_export.jsonl). Each run in them is a repeat of one load.\n"
-             "Exit codes: 0 passed or inconclusive, 1 missed, 2 refused, 3 invalid, 77 skipped.");
-    return {&v, [o] { return judge_again(*o); }};
+inline verb judge_verb() {
+    return {
+        "judge",
+        "Judge a run that is over, or other tools' files",
+        {{"Files",
+          {{"FILE", "", "a report directory, or result files of another tool", takes::many}}},
+         {"Options",
+          {{"--slo", "TEXT", "an objective; may be repeated; default: the run's own", takes::each},
+           {"--gate", "NAME", "one of several in the run"},
+           {"--name", "TEXT", "of the gate in the new reports"},
+           inconclusive_row,
+           {"--report", "PATH", "where reports go; default: llmbench-judged"}}}},
+        std::string(
+            "Examples:\n"
+            "  llmbench judge llmbench-report --slo 'p90(ttft) <= 400 ms'\n"
+            "  llmbench judge run1.json run2.json run3.json --slo 'mean(tpot) <= 25 ms'\n"
+            "Result files are those of vLLM bench serve (--save-result --save-detailed), SGLang\n"
+            "bench_serving (--output-details), guidellm (benchmarks.json) and AIPerf\n"
+            "(profile_export.jsonl). Each run in them is a repeat of one load.\n") +
+            exit_codes_of_gates,
+        judge_again};
 }
-inline verb add_merge(CLI::App& app) {
-    const auto o = std::make_shared<judge_options>();
-    CLI::App& v = *app.add_subcommand("merge", "Judge a load that several machines sent");
-    take_files(v, "DIRECTORY", o->files, "the report directory of each part (LLMBENCH_SHARD)");
-    option_group(v, "Options")
-        .list("--slo", o->slos, "TEXT", "an objective; may be repeated; default: the gate's own")
-        .text("--gate", o->gate, "NAME", "one of several")
-        .text("--inconclusive", o->inconclusive, "KIND", "warn (0, default), fail (1), skip (77)")
-        .text("--report", o->report, "PATH", "where reports go; default: llmbench-judged");
-    v.footer("Example:\n"
-             "  llmbench merge shard-0 shard-1 --slo 'p90(ttft) <= 300 ms'\n"
-             "A part that is missing or of another run is refused by name.\n"
-             "Exit codes: 0 passed or inconclusive, 1 missed, 2 refused, 3 invalid, 77 skipped.");
-    return {&v, [o] { return merge_shards(*o); }};
+inline verb merge_verb() {
+    return {
+        "merge",
+        "Judge a load that several machines sent",
+        {{"Files",
+          {{"DIRECTORY", "", "the report directory of each part (LLMBENCH_SHARD)", takes::many}}},
+         {"Options",
+          {{"--slo", "TEXT", "an objective; may be repeated; default: the gate's own", takes::each},
+           {"--gate", "NAME", "one of several"},
+           inconclusive_row,
+           {"--report", "PATH", "where reports go; default: llmbench-judged"}}}},
+        std::string("Example:\n"
+                    "  llmbench merge shard-0 shard-1 --slo 'p90(ttft) <= 300 ms'\n"
+                    "A part that is missing or of another run is refused by name.\n") +
+            exit_codes_of_gates,
+        merge_shards};
 }
-inline verb add_show(CLI::App& app) {
-    const auto o = std::make_shared<judge_options>();
-    CLI::App& v = *app.add_subcommand("show", "Show a run as tables");
-    take_files(v, "FILE", o->files, "a report directory, a result.json, or another tool's files");
-    option_group(v, "Options")
-        .text("--as", o->show_as, "TOOLS", "vllm,sglang,guidellm,aiperf: in their definitions, too")
-        .text("--gate", o->gate, "NAME", "one of several in the run");
-    v.footer("Examples:\n"
-             "  llmbench show llmbench-report\n"
-             "  llmbench show llmbench-report --as vllm,guidellm\n"
-             "Nothing is judged: it ends with 0 where the files can be read, else with 2.");
-    return {&v, [o] { return show_runs(*o); }};
+inline verb show_verb() {
+    return {"show",
+            "Show a run as tables",
+            {{"Files",
+              {{"FILE", "", "a report directory, a result.json, or another tool's files",
+                takes::many}}},
+             {"Options",
+              {{"--as", "TOOLS", "vllm,sglang,guidellm,aiperf: in their definitions, too"},
+               {"--gate", "NAME", "one of several in the run"}}}},
+            "Examples:\n"
+            "  llmbench show llmbench-report\n"
+            "  llmbench show llmbench-report --as vllm,guidellm\n"
+            "Nothing is judged: it ends with 0 where the files can be read, else with 2.",
+            show_runs};
 }
 
 }  // namespace llmbench_program

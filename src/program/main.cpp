@@ -23,35 +23,33 @@ namespace {
 
 using namespace llmbench_program;
 
-/// Prints the help that was asked for, or a sentence on unusable arguments.
-int answered(const CLI::App& app, const std::vector<verb>& verbs, const CLI::ParseError& e,
-             const std::string& first) {
-    if (e.get_exit_code() == 0) return app.exit(e);
-    const CLI::App* at = &app;
-    std::vector<std::string> names;
-    for (const verb& v : verbs) {
-        names.push_back(v.options->get_name());
-        if (names.back() == first) at = v.options;
-    }
-    refuse({unplaced_argument(*at, at != &app, enumerated(names), e, at->remaining(true))});
-}
-
 int llmbench_main(int argc, char** argv) {
     CLI::App app("Performance gates for LLM inference servers", "llmbench");
     app.set_version_flag("--version", "llmbench " + version_text());
     app.get_formatter()->column_width(30);
-    const std::vector<verb> verbs = {add_run(app), add_judge(app), add_show(app),
-                                     add_merge(app), add_history(app), add_convert(app)};
-    app.footer("Example:\n"
-               "  llmbench run --url http://127.0.0.1:8000 --users 8 --slo 'p90(ttft) <= 500 ms'\n"
-               "`llmbench VERB --help` shows each verb's options with an example.");
+    const verb verbs[] = {run_verb(),   judge_verb(),   show_verb(),
+                          merge_verb(), history_verb(), convert_verb()};
+    given_options given;
+    std::vector<std::string> names;
+    for (const verb& v : verbs) {
+        add_verb(app, v, given);
+        names.push_back(v.name);
+    }
+    app.footer(
+        "Example:\n"
+        "  llmbench run --url http://127.0.0.1:8000 --users 8 --slo 'p90(ttft) <= 500 ms'\n"
+        "`llmbench VERB --help` shows each verb's options with an example.");
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& e) {
-        return answered(app, verbs, e, argc > 1 ? argv[1] : "");
+        if (e.get_exit_code() == 0) return app.exit(e);  // the help that was asked for
+        const CLI::App* at = &app;
+        for (const CLI::App* of_verb : app.get_subcommands({}))
+            if (argc > 1 && of_verb->get_name() == argv[1]) at = of_verb;
+        refuse({unplaced_argument(*at, at != &app, enumerated(names), e, at->remaining(true))});
     }
     for (const verb& v : verbs)
-        if (v.options->parsed()) return v.run();
+        if (app.got_subcommand(v.name)) return v.run(given);
     std::fputs(app.help().c_str(), stderr);
     return 2;
 }

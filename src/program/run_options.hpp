@@ -7,109 +7,78 @@
 #include "api/traffic.hpp"
 #include "api/workload.hpp"
 #include "core/base/text.hpp"
-#include "core/dialects/table.hpp"
+#include "core/files/datasets.hpp"
 #include "core/judging/samples.hpp"
 #include "program/slo_text.hpp"
 #include "program/values.hpp"
 
 #include <algorithm>  // max
+#include <initializer_list>
+#include <stdexcept>  // invalid_argument
 #include <string>
 #include <vector>
 
 namespace llmbench_program {
 
-struct run_options {
-    // server
-    std::string url{}, command{}, api{}, model{}, path{}, key_variable{}, metrics_url{};
-    std::string ready_path{}, ready_within{}, ca_file{}, directory{};
-    std::vector<std::string> headers{}, environment{};
-    bool insecure = false;
-    // baseline
-    std::string baseline_url{}, baseline_file{}, day_to_day{};
-    // load
-    std::string users{}, rate{}, arrivals{}, think{}, ramp{}, max_in_flight{};
-    std::string speed{}, time_unit{};
-    // requests
-    std::string prompt_tokens{}, output_tokens{}, prefix_tokens{}, prefix_groups{}, prefix_share{};
-    std::string dataset{}, format{}, turns{}, max_tokens{}, temperature{}, system_prompt{};
-    std::string extra_body{};
-    std::vector<std::string> prompts{};
-    bool no_stream = false, own_length = false, unsalted = false;
-    // length
-    std::string requests{}, duration{}, warmup{}, repeats{}, timeout{}, seed{}, time_budget{};
-    // objectives and reports
-    std::vector<std::string> slos{};
-    std::string name{}, report{}, inconclusive{};
-};
-
 /// Sets a value if its option is given.
 template <class Read, class To>
-void set(To& to, const char* option, const std::string& value, Read&& read) {
-    if (!value.empty()) to = read(given{option, value});
+void set(To& to, const given_options& o, const char* option, Read&& read) {
+    if (o.has(option)) to = read(o.one(option));
 }
-inline auto whole_up_to(long long most, long long least = 1) {
-    return [=](const given& g) { return whole_of(g, least, most); };
+inline auto whole_up_to(long long most) {
+    return [=](const given& g) { return whole_of(g, 1, most); };
+}
+/// Refuses the options that are given, unless they fit the others.
+inline void check_fit(const given_options& o, bool fits, const char* why,
+                      std::initializer_list<const char*> options) {
+    for (const char* option : options)
+        if (!fits && o.has(option)) refuse({option, why});
+}
+inline void check_one(const given_options& o, const char* a, const char* b, const char* advice) {
+    if (o.has(a) && o.has(b)) refuse({a, " and ", b, " are both given: ", advice});
 }
 
-inline std::string format_names() { return "sharegpt, dolly, openai_jsonl, coco_captions, text_lines"; }
 inline dataset_format format_of(const given& g) {
-    if (g.text == "sharegpt") return sharegpt;
-    if (g.text == "dolly") return dolly;
-    if (g.text == "openai_jsonl") return openai_jsonl;
-    if (g.text == "coco_captions") return coco_captions;
-    if (g.text == "text_lines") return text_lines;
-    g.refuse_as("one of " + format_names());
+    for (const dataset_format f : {sharegpt, dolly, openai_jsonl, coco_captions, text_lines})
+        if (g.text == format_name(f)) return f;
+    g.refuse_as("one of sharegpt, dolly, openai_jsonl, coco_captions, text_lines");
 }
 
 inline slo_list slos_of(const std::vector<std::string>& texts) {
     slo_list all;
-    for (const std::string& t : texts)
-        try {
+    for (const std::string& t : texts) try {
             all.push_back(parse_slo(t));
-        } catch (const std::invalid_argument& e) {
-            refuse({"--slo: ", e.what()});
-        }
+        } catch (const std::invalid_argument& e) { refuse({"--slo: ", e.what()}); }
     return all;
 }
 
-inline any_target target_of(const run_options& o) {
-    if (!o.command.empty() && !o.url.empty())
-        refuse({"--url and --command are both given: name a server that runs, or the command that "
-                "starts one"});
-    const auto headers_apply = [&](const char* option, bool is_given) {
-        if (is_given && !o.command.empty())
-            refuse({option, " is of a server that runs already: with --command leave it out"});
-    };
-    if (!o.command.empty()) {
-        headers_apply("--header", !o.headers.empty());
-        headers_apply("--key-variable", !o.key_variable.empty());
-        headers_apply("--ca-file", !o.ca_file.empty());
-        headers_apply("--insecure", o.insecure);
-        process p{.command = o.command, .ready = o.ready_path};
-        for (const std::string& e : o.environment)
+inline any_target target_of(const given_options& o) {
+    check_one(o, "--url", "--command", "name a server that runs, or the command that starts one");
+    const bool starts = o.has("--command");
+    check_fit(o, !starts, " is of a server that runs already: with --command leave it out",
+              {"--header", "--key-variable", "--ca-file", "--insecure"});
+    check_fit(o, starts, " is of a server that is started: it needs --command",
+              {"--ready", "--env", "--directory"});
+    if (starts) {
+        process p{.command = o["--command"], .ready = o["--ready"]};
+        for (const std::string& e : o.all("--env"))
             p.env.push_back(pair_of({"--env", e}, '=', "such as NAME=value"));
-        p.working_directory = o.directory;
-        set(p.ready_within, "--ready-within", o.ready_within, time_of);
-        p.path = o.path;
-        p.model = o.model;
-        p.metrics_url = o.metrics_url;
+        p.working_directory = o["--directory"];
+        set(p.ready_within, o, "--ready-within", time_of);
+        p.path = o["--path"];
+        p.model = o["--model"];
+        p.metrics_url = o["--metrics-url"];
         return p;
     }
-    const auto needs_command = [&](const char* option, bool is_given) {
-        if (is_given) refuse({option, " is of a server that is started: it needs --command"});
-    };
-    needs_command("--ready", !o.ready_path.empty());
-    needs_command("--env", !o.environment.empty());
-    needs_command("--directory", !o.directory.empty());
-    endpoint e{.url = o.url, .model = o.model};
-    e.path = o.path;
-    e.api_key_env = o.key_variable;
-    for (const std::string& h : o.headers)
+    endpoint e{.url = o["--url"], .model = o["--model"]};
+    e.path = o["--path"];
+    e.api_key_env = o["--key-variable"];
+    for (const std::string& h : o.all("--header"))
         e.headers.push_back(pair_of({"--header", h}, ':', "such as 'X-Tenant: blue'"));
-    e.metrics_url = o.metrics_url;
-    e.tls.verify = !o.insecure;
-    e.tls.ca_file = o.ca_file;
-    set(e.ready_within, "--ready-within", o.ready_within, time_of);
+    e.metrics_url = o["--metrics-url"];
+    e.tls.verify = !o.has("--insecure");
+    e.tls.ca_file = o["--ca-file"];
+    set(e.ready_within, o, "--ready-within", time_of);
     return e;
 }
 
@@ -160,88 +129,78 @@ inline arrival_pattern pattern_of(const given& g) {
     g.refuse_as(allowed);
 }
 
-inline arrival_pattern arrivals_of(const run_options& o) {
-    const int given_loads = !o.users.empty() + !o.rate.empty() + !o.arrivals.empty();
-    if (given_loads > 1)
-        refuse({"two of --users, --rate and --arrivals are given: each says when requests are "
-                "sent, give one"});
-    arrival_data d;
-    if (!o.rate.empty()) d = rate_of({"--rate", o.rate}).data();
-    else if (!o.arrivals.empty()) d = pattern_of({"--arrivals", o.arrivals}).data();
-    else d = users_of({"--users", o.users.empty() ? "1" : o.users}).data();
-    const auto needs = [&](const char* option, const std::string& value, bool holds,
-                           const char* what) {
-        if (!value.empty() && !holds) refuse({option, " needs ", what});
-    };
+inline arrival_pattern arrivals_of(const given_options& o) {
+    if (o.has("--users") + o.has("--rate") + o.has("--arrivals") > 1)
+        refuse(
+            {"two of --users, --rate and --arrivals are given: each says when requests are "
+             "sent, give one"});
+    arrival_data d = closed_loop(1).data();
+    set(d, o, "--users", [](const given& g) { return users_of(g).data(); });
+    set(d, o, "--rate", [](const given& g) { return rate_of(g).data(); });
+    set(d, o, "--arrivals", [](const given& g) { return pattern_of(g).data(); });
     const bool closed = d.kind == arrival_kind::closed_loop;
     const bool replays = d.kind == arrival_kind::replay;
-    needs("--think", o.think, closed, "--users");
-    needs("--ramp", o.ramp, closed, "--users; a rate that rises is --arrivals 'ramp(1rps, 8rps, 2min)'");
-    needs("--max-in-flight", o.max_in_flight, !closed, "--rate or --arrivals");
-    needs("--speed", o.speed, replays, "--arrivals 'replay(FILE)'");
-    needs("--time-unit", o.time_unit, replays, "--arrivals 'replay(FILE)'");
-    set(d.think, "--think", o.think, pause_of);
-    set(d.users_ramp_s, "--ramp", o.ramp, [](const given& g) { return time_of(g).seconds(); });
-    set(d.max_in_flight, "--max-in-flight", o.max_in_flight, whole_up_to(1000000));
+    check_fit(o, closed, " needs --users", {"--think"});
+    check_fit(o, closed, " needs --users; a rate that rises is --arrivals 'ramp(1rps, 8rps, 2min)'",
+              {"--ramp"});
+    check_fit(o, !closed, " needs --rate or --arrivals", {"--max-in-flight"});
+    check_fit(o, replays, " needs --arrivals 'replay(FILE)'", {"--speed", "--time-unit"});
+    set(d.think, o, "--think", pause_of);
+    set(d.users_ramp_s, o, "--ramp", [](const given& g) { return time_of(g).seconds(); });
+    set(d.max_in_flight, o, "--max-in-flight", whole_up_to(1000000));
     if (closed) {
-        closed_loop_users users = d.is_searched ? closed_loop(up_to(d.users)) : closed_loop(d.users);
+        closed_loop_users users =
+            d.is_searched ? closed_loop(up_to(d.users)) : closed_loop(d.users);
         return users.think(d.think).ramp(time_span::from_seconds(d.users_ramp_s));
     }
     if (!replays) return open_loop(d);
     trace_replay r = replay(d.file).max_in_flight(d.max_in_flight);
-    if (!o.speed.empty()) r = r.speed(number_of({"--speed", o.speed}));
-    if (!o.time_unit.empty()) r = r.unit(time_of({"--time-unit", o.time_unit}));
+    if (o.has("--speed")) r = r.speed(number_of(o.one("--speed")));
+    if (o.has("--time-unit")) r = r.unit(time_of(o.one("--time-unit")));
     return r;
 }
 
-inline any_workload workload_of(const run_options& o) {
-    const int sources = !o.dataset.empty() + !o.prompts.empty();
-    const bool is_synthetic = sources == 0;
-    if (sources > 1) refuse({"--dataset and --prompt are both given: give one"});
-    const auto only = [](const char* option, bool is_given, bool holds, const char* with) {
-        if (is_given && !holds) refuse({option, " needs ", with});
-    };
-    only("--format", !o.format.empty(), !o.dataset.empty(), "--dataset");
-    only("--unsalted", o.unsalted, !o.dataset.empty(), "--dataset");
-    only("--turns", !o.turns.empty(), o.prompts.empty(), "a dataset, or made-up prompts");
-    for (const auto& [option, value] : {std::pair("--prompt-tokens", &o.prompt_tokens),
-                                        {"--prefix-tokens", &o.prefix_tokens}})
-        only(option, !value->empty(), is_synthetic, "made-up prompts: leave --dataset and --prompt out");
-    for (const auto& [option, value] : {std::pair("--prefix-groups", &o.prefix_groups),
-                                        {"--prefix-share", &o.prefix_share}})
-        only(option, !value->empty(), !o.prefix_tokens.empty() && o.turns.empty(),
-             "--prefix-tokens, and no --turns");
-    only("--output-tokens", !o.output_tokens.empty(), is_synthetic,
-         "made-up prompts; elsewhere --max-tokens ends answers");
-    if (!o.prompts.empty()) {
+inline any_workload workload_of(const given_options& o) {
+    const bool reads = o.has("--dataset"), says = o.has("--prompt");
+    check_one(o, "--dataset", "--prompt", "give one");
+    check_fit(o, reads, " needs --dataset", {"--format", "--unsalted"});
+    check_fit(o, !says, " needs a dataset, or made-up prompts", {"--turns"});
+    check_fit(o, !reads && !says, " needs made-up prompts: leave --dataset and --prompt out",
+              {"--prompt-tokens", "--prefix-tokens"});
+    check_fit(o, o.has("--prefix-tokens") && !o.has("--turns"),
+              " needs --prefix-tokens, and no --turns", {"--prefix-groups", "--prefix-share"});
+    check_fit(o, !reads && !says, " needs made-up prompts; elsewhere --max-tokens ends answers",
+              {"--output-tokens"});
+    const bool is_forced = !o.has("--own-length");
+    if (says) {
         list<text> items;
-        for (const std::string& p : o.prompts) items.push_back(p);
+        for (const std::string& p : o.all("--prompt")) items.push_back(p);
         return prompts(items);
     }
-    if (!o.dataset.empty()) {
-        dataset d{.path = o.dataset};
-        set(d.format, "--format", o.format, format_of);
-        set(d.max_turns, "--turns", o.turns, whole_up_to(1000));
-        d.force_output = !o.own_length;
-        d.salted = !o.unsalted;
+    if (reads) {
+        dataset d{.path = o["--dataset"]};
+        set(d.format, o, "--format", format_of);
+        set(d.max_turns, o, "--turns", whole_up_to(1000));
+        d.force_output = is_forced;
+        d.salted = !o.has("--unsalted");
         return d;
     }
-    if (!o.turns.empty()) {
+    if (o.has("--turns")) {
         conversations c;
-        set(c.turns, "--turns", o.turns, lengths_of);
-        set(c.user_tokens, "--prompt-tokens", o.prompt_tokens, lengths_of);
-        set(c.output_tokens, "--output-tokens", o.output_tokens, lengths_of);
-        set(c.system_tokens, "--prefix-tokens", o.prefix_tokens, lengths_of);
-        c.force_output = !o.own_length;
+        set(c.turns, o, "--turns", lengths_of);
+        set(c.user_tokens, o, "--prompt-tokens", lengths_of);
+        set(c.output_tokens, o, "--output-tokens", lengths_of);
+        set(c.system_tokens, o, "--prefix-tokens", lengths_of);
+        c.force_output = is_forced;
         return c;
     }
     synthetic s;
-    set(s.prompt_tokens, "--prompt-tokens", o.prompt_tokens, lengths_of);
-    set(s.output_tokens, "--output-tokens", o.output_tokens, lengths_of);
-    set(s.shared_prefix, "--prefix-tokens", o.prefix_tokens, lengths_of);
-    set(s.prefix_groups, "--prefix-groups", o.prefix_groups, whole_up_to(1000000));
-    set(s.prefix_fraction, "--prefix-share", o.prefix_share, fraction_of);
-    s.force_output = !o.own_length;
+    set(s.prompt_tokens, o, "--prompt-tokens", lengths_of);
+    set(s.output_tokens, o, "--output-tokens", lengths_of);
+    set(s.shared_prefix, o, "--prefix-tokens", lengths_of);
+    set(s.prefix_groups, o, "--prefix-groups", whole_up_to(1000000));
+    set(s.prefix_fraction, o, "--prefix-share", fraction_of);
+    s.force_output = is_forced;
     return s;
 }
 
@@ -256,39 +215,39 @@ inline long long usual_requests(const scenario& s) {
     return n;
 }
 
-inline scenario scenario_of(const run_options& o) {
+inline scenario scenario_of(const given_options& o) {
     scenario s;
-    s.name = o.name.empty() ? "llmbench run" : o.name;
+    s.name = o.has("--name") ? o["--name"] : "llmbench run";
     s.target = target_of(o);
-    if (!o.baseline_url.empty() && !o.baseline_file.empty())
-        refuse({"--baseline-url and --baseline-file are both given: give one"});
-    if (!o.day_to_day.empty() && o.baseline_file.empty())
-        refuse({"--day-to-day needs --baseline-file"});
-    if (!o.baseline_url.empty()) s.baseline = endpoint{.url = o.baseline_url, .model = o.model};
-    if (!o.baseline_file.empty())
-        s.baseline = o.day_to_day.empty()
-                         ? stored(o.baseline_file)
-                         : stored(o.baseline_file, fraction_of({"--day-to-day", o.day_to_day}));
+    check_one(o, "--baseline-url", "--baseline-file", "give one");
+    check_fit(o, o.has("--baseline-file"), " needs --baseline-file", {"--day-to-day"});
+    if (o.has("--baseline-url"))
+        s.baseline = endpoint{.url = o["--baseline-url"], .model = o["--model"]};
+    if (o.has("--baseline-file"))
+        s.baseline = o.has("--day-to-day")
+                         ? stored(o["--baseline-file"], fraction_of(o.one("--day-to-day")))
+                         : stored(o["--baseline-file"]);
     s.arrivals = arrivals_of(o);
     const bool replays = s.arrivals.data().kind == arrival_kind::replay;
-    const bool says_what = !o.dataset.empty() || !o.prompts.empty() || !o.prompt_tokens.empty() ||
-                           !o.output_tokens.empty() || !o.turns.empty();
+    const bool says_what = o.has("--dataset") || o.has("--prompt") || o.has("--prompt-tokens") ||
+                           o.has("--output-tokens") || o.has("--turns");
     if (!replays || says_what) s.workload = workload_of(o);
-    s.slos = slos_of(o.slos);
-    set(s.warmup, "--warmup", o.warmup, warmup_of);
-    set(s.requests, "--requests", o.requests, whole_up_to(100000000));
-    set(s.duration, "--duration", o.duration, time_of);
-    set(s.repeats, "--repeats", o.repeats, whole_up_to(100));
-    set(s.seed, "--seed", o.seed, whole_up_to(1000000000000000000));
-    set(s.limits.total, "--timeout", o.timeout, time_of);
+    s.slos = slos_of(o.all("--slo"));
+    set(s.warmup, o, "--warmup", warmup_of);
+    set(s.requests, o, "--requests", whole_up_to(100000000));
+    set(s.duration, o, "--duration", time_of);
+    set(s.repeats, o, "--repeats", whole_up_to(100));
+    set(s.seed, o, "--seed", whole_up_to(1000000000000000000));
+    set(s.limits.total, o, "--timeout", time_of);
     const bool ends_itself = replays || s.arrivals.data().kind == arrival_kind::steps;
-    if (o.requests.empty() && o.duration.empty() && !ends_itself) s.requests = usual_requests(s);
-    if (!o.max_tokens.empty())
-        s.options.max_tokens = static_cast<int>(whole_of({"--max-tokens", o.max_tokens}, 1, 10000000));
-    if (!o.temperature.empty()) s.options.temperature = number_of({"--temperature", o.temperature});
-    s.options.system_prompt = o.system_prompt;
-    s.options.stream = !o.no_stream;
-    s.options.extra_body = o.extra_body;
+    if (!o.has("--requests") && !o.has("--duration") && !ends_itself)
+        s.requests = usual_requests(s);
+    set(s.options.max_tokens, o, "--max-tokens",
+        [](const given& g) { return static_cast<int>(whole_of(g, 1, 10000000)); });
+    set(s.options.temperature, o, "--temperature", number_of);
+    s.options.system_prompt = o["--system-prompt"];
+    s.options.stream = !o.has("--no-stream");
+    s.options.extra_body = o["--extra-body"];
     return s;
 }
 

@@ -13,6 +13,7 @@
 #include <cmath>  // isfinite
 #include <cstddef>
 #include <cstdlib>  // setenv
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,6 +33,27 @@ struct given {
         refuse({option, " is \"", printable(text, 80), "\": it must be ", allowed});
     }
 };
+
+/// The options and files of a verb by name, with their texts.
+struct given_options {
+    std::map<std::string, std::vector<std::string>> texts{};
+    const std::vector<std::string>& all(const char* name) const {
+        static const std::vector<std::string> none;
+        const auto at = texts.find(name);
+        return at == texts.end() ? none : at->second;
+    }
+    bool has(const char* name) const { return !all(name).empty(); }
+    /// "" if it is not given.
+    std::string operator[](const char* name) const { return has(name) ? all(name)[0] : ""; }
+    given one(const char* name) const { return {name, (*this)[name]}; }
+};
+
+/// Returns the files of a verb, or refuses their lack.
+inline const std::vector<std::string>& files_in(const given_options& o, const char* name,
+                                                const char* none) {
+    if (!o.has(name)) refuse({none});
+    return o.all(name);
+}
 
 /// "gamma(8 rps, 0.5)": the name, and the arguments between commas that are not in inner brackets.
 /// A text without brackets is only a name.
@@ -154,16 +176,19 @@ inline warmup_amount warmup_of(const given& g) {
         return *n;
     if (const auto s = time_in(g.text)) return time_span::from_seconds(*s);
     if (const auto c = call_in(g.text); c && c->name == "until_stable" && c->arguments.size() == 1)
-        if (const auto s = time_in(c->arguments[0])) return until_stable(time_span::from_seconds(*s));
-    g.refuse_as("a number of requests, a time or until_stable(TIME), such as 20, 5s or "
-                "until_stable(60s)");
+        if (const auto s = time_in(c->arguments[0]))
+            return until_stable(time_span::from_seconds(*s));
+    g.refuse_as(
+        "a number of requests, a time or until_stable(TIME), such as 20, 5s or "
+        "until_stable(60s)");
 }
 
 /// "NAME=value" or "Name: value".
 inline name_value pair_of(const given& g, char between, const char* allowed) {
     const std::size_t at = g.text.find(between);
     if (at == std::string::npos || trimmed(g.text.substr(0, at)).empty()) g.refuse_as(allowed);
-    return {std::string(trimmed(g.text.substr(0, at))), std::string(trimmed(g.text.substr(at + 1)))};
+    return {std::string(trimmed(g.text.substr(0, at))),
+            std::string(trimmed(g.text.substr(at + 1)))};
 }
 
 /// 8 or "8rps"; "up_to(64rps)" asks for a search.
@@ -180,20 +205,25 @@ inline std::optional<load_text> load_in(std::string_view s, bool in_users) {
         return v ? std::optional(load_text{*v, is_searched}) : std::nullopt;
     }
     const auto v = amount_in(most, metric_unit::users, true);
-    const bool is_whole = v && *v >= 1 && *v <= 1e6 && *v == static_cast<double>(static_cast<long long>(*v));
+    const bool is_whole =
+        v && *v >= 1 && *v <= 1e6 && *v == static_cast<double>(static_cast<long long>(*v));
     return is_whole ? std::optional(load_text{*v, is_searched}) : std::nullopt;
 }
 inline arrival_pattern users_of(const given& g) {
     const auto n = load_in(g.text, true);
-    if (!n) g.refuse_as("a whole number from 1 to 1000000, or up_to(N) for the most that hold the "
-                        "objectives, such as 8 or up_to(256)");
+    if (!n)
+        g.refuse_as(
+            "a whole number from 1 to 1000000, or up_to(N) for the most that hold the "
+            "objectives, such as 8 or up_to(256)");
     const auto users = static_cast<long long>(n->value);
     return n->is_searched ? closed_loop(up_to(users)) : closed_loop(users);
 }
 inline arrival_pattern rate_of(const given& g) {
     const auto r = load_in(g.text, false);
-    if (!r) g.refuse_as("requests a second above 0, or up_to(R) for the most that holds the "
-                        "objectives, such as 8, 0.5rps or up_to(64)");
+    if (!r)
+        g.refuse_as(
+            "requests a second above 0, or up_to(R) for the most that holds the "
+            "objectives, such as 8, 0.5rps or up_to(64)");
     return r->is_searched ? poisson(up_to(request_rate(r->value)))
                           : poisson(request_rate(r->value));
 }
@@ -202,10 +232,13 @@ inline arrival_pattern rate_of(const given& g) {
 inline void set_variable(const char* name, const std::string& value) {
     if (!value.empty()) ::setenv(name, value.c_str(), 1);
 }
-inline void set_inconclusive(const std::string& value) {
-    if (!value.empty() && value != "warn" && value != "fail" && value != "skip")
-        given{"--inconclusive", value}.refuse_as("warn, fail or skip");
-    set_variable("LLMBENCH_INCONCLUSIVE", value);
+/// Sets the variables of gates that options name.
+inline void set_variables(const given_options& o) {
+    const std::string how = o["--inconclusive"];
+    if (!how.empty() && how != "warn" && how != "fail" && how != "skip")
+        o.one("--inconclusive").refuse_as("warn, fail or skip");
+    set_variable("LLMBENCH_INCONCLUSIVE", how);
+    set_variable("LLMBENCH_REPORT_DIR", o["--report"]);
 }
 
 }  // namespace llmbench_program

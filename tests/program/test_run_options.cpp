@@ -12,37 +12,30 @@ using namespace llmbench_program;
 
 namespace {
 
-template <class F>
-std::string refusal_of(F&& f) {
+template <class F> std::string refusal_of(F&& f) {
     try {
         f();
-    } catch (const std::invalid_argument& e) {
-        return e.what();
-    }
+    } catch (const std::invalid_argument& e) { return e.what(); }
     return "";
 }
-run_options on_a_server() {
-    run_options o;
-    o.url = "http://127.0.0.1:8000";
-    return o;
-}
+given_options on_a_server() { return {{{"--url", {"http://127.0.0.1:8000"}}}}; }
 
 }  // namespace
 
 TEST_CASE("a command line says what a scenario says") {
-    run_options o = on_a_server();
-    o.users = "8";
-    o.think = "uniform(1s, 5s)";
-    o.ramp = "20 s";
-    o.slos = {"p90(ttft) <= 500 ms", "advisory(mean(tpot) <= 25 ms)"};
-    o.prompt_tokens = "lognormal(512, 0.6)";
-    o.output_tokens = "128";
-    o.prefix_tokens = "fixed(64)";
-    o.prefix_share = "60%";
-    o.warmup = "until_stable(1min)";
-    o.temperature = "0.7";
-    o.max_tokens = "64";
-    o.headers = {"X-Tenant: blue"};
+    given_options o = on_a_server();
+    o.texts["--users"] = {"8"};
+    o.texts["--think"] = {"uniform(1s, 5s)"};
+    o.texts["--ramp"] = {"20 s"};
+    o.texts["--slo"] = {"p90(ttft) <= 500 ms", "advisory(mean(tpot) <= 25 ms)"};
+    o.texts["--prompt-tokens"] = {"lognormal(512, 0.6)"};
+    o.texts["--output-tokens"] = {"128"};
+    o.texts["--prefix-tokens"] = {"fixed(64)"};
+    o.texts["--prefix-share"] = {"60%"};
+    o.texts["--warmup"] = {"until_stable(1min)"};
+    o.texts["--temperature"] = {"0.7"};
+    o.texts["--max-tokens"] = {"64"};
+    o.texts["--header"] = {"X-Tenant: blue"};
     const scenario s = scenario_of(o);
     const arrival_data& d = s.arrivals.data();
     CHECK(d.kind == arrival_kind::closed_loop);
@@ -61,35 +54,35 @@ TEST_CASE("a command line says what a scenario says") {
     CHECK(s.warmup.seconds() == 60);
     const auto* at = s.target.what().get<endpoint>();
     REQUIRE(at);
-    CHECK(str(at->url) == o.url);
+    CHECK(str(at->url) == o["--url"]);
     CHECK(str(at->headers[0].value) == "blue");
     CHECK(s.requests == 100);
 }
 
 TEST_CASE("where nobody says how long, a repeat has what its objectives and users need") {
-    run_options o = on_a_server();
+    given_options o = on_a_server();
     CHECK(scenario_of(o).requests == 100);
-    o.slos = {"p99(ttft) <= 1 s"};
+    o.texts["--slo"] = {"p99(ttft) <= 1 s"};
     CHECK(scenario_of(o).requests == 300);
-    o.users = "200";
+    o.texts["--users"] = {"200"};
     CHECK(scenario_of(o).requests == 800);
-    o.requests = "50";
+    o.texts["--requests"] = {"50"};
     CHECK(scenario_of(o).requests == 50);
-    o.requests.clear();
-    o.duration = "30s";
+    o.texts.erase("--requests");
+    o.texts["--duration"] = {"30s"};
     CHECK(scenario_of(o).requests == 0);
     CHECK(scenario_of(o).duration.seconds() == 30);
-    o.duration.clear();
-    o.users.clear();
-    o.arrivals = "replay(trace.csv)";
+    o.texts.erase("--duration");
+    o.texts.erase("--users");
+    o.texts["--arrivals"] = {"replay(trace.csv)"};
     CHECK(scenario_of(o).requests == 0);
     CHECK(scenario_of(o).workload.what().get<synthetic>() == nullptr);  // the trace's own lengths
 }
 
 TEST_CASE("arrivals are written as in C++") {
     const auto arrivals = [](const char* text) {
-        run_options o = on_a_server();
-        o.arrivals = text;
+        given_options o = on_a_server();
+        o.texts["--arrivals"] = {text};
         return scenario_of(o).arrivals.data();
     };
     CHECK(arrivals("poisson(8_rps)").rate == 8);
@@ -121,9 +114,8 @@ TEST_CASE("what cannot be read is refused with the option, the value and what is
         CHECK_THROWS_AS(number_of({"--temperature", text}), std::invalid_argument);
     for (const char* text : {"lognormal(512)", "uniform(1, 2, 3)", "-5", "512 tokens", "fixed()"})
         CHECK_THROWS_AS(lengths_of({"--prompt-tokens", text}), std::invalid_argument);
-    run_options o = on_a_server();
-    o.rate = "8";
-    o.speed = "2";
-    CHECK(refusal_of([&] { scenario_of(o); }) ==
-          "--speed needs --arrivals 'replay(FILE)'");
+    given_options o = on_a_server();
+    o.texts["--rate"] = {"8"};
+    o.texts["--speed"] = {"2"};
+    CHECK(refusal_of([&] { scenario_of(o); }) == "--speed needs --arrivals 'replay(FILE)'");
 }

@@ -5,6 +5,7 @@
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "extensions/history/core/entry.hpp"
+#include "extensions/history/core/history_judge.hpp"
 #include "extensions/history/core/learned.hpp"
 #include "extensions/history/core/levels.hpp"
 #include "extensions/history/core/lines.hpp"
@@ -27,28 +28,9 @@ inline double mean_of_repeats(const std::vector<double>& repeats) {
     return std::exp(logs / static_cast<double>(repeats.size()));
 }
 
-/// Returns days since 1970-01-01 for "2026-11-23...", by the proleptic Gregorian calendar.
+/// Returns days since 1970-01-01 for "2026-11-23...".
 inline double day_number(const std::string& at) {
-    const auto digits = [&](std::size_t from, std::size_t n) {
-        return parsed_number<int>(std::string_view(at).substr(from, n)).value_or(1);
-    };
-    // Counted from March, so that a leap day is the last of its year.
-    const int m = (digits(5, 2) + 9) % 12, y = digits(0, 4) - (m >= 10), d = digits(8, 2);
-    return 365.0 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + d - 719469;
-}
-
-/// Returns the changed facts between two runs: "driver 570.86 -> 575.1".
-inline std::string changes(const std::vector<named_text>& was, const std::vector<named_text>& is) {
-    const auto value = [](const std::vector<named_text>& all, const std::string& name) {
-        const auto same = [&](const named_text& f) { return f.first == name; };
-        const auto at = std::find_if(all.begin(), all.end(), same);
-        return at == all.end() ? std::string("unknown") : at->second;
-    };
-    std::string words;
-    for (const auto& [name, now] : is)
-        if (const std::string before = value(was, name); before != now)
-            words += (words.empty() ? "" : ", ") + name + " " + before + " -> " + now;
-    return words;
+    return static_cast<double>(days_of_date(at.substr(0, 10)).value_or(0));
 }
 
 /// One statistic of a result.json that is drawn with the history.
@@ -59,7 +41,7 @@ struct todays {
 };
 /// A level of a series, between two change points as a gate on main finds them.
 struct drawn_level {
-    std::string from{}, to{};  // the times of the first and the last run
+    std::string from{};  // the time of its first run
     double value = 0;
     double change = 0;  // from the previous level, as a fraction; 0 for the first
     bool is_accepted = true;
@@ -113,8 +95,8 @@ inline drawn_levels levels_drawn(const history_series& s) {
         if (own.empty()) continue;
         const double value = std::exp(sign * mean_of(own));
         const double before = d.all.empty() ? value : d.all.back().value;
-        d.all.push_back({s.runs[r.runs[g.first].run].at, s.runs[r.runs[g.end - 1].run].at, value,
-                         value / before - 1, g.is_accepted});
+        d.all.push_back(
+            {s.runs[r.runs[g.first].run].at, value, value / before - 1, g.is_accepted});
         const double center = median_of(own);
         for (const double x : own) rest.push_back(x - center);
     }
@@ -309,7 +291,7 @@ inline std::string plot_of(const history_series& s, const drawn_levels& levels,
     svg += levels_of_plot(levels, p);
     for (std::size_t i = 0; i < s.runs.size(); ++i) {
         const series_run& n = s.runs[i];
-        const std::string changed = i == 0 ? "" : changes(s.runs[i - 1].watched, n.watched);
+        const std::string changed = i == 0 ? "" : changed_facts(s.runs[i - 1].watched, n.watched);
         if (!changed.empty())
             svg += svg_line("changed", p.x(day_number(n.at)), p.bottom + 2,
                             p.x(day_number(n.at)), p.bottom + 9);
@@ -387,7 +369,7 @@ inline std::string table_of(const drawn_gate& g, const std::string& commits) {
         "<th>mean of the repeats</th><th>changed, annotations</th></tr></thead><tbody>\n";
     for (std::size_t i = g.runs.size(); i-- > 0;) {
         const history_run& r = g.runs[i];
-        std::string values, notes = i == 0 ? "" : changes(g.runs[i - 1].watched, r.watched);
+        std::string values, notes = i == 0 ? "" : changed_facts(g.runs[i - 1].watched, r.watched);
         for (const named_repeats& v : r.values)
             values += (values.empty() ? "" : "; ") + v.name + " " +
                       value_words(v.name, mean_of_repeats(v.repeats));

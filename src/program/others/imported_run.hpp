@@ -17,11 +17,10 @@
 #include "core/metric/table.hpp"
 #include "core/traffic/arrivals.hpp"
 
-#include <algorithm>  // find, max, min, minmax_element, sort
+#include <algorithm>  // all_of, max, min, minmax_element, sort
 #include <cmath>  // isnan, llround, round
 #include <cstddef>  // size_t
-#include <cstdint>  // int64_t, uint32_t, uint64_t
-#include <iterator>  // begin, end
+#include <cstdint>  // uint32_t, uint64_t
 #include <stdexcept>  // exception, invalid_argument
 #include <string>
 #include <string_view>
@@ -33,57 +32,6 @@
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
-
-/// Large members that no judging needs; the reader skips them.
-inline constexpr std::string_view idle_members[] = {
-    "request_args", "traceback", "trace_data", "response_metrics", "telemetry_data",
-    "cached_tokens_details", "spec_decode_acceptance"};
-
-/// Like picojson's own context, without the idle members.
-class lean_context {
-public:
-    explicit lean_context(picojson::value& out) : out_(out) {}
-    bool set_null() { out_ = picojson::value(); return true; }
-    bool set_bool(bool b) { out_ = picojson::value(b); return true; }
-#ifdef PICOJSON_USE_INT64
-    bool set_int64(std::int64_t i) { out_ = picojson::value(i); return true; }
-#endif
-    bool set_number(double d) { out_ = picojson::value(d); return true; }
-    template <class Input>
-    bool parse_string(Input& in) {
-        out_ = picojson::value(picojson::string_type, false);
-        return picojson::_parse_string(out_.get<std::string>(), in);
-    }
-    bool parse_array_start() {
-        out_ = picojson::value(picojson::array_type, false);
-        return true;
-    }
-    template <class Input>
-    bool parse_array_item(Input& in, std::size_t) {
-        auto& items = out_.get<picojson::array>();
-        items.emplace_back();
-        lean_context item(items.back());
-        return picojson::_parse(item, in);
-    }
-    bool parse_array_stop(std::size_t) { return true; }
-    bool parse_object_start() {
-        out_ = picojson::value(picojson::object_type, false);
-        return true;
-    }
-    template <class Input>
-    bool parse_object_item(Input& in, const std::string& key) {
-        const bool is_idle = std::find(std::begin(idle_members), std::end(idle_members), key) !=
-                             std::end(idle_members);
-        picojson::null_parse_context nothing;
-        if (is_idle) return picojson::_parse(nothing, in);
-        lean_context member(out_.get<picojson::object>()[key]);
-        return picojson::_parse(member, in);
-    }
-    bool parse_object_stop() { return true; }
-
-private:
-    picojson::value& out_;
-};
 
 /// Returns Python's NaN and infinities as strings, so that a reader of numbers can name them in its
 /// refusal.
@@ -131,9 +79,8 @@ inline std::vector<picojson::value> read_json_values(std::string_view s, const s
     for (skip_blanks(); at != last; skip_blanks()) {
         values.emplace_back();
         std::string error;
-        lean_context context(values.back());
         try {
-            at = picojson::_parse(context, at, last, &error);
+            at = picojson::parse(values.back(), at, last, &error);
         } catch (const std::exception&) {
             error = "it has a number that no double holds";
         }
@@ -164,14 +111,6 @@ inline std::string setting_text(const picojson::value& of, const char* name) {
     if (v->is<std::string>()) return printable(v->get<std::string>(), 200);
     return v->is<double>() ? printed("%.9g", number_in(*v)) : shown_value(*v);
 }
-/// Returns the value at the end of a path of members, null if there is none.
-template <class... More>
-const picojson::value* member_at(const picojson::value& v, const char* name, More... more) {
-    const picojson::value* m = member(v, name);
-    if constexpr (sizeof...(more) == 0) return m;
-    else return m ? member_at(*m, more...) : nullptr;
-}
-
 /// Metrics that a file cannot support for the same reason.
 using metric_group = std::vector<metric_id>;
 template <class Belongs>
@@ -208,10 +147,10 @@ inline metric_group of_event_times() {
     });
 }
 
-/// A request of a file: nanoseconds of the tool's clock, and its gaps in the run's list.
+/// A request of a file: nanoseconds of the tool's clock, and its gaps in microseconds.
 struct imported_request {
     record what{};
-    std::size_t gaps_from = 0, gaps = 0;
+    std::vector<std::uint32_t> gaps{};
 };
 
 /// A setting that must be the same in all repeats, as a run has it.
@@ -241,7 +180,7 @@ struct imported_run {
     std::vector<unsupported_metrics> unsupported{};
     std::vector<std::string> notes{};  // notes on its numbers, a sentence each
     std::vector<imported_request> requests{};
-    std::vector<std::uint32_t> gaps{};  // microseconds
+    std::size_t gaps = 0;               // of all requests
     long long cut_off = 0;              // requests in progress at the end of the run
     long long measured_from_ns = 0, measured_to_ns = 0;  // of sends that count; 0: all do
 
@@ -267,35 +206,33 @@ inline constexpr std::uint32_t same_read_us = 100;
 
 /// 512 MiB of gaps in one run. A file without gaps could ask for any number of them.
 inline constexpr std::size_t max_imported_gaps = 1u << 27;
-inline void check_room_for_gaps(const imported_run& run, std::size_t more) {
-    if (more > max_imported_gaps - run.gaps.size())
+inline void count_gaps(imported_run& run, std::size_t more) {
+    if (more > max_imported_gaps - run.gaps)
         refuse({printed("%s: its requests tell of over %zu tokens, so many are not read",
                         run.file.c_str(), max_imported_gaps)});
+    run.gaps += more;
 }
 
 /// Adds a record's gaps, and the number of reads that they show.
-inline void add_gaps(imported_run& run, imported_request& r, const std::vector<std::uint32_t>& us) {
-    check_room_for_gaps(run, us.size());
-    r.gaps_from = run.gaps.size();
-    r.gaps = us.size();
-    run.gaps.insert(run.gaps.end(), us.begin(), us.end());
+inline void add_gaps(imported_run& run, imported_request& r, std::vector<std::uint32_t> us) {
+    count_gaps(run, us.size());
     r.what.events = static_cast<int>(us.size()) + 1;
     r.what.reads = r.what.first_read_events = 1;
     for (const std::uint32_t gap : us) {
         r.what.reads += gap >= same_read_us;
         r.what.first_read_events += r.what.reads == 1;
     }
+    r.gaps = std::move(us);
 }
 
 /// For a file without gaps, adds equal gaps between its events. No metric that needs the gaps
 /// themselves is judged.
 inline void add_even_gaps(imported_run& run, imported_request& r, int events) {
-    const double all_s = static_cast<double>(r.what.last_token_ns - r.what.first_token_ns) * 1e-9;
     const auto n = static_cast<std::size_t>(events - 1);
-    check_room_for_gaps(run, n);
-    const std::uint32_t each = n > 0 ? us_of(all_s / static_cast<double>(n)) : 0;
-    add_gaps(run, r, std::vector<std::uint32_t>(n, each));
-    r.what.reads = r.what.first_read_events = 0;  // unknown
+    count_gaps(run, n);
+    const double all_s = static_cast<double>(r.what.last_token_ns - r.what.first_token_ns) * 1e-9;
+    r.gaps.assign(n, n > 0 ? us_of(all_s / static_cast<double>(n)) : 0);
+    r.what.events = events;  // its reads are unknown
 }
 
 /// Marks a request as failed, with its error on one line.
@@ -411,7 +348,7 @@ inline repeat_data repeat_of(imported_run& run, int index) {
     for (std::size_t place = 0; place < order.size(); ++place) {
         imported_request& r = all[order[place]];
         gaps.clear();
-        for (std::size_t k = 0; k < r.gaps; ++k) gaps.push_back(run.gaps[r.gaps_from + k]);
+        for (const std::uint32_t us : r.gaps) gaps.push_back(us);
         r.what.repeat = index;
         if (r.what.status == request_status::ok) set_second_event(r.what, gaps);
         d.content_events += r.what.events;
@@ -419,7 +356,6 @@ inline repeat_data repeat_of(imported_run& run, int index) {
     }
     log.move_into(d, false);
     all.clear();
-    run.gaps.clear();
     set_window(d, run);
     set_rates(d, run);
     d.short_outputs = short_answers(d);

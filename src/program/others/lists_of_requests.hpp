@@ -40,11 +40,10 @@ struct listed_request {
         return at;
     }
 };
-/// Adds gaps in seconds.
 inline void add_gaps(imported_run& run, imported_request& r, const std::vector<double>& seconds) {
     std::vector<std::uint32_t> us;
     for (const double gap : seconds) us.push_back(us_of(gap));
-    add_gaps(run, r, us);
+    add_gaps(run, r, std::move(us));
 }
 /// The lists of one file, all as long as `ttfts`.
 class request_lists {
@@ -314,24 +313,15 @@ inline void add_vllm_requests(imported_run& run, const picojson::value& v, vllm_
     set_vllm_definitions(run, stream, odd, queues);
 }
 
-/// Reads "20261122-204838", the time of writing, as seconds of a calendar with months of 31 days:
-/// only the order of runs matters.
+/// Reads "20261122-204838", the time of writing.
 inline imported_span vllm_calendar(const picojson::value& v) {
-    const std::string date = string_member(v, "date");
-    const double lasted = number_member(v, "duration");
-    if (date.size() != 15 || date[8] != '-') return {};
-    double s = 0;
-    for (const auto& [at, most] : {std::pair{4, 12}, std::pair{6, 31}, std::pair{9, 24},
-                                   std::pair{11, 60}, std::pair{13, 60}}) {
-        const std::string two = date.substr(static_cast<std::size_t>(at), 2);
-        const auto n = parsed_number<int>(two[0] == '0' ? two.substr(1) : two);
-        if (!n) return {};
-        s = s * most + *n;
-    }
-    const auto year = parsed_number<int>(date.substr(0, 4));
-    if (!year) return {};
-    s += *year * 12.0 * 31 * 86400;
-    return {s - lasted, s};
+    std::string date = string_member(v, "date");
+    if (date.size() != 15) return {};
+    for (const auto colon : {13u, 11u}) date.insert(colon, ":");
+    date[8] = ' ';
+    for (const auto dash : {6u, 4u}) date.insert(dash, "-");
+    const double s = seconds_of_date(date);
+    return {s - number_member(v, "duration"), s};
 }
 
 inline imported_run read_vllm_run(const picojson::value& v, const std::string& file) {

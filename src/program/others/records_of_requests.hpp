@@ -27,8 +27,8 @@ inline namespace v1 {
 namespace detail {
 
 inline bool is_guidellm_file(const picojson::value& v) {
-    return member(v, "benchmarks") && (member_at(v, "metadata", "guidellm_version") ||
-                                       member_at(v, "metadata", "version") || member(v, "args"));
+    return member(v, "benchmarks") && (value_at(v, "metadata.guidellm_version") ||
+                                       value_at(v, "metadata.version") || member(v, "args"));
 }
 
 /// Sets the planned arrivals. Users and batches have no plan: their requests are due as soon as the
@@ -79,7 +79,7 @@ inline void set_guidellm_times(imported_run& run, const checked_object& timings,
 inline void add_guidellm_request(imported_run& run, const picojson::value& v, const char* list,
                                  std::size_t i) {
     const std::string path = element_name(std::string("benchmarks[0].requests.") + list, i);
-    const picojson::value* stamps = member_at(v, "info", "timings");
+    const picojson::value* stamps = value_at(v, "info.timings");
     if (!stamps)
         refuse({run.file, ": ", path,
                 ".info.timings is missing, it is an object with the times of a request"});
@@ -104,7 +104,7 @@ inline void add_guidellm_request(imported_run& run, const picojson::value& v, co
         require_order(r.first_token_ns, r.last_token_ns, "first_token_iteration",
                       "last_token_iteration");
         require_order(r.last_token_ns, r.end_ns, "last_token_iteration", "request_end");
-        const picojson::value* usage = member_at(v, "output_metrics", "total_tokens");
+        const picojson::value* usage = value_at(v, "output_metrics.total_tokens");
         r.status = request_status::ok;
         r.output_tokens = g.tokens("output_tokens", 0);
         r.token_source = usage && usage->is<double>() ? token_origin::usage : token_origin::events;
@@ -126,14 +126,14 @@ inline void add_guidellm_request(imported_run& run, const picojson::value& v, co
 /// Sets the window without warm-up and cool-down, which depend on a request's planned time.
 inline void set_guidellm_window(imported_run& run, const picojson::value& benchmark) {
     const auto is_set = [&](const char* phase) {
-        const picojson::value* v = member_at(benchmark, "config", phase);
+        const picojson::value* v = value_at(benchmark, std::string("config.") + phase);
         if (!v) return false;
         const checked_object of(*v, run.file, "");
         return of.number("value", 0, max_asked) > 0 || of.number("percent", 0, max_asked) > 0;
     };
     const auto time = [&](const char* phase, const char* name) {
         if (!is_set(phase)) return 0ll;
-        const picojson::value* v = member_at(benchmark, "scheduler_metrics", name);
+        const picojson::value* v = value_at(benchmark, std::string("scheduler_metrics.") + name);
         const std::string full = std::string("benchmarks[0].scheduler_metrics.") + name;
         if (v == nullptr)
             refuse({run.file, ": ", full, " is missing, it says which requests are its ", phase});
@@ -151,7 +151,7 @@ inline void set_guidellm_window(imported_run& run, const picojson::value& benchm
 }
 inline void check_guidellm_counts(imported_run& run, const picojson::value& benchmark,
                                   const picojson::value& requests) {
-    const picojson::value* made = member_at(benchmark, "scheduler_metrics", "requests_made");
+    const picojson::value* made = value_at(benchmark, "scheduler_metrics.requests_made");
     for (const char* list : {"successful", "errored", "incomplete"}) {
         const double reported =
             made ? checked_object(*made, run.file, "").number(list, 0, max_count) : not_a_number;
@@ -166,8 +166,8 @@ inline void set_guidellm_settings(imported_run& run, const picojson::value& benc
     const auto add = [&](const char* name, const picojson::value* of, const char* of_name) {
         run.settings.push_back({name, of ? setting_text(*of, of_name) : std::string()});
     };
-    const picojson::value* strategy = member_at(benchmark, "config", "strategy");
-    const picojson::value* backend = member_at(benchmark, "config", "backend");
+    const picojson::value* strategy = value_at(benchmark, "config.strategy");
+    const picojson::value* backend = value_at(benchmark, "config.backend");
     for (const char* name : {"type_", "rate", "streams", "max_concurrency", "time_scale"})
         add(*name == 't' && name[2] == 'p' ? "strategy" : name, strategy, name);
     for (const char* name : {"kind", "model", "request_format", "stream", "max_tokens"})
@@ -181,7 +181,7 @@ inline imported_run read_guidellm_run(const picojson::value& v, const std::strin
     run.tool = "guidellm";
     if (const picojson::value* m = member(v, "metadata"))
         run.version = setting_text(*m, "guidellm_version");
-    const picojson::value* format = member_at(v, "metadata", "version");
+    const picojson::value* format = value_at(v, "metadata.version");
     if (!format || number_in(*format) != 2)
         refuse({file, ": metadata.version is ", format ? shown_value(*format) : "missing",
                 ", 2 is allowed (guidellm 0.8): run a newer guidellm"});
@@ -196,7 +196,7 @@ inline imported_run read_guidellm_run(const picojson::value& v, const std::strin
                       "errored and incomplete"});
     if (const picojson::value* c = member(b, "config")) run.identity = setting_text(*c, "id_");
     set_guidellm_settings(run, b);
-    if (const picojson::value* s = member_at(b, "config", "strategy"))
+    if (const picojson::value* s = value_at(b, "config.strategy"))
         set_guidellm_arrivals(run, *s);
     for (const char* list : {"successful", "errored", "incomplete"}) {
         const picojson::array& items = array_member(*requests, list);
@@ -214,7 +214,7 @@ inline imported_run read_guidellm_run(const picojson::value& v, const std::strin
 }
 
 inline bool is_aiperf_record(const picojson::value& v) {
-    return member_at(v, "metadata", "request_start_ns") && member(v, "metrics");
+    return value_at(v, "metadata.request_start_ns") && member(v, "metrics");
 }
 inline bool is_aiperf_summary(const picojson::value& v) {
     return member(v, "aiperf_version") ||
@@ -276,7 +276,7 @@ public:
 
 private:
     const picojson::value* metric(const char* of) const {
-        return member_at(metrics_.value(), of, "value");
+        return value_at(metrics_.value(), std::string(of) + ".value");
     }
     /// Returns the seconds in the unit of a metric.
     double unit_of(const char* of) const {
@@ -399,7 +399,7 @@ inline void set_aiperf_settings(imported_run& run, const picojson::value& summar
     run.identity = setting_text(summary, "benchmark_id");
     const picojson::value* config = member(summary, "input_config");
     if (!config) return;
-    if (const picojson::value* models = member_at(*config, "models", "items");
+    if (const picojson::value* models = value_at(*config, "models.items");
         models && models->is<picojson::array>() && !models->get<picojson::array>().empty())
         run.model = setting_text(models->get<picojson::array>()[0], "name");
     run.settings.push_back({"model", run.model});
@@ -418,7 +418,7 @@ inline void set_aiperf_settings(imported_run& run, const picojson::value& summar
 inline void check_aiperf_counts(imported_run& run, const picojson::value& summary,
                                 aiperf_lacks found) {
     const auto count = [&](const char* name) {
-        const picojson::value* v = member_at(summary, name, "avg");
+        const picojson::value* v = value_at(summary, std::string(name) + ".avg");
         return v ? number_from(run.file, *v, 0, max_count, "a number",
                                [&] { return std::string(name) + ".avg"; })
                  : 0.0;

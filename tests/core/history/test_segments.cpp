@@ -97,7 +97,6 @@ TEST_CASE("annotations say where a step is, and where there is none") {
     auto all = segments(s);
     REQUIRE(all.size() == 2);
     CHECK(all[1].first == 12);
-    CHECK(all[1].is_annotated);
 
     s = drawn(40, step_at_20);
     s.annotations.push_back({annotation_kind::no_step, date_of(20), "the room was hot", "me"});

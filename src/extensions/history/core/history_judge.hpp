@@ -122,22 +122,18 @@ inline std::string short_commit(const series_run& n) {
     return n.commit.empty() ? n.at.substr(0, 10) : n.commit.substr(0, 8);
 }
 /// The watched properties that differ between two runs: "vLLM 0.32 -> vLLM 0.33".
-inline std::string changed_facts(const series_run& before, const series_run& after) {
+inline std::string changed_facts(const std::vector<named_text>& before,
+                                 const std::vector<named_text>& after) {
     std::string words;
-    const auto value_in = [](const series_run& n, const std::string& name) {
-        for (const auto& [key, value] : n.watched)
-            if (key == name) return value;
-        return std::string();
-    };
-    for (const auto& [name, now] : after.watched) {
-        const std::string then = value_in(before, name);
-        if (then.empty() || then == now) continue;
-        const bool is_hash = name == "card" || name == "arguments";
-        words += words.empty() ? "" : ", ";
-        words += is_hash            ? (name == "card" ? "another card" : "other arguments")
-                 : name == "server" ? then + " -> " + now
-                                    : name + " " + then + " -> " + now;
-    }
+    for (const auto& [name, now] : after)
+        for (const auto& [known, then] : before) {
+            if (known != name || then.empty() || then == now) continue;
+            words += words.empty() ? "" : ", ";
+            words += name == "card"        ? "another card"
+                     : name == "arguments" ? "other arguments"
+                     : name == "server"    ? then + " -> " + now
+                                           : name + " " + then + " -> " + now;
+        }
     return words;
 }
 
@@ -159,7 +155,7 @@ inline objective_history objective_history_of(const history_series& s, const slo
         o.step = std::expm1(sign * (mean_of(means_of(r.runs, last.first, last.end)) -
                                     mean_of(means_of(r.runs, before.first, before.end))));
         o.step_at = run(last.first).at.substr(0, 10);
-        const std::string changed = changed_facts(run(last.first - 1), run(last.first));
+        const std::string changed = changed_facts(run(last.first - 1).watched, run(last.first).watched);
         o.step_text = run(last.first).commit.substr(0, 8);
         if (!changed.empty()) o.step_text += (o.step_text.empty() ? "" : ", ") + changed;
     }

@@ -311,11 +311,9 @@ struct history_analysis {
     history_analysis_kind kind = history_analysis_kind::none;
     verdict outcome = verdict::inconclusive;
     history_hold withheld = history_hold::none;
-    verdict held_back = verdict::inconclusive;  // without the reason to hold it back
     std::size_t by = 0;                         // index of main's step that held it back
     std::size_t repeats = 0;
     double distance = 0, pass_bound = 0, fail_bound = 0;
-    double change = 0;                          // from the level
     bool is_noisier = false;                    // today's repeats vary more than the history's
 };
 
@@ -361,7 +359,6 @@ inline history_analysis analysis_against(const learned_history& h, const std::ve
     l.is_noisier = h.repeats.variance <= 0
                        ? own > 0
                        : own > h.repeats.variance * f_quantile_80(k - 1, h.repeats.df);
-    l.change = mean - h.level.mean;
     const auto outcome_against = [&](const level_of_runs& level, history_reach& reach) {
         reach = reach_of(h, own, run.size(), level.runs, pass_z, fail_z);
         const double distance = mean - level.mean - line;
@@ -371,12 +368,11 @@ inline history_analysis analysis_against(const learned_history& h, const std::ve
     };
     history_reach reach;
     l.outcome = outcome_against(h.level, reach);
-    l.distance = l.change - line;
+    l.distance = mean - h.level.mean - line;
     l.pass_bound = l.distance + reach.pass;
     l.fail_bound = l.distance - reach.fail;
     const auto hold = [&](history_hold why) {
         l.withheld = why;
-        l.held_back = l.outcome;
         l.outcome = verdict::inconclusive;
     };
     for (std::size_t i = 0; i < h.moved.size() && l.outcome != verdict::inconclusive; ++i) {

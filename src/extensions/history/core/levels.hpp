@@ -157,7 +157,6 @@ inline std::size_t step_in(std::vector<double> v) {
 struct history_segment {
     std::size_t first = 0, end = 0;
     std::size_t found = 0;   // by the runs up to this one; `first` if by an annotation
-    bool is_annotated = false;  // whether an annotation set its start
     bool is_accepted = true;
 };
 
@@ -192,7 +191,7 @@ inline std::vector<history_segment> segments_of(const history_series& s,
     for (std::size_t i = 0; i < runs.size(); ++i) {
         if (holds(steps, i) && i > out.back().first) {
             out.back().end = i;
-            out.push_back({i, i + 1, i, true});
+            out.push_back({i, i + 1, i});
             searched = i;
         }
         if (holds(none, i)) searched = i;

@@ -68,8 +68,7 @@ inline bool is_utc_time(std::string_view s) {
     for (std::size_t i = 0; i < s.size(); ++i)
         if (form[i] == 'd' ? s[i] < '0' || s[i] > '9' : s[i] != form[i]) return false;
     const auto at = [&](std::size_t i) { return (s[i] - '0') * 10 + s[i + 1] - '0'; };
-    return at(5) >= 1 && at(5) <= 12 && at(8) >= 1 && at(8) <= 31 && at(11) < 24 && at(14) < 60 &&
-           at(17) <= 60;
+    return days_of_date(s.substr(0, 10)) && at(11) < 24 && at(14) < 60 && at(17) <= 60;
 }
 inline bool is_utc_date(std::string_view s) {
     return is_utc_time(std::string(s) + "T00:00:00Z");
