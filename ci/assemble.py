@@ -20,7 +20,8 @@ A part begins with what the table of contents says of it, and with what it inclu
     #include <cmath>  // what for
 
 Includes up to the first line of another kind are gathered at the top of the zone. Those inside #if
-or behind a #define stay where they are, for what stands around them may matter.
+or behind a #define stay where they are, for what stands around them may matter. In a root, the line
+with the licence's SPDX name is followed by the text of LICENSE.
 """
 import argparse
 import re
@@ -283,6 +284,13 @@ def version_of(src):
     return f" {numbers}{pre}" if numbers else ""
 
 
+def licence_of(src):
+    """LICENSE without its title, which the line with its SPDX name replaces, as comments."""
+    path = src.parent / "LICENSE"
+    lines = path.read_text().splitlines()[1:] if path.is_file() else []
+    return [f"// {line}".rstrip() for line in lines]
+
+
 def put_together(src, root=ROOT, of_header=()):
     """A header as (lines, name of the part they come from), and its parts."""
     parts = read_parts(src, root, of_header)
@@ -304,6 +312,8 @@ def put_together(src, root=ROOT, of_header=()):
         out.append(([line if i else line.replace(":", f"{version}:", 1)], root))
         if i == 0:
             out.append((["// Put together from src/ by ci/assemble.py: edit there, not here."], root))
+        if line.startswith("// SPDX-License-Identifier: "):
+            out.append((licence_of(src), root))
         if re.match(r"// Part \w+: ", line):
             contents = [f"//   {p.tag} {p.title}" for p in of_zone[next(numbers)]]
             out.append((contents, root))

@@ -840,19 +840,34 @@ inline std::string comparison_explained(const settings_comparison& c) {
     return out;
 }
 
-/// The cell of a setting: its value, and its ratio to the first, if any.
+/// The cell of a setting: a verdict, or its value and its ratio to the first, if any.
 struct comparison_cell {
     std::string value{}, ratio{};
-    bool significant = false;
+    bool significant = false, is_verdict = false;
 };
-inline comparison_cell cell_of(const compared_statistic& s, std::size_t setting) {
-    comparison_cell cell{value_text(s.what.metric, s.settings[setting].typical), "", false};
-    if (setting == 0) return cell;
-    if (const auto r = s.ratio(setting, 0)) {
-        cell.ratio = ratio_text(*r);
-        cell.significant = s.pair(setting, 0)->significant();
+/// A row of a comparison's tables: an objective or a statistic, with a cell for each setting.
+struct comparison_row {
+    std::string name{};
+    std::vector<comparison_cell> cells{};
+};
+inline std::vector<comparison_row> rows_of(const settings_comparison& c) {
+    std::vector<comparison_row> rows;
+    for (std::size_t k = 0; k < c.objectives.size(); ++k) {
+        rows.push_back({str(c.objectives[k].text()), {}});
+        for (const reported_setting& s : c.settings)
+            rows.back().cells.push_back(
+                {k < s.verdicts.size() ? to_string(s.verdicts[k]) : "", "", false, true});
     }
-    return cell;
+    for (const compared_statistic& s : c.statistics) {
+        rows.push_back({str(s.what.name), {}});
+        for (std::size_t i = 0; i < c.settings.size(); ++i) {
+            const auto ratio = i > 0 ? s.ratio(i, 0) : std::nullopt;
+            rows.back().cells.push_back({value_text(s.what.metric, s.settings[i].typical),
+                                         ratio ? ratio_text(*ratio) : "",
+                                         ratio && s.pair(i, 0)->significant()});
+        }
+    }
+    return rows;
 }
 
 /// One line of a table on the console. The first column is as wide as names are, and so is each of
@@ -892,18 +907,10 @@ inline std::string comparison_table(const settings_comparison& c,
         if (setting != 0) rows.back().push_back(ratio);
     };
     for (const std::size_t i : which) add(i, c.settings[i].name, "");
-    for (std::size_t k = 0; k < c.objectives.size(); ++k) {
-        rows.push_back({str(c.objectives[k].text())});
+    for (const comparison_row& row : rows_of(c)) {
+        rows.push_back({row.name});
         for (const std::size_t i : which)
-            add(i,
-                k < c.settings[i].verdicts.size() ? to_string(c.settings[i].verdicts[k]) : "", "");
-    }
-    for (const compared_statistic& s : c.statistics) {
-        rows.push_back({str(s.what.name)});
-        for (const std::size_t i : which) {
-            const comparison_cell cell = cell_of(s, i);
-            add(i, cell.value, cell.ratio + (cell.significant ? " *" : ""));
-        }
+            add(i, row.cells[i].value, row.cells[i].ratio + (row.cells[i].significant ? " *" : ""));
     }
     return table_columns(std::move(rows)).text();
 }
@@ -998,17 +1005,9 @@ inline std::string comparison_md(const comparison_report& r) {
     out += "\n| --- |";
     for (std::size_t i = 0; i < c.settings.size(); ++i) out += " ---: |";
     out += "\n";
-    for (std::size_t k = 0; k < c.objectives.size(); ++k) {
-        out += "| " + markdown_escaped(str(c.objectives[k].text())) + " |";
-        for (const reported_setting& s : c.settings)
-            out += std::string(" ") +
-                   (k < s.verdicts.size() ? to_string(s.verdicts[k]) : "") + " |";
-        out += "\n";
-    }
-    for (const compared_statistic& s : c.statistics) {
-        out += "| " + markdown_escaped(str(s.what.name)) + " |";
-        for (std::size_t i = 0; i < c.settings.size(); ++i) {
-            const comparison_cell cell = cell_of(s, i);
+    for (const comparison_row& row : rows_of(c)) {
+        out += "| " + markdown_escaped(row.name) + " |";
+        for (const comparison_cell& cell : row.cells) {
             const char* mark = cell.significant ? "**" : "";
             out += " " + cell.value +
                    (cell.ratio.empty() ? "" : " (" + (mark + cell.ratio) + mark + ")") + " |";
@@ -1056,31 +1055,20 @@ inline std::string settings_figure(const settings_comparison& c, const compared_
 }
 
 inline std::string settings_table(const comparison_report& r) {
-    const settings_comparison& c = r.found;
-    std::vector<std::string> head{""};
-    for (const reported_setting& s : c.settings) head.push_back(xml_escaped(s.name));
-    std::string rows;
-    for (std::size_t k = 0; k < c.objectives.size(); ++k) {
-        rows += "<tr><th scope=\"row\">" + xml_escaped(str(c.objectives[k].text())) + "</th>";
-        for (const reported_setting& s : c.settings) {
-            const bool is_judged = k < s.verdicts.size();
-            const char* words = is_judged ? to_string(s.verdicts[k]) : "";
-            rows += number_cell(is_judged ? badge(words, words) : "");
+    report_table t{{""}};
+    for (const reported_setting& s : r.found.settings) t.head.push_back(s.name);
+    for (const comparison_row& row : rows_of(r.found)) {
+        t.rows.push_back({row.name});
+        for (const comparison_cell& cell : row.cells) {
+            const char* value = cell.value.c_str();
+            const std::string ratio = cell.significant ? "<b>" + cell.ratio + "</b>" : cell.ratio;
+            t.rows.back().push_back({cell.is_verdict && *value ? badge(value, value)
+                                     : ratio.empty()           ? cell.value
+                                                     : cell.value + "<div>" + ratio + "</div>",
+                                     nullptr, true});
         }
-        rows += "</tr>\n";
     }
-    for (const compared_statistic& s : c.statistics) {
-        rows += "<tr><th scope=\"row\">" + xml_escaped(str(s.what.name)) + "</th>";
-        for (std::size_t i = 0; i < c.settings.size(); ++i) {
-            const comparison_cell cell = cell_of(s, i);
-            rows += number_cell(cell.value +
-                                (cell.ratio.empty()  ? ""
-                                 : cell.significant ? "<div><b>" + cell.ratio + "</b></div>"
-                                                   : "<div>" + cell.ratio + "</div>"));
-        }
-        rows += "</tr>\n";
-    }
-    return page_table("Settings of " + r.name, head, rows);
+    return page_table("Settings of " + r.name, t);
 }
 
 inline std::string comparisons_html(const std::vector<comparison_report>& all) {

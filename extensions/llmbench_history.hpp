@@ -246,7 +246,6 @@ inline std::size_t step_in(std::vector<double> v) {
 struct history_segment {
     std::size_t first = 0, end = 0;
     std::size_t found = 0;   // by the runs up to this one; `first` if by an annotation
-    bool is_annotated = false;  // whether an annotation set its start
     bool is_accepted = true;
 };
 
@@ -281,7 +280,7 @@ inline std::vector<history_segment> segments_of(const history_series& s,
     for (std::size_t i = 0; i < runs.size(); ++i) {
         if (holds(steps, i) && i > out.back().first) {
             out.back().end = i;
-            out.push_back({i, i + 1, i, true});
+            out.push_back({i, i + 1, i});
             searched = i;
         }
         if (holds(none, i)) searched = i;
@@ -342,8 +341,7 @@ inline bool is_utc_time(std::string_view s) {
     for (std::size_t i = 0; i < s.size(); ++i)
         if (form[i] == 'd' ? s[i] < '0' || s[i] > '9' : s[i] != form[i]) return false;
     const auto at = [&](std::size_t i) { return (s[i] - '0') * 10 + s[i + 1] - '0'; };
-    return at(5) >= 1 && at(5) <= 12 && at(8) >= 1 && at(8) <= 31 && at(11) < 24 && at(14) < 60 &&
-           at(17) <= 60;
+    return days_of_date(s.substr(0, 10)) && at(11) < 24 && at(14) < 60 && at(17) <= 60;
 }
 inline bool is_utc_date(std::string_view s) {
     return is_utc_time(std::string(s) + "T00:00:00Z");
@@ -1513,11 +1511,9 @@ struct history_analysis {
     history_analysis_kind kind = history_analysis_kind::none;
     verdict outcome = verdict::inconclusive;
     history_hold withheld = history_hold::none;
-    verdict held_back = verdict::inconclusive;  // without the reason to hold it back
     std::size_t by = 0;                         // index of main's step that held it back
     std::size_t repeats = 0;
     double distance = 0, pass_bound = 0, fail_bound = 0;
-    double change = 0;                          // from the level
     bool is_noisier = false;                    // today's repeats vary more than the history's
 };
 
@@ -1563,7 +1559,6 @@ inline history_analysis analysis_against(const learned_history& h, const std::ve
     l.is_noisier = h.repeats.variance <= 0
                        ? own > 0
                        : own > h.repeats.variance * f_quantile_80(k - 1, h.repeats.df);
-    l.change = mean - h.level.mean;
     const auto outcome_against = [&](const level_of_runs& level, history_reach& reach) {
         reach = reach_of(h, own, run.size(), level.runs, pass_z, fail_z);
         const double distance = mean - level.mean - line;
@@ -1573,12 +1568,11 @@ inline history_analysis analysis_against(const learned_history& h, const std::ve
     };
     history_reach reach;
     l.outcome = outcome_against(h.level, reach);
-    l.distance = l.change - line;
+    l.distance = mean - h.level.mean - line;
     l.pass_bound = l.distance + reach.pass;
     l.fail_bound = l.distance - reach.fail;
     const auto hold = [&](history_hold why) {
         l.withheld = why;
-        l.held_back = l.outcome;
         l.outcome = verdict::inconclusive;
     };
     for (std::size_t i = 0; i < h.moved.size() && l.outcome != verdict::inconclusive; ++i) {
@@ -1747,22 +1741,18 @@ inline std::string short_commit(const series_run& n) {
     return n.commit.empty() ? n.at.substr(0, 10) : n.commit.substr(0, 8);
 }
 /// The watched properties that differ between two runs: "vLLM 0.32 -> vLLM 0.33".
-inline std::string changed_facts(const series_run& before, const series_run& after) {
+inline std::string changed_facts(const std::vector<named_text>& before,
+                                 const std::vector<named_text>& after) {
     std::string words;
-    const auto value_in = [](const series_run& n, const std::string& name) {
-        for (const auto& [key, value] : n.watched)
-            if (key == name) return value;
-        return std::string();
-    };
-    for (const auto& [name, now] : after.watched) {
-        const std::string then = value_in(before, name);
-        if (then.empty() || then == now) continue;
-        const bool is_hash = name == "card" || name == "arguments";
-        words += words.empty() ? "" : ", ";
-        words += is_hash            ? (name == "card" ? "another card" : "other arguments")
-                 : name == "server" ? then + " -> " + now
-                                    : name + " " + then + " -> " + now;
-    }
+    for (const auto& [name, now] : after)
+        for (const auto& [known, then] : before) {
+            if (known != name || then.empty() || then == now) continue;
+            words += words.empty() ? "" : ", ";
+            words += name == "card"        ? "another card"
+                     : name == "arguments" ? "other arguments"
+                     : name == "server"    ? then + " -> " + now
+                                           : name + " " + then + " -> " + now;
+        }
     return words;
 }
 
@@ -1784,7 +1774,7 @@ inline objective_history objective_history_of(const history_series& s, const slo
         o.step = std::expm1(sign * (mean_of(means_of(r.runs, last.first, last.end)) -
                                     mean_of(means_of(r.runs, before.first, before.end))));
         o.step_at = run(last.first).at.substr(0, 10);
-        const std::string changed = changed_facts(run(last.first - 1), run(last.first));
+        const std::string changed = changed_facts(run(last.first - 1).watched, run(last.first).watched);
         o.step_text = run(last.first).commit.substr(0, 8);
         if (!changed.empty()) o.step_text += (o.step_text.empty() ? "" : ", ") + changed;
     }

@@ -105,17 +105,9 @@ inline std::string comparison_md(const comparison_report& r) {
     out += "\n| --- |";
     for (std::size_t i = 0; i < c.settings.size(); ++i) out += " ---: |";
     out += "\n";
-    for (std::size_t k = 0; k < c.objectives.size(); ++k) {
-        out += "| " + markdown_escaped(str(c.objectives[k].text())) + " |";
-        for (const reported_setting& s : c.settings)
-            out += std::string(" ") +
-                   (k < s.verdicts.size() ? to_string(s.verdicts[k]) : "") + " |";
-        out += "\n";
-    }
-    for (const compared_statistic& s : c.statistics) {
-        out += "| " + markdown_escaped(str(s.what.name)) + " |";
-        for (std::size_t i = 0; i < c.settings.size(); ++i) {
-            const comparison_cell cell = cell_of(s, i);
+    for (const comparison_row& row : rows_of(c)) {
+        out += "| " + markdown_escaped(row.name) + " |";
+        for (const comparison_cell& cell : row.cells) {
             const char* mark = cell.significant ? "**" : "";
             out += " " + cell.value +
                    (cell.ratio.empty() ? "" : " (" + (mark + cell.ratio) + mark + ")") + " |";
@@ -163,31 +155,20 @@ inline std::string settings_figure(const settings_comparison& c, const compared_
 }
 
 inline std::string settings_table(const comparison_report& r) {
-    const settings_comparison& c = r.found;
-    std::vector<std::string> head{""};
-    for (const reported_setting& s : c.settings) head.push_back(xml_escaped(s.name));
-    std::string rows;
-    for (std::size_t k = 0; k < c.objectives.size(); ++k) {
-        rows += "<tr><th scope=\"row\">" + xml_escaped(str(c.objectives[k].text())) + "</th>";
-        for (const reported_setting& s : c.settings) {
-            const bool is_judged = k < s.verdicts.size();
-            const char* words = is_judged ? to_string(s.verdicts[k]) : "";
-            rows += number_cell(is_judged ? badge(words, words) : "");
+    report_table t{{""}};
+    for (const reported_setting& s : r.found.settings) t.head.push_back(s.name);
+    for (const comparison_row& row : rows_of(r.found)) {
+        t.rows.push_back({row.name});
+        for (const comparison_cell& cell : row.cells) {
+            const char* value = cell.value.c_str();
+            const std::string ratio = cell.significant ? "<b>" + cell.ratio + "</b>" : cell.ratio;
+            t.rows.back().push_back({cell.is_verdict && *value ? badge(value, value)
+                                     : ratio.empty()           ? cell.value
+                                                     : cell.value + "<div>" + ratio + "</div>",
+                                     nullptr, true});
         }
-        rows += "</tr>\n";
     }
-    for (const compared_statistic& s : c.statistics) {
-        rows += "<tr><th scope=\"row\">" + xml_escaped(str(s.what.name)) + "</th>";
-        for (std::size_t i = 0; i < c.settings.size(); ++i) {
-            const comparison_cell cell = cell_of(s, i);
-            rows += number_cell(cell.value +
-                                (cell.ratio.empty()  ? ""
-                                 : cell.significant ? "<div><b>" + cell.ratio + "</b></div>"
-                                                   : "<div>" + cell.ratio + "</div>"));
-        }
-        rows += "</tr>\n";
-    }
-    return page_table("Settings of " + r.name, head, rows);
+    return page_table("Settings of " + r.name, t);
 }
 
 inline std::string comparisons_html(const std::vector<comparison_report>& all) {

@@ -11,6 +11,7 @@
 
 #include <algorithm>  // find, find_if, sort, max, min
 #include <cstddef>  // size_t
+#include <optional>
 #include <string>
 #include <utility>  // exchange, pair, move
 #include <vector>
@@ -207,19 +208,34 @@ inline std::string comparison_explained(const settings_comparison& c) {
     return out;
 }
 
-/// The cell of a setting: its value, and its ratio to the first, if any.
+/// The cell of a setting: a verdict, or its value and its ratio to the first, if any.
 struct comparison_cell {
     std::string value{}, ratio{};
-    bool significant = false;
+    bool significant = false, is_verdict = false;
 };
-inline comparison_cell cell_of(const compared_statistic& s, std::size_t setting) {
-    comparison_cell cell{value_text(s.what.metric, s.settings[setting].typical), "", false};
-    if (setting == 0) return cell;
-    if (const auto r = s.ratio(setting, 0)) {
-        cell.ratio = ratio_text(*r);
-        cell.significant = s.pair(setting, 0)->significant();
+/// A row of a comparison's tables: an objective or a statistic, with a cell for each setting.
+struct comparison_row {
+    std::string name{};
+    std::vector<comparison_cell> cells{};
+};
+inline std::vector<comparison_row> rows_of(const settings_comparison& c) {
+    std::vector<comparison_row> rows;
+    for (std::size_t k = 0; k < c.objectives.size(); ++k) {
+        rows.push_back({str(c.objectives[k].text()), {}});
+        for (const reported_setting& s : c.settings)
+            rows.back().cells.push_back(
+                {k < s.verdicts.size() ? to_string(s.verdicts[k]) : "", "", false, true});
     }
-    return cell;
+    for (const compared_statistic& s : c.statistics) {
+        rows.push_back({str(s.what.name), {}});
+        for (std::size_t i = 0; i < c.settings.size(); ++i) {
+            const auto ratio = i > 0 ? s.ratio(i, 0) : std::nullopt;
+            rows.back().cells.push_back({value_text(s.what.metric, s.settings[i].typical),
+                                         ratio ? ratio_text(*ratio) : "",
+                                         ratio && s.pair(i, 0)->significant()});
+        }
+    }
+    return rows;
 }
 
 /// One line of a table on the console. The first column is as wide as names are, and so is each of
@@ -259,18 +275,10 @@ inline std::string comparison_table(const settings_comparison& c,
         if (setting != 0) rows.back().push_back(ratio);
     };
     for (const std::size_t i : which) add(i, c.settings[i].name, "");
-    for (std::size_t k = 0; k < c.objectives.size(); ++k) {
-        rows.push_back({str(c.objectives[k].text())});
+    for (const comparison_row& row : rows_of(c)) {
+        rows.push_back({row.name});
         for (const std::size_t i : which)
-            add(i,
-                k < c.settings[i].verdicts.size() ? to_string(c.settings[i].verdicts[k]) : "", "");
-    }
-    for (const compared_statistic& s : c.statistics) {
-        rows.push_back({str(s.what.name)});
-        for (const std::size_t i : which) {
-            const comparison_cell cell = cell_of(s, i);
-            add(i, cell.value, cell.ratio + (cell.significant ? " *" : ""));
-        }
+            add(i, row.cells[i].value, row.cells[i].ratio + (row.cells[i].significant ? " *" : ""));
     }
     return table_columns(std::move(rows)).text();
 }
