@@ -16,15 +16,15 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
-/// Derives the graph of a recording that has none; steps are in the order of their starts. A step
+/// Finds the graph of a recording that has none; steps are in the order of their starts. A step
 /// continues the ended one that it quotes, else the one of its model with which its prompt has the
 /// longest common beginning (the earliest of several), else it branches off the one that ended
 /// last. It waits for that step, and for all branches off the path behind it that had ended, unless
 /// a step on the path did.
 class derived_graph {
 public:
-    derived_graph(const std::vector<recorded_step>& steps, const prefix_tree& tree)
-        : steps_(steps), tree_(tree), links_(steps.size()), children_(steps.size()) {
+    derived_graph(std::vector<recorded_step>& steps, const prefix_tree& tree)
+        : steps_(steps), tree_(tree), children_(steps.size()) {
         for (std::uint32_t s = 0; s < steps.size(); ++s) by_end_.push_back(s);
         std::sort(by_end_.begin(), by_end_.end(), [&](std::uint32_t a, std::uint32_t b) {
             return ended(a) != ended(b) ? ended(a) < ended(b) : a < b;
@@ -35,17 +35,15 @@ public:
             for (; by_end_[done] < s && had_ended(by_end_[done], s); ++done)
                 note_end(by_end_[done]);
             const int from = steps[s].quotes != no_parent ? steps[s].quotes : longest(s);
-            links_[s].goes_on_from =
+            const int behind = steps[s].goes_on_from =
                 from != no_parent ? from
                 : done > 0        ? static_cast<int>(by_end_[done - 1])
                                   : no_parent;
-            const int behind = links_[s].goes_on_from;
             (behind == no_parent ? roots_ : children_[index(behind)]).push_back(s);
         }
         find_branch_ends();
         for (std::uint32_t s = 0; s < steps.size(); ++s) find_waits(s);
     }
-    std::vector<step_links>& links() { return links_; }
 
 private:
     /// Without durations, a call has ended before all that began later.
@@ -100,10 +98,10 @@ private:
         });
     }
     void find_waits(std::uint32_t s) {
-        step_links& l = links_[s];
+        recorded_step& l = steps_[s];
         const double offset = steps_[s].at_s - steps_[0].at_s;
         std::vector<int> path;  // ends with no_parent, for the first steps
-        for (int p = l.goes_on_from; p != no_parent; p = links_[index(p)].goes_on_from)
+        for (int p = l.goes_on_from; p != no_parent; p = steps_[index(p)].goes_on_from)
             path.push_back(p);
         if (path.empty()) { l.wait_s = offset; return; }
         l.after = {static_cast<std::uint32_t>(path[0])};
@@ -140,7 +138,7 @@ private:
             is_known = is_known && steps_[a].has_ended();
         }
         if (is_known) l.wait_s = std::max(0.0, steps_[s].at_s - last_end);
-        else l.at_s = offset;
+        else l.not_before_s = offset;
     }
     void add_leaves(std::uint32_t branch, std::uint32_t before,
                     std::vector<std::uint32_t>& to) const {
@@ -154,9 +152,8 @@ private:
     }
     static std::size_t index(int step) { return static_cast<std::size_t>(step); }
 
-    const std::vector<recorded_step>& steps_;
+    std::vector<recorded_step>& steps_;
     const prefix_tree& tree_;
-    std::vector<step_links> links_;
     std::vector<std::vector<std::uint32_t>> children_;
     std::vector<std::uint32_t> by_end_{}, last_{}, roots_{};
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::map<int, std::uint32_t>> ended_in_{};

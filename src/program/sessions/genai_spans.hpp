@@ -284,9 +284,9 @@ public:
         for (const std::vector<span_call>& calls : sessions_of_calls(std::move(calls_))) {
             if (calls.size() > max_session_steps)
                 refuse({name, ": trace ", quoted(calls[0].trace), " has over 10000 steps"});
-            const auto steps = steps_of_calls(calls, index, corpus_.prompts, name);
-            derived_graph graph(steps, corpus_.prompts);
-            add(steps, graph.links(), steps[0].at_s, true);
+            auto steps = steps_of_calls(calls, index, corpus_.prompts, name);
+            derived_graph(steps, corpus_.prompts);
+            add(steps, steps[0].at_s, true);
         }
         return corpus_reader::finished(name);
     }

@@ -41,7 +41,8 @@ protected:
     }
 };
 
-class chat_reader : public block_reader {
+template <bool is_bailian>
+class chat_reader final : public block_reader {
 public:
     void read(byte_stream& in) {
         in_ = &in;
@@ -49,18 +50,14 @@ public:
             line_ = in.line();
             add_call(checked(next_json(in)));
         }
-        for (const open_chat& c : chats_) add(c.steps, c.links, c.start_s, true);
+        for (open_chat& c : chats_) add(c.steps, c.start_s, true);
         chats_.clear();
         last_.clear();
     }
 
-protected:
-    explicit chat_reader(bool is_bailian) : is_bailian_(is_bailian) {}
-
 private:
     struct open_chat {
         std::vector<recorded_step> steps{};
-        std::vector<step_links> links{};
         double start_s = 0;
     };
     struct call_place {
@@ -68,33 +65,31 @@ private:
         int step = no_parent;
     };
     void add_call(const checked_object& o) {
-        const double unit = is_bailian_ ? 1 : 1e-3;
+        const double unit = is_bailian ? 1 : 1e-3;
         if (!o.has("timestamp")) o.refuse("timestamp", "a time is needed");
-        if (is_bailian_ && !o.has("chat_id")) o.refuse("chat_id", "an id is needed");
+        if (is_bailian && !o.has("chat_id")) o.refuse("chat_id", "an id is needed");
         const double stamp = o.number("timestamp", 0, latest_stamp_s / unit, 0);
-        if (!is_bailian_ && stamp != std::floor(stamp))
+        if (!is_bailian && stamp != std::floor(stamp))
             o.refuse("timestamp", "whole milliseconds are allowed; is it in seconds?");
         const double at = stamp * unit;
         recorded_step s;
         s.at_s = s.end_s = at;
         s.label = label(o.text("type"));
-        s.prompt = prompt_of(o, is_bailian_ ? 16 : 512, tokens(o, "input_length", 1), blocks_);
+        s.prompt = prompt_of(o, is_bailian ? 16 : 512, tokens(o, "input_length", 1), blocks_);
         s.output_tokens = std::max(1, tokens(o, "output_length", 0));
-        const std::string behind = text_of(o, is_bailian_ ? "parent_chat_id" : "session_id"),
-                          own = text_of(o, is_bailian_ ? "chat_id" : "session_id");
+        const std::string behind = text_of(o, is_bailian ? "parent_chat_id" : "session_id"),
+                          own = text_of(o, is_bailian ? "chat_id" : "session_id");
         call_place place{chats_.size(), no_parent};
         if (const auto last = last_.find(behind); last != last_.end()) place = last->second;
         if (place.chat == chats_.size()) chats_.push_back({.start_s = at});
         open_chat& chat = chats_[place.chat];
         count_step(chat.steps.size());
-        step_links l;
-        l.goes_on_from = place.step;
-        if (place.step != no_parent) l.after = {static_cast<std::uint32_t>(place.step)};
-        if (o.has("delay")) l.wait_s = o.number("delay", 0, 1e10, 0) / 1e3;
-        else l.at_s = std::max(0.0, at - chat.start_s);
+        s.goes_on_from = place.step;
+        if (place.step != no_parent) s.after = {static_cast<std::uint32_t>(place.step)};
+        if (o.has("delay")) s.wait_s = o.number("delay", 0, 1e10, 0) / 1e3;
+        else s.not_before_s = std::max(0.0, at - chat.start_s);
         place.step = static_cast<int>(chat.steps.size());
-        chat.steps.push_back(s);
-        chat.links.push_back(std::move(l));
+        chat.steps.push_back(std::move(s));
         if (!own.empty()) last_[own] = place;
     }
     static std::string text_of(const checked_object& o, const char* member) {
@@ -102,17 +97,9 @@ private:
         return v ? v->to_str() : "";
     }
 
-    const bool is_bailian_;
     block_index blocks_{};
     std::vector<open_chat> chats_{};
     std::map<std::string, call_place> last_{};  // calls that others continue
-};
-
-struct bailian_reader final : chat_reader {
-    bailian_reader() : chat_reader(true) {}
-};
-struct mooncake_reader final : chat_reader {
-    mooncake_reader() : chat_reader(false) {}
 };
 
 /// Holds only one request's text of a file.
@@ -202,8 +189,8 @@ private:
         std::sort(order.begin(), order.end());
         std::vector<recorded_step> sorted;
         for (const auto& [at, i] : order) sorted.push_back(steps_[i]);
-        derived_graph graph(sorted, corpus_.prompts);
-        add(sorted, graph.links(), -1, is_shared_);
+        derived_graph(sorted, corpus_.prompts);
+        add(sorted, -1, is_shared_);
     }
 
     std::vector<recorded_step> steps_{};  // of the current session
@@ -233,8 +220,8 @@ struct recording_format {
 };
 inline constexpr recording_format recording_formats[] = {
     {"weka", corpus_by<weka_reader>},
-    {"bailian", corpus_by<bailian_reader>},
-    {"mooncake_agents", corpus_by<mooncake_reader>},
+    {"bailian", corpus_by<chat_reader<true>>},
+    {"mooncake_agents", corpus_by<chat_reader<false>>},
     {"otel", corpus_by<span_reader>},
 };
 

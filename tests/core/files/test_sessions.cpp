@@ -241,7 +241,6 @@ TEST_CASE("of 472 sessions and 113,254 requests the index is small") {
     for (int s = 0; s < 472; ++s) {
         const int n = 239 + (s < 446);
         std::vector<recorded_step> all;
-        std::vector<step_links> links(static_cast<std::size_t>(n));
         tree_prompt p;
         for (int i = 0; i < n; ++i) {
             p = c.prompts.branch(p.node, p.tokens, p.tokens + 900);
@@ -249,11 +248,12 @@ TEST_CASE("of 472 sessions and 113,254 requests the index is small") {
             r.at_s = r.end_s = i;
             r.prompt = p;
             r.output_tokens = 100;
+            if (i > 0) r.after = {static_cast<unsigned>(i - 1)};
+            r.goes_on_from = i - 1;
             all.push_back(r);
-            if (i > 0) links[static_cast<std::size_t>(i)].after = {static_cast<unsigned>(i - 1)};
-            if (i > 0) links[static_cast<std::size_t>(i)].goes_on_from = i - 1;
         }
-        add_session(c, all, links, lines_of(all, links, c.prompts), -1, false);
+        find_lines(all, c.prompts);
+        add_session(c, all, -1, false);
     }
     CHECK(c.steps.size() == 113254);
     CHECK(c.bytes() < 10000000);

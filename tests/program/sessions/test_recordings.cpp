@@ -237,8 +237,8 @@ TEST_CASE("a session of 10,000 steps is derived in time, whatever its shape") {
         s.prompt = p;
         deep.push_back(s);
     }
-    derived_graph derived(deep, tree);
-    CHECK(derived.links()[3999].after == std::vector<std::uint32_t>{3998});
+    derived_graph(deep, tree);
+    CHECK(deep[3999].after == std::vector<std::uint32_t>{3998});
     const session_corpus c = read_weka(weka(fan));
     CHECK(after(c, 9999).size() <= max_steps_before);
 }

@@ -78,7 +78,6 @@ private:
         std::vector<std::string> after{};
         earlier_step other{};  // of another session, whose prompt it keeps
         int kept = 0, tokens = 0;
-        double wait_s = 0, at_s = 0;
         bool has_agent = false;
         long long line = 0;
         recorded_step step{};
@@ -100,8 +99,8 @@ private:
         s.name = o.text("step");
         s.tokens = tokens(o, "prompt_tokens", 1);
         s.step.output_tokens = tokens(o, "output_tokens", 1);
-        s.wait_s = o.number("wait", 0, longest_time_s, 0);
-        s.at_s = o.number("at", 0, latest_stamp_s, 0);
+        s.step.wait_s = o.number("wait", 0, longest_time_s, 0);
+        s.step.not_before_s = o.number("at", 0, latest_stamp_s, 0);
         s.step.model = model(o.text("model"));
         s.step.label = label(o.text("label"));
         s.agent = o.text("agent");
@@ -208,7 +207,6 @@ private:
         std::vector<std::uint32_t> place(named_.size());
         std::vector<std::size_t> order;
         std::vector<recorded_step> steps;
-        std::vector<step_links> links;
         while (!free.empty()) {
             const std::size_t i = free.top();
             free.pop();
@@ -216,29 +214,25 @@ private:
             order.push_back(i);
             for (const std::size_t n : next[i])
                 if (--waits[n] == 0) free.push(n);
-            add_named(named_[i], by_name, place, steps, links);
+            add_named(named_[i], by_name, place, steps);
         }
         for (std::size_t i = 0; i < named_.size(); ++i)
             if (waits[i] > 0)
                 in_->refuse(named_[i].line, "step " + quoted(named_[i].name) +
                                                 " waits for itself, over what it is after or keeps");
-        add(steps, links, order);
+        add(steps, order);
         named_.clear();
     }
     void add_named(const named_step& n, const places_by_name& by_name,
-                   const std::vector<std::uint32_t>& place, std::vector<recorded_step>& steps,
-                   std::vector<step_links>& links) {
+                   const std::vector<std::uint32_t>& place, std::vector<recorded_step>& steps) {
         recorded_step s = n.step;
-        step_links l;
-        l.wait_s = n.wait_s;
-        l.at_s = n.at_s;
-        for (const std::string& a : n.after) l.after.push_back(place[by_name.at(a)]);
-        if (!l.after.empty()) l.goes_on_from = static_cast<int>(l.after.back());
+        for (const std::string& a : n.after) s.after.push_back(place[by_name.at(a)]);
+        if (!s.after.empty()) s.goes_on_from = static_cast<int>(s.after.back());
         earlier_step from = n.other;
         if (!n.keeps.empty()) {
             const std::uint32_t behind = place[by_name.at(n.keeps)];
             from = {steps[behind].prompt, steps[behind].output_tokens};
-            if (n.is_after(n.keeps)) l.goes_on_from = static_cast<int>(behind);
+            if (n.is_after(n.keeps)) s.goes_on_from = static_cast<int>(behind);
         }
         if (n.kept > from.prompt.tokens + from.answer)
             in_->refuse(n.line, printed("keeps %d tokens of a step that has %d and an answer of %d",
@@ -247,38 +241,35 @@ private:
                                           n.tokens);
         s.at_s = s.end_s = static_cast<double>(steps.size());
         if (shares_) done_[session_][n.name] = {s.prompt, s.output_tokens};
-        steps.push_back(s);
-        links.push_back(std::move(l));
+        steps.push_back(std::move(s));
     }
-    void add(const std::vector<recorded_step>& steps, const std::vector<step_links>& links,
-             const std::vector<std::size_t>& order) {
+    void add(std::vector<recorded_step>& steps, const std::vector<std::size_t>& order) {
         bool is_too_long = false, has_agents = false;
         for (const recorded_step& s : steps)
             is_too_long |= max_context_ > 0 && s.prompt.tokens > max_context_;
         for (const named_step& n : named_) has_agents |= n.has_agent;
-        if (is_too_long) ++corpus_.left_out;
-        else
-            add_session(corpus_, steps, links,
-                        has_agents ? places_of_agents(links, order)
-                                   : lines_of(steps, links, corpus_.prompts),
-                        start_s_, shares_);
+        if (is_too_long) {
+            ++corpus_.left_out;
+            return;
+        }
+        if (has_agents) place_by_agents(steps, order);
+        else find_lines(steps, corpus_.prompts);
+        add_session(corpus_, steps, start_s_, shares_);
     }
     /// An agent's steps are a line, one deeper than that of the first step that its first one is
     /// after; the agent of the very first step is the main one.
-    std::vector<step_place> places_of_agents(const std::vector<step_links>& links,
-                                             const std::vector<std::size_t>& order) const {
-        std::vector<step_place> places;
+    void place_by_agents(std::vector<recorded_step>& steps,
+                         const std::vector<std::size_t>& order) const {
         std::map<std::string, step_place> next;
         for (std::size_t i = 0; i < order.size(); ++i) {
-            const std::vector<std::uint32_t>& after = links[i].after;
-            const int above = after.empty() ? 0 : places[after[0]].depth;
+            const std::vector<std::uint32_t>& after = steps[i].after;
+            const int above = after.empty() ? 0 : steps[after[0]].place.depth;
             const auto line = static_cast<std::uint32_t>(next.size());
             const auto at = next.emplace(named_[order[i]].agent,
                                          step_place{line, 0, i == 0 ? 0 : std::min(above + 1, 255)});
-            places.push_back(at.first->second);
+            steps[i].place = at.first->second;
             ++at.first->second.turn;
         }
-        return places;
     }
 
     const int max_context_;
