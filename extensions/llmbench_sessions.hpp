@@ -101,7 +101,13 @@ inline constexpr std::size_t max_steps_before = 255;  // maximum that one step w
 inline constexpr std::size_t max_corpus_steps = 2000000;
 inline constexpr int no_parent = -1;
 
-/// One model call of a session, as recorded.
+/// The agent of a step, for reports only.
+struct step_place {
+    std::uint32_t line = 0, turn = 0;
+    int depth = 0;
+};
+
+/// One model call of a session, as recorded, and its place in the session's graph.
 struct recorded_step {
     double at_s = 0, end_s = 0;  // since the session's zero; end < at: unknown
     std::uint32_t agent = 0;     // 0: the main one
@@ -109,21 +115,12 @@ struct recorded_step {
     tree_prompt prompt{};
     int output_tokens = 0;
     int quotes = no_parent;  // an earlier step whose answer the prompt contains, if known
-    bool has_ended() const { return end_s >= at_s; }
-};
-
-/// The steps that a step waits for, and the shared start of its prompt.
-struct step_links {
-    std::vector<std::uint32_t> after{};
-    int goes_on_from = no_parent;
+    std::vector<std::uint32_t> after{};  // the steps that it waits for
+    int goes_on_from = no_parent;        // the step with the shared start of its prompt
     double wait_s = 0;
-    double at_s = 0;  // not before this, since its session's start
-};
-
-/// The agent of a step, for reports only.
-struct step_place {
-    std::uint32_t line = 0, turn = 0;
-    int depth = 0;
+    double not_before_s = 0;  // since its session's start
+    step_place place{};
+    bool has_ended() const { return end_s >= at_s; }
 };
 
 /// A step of a corpus. The steps it waits for are in `corpus.after`.
@@ -161,17 +158,15 @@ struct session_corpus {
     }
 };
 
-/// The lines of a graph whose steps follow those they wait for. A step that keeps most of an
+/// Finds the lines of a graph whose steps follow those they wait for. A step that keeps most of an
 /// earlier one stays on its line (of several, the one whose branch ends last), as does a step that
 /// waits for the end of a line that nobody continues: a compaction.
-inline std::vector<step_place> lines_of(const std::vector<recorded_step>& steps,
-                                        const std::vector<step_links>& links,
-                                        const prefix_tree& tree) {
+inline void find_lines(std::vector<recorded_step>& steps, const prefix_tree& tree) {
     const std::size_t n = steps.size();
     const auto behind = [&](std::size_t i) {
-        return static_cast<std::size_t>(links[i].goes_on_from);
+        return static_cast<std::size_t>(steps[i].goes_on_from);
     };
-    const auto is_first = [&](std::size_t i) { return links[i].goes_on_from == no_parent; };
+    const auto is_first = [&](std::size_t i) { return steps[i].goes_on_from == no_parent; };
     std::vector<double> ends(n);  // of the branch begun by a step
     for (std::size_t i = n; i-- > 0;) {
         ends[i] = std::max({ends[i], steps[i].end_s, steps[i].at_s});
@@ -189,48 +184,47 @@ inline std::vector<step_place> lines_of(const std::vector<recorded_step>& steps,
             most[p] = has;
         }
     }
-    std::vector<step_place> places(n);
     std::vector<std::size_t> last{0};  // of each line
     for (std::size_t i = 1; i < n; ++i) {
-        const step_place from = is_first(i) ? step_place{} : places[behind(i)];
+        const step_place from = is_first(i) ? step_place{} : steps[behind(i)].place;
         const std::size_t tip = last[from.line];
-        const std::vector<std::uint32_t>& after = links[i].after;
+        const std::vector<std::uint32_t>& after = steps[i].after;
         const bool ends_there = heir[tip] == n && steps[tip].agent == steps[i].agent &&
                                 std::find(after.begin(), after.end(), tip) != after.end();
         if (!is_first(i) && (heir[behind(i)] == i || ends_there)) {
-            places[i] = {from.line, places[tip].turn + 1, from.depth};
+            steps[i].place = {from.line, steps[tip].place.turn + 1, from.depth};
             last[from.line] = i;
         } else {
-            places[i] = {static_cast<std::uint32_t>(last.size()), 0, std::min(from.depth + 1, 255)};
+            steps[i].place = {static_cast<std::uint32_t>(last.size()), 0,
+                              std::min(from.depth + 1, 255)};
             last.push_back(i);
         }
     }
-    return places;
 }
 
 /// Adds a session with a valid graph: steps follow those that they wait for.
-inline void add_session(session_corpus& c, const std::vector<recorded_step>& steps,
-                        const std::vector<step_links>& links,
-                        const std::vector<step_place>& places, double start_s, bool shares) {
+inline void add_session(session_corpus& c, const std::vector<recorded_step>& steps, double start_s,
+                        bool shares) {
     const auto first = static_cast<std::uint32_t>(c.steps.size());
     std::vector<std::vector<std::uint32_t>> next(steps.size());
     for (std::uint32_t i = 0; i < steps.size(); ++i) {
-        for (const std::uint32_t a : links[i].after) next[a].push_back(i);
+        const recorded_step& of = steps[i];
+        for (const std::uint32_t a : of.after) next[a].push_back(i);
         session_step s;
-        s.prompt = steps[i].prompt;
-        s.output_tokens = steps[i].output_tokens;
-        s.wait_s = static_cast<float>(links[i].wait_s);
-        s.at_s = static_cast<float>(links[i].at_s);
+        s.prompt = of.prompt;
+        s.output_tokens = of.output_tokens;
+        s.wait_s = static_cast<float>(of.wait_s);
+        s.at_s = static_cast<float>(of.not_before_s);
         s.first_after = static_cast<std::uint32_t>(c.after.size());
-        s.after = static_cast<std::uint8_t>(links[i].after.size());
-        s.depth = static_cast<std::uint8_t>(places[i].depth);
-        c.deepest = std::max(c.deepest, places[i].depth);
-        s.line = static_cast<std::uint16_t>(places[i].line);
-        s.turn = static_cast<std::uint16_t>(places[i].turn);
-        s.model = static_cast<std::uint8_t>(steps[i].model);
-        s.label = static_cast<std::uint8_t>(steps[i].label);
-        s.body = steps[i].body;
-        c.after.insert(c.after.end(), links[i].after.begin(), links[i].after.end());
+        s.after = static_cast<std::uint8_t>(of.after.size());
+        s.depth = static_cast<std::uint8_t>(of.place.depth);
+        c.deepest = std::max(c.deepest, of.place.depth);
+        s.line = static_cast<std::uint16_t>(of.place.line);
+        s.turn = static_cast<std::uint16_t>(of.place.turn);
+        s.model = static_cast<std::uint8_t>(of.model);
+        s.label = static_cast<std::uint8_t>(of.label);
+        s.body = of.body;
+        c.after.insert(c.after.end(), of.after.begin(), of.after.end());
         c.steps.push_back(s);
     }
     for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -275,10 +269,9 @@ protected:
             fail("the files have over 2000000 steps: cut them first");
     }
     /// Adds a session without line numbers.
-    void add(const std::vector<recorded_step>& steps, const std::vector<step_links>& links,
-             double start_s, bool shares) {
-        add_session(corpus_, steps, links, lines_of(steps, links, corpus_.prompts), start_s,
-                    shares);
+    void add(std::vector<recorded_step>& steps, double start_s, bool shares) {
+        find_lines(steps, corpus_.prompts);
+        add_session(corpus_, steps, start_s, shares);
     }
     std::uint32_t model(const std::string& n) { return place_of_name(corpus_.models, n); }
     std::uint32_t label(const std::string& n) { return place_of_name(corpus_.labels, n); }
@@ -356,7 +349,6 @@ private:
         std::vector<std::string> after{};
         earlier_step other{};  // of another session, whose prompt it keeps
         int kept = 0, tokens = 0;
-        double wait_s = 0, at_s = 0;
         bool has_agent = false;
         long long line = 0;
         recorded_step step{};
@@ -378,8 +370,8 @@ private:
         s.name = o.text("step");
         s.tokens = tokens(o, "prompt_tokens", 1);
         s.step.output_tokens = tokens(o, "output_tokens", 1);
-        s.wait_s = o.number("wait", 0, longest_time_s, 0);
-        s.at_s = o.number("at", 0, latest_stamp_s, 0);
+        s.step.wait_s = o.number("wait", 0, longest_time_s, 0);
+        s.step.not_before_s = o.number("at", 0, latest_stamp_s, 0);
         s.step.model = model(o.text("model"));
         s.step.label = label(o.text("label"));
         s.agent = o.text("agent");
@@ -486,7 +478,6 @@ private:
         std::vector<std::uint32_t> place(named_.size());
         std::vector<std::size_t> order;
         std::vector<recorded_step> steps;
-        std::vector<step_links> links;
         while (!free.empty()) {
             const std::size_t i = free.top();
             free.pop();
@@ -494,29 +485,25 @@ private:
             order.push_back(i);
             for (const std::size_t n : next[i])
                 if (--waits[n] == 0) free.push(n);
-            add_named(named_[i], by_name, place, steps, links);
+            add_named(named_[i], by_name, place, steps);
         }
         for (std::size_t i = 0; i < named_.size(); ++i)
             if (waits[i] > 0)
                 in_->refuse(named_[i].line, "step " + quoted(named_[i].name) +
                                                 " waits for itself, over what it is after or keeps");
-        add(steps, links, order);
+        add(steps, order);
         named_.clear();
     }
     void add_named(const named_step& n, const places_by_name& by_name,
-                   const std::vector<std::uint32_t>& place, std::vector<recorded_step>& steps,
-                   std::vector<step_links>& links) {
+                   const std::vector<std::uint32_t>& place, std::vector<recorded_step>& steps) {
         recorded_step s = n.step;
-        step_links l;
-        l.wait_s = n.wait_s;
-        l.at_s = n.at_s;
-        for (const std::string& a : n.after) l.after.push_back(place[by_name.at(a)]);
-        if (!l.after.empty()) l.goes_on_from = static_cast<int>(l.after.back());
+        for (const std::string& a : n.after) s.after.push_back(place[by_name.at(a)]);
+        if (!s.after.empty()) s.goes_on_from = static_cast<int>(s.after.back());
         earlier_step from = n.other;
         if (!n.keeps.empty()) {
             const std::uint32_t behind = place[by_name.at(n.keeps)];
             from = {steps[behind].prompt, steps[behind].output_tokens};
-            if (n.is_after(n.keeps)) l.goes_on_from = static_cast<int>(behind);
+            if (n.is_after(n.keeps)) s.goes_on_from = static_cast<int>(behind);
         }
         if (n.kept > from.prompt.tokens + from.answer)
             in_->refuse(n.line, printed("keeps %d tokens of a step that has %d and an answer of %d",
@@ -525,38 +512,35 @@ private:
                                           n.tokens);
         s.at_s = s.end_s = static_cast<double>(steps.size());
         if (shares_) done_[session_][n.name] = {s.prompt, s.output_tokens};
-        steps.push_back(s);
-        links.push_back(std::move(l));
+        steps.push_back(std::move(s));
     }
-    void add(const std::vector<recorded_step>& steps, const std::vector<step_links>& links,
-             const std::vector<std::size_t>& order) {
+    void add(std::vector<recorded_step>& steps, const std::vector<std::size_t>& order) {
         bool is_too_long = false, has_agents = false;
         for (const recorded_step& s : steps)
             is_too_long |= max_context_ > 0 && s.prompt.tokens > max_context_;
         for (const named_step& n : named_) has_agents |= n.has_agent;
-        if (is_too_long) ++corpus_.left_out;
-        else
-            add_session(corpus_, steps, links,
-                        has_agents ? places_of_agents(links, order)
-                                   : lines_of(steps, links, corpus_.prompts),
-                        start_s_, shares_);
+        if (is_too_long) {
+            ++corpus_.left_out;
+            return;
+        }
+        if (has_agents) place_by_agents(steps, order);
+        else find_lines(steps, corpus_.prompts);
+        add_session(corpus_, steps, start_s_, shares_);
     }
     /// An agent's steps are a line, one deeper than that of the first step that its first one is
     /// after; the agent of the very first step is the main one.
-    std::vector<step_place> places_of_agents(const std::vector<step_links>& links,
-                                             const std::vector<std::size_t>& order) const {
-        std::vector<step_place> places;
+    void place_by_agents(std::vector<recorded_step>& steps,
+                         const std::vector<std::size_t>& order) const {
         std::map<std::string, step_place> next;
         for (std::size_t i = 0; i < order.size(); ++i) {
-            const std::vector<std::uint32_t>& after = links[i].after;
-            const int above = after.empty() ? 0 : places[after[0]].depth;
+            const std::vector<std::uint32_t>& after = steps[i].after;
+            const int above = after.empty() ? 0 : steps[after[0]].place.depth;
             const auto line = static_cast<std::uint32_t>(next.size());
             const auto at = next.emplace(named_[order[i]].agent,
                                          step_place{line, 0, i == 0 ? 0 : std::min(above + 1, 255)});
-            places.push_back(at.first->second);
+            steps[i].place = at.first->second;
             ++at.first->second.turn;
         }
-        return places;
     }
 
     const int max_context_;

@@ -13,7 +13,6 @@
 #include <algorithm>  // any_of
 #include <cmath>  // floor
 #include <cstddef>  // size_t
-#include <initializer_list>
 #include <stdexcept>  // invalid_argument
 #include <string>
 #include <string_view>
@@ -226,31 +225,35 @@ private:
     }
 
     statistic_data statistic() {
+        using enum statistic_kind;
         const std::string_view name = word();
-        const bool has_argument = rest_.substr(name.size(), 1) == "(";
-        if (!has_argument) return value_of_run();
+        if (rest_.substr(name.size(), 1) != "(") return value_of_run();
         rest_.remove_prefix(name.size() + 1);
         if (name == "goodput") return goodput_of();
-        statistic_data s;
         if (name == "drift") {
             if (rest_at("drift")) refuse("a statistic that drifts");
-            s = make_drift(selected());
+            const statistic_data s = make_drift(selected());
             expect(")");
             return s;
         }
-        if (name == "percentile") {
-            s = percentile_of([&] {
-                expect(",");
-                return percentile(number());
-            });
-        } else if (name == "mean" || name == "max" || name == "min") {
-            s = extreme_or_mean(name);
-        } else {
-            const double q = quantile_in(name);
-            s = percentile_of([&] { return q; });
+        const bool names_quantile = name == "percentile";
+        const statistic_kind kind = name == "mean"  ? mean
+                                    : name == "max" ? max
+                                    : name == "min" ? min
+                                                    : percentile;
+        double q = kind == percentile && !names_quantile ? quantile_in(name) : 0;
+        // The labels of a series have quotes of their own.
+        const std::string gauge = kind != min && take("server_metric(\"")
+                                      ? up_to("\")", "the end of a name, \"\\\")\",")
+                                      : "";
+        const metric_id m = gauge.empty() ? metric_with(kind, name) : metric_id::server_metric;
+        if (names_quantile) {
+            expect(",");
+            q = number();
+            if (!(q > 0 && q < 1)) refuse("(after a percentile strictly between 0 and 1) \")\"");
         }
         expect(")");
-        return s;
+        return gauge.empty() ? make_statistic(kind, m, q) : make_gauge(kind, gauge, q);
     }
     /// "p90", "p999" as 0.999, as in slo::text().
     double quantile_in(std::string_view name) {
@@ -261,42 +264,20 @@ private:
         rest_ = whole_.substr(whole_.size() - rest_.size() - name.size() - 1);
         refuse("mean, max, min, p1 to p99, p999, percentile, goodput or drift");
     }
-    template <class Q>
-    statistic_data percentile_of(Q&& q) {
-        constexpr statistic_kind kind = statistic_kind::percentile;
-        if (take("server_metric(\"")) {
-            const std::string name = gauge_name();
-            return make_gauge(kind, name, q());
-        }
-        const metric_id m = metric({metric_shape::of_requests, metric_shape::of_sessions,
-                                    metric_shape::of_gauges});
-        return make_statistic(kind, m, q());
+    metric_id metric_with(statistic_kind kind, std::string_view name) {
+        const bool is_percentile = kind == statistic_kind::percentile;
+        return metric(
+            [&](metric_id m, metric_shape shape) {
+                const bool is_of_many = shape == metric_shape::of_gauges ||
+                                        shape == metric_shape::of_sessions ||
+                                        shape == metric_shape::of_requests;
+                if (kind == statistic_kind::mean) return shape != metric_shape::of_run;
+                if (kind == statistic_kind::min) return is_speed(m);
+                return is_of_many && (is_percentile || !is_speed(m));
+            },
+            is_percentile ? std::string("a metric of each request")
+                          : "a metric that has a " + std::string(name));
     }
-    double percentile(double q) const {
-        if (!(q > 0 && q < 1)) refuse("(after a percentile strictly between 0 and 1) \")\"");
-        return q;
-    }
-    statistic_data extreme_or_mean(std::string_view name) {
-        const statistic_kind kind = name == "mean"  ? statistic_kind::mean
-                                    : name == "max" ? statistic_kind::max
-                                                    : statistic_kind::min;
-        if (kind != statistic_kind::min && take("server_metric(\""))
-            return make_gauge(kind, gauge_name(), 0);
-        const std::string_view before = rest_;
-        const metric_id m = any_metric_named();
-        const metric_shape shape = shape_of(m);
-        const bool has_max = shape == metric_shape::of_gauges ||
-                             shape == metric_shape::of_sessions ||
-                             (shape == metric_shape::of_requests && !is_speed(m));
-        const bool fits = kind == statistic_kind::mean  ? shape != metric_shape::of_run
-                          : kind == statistic_kind::min ? is_speed(m)
-                                                        : has_max;
-        if (fits) return make_statistic(kind, m, 0);
-        rest_ = before;
-        refuse("a metric that has a " + std::string(name));
-    }
-    /// The name of a series; its labels have quotes of their own.
-    std::string gauge_name() { return up_to("\")", "the end of a name, \"\\\")\","); }
     metric_id any_metric_named() {
         const std::string_view name = word();
         std::string names;
@@ -312,17 +293,19 @@ private:
         }
         refuse("a metric (" + names + ")");
     }
-    metric_id metric(std::initializer_list<metric_shape> shapes) {
+    template <class Fits>
+    metric_id metric(Fits&& fits, const std::string& expected) {
         const std::string_view before = rest_;
         const metric_id m = any_metric_named();
-        for (const metric_shape s : shapes)
-            if (shape_of(m) == s) return m;
+        if (fits(m, shape_of(m))) return m;
         rest_ = before;
-        refuse(*shapes.begin() == metric_shape::of_run ? "a metric of the whole run"
-                                                       : "a metric of each request");
+        refuse(expected);
     }
     statistic_data value_of_run() {
-        return make_statistic(statistic_kind::value, metric({metric_shape::of_run}), 0);
+        const metric_id m =
+            metric([](metric_id, metric_shape shape) { return shape == metric_shape::of_run; },
+                   "a metric of the whole run");
+        return make_statistic(statistic_kind::value, m, 0);
     }
 
     statistic_data goodput_of() {
@@ -348,7 +331,8 @@ private:
             expect(")");
             return p;
         }
-        const metric_id m = metric({metric_shape::of_requests});
+        const metric_id m = metric([](metric_id id, metric_shape) { return is_of_requests(id); },
+                                   "a metric of each request");
         const bool at_most = side(facts_of(m).side);
         const double bound = in_unit(m, number());
         return {one_step(m, at_most, bound), comparison_text(m, at_most, bound)};

@@ -80,7 +80,7 @@ TEST_CASE("a step changes the level, not the machine") {
     CHECK(h.spread.df == 4);
     CHECK(h.level.mean == doctest::Approx(1.01));
     // Main is held against the level that was accepted.
-    const history_segment regression{3, 6, 4, false, false};
+    const history_segment regression{3, 6, 4, false};
     CHECK(learned_from(all, {{0, 3}, regression}, true).level.mean == doctest::Approx(0.01));
     CHECK(learned_from(all, {{0, 3}, regression}, false).level.mean == doctest::Approx(1.01));
 }
