@@ -217,7 +217,7 @@ inline bool begins_with_text(const request_lists& lists) {
            later_of_first <= 2 * first_of_later;
 }
 
-inline void set_vllm_arrivals(imported_run& run, const picojson::value& v) {
+inline void set_listed_arrivals(imported_run& run, const picojson::value& v) {
     const checked_object of(v, run.file, "");
     const double rate = number_or_inf(of, "request_rate");
     const double burstiness = number_or_inf(of, "burstiness");
@@ -230,6 +230,53 @@ inline void set_vllm_arrivals(imported_run& run, const picojson::value& v) {
         run.arrivals.rate = of.number("ramp_up_start_rps", 0, max_asked);
         run.arrivals.rate_to = of.number("ramp_up_end_rps", 0, max_asked);
     }
+}
+
+/// Adds the requests of the lists. `send` sets a record's times until the send, `answer` adds the
+/// gaps of an answer and returns whether it is odd. An empty answer has neither an error nor
+/// content; a tool may count it as a success.
+template <class Send, class Answer>
+odd_answers add_listed(imported_run& run, const picojson::value& v, const request_lists& lists,
+                       bool counts_empty, Send&& send, Answer&& answer) {
+    const bool texts = lists.has("generated_texts"), cached = lists.has("cached_tokens");
+    reported_sums sums;
+    odd_answers odd;
+    for (std::size_t i = 0; i < lists.size(); ++i) {
+        imported_request t;
+        record& r = t.what;
+        send(r, i);
+        listed_request q = lists.request(i);
+        r.prompt_tokens = q.prompt_tokens;
+        const bool failed = !q.error.empty();
+        const bool is_empty = q.ttft_s == 0 && (counts_empty || q.gaps_s.empty());
+        if (failed || (is_empty && !counts_empty)) {
+            ++sums.failed;
+        } else {
+            r.output_tokens = lists.tokens("output_lens", i);
+            ++sums.completed;
+            sums.output_tokens += r.output_tokens;
+            sums.input_tokens += r.prompt_tokens;
+        }
+        if (failed || is_empty) {
+            r.output_tokens = 0;
+            mark_failed(r, failed ? request_status::server : request_status::empty,
+                        failed || !counts_empty ? q.error : "no text came");
+        } else {
+            r.status = request_status::ok;
+            r.token_source = token_origin::usage;
+            r.first_event_tokens = r.choices = 1;
+            ++odd.completed;
+            odd.odd += answer(t, q);
+            if (texts) r.text_bytes = static_cast<int>(lists.text("generated_texts", i).size());
+            if (cached) r.cached_tokens = lists.tokens("cached_tokens", i);
+            r.first_token_ns = r.sent_ns + clock_ns(q.ttft_s);
+            r.last_token_ns = r.sent_ns + clock_ns(q.last_s());
+        }
+        r.end_ns = r.sent_ns + clock_ns(q.last_s());
+        run.requests.push_back(std::move(t));
+    }
+    check_sums(run, checked_object(v, run.file, ""), sums);
+    return odd;
 }
 
 /// Sets the metrics that these files do not have, or define differently.
@@ -264,52 +311,28 @@ inline void set_vllm_definitions(imported_run& run, vllm_stream s, const odd_ans
 inline void add_vllm_requests(imported_run& run, const picojson::value& v, vllm_stream stream) {
     const request_lists lists(v, run.file);
     run.knows_sends = lists.has("start_times");
-    const bool queues = lists.has("queue_times"), texts = lists.has("generated_texts");
+    const bool queues = lists.has("queue_times");
     if (stream == vllm_stream::chat && begins_with_text(lists)) {
         stream = vllm_stream::completions;
         run.notes.push_back(
             "its chats are read as vLLM 0.33 writes them: the first chunk with "
             "text is the first token");
     }
-    const bool is_closed_loop = run.arrivals.kind == arrival_kind::closed_loop;
-    reported_sums sums;
-    odd_answers odd;
-    for (std::size_t i = 0; i < lists.size(); ++i) {
-        imported_request t;
-        record& r = t.what;
-        const double start_s = run.knows_sends ? lists.clock("start_times", i) : 0;
-        const double waited_s = queues ? lists.seconds("queue_times", i) : 0;
-        r.sent_ns = r.dispatched_ns = r.connected_ns = clock_ns(start_s) + 1;
-        // A closed loop has no waiting time: a request is due when its user may send.
-        r.scheduled_ns = is_closed_loop ? r.sent_ns : r.sent_ns - clock_ns(waited_s);
-        listed_request q = lists.request(i);
-        r.prompt_tokens = q.prompt_tokens;
-        if (!q.error.empty() || (q.ttft_s == 0 && q.gaps_s.empty())) {
-            mark_failed(r, q.error.empty() ? request_status::empty : request_status::server,
-                        q.error);
-            r.end_ns = r.sent_ns + clock_ns(q.last_s());
-            ++sums.failed;
-            run.requests.push_back(std::move(t));
-            continue;
-        }
-        r.status = request_status::ok;
-        r.output_tokens = lists.tokens("output_lens", i);
-        r.token_source = token_origin::usage;
-        r.first_event_tokens = 1;
-        r.choices = 1;
-        if (texts) r.text_bytes = static_cast<int>(lists.text("generated_texts", i).size());
-        const bool is_odd = drop_chunks(q, stream, r.output_tokens);
-        add_gaps(run, t, q.gaps_s);
-        r.first_token_ns = r.sent_ns + clock_ns(q.ttft_s);
-        r.last_token_ns = r.end_ns = r.sent_ns + clock_ns(q.last_s());
-        ++sums.completed;
-        ++odd.completed;
-        odd.odd += is_odd;
-        sums.output_tokens += r.output_tokens;
-        sums.input_tokens += r.prompt_tokens;
-        run.requests.push_back(std::move(t));
-    }
-    check_sums(run, checked_object(v, run.file, ""), sums);
+    const odd_answers odd = add_listed(
+        run, v, lists, false,
+        [&](record& r, std::size_t i) {
+            const double start_s = run.knows_sends ? lists.clock("start_times", i) : 0;
+            const double waited_s = queues ? lists.seconds("queue_times", i) : 0;
+            r.sent_ns = r.dispatched_ns = r.connected_ns = clock_ns(start_s) + 1;
+            // A closed loop has no waiting time: a request is due when its user may send.
+            const bool is_due = run.arrivals.kind == arrival_kind::closed_loop;
+            r.scheduled_ns = r.sent_ns - (is_due ? 0 : clock_ns(waited_s));
+        },
+        [&](imported_request& t, listed_request& q) {
+            const bool is_odd = drop_chunks(q, stream, t.what.output_tokens);
+            add_gaps(run, t, q.gaps_s);
+            return is_odd;
+        });
     set_vllm_definitions(run, stream, odd, queues);
 }
 
@@ -333,7 +356,7 @@ inline imported_run read_vllm_run(const picojson::value& v, const std::string& f
          {"backend", "model_id", "tokenizer_id", "num_prompts", "request_rate", "burstiness",
           "max_concurrency", "ramp_up_strategy", "ramp_up_start_rps", "ramp_up_end_rps"})
         run.settings.push_back({name, setting_text(v, name)});
-    set_vllm_arrivals(run, v);
+    set_listed_arrivals(run, v);
     if (member(v, "aggregated_repetitions"))  // of perf-eval; has lists of the first one
         run.lacks_all(
             "it is made from several runs, and is none: judge the files that its "
@@ -398,59 +421,30 @@ inline void set_sglang_definitions(imported_run& run, const std::string& backend
 inline void add_sglang_requests(imported_run& run, const picojson::value& v,
                                 const std::string& backend) {
     const request_lists lists(v, run.file);
-    const bool texts = lists.has("generated_texts"), cached = lists.has("cached_tokens");
-    const bool in_parts = reports_parts_of_gaps(backend);
-    reported_sums sums;
-    odd_answers odd;
-    for (std::size_t i = 0; i < lists.size(); ++i) {
-        imported_request t;
-        record& r = t.what;
-        r.scheduled_ns = r.dispatched_ns = r.connected_ns = r.sent_ns = 1;
-        const listed_request q = lists.request(i);
-        r.prompt_tokens = q.prompt_tokens;
-        r.end_ns = 1 + clock_ns(q.last_s());
-        // The tool counts an answer without text as a success with a ttft of 0.
-        if (!q.error.empty() || q.ttft_s == 0) {
-            sums.failed += !q.error.empty();
-            if (q.error.empty()) {
-                ++sums.completed;
-                sums.output_tokens += lists.tokens("output_lens", i);
-                sums.input_tokens += r.prompt_tokens;
+    // The tool counts an answer without text as a success with a ttft of 0.
+    const odd_answers odd = add_listed(
+        run, v, lists, true,
+        [](record& r, std::size_t) {
+            r.scheduled_ns = r.dispatched_ns = r.connected_ns = r.sent_ns = 1;
+        },
+        [&](imported_request& t, const listed_request& q) {
+            record& r = t.what;
+            add_gaps(run, t, q.gaps_s);
+            if (reports_parts_of_gaps(backend)) {
+                // One part for each token after the first event; which came together is lost.
+                r.first_event_tokens =
+                    std::max(1, r.output_tokens - static_cast<int>(q.gaps_s.size()));
+                r.reads = r.first_read_events = 0;
+                return false;
             }
-            mark_failed(r, q.error.empty() ? request_status::empty : request_status::server,
-                        q.error.empty() ? "no text came" : q.error);
-            run.requests.push_back(std::move(t));
-            continue;
-        }
-        r.status = request_status::ok;
-        r.output_tokens = lists.tokens("output_lens", i);
-        sums.output_tokens += r.output_tokens;
-        sums.input_tokens += r.prompt_tokens;
-        ++sums.completed;
-        ++odd.completed;
-        add_gaps(run, t, q.gaps_s);
-        r.token_source = token_origin::usage;
-        r.first_event_tokens = 1;
-        if (in_parts) {
-            // One part for each token after the first event; which tokens came together is lost.
-            r.first_event_tokens = std::max(1, r.output_tokens - static_cast<int>(q.gaps_s.size()));
-            r.reads = r.first_read_events = 0;
-        } else {
             // The file does not say whether this is the server's count or the length asked for. If
             // it agrees with the chunks these are counted, else no metric is built on it.
-            odd.odd += std::abs(r.output_tokens - r.events) > std::max(1, r.events / 20);
+            const bool is_odd =
+                std::abs(r.output_tokens - r.events) > std::max(1, r.events / 20);
             r.output_tokens = r.events;
             r.token_source = token_origin::events;
-        }
-        if (texts) r.text_bytes = static_cast<int>(lists.text("generated_texts", i).size());
-        if (cached) r.cached_tokens = lists.tokens("cached_tokens", i);
-        r.choices = 1;
-        r.first_token_ns = 1 + clock_ns(q.ttft_s);
-        r.last_token_ns = r.end_ns;
-        run.requests.push_back(std::move(t));
-    }
-    sums.failed = member(v, "failed") ? sums.failed : 0;
-    check_sums(run, checked_object(v, run.file, ""), sums);
+            return is_odd;
+        });
     set_sglang_definitions(run, backend, odd);
 }
 
@@ -468,10 +462,7 @@ inline imported_run read_sglang_run(const picojson::value& v, const std::string&
          {"backend", "dataset_name", "request_rate", "max_concurrency", "sharegpt_output_len",
           "random_input_len", "random_output_len", "random_range_ratio"})
         run.settings.push_back({name, setting_text(v, name)});
-    const checked_object of(v, run.file, "");
-    const double rate = number_or_inf(of, "request_rate");
-    run.knows_arrivals = rate > 0;
-    if (run.knows_arrivals) set_arrivals(run, rate, 1, asked_from(of, "max_concurrency"));
+    set_listed_arrivals(run, v);
     if (!member(v, "ttfts"))
         run.lacks_all(
             "it holds aggregates alone, and a verdict needs every request: "
