@@ -4,6 +4,7 @@
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
+#include "core/reports/page/page.hpp"
 #include "extensions/history/core/entry.hpp"
 #include "extensions/history/core/history_judge.hpp"
 #include "extensions/history/core/learned.hpp"
@@ -311,50 +312,24 @@ inline std::string plot_of(const history_series& s, const drawn_levels& levels,
     return svg + "</svg>\n";
 }
 
-inline const char* page_head() {
-    return R"(<!doctype html>
-<html lang="en"><head><meta charset="utf-8">
-<meta name="viewport" content="width=device-width,initial-scale=1"><title>llmbench history</title>
-<style>
-:root{color-scheme:light dark;--ink:#1a1f24;--dim:#56616c;--line:#dce1e7;--back:#fff;
---run:#0b5fa5;--now:#8a3b00;--step:#b3241c}
-@media(prefers-color-scheme:dark){:root{--ink:#e4e8ec;--dim:#a3adb8;--line:#343b43;--back:#14171a;
---run:#7fb8ea;--now:#f0a35c;--step:#ff9086}}
-*{box-sizing:border-box}
-body{font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif;margin:0 auto;
-max-width:76rem;padding:1.25rem 1rem 4rem;color:var(--ink);background:var(--back);
-font-variant-numeric:tabular-nums;overflow-wrap:anywhere}
-h1{font-size:1.6rem;line-height:1.25;margin:0 0 .25rem;font-weight:650}
-h2{font-size:1.25rem;margin:2.5rem 0 .25rem;padding-top:1.25rem;border-top:3px solid var(--line)}
-p{margin:.25rem 0;text-wrap:pretty}a{color:inherit;text-underline-offset:.15em}
-code{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;
-font-size:.87em}
-.dim{color:var(--dim);font-size:.87rem}b{font-weight:650}
-.plots{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,22rem),1fr));gap:1.25rem}
-figure{margin:.75rem 0 0;min-width:0;display:flex;flex-direction:column;justify-content:flex-end}
+/// The page has the style of a report's, and this.
+inline constexpr const char* history_style = R"(
+h2{margin:2.5rem 0 .25rem;padding-top:1.25rem;border-top:3px solid var(--line)}
+.plots{grid-template-columns:repeat(auto-fill,minmax(min(100%,22rem),1fr))}
+figure{margin-top:.75rem}
 figcaption{display:flex;flex-wrap:wrap;justify-content:space-between;gap:0 1rem}
-svg.plot{width:100%;height:auto;display:block}
-svg text{font-size:11px;fill:var(--dim)}text.end{text-anchor:end}
-.grid{stroke:var(--line)}rect{fill:transparent}rect:hover{fill:var(--dim);opacity:.2}
-.limit{stroke:var(--ink);stroke-dasharray:3 2;stroke-width:1.2}
-.line{fill:none;stroke:var(--run);opacity:.35}
-.run{fill:var(--run)}.repeat{fill:var(--dim);opacity:.6}
+text.end{text-anchor:end}rect{fill:transparent}rect:hover{fill:var(--dim);opacity:.2}
+.line{stroke:var(--mine);opacity:.35}.run{fill:var(--mine)}.repeat{fill:var(--dim);opacity:.6}
+.run.trouble{fill:var(--back);stroke:var(--mine);stroke-width:1.5}
 .out{stroke:var(--dim);stroke-width:1.5;fill:none}
-.run.trouble{fill:var(--back);stroke:var(--run);stroke-width:1.5}
-.level{stroke:var(--ink);stroke-width:1.5}.band{fill:var(--run);opacity:.14}
-rect.band:hover{opacity:.14;fill:var(--run)}
-.step{stroke:var(--step)}.unaccepted{stroke-dasharray:4 3}.changed{stroke:var(--ink);stroke-width:2}
-path.today{fill:var(--now)}line.today{stroke:var(--now);stroke-width:2}
-table{border-collapse:collapse;width:100%;margin-top:.75rem}
-td,th{text-align:left;padding:.25rem 1rem .25rem 0;border-bottom:1px solid var(--line);
-vertical-align:top}th{color:var(--dim);font-weight:400;font-size:.87rem}
-th,td:nth-child(-n+3){white-space:nowrap}
+.level{stroke:var(--ink);stroke-width:1.5}.band,.band:hover{fill:var(--mine);opacity:.14}
+.step{stroke:var(--fail)}.unaccepted{stroke-dasharray:4 3}.changed{stroke:var(--ink);stroke-width:2}
+path.today{fill:var(--other)}line.today{stroke:var(--other);stroke-width:2}
+table{width:100%;margin-top:.75rem}th,td:nth-child(-n+3){white-space:nowrap}
 @media(max-width:40rem){thead{display:none}tr{display:block;padding:.4rem 0;
 border-bottom:1px solid var(--line)}td{display:block;padding:0;border:0}}
-@media print{figure,tr{break-inside:avoid}}
-</style></head><body><main>
+@media print{tr{break-inside:avoid}}
 )";
-}
 
 inline std::string commit_link(const std::string& commit, const std::string& url) {
     const std::string text = "<code>" + shown(commit.substr(0, 8)) + "</code>";
@@ -393,7 +368,7 @@ inline std::string section_of(const drawn_gate& g, const std::string& commits) {
     words += ", series " + g.series_id;
     for (const auto& [id, runs] : g.elsewhere)
         words += "; " + plural(runs, "run") + " of another series, " + id;
-    std::string page = "<h2>" + shown(g.gate) + "</h2>\n<p class=\"dim\">" + xml_escaped(words) +
+    std::string page = "<h2>" + shown(g.gate) + "</h2>\n<p class=\"note\">" + xml_escaped(words) +
                        "</p>\n<div class=\"plots\">\n";
     for (std::size_t i = 0; i < g.series.size(); ++i) {
         const history_series& s = g.series[i];
@@ -406,7 +381,7 @@ inline std::string section_of(const drawn_gate& g, const std::string& commits) {
                 (now.outcome.empty()
                      ? value_words(s.statistic, mean_of_repeats(s.runs.back().repeats))
                      : "today " + value_words(s.statistic, now.value) + ", " + shown(now.outcome)) +
-                "</span></figcaption>\n" + plot_of(s, levels, now) + "<p class=\"dim\">" +
+                "</span></figcaption>\n" + plot_of(s, levels, now) + "<p class=\"note\">" +
                 (std::isfinite(levels.between_runs)
                      ? printed("runs differ by %.2g %%", 100 * levels.between_runs)
                      : "too few runs to say what they differ by") +
@@ -417,14 +392,18 @@ inline std::string section_of(const drawn_gate& g, const std::string& commits) {
 
 inline std::string page_of(const std::string& folder, const std::vector<drawn_gate>& gates,
                            const std::string& commits) {
-    std::string first = "9", last, page = page_head();
+    std::string first = "9", last;
     for (const drawn_gate& g : gates) {
         first = std::min(first, g.runs.front().at);
         last = std::max(last, g.runs.back().at);
     }
-    page +=
-        "<h1>" + plural(gates.size(), "gate") + " from " + first.substr(0, 10) + " to " +
-        last.substr(0, 10) + "</h1>\n<p class=\"dim\">" + shown(folder) +
+    std::string page =
+        std::string("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<meta "
+                    "name=\"viewport\" content=\"width=device-width,initial-scale=1\"><title>"
+                    "llmbench history</title>\n<style>") +
+        page_style + history_style + "</style></head><body><main>\n<h1>" +
+        plural(gates.size(), "gate") + " from " + first.substr(0, 10) + " to " +
+        last.substr(0, 10) + "</h1>\n<p class=\"note\">" + shown(folder) +
         ". A point is the last valid run of a UTC date; small dots are its repeats. "
         "Crossed: left out by an annotation; hollow: so far off that it says nothing of the level. "
         "Lines are levels, vertical ones steps from one to the next (dashed: main has not "
