@@ -1,3 +1,4 @@
+#include "support/openai_events.hpp"
 #include "support/timelines.hpp"
 
 #include "core/dialects/openai.hpp"
@@ -6,7 +7,7 @@
 namespace timelines {
 
 request& request::says(double ms, const std::string& data) {
-    return event(ms, lb::read_openai_event("", data));
+    return event(ms, openai_events::read_event("", data));
 }
 
 request answered(double scheduled_ms, double ttft_ms, double gap_ms, int events) {

@@ -139,7 +139,6 @@ inline double clopper_pearson_lower(double k, double n, double alpha) {
 /// Rounds to an integer but ignores binary errors: 0.07 * 100 is slightly over 7, and 1.1 * 100
 /// over 110.
 inline double rounded_up(double x) { return std::ceil(x - 1e-10 * std::fabs(x)); }
-inline double rounded_down(double x) { return -rounded_up(-x); }
 
 /// Inverse of the empirical CDF: the index of the smallest of `size` values with at least a
 /// fraction q of them at or below it.

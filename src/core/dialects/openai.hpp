@@ -120,11 +120,6 @@ inline void read_openai_whole(const picojson::value& v, stream_event& e, stream_
     read_openai_choices(v, e, memory, "message");
 }
 
-inline stream_event read_openai_event(std::string_view type, std::string_view data) {
-    stream_memory none;
-    return read_json_event(type, data, read_openai, none);
-}
-
 /// Reads the events of a stream. A JSON tree of each would cost more than everything else. Most
 /// differ from the previous one only in one string: if all other bytes are equal, they are not
 /// parsed again.

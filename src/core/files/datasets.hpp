@@ -152,12 +152,6 @@ inline std::vector<dialogue> sampled_dialogues(byte_stream& in, const dataset& d
                                    "for (min_prompt_tokens and so on)", seen)});
     return sampler.take();
 }
-inline std::vector<dialogue> sampled_dialogues(byte_stream& in, const dataset& d, std::size_t most,
-                                               std::uint64_t seed) {
-    row_fields fields;
-    return sampled_dialogues(in, d, most, seed, fields, {});
-}
-
 /// Returns the media type of an image file, "" if its name has no known extension.
 inline const char* image_type(std::string_view file) {
     const std::string_view end = file.substr(std::min(file.size(), file.find_last_of('.')));

@@ -59,9 +59,10 @@ struct series_selector {
 };
 /// Throws std::invalid_argument if the text is not a selector.
 inline series_selector selector_of(const std::string& text) {
-    parsed_page read = read_metrics_page(text + " 0\n", "text/plain; version=0.0.4");
+    // A text with a value of its own has this one as its time.
+    parsed_page read = read_metrics_page(text + " 77\n", "text/plain; version=0.0.4");
     const bool is_one = read.problem.empty() && read.page.samples.size() == 1 &&
-                        !read.page.samples[0].at_s && text.find('\n') == std::string::npos;
+                        read.page.samples[0].value == 77 && text.find('\n') == std::string::npos;
     if (!is_one)
         refuse({"server_metric(\"", printable(text, 200),
                 "\") names no series: it is a name, or a name with labels, x{a=\"b\"}"});
@@ -93,7 +94,7 @@ inline std::string names_like(const metrics_page& page, std::string_view wanted)
     const auto asked = words_in(wanted);
     std::vector<std::pair<std::size_t, std::string_view>> names;  // with missing words
     for (const page_sample& s : page.samples) {
-        if (s.name.ends_with("_bucket")) continue;
+        if (s.name.ends_with("_bucket") || s.name.ends_with("_created")) continue;
         if (!names.empty() && names.back().second == s.name) continue;
         std::size_t lacking = asked.size();
         for (const std::string_view w : words_in(s.name)) lacking -= asked.contains(w);
@@ -127,6 +128,15 @@ inline std::string why_no_series(const metrics_page& page, const series_selector
 
 // ---- a reading
 
+/// Whether a name is that of the start times of a counter or histogram on the page.
+inline bool is_start_of_series(const metrics_page& page, std::string_view name) {
+    constexpr std::string_view end = "_created";
+    if (!name.ends_with(end)) return false;
+    const std::string of(name.substr(0, name.size() - end.size()));
+    for (const char* counts : {"_total", "_count", ""})
+        if (!samples_named(page, of + counts).empty()) return true;
+    return false;
+}
 /// When the process behind a page began to count, since which no counter has fallen. New series
 /// begin later, so the earliest counts.
 inline double beginning_of(const metrics_page& page) {
@@ -134,7 +144,8 @@ inline double beginning_of(const metrics_page& page) {
     for (const page_sample* s : samples_of(page, "process_start_time_seconds"))
         latest = std::max(latest, s->value);
     if (std::isfinite(latest)) return latest;
-    for (const page_sample& s : page.created) earliest = std::min(earliest, s.value);
+    for (const page_sample& s : page.samples)
+        if (is_start_of_series(page, s.name)) earliest = std::min(earliest, s.value);
     return earliest < infinity ? earliest : not_a_number;
 }
 

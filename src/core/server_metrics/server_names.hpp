@@ -37,7 +37,7 @@ enum class server_kind : unsigned char {
 struct server_traits {
     server_kind kind;
     const char* name;
-    const char* prefix;     // of its metric families
+    const char* prefix;     // of its names
     bool has_own_prefix;    // else only the names below identify it
     const char* more = "";  // how to get more metrics
 };
@@ -110,6 +110,8 @@ inline double joined(joined_by how, double a, double b) {
     }
     return a + b;
 }
+
+enum class series_kind : unsigned char { counter, gauge, histogram };
 
 /// One name. The value times `to_si` is in seconds, joules, watts, hertz, degrees Celsius, or a
 /// fraction; counts have no unit.
@@ -378,15 +380,15 @@ inline std::optional<server_value> value_on(const metrics_page& page, server_kin
     return found;
 }
 
-/// The server of a page, by the first family that only one server has. Metrics of the runtime
+/// The server of a page, by the first name that only one server has. Metrics of the runtime
 /// (python_info, process_cpu_seconds_total) identify none.
 inline std::optional<server_kind> found_in(const metrics_page& page) {
-    for (const page_family& f : page.families)
+    for (const std::string_view name : page.names)
         for (const server_traits& s : known_servers) {
-            if (!f.name.starts_with(s.prefix)) continue;
+            if (!name.starts_with(s.prefix)) continue;
             if (s.has_own_prefix) return s.kind;
             for (const server_name& row : server_table::rows)
-                if (row.server == s.kind && f.name == row.name) return s.kind;
+                if (row.server == s.kind && name == row.name) return s.kind;
         }
     return std::nullopt;
 }

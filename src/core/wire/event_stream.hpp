@@ -73,8 +73,6 @@ public:
         }
         return !broken_;
     }
-    bool broken() const { return broken_; }
-    void reset() { *this = event_stream_parser(); }
 
 private:
     static const char* found(char c, const char* from, const char* to) {

@@ -9,9 +9,7 @@
 #include <algorithm>  // min, sort
 #include <cmath>  // isfinite, isinf
 #include <cstddef>  // size_t
-#include <cstdint>  // int64_t
 #include <cstdlib>  // strtod
-#include <map>
 #include <memory>  // shared_ptr, make_shared
 #include <optional>
 #include <string>
@@ -31,47 +29,10 @@ struct parsed_page {
     double reported_s = not_a_number;  // seconds since 1970, by its sender's clock
 };
 
-// ---- types and names
-
 inline bool begins_name(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == ':';
 }
 inline bool continues_name(char c) { return begins_name(c) || (c >= '0' && c <= '9'); }
-
-/// Unknown types are untyped. 0.0.4 has the first five; OpenMetrics calls the first one unknown.
-inline series_kind series_kind_named(std::string_view word) {
-    struct named {
-        const char* word;
-        series_kind kind;
-    };
-    constexpr named kinds[] = {
-        {"counter", series_kind::counter},        {"gauge", series_kind::gauge},
-        {"histogram", series_kind::histogram},    {"summary", series_kind::summary},
-        {"info", series_kind::info},              {"stateset", series_kind::state_set},
-        {"gaugehistogram", series_kind::gauge_histogram},
-    };
-    for (const named& k : kinds)
-        if (same_ignoring_case(word, k.word)) return k.kind;
-    return series_kind::untyped;
-}
-
-/// The name without this suffix, "" if it has another.
-inline std::string_view without_end(std::string_view name, std::string_view end) {
-    const bool ends_so = name.size() > end.size() && name.ends_with(end);
-    return ends_so ? name.substr(0, name.size() - end.size()) : std::string_view();
-}
-inline bool counts_from_a_beginning(series_kind k) {
-    return k == series_kind::counter || k == series_kind::histogram || k == series_kind::summary;
-}
-/// Whether samples of this kind may have this suffix.
-inline bool has_samples_that_end(series_kind k, std::string_view end) {
-    if (end == "_total") return k == series_kind::counter;
-    if (end == "_created") return counts_from_a_beginning(k);
-    if (end == "_info") return k == series_kind::info;
-    if (end == "_gsum" || end == "_gcount") return k == series_kind::gauge_histogram;
-    if (end == "_bucket") return k == series_kind::histogram || k == series_kind::gauge_histogram;
-    return k == series_kind::histogram || k == series_kind::summary;
-}
 
 /// Whether a text that begins with { is a JSON object. After {" it may instead be a metric's name,
 /// as in Prometheus 3, without a colon after it.
@@ -133,16 +94,13 @@ inline std::optional<double> go_float(std::string_view s) {
     return value;
 }
 
-// ---- the reader
-
 /// Reads one body. Escapes are longer than their characters, so these overwrite them, and all views
 /// are into one copy of the body.
 class metrics_page_reader {
 public:
     metrics_page_reader(std::string_view body, std::string_view content_type)
-        : body_(body), text_(std::make_shared<std::string>(body)) {
-        page_.is_openmetrics = is_openmetrics(body, content_type);
-    }
+        : body_(body), text_(std::make_shared<std::string>(body)),
+          is_openmetrics_(is_openmetrics(body, content_type)) {}
     parsed_page read() {
         std::size_t from = 0;
         while (from < body_.size() && problem_.empty()) {
@@ -157,18 +115,19 @@ public:
             if (end == body_.size() && problem_.empty() && !ended_)
                 problem_ = "the page of metrics was cut: its last line does not end";
         }
-        if (problem_.empty() && page_.is_openmetrics && !ended_)
+        if (problem_.empty() && is_openmetrics_ && !ended_)
             problem_ = "the page of metrics was cut: OpenMetrics ends with \"# EOF\"";
         if (!problem_.empty()) return {.problem = std::move(problem_)};
-        finish();
+        std::sort(page_.samples.begin(), page_.samples.end(),
+                  [](const page_sample& a, const page_sample& b) {
+                      if (a.name != b.name) return a.name < b.name;
+                      return a.name.data() < b.name.data();  // order in the text
+                  });
+        page_.text = std::move(text_);
         return {.page = std::move(page_)};
     }
 
 private:
-    struct marks {
-        bool typed = false, sampled = false;
-    };
-
     bool fail(const char* why) {
         const std::string shown = "\"" + printable(line_, 80) + "\"";
         problem_ = seen_ ? printed("line %zu of the page of metrics has %s: %s", number_, why,
@@ -197,28 +156,22 @@ private:
         while (!at_end() && continues_name(*at_) && (with_colons || *at_ != ':')) ++at_;
         return since(from);
     }
-    /// The text up to its closing quote, or to the end of the line, with escapes resolved.
-    std::string_view unescaped(bool is_quoted) {
-        const char* const from = at_;
+    /// The text up to its closing quote with escapes resolved, nothing if it does not end.
+    std::optional<std::string_view> quoted() {
+        const char* const from = ++at_;
         char* to = at_;
-        for (; !at_end() && !(is_quoted && at('"')); ++at_) {
+        for (; !at_end() && !at('"'); ++at_) {
             char c = *at_;
             const char next = c == '\\' && at_ + 1 != end_ ? at_[1] : '\0';
-            const bool quote = next == '"' && (is_quoted || page_.is_openmetrics);
-            if (next == '\\' || next == 'n' || quote) {
+            if (next == '\\' || next == 'n' || next == '"') {
                 c = next == 'n' ? '\n' : next;
                 ++at_;
             }
             *to++ = c;
         }
-        return {from, static_cast<std::size_t>(to - from)};
-    }
-    std::optional<std::string_view> quoted() {
-        ++at_;
-        const std::string_view inside = unescaped(true);
         if (at_end()) return std::nullopt;
         ++at_;
-        return inside;
+        return std::string_view(from, static_cast<std::size_t>(to - from));
     }
 
     void read_line() {
@@ -233,36 +186,18 @@ private:
         seen_ = true;
     }
 
-    bool read_comment() {
+    /// Comments name metrics that may have no samples yet.
+    void read_comment() {
         ++at_;
         skip_blanks();
         const std::string_view what = word();
         skip_blanks();
-        if (what == "EOF" && page_.is_openmetrics) ended_ = at_end();
-        const bool says_unit = what == "UNIT" && page_.is_openmetrics;
-        if (what != "HELP" && what != "TYPE" && !says_unit) return true;
-        if (at_end()) return true;  // has no meaning
-        std::string_view family;
-        if (at('"')) family = quoted().value_or("");
-        else family = name(true);
-        if (family.empty() || (!at_end() && !at_blank())) return fail("no name of a metric");
-        skip_blanks();
-        if (at_end()) return true;
-        const std::size_t i = family_named(family);
-        if (what == "TYPE") return read_type(i);
-        const std::string_view text = trimmed(unescaped(false));
-        (says_unit ? page_.families[i].unit : page_.families[i].help) = text;
-        return true;
+        if (what == "EOF" && is_openmetrics_) ended_ = at_end();
+        if (what == "HELP" || what == "TYPE") add_name(at('"') ? quoted().value_or("") : name(true));
     }
-    bool read_type(std::size_t family) {
-        const std::string_view kind = word();
-        skip_blanks();
-        if (!at_end()) return fail("more than a name and a type");
-        if (marks_[family].typed) return fail("a second type of one metric");
-        if (marks_[family].sampled) return fail("a type behind the samples that it is of");
-        marks_[family].typed = true;
-        page_.families[family].kind = series_kind_named(kind);
-        return true;
+    void add_name(std::string_view name) {
+        if (!name.empty() && (page_.names.empty() || page_.names.back() != name))
+            page_.names.push_back(name);
     }
 
     bool read_sample() {
@@ -277,12 +212,13 @@ private:
         }
         if (s.name.empty()) return fail("no name of a metric");
         s.label_count = page_.labels.size() - s.first_label;
-        if (!read_value(s.value) || !read_time(s.at_s) || !read_exemplar()) return false;
-        const bool same = !page_.samples.empty() && page_.samples.back().name == s.name;
-        s.family = same ? page_.samples.back().family : family_of(s.name);
-        marks_[s.family].sampled = true;
+        skip_blanks();
+        const auto value = go_float(word());
+        if (!value) return fail("no number as its value");
+        s.value = *value;
+        add_name(s.name);
         page_.samples.push_back(s);
-        return true;
+        return read_time();
     }
     /// The labels in braces; `metric` takes a name among them, if none precedes them.
     bool read_labels(std::string_view* metric) {
@@ -317,93 +253,21 @@ private:
         page_.labels.push_back(label);
         return true;
     }
-    bool read_value(double& into) {
+    /// A time may follow a value, and an exemplar in OpenMetrics; neither is used.
+    bool read_time() {
         skip_blanks();
-        const auto value = go_float(word());
-        if (!value) return fail("no number as its value");
-        into = *value;
-        return true;
-    }
-    /// Milliseconds in 0.0.4, seconds in OpenMetrics.
-    bool read_time(std::optional<double>& into) {
+        if (at_end() || begins_exemplar()) return true;
+        if (!std::isfinite(go_float(word()).value_or(infinity)))
+            return fail("no time behind its value");
         skip_blanks();
-        if (at_end() || at('#')) return true;
-        std::string_view s = word();
-        if (page_.is_openmetrics) {
-            into = go_float(s);
-        } else {
-            if (s.front() == '+' && s.substr(1, 1) != "-") s.remove_prefix(1);
-            if (const auto ms = parsed_number<std::int64_t>(s))
-                into = static_cast<double>(*ms) / 1000;
-        }
-        return (into && std::isfinite(*into)) || fail("no time behind its value");
+        return at_end() || begins_exemplar() || fail("more than a value and a time");
     }
-    /// In OpenMetrics, one of the observations of a sample; it is ignored.
-    bool read_exemplar() {
-        skip_blanks();
-        if (at_end()) return true;
-        if (!at('#') || !page_.is_openmetrics) return fail("more than a value and a time");
-        ++at_;
-        skip_blanks();
-        const std::size_t labels = page_.labels.size();
-        double value = 0;
-        std::optional<double> time;
-        if (!at('{')) return fail("an exemplar without braces");
-        if (!read_labels(nullptr) || !read_value(value) || !read_time(time)) return false;
-        page_.labels.resize(labels);
-        return at_end() || fail("more than an exemplar");
-    }
-
-    std::size_t family_named(std::string_view name) {
-        const auto [at, added] = families_.try_emplace(name, page_.families.size());
-        if (added) {
-            page_.families.push_back({.name = name});
-            marks_.emplace_back();
-        }
-        return at->second;
-    }
-    series_kind kind_of(std::string_view name) const {
-        const auto at = families_.find(name);
-        return at == families_.end() ? series_kind::untyped : page_.families[at->second].kind;
-    }
-    /// An exact name comes first: there is a histogram vllm:iteration_tokens_total.
-    std::size_t family_of(std::string_view name) {
-        if (families_.find(name) != families_.end()) return family_named(name);
-        for (const char* end :
-             {"_total", "_bucket", "_sum", "_count", "_created", "_info", "_gsum", "_gcount"}) {
-            const std::string_view family = without_end(name, end);
-            if (!family.empty() && has_samples_that_end(kind_of(family), end))
-                return family_named(family);
-        }
-        return family_named(name);
-    }
-    /// In 0.0.4 such a series may have type gauge, so its base series decides.
-    bool reports_a_start(const page_sample& s) const {
-        const std::string_view of = without_end(s.name, "_created");
-        if (of.empty()) return false;
-        const page_family& family = page_.families[s.family];
-        return family.name != s.name || !marks_[s.family].typed ||
-               counts_from_a_beginning(kind_of(of)) ||
-               kind_of(std::string(of) + "_total") == series_kind::counter;
-    }
-    void finish() {
-        std::vector<page_sample> data;
-        data.reserve(page_.samples.size());
-        for (const page_sample& s : page_.samples)
-            (reports_a_start(s) ? page_.created : data).push_back(s);
-        std::sort(data.begin(), data.end(), [](const page_sample& a, const page_sample& b) {
-            if (a.name != b.name) return a.name < b.name;
-            return a.name.data() < b.name.data();  // order in the text
-        });
-        page_.samples = std::move(data);
-        page_.text = std::move(text_);
-    }
+    bool begins_exemplar() const { return is_openmetrics_ && at('#'); }
 
     std::string_view body_;
     std::shared_ptr<std::string> text_;
+    const bool is_openmetrics_;
     metrics_page page_{};
-    std::vector<marks> marks_{};  // of each family
-    std::map<std::string_view, std::size_t> families_{};
     std::string problem_{};
     std::string_view line_{};
     std::size_t number_ = 0;  // of lines

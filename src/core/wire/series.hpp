@@ -16,45 +16,22 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
-enum class series_kind : unsigned char {
-    untyped,
-    counter,
-    gauge,
-    histogram,
-    summary,
-    gauge_histogram,
-    info,
-    state_set
-};
-
 struct page_label {
     std::string_view name{};
     std::string_view value{};
 };
 using page_labels = std::vector<page_label>;
 
-/// A family of a page: "x" in OpenMetrics for a sample x_total, "x_total" in 0.0.4. Undeclared
-/// names are untyped families.
-struct page_family {
-    std::string_view name{};
-    series_kind kind = series_kind::untyped;
-    std::string_view help{};
-    std::string_view unit{};
-};
 struct page_sample {
     std::string_view name{};
     double value = 0;
-    std::optional<double> at_s{};  // seconds since 1970, if the page has times
-    std::size_t family = 0;
     std::size_t first_label = 0, label_count = 0;
 };
 /// Its views are into a text that all copies share.
 struct metrics_page {
-    std::vector<page_family> families{};  // in the order of the page
-    std::vector<page_sample> samples{};   // by name, then as on the page
-    std::vector<page_sample> created{};   // start times of series: a change means a restart
-    page_labels labels{};                 // of all samples
-    bool is_openmetrics = false;
+    std::vector<std::string_view> names{};  // of comments and samples, in the order of the page
+    std::vector<page_sample> samples{};     // by name, then as on the page
+    page_labels labels{};                   // of all samples
     std::shared_ptr<const std::string> text{};
 };
 // ---- looking things up

@@ -3,6 +3,7 @@
 #include "llmbench.hpp"
 #include "core/answers/answer_reader.hpp"
 #include "core/planning/planning.hpp"
+#include "support/openai_events.hpp"
 
 #include <cstdio>
 #include <string>
@@ -831,7 +832,7 @@ TEST_CASE("content in parts is text, and reasoning where they think") {
             openai_chat, chat_chunk(thoughts) + chat_chunk(R"("content":"To")") + chat_end);
         CHECK(h.r.status == request_status::ok);
         CHECK(h.r.events == 2);
-        const stream_event e = read_openai_event(
+        const stream_event e = openai_events::read_event(
             "", R"({"choices":[{"index":0,"delta":{)" + std::string(thoughts) + "}}]}");
         CHECK((e.content && !e.answer));
         CHECK(h.words == "To");

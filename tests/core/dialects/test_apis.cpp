@@ -4,6 +4,7 @@
 #include "core/dialects/table.hpp"
 #include "core/planning/planning.hpp"
 #include "support/effort.hpp"
+#include "support/openai_events.hpp"
 #include "support/texts.hpp"
 
 #include <algorithm>
@@ -20,7 +21,7 @@ using texts::parsed;
 namespace {
 
 stream_event read(const std::string& data, const char* type = "") {
-    return read_openai_event(type, data);
+    return openai_events::read_event(type, data);
 }
 
 /// A chat event with this delta in its only choice.
@@ -262,7 +263,7 @@ TEST_CASE("what is no number of JSON is malformed, for the fast reader and the s
             CAPTURE(event);
             event_reader fast;
             CHECK(fast.read("", event).malformed);
-            CHECK(read_openai_event("", event).malformed);
+            CHECK(openai_events::read_event("", event).malformed);
         }
     CHECK_FALSE(event_reader().read("", R"({"created":-0,"choices":[]})").malformed);
 }

@@ -3,6 +3,7 @@
 #include "core/base/bytes.hpp"
 #include "core/files/datasets.hpp"
 #include "core/files/traces.hpp"
+#include "support/dialogues.hpp"
 #include "support/memory.hpp"
 #include "support/texts.hpp"
 
@@ -57,7 +58,7 @@ std::string in_context(const std::string& text, const dataset& d, const field_na
 std::string refusal(const std::string& text, const dataset& d,
                     const std::string& name = "file.json") {
     byte_stream in = stream_of(text, name);
-    return texts::refusal_of([&] { sampled_dialogues(in, d, 100, 1); });
+    return texts::refusal_of([&] { dialogues::sample_of(in, d, 100, 1); });
 }
 std::string refusal_of_trace(const std::string& text) {
     byte_stream in = stream_of(text, "trace");
@@ -391,7 +392,7 @@ std::string numbered(int n) {
 std::vector<int> sample(int n, const dataset& d, std::size_t most, std::uint64_t seed) {
     byte_stream in = stream_of(numbered(n), "f.txt", 4096);
     std::vector<int> out;
-    for (const dialogue& x : sampled_dialogues(in, d, most, seed))
+    for (const dialogue& x : dialogues::sample_of(in, d, most, seed))
         out.push_back(std::stoi(x.turns[0].prompt));
     return out;
 }
@@ -433,7 +434,7 @@ TEST_CASE("lengths outside the limits are left out, ends included in them") {
     std::string text;
     for (int n = 1; n <= 20; ++n) text += std::string(static_cast<std::size_t>(4 * n), 'x') + "\n";
     byte_stream in = stream_of(text, "f.txt");
-    const auto kept = sampled_dialogues(
+    const auto kept = dialogues::sample_of(
         in, {.format = text_lines, .min_prompt_tokens = 5, .max_prompt_tokens = 8}, 100, 1);
     std::set<std::size_t> lengths;
     for (const dialogue& d : kept) lengths.insert(d.turns[0].prompt.size() / 4);
@@ -441,7 +442,7 @@ TEST_CASE("lengths outside the limits are left out, ends included in them") {
     byte_stream answers = stream_of("{\"prompt\": \"a\", \"output_tokens\": 5}\n"
                                     "{\"prompt\": \"b\", \"output_tokens\": 6}\n"
                                     "{\"prompt\": \"c\", \"output_tokens\": 9}\n");
-    CHECK(sampled_dialogues(
+    CHECK(dialogues::sample_of(
               answers, {.format = openai_jsonl, .min_output_tokens = 6, .max_output_tokens = 8}, 100, 1)
               .size() == 1);
 }
@@ -464,7 +465,7 @@ TEST_CASE("of a large file no more is held than one value and the sample") {
             return n;
         },
         "generated");
-    const auto sample = sampled_dialogues(in, {.format = sharegpt, .max_items = 100}, 0, 1);
+    const auto sample = dialogues::sample_of(in, {.format = sharegpt, .max_items = 100}, 0, 1);
     CHECK(sample.size() == 100);
     CHECK(most_held < 1000000);
 }

@@ -12,6 +12,7 @@
 #include "core/reports/ci_files.hpp"
 #include "extensions/simulated/core/foreseen.hpp"
 #include "core/reports/result_json.hpp"
+#include "support/dialogues.hpp"
 #include "support/hostile_numbers.hpp"
 #include "support/recordings.hpp"
 #include "support/result_files.hpp"
@@ -327,7 +328,7 @@ TEST_CASE("a trace or a data set is refused by its line, or sent, whatever its n
                                   dataset d;
                                   d.format = as;
                                   const std::string said =
-                                      refusal_of([&] { sampled_dialogues(in, d, 5, 1); });
+                                      refusal_of([&] { dialogues::sample_of(in, d, 5, 1); });
                                   if (!said.empty()) check_sentence(said, file);
                               });
 }

@@ -107,14 +107,16 @@ TEST_CASE("each stage of an ensemble counts a request, which is one all the same
 }
 
 TEST_CASE("counters began when their process did, else when the first of them did") {
-    CHECK(beginning_of(page_of("process_start_time_seconds 5\nvllm:a_created 3\n")) == 5);
+    CHECK(beginning_of(page_of("process_start_time_seconds 5\nvllm:a_total 1\nvllm:a_created 3\n")) == 5);
     CHECK(beginning_of(page_of("# TYPE vllm:a_total counter\nvllm:a_total 1\n"
-                               "vllm:a_created 30\nvllm:b_created 20\n")) == 20);
+                               "vllm:a_created 30\nvllm:b_created 20\nvllm:b_count 2\n"
+                               "vllm:b_sum 2\nc 1\nc_created 25\njobs_created 10\n")) == 20);
     // Of several processes on one page, when the last of them did.
     CHECK(beginning_of(page_of("process_start_time_seconds{pid=\"1\"} 5\n"
                                "process_start_time_seconds{pid=\"2\"} 7\n"
                                "process_start_time_seconds{pid=\"3\"} NaN\n")) == 7);
-    for (const char* page : {"vllm:a 1\n", "process_start_time_seconds +Inf\n"}) {
+    for (const char* page : {"vllm:a 1\n", "process_start_time_seconds +Inf\n",
+                             "jobs_created 3\n"}) {
         const double none = beginning_of(page_of(page));
         CHECK(std::isnan(none));
     }

@@ -83,7 +83,7 @@ TEST_CASE("a router's page is no engine's") {
     for (const char* router : {"sglang-router-0.3.2", "smg-1.13.0", "vllm-router-0.1.17"}) {
         CAPTURE(router);
         const metrics_page page = page_of(text_of(std::string(router) + "/metrics.txt"));
-        CHECK(!page.families.empty());
+        CHECK(!page.names.empty());
         CHECK(!found_in(page));
     }
 }

@@ -87,7 +87,6 @@ TEST_CASE("vLLM, of two engines") {
     CHECK(value(page, quantity::queue_time) == 2);
     CHECK(count(page, quantity::queue_time) == 40);
     CHECK(value(page, quantity::drafts) == -1);
-    CHECK(page.created.size() == 2);
 }
 
 TEST_CASE("vLLM before its KV cache was named so, and the newer name where both are there") {
