@@ -38,7 +38,7 @@ byte_stream stream_of(std::string text, const std::string& name = "file.json",
             name};
 }
 /// All conversations, in the file's order.
-std::vector<dialogue> all_of(const std::string& text, const dataset& d,
+std::vector<dialogue> all_in(const std::string& text, const dataset& d,
                              const std::string& name = "file.json") {
     byte_stream in = stream_of(text, name);
     std::vector<dialogue> all;
@@ -132,24 +132,24 @@ TEST_CASE("tokens are estimated by four ASCII bytes or one other character") {
 
 TEST_CASE("ShareGPT: the first question, and all of them where conversations are played") {
     const std::string text = content_of("data/sharegpt.json");
-    const auto first = all_of(text, {.format = sharegpt});
+    const auto first = all_in(text, {.format = sharegpt});
     REQUIRE(first.size() == 7);
     REQUIRE(first[0].turns.size() == 1);
     CHECK(first[0].turns[0].prompt == "How do I keep basil alive indoors?");
     CHECK(first[0].turns[0].output_tokens == 24);  // 93 bytes
     CHECK(first[6].turns.empty());                 // nobody asks anything there
-    const auto played = all_of(text, {.format = sharegpt, .max_turns = 100});
+    const auto played = all_in(text, {.format = sharegpt, .max_turns = 100});
     CHECK(played[0].turns.size() == 2);
     CHECK(played[0].turns[1].prompt == "And in winter?");
     CHECK(played[5].turns.size() == 3);
-    CHECK(all_of(text, {.format = sharegpt, .max_turns = 2})[5].turns.size() == 2);
+    CHECK(all_in(text, {.format = sharegpt, .max_turns = 2})[5].turns.size() == 2);
     REQUIRE(played[3].before.size() == 1);
     CHECK(played[3].before[0].role == "system");
     CHECK(played[3].before[0].content == "Answer in one sentence.");
 }
 
 TEST_CASE("ShareGPT: roles by other names, one conversation a line") {
-    const auto d = all_of("{\"messages\":[{\"role\":\"user\",\"content\":\"a\"},{\"role\":"
+    const auto d = all_in("{\"messages\":[{\"role\":\"user\",\"content\":\"a\"},{\"role\":"
                           "\"assistant\",\"content\":\"b\"}]}\n\n{\"conversations\":[{\"from\":"
                           "\"user\",\"value\":\"c\"},{\"from\":\"chatgpt\",\"value\":\"12345\"}]}",
                           {.format = sharegpt}, "f.jsonl");
@@ -160,7 +160,7 @@ TEST_CASE("ShareGPT: roles by other names, one conversation a line") {
 }
 
 TEST_CASE("Dolly: an instruction and its context, as long an answer as the recorded one") {
-    const auto d = all_of(content_of("data/dolly.jsonl"), {.format = dolly});
+    const auto d = all_in(content_of("data/dolly.jsonl"), {.format = dolly});
     REQUIRE(d.size() == 6);
     CHECK(d[0].turns[0].prompt == "How do I keep basil alive indoors?\n\nYou are talking to a friend "
                                   "who has little time.");
@@ -169,7 +169,7 @@ TEST_CASE("Dolly: an instruction and its context, as long an answer as the recor
 }
 
 TEST_CASE("OpenAI JSONL: messages as they stand, prompts, batch lines, lengths") {
-    const auto d = all_of(content_of("data/openai.jsonl"), {.format = openai_jsonl});
+    const auto d = all_in(content_of("data/openai.jsonl"), {.format = openai_jsonl});
     REQUIRE(d.size() == 4);
     CHECK(d[0].before[0].content == "Be brief.");
     CHECK(d[0].turns[0].output_tokens == 12);
@@ -181,7 +181,7 @@ TEST_CASE("OpenAI JSONL: messages as they stand, prompts, batch lines, lengths")
     CHECK(d[2].turns[0].prompt == "Write one sentence about the sea.");
     CHECK(d[2].turns[0].output_tokens == 17);
     CHECK(d[3].turns[0].output_tokens == 9);
-    const auto played = all_of(content_of("data/openai.jsonl"),
+    const auto played = all_in(content_of("data/openai.jsonl"),
                                {.format = openai_jsonl, .max_turns = 10});
     CHECK(played[1].before.empty());
     CHECK(played[1].turns.size() == 2);
@@ -200,7 +200,7 @@ const std::string batch_line =
 
 TEST_CASE("OpenAI JSONL: what is part of the load is sent as it is, and all else is told") {
     const dataset d = {.format = openai_jsonl};
-    const auto read = all_of(batch_line, d);
+    const auto read = all_in(batch_line, d);
     REQUIRE(read.size() == 1);
     CHECK(read[0].turns[0].prompt == "What is this?");
     CHECK(read[0].turns[0].image == "data:image/png;base64,AA==");
@@ -219,7 +219,7 @@ TEST_CASE("OpenAI JSONL: what is part of the load is sent as it is, and all else
     // Of a line that is no request only what chat requests have is sent.
     const std::string line = R"({"id":"7","messages":[{"role":"user","content":"a"}],)"
                              R"("tools":[],"source":"x","prompt_id":4})" "\n";
-    CHECK(all_of(line, d)[0].fields == R"(,"tools":[])");
+    CHECK(all_in(line, d)[0].fields == R"(,"tools":[])");
     CHECK(in_context(line, d) ==
           "sent as rows have them: tools (1 row); left out: prompt_id (1 row), source (1 row)");
     CHECK(in_context(content_of("data/openai.jsonl"), d) == "left out: model (1 row)");
@@ -231,7 +231,7 @@ TEST_CASE("OpenAI JSONL: calls of tools are part of their messages") {
         R"("tool_calls":[{"id":"c"}],"refusal":null,"audio":1},{"role":"tool","tool_call_id":"c",)"
         R"("content":"b"},{"role":"user","content":"d"},{"role":"assistant","content":"e"},)"
         R"({"role":"tool","content":"f"}]})" "\n";
-    const auto read = all_of(line, {.format = openai_jsonl});
+    const auto read = all_in(line, {.format = openai_jsonl});
     REQUIRE(read[0].before.size() == 3);
     CHECK(read[0].before[1].fields == R"(,"tool_calls":[{"id":"c"}])");
     CHECK(read[0].before[1].content == "");
@@ -242,7 +242,7 @@ TEST_CASE("OpenAI JSONL: calls of tools are part of their messages") {
 
 TEST_CASE("vLLM's own data sets: output_tokens, and an image for each prompt") {
     const dataset d = {.format = openai_jsonl};
-    const auto read = all_of(R"({"prompt": "How many?", "image_files": ["a/b.jpg"], )"
+    const auto read = all_in(R"({"prompt": "How many?", "image_files": ["a/b.jpg"], )"
                              R"("output_tokens": 12})" "\n", d);
     CHECK(read[0].turns[0].image == "a/b.jpg");
     CHECK(read[0].turns[0].output_tokens == 12);
@@ -259,7 +259,7 @@ TEST_CASE("ShareGPT: LLaVA's rows are about an image, whose mark is no text") {
         R"([{"id":"1","image":"coco/a.jpg","model":"x","conversations":[{"from":"human",)"
         R"("value":"<image>\nWhat is this?"},{"from":"gpt","value":"A cat."},)"
         R"({"from":"human","value":"Where?"}]}])";
-    const auto read = all_of(row, {.format = sharegpt});
+    const auto read = all_in(row, {.format = sharegpt});
     CHECK(read[0].turns[0].prompt == "What is this?");
     CHECK(read[0].turns[0].image == "coco/a.jpg");
     CHECK(in_context(row, {.format = sharegpt}) == "left out: model (1 row)");
@@ -301,13 +301,13 @@ TEST_CASE("a file of another format is refused with the one that it looks like")
 }
 
 TEST_CASE("COCO captions: an image for each caption, or questions about images") {
-    const auto captions = all_of(content_of("data/captions.json"), {.format = coco_captions});
+    const auto captions = all_in(content_of("data/captions.json"), {.format = coco_captions});
     REQUIRE(captions.size() == 3);
     CHECK(captions[0].turns[0].image == "green.png");
     CHECK(captions[1].turns[0].image == "blue.png");
     CHECK(captions[2].turns[0].image == "green.png");
     CHECK(captions[1].turns[0].output_tokens == 8);
-    const auto asked = all_of(content_of("data/image_questions.jsonl"), {.format = coco_captions},
+    const auto asked = all_in(content_of("data/image_questions.jsonl"), {.format = coco_captions},
                               "image_questions.jsonl");
     REQUIRE(asked.size() == 2);
     CHECK(asked[1].turns[0].prompt == "Is this square green?");
@@ -315,7 +315,7 @@ TEST_CASE("COCO captions: an image for each caption, or questions about images")
 }
 
 TEST_CASE("plain lines") {
-    const auto lines = all_of(content_of("data/prompts.txt"), {.format = text_lines});
+    const auto lines = all_in(content_of("data/prompts.txt"), {.format = text_lines});
     REQUIRE(lines.size() == 6);
     CHECK(lines[5].turns[0].prompt == "Give me three names for a grey cat.");
     CHECK(lines[5].turns[0].output_tokens == 0);
