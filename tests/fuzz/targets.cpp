@@ -87,9 +87,9 @@ struct parsed_response {
 using seen_events = std::vector<std::pair<std::string, std::string>>;
 
 struct parsed_stream {
-    event_stream_parser parser{    bool is_whole = true;
-};
+    event_stream_parser parser{};
     seen_events events{};
+    bool is_whole = true;
 };
 
 /// The events of a stream as the WHATWG text defines them, step by step, and what speaks of an error.

@@ -23,7 +23,8 @@ lb::repeat_data repeat_of(const lb::plan& p, const server& s, llmbench::run_vari
     const long long start_ns = 5'000'000'000'000 + index * 100'000'000'000'000;
     const auto ns = [&](double t) { return start_ns + std::llround(t * 1e9); };
     const long long n = p.sent->warmup_requests + p.sent->requests;
-    const auto lengths = p.sent->source.as<lb::synthetic_prompts>()->output_tokens;
+    const auto lengths =
+        dynamic_cast<const lb::synthetic_prompts&>(*p.sent->source).said.output_tokens;
     double at = 0, from = 0;
     for (long long i = 0; i < n; ++i) {
         at += traffic.exponential() / rate;

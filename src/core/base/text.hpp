@@ -343,16 +343,23 @@ constexpr const char* name_at(std::initializer_list<const char*> names, Enum e) 
 struct number_of_field {
     const char* field = "";
     double value = 0, least = 0, most = 0;
-    const char* format = "%.0f";  // of the value, with its unit
-    const char* allowed = "";
+    const char* unit = "";     // with its blank
+    const char* allowed = "";  // default: in words of these numbers
 };
 inline constexpr double above_zero = std::numeric_limits<double>::denorm_min();
+inline std::string allowed_text(const number_of_field& n) {
+    if (*n.allowed) return n.allowed;
+    const std::string most = printed("%.15g%s", n.most, n.unit);
+    if (n.least == above_zero) return "must be above 0 and at most " + most;
+    if (n.most < infinity) return printed("runs from %.15g to ", n.least) + most;
+    return n.least == 0 ? "cannot be negative" : printed("must be at least %.15g", n.least);
+}
 /// Refuses the first number that is not allowed.
 [[gnu::noinline]] inline void check_numbers(std::initializer_list<number_of_field> all,
                                             std::string_view given = "") {
     for (const number_of_field& n : all)
         if (!(n.value >= n.least && n.value <= n.most))
-            refuse({given, n.field, " is ", printed(n.format, n.value), ": it ", n.allowed});
+            refuse({given, n.field, printed(" is %.15g%s: it ", n.value, n.unit), allowed_text(n)});
 }
 /// Calls a user's function. Its exceptions become errors about `whose`.
 template <class Call>

@@ -63,20 +63,16 @@ void each_dialogue(byte_stream& in, const dataset& d, row_fields& fields, const 
         if (by_line) each_json_line(in, checked);
         else each_json_element(in, checked);
     };
+    const auto each_row = [&](dialogue (dialogue_reader::*read)(const picojson::value&) const) {
+        each_value([&](const auto&, const auto& v, const dialogue_reader& reader, long long line) {
+            offer((reader.*read)(v), line);
+        });
+    };
     std::map<long long, std::string> images;  // of COCO, where captions come later
     switch (d.format) {
-    case sharegpt:
-        return each_value([&](const auto&, const auto& v, const auto& reader, long long line) {
-            offer(reader.sharegpt_of(v), line);
-        });
-    case dolly:
-        return each_value([&](const auto&, const auto& v, const auto& reader, long long line) {
-            offer(reader.dolly_of(v), line);
-        });
-    case openai_jsonl:
-        return each_value([&](const auto&, const auto& v, const auto& reader, long long line) {
-            offer(reader.openai_of(v), line);
-        });
+    case sharegpt: return each_row(&dialogue_reader::sharegpt_of);
+    case dolly: return each_row(&dialogue_reader::dolly_of);
+    case openai_jsonl: return each_row(&dialogue_reader::openai_of);
     case coco_captions:
         return each_value([&](const auto& key, const auto& v, const auto& reader, long long line) {
             if (key.empty()) return offer(reader.image_question_of(v), line);
@@ -93,12 +89,12 @@ void each_dialogue(byte_stream& in, const dataset& d, row_fields& fields, const 
                 offer(dialogue{{}, {t}}, line);
             }
         });
-    case text_lines: {
-        std::string text;
-        for (long long line = in.line(); read_line(in, text); line = in.line())
-            if (!trimmed(text).empty()) offer(dialogue{{}, {{.prompt = text}}}, line);
-        return;
-    }
+    case text_lines:
+        for (std::string text; in.peek() >= 0;) {
+            const long long line = in.line();
+            if (read_line(in, text) && !trimmed(text).empty())
+                offer(dialogue{{}, {{.prompt = text}}}, line);
+        }
     }
 }
 

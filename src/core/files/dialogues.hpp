@@ -98,6 +98,12 @@ inline int estimated_prompt_tokens(const dialogue& d) {
     return n;
 }
 
+inline bool have_images(const std::vector<dialogue>& all) {
+    return any_of(all, [](const dialogue& d) {
+        return any_of(d.turns, [](const dialogue_turn& t) { return !t.image.empty(); });
+    });
+}
+
 /// The body fields that the options of all requests set.
 using field_names = std::set<std::string>;
 inline field_names given_fields(const request_options& o) {

@@ -57,9 +57,9 @@ inline std::vector<extra_object> shared_objects(const request_options& o) {
 inline void check_options(const request_options& o) {
     const double max_tokens = o.max_tokens ? *o.max_tokens : 1;
     const double temperature = o.temperature ? *o.temperature : 0;
-    check_numbers({{"options.max_tokens", max_tokens, 1, infinity, "%.0f", "must be at least 1"},
-                   {"options.temperature", temperature, 0, 10, "%g", "runs from 0 to 10"},
-                   {"options.documents", static_cast<double>(o.documents), 0, 10000, "%.0f",
+    check_numbers({{"options.max_tokens", max_tokens, 1, infinity},
+                   {"options.temperature", temperature, 0, 10},
+                   {"options.documents", static_cast<double>(o.documents), 0, 10000, "",
                     "runs from 1 to 10000, and 0 is the API's own"}});
     if (const double s = o.cancel_after.seconds(); s != 0 && !(s >= 0.001 && s <= 86400))
         refuse({"options.cancel_after is ", time_text(s), ": it runs from 1 ms to a day"});
@@ -107,8 +107,7 @@ inline request_spec common_request(const request_options& o, const api_traits& a
 inline double planned_cost(const scenario& s, const api_traits& api) {
     if (!s.cost) return 0;
     const double usd = (*s.cost).usd;
-    check_numbers({{"cost", usd, above_zero, max_cost, "%g USD an hour",
-                    "must be above 0 and at most 1e+06"}});
+    check_numbers({{"cost", usd, above_zero, max_cost, " USD an hour"}});
     if (!api.generates)
         refuse({"cost is told for a million output tokens, and ", api.name, " generates none"});
     return usd;

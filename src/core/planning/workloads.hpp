@@ -57,15 +57,11 @@ inline plan_part planned_part(const scenario& s, const arrival_data& arrivals,
                               const api_traits& api, std::uint64_t default_seed) {
     check_options(s.options);
     check_options_of(api, s.options);
-    const planned_workload w = workload_of(s, arrivals, *files, api.generates, default_seed);
-    const plan_part part{.workload_text = w.text,
-                         .sent_as_given = w.sent_as_given,
-                         .source = w.source,
-                         .stride = w.source->facts().most_turns,
-                         .think = w.think,
-                         .files = files,
-                         .forces_length = w.forces_length && api.generates,
-                         .common = common_request(s.options, api)};
+    plan_part part = workload_of(s, arrivals, *files, api.generates, default_seed);
+    part.stride = part.source->facts().most_turns;
+    part.files = files;
+    part.forces_length = part.forces_length && api.generates;
+    part.common = common_request(s.options, api);
     if (!api.generates && part.stride != 1)
         refuse({"workload is of conversations, and ", api.name,
                 " generates nothing that one could go on with"});
@@ -106,8 +102,7 @@ inline void check_mix(const mix_of_parts& m) {
         for (std::size_t k = 0; k < i; ++k)
             if (m.parts[k].name == m.parts[i].name)
                 refuse({given, "another part has this name, and a label is of one"});
-        check_numbers({{"weight", static_cast<double>(m.parts[i].weight), 1, 1000, "%.0f",
-                        "runs from 1 to 1000"}}, given);
+        check_numbers({{"weight", static_cast<double>(m.parts[i].weight), 1, 1000}}, given);
         if (m.parts[i].workload.what().get<mix_of_parts>())
             refuse({given, "its workload is a mix: name all parts in one"});
         if (plays_sessions(m.parts[i].workload))

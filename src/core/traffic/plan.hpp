@@ -19,6 +19,7 @@
 #include "core/traffic/places.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/shard.hpp"
+#include "core/traffic/sources.hpp"
 #include "core/traffic/traffic_source.hpp"
 
 #include <algorithm>  // max, min
@@ -61,7 +62,7 @@ struct plan_part {
     std::size_t weight = 1;  // relative to those of all parts
     std::string workload_text{};
     std::string sent_as_given{};  // "prompts" or "images" that are the same in every repeat and run
-    traffic_source source{};
+    traffic_source source = std::make_shared<const synthetic_prompts>();
     std::size_t stride = 1;  // positions that a conversation takes; its turns are the first
     time_distribution think{};  // before a later turn
     /// Read for this workload; copies of a plan share it.
@@ -180,6 +181,10 @@ void for_each_part(Parts& p, F&& f) {
                                                           plan_part>&>(p));
     for (auto& part : p.parts) f(part);
 }
+template <class IsSo>
+bool any_part(const planned_workloads& p, IsSo&& is_so) {
+    return p.parts.empty() ? is_so(static_cast<const plan_part&>(p)) : any_of(p.parts, is_so);
+}
 /// The part of a conversation, and its index in that part. Blocks of as many conversations as the
 /// weights add up to have an order drawn from the seed.
 struct part_place {
@@ -228,9 +233,7 @@ inline answer_use answer_use_at(const planned_traffic& p, std::size_t index) {
             p.compares_answers && repeats_prompts(of.part), of.part.common.temperature == 0};
 }
 inline bool asks_questions(const planned_traffic& p) {
-    bool any = false;
-    for_each_part(p, [&](const plan_part& part) { any = any || wanted_of(p, part, 0); });
-    return any;
+    return any_part(p, [&](const plan_part& part) { return wanted_of(p, part, 0) != nullptr; });
 }
 inline bool has_turns(const planned_traffic& p) { return p.stride > 1 || p.described.has_turns; }
 inline std::size_t turns_of(const planned_traffic& p, std::size_t conversation) {
@@ -248,9 +251,7 @@ inline graph_step step_of(const planned_traffic& p, std::size_t index) {
 }
 inline bool plays_sessions(const plan_part& p) { return p.source->facts().plays_sessions; }
 inline bool has_graphs(const planned_traffic& p) {
-    bool any = false;
-    for_each_part(p, [&](const plan_part& part) { any = any || part.source->facts().is_graph; });
-    return any;
+    return any_part(p, [](const plan_part& part) { return part.source->facts().is_graph; });
 }
 /// The number of conversations that warm up, and that are measured (0: no limit). The last one may
 /// be cut to keep the number of requests, unless sessions are played out.

@@ -28,11 +28,9 @@ namespace detail {
 
 /// Whether all prompts are synthetic, with given lengths.
 inline bool makes_up_prompts(const planned_traffic& p) {
-    bool all = true;
-    for_each_part(p, [&](const plan_part& part) {
-        all = all && part.source->facts().makes_up_prompts;
+    return !any_part(p, [](const plan_part& part) {
+        return !part.source->facts().makes_up_prompts;
     });
-    return all;
 }
 
 inline trace_item item_of(const planned_traffic& p, std::size_t index) {
@@ -76,14 +74,10 @@ inline int forced_tokens(const planned_traffic& p, std::size_t index) {
     return own > 0 ? own : part.common.max_tokens;
 }
 /// Whether answers of one token are expected: given, or forced to lengths that are not drawn.
-inline bool expects_short_outputs(const plan_part& p) {
-    return p.forces_length && p.source->facts().expects_short_outputs;
-}
-
 inline bool expects_short_outputs(const planned_traffic& p) {
-    bool any = false;
-    for_each_part(p, [&](const plan_part& part) { any = any || expects_short_outputs(part); });
-    return any;
+    return any_part(p, [](const plan_part& part) {
+        return part.forces_length && part.source->facts().expects_short_outputs;
+    });
 }
 
 /// The salt differs between repeats, variants and executions of a gate, so that no prefix cache has
@@ -111,12 +105,7 @@ inline request_spec request_of(const plan& p, run_variant variant, int repeat, s
 
 /// Whether a prompt has images, which only some APIs take.
 inline bool asks_about_images(const planned_traffic& p) {
-    bool any = false;
-    for_each_part(p, [&](const plan_part& part) {
-        for (const dialogue& d : part.files->dialogues)
-            for (const dialogue_turn& t : d.turns) any = any || !t.image.empty();
-    });
-    return any;
+    return any_part(p, [](const plan_part& part) { return have_images(part.files->dialogues); });
 }
 
 inline load_conditions load_conditions_of(const plan& p) {

@@ -12,13 +12,15 @@
 #include "core/files/traces.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/lengths.hpp"
-#include "core/traffic/traffic_source.hpp"
+#include "core/traffic/plan.hpp"
 #include "core/traffic/sources.hpp"
 
 #include <algorithm>  // max
 #include <cstdint>  // uint64_t
+#include <memory>  // make_shared
 #include <string>
 #include <tuple>  // fields that are checked alike
+#include <utility>  // move
 #include <vector>
 
 namespace llmbench {
@@ -32,10 +34,8 @@ inline void check_think(const time_distribution& d) {
 }
 inline void check_dataset(const dataset& d) {
     if (d.path.empty()) refuse({"workload.path is empty: a dataset must name a file"});
-    check_numbers({{"workload.max_items", d.max_items ? *d.max_items : 1.0, 1, 1e6, "%.0f",
-                    "runs from 1 to 1000000"},
-                   {"workload.max_turns", static_cast<double>(d.max_turns), 1, 1000, "%.0f",
-                    "runs from 1 to 1000"}});
+    check_numbers({{"workload.max_items", d.max_items ? *d.max_items : 1.0, 1, 1e6},
+                   {"workload.max_turns", static_cast<double>(d.max_turns), 1, 1000}});
     for (const auto& [name, least, most] :
          {std::tuple{"prompt", d.min_prompt_tokens, d.max_prompt_tokens},
           std::tuple{"output", d.min_output_tokens, d.max_output_tokens}})
@@ -46,22 +46,14 @@ inline void check_dataset(const dataset& d) {
     check_think(d.think);
 }
 
-struct planned_workload {
-    traffic_source source{};
-    std::string text{};
-    bool forces_length = true;
-    time_distribution think{};
-    std::string sent_as_given{};
-};
-
 /// A workload of an extension, read from its files.
 class read_workload {
 public:
     virtual ~read_workload() = default;
     /// Fills in defaults that this workload knows. In a mix conversations start over at the end.
     virtual scenario completed(scenario s, const api_traits&, bool /*in_a_mix*/) const { return s; }
-    virtual planned_workload planned(const scenario& s, const arrival_data& a,
-                                     std::uint64_t seed) const = 0;
+    virtual plan_part planned(const scenario& s, const arrival_data& a,
+                              std::uint64_t seed) const = 0;
     /// Returns the starts of its conversations, if arrivals replay them instead of a trace.
     virtual maybe<recorded_trace> starts(const arrival_data&) const { return {}; }
 };
@@ -83,41 +75,41 @@ inline std::string think_text(const time_distribution& d) {
     return d.a + d.b > 0 ? ", think " + distribution_text(d) : "";
 }
 
-inline planned_workload workload_of(const prompt_list& list, const request_options& o) {
+inline plan_part workload_of(const prompt_list& list, const request_options& o) {
     if (list.items.size() == 0) refuse({"workload is prompts({}): it needs at least one prompt"});
-    given_prompts given;
-    for (const text& t : list.items) given.prompts.push_back(str(t));
-    return {.source = given,
-            .text = printed("%zu prompts", list.items.size()),
-            .forces_length = o.ignore_eos,
-            .sent_as_given = "prompts"};
+    std::vector<std::string> given;
+    for (const text& t : list.items) given.push_back(str(t));
+    return {.workload_text = printed("%zu prompts", list.items.size()),
+            .sent_as_given = "prompts",
+            .source = std::make_shared<const given_prompts>(std::move(given)),
+            .forces_length = o.ignore_eos};
 }
 
 /// Refuses a function that gives two prompts for one request: its repeats would differ.
-inline planned_workload workload_of(const generated_prompts& g, const request_options& o,
+inline plan_part workload_of(const generated_prompts& g, const request_options& o,
                                     std::uint64_t seed) {
     if (!g.of) refuse({"workload is generated(nullptr): it needs a function"});
-    const user_prompts source{g.of, g.salted};
-    constexpr request_index tried = 100;
+    const auto source = std::make_shared<const user_prompts>(g);
+    constexpr std::size_t tried = 100;
     double tokens = 0;
-    for (request_index i = 0; i < tried; ++i) {
-        const prompt once = source.of(i, seed), again = source.of(i, seed);
+    for (std::size_t i = 0; i < tried; ++i) {
+        const prompt once = source->at(i, seed), again = source->at(i, seed);
         if (!(once.text == again.text && once.output_tokens == again.output_tokens))
-            refuse({printed("workload is generated: asked twice for request %lld, its function "
+            refuse({printed("workload is generated: asked twice for request %zu, its function "
                             "gives two prompts: what is left to chance is drawn from its draw&",
                             i)});
         tokens += estimated_tokens(str(once.text));
     }
-    return {.source = source,
-            .text = joined({printed("generated prompts, about %.0f tokens each",
-                                    tokens / static_cast<double>(tried)),
-                            g.force_output ? "" : ", answers as long as they get",
-                            g.salted ? "" : ", not salted"}),
-            .forces_length = g.force_output || o.ignore_eos,
-            .sent_as_given = g.salted ? "" : "prompts"};
+    return {.workload_text = joined({printed("generated prompts, about %.0f tokens each",
+                                             tokens / static_cast<double>(tried)),
+                                     g.force_output ? "" : ", answers as long as they get",
+                                     g.salted ? "" : ", not salted"}),
+            .sent_as_given = g.salted ? "" : "prompts",
+            .source = source,
+            .forces_length = g.force_output || o.ignore_eos};
 }
 
-inline planned_workload workload_of(const dataset& d, const request_options& o,
+inline plan_part workload_of(const dataset& d, const request_options& o,
                                     const std::vector<dialogue>& sample) {
     check_dataset(d);
     if (sample.empty()) refuse({str(d.path), " was not read"});
@@ -129,22 +121,20 @@ inline planned_workload workload_of(const dataset& d, const request_options& o,
         prompt_tokens += estimated_prompt_tokens(x);
     }
     const double n = static_cast<double>(sample.size());
-    const bool has_images = any_of(sample, [](const dialogue& x) {
-        return any_of(x.turns, [](const dialogue_turn& t) { return !t.image.empty(); });
-    });
-    return {.source = recorded_dialogues{.most_turns = most_turns, .salted = d.salted},
-            .text = joined({printed("%.0f prompts of ", n), file_name(str(d.path)), " (",
-                            format_name(d.format), "), about ",
-                            printed("%.0f tokens each", prompt_tokens / n),
-                            most_turns > 1
-                                ? printed(", %.1f turns each", static_cast<double>(turns) / n)
-                                : "",
-                            think_text(d.think),
-                            d.force_output ? "" : ", answers as long as they get",
-                            d.salted ? "" : ", not salted"}),
-            .forces_length = d.force_output || o.ignore_eos,
+    return {.workload_text = joined({printed("%.0f prompts of ", n), file_name(str(d.path)), " (",
+                                     format_name(d.format), "), about ",
+                                     printed("%.0f tokens each", prompt_tokens / n),
+                                     most_turns == 1
+                                         ? ""
+                                         : printed(", %.1f turns each",
+                                                   static_cast<double>(turns) / n),
+                                     think_text(d.think),
+                                     d.force_output ? "" : ", answers as long as they get",
+                                     d.salted ? "" : ", not salted"}),
+            .sent_as_given = !d.salted ? "prompts" : have_images(sample) ? "images" : "",
+            .source = std::make_shared<const recorded_dialogues>(most_turns, d.salted),
             .think = d.think,
-            .sent_as_given = !d.salted ? "prompts" : has_images ? "images" : ""};
+            .forces_length = d.force_output || o.ignore_eos};
 }
 
 inline void check_conversations(const conversations& c) {
@@ -176,8 +166,7 @@ inline std::size_t max_turns_of(const conversations& c) {
 /// Returns the steps of the longest conversation, with its subagents' turns.
 inline std::size_t max_steps_of(const conversations& c, std::size_t most_turns) {
     const double subagents = c.subagents.value;
-    check_numbers({{"workload.subagents", subagents * 100, 0, 100, "%g %%",
-                    "runs from 0 to 100 %"}});
+    check_numbers({{"workload.subagents", subagents * 100, 0, 100, " %"}});
     double max_each = 1;
     for (const auto& [d, field, most] :
          {std::tuple{&c.helpers, "workload.helpers", 64.0},
@@ -213,7 +202,7 @@ inline std::string helpers_text(const conversations& c) {
                    length_text(c.helpers), " of ", length_text(c.helper_turns), " turns each"});
 }
 
-inline planned_workload workload_of(const conversations& c, const request_options& o) {
+inline plan_part workload_of(const conversations& c, const request_options& o) {
     check_conversations(c);
     const std::size_t most_turns = max_turns_of(c);
     check_think(c.think);
@@ -223,29 +212,25 @@ inline planned_workload workload_of(const conversations& c, const request_option
                                     (c.shared_system_prompt ? " shared by all" : " of their own")
                               : "";
     const bool is_forced = c.force_output || o.ignore_eos;
-    planned_workload w{.text = joined({"conversations, ", length_text(c.turns),
-                                       " turns, messages of ", length_text(c.user_tokens),
-                                       " tokens, answers of ", at_most(is_forced),
-                                       length_text(c.output_tokens), system, helpers_text(c),
-                                       think_text(c.think)}),
-                       .forces_length = is_forced,
-                       .think = c.think};
+    plan_part w{.workload_text = joined({"conversations, ", length_text(c.turns),
+                                         " turns, messages of ", length_text(c.user_tokens),
+                                         " tokens, answers of ", at_most(is_forced),
+                                         length_text(c.output_tokens), system, helpers_text(c),
+                                         think_text(c.think)}),
+                .think = c.think,
+                .forces_length = is_forced};
     // Conversations of one turn are prompts, and the system prompt is their shared prefix.
-    if (most_turns == 1)
-        w.source = synthetic_prompts{.prompt_tokens = c.user_tokens,
-                                   .output_tokens = c.output_tokens,
-                                   .shared_prefix = c.system_tokens};
-    else
-        w.source = synthetic_conversations{.most_turns = max_steps,
-                                         .turns_each = c.turns,
-                                         .user_tokens = c.user_tokens,
-                                         .output_tokens = c.output_tokens,
-                                         .system_tokens = c.system_tokens,
-                                         .shared_system_prompt = c.shared_system_prompt,
-                                         .subagents = c.subagents.value,
-                                         .helpers = c.helpers,
-                                         .helper_turns = c.helper_turns,
-                                         .max_own_turns = most_turns};
+    if (most_turns == 1) {
+        w.source = std::make_shared<const synthetic_prompts>(
+            synthetic{.prompt_tokens = c.user_tokens,
+                      .output_tokens = c.output_tokens,
+                      .shared_prefix = c.system_tokens});
+        return w;
+    }
+    const auto made = std::make_shared<synthetic_conversations>(c);
+    made->most_turns = max_steps;
+    made->max_own_turns = most_turns;
+    w.source = made;
     return w;
 }
 
@@ -265,34 +250,30 @@ inline void check_synthetic(const synthetic& w, const arrival_data& a) {
     if (w.shared_prefix.kind == shape::empirical || w.shared_prefix.kind == shape::trace)
         refuse({"workload.shared_prefix is ", length_text(w.shared_prefix),
                 ": files are read for prompt_tokens and output_tokens only"});
-    check_numbers({{"workload.prefix_groups", static_cast<double>(w.prefix_groups), 1, 1e6, "%.0f",
-                    "runs from 1 to 1000000"},
-                   {"workload.prefix_fraction", w.prefix_fraction.value * 100, 0, 100, "%g %%",
-                    "runs from 0 to 100 %"}});
+    check_numbers({{"workload.prefix_groups", static_cast<double>(w.prefix_groups), 1, 1e6},
+                   {"workload.prefix_fraction", w.prefix_fraction.value * 100, 0, 100, " %"}});
 }
-inline planned_workload workload_of(const synthetic& w, const arrival_data& a,
+inline plan_part workload_of(const synthetic& w, const arrival_data& a,
                                     const warmup_amount& warmup, const request_options& o,
                                     bool generates) {
     check_synthetic(w, a);
     const bool is_forced = w.force_output || o.ignore_eos;
-    const synthetic_prompts made{
-        .prompt_tokens = w.prompt_tokens,
-        .output_tokens = w.output_tokens,
-        .shared_prefix = w.shared_prefix,
-        .prefix_groups = w.prefix_groups,
-        .prefix_fraction = w.prefix_fraction.value,
-        .warmup = warmup_sends(a, static_cast<std::size_t>(warmup.requests()), warmup.seconds())};
+    const auto before =
+        warmup_sends(a, static_cast<std::size_t>(warmup.requests()), warmup.seconds());
     std::string prefix;
-    if (made.shared_prefix.a > 0) {
-        prefix = ", shared prefix " + length_text(made.shared_prefix) + " tokens";
-        if (made.prefix_groups > 1) prefix += printed(" in %lld groups", made.prefix_groups);
-        if (made.prefix_fraction < 1)
-            prefix += printed(" for %.9g %% of the prompts", made.prefix_fraction * 100);
+    if (w.shared_prefix.a > 0) {
+        prefix = ", shared prefix " + length_text(w.shared_prefix) + " tokens";
+        if (w.prefix_groups > 1)
+            prefix += printed(" in %lld groups", static_cast<long long>(w.prefix_groups));
+        if (w.prefix_fraction.value < 1)
+            prefix += printed(" for %.9g %% of the prompts", w.prefix_fraction.value * 100);
     }
-    return {.source = made,
-            .text = joined({"synthetic, prompt ", length_text(made.prompt_tokens), " tokens",
-                            generates ? ", output " : "", generates ? at_most(is_forced) : "",
-                            generates ? length_text(made.output_tokens) + " tokens" : "", prefix}),
+    return {.workload_text = joined({"synthetic, prompt ", length_text(w.prompt_tokens), " tokens",
+                                     generates ? ", output " : "",
+                                     generates ? at_most(is_forced) : "",
+                                     generates ? length_text(w.output_tokens) + " tokens" : "",
+                                     prefix}),
+            .source = std::make_shared<const synthetic_prompts>(w, before),
             .forces_length = is_forced};
 }
 
@@ -302,7 +283,7 @@ inline void check_no_max_tokens(const request_options& o) {
                         *o.max_tokens)});
 }
 
-inline planned_workload workload_of(const scenario& s, const arrival_data& arrivals,
+inline plan_part workload_of(const scenario& s, const arrival_data& arrivals,
                                     const workload_files& files, bool generates = true,
                                     std::uint64_t default_seed = 1) {
     const box& w = s.workload.what();

@@ -193,7 +193,8 @@ private:
         const std::string_view what = word();
         skip_blanks();
         if (what == "EOF" && is_openmetrics_) ended_ = at_end();
-        if (what == "HELP" || what == "TYPE") add_name(at('"') ? quoted().value_or("") : name(true));
+        if (what == "HELP" || what == "TYPE")
+            add_name(at('"') ? quoted().value_or("") : name(true));
     }
     void add_name(std::string_view name) {
         if (!name.empty() && (page_.names.empty() || page_.names.back() != name))

@@ -8,6 +8,7 @@
 #include "core/planning/planning.hpp"
 #include "extensions/simulated/core/engine_model.hpp"
 
+#include <memory>
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -26,8 +27,8 @@ inline plan traffic(double rate, std::uint64_t seed, long long requests = reques
         t.arrivals = poisson(request_rate(rate)).data();
         t.warmup_requests = warmup_requests;
         t.requests = requests;
-        t.source = synthetic_prompts{.prompt_tokens = lognormal(400, sigma),
-                                   .output_tokens = lognormal(120, sigma)};
+        t.source = std::make_shared<const synthetic_prompts>(synthetic{
+            .prompt_tokens = lognormal(400, sigma), .output_tokens = lognormal(120, sigma)});
         t.seed = seed;
     });
 }

@@ -253,8 +253,8 @@ TEST_CASE("error levels out of their range are refused by name") {
             s.judging.false_fail = fraction(fail);
         });
     };
-    CHECK_REFUSED(levels(0.25, 0.01), "judging.false_pass is 25 %", "0.01 % to 20 %");
-    CHECK_REFUSED(levels(0.05, 0.25), "judging.false_fail is 25 %", "0.01 % to 20 %");
+    CHECK_REFUSED(levels(0.25, 0.01), "judging.false_pass is 25 %", "0.01 to 20 %");
+    CHECK_REFUSED(levels(0.05, 0.25), "judging.false_fail is 25 %", "0.01 to 20 %");
     CHECK_REFUSED(levels(0, 0.01), "judging.false_pass is 0 %");
     CHECK_REFUSED(levels(0.05, 0.00009), "judging.false_fail is 0.009 %");
     CHECK_REFUSED(levels(-0.05, 0.01), "judging.false_pass is -5 %");
@@ -355,7 +355,7 @@ TEST_CASE("a cost is of all output tokens of a server whose price is known") {
                   "a server costs what it does, for whomever: the cost is of all tokens");
     for (const double usd : {0.0, -1.0, 2e6, infinity, not_a_number})
         CHECK_REFUSED(refusal_at(usd_per_hour(usd), mean(tpot) <= 1_s),
-                      "USD an hour: it must be above 0 and at most 1e+06");
+                      "USD an hour: it must be above 0 and at most 1000000 USD an hour");
 }
 
 TEST_CASE("a cost under a load that the server is not full with is that of the load") {

@@ -28,7 +28,7 @@ TEST_CASE("a plan fills in the defaults") {
     CHECK(p.sent->seed == 77);
     CHECK_FALSE(p.judged->has_baseline);
     CHECK(p.judged->slos.empty());
-    const auto& made = *p.sent->source.as<synthetic_prompts>();
+    const synthetic& made = dynamic_cast<const synthetic_prompts&>(*p.sent->source).said;
     CHECK(length_text(made.prompt_tokens) == "lognormal(512, 0.6)");
     CHECK(length_text(made.output_tokens) == "128");
     CHECK(length_text(made.shared_prefix) == "0");

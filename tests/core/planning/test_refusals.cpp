@@ -376,7 +376,7 @@ TEST_CASE("a shared prefix cannot be drawn from a file") {
 TEST_CASE("a list of prompts is planned as it stands") {
     const plan p = planned(
         {.workload = prompts({"one", "two"}), .requests = 30, .options = {.max_tokens = 64}}, 1);
-    CHECK(p.sent->source.as<given_prompts>()->prompts ==
+    CHECK(dynamic_cast<const given_prompts&>(*p.sent->source).prompts ==
           std::vector<std::string>{"one", "two"});
     CHECK(p.sent->common.max_tokens == 64);
     CHECK_FALSE(p.sent->forces_length);

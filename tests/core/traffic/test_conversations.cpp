@@ -286,13 +286,14 @@ TEST_CASE("prompts of a group share their prefix, by the fraction that is asked 
                                .prefix_groups = 5, .prefix_fraction = 60_pct});
     std::map<std::string, int> prefixes;
     int members = 0;
+    const auto& made = dynamic_cast<const synthetic_prompts&>(*p.sent->source);
     for (std::size_t i = 0; i < 500; ++i) {
         const std::vector<std::string> w = words(request_of(p, run_variant::candidate, 0, i).prompt);
         REQUIRE(w.size() == 60);
         std::string prefix;
         for (std::size_t k = 0; k < 32; ++k) prefix += w[k] + " ";
         ++prefixes[prefix];
-        members += p.sent->source.as<synthetic_prompts>()->group(i, p.sent->seed) >= 0;
+        members += made.group(i, p.sent->seed) >= 0;
     }
     int groups = 0;
     for (const auto& [prefix, times] : prefixes) {

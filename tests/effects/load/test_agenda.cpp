@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -58,11 +59,12 @@ struct closed_load : load {
 /// Conversations of so many turns each.
 template <class Load>
 void converse(Load& l, std::size_t turns, std::size_t conversations, double think_s = 0) {
-    synthetic_conversations source;
+    synthetic_conversations source({.turns = static_cast<int>(turns),
+                                    .user_tokens = 1,
+                                    .output_tokens = 1});
     source.most_turns = turns;
-    source.turns_each = fixed(static_cast<int>(turns));
     l.what = with_traffic(l.what, [&](planned_traffic& t) {
-        t.source = source;
+        t.source = std::make_shared<synthetic_conversations>(source);
         t.stride = turns;
         t.think = time_span::from_seconds(think_s);
     });
