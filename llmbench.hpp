@@ -96,8 +96,8 @@
 //   [C68] prompts of a given number of tokens
 //   [C69] positions in a trace
 //   [C70] the part of a load that one of several programs sends
-//   [C71] sources of prompts and conversations
-//   [C72] the interface of sources of prompts
+//   [C71] the interface of sources of prompts
+//   [C72] sources of prompts and conversations
 //   [C73] the plan of a gate
 //   [C74] the hash of a plan's traffic
 //   [C75] the number of requests that a plan expects
@@ -2503,7 +2503,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <cmath>  // fabs, isfinite, isnan, isinf, floor, ceil, erfc, sqrt, log, pow, copysign, ...
 #include <cstdarg>  // printed()
 #include <cstddef>  // size_t, ptrdiff_t
-#include <cstdint>  // uint32_t, uint64_t, int64_t
+#include <cstdint>  // uint32_t, uint64_t
 #include <cstdio>  // vsnprintf
 #include <cstdlib>  // strtod_l, strtod, llabs
 #include <cstring>  // strchr, memchr, memcmp
@@ -2853,16 +2853,23 @@ constexpr const char* name_at(std::initializer_list<const char*> names, Enum e) 
 struct number_of_field {
     const char* field = "";
     double value = 0, least = 0, most = 0;
-    const char* format = "%.0f";  // of the value, with its unit
-    const char* allowed = "";
+    const char* unit = "";     // with its blank
+    const char* allowed = "";  // default: in words of these numbers
 };
 inline constexpr double above_zero = std::numeric_limits<double>::denorm_min();
+inline std::string allowed_text(const number_of_field& n) {
+    if (*n.allowed) return n.allowed;
+    const std::string most = printed("%.15g%s", n.most, n.unit);
+    if (n.least == above_zero) return "must be above 0 and at most " + most;
+    if (n.most < infinity) return printed("runs from %.15g to ", n.least) + most;
+    return n.least == 0 ? "cannot be negative" : printed("must be at least %.15g", n.least);
+}
 /// Refuses the first number that is not allowed.
 [[gnu::noinline]] inline void check_numbers(std::initializer_list<number_of_field> all,
                                             std::string_view given = "") {
     for (const number_of_field& n : all)
         if (!(n.value >= n.least && n.value <= n.most))
-            refuse({given, n.field, " is ", printed(n.format, n.value), ": it ", n.allowed});
+            refuse({given, n.field, printed(" is %.15g%s: it ", n.value, n.unit), allowed_text(n)});
 }
 /// Calls a user's function. Its exceptions become errors about `whose`.
 template <class Call>
@@ -3734,7 +3741,6 @@ inline double clopper_pearson_lower(double k, double n, double alpha) {
 /// Rounds to an integer but ignores binary errors: 0.07 * 100 is slightly over 7, and 1.1 * 100
 /// over 110.
 inline double rounded_up(double x) { return std::ceil(x - 1e-10 * std::fabs(x)); }
-inline double rounded_down(double x) { return -rounded_up(-x); }
 
 /// Inverse of the empirical CDF: the index of the smallest of `size` values with at least a
 /// fraction q of them at or below it.
@@ -5245,8 +5251,6 @@ public:
         }
         return !broken_;
     }
-    bool broken() const { return broken_; }
-    void reset() { *this = event_stream_parser(); }
 
 private:
     static const char* found(char c, const char* from, const char* to) {
@@ -5307,45 +5311,22 @@ private:
 
 // ===== [C15] the contents of a page of metrics ===================================================
 
-enum class series_kind : unsigned char {
-    untyped,
-    counter,
-    gauge,
-    histogram,
-    summary,
-    gauge_histogram,
-    info,
-    state_set
-};
-
 struct page_label {
     std::string_view name{};
     std::string_view value{};
 };
 using page_labels = std::vector<page_label>;
 
-/// A family of a page: "x" in OpenMetrics for a sample x_total, "x_total" in 0.0.4. Undeclared
-/// names are untyped families.
-struct page_family {
-    std::string_view name{};
-    series_kind kind = series_kind::untyped;
-    std::string_view help{};
-    std::string_view unit{};
-};
 struct page_sample {
     std::string_view name{};
     double value = 0;
-    std::optional<double> at_s{};  // seconds since 1970, if the page has times
-    std::size_t family = 0;
     std::size_t first_label = 0, label_count = 0;
 };
 /// Its views are into a text that all copies share.
 struct metrics_page {
-    std::vector<page_family> families{};  // in the order of the page
-    std::vector<page_sample> samples{};   // by name, then as on the page
-    std::vector<page_sample> created{};   // start times of series: a change means a restart
-    page_labels labels{};                 // of all samples
-    bool is_openmetrics = false;
+    std::vector<std::string_view> names{};  // of comments and samples, in the order of the page
+    std::vector<page_sample> samples{};     // by name, then as on the page
+    page_labels labels{};                   // of all samples
     std::shared_ptr<const std::string> text{};
 };
 // ---- looking things up
@@ -5414,47 +5395,10 @@ struct parsed_page {
     double reported_s = not_a_number;  // seconds since 1970, by its sender's clock
 };
 
-// ---- types and names
-
 inline bool begins_name(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == ':';
 }
 inline bool continues_name(char c) { return begins_name(c) || (c >= '0' && c <= '9'); }
-
-/// Unknown types are untyped. 0.0.4 has the first five; OpenMetrics calls the first one unknown.
-inline series_kind series_kind_named(std::string_view word) {
-    struct named {
-        const char* word;
-        series_kind kind;
-    };
-    constexpr named kinds[] = {
-        {"counter", series_kind::counter},        {"gauge", series_kind::gauge},
-        {"histogram", series_kind::histogram},    {"summary", series_kind::summary},
-        {"info", series_kind::info},              {"stateset", series_kind::state_set},
-        {"gaugehistogram", series_kind::gauge_histogram},
-    };
-    for (const named& k : kinds)
-        if (same_ignoring_case(word, k.word)) return k.kind;
-    return series_kind::untyped;
-}
-
-/// The name without this suffix, "" if it has another.
-inline std::string_view without_end(std::string_view name, std::string_view end) {
-    const bool ends_so = name.size() > end.size() && name.ends_with(end);
-    return ends_so ? name.substr(0, name.size() - end.size()) : std::string_view();
-}
-inline bool counts_from_a_beginning(series_kind k) {
-    return k == series_kind::counter || k == series_kind::histogram || k == series_kind::summary;
-}
-/// Whether samples of this kind may have this suffix.
-inline bool has_samples_that_end(series_kind k, std::string_view end) {
-    if (end == "_total") return k == series_kind::counter;
-    if (end == "_created") return counts_from_a_beginning(k);
-    if (end == "_info") return k == series_kind::info;
-    if (end == "_gsum" || end == "_gcount") return k == series_kind::gauge_histogram;
-    if (end == "_bucket") return k == series_kind::histogram || k == series_kind::gauge_histogram;
-    return k == series_kind::histogram || k == series_kind::summary;
-}
 
 /// Whether a text that begins with { is a JSON object. After {" it may instead be a metric's name,
 /// as in Prometheus 3, without a colon after it.
@@ -5516,16 +5460,13 @@ inline std::optional<double> go_float(std::string_view s) {
     return value;
 }
 
-// ---- the reader
-
 /// Reads one body. Escapes are longer than their characters, so these overwrite them, and all views
 /// are into one copy of the body.
 class metrics_page_reader {
 public:
     metrics_page_reader(std::string_view body, std::string_view content_type)
-        : body_(body), text_(std::make_shared<std::string>(body)) {
-        page_.is_openmetrics = is_openmetrics(body, content_type);
-    }
+        : body_(body), text_(std::make_shared<std::string>(body)),
+          is_openmetrics_(is_openmetrics(body, content_type)) {}
     parsed_page read() {
         std::size_t from = 0;
         while (from < body_.size() && problem_.empty()) {
@@ -5540,18 +5481,19 @@ public:
             if (end == body_.size() && problem_.empty() && !ended_)
                 problem_ = "the page of metrics was cut: its last line does not end";
         }
-        if (problem_.empty() && page_.is_openmetrics && !ended_)
+        if (problem_.empty() && is_openmetrics_ && !ended_)
             problem_ = "the page of metrics was cut: OpenMetrics ends with \"# EOF\"";
         if (!problem_.empty()) return {.problem = std::move(problem_)};
-        finish();
+        std::sort(page_.samples.begin(), page_.samples.end(),
+                  [](const page_sample& a, const page_sample& b) {
+                      if (a.name != b.name) return a.name < b.name;
+                      return a.name.data() < b.name.data();  // order in the text
+                  });
+        page_.text = std::move(text_);
         return {.page = std::move(page_)};
     }
 
 private:
-    struct marks {
-        bool typed = false, sampled = false;
-    };
-
     bool fail(const char* why) {
         const std::string shown = "\"" + printable(line_, 80) + "\"";
         problem_ = seen_ ? printed("line %zu of the page of metrics has %s: %s", number_, why,
@@ -5580,28 +5522,22 @@ private:
         while (!at_end() && continues_name(*at_) && (with_colons || *at_ != ':')) ++at_;
         return since(from);
     }
-    /// The text up to its closing quote, or to the end of the line, with escapes resolved.
-    std::string_view unescaped(bool is_quoted) {
-        const char* const from = at_;
+    /// The text up to its closing quote with escapes resolved, nothing if it does not end.
+    std::optional<std::string_view> quoted() {
+        const char* const from = ++at_;
         char* to = at_;
-        for (; !at_end() && !(is_quoted && at('"')); ++at_) {
+        for (; !at_end() && !at('"'); ++at_) {
             char c = *at_;
             const char next = c == '\\' && at_ + 1 != end_ ? at_[1] : '\0';
-            const bool quote = next == '"' && (is_quoted || page_.is_openmetrics);
-            if (next == '\\' || next == 'n' || quote) {
+            if (next == '\\' || next == 'n' || next == '"') {
                 c = next == 'n' ? '\n' : next;
                 ++at_;
             }
             *to++ = c;
         }
-        return {from, static_cast<std::size_t>(to - from)};
-    }
-    std::optional<std::string_view> quoted() {
-        ++at_;
-        const std::string_view inside = unescaped(true);
         if (at_end()) return std::nullopt;
         ++at_;
-        return inside;
+        return std::string_view(from, static_cast<std::size_t>(to - from));
     }
 
     void read_line() {
@@ -5616,36 +5552,19 @@ private:
         seen_ = true;
     }
 
-    bool read_comment() {
+    /// Comments name metrics that may have no samples yet.
+    void read_comment() {
         ++at_;
         skip_blanks();
         const std::string_view what = word();
         skip_blanks();
-        if (what == "EOF" && page_.is_openmetrics) ended_ = at_end();
-        const bool says_unit = what == "UNIT" && page_.is_openmetrics;
-        if (what != "HELP" && what != "TYPE" && !says_unit) return true;
-        if (at_end()) return true;  // has no meaning
-        std::string_view family;
-        if (at('"')) family = quoted().value_or("");
-        else family = name(true);
-        if (family.empty() || (!at_end() && !at_blank())) return fail("no name of a metric");
-        skip_blanks();
-        if (at_end()) return true;
-        const std::size_t i = family_named(family);
-        if (what == "TYPE") return read_type(i);
-        const std::string_view text = trimmed(unescaped(false));
-        (says_unit ? page_.families[i].unit : page_.families[i].help) = text;
-        return true;
+        if (what == "EOF" && is_openmetrics_) ended_ = at_end();
+        if (what == "HELP" || what == "TYPE")
+            add_name(at('"') ? quoted().value_or("") : name(true));
     }
-    bool read_type(std::size_t family) {
-        const std::string_view kind = word();
-        skip_blanks();
-        if (!at_end()) return fail("more than a name and a type");
-        if (marks_[family].typed) return fail("a second type of one metric");
-        if (marks_[family].sampled) return fail("a type behind the samples that it is of");
-        marks_[family].typed = true;
-        page_.families[family].kind = series_kind_named(kind);
-        return true;
+    void add_name(std::string_view name) {
+        if (!name.empty() && (page_.names.empty() || page_.names.back() != name))
+            page_.names.push_back(name);
     }
 
     bool read_sample() {
@@ -5660,12 +5579,13 @@ private:
         }
         if (s.name.empty()) return fail("no name of a metric");
         s.label_count = page_.labels.size() - s.first_label;
-        if (!read_value(s.value) || !read_time(s.at_s) || !read_exemplar()) return false;
-        const bool same = !page_.samples.empty() && page_.samples.back().name == s.name;
-        s.family = same ? page_.samples.back().family : family_of(s.name);
-        marks_[s.family].sampled = true;
+        skip_blanks();
+        const auto value = go_float(word());
+        if (!value) return fail("no number as its value");
+        s.value = *value;
+        add_name(s.name);
         page_.samples.push_back(s);
-        return true;
+        return read_time();
     }
     /// The labels in braces; `metric` takes a name among them, if none precedes them.
     bool read_labels(std::string_view* metric) {
@@ -5700,93 +5620,21 @@ private:
         page_.labels.push_back(label);
         return true;
     }
-    bool read_value(double& into) {
+    /// A time may follow a value, and an exemplar in OpenMetrics; neither is used.
+    bool read_time() {
         skip_blanks();
-        const auto value = go_float(word());
-        if (!value) return fail("no number as its value");
-        into = *value;
-        return true;
-    }
-    /// Milliseconds in 0.0.4, seconds in OpenMetrics.
-    bool read_time(std::optional<double>& into) {
+        if (at_end() || begins_exemplar()) return true;
+        if (!std::isfinite(go_float(word()).value_or(infinity)))
+            return fail("no time behind its value");
         skip_blanks();
-        if (at_end() || at('#')) return true;
-        std::string_view s = word();
-        if (page_.is_openmetrics) {
-            into = go_float(s);
-        } else {
-            if (s.front() == '+' && s.substr(1, 1) != "-") s.remove_prefix(1);
-            if (const auto ms = parsed_number<std::int64_t>(s))
-                into = static_cast<double>(*ms) / 1000;
-        }
-        return (into && std::isfinite(*into)) || fail("no time behind its value");
+        return at_end() || begins_exemplar() || fail("more than a value and a time");
     }
-    /// In OpenMetrics, one of the observations of a sample; it is ignored.
-    bool read_exemplar() {
-        skip_blanks();
-        if (at_end()) return true;
-        if (!at('#') || !page_.is_openmetrics) return fail("more than a value and a time");
-        ++at_;
-        skip_blanks();
-        const std::size_t labels = page_.labels.size();
-        double value = 0;
-        std::optional<double> time;
-        if (!at('{')) return fail("an exemplar without braces");
-        if (!read_labels(nullptr) || !read_value(value) || !read_time(time)) return false;
-        page_.labels.resize(labels);
-        return at_end() || fail("more than an exemplar");
-    }
-
-    std::size_t family_named(std::string_view name) {
-        const auto [at, added] = families_.try_emplace(name, page_.families.size());
-        if (added) {
-            page_.families.push_back({.name = name});
-            marks_.emplace_back();
-        }
-        return at->second;
-    }
-    series_kind kind_of(std::string_view name) const {
-        const auto at = families_.find(name);
-        return at == families_.end() ? series_kind::untyped : page_.families[at->second].kind;
-    }
-    /// An exact name comes first: there is a histogram vllm:iteration_tokens_total.
-    std::size_t family_of(std::string_view name) {
-        if (families_.find(name) != families_.end()) return family_named(name);
-        for (const char* end :
-             {"_total", "_bucket", "_sum", "_count", "_created", "_info", "_gsum", "_gcount"}) {
-            const std::string_view family = without_end(name, end);
-            if (!family.empty() && has_samples_that_end(kind_of(family), end))
-                return family_named(family);
-        }
-        return family_named(name);
-    }
-    /// In 0.0.4 such a series may have type gauge, so its base series decides.
-    bool reports_a_start(const page_sample& s) const {
-        const std::string_view of = without_end(s.name, "_created");
-        if (of.empty()) return false;
-        const page_family& family = page_.families[s.family];
-        return family.name != s.name || !marks_[s.family].typed ||
-               counts_from_a_beginning(kind_of(of)) ||
-               kind_of(std::string(of) + "_total") == series_kind::counter;
-    }
-    void finish() {
-        std::vector<page_sample> data;
-        data.reserve(page_.samples.size());
-        for (const page_sample& s : page_.samples)
-            (reports_a_start(s) ? page_.created : data).push_back(s);
-        std::sort(data.begin(), data.end(), [](const page_sample& a, const page_sample& b) {
-            if (a.name != b.name) return a.name < b.name;
-            return a.name.data() < b.name.data();  // order in the text
-        });
-        page_.samples = std::move(data);
-        page_.text = std::move(text_);
-    }
+    bool begins_exemplar() const { return is_openmetrics_ && at('#'); }
 
     std::string_view body_;
     std::shared_ptr<std::string> text_;
+    const bool is_openmetrics_;
     metrics_page page_{};
-    std::vector<marks> marks_{};  // of each family
-    std::map<std::string_view, std::size_t> families_{};
     std::string problem_{};
     std::string_view line_{};
     std::size_t number_ = 0;  // of lines
@@ -5825,7 +5673,7 @@ enum class server_kind : unsigned char {
 struct server_traits {
     server_kind kind;
     const char* name;
-    const char* prefix;     // of its metric families
+    const char* prefix;     // of its names
     bool has_own_prefix;    // else only the names below identify it
     const char* more = "";  // how to get more metrics
 };
@@ -5898,6 +5746,8 @@ inline double joined(joined_by how, double a, double b) {
     }
     return a + b;
 }
+
+enum class series_kind : unsigned char { counter, gauge, histogram };
 
 /// One name. The value times `to_si` is in seconds, joules, watts, hertz, degrees Celsius, or a
 /// fraction; counts have no unit.
@@ -6166,15 +6016,15 @@ inline std::optional<server_value> value_on(const metrics_page& page, server_kin
     return found;
 }
 
-/// The server of a page, by the first family that only one server has. Metrics of the runtime
+/// The server of a page, by the first name that only one server has. Metrics of the runtime
 /// (python_info, process_cpu_seconds_total) identify none.
 inline std::optional<server_kind> found_in(const metrics_page& page) {
-    for (const page_family& f : page.families)
+    for (const std::string_view name : page.names)
         for (const server_traits& s : known_servers) {
-            if (!f.name.starts_with(s.prefix)) continue;
+            if (!name.starts_with(s.prefix)) continue;
             if (s.has_own_prefix) return s.kind;
             for (const server_name& row : server_table::rows)
-                if (row.server == s.kind && f.name == row.name) return s.kind;
+                if (row.server == s.kind && name == row.name) return s.kind;
         }
     return std::nullopt;
 }
@@ -6228,9 +6078,10 @@ struct series_selector {
 };
 /// Throws std::invalid_argument if the text is not a selector.
 inline series_selector selector_of(const std::string& text) {
-    parsed_page read = read_metrics_page(text + " 0\n", "text/plain; version=0.0.4");
+    // A text with a value of its own has this one as its time.
+    parsed_page read = read_metrics_page(text + " 77\n", "text/plain; version=0.0.4");
     const bool is_one = read.problem.empty() && read.page.samples.size() == 1 &&
-                        !read.page.samples[0].at_s && text.find('\n') == std::string::npos;
+                        read.page.samples[0].value == 77 && text.find('\n') == std::string::npos;
     if (!is_one)
         refuse({"server_metric(\"", printable(text, 200),
                 "\") names no series: it is a name, or a name with labels, x{a=\"b\"}"});
@@ -6262,7 +6113,7 @@ inline std::string names_like(const metrics_page& page, std::string_view wanted)
     const auto asked = words_in(wanted);
     std::vector<std::pair<std::size_t, std::string_view>> names;  // with missing words
     for (const page_sample& s : page.samples) {
-        if (s.name.ends_with("_bucket")) continue;
+        if (s.name.ends_with("_bucket") || s.name.ends_with("_created")) continue;
         if (!names.empty() && names.back().second == s.name) continue;
         std::size_t lacking = asked.size();
         for (const std::string_view w : words_in(s.name)) lacking -= asked.contains(w);
@@ -6296,6 +6147,15 @@ inline std::string why_no_series(const metrics_page& page, const series_selector
 
 // ---- a reading
 
+/// Whether a name is that of the start times of a counter or histogram on the page.
+inline bool is_start_of_series(const metrics_page& page, std::string_view name) {
+    constexpr std::string_view end = "_created";
+    if (!name.ends_with(end)) return false;
+    const std::string of(name.substr(0, name.size() - end.size()));
+    for (const char* counts : {"_total", "_count", ""})
+        if (!samples_named(page, of + counts).empty()) return true;
+    return false;
+}
 /// When the process behind a page began to count, since which no counter has fallen. New series
 /// begin later, so the earliest counts.
 inline double beginning_of(const metrics_page& page) {
@@ -6303,7 +6163,8 @@ inline double beginning_of(const metrics_page& page) {
     for (const page_sample* s : samples_of(page, "process_start_time_seconds"))
         latest = std::max(latest, s->value);
     if (std::isfinite(latest)) return latest;
-    for (const page_sample& s : page.created) earliest = std::min(earliest, s.value);
+    for (const page_sample& s : page.samples)
+        if (is_start_of_series(page, s.name)) earliest = std::min(earliest, s.value);
     return earliest < infinity ? earliest : not_a_number;
 }
 
@@ -6838,11 +6699,6 @@ inline void read_openai(const picojson::value& v, stream_event& e, stream_memory
 }
 inline void read_openai_whole(const picojson::value& v, stream_event& e, stream_memory& memory) {
     read_openai_choices(v, e, memory, "message");
-}
-
-inline stream_event read_openai_event(std::string_view type, std::string_view data) {
-    stream_memory none;
-    return read_json_event(type, data, read_openai, none);
 }
 
 /// Reads the events of a stream. A JSON tree of each would cost more than everything else. Most
@@ -15084,6 +14940,12 @@ inline int estimated_prompt_tokens(const dialogue& d) {
     return n;
 }
 
+inline bool have_images(const std::vector<dialogue>& all) {
+    return any_of(all, [](const dialogue& d) {
+        return any_of(d.turns, [](const dialogue_turn& t) { return !t.image.empty(); });
+    });
+}
+
 /// The body fields that the options of all requests set.
 using field_names = std::set<std::string>;
 inline field_names given_fields(const request_options& o) {
@@ -15395,20 +15257,16 @@ void each_dialogue(byte_stream& in, const dataset& d, row_fields& fields, const 
         if (by_line) each_json_line(in, checked);
         else each_json_element(in, checked);
     };
+    const auto each_row = [&](dialogue (dialogue_reader::*read)(const picojson::value&) const) {
+        each_value([&](const auto&, const auto& v, const dialogue_reader& reader, long long line) {
+            offer((reader.*read)(v), line);
+        });
+    };
     std::map<long long, std::string> images;  // of COCO, where captions come later
     switch (d.format) {
-    case sharegpt:
-        return each_value([&](const auto&, const auto& v, const auto& reader, long long line) {
-            offer(reader.sharegpt_of(v), line);
-        });
-    case dolly:
-        return each_value([&](const auto&, const auto& v, const auto& reader, long long line) {
-            offer(reader.dolly_of(v), line);
-        });
-    case openai_jsonl:
-        return each_value([&](const auto&, const auto& v, const auto& reader, long long line) {
-            offer(reader.openai_of(v), line);
-        });
+    case sharegpt: return each_row(&dialogue_reader::sharegpt_of);
+    case dolly: return each_row(&dialogue_reader::dolly_of);
+    case openai_jsonl: return each_row(&dialogue_reader::openai_of);
     case coco_captions:
         return each_value([&](const auto& key, const auto& v, const auto& reader, long long line) {
             if (key.empty()) return offer(reader.image_question_of(v), line);
@@ -15425,12 +15283,12 @@ void each_dialogue(byte_stream& in, const dataset& d, row_fields& fields, const 
                 offer(dialogue{{}, {t}}, line);
             }
         });
-    case text_lines: {
-        std::string text;
-        for (long long line = in.line(); read_line(in, text); line = in.line())
-            if (!trimmed(text).empty()) offer(dialogue{{}, {{.prompt = text}}}, line);
-        return;
-    }
+    case text_lines:
+        for (std::string text; in.peek() >= 0;) {
+            const long long line = in.line();
+            if (read_line(in, text) && !trimmed(text).empty())
+                offer(dialogue{{}, {{.prompt = text}}}, line);
+        }
     }
 }
 
@@ -15484,12 +15342,6 @@ inline std::vector<dialogue> sampled_dialogues(byte_stream& in, const dataset& d
                                    "for (min_prompt_tokens and so on)", seen)});
     return sampler.take();
 }
-inline std::vector<dialogue> sampled_dialogues(byte_stream& in, const dataset& d, std::size_t most,
-                                               std::uint64_t seed) {
-    row_fields fields;
-    return sampled_dialogues(in, d, most, seed, fields, {});
-}
-
 /// Returns the media type of an image file, "" if its name has no known extension.
 inline const char* image_type(std::string_view file) {
     const std::string_view end = file.substr(std::min(file.size(), file.find_last_of('.')));
@@ -16416,33 +16268,85 @@ inline load_shard shard_of_thread(const load_shard& s, std::size_t thread, std::
     return {s.index + s.count * thread, s.count * threads};
 }
 
-// ===== [C71] sources of prompts and conversations ================================================
-// Their interface is in traffic_source.hpp.
+// ===== [C71] the interface of sources of prompts =================================================
 
-struct given_prompts {
+struct shorter_source;
+/// Returns the tokens of a prompt and its answer that a server has room for, 0 if unknown. `model`
+/// is its name in requests, "" if they name the target's.
+using room_of_models = std::function<int(const std::string& model)>;
+
+/// The source of a workload. It does not change, and its results depend on the arguments only.
+struct prompt_source {
+    virtual ~prompt_source() = default;
+    virtual source_facts facts() const = 0;
+    virtual std::size_t turns(std::size_t /* conversation */, const trace_parameters&) const {
+        return 1;
+    }
+    /// Returns the steps that a position waits for, and those that wait for it.
+    virtual graph_step step(const trace_position& at, const trace_parameters& t) const {
+        return step_of_line(at.turn, turns(at.conversation, t));
+    }
+    virtual trace_item item(const trace_position&, const trace_parameters&) const { return {}; }
+    virtual void fill(request_spec& r, const trace_position& at, const trace_parameters& t,
+                      const prompt_parameters& w) const = 0;
+    /// Returns the least number of tokens at the end of a prompt that nobody has sent before, from
+    /// its first new word on; 0 if unknown, or if the same prompts are sent again.
+    virtual double fresh_tokens(const trace_position&, const trace_parameters&,
+                                const token_fit&) const {
+        return 0;
+    }
+    virtual const wanted_answer* wanted(std::size_t /* conversation */,
+                                        const trace_parameters&) const {
+        return nullptr;
+    }
+    /// Leaves out conversations that a server has no room for; nullptr if it has room for all.
+    virtual std::shared_ptr<const shorter_source> without_long(const room_of_models&,
+                                                               bool /* is forced */) const {
+        return nullptr;
+    }
+    /// These add everything that makes its traffic different.
+    virtual void hash_all(fnv1a&, const trace_parameters&) const {}
+    virtual void hash_conversation(fnv1a& h, std::size_t conversation,
+                                   const trace_parameters& t) const = 0;
+};
+using traffic_source = std::shared_ptr<const prompt_source>;
+
+struct shorter_source {
+    traffic_source source{};
+    std::string text{};  // of the workload
+    long long left_out = 0;
+};
+
+// ===== [C72] sources of prompts and conversations ================================================
+
+struct given_prompts final : prompt_source {
     std::vector<std::string> prompts{};
+    explicit given_prompts(std::vector<std::string> given) : prompts(std::move(given)) {}
 
-    source_facts facts() const { return {.repeats_prompts = true}; }
+    source_facts facts() const override { return {.repeats_prompts = true}; }
     void fill(request_spec& r, const trace_position& at, const trace_parameters&,
-              const prompt_parameters&) const {
+              const prompt_parameters&) const override {
         r.prompt = prompts[at.conversation % prompts.size()];
     }
-    void hash_conversation(fnv1a& h, std::size_t conversation, const trace_parameters&) const {
+    void hash_conversation(fnv1a& h, std::size_t conversation,
+                           const trace_parameters&) const override {
         add_text(h, prompts[conversation % prompts.size()]);
     }
 };
 
 /// Synthetic prompts of drawn lengths, or of the lengths of a recorded trace.
-struct synthetic_prompts {
-    length_distribution prompt_tokens{}, output_tokens{}, shared_prefix{};
-    long long prefix_groups = 1;
-    double prefix_fraction = 1;  // of the prompts that start with a prefix
-    std::size_t warmup = 0;   // prompts that warm up; a trace begins after them
+struct synthetic_prompts final : prompt_source {
+    synthetic said;
+    std::size_t warmup;  // prompts that warm up; a trace begins after them
+    explicit synthetic_prompts(const synthetic& w = {.prompt_tokens = {}, .output_tokens = {}},
+                               std::size_t before = 0)
+        : said(w), warmup(before) {}
 
-    source_facts facts() const {
-        return {.makes_up_prompts = true, .expects_short_outputs = is_fixed_to_one(output_tokens)};
+    source_facts facts() const override {
+        return {.makes_up_prompts = true,
+                .expects_short_outputs = is_fixed_to_one(said.output_tokens)};
     }
-    trace_item item(const trace_position& at, const trace_parameters& t) const {
+    trace_item item(const trace_position& at, const trace_parameters& t) const override {
         generator random(t.seed, streams::places + at.index());
         const auto length = [&](const length_distribution& d, int trace_row::*recorded,
                                 const std::vector<double>& values) {
@@ -16451,24 +16355,23 @@ struct synthetic_prompts {
             const double n = t.files.trace.rows[row(at.index(), t)].*recorded;
             return static_cast<int>(std::clamp(std::round(n * d.a), 1.0, d.b));
         };
-        const int prompt = length(prompt_tokens, &trace_row::prompt_tokens, t.files.prompt_values);
-        return {prompt,
-                length(output_tokens, &trace_row::output_tokens, t.files.output_values)};
+        const int n = length(said.prompt_tokens, &trace_row::prompt_tokens, t.files.prompt_values);
+        return {n, length(said.output_tokens, &trace_row::output_tokens, t.files.output_values)};
     }
     void fill(request_spec& r, const trace_position& at, const trace_parameters& t,
-              const prompt_parameters& w) const {
+              const prompt_parameters& w) const override {
         const trace_item asked = item(at, t);
         r.max_tokens = asked.output_tokens;
         r.prompt = prompt(at.index(), w.fit.words_of_prompt(asked.prompt_tokens), t, w);
         if (w.fit.as_ids) r.token_ids = id_list(r.prompt);
     }
-    void hash_all(fnv1a& h, const trace_parameters& t) const {
-        if (const int common = shared_length(shared_prefix, t.seed); common > 0) h.add(common);
-        if (prefix_groups == 1 && prefix_fraction == 1) return;
-        h.add(prefix_groups);
-        h.add(std::llround(prefix_fraction * 1e9));
+    void hash_all(fnv1a& h, const trace_parameters& t) const override {
+        if (const int common = shared_length(said.shared_prefix, t.seed); common > 0) h.add(common);
+        if (!has_groups()) return;
+        h.add(said.prefix_groups);
+        h.add(std::llround(said.prefix_fraction.value * 1e9));
     }
-    void hash_conversation(fnv1a& h, std::size_t index, const trace_parameters& t) const {
+    void hash_conversation(fnv1a& h, std::size_t index, const trace_parameters& t) const override {
         if (has_blocks(t)) {
             const tree_prompt& recorded = t.files.trace.prompts[row(index, t)];
             h.add(recorded.node);
@@ -16480,29 +16383,31 @@ struct synthetic_prompts {
     }
 
     double fresh_tokens(const trace_position& at, const trace_parameters& t,
-                        const token_fit& fit) const {
+                        const token_fit& fit) const override {
         if (has_blocks(t)) return 0;
         const int all = fit.words_of_prompt(item(at, t).prompt_tokens);
         const int shared = group(at.index(), t.seed) < 0
-                               ? 0 : fit.words_in(shared_length(shared_prefix, t.seed));
+                               ? 0 : fit.words_in(shared_length(said.shared_prefix, t.seed));
         return (all - std::min(shared, all)) * fit.per_word;
     }
     /// Returns the group whose prefix a prompt starts with, -1 for none.
     long long group(std::size_t index, std::uint64_t seed) const {
-        if (prefix_groups == 1 && prefix_fraction == 1) return 0;
+        if (!has_groups()) return 0;
         generator random(seed, streams::groups + index);
-        if (random.uniform() >= prefix_fraction) return -1;
-        return static_cast<long long>(random.below(static_cast<std::uint64_t>(prefix_groups)));
+        if (random.uniform() >= said.prefix_fraction.value) return -1;
+        const long long n = said.prefix_groups;
+        return static_cast<long long>(random.below(static_cast<std::uint64_t>(n)));
     }
 
 private:
+    bool has_groups() const { return said.prefix_groups != 1 || said.prefix_fraction.value != 1; }
     /// Returns the row of a recorded trace for a prompt; the warm-up uses the first rows, too.
     std::size_t row(std::size_t index, const trace_parameters& t) const {
         return (index < warmup ? index : index - warmup) % t.files.trace.rows.size();
     }
     /// Whether the recording has the shared parts of its prompts.
     bool has_blocks(const trace_parameters& t) const {
-        return prompt_tokens.kind == length_distribution::shape::trace &&
+        return said.prompt_tokens.kind == length_distribution::shape::trace &&
                !t.files.trace.prompts.empty();
     }
     std::string prompt(std::size_t index, int count, const trace_parameters& t,
@@ -16511,11 +16416,12 @@ private:
         if (has_blocks(t)) {
             // These prompts share the parts that the recorded ones share.
             count -= append_prompt(words, t.files.trace.tree, t.files.trace.prompts[row(index, t)],
-                                   prompt_tokens.a, count, w);
+                                   said.prompt_tokens.a, count, w);
         } else if (const long long g = group(index, t.seed); g >= 0) {
             generator shared(w.salt, streams::shared_words +
                                          static_cast<std::uint64_t>(g) * streams::group_words);
-            const int n = std::min(w.fit.words_in(shared_length(shared_prefix, t.seed)), count);
+            const int prefix = shared_length(said.shared_prefix, t.seed);
+            const int n = std::min(w.fit.words_in(prefix), count);
             append_words(words, n, shared, w.fit);
             count -= n;
         }
@@ -16534,30 +16440,33 @@ inline void add_salt(std::string& text, const trace_position& place, const promp
 }
 
 /// The sample of a dataset in its order, over and over.
-struct recorded_dialogues {
+struct recorded_dialogues final : prompt_source {
     std::size_t most_turns = 1;
     bool salted = false;    // prompts begin with a line of new words
+    explicit recorded_dialogues(std::size_t most = 1, bool is_salted = false)
+        : most_turns(most), salted(is_salted) {}
 
     const dialogue& at(std::size_t conversation, const workload_files& files) const {
         return files.dialogues[conversation % files.dialogues.size()];
     }
-    source_facts facts() const {
+    source_facts facts() const override {
         return {.most_turns = most_turns, .repeats_prompts = !salted};
     }
-    std::size_t turns(std::size_t conversation, const trace_parameters& t) const {
+    std::size_t turns(std::size_t conversation, const trace_parameters& t) const override {
         return at(conversation, t.files).turns.size();
     }
-    const wanted_answer* wanted(std::size_t conversation, const trace_parameters& t) const {
+    const wanted_answer* wanted(std::size_t conversation,
+                                const trace_parameters& t) const override {
         return at(conversation, t.files).wanted.get();
     }
-    trace_item item(const trace_position& place, const trace_parameters& t) const {
+    trace_item item(const trace_position& place, const trace_parameters& t) const override {
         const dialogue& d = at(place.conversation, t.files);
         const dialogue_turn& turn = d.turns[place.turn];
         return {place.turn == 0 ? estimated_prompt_tokens(d) : estimated_tokens(turn.prompt),
                 turn.output_tokens};
     }
     void fill(request_spec& r, const trace_position& place, const trace_parameters& t,
-              const prompt_parameters& w) const {
+              const prompt_parameters& w) const override {
         const dialogue& d = at(place.conversation, t.files);
         if (const int recorded = d.turns[place.turn].output_tokens; recorded > 0)
             r.max_tokens = recorded;
@@ -16577,14 +16486,15 @@ struct recorded_dialogues {
     /// Only a first turn is salted: a later one follows the text of its conversation. Few tokens of
     /// text have over eight bytes.
     double fresh_tokens(const trace_position& place, const trace_parameters& t,
-                        const token_fit&) const {
+                        const token_fit&) const override {
         if (!salted || place.turn > 0) return 0;
         const dialogue& d = at(place.conversation, t.files);
         std::size_t bytes = d.turns[0].prompt.size();
         for (const chat_message& m : d.before) bytes += m.content.size();
         return static_cast<double>(bytes) / 8;
     }
-    void hash_conversation(fnv1a& h, std::size_t conversation, const trace_parameters& t) const {
+    void hash_conversation(fnv1a& h, std::size_t conversation,
+                           const trace_parameters& t) const override {
         const dialogue& d = at(conversation, t.files);
         for (const chat_message& m : d.before) add_text(h, m.role + m.content + m.fields);
         if (!d.fields.empty()) add_text(h, d.fields);
@@ -16595,37 +16505,34 @@ struct recorded_dialogues {
             h.add(turn.output_tokens);
         }
     }
-
 };
 
 /// Conversations of drawn lengths, with the server's answers fed back. The turns of subagents stand
 /// between a turn and the one that follows.
-struct synthetic_conversations {
+struct synthetic_conversations final : prompt_source {
+    conversations said{};
     std::size_t most_turns = 1;
-    length_distribution turns_each{}, user_tokens{}, output_tokens{}, system_tokens{};
-    bool shared_system_prompt = true;
-    double subagents = 0;  // fraction of the turns that another one follows
-    length_distribution helpers{}, helper_turns{};
     std::size_t max_own_turns = 1000;  // without those of subagents
+    explicit synthetic_conversations(const conversations& c) : said(c) {}
 
-    source_facts facts() const {
+    source_facts facts() const override {
         return {.most_turns = most_turns,
                 .makes_up_prompts = true,
-                .shares_system_prompt = shared_system_prompt,
-                .is_graph = subagents > 0,
-                .deepest = subagents > 0,
-                .expects_short_outputs = is_fixed_to_one(output_tokens)};
+                .shares_system_prompt = said.shared_system_prompt,
+                .is_graph = said.subagents.value > 0,
+                .deepest = said.subagents.value > 0,
+                .expects_short_outputs = is_fixed_to_one(said.output_tokens)};
     }
-    std::size_t turns(std::size_t conversation, const trace_parameters& t) const {
+    std::size_t turns(std::size_t conversation, const trace_parameters& t) const override {
         std::size_t all = 0;
-        if (subagents > 0) {
+        if (said.subagents.value > 0) {
             for_each_turn(conversation, t, [&](const own_turn& turn) { all = turn.end(); });
             return all;
         }
         return std::min(own_turns(conversation, t), most_turns);
     }
-    graph_step step(const trace_position& at, const trace_parameters& t) const {
-        if (subagents <= 0) return step_of_line(at.turn, turns(at.conversation, t));
+    graph_step step(const trace_position& at, const trace_parameters& t) const override {
+        if (said.subagents.value <= 0) return step_of_line(at.turn, turns(at.conversation, t));
         graph_step s;
         own_turn before;
         for_each_turn(at.conversation, t, [&](const own_turn& turn) {
@@ -16647,44 +16554,45 @@ struct synthetic_conversations {
         });
         return s;
     }
-    trace_item item(const trace_position& at, const trace_parameters& t) const {
+    trace_item item(const trace_position& at, const trace_parameters& t) const override {
         generator random(t.seed, streams::places + at.index());
-        const int user = drawn_length(user_tokens, random, 1, t.files.prompt_values);
-        return {user, drawn_length(output_tokens, random, 1, t.files.output_values)};
+        const int user = drawn_length(said.user_tokens, random, 1, t.files.prompt_values);
+        return {user, drawn_length(said.output_tokens, random, 1, t.files.output_values)};
     }
     void fill(request_spec& r, const trace_position& at, const trace_parameters& t,
-              const prompt_parameters& w) const {
+              const prompt_parameters& w) const override {
         r.max_tokens = item(at, t).output_tokens;
-        generator system(w.salt, shared_system_prompt
+        generator system(w.salt, said.shared_system_prompt
                                      ? streams::shared_words
                                      : streams::system_prompts + at.conversation);
-        append_words(r.system_prompt, w.fit.words_in(shared_length(system_tokens, t.seed)), system,
-                     w.fit);
+        append_words(r.system_prompt, w.fit.words_in(shared_length(said.system_tokens, t.seed)),
+                     system, w.fit);
         add_turns(r, line_of(at, t), w.answers, [&](std::size_t turn) {
-            const trace_position said{at.conversation, turn, at.first};
+            const trace_position asked{at.conversation, turn, at.first};
             std::string words;
-            generator own(w.salt, streams::places + said.index());
-            append_words(words, std::max(1, w.fit.words_in(item(said, t).prompt_tokens)), own,
+            generator own(w.salt, streams::places + asked.index());
+            append_words(words, std::max(1, w.fit.words_in(item(asked, t).prompt_tokens)), own,
                          w.fit);
             return words;
         });
     }
     double fresh_tokens(const trace_position& at, const trace_parameters& t,
-                        const token_fit& fit) const {
+                        const token_fit& fit) const override {
         double words = std::max(1, fit.words_in(item(at, t).prompt_tokens));
-        if (!shared_system_prompt && at.turn == 0)
-            words += fit.words_in(shared_length(system_tokens, t.seed));
+        if (!said.shared_system_prompt && at.turn == 0)
+            words += fit.words_in(shared_length(said.system_tokens, t.seed));
         return words * fit.per_word;
     }
-    void hash_all(fnv1a& h, const trace_parameters& t) const {
-        if (const int common = shared_length(system_tokens, t.seed); common > 0) h.add(common);
+    void hash_all(fnv1a& h, const trace_parameters& t) const override {
+        if (const int common = shared_length(said.system_tokens, t.seed); common > 0) h.add(common);
     }
-    void hash_conversation(fnv1a& h, std::size_t conversation, const trace_parameters& t) const {
+    void hash_conversation(fnv1a& h, std::size_t conversation,
+                           const trace_parameters& t) const override {
         for (std::size_t turn = 0; turn < turns(conversation, t); ++turn) {
             const trace_item asked = item({conversation, turn, conversation * most_turns}, t);
             h.add(asked.prompt_tokens);
             h.add(asked.output_tokens);
-            if (subagents > 0) h.add(step({conversation, turn, 0}, t).depth);
+            if (said.subagents.value > 0) h.add(step({conversation, turn, 0}, t).depth);
         }
     }
 
@@ -16708,7 +16616,7 @@ private:
     static std::uint32_t as_step(std::size_t place) { return static_cast<std::uint32_t>(place); }
     std::size_t own_turns(std::size_t conversation, const trace_parameters& t) const {
         generator random(t.seed, streams::turns + conversation);
-        return std::min(static_cast<std::size_t>(drawn_length(turns_each, random, 1)),
+        return std::min(static_cast<std::size_t>(drawn_length(said.turns, random, 1)),
                         max_own_turns);
     }
     template <class F>
@@ -16720,10 +16628,10 @@ private:
             turn.is_last = turn.number + 1 == own;
             turn.helpers.clear();
             std::size_t next = turn.place + 1;
-            const bool is_helped = random.uniform() < subagents && !turn.is_last;
-            const int some = is_helped ? drawn_length(helpers, random, 1) : 0;
+            const bool is_helped = random.uniform() < said.subagents.value && !turn.is_last;
+            const int some = is_helped ? drawn_length(said.helpers, random, 1) : 0;
             for (int i = 0; i < some; ++i) {
-                const auto n = static_cast<std::size_t>(drawn_length(helper_turns, random, 1));
+                const auto n = static_cast<std::size_t>(drawn_length(said.helper_turns, random, 1));
                 turn.helpers.emplace_back(next, n);
                 next += n;
             }
@@ -16732,7 +16640,7 @@ private:
         }
     }
     std::vector<std::size_t> line_of(const trace_position& at, const trace_parameters& t) const {
-        if (subagents <= 0) return line_to(at.turn);
+        if (said.subagents.value <= 0) return line_to(at.turn);
         std::vector<std::size_t> line, own;
         for_each_turn(at.conversation, t, [&](const own_turn& turn) {
             if (turn.place <= at.turn) own.push_back(turn.place);
@@ -16744,15 +16652,17 @@ private:
     }
 };
 
-struct user_prompts {
-    prompt (*own)(request_index, draw&) = nullptr;
-    bool salted = true;
+struct user_prompts final : prompt_source {
+    prompt (*own)(request_index, draw&);
+    bool salted;
+    explicit user_prompts(const generated_prompts& g) : own(g.of), salted(g.salted) {}
 
     /// Throws std::invalid_argument if the function returns a prompt that cannot be sent.
-    prompt of(request_index i, std::uint64_t seed) const {
+    prompt at(std::size_t conversation, std::uint64_t seed) const {
+        const auto i = static_cast<request_index>(conversation);
         const std::string given =
             printed("workload is generated: for request %lld its function ", i);
-        generator random(seed, streams::places + static_cast<std::uint64_t>(i));
+        generator random(seed, streams::places + conversation);
         draw drawn(random);
         prompt p;
         std::string why;
@@ -16770,141 +16680,30 @@ struct user_prompts {
         if (!why.empty()) refuse({given, why});
         return p;
     }
-    prompt at(std::size_t conversation, const trace_parameters& t) const {
-        return of(static_cast<request_index>(conversation), t.seed);
-    }
-
-    source_facts facts() const { return {.repeats_prompts = !salted}; }
-    trace_item item(const trace_position& at_, const trace_parameters& t) const {
-        const prompt p = at(at_.conversation, t);
+    source_facts facts() const override { return {.repeats_prompts = !salted}; }
+    trace_item item(const trace_position& place, const trace_parameters& t) const override {
+        const prompt p = at(place.conversation, t.seed);
         return {estimated_tokens(str(p.text)),
                 static_cast<int>(static_cast<long long>(p.output_tokens))};
     }
-    void fill(request_spec& r, const trace_position& at_, const trace_parameters& t,
-              const prompt_parameters& w) const {
-        const prompt p = at(at_.conversation, t);
+    void fill(request_spec& r, const trace_position& place, const trace_parameters& t,
+              const prompt_parameters& w) const override {
+        const prompt p = at(place.conversation, t.seed);
         if (p.output_tokens > 0) r.max_tokens = static_cast<int>(p.output_tokens);
         r.force_length = r.force_length && r.max_tokens > 0;
         r.prompt = str(p.text);
-        if (salted) add_salt(r.prompt, at_, w);
+        if (salted) add_salt(r.prompt, place, w);
     }
-    double fresh_tokens(const trace_position& at_, const trace_parameters& t,
-                        const token_fit&) const {
-        return salted ? static_cast<double>(at(at_.conversation, t).text.size()) / 8 : 0;
-    }
-    void hash_conversation(fnv1a& h, std::size_t conversation, const trace_parameters& t) const {
-        const prompt p = at(conversation, t);
-        add_text(h, str(p.text));
-        h.add(p.output_tokens);
-    }
-};
-
-// ===== [C72] the interface of sources of prompts =================================================
-
-struct shorter_source;
-/// Returns the tokens of a prompt and its answer that a server has room for, 0 if unknown. `model`
-/// is its name in requests, "" if they name the target's.
-using room_of_models = std::function<int(const std::string& model)>;
-
-/// The source of a workload. It does not change, and its results depend on the arguments only.
-struct prompt_source {
-    virtual ~prompt_source() = default;
-    virtual source_facts facts() const = 0;
-    virtual std::size_t turns(std::size_t conversation, const trace_parameters& t) const = 0;
-    /// Returns the steps that a position waits for, and those that wait for it.
-    virtual graph_step step(const trace_position& at, const trace_parameters& t) const = 0;
-    virtual trace_item item(const trace_position& at, const trace_parameters& t) const = 0;
-    virtual void fill(request_spec& r, const trace_position& at, const trace_parameters& t,
-                      const prompt_parameters& w) const = 0;
-    /// Returns the least number of tokens at the end of a prompt that nobody has sent before, from
-    /// its first new word on; 0 if unknown, or if the same prompts are sent again.
-    virtual double fresh_tokens(const trace_position& at, const trace_parameters& t,
-                                const token_fit& fit) const = 0;
-    virtual const wanted_answer* wanted(std::size_t conversation,
-                                        const trace_parameters& t) const = 0;
-    /// Leaves out conversations that a server has no room for; nullptr if it has room for all.
-    virtual std::shared_ptr<const shorter_source> without_long(const room_of_models& room,
-                                                               bool is_forced) const = 0;
-    /// These add everything that makes its traffic different.
-    virtual void hash_all(fnv1a& h, const trace_parameters& t) const = 0;
-    virtual void hash_conversation(fnv1a& h, std::size_t conversation,
-                                   const trace_parameters& t) const = 0;
-};
-
-/// Any S with facts(), fill() and hash_conversation(); its other functions are optional.
-template <class S>
-struct source_of final : prompt_source {
-    explicit source_of(S s) : own(std::move(s)) {}
-    source_facts facts() const override { return own.facts(); }
-    std::size_t turns(std::size_t conversation, const trace_parameters& t) const override {
-        if constexpr (requires { own.turns(conversation, t); }) return own.turns(conversation, t);
-        else return 1;
-    }
-    graph_step step(const trace_position& at, const trace_parameters& t) const override {
-        if constexpr (requires { own.step(at, t); }) return own.step(at, t);
-        else return step_of_line(at.turn, turns(at.conversation, t));
-    }
-    trace_item item(const trace_position& at, const trace_parameters& t) const override {
-        if constexpr (requires { own.item(at, t); }) return own.item(at, t);
-        else return {};
-    }
-    void fill(request_spec& r, const trace_position& at, const trace_parameters& t,
-              const prompt_parameters& w) const override {
-        own.fill(r, at, t, w);
-    }
-    double fresh_tokens(const trace_position& at, const trace_parameters& t,
-                        const token_fit& fit) const override {
-        if constexpr (requires { own.fresh_tokens(at, t, fit); })
-            return own.fresh_tokens(at, t, fit);
-        else return 0;
-    }
-    const wanted_answer* wanted(std::size_t conversation,
-                                const trace_parameters& t) const override {
-        if constexpr (requires { own.wanted(conversation, t); }) return own.wanted(conversation, t);
-        else return nullptr;
-    }
-    std::shared_ptr<const shorter_source> without_long(const room_of_models& room,
-                                                       bool is_forced) const override {
-        if constexpr (requires { own.without_long(room, is_forced); })
-            return own.without_long(room, is_forced);
-        else return nullptr;
-    }
-    void hash_all(fnv1a& h, const trace_parameters& t) const override {
-        if constexpr (requires { own.hash_all(h, t); }) own.hash_all(h, t);
+    double fresh_tokens(const trace_position& place, const trace_parameters& t,
+                        const token_fit&) const override {
+        return salted ? static_cast<double>(at(place.conversation, t.seed).text.size()) / 8 : 0;
     }
     void hash_conversation(fnv1a& h, std::size_t conversation,
                            const trace_parameters& t) const override {
-        own.hash_conversation(h, conversation, t);
+        const prompt p = at(conversation, t.seed);
+        add_text(h, str(p.text));
+        h.add(p.output_tokens);
     }
-    S own;
-};
-
-/// A source of any type; copies share it.
-class traffic_source {
-public:
-    traffic_source() : traffic_source(synthetic_prompts{}) {}
-    template <class S>
-    traffic_source(S source)
-        : own_(std::make_shared<const source_of<S>>(std::move(source))), type_(&type<S>) {}
-    const prompt_source* operator->() const { return own_.get(); }
-    /// Returns nullptr if it has another type.
-    template <class S>
-    const S* as() const {
-        if (type_ != &type<S>) return nullptr;
-        return &static_cast<const source_of<S>*>(own_.get())->own;
-    }
-
-private:
-    template <class S>
-    static inline char type{};  // its address identifies S, without RTTI
-    std::shared_ptr<const prompt_source> own_;
-    const char* type_;
-};
-
-struct shorter_source {
-    traffic_source source{};
-    std::string text{};  // of the workload
-    long long left_out = 0;
 };
 
 // ===== [C73] the plan of a gate ==================================================================
@@ -16937,7 +16736,7 @@ struct plan_part {
     std::size_t weight = 1;  // relative to those of all parts
     std::string workload_text{};
     std::string sent_as_given{};  // "prompts" or "images" that are the same in every repeat and run
-    traffic_source source{};
+    traffic_source source = std::make_shared<const synthetic_prompts>();
     std::size_t stride = 1;  // positions that a conversation takes; its turns are the first
     time_distribution think{};  // before a later turn
     /// Read for this workload; copies of a plan share it.
@@ -17056,6 +16855,10 @@ void for_each_part(Parts& p, F&& f) {
                                                           plan_part>&>(p));
     for (auto& part : p.parts) f(part);
 }
+template <class IsSo>
+bool any_part(const planned_workloads& p, IsSo&& is_so) {
+    return p.parts.empty() ? is_so(static_cast<const plan_part&>(p)) : any_of(p.parts, is_so);
+}
 /// The part of a conversation, and its index in that part. Blocks of as many conversations as the
 /// weights add up to have an order drawn from the seed.
 struct part_place {
@@ -17104,9 +16907,7 @@ inline answer_use answer_use_at(const planned_traffic& p, std::size_t index) {
             p.compares_answers && repeats_prompts(of.part), of.part.common.temperature == 0};
 }
 inline bool asks_questions(const planned_traffic& p) {
-    bool any = false;
-    for_each_part(p, [&](const plan_part& part) { any = any || wanted_of(p, part, 0); });
-    return any;
+    return any_part(p, [&](const plan_part& part) { return wanted_of(p, part, 0) != nullptr; });
 }
 inline bool has_turns(const planned_traffic& p) { return p.stride > 1 || p.described.has_turns; }
 inline std::size_t turns_of(const planned_traffic& p, std::size_t conversation) {
@@ -17124,9 +16925,7 @@ inline graph_step step_of(const planned_traffic& p, std::size_t index) {
 }
 inline bool plays_sessions(const plan_part& p) { return p.source->facts().plays_sessions; }
 inline bool has_graphs(const planned_traffic& p) {
-    bool any = false;
-    for_each_part(p, [&](const plan_part& part) { any = any || part.source->facts().is_graph; });
-    return any;
+    return any_part(p, [](const plan_part& part) { return part.source->facts().is_graph; });
 }
 /// The number of conversations that warm up, and that are measured (0: no limit). The last one may
 /// be cut to keep the number of requests, unless sessions are played out.
@@ -17375,11 +17174,9 @@ inline long long expected_first_turns(const planned_traffic& p) {
 
 /// Whether all prompts are synthetic, with given lengths.
 inline bool makes_up_prompts(const planned_traffic& p) {
-    bool all = true;
-    for_each_part(p, [&](const plan_part& part) {
-        all = all && part.source->facts().makes_up_prompts;
+    return !any_part(p, [](const plan_part& part) {
+        return !part.source->facts().makes_up_prompts;
     });
-    return all;
 }
 
 inline trace_item item_of(const planned_traffic& p, std::size_t index) {
@@ -17423,14 +17220,10 @@ inline int forced_tokens(const planned_traffic& p, std::size_t index) {
     return own > 0 ? own : part.common.max_tokens;
 }
 /// Whether answers of one token are expected: given, or forced to lengths that are not drawn.
-inline bool expects_short_outputs(const plan_part& p) {
-    return p.forces_length && p.source->facts().expects_short_outputs;
-}
-
 inline bool expects_short_outputs(const planned_traffic& p) {
-    bool any = false;
-    for_each_part(p, [&](const plan_part& part) { any = any || expects_short_outputs(part); });
-    return any;
+    return any_part(p, [](const plan_part& part) {
+        return part.forces_length && part.source->facts().expects_short_outputs;
+    });
 }
 
 /// The salt differs between repeats, variants and executions of a gate, so that no prefix cache has
@@ -17458,12 +17251,7 @@ inline request_spec request_of(const plan& p, run_variant variant, int repeat, s
 
 /// Whether a prompt has images, which only some APIs take.
 inline bool asks_about_images(const planned_traffic& p) {
-    bool any = false;
-    for_each_part(p, [&](const plan_part& part) {
-        for (const dialogue& d : part.files->dialogues)
-            for (const dialogue_turn& t : d.turns) any = any || !t.image.empty();
-    });
-    return any;
+    return any_part(p, [](const plan_part& part) { return have_images(part.files->dialogues); });
 }
 
 inline load_conditions load_conditions_of(const plan& p) {
@@ -17498,10 +17286,8 @@ inline void check_think(const time_distribution& d) {
 }
 inline void check_dataset(const dataset& d) {
     if (d.path.empty()) refuse({"workload.path is empty: a dataset must name a file"});
-    check_numbers({{"workload.max_items", d.max_items ? *d.max_items : 1.0, 1, 1e6, "%.0f",
-                    "runs from 1 to 1000000"},
-                   {"workload.max_turns", static_cast<double>(d.max_turns), 1, 1000, "%.0f",
-                    "runs from 1 to 1000"}});
+    check_numbers({{"workload.max_items", d.max_items ? *d.max_items : 1.0, 1, 1e6},
+                   {"workload.max_turns", static_cast<double>(d.max_turns), 1, 1000}});
     for (const auto& [name, least, most] :
          {std::tuple{"prompt", d.min_prompt_tokens, d.max_prompt_tokens},
           std::tuple{"output", d.min_output_tokens, d.max_output_tokens}})
@@ -17512,22 +17298,14 @@ inline void check_dataset(const dataset& d) {
     check_think(d.think);
 }
 
-struct planned_workload {
-    traffic_source source{};
-    std::string text{};
-    bool forces_length = true;
-    time_distribution think{};
-    std::string sent_as_given{};
-};
-
 /// A workload of an extension, read from its files.
 class read_workload {
 public:
     virtual ~read_workload() = default;
     /// Fills in defaults that this workload knows. In a mix conversations start over at the end.
     virtual scenario completed(scenario s, const api_traits&, bool /*in_a_mix*/) const { return s; }
-    virtual planned_workload planned(const scenario& s, const arrival_data& a,
-                                     std::uint64_t seed) const = 0;
+    virtual plan_part planned(const scenario& s, const arrival_data& a,
+                              std::uint64_t seed) const = 0;
     /// Returns the starts of its conversations, if arrivals replay them instead of a trace.
     virtual maybe<recorded_trace> starts(const arrival_data&) const { return {}; }
 };
@@ -17549,41 +17327,41 @@ inline std::string think_text(const time_distribution& d) {
     return d.a + d.b > 0 ? ", think " + distribution_text(d) : "";
 }
 
-inline planned_workload workload_of(const prompt_list& list, const request_options& o) {
+inline plan_part workload_of(const prompt_list& list, const request_options& o) {
     if (list.items.size() == 0) refuse({"workload is prompts({}): it needs at least one prompt"});
-    given_prompts given;
-    for (const text& t : list.items) given.prompts.push_back(str(t));
-    return {.source = given,
-            .text = printed("%zu prompts", list.items.size()),
-            .forces_length = o.ignore_eos,
-            .sent_as_given = "prompts"};
+    std::vector<std::string> given;
+    for (const text& t : list.items) given.push_back(str(t));
+    return {.workload_text = printed("%zu prompts", list.items.size()),
+            .sent_as_given = "prompts",
+            .source = std::make_shared<const given_prompts>(std::move(given)),
+            .forces_length = o.ignore_eos};
 }
 
 /// Refuses a function that gives two prompts for one request: its repeats would differ.
-inline planned_workload workload_of(const generated_prompts& g, const request_options& o,
+inline plan_part workload_of(const generated_prompts& g, const request_options& o,
                                     std::uint64_t seed) {
     if (!g.of) refuse({"workload is generated(nullptr): it needs a function"});
-    const user_prompts source{g.of, g.salted};
-    constexpr request_index tried = 100;
+    const auto source = std::make_shared<const user_prompts>(g);
+    constexpr std::size_t tried = 100;
     double tokens = 0;
-    for (request_index i = 0; i < tried; ++i) {
-        const prompt once = source.of(i, seed), again = source.of(i, seed);
+    for (std::size_t i = 0; i < tried; ++i) {
+        const prompt once = source->at(i, seed), again = source->at(i, seed);
         if (!(once.text == again.text && once.output_tokens == again.output_tokens))
-            refuse({printed("workload is generated: asked twice for request %lld, its function "
+            refuse({printed("workload is generated: asked twice for request %zu, its function "
                             "gives two prompts: what is left to chance is drawn from its draw&",
                             i)});
         tokens += estimated_tokens(str(once.text));
     }
-    return {.source = source,
-            .text = joined({printed("generated prompts, about %.0f tokens each",
-                                    tokens / static_cast<double>(tried)),
-                            g.force_output ? "" : ", answers as long as they get",
-                            g.salted ? "" : ", not salted"}),
-            .forces_length = g.force_output || o.ignore_eos,
-            .sent_as_given = g.salted ? "" : "prompts"};
+    return {.workload_text = joined({printed("generated prompts, about %.0f tokens each",
+                                             tokens / static_cast<double>(tried)),
+                                     g.force_output ? "" : ", answers as long as they get",
+                                     g.salted ? "" : ", not salted"}),
+            .sent_as_given = g.salted ? "" : "prompts",
+            .source = source,
+            .forces_length = g.force_output || o.ignore_eos};
 }
 
-inline planned_workload workload_of(const dataset& d, const request_options& o,
+inline plan_part workload_of(const dataset& d, const request_options& o,
                                     const std::vector<dialogue>& sample) {
     check_dataset(d);
     if (sample.empty()) refuse({str(d.path), " was not read"});
@@ -17595,22 +17373,20 @@ inline planned_workload workload_of(const dataset& d, const request_options& o,
         prompt_tokens += estimated_prompt_tokens(x);
     }
     const double n = static_cast<double>(sample.size());
-    const bool has_images = any_of(sample, [](const dialogue& x) {
-        return any_of(x.turns, [](const dialogue_turn& t) { return !t.image.empty(); });
-    });
-    return {.source = recorded_dialogues{.most_turns = most_turns, .salted = d.salted},
-            .text = joined({printed("%.0f prompts of ", n), file_name(str(d.path)), " (",
-                            format_name(d.format), "), about ",
-                            printed("%.0f tokens each", prompt_tokens / n),
-                            most_turns > 1
-                                ? printed(", %.1f turns each", static_cast<double>(turns) / n)
-                                : "",
-                            think_text(d.think),
-                            d.force_output ? "" : ", answers as long as they get",
-                            d.salted ? "" : ", not salted"}),
-            .forces_length = d.force_output || o.ignore_eos,
+    return {.workload_text = joined({printed("%.0f prompts of ", n), file_name(str(d.path)), " (",
+                                     format_name(d.format), "), about ",
+                                     printed("%.0f tokens each", prompt_tokens / n),
+                                     most_turns == 1
+                                         ? ""
+                                         : printed(", %.1f turns each",
+                                                   static_cast<double>(turns) / n),
+                                     think_text(d.think),
+                                     d.force_output ? "" : ", answers as long as they get",
+                                     d.salted ? "" : ", not salted"}),
+            .sent_as_given = !d.salted ? "prompts" : have_images(sample) ? "images" : "",
+            .source = std::make_shared<const recorded_dialogues>(most_turns, d.salted),
             .think = d.think,
-            .sent_as_given = !d.salted ? "prompts" : has_images ? "images" : ""};
+            .forces_length = d.force_output || o.ignore_eos};
 }
 
 inline void check_conversations(const conversations& c) {
@@ -17642,8 +17418,7 @@ inline std::size_t max_turns_of(const conversations& c) {
 /// Returns the steps of the longest conversation, with its subagents' turns.
 inline std::size_t max_steps_of(const conversations& c, std::size_t most_turns) {
     const double subagents = c.subagents.value;
-    check_numbers({{"workload.subagents", subagents * 100, 0, 100, "%g %%",
-                    "runs from 0 to 100 %"}});
+    check_numbers({{"workload.subagents", subagents * 100, 0, 100, " %"}});
     double max_each = 1;
     for (const auto& [d, field, most] :
          {std::tuple{&c.helpers, "workload.helpers", 64.0},
@@ -17679,7 +17454,7 @@ inline std::string helpers_text(const conversations& c) {
                    length_text(c.helpers), " of ", length_text(c.helper_turns), " turns each"});
 }
 
-inline planned_workload workload_of(const conversations& c, const request_options& o) {
+inline plan_part workload_of(const conversations& c, const request_options& o) {
     check_conversations(c);
     const std::size_t most_turns = max_turns_of(c);
     check_think(c.think);
@@ -17689,29 +17464,25 @@ inline planned_workload workload_of(const conversations& c, const request_option
                                     (c.shared_system_prompt ? " shared by all" : " of their own")
                               : "";
     const bool is_forced = c.force_output || o.ignore_eos;
-    planned_workload w{.text = joined({"conversations, ", length_text(c.turns),
-                                       " turns, messages of ", length_text(c.user_tokens),
-                                       " tokens, answers of ", at_most(is_forced),
-                                       length_text(c.output_tokens), system, helpers_text(c),
-                                       think_text(c.think)}),
-                       .forces_length = is_forced,
-                       .think = c.think};
+    plan_part w{.workload_text = joined({"conversations, ", length_text(c.turns),
+                                         " turns, messages of ", length_text(c.user_tokens),
+                                         " tokens, answers of ", at_most(is_forced),
+                                         length_text(c.output_tokens), system, helpers_text(c),
+                                         think_text(c.think)}),
+                .think = c.think,
+                .forces_length = is_forced};
     // Conversations of one turn are prompts, and the system prompt is their shared prefix.
-    if (most_turns == 1)
-        w.source = synthetic_prompts{.prompt_tokens = c.user_tokens,
-                                   .output_tokens = c.output_tokens,
-                                   .shared_prefix = c.system_tokens};
-    else
-        w.source = synthetic_conversations{.most_turns = max_steps,
-                                         .turns_each = c.turns,
-                                         .user_tokens = c.user_tokens,
-                                         .output_tokens = c.output_tokens,
-                                         .system_tokens = c.system_tokens,
-                                         .shared_system_prompt = c.shared_system_prompt,
-                                         .subagents = c.subagents.value,
-                                         .helpers = c.helpers,
-                                         .helper_turns = c.helper_turns,
-                                         .max_own_turns = most_turns};
+    if (most_turns == 1) {
+        w.source = std::make_shared<const synthetic_prompts>(
+            synthetic{.prompt_tokens = c.user_tokens,
+                      .output_tokens = c.output_tokens,
+                      .shared_prefix = c.system_tokens});
+        return w;
+    }
+    const auto made = std::make_shared<synthetic_conversations>(c);
+    made->most_turns = max_steps;
+    made->max_own_turns = most_turns;
+    w.source = made;
     return w;
 }
 
@@ -17731,34 +17502,30 @@ inline void check_synthetic(const synthetic& w, const arrival_data& a) {
     if (w.shared_prefix.kind == shape::empirical || w.shared_prefix.kind == shape::trace)
         refuse({"workload.shared_prefix is ", length_text(w.shared_prefix),
                 ": files are read for prompt_tokens and output_tokens only"});
-    check_numbers({{"workload.prefix_groups", static_cast<double>(w.prefix_groups), 1, 1e6, "%.0f",
-                    "runs from 1 to 1000000"},
-                   {"workload.prefix_fraction", w.prefix_fraction.value * 100, 0, 100, "%g %%",
-                    "runs from 0 to 100 %"}});
+    check_numbers({{"workload.prefix_groups", static_cast<double>(w.prefix_groups), 1, 1e6},
+                   {"workload.prefix_fraction", w.prefix_fraction.value * 100, 0, 100, " %"}});
 }
-inline planned_workload workload_of(const synthetic& w, const arrival_data& a,
+inline plan_part workload_of(const synthetic& w, const arrival_data& a,
                                     const warmup_amount& warmup, const request_options& o,
                                     bool generates) {
     check_synthetic(w, a);
     const bool is_forced = w.force_output || o.ignore_eos;
-    const synthetic_prompts made{
-        .prompt_tokens = w.prompt_tokens,
-        .output_tokens = w.output_tokens,
-        .shared_prefix = w.shared_prefix,
-        .prefix_groups = w.prefix_groups,
-        .prefix_fraction = w.prefix_fraction.value,
-        .warmup = warmup_sends(a, static_cast<std::size_t>(warmup.requests()), warmup.seconds())};
+    const auto before =
+        warmup_sends(a, static_cast<std::size_t>(warmup.requests()), warmup.seconds());
     std::string prefix;
-    if (made.shared_prefix.a > 0) {
-        prefix = ", shared prefix " + length_text(made.shared_prefix) + " tokens";
-        if (made.prefix_groups > 1) prefix += printed(" in %lld groups", made.prefix_groups);
-        if (made.prefix_fraction < 1)
-            prefix += printed(" for %.9g %% of the prompts", made.prefix_fraction * 100);
+    if (w.shared_prefix.a > 0) {
+        prefix = ", shared prefix " + length_text(w.shared_prefix) + " tokens";
+        if (w.prefix_groups > 1)
+            prefix += printed(" in %lld groups", static_cast<long long>(w.prefix_groups));
+        if (w.prefix_fraction.value < 1)
+            prefix += printed(" for %.9g %% of the prompts", w.prefix_fraction.value * 100);
     }
-    return {.source = made,
-            .text = joined({"synthetic, prompt ", length_text(made.prompt_tokens), " tokens",
-                            generates ? ", output " : "", generates ? at_most(is_forced) : "",
-                            generates ? length_text(made.output_tokens) + " tokens" : "", prefix}),
+    return {.workload_text = joined({"synthetic, prompt ", length_text(w.prompt_tokens), " tokens",
+                                     generates ? ", output " : "",
+                                     generates ? at_most(is_forced) : "",
+                                     generates ? length_text(w.output_tokens) + " tokens" : "",
+                                     prefix}),
+            .source = std::make_shared<const synthetic_prompts>(w, before),
             .forces_length = is_forced};
 }
 
@@ -17768,7 +17535,7 @@ inline void check_no_max_tokens(const request_options& o) {
                         *o.max_tokens)});
 }
 
-inline planned_workload workload_of(const scenario& s, const arrival_data& arrivals,
+inline plan_part workload_of(const scenario& s, const arrival_data& arrivals,
                                     const workload_files& files, bool generates = true,
                                     std::uint64_t default_seed = 1) {
     const box& w = s.workload.what();
@@ -18637,28 +18404,6 @@ inline slo_list on_day(const slo_list& slos, long long today) {
     return all;
 }
 
-/// The facts of a scenario that decide which objectives it can have.
-struct slo_context {
-    bool streams = true;
-    std::string scores{};  // the API, if it generates nothing
-    bool has_baseline = false;  // a live one or a stored one
-    bool is_held_against_the_past = false;  // the baseline is not a live one
-    bool has_turns = false, plays_sessions = false;
-    bool has_cost = false;
-    bool has_questions = true;
-    std::string unlike{};  // why no answer can be compared with a baseline's
-    bool saturates = true;
-    bool in_users = false;  // the load is a number of users
-    std::string arrivals{};  // as reports write them
-    long long requests = 0;  // measured ones of a repeat, 0 if only the run can tell
-    std::vector<request_kind> kinds{};  // of these
-    std::vector<std::string> labels{}, side_tasks{};
-    int deepest = 0;  // depth of sessions
-    double duration_s = 0;  // of the measured part, 0 if requests end it
-    int max_repeats = last_analysis;
-    judging_rule rule{};
-    std::vector<slo> slos{};
-};
 inline int deepest_of(const planned_traffic& t) {
     int deepest = 0;
     for_each_part(t, [&](const plan_part& part) {
@@ -18699,31 +18444,20 @@ inline std::string why_not_compared(const planned_traffic& t, bool has_live_base
                : "prompts differ from repeat to repeat: it needs questions{...}, prompts({...}) or "
                  "a dataset that is not salted, of one turn each";
 }
-inline slo_context slo_context_of(const plan& p) {
-    const planned_traffic& t = *p.sent;
-    const planned_judging& j = *p.judged;
-    return {.streams = t.common.stream,
-            .scores = t.scores,
-            .has_baseline = j.has_baseline || j.has_stored_baseline || j.past.by,
-            .is_held_against_the_past = j.has_stored_baseline || j.past.by,
-            .has_turns = has_turns(p),
-            .plays_sessions = plays_sessions(*p.sent),
-            .has_cost = j.usd_per_hour > 0,
-            .has_questions = t.described.is_there || asks_questions(t),
-            .unlike = t.described.is_there ? "" : why_not_compared(t, j.has_baseline),
-            .saturates = saturates(t.arrivals),
-            .in_users = is_counted_in_users(t.arrivals),
-            .arrivals = arrival_text(t.arrivals),
-            .requests = expected_requests(p),
-            .kinds = expected_kinds(p),
-            .labels = t.labels,
-            .side_tasks = names_of(t.beside),
-            .deepest = std::max(t.described.deepest, deepest_of(t)),
-            .duration_s = t.duration_s,
-            .max_repeats = j.max_repeats,
-            .rule = j.rule,
-            .slos = j.slos};
-}
+/// A plan, and the facts of it that decide which objectives it can have. The plan outlives it.
+struct slo_context {
+    const planned_traffic& sent;
+    const planned_judging& judged;
+    bool has_turns;
+    long long requests;  // measured ones of a repeat, 0 if only the run can tell
+    std::vector<request_kind> kinds;  // of these
+    explicit slo_context(const plan& p)
+        : sent(*p.sent), judged(*p.judged), has_turns(detail::has_turns(p)),
+          requests(expected_requests(p)), kinds(expected_kinds(p)) {}
+    bool is_held_against_the_past() const { return judged.has_stored_baseline || judged.past.by; }
+    bool has_baseline() const { return judged.has_baseline || is_held_against_the_past(); }
+    std::string arrivals() const { return arrival_text(sent.arrivals); }
+};
 
 // The functions below each refuse an objective for one reason; the sentence starts with `given`.
 
@@ -18742,20 +18476,23 @@ inline void check_metric(const statistic_data& w, const slo_context& c, const st
         if (!(step.bound > 0 && std::isfinite(step.bound)))
             refuse({given, "the limit of ", metric_name(step.metric), " must be above zero"});
     }
-    if (w.metric == metric_id::accuracy && !c.has_questions)
+    if (w.metric == metric_id::accuracy && !c.sent.described.is_there &&
+        !asks_questions(c.sent))
         refuse({given, "workload is not questions{...}, and without questions whose answers are "
                        "known there is none that is right"});
-    if (is_cost(drifting(w).metric) && !c.has_cost)
+    if (is_cost(drifting(w).metric) && !(c.judged.usd_per_hour > 0))
         refuse({given, "the scenario does not say what the server costs: .cost = "
                        "usd_per_hour(2.5)"});
-    if (w.metric == metric_id::same_answers && !c.unlike.empty()) refuse({given, c.unlike});
+    if (w.metric == metric_id::same_answers && !c.sent.described.is_there)
+        if (const std::string why = why_not_compared(c.sent, c.judged.has_baseline); !why.empty())
+            refuse({given, why});
     if (w.metric == metric_id::server_metric) selector_of(str(w.gauge));
     const bool is_of_output = concerns(w, &metric_facts::needs_stream) ||
                               concerns(w, &metric_facts::counts_output);
-    if (!c.scores.empty() && is_of_output)
-        refuse({given, c.scores, " answers in one piece and generates no tokens: use e2e, "
+    if (!c.sent.scores.empty() && is_of_output)
+        refuse({given, c.sent.scores, " answers in one piece and generates no tokens: use e2e, "
                                  "input_throughput, request_throughput or error_rate"});
-    if (!c.streams && concerns(w, &metric_facts::needs_stream))
+    if (!c.sent.common.stream && concerns(w, &metric_facts::needs_stream))
         refuse({given, "options.stream is false, and an answer that comes in one piece has no "
                        "first token apart from its last: use e2e"});
     if (w.kind == statistic_kind::percentile && !(w.q > 0 && w.q < 1))
@@ -18772,8 +18509,8 @@ inline void check_slo_limit(const slo& s, const slo_context& c, const std::strin
     } else if (s.factor != 0 || s.bound == 0) {
         if (!(s.factor > 0 && std::isfinite(s.factor)))
             refuse({given, "the limit must be above zero"});
-        if (!c.has_baseline) refuse({given, "the scenario has no baseline"});
-        if (is_cost(metric) && c.is_held_against_the_past)
+        if (!c.has_baseline()) refuse({given, "the scenario has no baseline"});
+        if (is_cost(metric) && c.is_held_against_the_past())
             refuse({given, "prices change from one day to another: compare output_throughput, "
                            "which the cost goes with"});
         if (!may_be_relative(metric))
@@ -18807,11 +18544,12 @@ inline void check_recovery(const statistic_data& w, const slo_context& c,
     selection none = w.which;
     none.during = "";
     if (!is_all(none)) refuse({given, "a recovery is from a side task, and of the whole load"});
-    if (c.side_tasks.empty())
+    const std::vector<planned_task>& tasks = c.sent.beside;
+    if (tasks.empty())
         refuse({given, "the scenario has no side task (beside) from which it could be counted"});
-    if (w.which.during.empty() && c.side_tasks.size() > 1)
+    if (w.which.during.empty() && tasks.size() > 1)
         refuse({given, "there are several side tasks: say from which, as in of(recovery_time, "
-                       "during(\"", c.side_tasks[0], "\"))"});
+                       "during(\"", tasks[0].name, "\"))"});
 }
 inline void check_selection(const statistic_data& w, const slo_context& c,
                             const std::string& given) {
@@ -18822,27 +18560,28 @@ inline void check_selection(const statistic_data& w, const slo_context& c,
         refuse({given, "a server costs what it does, for whomever: the cost is of all tokens"});
     if (is_of_server(w.metric) || is_of_start(w.metric))
         refuse({given, "what a server tells of itself is of all that it does, for whomever"});
-    if (is_of_sessions(w.metric) && (c.plays_sessions || !is_all(without_label(s))))
+    if (is_of_sessions(w.metric) && (plays_sessions(c.sent) || !is_all(without_label(s))))
         refuse({given, "a session is one value, with all of its steps: only a part of a mix can be "
                        "selected"});
-    check_named(s.label, c.labels, "label", given);
-    check_named(s.during, c.side_tasks, "side task", given);
+    check_named(s.label, c.sent.labels, "label", given);
+    check_named(s.during, names_of(c.sent.beside), "side task", given);
     if (s.first_turn < 1 || (s.last_turn != 0 && s.last_turn < s.first_turn))
         refuse({given, "turns are counted from 1, and the last one is none before the first"});
     if (s.last_turn == 0 ? s.first_turn > 1 && !c.has_turns : !c.has_turns)
         refuse({given, selection_text(turns(s.first_turn, s.last_turn)),
                 " needs a workload of conversations"});
-    if (s.depth < -1 || s.depth > c.deepest)
-        refuse({given, printed("a depth from 0 to %d is allowed, which the workload has",
-                               c.deepest)});
+    const int deepest = std::max(c.sent.described.deepest, deepest_of(c.sent));
+    if (s.depth < -1 || s.depth > deepest)
+        refuse({given,
+                printed("a depth from 0 to %d is allowed, which the workload has", deepest)});
 }
 
 /// Some metrics need a load that saturates, or conversations.
 inline void check_metric_of_load(const statistic_data& w, const slo_context& c,
                                  const std::string& given) {
-    if (is_throughput(w.metric) && !c.saturates)
+    if (is_throughput(w.metric) && !saturates(c.sent.arrivals))
         refuse({given, "below saturation ", is_cost(w.metric) ? "a cost per token" : "a throughput",
-                " only measures the arrival rate of ", c.arrivals,
+                " only measures the arrival rate of ", c.arrivals(),
                 ", use closed_loop(n) or all_at_once()"});
     const auto check_turns = [&](metric_id id) {
         if (is_of_turns(id) && !c.has_turns)
@@ -18861,21 +18600,21 @@ inline long long requests_behind(const statistic_data& w, const slo_context& c) 
         selection first = w.which;
         first.first_turn = first.last_turn = 1;
         first.depth = 0;
-        return selected_of(c.kinds, c.labels, first);
+        return selected_of(c.kinds, c.sent.labels, first);
     }
     if (is_all(w.which)) return c.requests;
-    return w.which.during.empty() ? selected_of(c.kinds, c.labels, w.which) : 0;
+    return w.which.during.empty() ? selected_of(c.kinds, c.sent.labels, w.which) : 0;
 }
 inline const char* what_of(const statistic_data& w) {
     return is_of_sessions(w.metric) ? "sessions" : "requests";
 }
 inline void check_sample(const statistic_data& w, const slo_context& c, const std::string& given) {
     const std::size_t readings = least_readings_of(w);
-    if (w.kind == statistic_kind::percentile && is_of_gauge(w.metric) && c.duration_s > 0 &&
-        c.duration_s < static_cast<double>(readings))
+    if (w.kind == statistic_kind::percentile && is_of_gauge(w.metric) && c.sent.duration_s > 0 &&
+        c.sent.duration_s < static_cast<double>(readings))
         refuse({given, printed("%s needs at least %zu readings of the server's page, one a second, "
                                "so that three lie beyond it, and the duration is %g s",
-                               w.name.c_str(), readings, c.duration_s)});
+                               w.name.c_str(), readings, c.sent.duration_s)});
     const long long n = requests_behind(w, c), needed = least_values_of(w);
     if (pools_gaps(w.metric) || n <= 0) return;
     const bool is_percentile = w.kind == statistic_kind::percentile && !is_drift(w.metric);
@@ -18885,9 +18624,9 @@ inline void check_sample(const statistic_data& w, const slo_context& c, const st
                                is_percentile ? " so that three lie beyond it" : "", n),
                 n < c.requests ? printed(" of them; about %lld requests in all would do",
                                          (c.requests * needed + n - 1) / n)
-                : c.requests == 0 && c.duration_s > 0
+                : c.requests == 0 && c.sent.duration_s > 0
                     ? printed("; about %.3g s would do",
-                              std::ceil(c.duration_s * static_cast<double>(needed) /
+                              std::ceil(c.sent.duration_s * static_cast<double>(needed) /
                                         static_cast<double>(n)))
                     : ""});
 }
@@ -18899,8 +18638,8 @@ inline void check_capacity(const slo& s, const slo_context& c, const std::string
                        "that find_capacity() finds of the baseline"});
     if (!(s.bound > 0 && std::isfinite(s.bound))) refuse({given, "the limit must be above zero"});
     const bool in_users = s.what.metric == metric_id::capacity_in_users;
-    if (in_users != c.in_users)
-        refuse({given, "arrivals is ", c.arrivals, ", whose capacity is a ",
+    if (in_users != is_counted_in_users(c.sent.arrivals))
+        refuse({given, "arrivals is ", c.arrivals(), ", whose capacity is a ",
                 in_users ? "rate: write 12_rps" : "number of users: write 12_users"});
     if (in_users && std::floor(s.bound) != s.bound) refuse({given, "users are whole"});
 }
@@ -18941,7 +18680,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
     check_selection(w, c, given);
     check_sample(w, c, given);
     if (w.kind != statistic_kind::mean || is_of_server(w.metric)) return;
-    for (const slo& other : c.slos)
+    for (const slo& other : c.judged.slos)
         if (is_of_all_errors(other) && !(other.bound <= 0.05))
             refuse({given,
                     "a mean over completed requests says little beside an error limit over 5 %"});
@@ -19118,8 +18857,7 @@ inline void check_profile(const scenario& s) {
                 printable(str(p.start.empty() ? p.stop : p.start), 80), "\" and profile.",
                 p.start.empty() ? "start" : "stop",
                 " is empty: give both commands, or none to ask by HTTP"});
-    check_numbers({{"on_fail: profile.duration", p.duration.seconds(), above_zero, 60, "%g s",
-                    "must be above 0 and at most 60 s"}});
+    check_numbers({{"on_fail: profile.duration", p.duration.seconds(), above_zero, 60, " s"}});
 }
 
 /// Returns the same load for the length of the profile; its end cuts off the requests in flight.
@@ -19175,9 +18913,9 @@ inline std::vector<extra_object> shared_objects(const request_options& o) {
 inline void check_options(const request_options& o) {
     const double max_tokens = o.max_tokens ? *o.max_tokens : 1;
     const double temperature = o.temperature ? *o.temperature : 0;
-    check_numbers({{"options.max_tokens", max_tokens, 1, infinity, "%.0f", "must be at least 1"},
-                   {"options.temperature", temperature, 0, 10, "%g", "runs from 0 to 10"},
-                   {"options.documents", static_cast<double>(o.documents), 0, 10000, "%.0f",
+    check_numbers({{"options.max_tokens", max_tokens, 1, infinity},
+                   {"options.temperature", temperature, 0, 10},
+                   {"options.documents", static_cast<double>(o.documents), 0, 10000, "",
                     "runs from 1 to 10000, and 0 is the API's own"}});
     if (const double s = o.cancel_after.seconds(); s != 0 && !(s >= 0.001 && s <= 86400))
         refuse({"options.cancel_after is ", time_text(s), ": it runs from 1 ms to a day"});
@@ -19225,8 +18963,7 @@ inline request_spec common_request(const request_options& o, const api_traits& a
 inline double planned_cost(const scenario& s, const api_traits& api) {
     if (!s.cost) return 0;
     const double usd = (*s.cost).usd;
-    check_numbers({{"cost", usd, above_zero, max_cost, "%g USD an hour",
-                    "must be above 0 and at most 1e+06"}});
+    check_numbers({{"cost", usd, above_zero, max_cost, " USD an hour"}});
     if (!api.generates)
         refuse({"cost is told for a million output tokens, and ", api.name, " generates none"});
     return usd;
@@ -19263,15 +19000,11 @@ inline plan_part planned_part(const scenario& s, const arrival_data& arrivals,
                               const api_traits& api, std::uint64_t default_seed) {
     check_options(s.options);
     check_options_of(api, s.options);
-    const planned_workload w = workload_of(s, arrivals, *files, api.generates, default_seed);
-    const plan_part part{.workload_text = w.text,
-                         .sent_as_given = w.sent_as_given,
-                         .source = w.source,
-                         .stride = w.source->facts().most_turns,
-                         .think = w.think,
-                         .files = files,
-                         .forces_length = w.forces_length && api.generates,
-                         .common = common_request(s.options, api)};
+    plan_part part = workload_of(s, arrivals, *files, api.generates, default_seed);
+    part.stride = part.source->facts().most_turns;
+    part.files = files;
+    part.forces_length = part.forces_length && api.generates;
+    part.common = common_request(s.options, api);
     if (!api.generates && part.stride != 1)
         refuse({"workload is of conversations, and ", api.name,
                 " generates nothing that one could go on with"});
@@ -19312,8 +19045,7 @@ inline void check_mix(const mix_of_parts& m) {
         for (std::size_t k = 0; k < i; ++k)
             if (m.parts[k].name == m.parts[i].name)
                 refuse({given, "another part has this name, and a label is of one"});
-        check_numbers({{"weight", static_cast<double>(m.parts[i].weight), 1, 1000, "%.0f",
-                        "runs from 1 to 1000"}}, given);
+        check_numbers({{"weight", static_cast<double>(m.parts[i].weight), 1, 1000}}, given);
         if (m.parts[i].workload.what().get<mix_of_parts>())
             refuse({given, "its workload is a mix: name all parts in one"});
         if (plays_sessions(m.parts[i].workload))
@@ -19507,12 +19239,10 @@ inline void check_extent(const scenario& s, const arrival_data& a, const recorde
     if (s.warmup.until_stable() && !(warmup_s > a.users_ramp_s))
         refuse({printed("warmup is until_stable(%g s) and arrivals is ", warmup_s), arrival_text(a),
                 ": nothing is stable before all users are there, give it more time than the ramp"});
-    check_numbers({{"warmup", static_cast<double>(s.warmup.requests()), 0, 1e6, "%.0f requests",
-                    "runs from 0 to 1000000"},
-                   {"warmup", warmup_s, 0, 86400, "%g s", "runs from 0 to 86400 s"},
-                   {"requests", static_cast<double>(requests), 0, 1e8, "%.0f",
-                    "runs from 1 to 100000000"},
-                   {"duration", duration_s, 0, 86400, "%g s", "runs from 0 to 86400 s"}});
+    check_numbers({{"warmup", static_cast<double>(s.warmup.requests()), 0, 1e6, " requests"},
+                   {"warmup", warmup_s, 0, 86400, " s"},
+                   {"requests", static_cast<double>(requests), 0, 1e8},
+                   {"duration", duration_s, 0, 86400, " s"}});
     const double by_time = duration_s > 0 ? duration_s : own_length(a, trace);
     if (requests <= 0 && !(by_time > 0) && !a.is_searched)
         refuse({"neither requests nor duration is set: the scenario would never end"});
@@ -19535,25 +19265,20 @@ inline void check_extent(const scenario& s, const arrival_data& a, const recorde
 }
 
 inline void check_counts(const scenario& s) {
-    check_numbers({{"repeats", static_cast<double>(s.repeats), 0, 100, "%.0f",
-                    "runs from 2 to 100, or is 0 for as many as it takes"},
-                   {"seed", static_cast<double>(s.seed), 0, infinity, "%.0f",
-                    "cannot be negative"},
-                   {"client.threads", static_cast<double>(s.client.threads), 0, 64, "%.0f",
-                    "runs from 1 to 64, or is 0 for the default"}});
-    for (const auto& [name, level] : {std::pair{"false_pass", s.judging.false_pass},
-                                      std::pair{"false_fail", s.judging.false_fail}})
-        if (!(level.value >= 0.0001 && level.value <= 0.2))
-            refuse({printed("judging.%s is %g %%: it runs from 0.01 %% to 20 %%", name,
-                            level.value * 100)});
     const limits& l = s.limits;
-    for (const auto& [name, wait] : {std::pair{"connect", l.connect},
-                                     std::pair{"first_event", l.first_event},
-                                     std::pair{"between_events", l.between_events},
-                                     std::pair{"total", l.total},
-                                     std::pair{"drain", l.drain ? *l.drain : l.total}})
-        check_numbers({{name, wait.seconds(), above_zero, 86400, "%g s",
-                        "must be above 0 and at most 86400 s"}}, "limits.");
+    const double drain_s = l.drain ? (*l.drain).seconds() : 1;
+    check_numbers({{"repeats", static_cast<double>(s.repeats), 0, 100, "",
+                    "runs from 2 to 100, or is 0 for as many as it takes"},
+                   {"seed", static_cast<double>(s.seed), 0, infinity},
+                   {"client.threads", static_cast<double>(s.client.threads), 0, 64, "",
+                    "runs from 1 to 64, or is 0 for the default"},
+                   {"judging.false_pass", s.judging.false_pass.value * 100, 0.01, 20, " %"},
+                   {"judging.false_fail", s.judging.false_fail.value * 100, 0.01, 20, " %"},
+                   {"limits.connect", l.connect.seconds(), above_zero, 86400, " s"},
+                   {"limits.first_event", l.first_event.seconds(), above_zero, 86400, " s"},
+                   {"limits.between_events", l.between_events.seconds(), above_zero, 86400, " s"},
+                   {"limits.total", l.total.seconds(), above_zero, 86400, " s"},
+                   {"limits.drain", drain_s, above_zero, 86400, " s"}});
 }
 
 inline void check_baseline(const scenario& s) {
@@ -19689,7 +19414,7 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
     plan p;
     p.sent = std::make_shared<const planned_traffic>(std::move(sent));
     p.judged = std::make_shared<const planned_judging>(std::move(judged));
-    const slo_context context = slo_context_of(p);
+    const slo_context context(p);
     for (const auto* objectives : {&p.judged->slos, &p.judged->search.objectives_held})
         for (const slo& x : *objectives) check_slo(x, context);
     return p;
@@ -19729,7 +19454,7 @@ plan without_long_sessions(const plan& p, const Room& room) {
                         left_out)});
     shorter = with_traffic(std::move(shorter), [](planned_traffic& t) { t.hash = trace_hash(t); });
     check_young_sessions(*shorter.sent);
-    const slo_context context = slo_context_of(shorter);
+    const slo_context context(shorter);
     for (const auto* objectives : {&shorter.judged->slos, &shorter.judged->search.objectives_held})
         for (const slo& x : *objectives) check_slo(x, context);
     return shorter;
@@ -20843,42 +20568,20 @@ inline void fields_of(field_visitor& v, target_facts& t) {
                   t.measured_by);
 }
 
-/// The planned load as files describe it.
+/// The planned load as files describe it: fields of the traffic, and texts.
 struct load_facts {
-    std::string arrivals{};
-    arrival_kind kind = arrival_kind::poisson;
-    double rate = 0;
-    long long users = 0, max_in_flight = 0;
-    std::string workload{}, sent_as_given{};
-    long long warmup_requests = 0;
-    double warmup_s = 0;
-    std::string extent{}, options{};
-    bool streams = true;
-    std::string scores{};
-    long long requests = 0;
-    double duration_s = 0;
-    std::string repeats{}, seed{}, trace_hash{}, values{}, nonce{}, limits{};
+    planned_traffic sent{};
+    std::string arrivals{}, extent{}, options{}, repeats{}, seed{}, trace_hash{}, values{}, nonce{},
+        limits{};
     load_shard shard{};
 };
 inline load_facts load_facts_of(const plan& p) {
-    const planned_traffic& t = *p.sent;
-    return {.arrivals = arrival_text(t.arrivals),
-            .kind = t.arrivals.kind,
-            .rate = t.arrivals.rate,
-            .users = static_cast<long long>(users_of(t)),
-            .max_in_flight = static_cast<long long>(t.arrivals.max_in_flight),
-            .workload = t.workload_text,
-            .sent_as_given = t.sent_as_given,
-            .warmup_requests = t.warmup_requests,
-            .warmup_s = t.warmup_s,
+    return {.sent = *p.sent,
+            .arrivals = arrival_text(p.sent->arrivals),
             .extent = extent_text(p),
             .options = options_text(p),
-            .streams = t.common.stream,
-            .scores = t.scores,
-            .requests = t.requests,
-            .duration_s = t.duration_s,
             .repeats = repeats_text(p),
-            .seed = std::to_string(t.seed),
+            .seed = std::to_string(p.sent->seed),
             .trace_hash = trace_hash(p),
             .values = load_hash(*p.sent),
             .nonce = printed("%016llx", static_cast<unsigned long long>(p.nonce)),
@@ -20886,23 +20589,27 @@ inline load_facts load_facts_of(const plan& p) {
             .shard = p.shard};
 }
 inline void fields_of(field_visitor& v, load_facts& l) {
+    planned_traffic& t = l.sent;
+    arrival_data& a = t.arrivals;
     v.text({"arrivals"}, l.arrivals);
-    v.choice_of<arrival_name>({"arrival_kind"}, l.kind, arrival_kind::closed_loop);
-    v.number({"offered_rate", "requests/s, 0 in a closed loop"}, l.rate, rate_range);
-    v.whole({"users"}, l.users);
-    v.whole({"max_in_flight"}, l.max_in_flight);
-    v.text({"workload"}, l.workload);
+    v.choice_of<arrival_name>({"arrival_kind"}, a.kind, arrival_kind::closed_loop);
+    v.number({"offered_rate", "requests/s, 0 in a closed loop"}, a.rate, rate_range);
+    auto users = static_cast<long long>(users_of(t));
+    v.whole({"users"}, users);
+    if (v.assigns()) a.users = users;
+    v.whole({"max_in_flight"}, a.max_in_flight);
+    v.text({"workload"}, t.workload_text);
     v.text({"sent_as_given", "what is the same in every repeat and run: prompts, images, the "
                              "prompts of another tool; empty where nothing is", at_times},
-           l.sent_as_given);
-    v.whole({"warmup_requests"}, l.warmup_requests);
-    v.number({"warmup_s"}, l.warmup_s, {0, longest_time_s, 0});
+           t.sent_as_given);
+    v.whole({"warmup_requests"}, t.warmup_requests);
+    v.number({"warmup_s"}, t.warmup_s, {0, longest_time_s, 0});
     v.text({"extent"}, l.extent);
     v.text({"options"}, l.options);
-    v.flag({"stream"}, l.streams, true);
-    v.text_if_any("scores", "the API, where it generates nothing", l.scores);
-    v.whole({"requests"}, l.requests);
-    v.number({"duration_s"}, l.duration_s, {0, longest_time_s, 0});
+    v.flag({"stream"}, t.common.stream, true);
+    v.text_if_any("scores", "the API, where it generates nothing", t.scores);
+    v.whole({"requests"}, t.requests);
+    v.number({"duration_s"}, t.duration_s, {0, longest_time_s, 0});
     v.text({"repeats_planned"}, l.repeats);
     auto seed = static_cast<long long>(parsed_number<std::uint64_t>(l.seed).value_or(0));
     v.whole({"seed", "see seed_text where it is above 2^53"}, seed, {-0x1p63, 0x1p63 - 1024});
@@ -21073,41 +20780,40 @@ struct stored_gate {
     std::string fault{};  // why its numbers cannot be used, "" if they can
     target_facts target{};
     load_facts load{};
-    slo_context context{};  // its own objectives are not read again
     measurements seen{};
     judging_parameters judged_by{};
     std::map<std::string, std::vector<double>> statistics{};  // of the candidate, one a repeat
-    plan described{};    // the load, as far as the file has it
+    plan described{};    // as far as the file has it, without its objectives
 };
 
 inline constexpr std::size_t max_repeats_of_a_gate = 1000;  // including probes of a search
 
-/// Returns the plan from which reports describe the load of a stored gate.
-inline plan described_plan(const stored_gate& g) {
+/// Returns the plan from which reports describe the load of a stored gate, and which decides the
+/// objectives that it can have.
+inline plan described_plan(const stored_gate& g, const expected_load& expected) {
     const load_facts& l = g.load;
-    planned_traffic t;
-    t.described = {true, g.context.requests, g.context.has_turns,
-                   selected_of(g.context.kinds, {}, turns(1, 1)), g.context.deepest, l.extent,
-                   l.options, l.limits};
+    planned_traffic t = l.sent;
+    t.described = {true, expected.requests, expected.has_turns,
+                   expected.has_turns ? expected.first_turns : expected.requests,
+                   static_cast<int>(most_of_few),  // no file has it: its requests do
+                   l.extent, l.options, l.limits};
     t.arrivals.described = l.arrivals;
-    t.arrivals.kind = l.kind;
-    t.arrivals.rate = l.rate;
-    t.arrivals.users = l.users;
-    t.arrivals.max_in_flight = l.max_in_flight;
-    t.requests = l.requests;
-    t.duration_s = l.duration_s;
-    t.warmup_requests = l.warmup_requests;
-    t.warmup_s = l.warmup_s;
     t.seed = parsed_number<std::uint64_t>(l.seed).value_or(0);
     t.hash = l.trace_hash;
-    t.workload_text = l.workload;
-    t.sent_as_given = l.sent_as_given;
-    t.common.stream = l.streams;
-    t.scores = l.scores;
+    planned_judging j;
+    j.has_baseline = expected.has_baseline;
+    j.has_stored_baseline = !g.judged_by.stored.file.empty() || g.judged_by.past;
+    if (!g.seen.candidate.empty()) {
+        const repeat_data& first = g.seen.candidate.front();
+        j.usd_per_hour = first.usd_per_hour;
+        t.labels = first.labels;
+        for (const side_task_seen& of : first.side_tasks) t.beside.push_back({.name = of.name});
+    }
     plan p;
     p.name = g.name;
     p.nonce = parsed_number<std::uint64_t>(l.nonce, 16).value_or(0);
     p.sent = std::make_shared<const planned_traffic>(std::move(t));
+    p.judged = std::make_shared<const planned_judging>(std::move(j));
     return p;
 }
 
@@ -21127,26 +20833,6 @@ inline stored_repeat read_repeat(const checked_object& described, run_variant va
     field_reader reader(described, digits, place);
     fields_of(reader, r.what, checked, r.statistics);
     return r;
-}
-
-/// Returns the facts that decide which objectives it can have.
-inline slo_context context_of(const stored_gate& g, const expected_load& expected) {
-    slo_context c;
-    c.streams = g.load.streams;
-    c.scores = g.load.scores;
-    c.arrivals = g.load.arrivals;
-    c.in_users = g.load.kind == arrival_kind::closed_loop;
-    c.saturates = saturates(g.load.kind);
-    c.rule = g.judged_by.rule;
-    c.max_repeats = g.judged_by.rule.most;
-    c.has_baseline = expected.has_baseline || !g.judged_by.stored.file.empty() ||
-                     g.judged_by.past;
-    c.requests = expected.requests;
-    c.has_turns = expected.has_turns;
-    const long long first = expected.has_turns ? expected.first_turns : expected.requests;
-    c.kinds = kinds_of_turns(first, expected.requests - first);
-    c.deepest = static_cast<int>(most_of_few);  // no file has it: its requests do
-    return c;
 }
 
 /// Returns why the numbers of a run cannot be used: it is invalid, or its server failed.
@@ -21234,8 +20920,6 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
                 expected);
     g.judged_by.rule.half_fail_z =
         half_fail_z_of(g.judged_by.rule.analyses, g.judged_by.rule.fail_level);
-    g.context = context_of(g, expected);
-    g.described = described_plan(g);
     for (const run_variant variant : {run_variant::candidate, run_variant::baseline}) {
         repeat_list& repeats = g.seen.variant(variant);
         const std::vector<checked_object> described = gate.at(to_string(variant)).each("repeats");
@@ -21249,16 +20933,7 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
             for (const named_number& n : r.statistics) g.statistics[n.name].push_back(n.value);
         }
     }
-    if (!g.seen.candidate.empty()) {
-        g.context.has_cost = g.seen.candidate.front().usd_per_hour > 0;
-        g.context.labels = g.seen.candidate.front().labels;
-        for (const side_task_seen& t : g.seen.candidate.front().side_tasks)
-            g.context.side_tasks.push_back(t.name);
-        g.described = with_traffic(std::move(g.described), [&](planned_traffic& t) {
-            t.labels = g.context.labels;
-            for (const std::string& of : g.context.side_tasks) t.beside.push_back({.name = of});
-        });
-    }
+    g.described = described_plan(g, expected);
     return g;
 }
 
@@ -21322,7 +20997,7 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
     // The description of a load may change, its values may not. Older files have no values.
     if (old.load.values.empty() || old.load.values != load.values) {
         same("arrivals", old.load.arrivals, load.arrivals);
-        same("workload", old.load.workload, load.workload);
+        same("workload", old.load.sent.workload_text, load.sent.workload_text);
         same("extent", old.load.extent, load.extent);
         same("options", old.load.options, load.options);
     }
@@ -25289,7 +24964,7 @@ slo_verdict judge(const result& r, const slo& of) {
         return detail::said_of(s, verdict::skipped, "a rehearsal judges nothing");
     if (g->is_shard)
         return detail::said_of(s, verdict::skipped, detail::shard_text(g->what.shard));
-    detail::check_slo(s, detail::slo_context_of(g->what));
+    detail::check_slo(s, detail::slo_context(g->what));
     return detail::described(detail::judged_also_of_loads(g->seen, g->judged_by, s));
 }
 
@@ -34004,10 +33679,12 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
         refuse({str(records_file), ": of \"", g.name, "\" ", shard_text(g.load.shard)});
     const std::string& problem = run.problem_of_events;
     for (const slo& s : slos) g.judged_by.slos.push_back(s);
-    g.context.slos = g.judged_by.slos;
+    const plan what = with_judging(g.described,
+                                   [&](planned_judging& j) { j.slos = g.judged_by.slos; });
+    const slo_context context(what);
     divide_by_loads(g);
     for (const slo& s : slos) {
-        check_slo(s, g.context);
+        check_slo(s, context);
         if (!problem.empty() && concerns(s.what, &metric_facts::needs_event_times))
             refuse({"the SLO ", str(s.text()), " needs the time of every event: ", problem});
     }

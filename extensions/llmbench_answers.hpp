@@ -856,8 +856,7 @@ inline std::vector<dialogue> read_questions(byte_stream& in, const questions& q,
 /// Checks that do not need the file.
 inline void check_questions(const questions& q, const request_options& o) {
     if (q.path.empty()) refuse({"workload.path is empty: questions must name a file"});
-    if (q.max_items && !(*q.max_items >= 1 && *q.max_items <= 1000000))
-        refuse({printed("workload.max_items is %d: it runs from 1 to 1000000", *q.max_items)});
+    check_numbers({{"workload.max_items", q.max_items ? *q.max_items : 1.0, 1, 1e6}});
     if (o.ignore_eos)
         refuse({"options.ignore_eos is set, and workload is questions: an answer that may not end "
                 "cannot be graded"});
@@ -895,14 +894,12 @@ public:
         if (!s.options.temperature) s.options.temperature = 0.0;
         return s;
     }
-    planned_workload planned(const scenario& s, const arrival_data&,
-                             std::uint64_t) const override {
+    plan_part planned(const scenario& s, const arrival_data&, std::uint64_t) const override {
         check_questions(q_, s.options);
-        return {.source = recorded_dialogues{},
-                .text = printed("%zu questions of ", n_) + file_name(str(q_.path)) + " (" +
-                        format_name(q_.format) + ", graded by " + graders_ + ")",
-                .forces_length = false,
-                .sent_as_given = "prompts"};
+        return {.workload_text = printed("%zu questions of ", n_) + file_name(str(q_.path)) + " (" +
+                                 format_name(q_.format) + ", graded by " + graders_ + ")",
+                .sent_as_given = "prompts",
+                .source = std::make_shared<const recorded_dialogues>()};
     }
 
 private:

@@ -280,7 +280,7 @@ inline void check_alike(const stored_shard& first, const stored_shard& s) {
     same("model", a.target.model, b.target.model);
     same("api", a.target.api, b.target.api);
     same("arrivals", a.load.arrivals, b.load.arrivals);
-    same("workload", a.load.workload, b.load.workload);
+    same("workload", a.load.sent.workload_text, b.load.sent.workload_text);
     same("extent", a.load.extent, b.load.extent);
     same("options", a.load.options, b.load.options);
     same("limits", a.load.limits, b.load.limits);
@@ -1166,7 +1166,7 @@ inline result judged_shards(const types::list<types::text>& directories, const s
         for (const text& d : directories) shards.push_back(read_shard(str(d), str(gate)));
         gathered_shards all = gathered(std::move(shards), slos);
         read_gate g{named_as(who, std::move(all.what)), {}};
-        const slo_context context = slo_context_of(g.what);
+        const slo_context context(g.what);
         for (const slo& s : g.what.judged->slos) check_slo(s, context);
         g.seen.target = all.target;
         g.seen.seen = std::move(all.seen);

@@ -557,7 +557,7 @@ private:
 
 /// The sessions of a corpus in the order of the seed, repeated if needed. A step's prompt is one
 /// user message: recordings do not use the server's answers.
-struct recorded_sessions {
+struct recorded_sessions final : prompt_source {
     std::shared_ptr<const session_corpus> corpus{};
     std::size_t begin = 0;  // a replay's warm-up begins elsewhere
     double max_wait_s = 0;
@@ -567,7 +567,7 @@ struct recorded_sessions {
     std::string left_out_by{};   // a server's model, and its number
     long long left_out = 0;      // because of that model
 
-    source_facts facts() const {
+    source_facts facts() const override {
         return {.most_turns = corpus->max_steps,
                 .is_graph = true,
                 .plays_sessions = true,
@@ -577,13 +577,13 @@ struct recorded_sessions {
     const session_entry& at(std::size_t conversation) const {
         return corpus->sessions[(*order)[(begin + conversation) % order->size()]];
     }
-    std::size_t turns(std::size_t conversation, const trace_parameters&) const {
+    std::size_t turns(std::size_t conversation, const trace_parameters&) const override {
         return at(conversation).steps;
     }
     const session_step& recorded(const trace_position& place) const {
         return corpus->steps[at(place.conversation).first + place.turn];
     }
-    graph_step step(const trace_position& place, const trace_parameters&) const {
+    graph_step step(const trace_position& place, const trace_parameters&) const override {
         const session_step& s = recorded(place);
         const auto after = corpus->after.begin() + s.first_after;
         const auto next = corpus->next.begin() + s.first_next;
@@ -596,13 +596,13 @@ struct recorded_sessions {
                 .line = s.line,
                 .label = s.label};
     }
-    trace_item item(const trace_position& place, const trace_parameters&) const {
+    trace_item item(const trace_position& place, const trace_parameters&) const override {
         const session_step& s = recorded(place);
         return {s.prompt.tokens, s.output_tokens};
     }
     /// A repeated session has other words, except for those shared with other sessions.
     void fill(request_spec& r, const trace_position& place, const trace_parameters&,
-              const prompt_parameters& w) const {
+              const prompt_parameters& w) const override {
         const session_step& s = recorded(place);
         const std::uint64_t play = place.conversation / order->size();
         const bool is_new = play > 0 && !at(place.conversation).shares;
@@ -616,14 +616,14 @@ struct recorded_sessions {
         r.extra_fields += corpus->bodies[s.body];
     }
     double fresh_tokens(const trace_position& place, const trace_parameters&,
-                        const token_fit& fit) const {
+                        const token_fit& fit) const override {
         const session_step& s = recorded(place);
         const bool is_again = place.conversation >= order->size();
         if (is_again && at(place.conversation).shares) return 0;
         return std::max(0, fit.words_of_prompt(s.prompt.tokens) - fit.words_in(s.prompt.kept)) *
                fit.per_word;
     }
-    void hash_all(fnv1a& h, const trace_parameters&) const {
+    void hash_all(fnv1a& h, const trace_parameters&) const override {
         const session_corpus& c = *corpus;
         h.add(std::llround(max_wait_s * 1e6));
         for (const std::uint32_t i : *order) {
@@ -640,7 +640,7 @@ struct recorded_sessions {
             }
         }
     }
-    void hash_conversation(fnv1a&, std::size_t, const trace_parameters&) const {}
+    void hash_conversation(fnv1a&, std::size_t, const trace_parameters&) const override {}
     std::string text(bool is_forced) const {
         const session_corpus& c = *corpus;
         double steps = 0;
@@ -662,7 +662,7 @@ struct recorded_sessions {
     }
     /// Leaves out whole sessions with a step too long for a model.
     std::shared_ptr<const shorter_source> without_long(const room_of_models& room_of,
-                                                       bool is_forced) const {
+                                                       bool is_forced) const override {
         std::vector<int> room;
         for (const std::string& asked : models) room.push_back(room_of(asked));
         std::vector<std::uint32_t> fits;
@@ -676,20 +676,20 @@ struct recorded_sessions {
             if (!is_out) fits.push_back(i);
         }
         const auto all = static_cast<long long>(order->size());
-        recorded_sessions shorter = *this;
-        shorter.left_out = all - static_cast<long long>(fits.size());
-        if (shorter.left_out == 0) return nullptr;
+        const auto shorter = std::make_shared<recorded_sessions>(*this);
+        shorter->left_out = all - static_cast<long long>(fits.size());
+        if (shorter->left_out == 0) return nullptr;
         const int largest = *std::max_element(room.begin(), room.end());
-        shorter.left_out_by = printed("the server's max_model_len of %d", largest);
-        if (2 * (shorter.left_out + corpus->left_out) > all + corpus->left_out)
+        shorter->left_out_by = printed("the server's max_model_len of %d", largest);
+        if (2 * (shorter->left_out + corpus->left_out) > all + corpus->left_out)
             refuse({"workload.path, ", name,
                     printed(": %lld of %lld sessions have a step for which the server has no room "
                             "(its max_model_len is %d tokens, prompt and answer), and over half of "
-                            "them are too many to leave out", shorter.left_out,
+                            "them are too many to leave out", shorter->left_out,
                             all + corpus->left_out, largest)});
-        shorter.order = std::make_shared<const std::vector<std::uint32_t>>(std::move(fits));
+        shorter->order = std::make_shared<const std::vector<std::uint32_t>>(std::move(fits));
         return std::make_shared<const shorter_source>(
-            shorter_source{shorter, shorter.text(is_forced), shorter.left_out});
+            shorter_source{shorter, shorter->text(is_forced), shorter->left_out});
     }
 };
 
@@ -740,14 +740,10 @@ inline std::shared_ptr<const std::vector<std::uint32_t>> recorded_order(const se
 /// Checks that do not need the files.
 inline void check_sessions(const sessions& w) {
     if (w.path.empty()) refuse({"workload.path is empty: sessions must name a file or a folder"});
-    if (!(w.max_wait.seconds() >= 0 && w.max_wait.seconds() <= 86400))
-        refuse({printed("workload.max_wait is %g s: it runs from 0 to 86400 s",
-                        w.max_wait.seconds())});
-    if (!(w.max_context >= 0 && w.max_context <= 10000000))
-        refuse({printed("workload.max_context is %lld: it runs from 1 to 10000000, or is 0 for no "
-                        "limit", static_cast<long long>(w.max_context))});
-    if (w.max_items && !(*w.max_items >= 1 && *w.max_items <= 1000000))
-        refuse({printed("workload.max_items is %d: it runs from 1 to 1000000", *w.max_items)});
+    check_numbers({{"workload.max_wait", w.max_wait.seconds(), 0, 86400, " s"},
+                   {"workload.max_context", static_cast<double>(w.max_context), 0, 1e7, "",
+                    "runs from 1 to 10000000, or is 0 for no limit"},
+                   {"workload.max_items", w.max_items ? *w.max_items : 1.0, 1, 1e6}});
 }
 class read_sessions final : public read_workload {
 public:
@@ -765,25 +761,25 @@ public:
             w_.max_items ? static_cast<std::size_t>(*w_.max_items) : max_corpus_steps;
         return trace_of_starts(*corpus_, most, str(a.file));
     }
-    planned_workload planned(const scenario& s, const arrival_data& a,
-                             std::uint64_t seed) const override {
+    plan_part planned(const scenario& s, const arrival_data& a,
+                      std::uint64_t seed) const override {
         check_no_max_tokens(s.options);
         const auto most = static_cast<std::size_t>(w_.max_items ? *w_.max_items : 0);
         const bool as_recorded = a.kind == arrival_kind::replay;
-        recorded_sessions source{
-            .corpus = corpus_,
-            .max_wait_s = w_.max_wait.seconds(),
-            .order = as_recorded ? recorded_order(*corpus_, most)
-                                 : drawn_order(corpus_->sessions.size(), most, seed),
-            .models = std::vector<std::string>(corpus_->models.size()),
-            .name = file_name(str(w_.path))};
+        const auto source = std::make_shared<recorded_sessions>();
+        source->corpus = corpus_;
+        source->max_wait_s = w_.max_wait.seconds();
+        source->order = as_recorded ? recorded_order(*corpus_, most)
+                                    : drawn_order(corpus_->sessions.size(), most, seed);
+        source->models.resize(corpus_->models.size());
+        source->name = file_name(str(w_.path));
         for (const model_name& m : w_.models) {
             const std::vector<std::string>& all = corpus_->models;
             const auto at = std::find(all.begin(), all.end(), str(m.recorded));
             if (at == all.end())
                 refuse({"workload.models names ", str(m.recorded), ", and no step of the recording "
                         "is of such a model"});
-            source.models[static_cast<std::size_t>(at - all.begin())] = str(m.asked);
+            source->models[static_cast<std::size_t>(at - all.begin())] = str(m.asked);
         }
         if (const field_names given = given_fields(s.options); !given.empty())
             for (const std::string& body : corpus_->bodies) {
@@ -801,11 +797,11 @@ public:
                                 "warm-up of %lld requests: they begin when they did, so give a "
                                 "time, or 0",
                                 static_cast<long long>(s.warmup.requests()))});
-            const std::size_t n = source.order->size();
-            source.begin = (n - warmup_sends(a, 0, s.warmup.seconds()) % n) % n;
+            const std::size_t n = source->order->size();
+            source->begin = (n - warmup_sends(a, 0, s.warmup.seconds()) % n) % n;
         }
-        return {.source = source,
-                .text = source.text(w_.force_output),
+        return {.workload_text = source->text(w_.force_output),
+                .source = source,
                 .forces_length = w_.force_output || s.options.ignore_eos};
     }
 

@@ -136,10 +136,12 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
         refuse({str(records_file), ": of \"", g.name, "\" ", shard_text(g.load.shard)});
     const std::string& problem = run.problem_of_events;
     for (const slo& s : slos) g.judged_by.slos.push_back(s);
-    g.context.slos = g.judged_by.slos;
+    const plan what = with_judging(g.described,
+                                   [&](planned_judging& j) { j.slos = g.judged_by.slos; });
+    const slo_context context(what);
     divide_by_loads(g);
     for (const slo& s : slos) {
-        check_slo(s, g.context);
+        check_slo(s, context);
         if (!problem.empty() && concerns(s.what, &metric_facts::needs_event_times))
             refuse({"the SLO ", str(s.text()), " needs the time of every event: ", problem});
     }

@@ -116,12 +116,11 @@ inline read_gate gate_of_own(const plan& who, const own_run& of, const std::stri
         j.rule = g.judged_by.rule;
         j.first_repeats = j.max_repeats = static_cast<int>(g.seen.candidate.size());
         j.has_baseline = !g.seen.baseline.empty();
-        j.has_stored_baseline = !g.judged_by.stored.file.empty();
         j.slos = {slos.begin(), slos.end()};
     })), {}};
-    g.context.slos = r.what.judged->slos;
+    const slo_context context(r.what);
     for (const slo& s : slos) {
-        check_slo(s, g.context);
+        check_slo(s, context);
         if (!run.problem_of_events.empty() && concerns(s.what, &metric_facts::needs_event_times))
             refuse({"the SLO ", str(s.text()), " needs the time of every event: ",
                     run.problem_of_events});
@@ -158,7 +157,7 @@ inline std::vector<imported_run> imported_runs_of(const std::string& path) {
 
 /// Refuses objectives that files of finished runs cannot answer.
 inline void check_slos_of_files(const plan& p) {
-    slo_context c = slo_context_of(p);
+    slo_context c(p);
     c.requests = 0;  // with too few an objective is invalid, not refused
     c.has_turns = true;
     for (const slo& s : p.judged->slos) {

@@ -104,7 +104,7 @@ slo_verdict judge(const result& r, const slo& of) {
         return detail::said_of(s, verdict::skipped, "a rehearsal judges nothing");
     if (g->is_shard)
         return detail::said_of(s, verdict::skipped, detail::shard_text(g->what.shard));
-    detail::check_slo(s, detail::slo_context_of(g->what));
+    detail::check_slo(s, detail::slo_context(g->what));
     return detail::described(detail::judged_also_of_loads(g->seen, g->judged_by, s));
 }
 

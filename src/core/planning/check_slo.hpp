@@ -63,28 +63,6 @@ inline slo_list on_day(const slo_list& slos, long long today) {
     return all;
 }
 
-/// The facts of a scenario that decide which objectives it can have.
-struct slo_context {
-    bool streams = true;
-    std::string scores{};  // the API, if it generates nothing
-    bool has_baseline = false;  // a live one or a stored one
-    bool is_held_against_the_past = false;  // the baseline is not a live one
-    bool has_turns = false, plays_sessions = false;
-    bool has_cost = false;
-    bool has_questions = true;
-    std::string unlike{};  // why no answer can be compared with a baseline's
-    bool saturates = true;
-    bool in_users = false;  // the load is a number of users
-    std::string arrivals{};  // as reports write them
-    long long requests = 0;  // measured ones of a repeat, 0 if only the run can tell
-    std::vector<request_kind> kinds{};  // of these
-    std::vector<std::string> labels{}, side_tasks{};
-    int deepest = 0;  // depth of sessions
-    double duration_s = 0;  // of the measured part, 0 if requests end it
-    int max_repeats = last_analysis;
-    judging_rule rule{};
-    std::vector<slo> slos{};
-};
 inline int deepest_of(const planned_traffic& t) {
     int deepest = 0;
     for_each_part(t, [&](const plan_part& part) {
@@ -125,31 +103,20 @@ inline std::string why_not_compared(const planned_traffic& t, bool has_live_base
                : "prompts differ from repeat to repeat: it needs questions{...}, prompts({...}) or "
                  "a dataset that is not salted, of one turn each";
 }
-inline slo_context slo_context_of(const plan& p) {
-    const planned_traffic& t = *p.sent;
-    const planned_judging& j = *p.judged;
-    return {.streams = t.common.stream,
-            .scores = t.scores,
-            .has_baseline = j.has_baseline || j.has_stored_baseline || j.past.by,
-            .is_held_against_the_past = j.has_stored_baseline || j.past.by,
-            .has_turns = has_turns(p),
-            .plays_sessions = plays_sessions(*p.sent),
-            .has_cost = j.usd_per_hour > 0,
-            .has_questions = t.described.is_there || asks_questions(t),
-            .unlike = t.described.is_there ? "" : why_not_compared(t, j.has_baseline),
-            .saturates = saturates(t.arrivals),
-            .in_users = is_counted_in_users(t.arrivals),
-            .arrivals = arrival_text(t.arrivals),
-            .requests = expected_requests(p),
-            .kinds = expected_kinds(p),
-            .labels = t.labels,
-            .side_tasks = names_of(t.beside),
-            .deepest = std::max(t.described.deepest, deepest_of(t)),
-            .duration_s = t.duration_s,
-            .max_repeats = j.max_repeats,
-            .rule = j.rule,
-            .slos = j.slos};
-}
+/// A plan, and the facts of it that decide which objectives it can have. The plan outlives it.
+struct slo_context {
+    const planned_traffic& sent;
+    const planned_judging& judged;
+    bool has_turns;
+    long long requests;  // measured ones of a repeat, 0 if only the run can tell
+    std::vector<request_kind> kinds;  // of these
+    explicit slo_context(const plan& p)
+        : sent(*p.sent), judged(*p.judged), has_turns(detail::has_turns(p)),
+          requests(expected_requests(p)), kinds(expected_kinds(p)) {}
+    bool is_held_against_the_past() const { return judged.has_stored_baseline || judged.past.by; }
+    bool has_baseline() const { return judged.has_baseline || is_held_against_the_past(); }
+    std::string arrivals() const { return arrival_text(sent.arrivals); }
+};
 
 // The functions below each refuse an objective for one reason; the sentence starts with `given`.
 
@@ -168,20 +135,23 @@ inline void check_metric(const statistic_data& w, const slo_context& c, const st
         if (!(step.bound > 0 && std::isfinite(step.bound)))
             refuse({given, "the limit of ", metric_name(step.metric), " must be above zero"});
     }
-    if (w.metric == metric_id::accuracy && !c.has_questions)
+    if (w.metric == metric_id::accuracy && !c.sent.described.is_there &&
+        !asks_questions(c.sent))
         refuse({given, "workload is not questions{...}, and without questions whose answers are "
                        "known there is none that is right"});
-    if (is_cost(drifting(w).metric) && !c.has_cost)
+    if (is_cost(drifting(w).metric) && !(c.judged.usd_per_hour > 0))
         refuse({given, "the scenario does not say what the server costs: .cost = "
                        "usd_per_hour(2.5)"});
-    if (w.metric == metric_id::same_answers && !c.unlike.empty()) refuse({given, c.unlike});
+    if (w.metric == metric_id::same_answers && !c.sent.described.is_there)
+        if (const std::string why = why_not_compared(c.sent, c.judged.has_baseline); !why.empty())
+            refuse({given, why});
     if (w.metric == metric_id::server_metric) selector_of(str(w.gauge));
     const bool is_of_output = concerns(w, &metric_facts::needs_stream) ||
                               concerns(w, &metric_facts::counts_output);
-    if (!c.scores.empty() && is_of_output)
-        refuse({given, c.scores, " answers in one piece and generates no tokens: use e2e, "
+    if (!c.sent.scores.empty() && is_of_output)
+        refuse({given, c.sent.scores, " answers in one piece and generates no tokens: use e2e, "
                                  "input_throughput, request_throughput or error_rate"});
-    if (!c.streams && concerns(w, &metric_facts::needs_stream))
+    if (!c.sent.common.stream && concerns(w, &metric_facts::needs_stream))
         refuse({given, "options.stream is false, and an answer that comes in one piece has no "
                        "first token apart from its last: use e2e"});
     if (w.kind == statistic_kind::percentile && !(w.q > 0 && w.q < 1))
@@ -198,8 +168,8 @@ inline void check_slo_limit(const slo& s, const slo_context& c, const std::strin
     } else if (s.factor != 0 || s.bound == 0) {
         if (!(s.factor > 0 && std::isfinite(s.factor)))
             refuse({given, "the limit must be above zero"});
-        if (!c.has_baseline) refuse({given, "the scenario has no baseline"});
-        if (is_cost(metric) && c.is_held_against_the_past)
+        if (!c.has_baseline()) refuse({given, "the scenario has no baseline"});
+        if (is_cost(metric) && c.is_held_against_the_past())
             refuse({given, "prices change from one day to another: compare output_throughput, "
                            "which the cost goes with"});
         if (!may_be_relative(metric))
@@ -233,11 +203,12 @@ inline void check_recovery(const statistic_data& w, const slo_context& c,
     selection none = w.which;
     none.during = "";
     if (!is_all(none)) refuse({given, "a recovery is from a side task, and of the whole load"});
-    if (c.side_tasks.empty())
+    const std::vector<planned_task>& tasks = c.sent.beside;
+    if (tasks.empty())
         refuse({given, "the scenario has no side task (beside) from which it could be counted"});
-    if (w.which.during.empty() && c.side_tasks.size() > 1)
+    if (w.which.during.empty() && tasks.size() > 1)
         refuse({given, "there are several side tasks: say from which, as in of(recovery_time, "
-                       "during(\"", c.side_tasks[0], "\"))"});
+                       "during(\"", tasks[0].name, "\"))"});
 }
 inline void check_selection(const statistic_data& w, const slo_context& c,
                             const std::string& given) {
@@ -248,27 +219,28 @@ inline void check_selection(const statistic_data& w, const slo_context& c,
         refuse({given, "a server costs what it does, for whomever: the cost is of all tokens"});
     if (is_of_server(w.metric) || is_of_start(w.metric))
         refuse({given, "what a server tells of itself is of all that it does, for whomever"});
-    if (is_of_sessions(w.metric) && (c.plays_sessions || !is_all(without_label(s))))
+    if (is_of_sessions(w.metric) && (plays_sessions(c.sent) || !is_all(without_label(s))))
         refuse({given, "a session is one value, with all of its steps: only a part of a mix can be "
                        "selected"});
-    check_named(s.label, c.labels, "label", given);
-    check_named(s.during, c.side_tasks, "side task", given);
+    check_named(s.label, c.sent.labels, "label", given);
+    check_named(s.during, names_of(c.sent.beside), "side task", given);
     if (s.first_turn < 1 || (s.last_turn != 0 && s.last_turn < s.first_turn))
         refuse({given, "turns are counted from 1, and the last one is none before the first"});
     if (s.last_turn == 0 ? s.first_turn > 1 && !c.has_turns : !c.has_turns)
         refuse({given, selection_text(turns(s.first_turn, s.last_turn)),
                 " needs a workload of conversations"});
-    if (s.depth < -1 || s.depth > c.deepest)
-        refuse({given, printed("a depth from 0 to %d is allowed, which the workload has",
-                               c.deepest)});
+    const int deepest = std::max(c.sent.described.deepest, deepest_of(c.sent));
+    if (s.depth < -1 || s.depth > deepest)
+        refuse({given,
+                printed("a depth from 0 to %d is allowed, which the workload has", deepest)});
 }
 
 /// Some metrics need a load that saturates, or conversations.
 inline void check_metric_of_load(const statistic_data& w, const slo_context& c,
                                  const std::string& given) {
-    if (is_throughput(w.metric) && !c.saturates)
+    if (is_throughput(w.metric) && !saturates(c.sent.arrivals))
         refuse({given, "below saturation ", is_cost(w.metric) ? "a cost per token" : "a throughput",
-                " only measures the arrival rate of ", c.arrivals,
+                " only measures the arrival rate of ", c.arrivals(),
                 ", use closed_loop(n) or all_at_once()"});
     const auto check_turns = [&](metric_id id) {
         if (is_of_turns(id) && !c.has_turns)
@@ -287,21 +259,21 @@ inline long long requests_behind(const statistic_data& w, const slo_context& c) 
         selection first = w.which;
         first.first_turn = first.last_turn = 1;
         first.depth = 0;
-        return selected_of(c.kinds, c.labels, first);
+        return selected_of(c.kinds, c.sent.labels, first);
     }
     if (is_all(w.which)) return c.requests;
-    return w.which.during.empty() ? selected_of(c.kinds, c.labels, w.which) : 0;
+    return w.which.during.empty() ? selected_of(c.kinds, c.sent.labels, w.which) : 0;
 }
 inline const char* what_of(const statistic_data& w) {
     return is_of_sessions(w.metric) ? "sessions" : "requests";
 }
 inline void check_sample(const statistic_data& w, const slo_context& c, const std::string& given) {
     const std::size_t readings = least_readings_of(w);
-    if (w.kind == statistic_kind::percentile && is_of_gauge(w.metric) && c.duration_s > 0 &&
-        c.duration_s < static_cast<double>(readings))
+    if (w.kind == statistic_kind::percentile && is_of_gauge(w.metric) && c.sent.duration_s > 0 &&
+        c.sent.duration_s < static_cast<double>(readings))
         refuse({given, printed("%s needs at least %zu readings of the server's page, one a second, "
                                "so that three lie beyond it, and the duration is %g s",
-                               w.name.c_str(), readings, c.duration_s)});
+                               w.name.c_str(), readings, c.sent.duration_s)});
     const long long n = requests_behind(w, c), needed = least_values_of(w);
     if (pools_gaps(w.metric) || n <= 0) return;
     const bool is_percentile = w.kind == statistic_kind::percentile && !is_drift(w.metric);
@@ -311,9 +283,9 @@ inline void check_sample(const statistic_data& w, const slo_context& c, const st
                                is_percentile ? " so that three lie beyond it" : "", n),
                 n < c.requests ? printed(" of them; about %lld requests in all would do",
                                          (c.requests * needed + n - 1) / n)
-                : c.requests == 0 && c.duration_s > 0
+                : c.requests == 0 && c.sent.duration_s > 0
                     ? printed("; about %.3g s would do",
-                              std::ceil(c.duration_s * static_cast<double>(needed) /
+                              std::ceil(c.sent.duration_s * static_cast<double>(needed) /
                                         static_cast<double>(n)))
                     : ""});
 }
@@ -325,8 +297,8 @@ inline void check_capacity(const slo& s, const slo_context& c, const std::string
                        "that find_capacity() finds of the baseline"});
     if (!(s.bound > 0 && std::isfinite(s.bound))) refuse({given, "the limit must be above zero"});
     const bool in_users = s.what.metric == metric_id::capacity_in_users;
-    if (in_users != c.in_users)
-        refuse({given, "arrivals is ", c.arrivals, ", whose capacity is a ",
+    if (in_users != is_counted_in_users(c.sent.arrivals))
+        refuse({given, "arrivals is ", c.arrivals(), ", whose capacity is a ",
                 in_users ? "rate: write 12_rps" : "number of users: write 12_users"});
     if (in_users && std::floor(s.bound) != s.bound) refuse({given, "users are whole"});
 }
@@ -367,7 +339,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
     check_selection(w, c, given);
     check_sample(w, c, given);
     if (w.kind != statistic_kind::mean || is_of_server(w.metric)) return;
-    for (const slo& other : c.slos)
+    for (const slo& other : c.judged.slos)
         if (is_of_all_errors(other) && !(other.bound <= 0.05))
             refuse({given,
                     "a mean over completed requests says little beside an error limit over 5 %"});

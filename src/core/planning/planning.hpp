@@ -217,7 +217,7 @@ inline plan planned(const scenario& asked, std::uint64_t default_seed, workload_
     plan p;
     p.sent = std::make_shared<const planned_traffic>(std::move(sent));
     p.judged = std::make_shared<const planned_judging>(std::move(judged));
-    const slo_context context = slo_context_of(p);
+    const slo_context context(p);
     for (const auto* objectives : {&p.judged->slos, &p.judged->search.objectives_held})
         for (const slo& x : *objectives) check_slo(x, context);
     return p;
@@ -257,7 +257,7 @@ plan without_long_sessions(const plan& p, const Room& room) {
                         left_out)});
     shorter = with_traffic(std::move(shorter), [](planned_traffic& t) { t.hash = trace_hash(t); });
     check_young_sessions(*shorter.sent);
-    const slo_context context = slo_context_of(shorter);
+    const slo_context context(shorter);
     for (const auto* objectives : {&shorter.judged->slos, &shorter.judged->search.objectives_held})
         for (const slo& x : *objectives) check_slo(x, context);
     return shorter;

@@ -45,42 +45,20 @@ inline void fields_of(field_visitor& v, target_facts& t) {
                   t.measured_by);
 }
 
-/// The planned load as files describe it.
+/// The planned load as files describe it: fields of the traffic, and texts.
 struct load_facts {
-    std::string arrivals{};
-    arrival_kind kind = arrival_kind::poisson;
-    double rate = 0;
-    long long users = 0, max_in_flight = 0;
-    std::string workload{}, sent_as_given{};
-    long long warmup_requests = 0;
-    double warmup_s = 0;
-    std::string extent{}, options{};
-    bool streams = true;
-    std::string scores{};
-    long long requests = 0;
-    double duration_s = 0;
-    std::string repeats{}, seed{}, trace_hash{}, values{}, nonce{}, limits{};
+    planned_traffic sent{};
+    std::string arrivals{}, extent{}, options{}, repeats{}, seed{}, trace_hash{}, values{}, nonce{},
+        limits{};
     load_shard shard{};
 };
 inline load_facts load_facts_of(const plan& p) {
-    const planned_traffic& t = *p.sent;
-    return {.arrivals = arrival_text(t.arrivals),
-            .kind = t.arrivals.kind,
-            .rate = t.arrivals.rate,
-            .users = static_cast<long long>(users_of(t)),
-            .max_in_flight = static_cast<long long>(t.arrivals.max_in_flight),
-            .workload = t.workload_text,
-            .sent_as_given = t.sent_as_given,
-            .warmup_requests = t.warmup_requests,
-            .warmup_s = t.warmup_s,
+    return {.sent = *p.sent,
+            .arrivals = arrival_text(p.sent->arrivals),
             .extent = extent_text(p),
             .options = options_text(p),
-            .streams = t.common.stream,
-            .scores = t.scores,
-            .requests = t.requests,
-            .duration_s = t.duration_s,
             .repeats = repeats_text(p),
-            .seed = std::to_string(t.seed),
+            .seed = std::to_string(p.sent->seed),
             .trace_hash = trace_hash(p),
             .values = load_hash(*p.sent),
             .nonce = printed("%016llx", static_cast<unsigned long long>(p.nonce)),
@@ -88,23 +66,27 @@ inline load_facts load_facts_of(const plan& p) {
             .shard = p.shard};
 }
 inline void fields_of(field_visitor& v, load_facts& l) {
+    planned_traffic& t = l.sent;
+    arrival_data& a = t.arrivals;
     v.text({"arrivals"}, l.arrivals);
-    v.choice_of<arrival_name>({"arrival_kind"}, l.kind, arrival_kind::closed_loop);
-    v.number({"offered_rate", "requests/s, 0 in a closed loop"}, l.rate, rate_range);
-    v.whole({"users"}, l.users);
-    v.whole({"max_in_flight"}, l.max_in_flight);
-    v.text({"workload"}, l.workload);
+    v.choice_of<arrival_name>({"arrival_kind"}, a.kind, arrival_kind::closed_loop);
+    v.number({"offered_rate", "requests/s, 0 in a closed loop"}, a.rate, rate_range);
+    auto users = static_cast<long long>(users_of(t));
+    v.whole({"users"}, users);
+    if (v.assigns()) a.users = users;
+    v.whole({"max_in_flight"}, a.max_in_flight);
+    v.text({"workload"}, t.workload_text);
     v.text({"sent_as_given", "what is the same in every repeat and run: prompts, images, the "
                              "prompts of another tool; empty where nothing is", at_times},
-           l.sent_as_given);
-    v.whole({"warmup_requests"}, l.warmup_requests);
-    v.number({"warmup_s"}, l.warmup_s, {0, longest_time_s, 0});
+           t.sent_as_given);
+    v.whole({"warmup_requests"}, t.warmup_requests);
+    v.number({"warmup_s"}, t.warmup_s, {0, longest_time_s, 0});
     v.text({"extent"}, l.extent);
     v.text({"options"}, l.options);
-    v.flag({"stream"}, l.streams, true);
-    v.text_if_any("scores", "the API, where it generates nothing", l.scores);
-    v.whole({"requests"}, l.requests);
-    v.number({"duration_s"}, l.duration_s, {0, longest_time_s, 0});
+    v.flag({"stream"}, t.common.stream, true);
+    v.text_if_any("scores", "the API, where it generates nothing", t.scores);
+    v.whole({"requests"}, t.requests);
+    v.number({"duration_s"}, t.duration_s, {0, longest_time_s, 0});
     v.text({"repeats_planned"}, l.repeats);
     auto seed = static_cast<long long>(parsed_number<std::uint64_t>(l.seed).value_or(0));
     v.whole({"seed", "see seed_text where it is above 2^53"}, seed, {-0x1p63, 0x1p63 - 1024});

@@ -44,41 +44,40 @@ struct stored_gate {
     std::string fault{};  // why its numbers cannot be used, "" if they can
     target_facts target{};
     load_facts load{};
-    slo_context context{};  // its own objectives are not read again
     measurements seen{};
     judging_parameters judged_by{};
     std::map<std::string, std::vector<double>> statistics{};  // of the candidate, one a repeat
-    plan described{};    // the load, as far as the file has it
+    plan described{};    // as far as the file has it, without its objectives
 };
 
 inline constexpr std::size_t max_repeats_of_a_gate = 1000;  // including probes of a search
 
-/// Returns the plan from which reports describe the load of a stored gate.
-inline plan described_plan(const stored_gate& g) {
+/// Returns the plan from which reports describe the load of a stored gate, and which decides the
+/// objectives that it can have.
+inline plan described_plan(const stored_gate& g, const expected_load& expected) {
     const load_facts& l = g.load;
-    planned_traffic t;
-    t.described = {true, g.context.requests, g.context.has_turns,
-                   selected_of(g.context.kinds, {}, turns(1, 1)), g.context.deepest, l.extent,
-                   l.options, l.limits};
+    planned_traffic t = l.sent;
+    t.described = {true, expected.requests, expected.has_turns,
+                   expected.has_turns ? expected.first_turns : expected.requests,
+                   static_cast<int>(most_of_few),  // no file has it: its requests do
+                   l.extent, l.options, l.limits};
     t.arrivals.described = l.arrivals;
-    t.arrivals.kind = l.kind;
-    t.arrivals.rate = l.rate;
-    t.arrivals.users = l.users;
-    t.arrivals.max_in_flight = l.max_in_flight;
-    t.requests = l.requests;
-    t.duration_s = l.duration_s;
-    t.warmup_requests = l.warmup_requests;
-    t.warmup_s = l.warmup_s;
     t.seed = parsed_number<std::uint64_t>(l.seed).value_or(0);
     t.hash = l.trace_hash;
-    t.workload_text = l.workload;
-    t.sent_as_given = l.sent_as_given;
-    t.common.stream = l.streams;
-    t.scores = l.scores;
+    planned_judging j;
+    j.has_baseline = expected.has_baseline;
+    j.has_stored_baseline = !g.judged_by.stored.file.empty() || g.judged_by.past;
+    if (!g.seen.candidate.empty()) {
+        const repeat_data& first = g.seen.candidate.front();
+        j.usd_per_hour = first.usd_per_hour;
+        t.labels = first.labels;
+        for (const side_task_seen& of : first.side_tasks) t.beside.push_back({.name = of.name});
+    }
     plan p;
     p.name = g.name;
     p.nonce = parsed_number<std::uint64_t>(l.nonce, 16).value_or(0);
     p.sent = std::make_shared<const planned_traffic>(std::move(t));
+    p.judged = std::make_shared<const planned_judging>(std::move(j));
     return p;
 }
 
@@ -98,26 +97,6 @@ inline stored_repeat read_repeat(const checked_object& described, run_variant va
     field_reader reader(described, digits, place);
     fields_of(reader, r.what, checked, r.statistics);
     return r;
-}
-
-/// Returns the facts that decide which objectives it can have.
-inline slo_context context_of(const stored_gate& g, const expected_load& expected) {
-    slo_context c;
-    c.streams = g.load.streams;
-    c.scores = g.load.scores;
-    c.arrivals = g.load.arrivals;
-    c.in_users = g.load.kind == arrival_kind::closed_loop;
-    c.saturates = saturates(g.load.kind);
-    c.rule = g.judged_by.rule;
-    c.max_repeats = g.judged_by.rule.most;
-    c.has_baseline = expected.has_baseline || !g.judged_by.stored.file.empty() ||
-                     g.judged_by.past;
-    c.requests = expected.requests;
-    c.has_turns = expected.has_turns;
-    const long long first = expected.has_turns ? expected.first_turns : expected.requests;
-    c.kinds = kinds_of_turns(first, expected.requests - first);
-    c.deepest = static_cast<int>(most_of_few);  // no file has it: its requests do
-    return c;
 }
 
 /// Returns why the numbers of a run cannot be used: it is invalid, or its server failed.
@@ -205,8 +184,6 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
                 expected);
     g.judged_by.rule.half_fail_z =
         half_fail_z_of(g.judged_by.rule.analyses, g.judged_by.rule.fail_level);
-    g.context = context_of(g, expected);
-    g.described = described_plan(g);
     for (const run_variant variant : {run_variant::candidate, run_variant::baseline}) {
         repeat_list& repeats = g.seen.variant(variant);
         const std::vector<checked_object> described = gate.at(to_string(variant)).each("repeats");
@@ -220,16 +197,7 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
             for (const named_number& n : r.statistics) g.statistics[n.name].push_back(n.value);
         }
     }
-    if (!g.seen.candidate.empty()) {
-        g.context.has_cost = g.seen.candidate.front().usd_per_hour > 0;
-        g.context.labels = g.seen.candidate.front().labels;
-        for (const side_task_seen& t : g.seen.candidate.front().side_tasks)
-            g.context.side_tasks.push_back(t.name);
-        g.described = with_traffic(std::move(g.described), [&](planned_traffic& t) {
-            t.labels = g.context.labels;
-            for (const std::string& of : g.context.side_tasks) t.beside.push_back({.name = of});
-        });
-    }
+    g.described = described_plan(g, expected);
     return g;
 }
 
@@ -293,7 +261,7 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
     // The description of a load may change, its values may not. Older files have no values.
     if (old.load.values.empty() || old.load.values != load.values) {
         same("arrivals", old.load.arrivals, load.arrivals);
-        same("workload", old.load.workload, load.workload);
+        same("workload", old.load.sent.workload_text, load.sent.workload_text);
         same("extent", old.load.extent, load.extent);
         same("options", old.load.options, load.options);
     }

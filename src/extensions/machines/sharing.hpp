@@ -212,7 +212,7 @@ inline result judged_shards(const types::list<types::text>& directories, const s
         for (const text& d : directories) shards.push_back(read_shard(str(d), str(gate)));
         gathered_shards all = gathered(std::move(shards), slos);
         read_gate g{named_as(who, std::move(all.what)), {}};
-        const slo_context context = slo_context_of(g.what);
+        const slo_context context(g.what);
         for (const slo& s : g.what.judged->slos) check_slo(s, context);
         g.seen.target = all.target;
         g.seen.seen = std::move(all.seen);

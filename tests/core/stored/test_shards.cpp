@@ -186,7 +186,7 @@ TEST_CASE("conversations in shards are conversations again, with as many first t
     s.slos = {mean(first_turn_ttft) <= 100_ms};
     const plan whole = planned(s, 1);
     const gathered_shards g = gathered({shard(0, 2, s), shard(1, 2, s)}, s.slos);
-    const slo_context is = slo_context_of(g.what), was = slo_context_of(whole);
+    const slo_context is(g.what), was(whole);
     CHECK(is.has_turns);
     CHECK(is.requests == was.requests);
     CHECK(selected_of(is.kinds, {}, turns(1, 1)) == selected_of(was.kinds, {}, turns(1, 1)));

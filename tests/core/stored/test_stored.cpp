@@ -116,13 +116,13 @@ TEST_CASE("a gate is found among others by its name, and each window belongs to 
     const stored_gate a = read_stored_gate(json, "r.json", "first"),
                       b = read_stored_gate(json, "r.json", "second");
     CHECK(a.name == "first");
-    CHECK(a.context.has_baseline);
+    CHECK(a.described.judged->has_baseline);
     REQUIRE(a.seen.baseline.size() == 2);
     CHECK(a.seen.baseline[1].variant == run_variant::baseline);
     CHECK(a.seen.candidate[1].window.from_ns() == over_double + 10);
     CHECK(a.seen.baseline[0].window.from_ns() == over_double + 20);
     CHECK(a.seen.baseline[1].window.to_ns() == over_double + 35);
-    CHECK_FALSE(b.context.has_baseline);
+    CHECK_FALSE(b.described.judged->has_baseline);
     CHECK(b.seen.candidate[0].window.from_ns() == over_double + 40);
     CHECK(b.seen.candidate[1].window.to_ns() == over_double + 55);
     CHECK(a.statistics.at("mean(ttft)").size() == 2);  // the candidate's alone
@@ -264,7 +264,7 @@ TEST_CASE("a load is compared by its values, and by its words where a file has n
         return refusal_of([&] { check_comparable(old, "old.json", p, tiny_model()); });
     };
     CHECK(old.load.values == load_hash(*p.sent));
-    old.load.workload = "other words of the same load";
+    old.load.sent.workload_text = "other words of the same load";
     old.load.options = "";
     CHECK(refused() == "");
     old.load.values = "0123456789abcdef";
@@ -558,7 +558,7 @@ TEST_CASE("numbers of a result that can be none are refused by file and field") 
 
 TEST_CASE("an objective that a stored load cannot have is refused by what that load was") {
     const stored_gate s = read_back(chat_gate());
-    CHECK(s.context.requests == 20);
+    CHECK(s.described.sent->described.requests == 20);
     CHECK(refusal_of([&] { check_slo(p50(ttft) <= 100_ms, s.context); }) == "");
     CHECK(holds(refusal_of([&] { check_slo(output_throughput >= 5_tps, s.context); }),
                 "the arrival rate of poisson(8 req/s)"));

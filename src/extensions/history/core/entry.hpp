@@ -320,7 +320,7 @@ inline run_series series_of_load(const std::string& gate, const std::string& def
             .model = target.model,
             .api = target.api,
             .arrivals = load.arrivals,
-            .workload = load.workload,
+            .workload = load.sent.workload_text,
             .extent = load.extent,
             .options = load.options,
             .seed = load.seed,

@@ -226,7 +226,7 @@ inline void check_alike(const stored_shard& first, const stored_shard& s) {
     same("model", a.target.model, b.target.model);
     same("api", a.target.api, b.target.api);
     same("arrivals", a.load.arrivals, b.load.arrivals);
-    same("workload", a.load.workload, b.load.workload);
+    same("workload", a.load.sent.workload_text, b.load.sent.workload_text);
     same("extent", a.load.extent, b.load.extent);
     same("options", a.load.options, b.load.options);
     same("limits", a.load.limits, b.load.limits);
