@@ -3,6 +3,7 @@
 
 #include "api/result.hpp"
 #include "core/base/text.hpp"
+#include "core/metric/filled.hpp"
 #include "core/metric/table.hpp"
 #include "core/judging/client.hpp"
 #include "core/judging/decision.hpp"
@@ -24,7 +25,7 @@ namespace detail {
 /// Returns values as the arithmetic of a verdict lists them.
 inline std::string listed(const std::vector<double>& values) {
     std::string out;
-    for (const double v : values) out += (out.empty() ? "" : ", ") + printed("%.6g", v);
+    for (const double v : values) fill(out, "{,}{.6g}", {v});
     return out;
 }
 inline const char* to_string(spread_of s) {
@@ -32,19 +33,18 @@ inline const char* to_string(spread_of s) {
 }
 
 inline std::string method_text(const decision& d) {
-    const bool is_relative = d.what.factor > 0;
-    const std::string against = d.past ? "against " + d.past->against(d) + ", "
-                                : d.paired    ? "paired "
-                                : is_relative ? "against a stored run, "
-                                              : "";
+    const std::string against =
+        d.past              ? filled("against {}, ", {d.past->against(d)})
+        : d.paired          ? "paired "
+        : d.what.factor > 0 ? "against a stored run, "
+                            : "";
     const bool believes = !std::isnan(d.calibrated_sd) && d.repeats > 0 &&
                           !is_of_start(d.what.what.metric);
-    std::string noise;
-    if (believes) noise = printed(" with the calibrated noise of %.3g %%", d.calibrated_sd * 100);
-    if (believes && !d.calibrated_in.empty())
-        noise += " (" + printable(d.calibrated_in, 200) + ")";
-    if (!std::isnan(d.history_sd))
-        noise = printed(" with the history's noise of %.3g %%", d.history_sd * 100);
+    const std::string noise =
+        !std::isnan(d.history_sd)
+            ? filled(" with the history's noise of {.3g%} %", {d.history_sd})
+            : filled("[{?} with the calibrated noise of {.3g%} %][ ({})]",
+                     {believes, d.calibrated_sd, believes ? printable(d.calibrated_in, 200) : ""});
     switch (d.decided_by) {
     case verdict_method::none: break;
     case verdict_method::predictive_t: return against + "predictive t";
@@ -70,13 +70,14 @@ struct arithmetic {
         for (const auto& [name, value] : values) add(name, {value});
     }
     void add_analysis(const interim_analysis& l, const judging_rule& rule) {
-        line += printed(
-            "; mean %.6g, sd %.6g (%s), df %.0f, standard error %.6g; bounds: pass %.6g + %.4f x "
-            "se = %.6g < 0, fail %.6g - %.4f x se = %.6g > 0 (t quantiles of the normal scores "
-            "%.4f and %.4f, Pocock's for %d interim analyses at %.4g and %.4g)",
-            l.mean, l.sd, to_string(l.spread), l.df, l.se, l.mean, l.pass_t, l.pass_bound, l.mean,
-            l.fail_t, l.fail_bound, l.pass_z, l.fail_z, rule.analyses, rule.pass_level,
-            rule.fail_level);
+        fill(line,
+             "; mean {.6g}, sd {.6g} ({}), df {.0f}, standard error {.6g}; bounds: pass {.6g} "
+             "+ {.4f} x se = {.6g} < 0, fail {.6g} - {.4f} x se = {.6g} > 0 (t quantiles of "
+             "the normal scores {.4f} and {.4f}, Pocock's for {} interim analyses at {.4g} "
+             "and {.4g})",
+             {l.mean, l.sd, to_string(l.spread), l.df, l.se, l.mean, l.pass_t, l.pass_bound, l.mean,
+              l.fail_t, l.fail_bound, l.pass_z, l.fail_z, rule.analyses, rule.pass_level,
+              rule.fail_level});
         add_each({{"mean", l.mean}, {"sd", l.sd}, {"df", l.df}, {"standard_error", l.se},
                   {"pass_t", l.pass_t}, {"fail_t", l.fail_t}, {"pass_bound", l.pass_bound},
                   {"fail_bound", l.fail_bound}});
@@ -205,22 +206,23 @@ inline std::string suggestion_of(const calibrated& c) {
 
 /// Returns harmless differences between the metrics page and our counts, "" if there are none.
 inline std::string difference_text(const cross_check& c) {
-    std::string t;
-    const auto add = [&](const std::string& words) { t += (t.empty() ? "" : "; ") + words; };
-    if (const double foreign = foreign_requests(c); foreign > 0)
-        add(printed("%.0f request%s of somebody else", foreign, foreign == 1 ? "" : "s"));
-    if (counts_each_again(c))
-        add(printed("it counts each request %.0f times", c.requests_reported / c.finished));
-    if (reports_too_many(c))
-        add(printed("it tells of %.0f requests at once, of ours at most %.0f were in flight",
-                    c.at_once_reported, c.at_once));
     const bool all_finished = c.finished >= 0.99 * c.sent;
-    if (all_finished && differs(c.tokens_reported, c.tokens))
-        add(printed("it counts %.0f generated tokens, the usage in its answers %.0f",
-                    c.tokens_reported, c.tokens));
-    if (all_finished && differs(c.prompt_tokens_reported, c.prompt_tokens))
-        add(printed("it counts %.0f prompt tokens, the usage in its answers %.0f",
-                    c.prompt_tokens_reported, c.prompt_tokens));
+    std::string t;
+    const auto add = [&](bool is_so, const char* format, std::initializer_list<filling> values) {
+        if (is_so) fill(t, "{;}{}", {filled(format, values)});
+    };
+    add(foreign_requests(c) > 0, "{.0f} request{s} of somebody else", {foreign_requests(c)});
+    add(counts_each_again(c), "it counts each request {.0f} times",
+        {c.requests_reported / c.finished});
+    add(reports_too_many(c),
+        "it tells of {.0f} requests at once, of ours at most {.0f} were in flight",
+        {c.at_once_reported, c.at_once});
+    add(all_finished && differs(c.tokens_reported, c.tokens),
+        "it counts {.0f} generated tokens, the usage in its answers {.0f}",
+        {c.tokens_reported, c.tokens});
+    add(all_finished && differs(c.prompt_tokens_reported, c.prompt_tokens),
+        "it counts {.0f} prompt tokens, the usage in its answers {.0f}",
+        {c.prompt_tokens_reported, c.prompt_tokens});
     return t;
 }
 

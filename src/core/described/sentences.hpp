@@ -10,6 +10,7 @@
 
 #include "api/result.hpp"
 #include "core/base/text.hpp"
+#include "core/metric/filled.hpp"
 #include "core/metric/table.hpp"
 #include "core/judging/decision.hpp"
 
@@ -256,7 +257,7 @@ inline std::string limit_to_write(const slo& s, double value) {
     const auto rounded = [&](double unit) {
         return (s.at_most ? std::ceil(value / unit) : std::floor(value / unit)) * unit;
     };
-    return side + (s.factor > 0 ? printed("%.2f * baseline", rounded(0.01))
+    return side + (s.factor > 0 ? filled("{.2f} * baseline", {rounded(0.01)})
                                 : limit_text(s.what.metric, rounded(step)));
 }
 
@@ -264,7 +265,7 @@ inline std::string limit_to_write(const slo& s, double value) {
 class sentence_places {
 public:
     sentence_places(const cause& c, const verdict_numbers& of) : cause_(c), of_(of) {}
-    std::string filled(std::string_view place) {
+    std::string shown(std::string_view place) {
         const std::size_t bar = place.find('|');
         if (bar != place.npos)
             return std::string(next() != 0 ? place.substr(0, bar) : place.substr(bar + 1));
@@ -284,17 +285,11 @@ public:
         case '0': return printed("%.0f", reported_ = next());
         case 'c': {
             const double n = next();
-            return printed("%.0f of %.0f completed requests", n, next());
+            return filled("{.0f} of {.0f} completed requests", {n, next()});
         }
         default: break;
         }
-        const bool in_percent = place.back() == '%';
-        if (in_percent) place.remove_suffix(1);
-        const double scale = in_percent ? 100 : 1;
-        const int digits = place[1] - '0';
-        const double shown = next() * scale;
-        return place.back() == 'f' ? printed("%.*f", digits, shown)
-                                   : printed("%.*g", digits, shown);
+        return digits_of(place.substr(1), next());
     }
 
 private:
@@ -309,12 +304,8 @@ inline const char* to_string(whose w) {
     return name_at({"", "client", "plan", "server", "baseline_server", "baseline"}, w);
 }
 inline std::string prefix_of(whose w) {
-    switch (w) {
-    case whose::nobody: return {};
-    case whose::plan: return "the plan: ";
-    case whose::baseline_server: return "baseline server: ";
-    default: return to_string(w) + std::string(": ");
-    }
+    return filled("[{}: ]", {name_at({"", "client", "the plan", "server", "baseline server",
+                                      "baseline"}, w)});
 }
 inline std::string name_of(verdict_unit u) {
     return u == verdict_unit::none ? "repeat" : to_string(u);
@@ -329,24 +320,24 @@ inline std::string verdict_value_text(const verdict_numbers& v, double x) {
 inline std::string all_together_text(const cause& c, const verdict_numbers& of) {
     const double all = c.numbers[0], other = c.numbers[1], first = c.numbers[2];
     const bool is_over = all > of.limit, is_met = of.what.at_most ? !is_over : all >= of.limit;
-    const std::string unit = name_of(of.counted_in);
-    const std::string which = std::isnan(first) ? ""
-                              : first == 0      ? "typical " + unit
-                              : first == 1      ? "first " + unit
-                                                : printed("first %.0f %ss", first, unit.c_str());
-    return "all repeats together: " + verdict_value_text(of, all) + ", " +
-           (is_met ? "within" : is_over ? "over" : "under") + " the limit; the " + which + ": " +
-           verdict_value_text(of, other);
+    return filled(
+        "all repeats together: {}, {} the limit; the [{?}typical ][{?}first ][{?}{.0f} ]{}"
+        "{s|}: {}",
+        {verdict_value_text(of, all),
+         is_met    ? "within"
+         : is_over ? "over"
+                   : "under",
+         first == 0, first > 0, first > 1, first, name_of(of.counted_in), first > 1,
+         verdict_value_text(of, other)});
 }
 
 /// "41 wrong: 9 cut off, 6 unreadable, 2 failed".
 inline std::string wrong_answers_text(const cause& c) {
-    std::string out = printed("%.0f wrong", c.numbers[0]), kinds;
+    std::string kinds;
     const char* const names[] = {"cut off", "unreadable", "failed"};
     for (std::size_t i = 0; i < 3; ++i)
-        if (c.numbers[i + 1] > 0)
-            kinds += printed("%s%.0f %s", kinds.empty() ? ": " : ", ", c.numbers[i + 1], names[i]);
-    return out + kinds;
+        if (c.numbers[i + 1] > 0) fill(kinds, "{,}{.0f} {}", {c.numbers[i + 1], names[i]});
+    return filled("{.0f} wrong[: {}]", {c.numbers[0], kinds});
 }
 
 /// "14 of 180 answers differ, the first difference after 37 characters (median), 3.1 differences
@@ -354,29 +345,23 @@ inline std::string wrong_answers_text(const cause& c) {
 inline std::string answers_differ_text(const cause& c, const verdict_numbers& of) {
     const auto& n = c.numbers;
     const double failed = n[2], own = n[3], with_place = n[4], without_place = n[7];
-    std::string out = printed("%.0f of %.0f answers differ", n[0], n[1]);
-    if (failed > 0) out += printed(" (%.0f failed)", failed);
-    if (with_place > 0)
-        out += printed(", the first difference after %.0f characters (median), %.3g differences "
-                       "per 1000 tokens", n[5], n[6]);
-    if (without_place > 0)
-        out += printed(", of %.0f the place is not known: their texts were too many to keep",
-                       without_place);
-    if (std::isnan(own)) return out;
-    out += printed("; the server's own repeats agree on %.3g %%", 100 * own);
     const bool is_open = of.outcome == verdict::fail || of.outcome == verdict::inconclusive;
-    return out + (is_open && of.limit > own ? ", and no limit above that can be met" : "");
+    return filled("{.0f} of {.0f} answers differ[ ({.0f} failed)][{?}, the first difference after "
+                  "{.0f} characters (median), {.3g} differences per 1000 tokens][, of {.0f} the "
+                  "place is not known: their texts were too many to keep][{?}; the server's own "
+                  "repeats agree on {.3g%} %]{, and no limit above that can be met|}",
+                  {n[0], n[1], failed, with_place, n[5], n[6], without_place, !std::isnan(own), own,
+                   is_open && of.limit > own});
 }
 
 /// "carries at least 11.4 req/s and less than 12.6 req/s".
 inline std::string carries_text(const cause& c, const verdict_numbers& of) {
     const double low = c.numbers[0], high = c.numbers[1];
     const metric_id unit = of.what.what.metric;
-    const std::string least = "carries at least " + value_text(unit, low);
-    const std::string most = "less than " + value_text(unit, high);
-    if (low > 0) return high < infinity ? least + " and " + most : least;
-    return high < infinity ? "carries " + most
-                           : "no load is shown to be carried, and none to be too much";
+    const bool has_low = low > 0, has_high = high < infinity;
+    if (!has_low && !has_high) return "no load is shown to be carried, and none to be too much";
+    return filled("carries [{?}at least {}][{?} and ][{?}less than {}]",
+                  {has_low, {unit, low}, has_low && has_high, has_high, {unit, high}});
 }
 
 /// Returns a sentence without its full stop, "" without a cause. `of` is the verdict it explains.
@@ -394,14 +379,14 @@ inline std::string described(const cause& c, const verdict_numbers& of = {}) {
         says.remove_prefix(open);
         if (says.empty()) break;
         const std::size_t close = says.find('}');
-        out += places.filled(says.substr(1, close - 1));
+        out += places.shown(says.substr(1, close - 1));
         says.remove_prefix(close + 1);
     }
     return out;
 }
 inline std::string described(const std::vector<cause>& why, const verdict_numbers& of) {
     std::string out;
-    for (const cause& c : why) out += (out.empty() ? "" : "; ") + described(c, of);
+    for (const cause& c : why) fill(out, "{;}{}", {described(c, of)});
     return out;
 }
 /// The same for an objective that may have no verdict yet.

@@ -4,6 +4,7 @@
 #include "api/metrics.hpp"
 #include "api/result.hpp"
 #include "core/base/text.hpp"
+#include "core/metric/filled.hpp"
 #include "core/metric/table.hpp"
 #include "core/judging/decision.hpp"
 #include "core/described/sentences.hpp"
@@ -25,7 +26,8 @@ inline std::string basis_name(const verdict_numbers& v) {
     const std::string unit = name_of(v.counted_in);
     if (!is_counted(v)) return "typical " + unit;
     if (v.estimate.value == v.measured) return {};
-    return v.repeats == 1 ? "first " + unit : printed("first %d %ss", v.repeats, unit.c_str());
+    const bool is_one = v.repeats == 1;
+    return filled("first [{} ]{}{|s}", {is_one ? 0 : v.repeats, unit, is_one});
 }
 inline bool has_interval(const verdict_numbers& v) {
     const estimate_t& e = v.estimate;
@@ -64,17 +66,18 @@ inline std::string ratio_of_text(const verdict_numbers& v) {
     const statistic_data& what = v.what.what;
     if (!(v.denominator > 0) || !std::isfinite(v.numerator)) return {};
     const metric_id m = what.parts.empty() ? what.metric : what.parts[0].metric;
-    return value_text(m, v.numerator) + " against " + value_text(m, v.denominator);
+    return filled("{} against {}", {{m, v.numerator}, {m, v.denominator}});
 }
 /// As `verdict_value_text`; a ratio also names the baseline.
 inline std::string full_value_text(const verdict_numbers& v, double x) {
     const bool ratio = v.what.factor > 0 && std::isfinite(x);
-    return verdict_value_text(v, x) + (ratio ? " baseline" : "");
+    return filled("{}{ baseline|}", {verdict_value_text(v, x), ratio});
 }
 /// "typical repeat 39.1 ms", "" if the value that is judged reads as the measured one.
 inline std::string basis_text(const verdict_numbers& v, auto* text_of) {
-    const std::string basis = basis_name(v), value = text_of(v, v.estimate.value);
-    return basis.empty() || value == text_of(v, v.measured) ? "" : basis + " " + value;
+    const std::string value = text_of(v, v.estimate.value);
+    const bool reads_alike = value == text_of(v, v.measured);
+    return filled("[{} {}]", {reads_alike ? "" : basis_name(v), value});
 }
 /// "50.7 to 56.1 ms": the unit once where both ends have the same.
 inline std::string interval_text(const verdict_numbers& v) {
@@ -84,23 +87,21 @@ inline std::string interval_text(const verdict_numbers& v) {
     const bool is_same = unit != std::string::npos && other != std::string::npos &&
                          low.compare(unit, std::string::npos, high, other) == 0;
     if (is_same) low.erase(unit);
-    return low + " to " + high;
+    return filled("{} to {}", {low, high});
 }
 /// Returns "56.6 % over the limit", "" if that means nothing.
 inline std::string room_text(const verdict_numbers& v) {
     const double room = headroom(v);
     if (std::isnan(room) || is_request_fraction(v.what.what.metric)) return {};
     const char* side = room >= 0 ? "inside" : v.what.at_most ? "over" : "under";
-    return digits_text(std::fabs(room) * 100, 3) + " % " + side + " the limit";
+    return filled("{} % {} the limit", {digits_text(std::fabs(room) * 100, 3), side});
 }
 /// Returns the miss that this run would show in four cases of five, "" if that is not known.
 inline std::string smallest_miss_text(const verdict_numbers& v) {
     if (!(v.detectable > 0)) return {};
-    if (is_counted(v))
-        return "the smallest fraction of misses this run could show: " +
-               digits_text(v.detectable * 100, 2) + " %";
-    if (v.detectable > 1) return "this run cannot show a miss of any useful size";
-    return "the smallest miss this run could show: " + digits_text(v.detectable * 100, 2) + " %";
+    if (!is_counted(v) && v.detectable > 1) return "this run cannot show a miss of any useful size";
+    return filled("the smallest {fraction of misses|miss} this run could show: {} %",
+                  {is_counted(v), digits_text(v.detectable * 100, 2)});
 }
 /// The objective is padded to `width`, so that the lines of a gate align. The smallest miss helps
 /// where a verdict is open; `in_full` has it always.
@@ -111,29 +112,27 @@ inline verdict_parts parts_of(const slo_verdict& v, std::size_t width, bool in_f
     p.name = printed("%-12s  %-*s", word.c_str(), static_cast<int>(width), v.what.text().c_str());
     p.reason = str(v.reason);
     const bool is_of_loads = is_capacity(v.what.what.metric);
-    if (v.repeats > 0) {
-        const bool at_limit = is_of_loads && v.counted_in != verdict_unit::pair;
-        p.basis = plural(static_cast<std::size_t>(v.repeats), v.unit.c_str()) +
-                  printed("%s x %lld requests", at_limit ? " at the limit" : "",
-                          v.requests / v.repeats);
-    }
+    if (v.repeats > 0)
+        p.basis = filled("{} {}{|s}{ at the limit|} x {} requests",
+                         {v.repeats, v.unit, v.repeats == 1,
+                          is_of_loads && v.counted_in != verdict_unit::pair,
+                          v.requests / v.repeats});
     if (is_of_loads) return p;  // its reason names the loads
-    p.measured = "measured " + full_value_text(v, v.measured);
-    if (const std::string of = ratio_of_text(v); !of.empty()) p.measured += " (" + of + ")";
+    p.measured = filled("measured {}[ ({})]", {full_value_text(v, v.measured), ratio_of_text(v)});
     p.typical = basis_text(v, full_value_text);
     p.room = room_text(v);
-    if (has_interval(v)) p.interval = "interval " + interval_text(v);
+    if (has_interval(v)) p.interval = filled("interval {}", {interval_text(v)});
     if (in_full || v.outcome == verdict::inconclusive) p.smallest_miss = smallest_miss_text(v);
     p.basis = joined_texts({p.basis, v.method.c_str()}, ", ");
     return p;
 }
 inline std::string verdict_line(const slo_verdict& v, std::size_t width = 0, bool in_full = true) {
     const verdict_parts p = parts_of(v, width, in_full);
-    std::string found = joined_texts({p.measured, p.typical, p.room}, ", ");
-    const std::string bounds = joined_texts({p.interval, p.smallest_miss}, "; ");
-    if (!bounds.empty()) found += " (" + bounds + ")";
-    const std::string rest = joined_texts({joined_texts({found, p.basis}, ", "), p.reason}, "; ");
-    return p.name + (rest.empty() ? "" : "  " + rest);
+    const std::string found = filled("{}[ ({})]",
+                                     {joined_texts({p.measured, p.typical, p.room}, ", "),
+                                      joined_texts({p.interval, p.smallest_miss}, "; ")});
+    return filled("{}[  {}]",
+                  {p.name, joined_texts({joined_texts({found, p.basis}, ", "), p.reason}, "; ")});
 }
 
 /// The same, wrapped for a console.
@@ -146,9 +145,9 @@ inline std::string verdict_in_short(const slo_verdict& v) {
     const std::string word = p.name.substr(0, p.name.find(' '));
     const bool is_measured =
         !p.measured.empty() && !std::isnan(v.measured) && v.outcome != verdict::invalid;
-    if (!is_measured) return word + (p.reason.empty() ? "" : ": " + p.reason);
-    return word + ", " + joined_texts({p.measured, p.typical, p.room}, ", ") +
-           (p.interval.empty() ? "" : " (" + p.interval + ")");
+    if (!is_measured) return filled("{}[: {}]", {word, p.reason});
+    return filled("{}, {}[ ({})]",
+                  {word, joined_texts({p.measured, p.typical, p.room}, ", "), p.interval});
 }
 
 /// Returns a verdict's line without the spaces that align it, for files and annotations.
@@ -162,12 +161,12 @@ inline std::string flat_line(const slo_verdict& v) {
 
 /// "measured 39.2 ms, typical repeat 39.1 ms".
 inline std::string measured_text(const verdict_numbers& v) {
-    return joined_texts({"measured " + verdict_value_text(v, v.measured),
-                         basis_text(v, verdict_value_text)}, ", ");
+    return filled("measured {}[, {}]",
+                  {verdict_value_text(v, v.measured), basis_text(v, verdict_value_text)});
 }
 
 inline std::string verdict_limit_text(const verdict_numbers& v) {
-    return v.what.factor > 0 ? digits_text(v.limit, 6) + " x"
+    return v.what.factor > 0 ? filled("{} x", {digits_text(v.limit, 6)})
                              : limit_text(v.what.what.metric, v.limit);
 }
 

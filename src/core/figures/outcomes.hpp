@@ -5,6 +5,7 @@
 #include "api/scenario.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
+#include "core/metric/filled.hpp"
 #include "core/measured/credible.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/traffic/plan.hpp"
@@ -196,25 +197,20 @@ std::vector<task_figures> task_figures_of(const Repeats& variant) {
             if (all.size() <= i) all.push_back({.name = d.side_tasks[i].name});
             ++all[i].repeats;
             if (const double s = d.side_tasks[i].recovery_s; !std::isnan(s))
-                all[i].recovered += (all[i].recovered.empty() ? "" : ", ") +
-                                    (std::isinf(s) ? std::string("never")
-                                     : s == 0      ? std::string("nothing (none was disturbed)")
-                                                   : time_text(s));
+                fill(all[i].recovered, "{,}{}", {std::isinf(s) ? "never"
+                                                 : s == 0 ? "nothing (none was disturbed)"
+                                                          : time_text(s)});
             for (const side_step& s : d.side_tasks[i].steps) all[i].add(s);
         }
     return all;
 }
 /// "adapters": 58 steps in 2 repeats, 12 ms each on the average, 40 ms at most
 inline std::string task_figures_text(const task_figures& t) {
-    std::string all = "\"" + t.name + "\": " + plural(t.steps, "step") + " in " +
-                      plural(t.repeats, "repeat") + ", " + time_text(t.mean_s) +
-                      " each on the average, " + time_text(t.max_s) + " at most";
-    if (t.late > 0)
-        all += printed("; %zu began late, by up to ", t.late) + time_text(t.latest_s) +
-               ", as those before were under way";
-    if (!t.recovered.empty()) all += "; recovered after " + t.recovered;
-    if (t.failed > 0) all += printed("; %zu failed (", t.failed) + t.example + ")";
-    return all;
+    return filled("\"{}\": {} step{s} in {} repeat{s}, {t} each on the average, {t} at most"
+                  "[; {} began late, by up to {t}, as those before were under way]"
+                  "[; recovered after {}][; {} failed ({})]",
+                  {t.name, t.steps, t.repeats, t.mean_s, t.max_s, t.late, t.latest_s, t.recovered,
+                   t.failed, t.example});
 }
 
 }  // namespace detail

@@ -4,6 +4,7 @@
 #include "api/metrics.hpp"
 #include "api/slo.hpp"
 #include "core/base/text.hpp"
+#include "core/metric/filled.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/pooled.hpp"
 #include "core/measured/ranks.hpp"
@@ -83,22 +84,17 @@ inline server_usage server_usage_of(const repeat_list& variant) {
 
 /// "vLLM's page, 62 readings: mean(queue_time) 12 ms, ...".
 inline std::string server_usage_text(const server_usage& a) {
-    std::string t = (a.of.empty() ? "its page" : a.of + "'s page") + ", " +
-                    plural(a.readings, "reading");
-    if (a.missed > 0)
-        t += printed(" (%zu failed: ", a.missed) + printable(a.problem, 200) + ")";
     std::string values;
     for (const reported_value& v : a.values)
-        values += (values.empty() ? ": " : ", ") + str(v.what.name) + " " +
-                  value_text(v.what.metric, v.value);
-    return t + values;
+        fill(values, "{,}{} {}", {v.what.name, {v.what.metric, v.value}});
+    return filled("{}{'s|its} page, {} reading{s}[ ({} failed: {})][: {}]",
+                  {a.of, !a.of.empty(), a.readings, a.missed, printable(a.problem, 200), values});
 }
 /// The result of the cross-check, "" where there was none.
 inline std::string cross_check_text(const server_usage& a) {
     if (a.checked == 0) return {};
-    return "cross-check: the server's counters " +
-           (a.differences.empty() ? "match our requests"
-                                  : "differ from our requests: " + a.differences);
+    return filled("cross-check: the server's counters {differ from|match} our requests[: {}]",
+                  {a.differences, a.differences});
 }
 
 /// Of each program the worst repeat and all requests, in order of rank.
@@ -150,17 +146,14 @@ inline std::string ranks_text(const std::vector<rank_part>& all) {
         off = std::max(off, std::fabs(r.off_s));
     }
     const auto fraction = [](double x) { return printed("%.1f %%", 100 * x); };
-    std::string t = printed("%zu programs on %zu machine%s sent the load; they began within ",
-                            all.size(), hosts.size(), hosts.size() == 1 ? "" : "s");
-    t += time_text(off) + ", sent late by p99 " +
-         range_text(all, [](const rank_part& r) { return r.lateness_p99; }, time_text) + ", used " +
-         range_text(all, [](const rank_part& r) { return r.cpu_utilization; }, fraction) +
-         " of a core and " +
-         range_text(all, [](const rank_part& r) { return r.memory_bytes; }, memory_text);
-    if (hosts.size() > 1 && unsynchronised > 0)
-        t += printed("; the clocks of %zu of them are not known to be synchronised",
-                     unsynchronised);
-    return t;
+    return filled("{} programs on {} machine{s} sent the load; they began within {t}, sent late by "
+                  "p99 {}, used {} of a core and {}[{?}; the clocks of {} of them are not known to "
+                  "be synchronised]",
+                  {all.size(), hosts.size(), off,
+                   range_text(all, [](const rank_part& r) { return r.lateness_p99; }, time_text),
+                   range_text(all, [](const rank_part& r) { return r.cpu_utilization; }, fraction),
+                   range_text(all, [](const rank_part& r) { return r.memory_bytes; }, memory_text),
+                   hosts.size() > 1 && unsynchronised > 0, unsynchronised});
 }
 
 }  // namespace detail

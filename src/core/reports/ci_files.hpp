@@ -5,6 +5,7 @@
 #include "api/result.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
+#include "core/metric/filled.hpp"
 #include "core/metric/table.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/described/described.hpp"
@@ -25,17 +26,14 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
-/// Returns the place of an objective; that of the error guard, which nobody wrote, is its gate's.
-inline std::string place_of(const slo_verdict& v, const std::string& gate_place) {
-    const bool written = v.what.at.line > 0;
-    return written ? v.what.at.file + (":" + std::to_string(v.what.at.line)) : gate_place;
-}
 /// Returns "" if no file has the gate.
 inline std::string place_of(const gate_identity& g) {
-    return g.line > 0 ? g.file + ":" + std::to_string(g.line) : "";
+    return g.line > 0 ? filled("{}:{}", {g.file, g.line}) : "";
 }
-inline std::string search_message(const load_curve& c) {
-    return c.line + (c.fault.empty() ? "" : "; " + c.fault);
+/// Returns the place of an objective; that of the error guard, which nobody wrote, is its gate's.
+inline std::string place_of(const slo_verdict& v, const gate_report& g) {
+    const auto& at = v.what.at;
+    return at.line > 0 ? filled("{}:{}", {at.file, at.line}) : place_of(g.what);
 }
 
 /// Divides the gate's time among its test cases: tools add them up.
@@ -70,25 +68,22 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
     for (const gate_report& g : gates) {
         junit_counts of;
         std::string properties, cases;
-        const std::string class_name = xml_escaped(junit_class(g.what.name));
-        const std::string seconds = printed("%.3f", seconds_of_each(g));
+        const std::string class_name = junit_class(g.what.name);
+        const double seconds = seconds_of_each(g);
         const auto property = [&](const std::string& name, const std::string& value) {
-            if (value.empty()) return;
-            properties += joined({"      <property name=\"", xml_escaped(name), "\" value=\"",
-                                  xml_escaped(value), "\"/>\n"});
+            fill(properties, "[{?}      <property name=\"{x}\" value=\"{x}\"/>\n]",
+                 {value, name, value});
         };
-        const auto test = [&](const std::string& name, const char* tag, const std::string& words,
-                              const std::string& place) {
+        const auto test = [&](const std::string& name, const std::string& tag,
+                              const std::string& words, const std::string& place) {
             ++of.tests;
-            const std::string text = xml_escaped(place.empty() ? words : place + ": " + words);
-            const bool plain = std::string_view(tag) == "skipped";
-            cases += joined({"    <testcase classname=\"", class_name, "\" name=\"",
-                             xml_escaped(name), "\" time=\"", seconds, "\">\n"});
-            if (*tag)
-                cases += joined({"      <", tag, plain ? "" : " type=\"slo\" message=\"",
-                                 plain ? "" : xml_escaped(words), plain ? ">" : "\">", text, "</",
-                                 tag, ">\n"});
-            cases += joined({"      <system-out>", text, "</system-out>\n    </testcase>\n"});
+            const std::string text = filled("[{}: ]{}", {place, words});
+            fill(cases, "    <testcase classname=\"{x}\" name=\"{x}\" time=\"{.3f}\">\n",
+                 {class_name, name, seconds});
+            if (tag == "skipped") fill(cases, "      <skipped>{x}</skipped>\n", {text});
+            else fill(cases, "[      <{} type=\"slo\" message=\"{x}\">{x}</{}>\n]",
+                      {tag, words, text, tag});
+            fill(cases, "      <system-out>{x}</system-out>\n    </testcase>\n", {text});
         };
         const std::string gate_place = place_of(g.what);
         if (!g.refusal.empty()) {
@@ -104,7 +99,8 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
             property("capacity: low", json_number(c.state.low));
             property("capacity: high", json_number(c.state.high));
             of.errors += !c.fault.empty();
-            test("the search", c.fault.empty() ? "" : "error", search_message(c), gate_place);
+            test("the search", c.fault.empty() ? "" : "error",
+                 filled("{}[; {}]", {c.line, c.fault}), gate_place);
         }
         for (const slo_verdict& v : g.verdicts) {
             const std::string name = str(v.what.text());
@@ -123,23 +119,21 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
             of.errors += invalid;
             of.skipped += skip;
             test(name, failed ? "failure" : invalid ? "error" : skip ? "skipped" : "",
-                 flat_line(v), place_of(v, gate_place));
+                 flat_line(v), place_of(v, g));
         }
         property("rehearsal", g.rehearsal.model);
         property("time", g.target.is_virtual ? virtual_time_text : "");
         if (!g.figures.candidate.empty())
             property("answers", status_text(g.figures.candidate));
         property("tls", unverified_servers(g));
-        if (!properties.empty())
-            properties = "    <properties>\n" + properties + "    </properties>\n";
-        suites += joined({"  <testsuite name=\"", xml_escaped(g.what.name), "\"", of.text(),
-                          printed(" skipped=\"%d\" time=\"%.3f\">\n", of.skipped, g.took_s),
-                          properties, cases, "  </testsuite>\n"});
+        fill(suites, "  <testsuite name=\"{x}\"{} skipped=\"{}\" time=\"{.3f}\">\n"
+                     "[    <properties>\n{}    </properties>\n]{}  </testsuite>\n",
+             {g.what.name, of.text(), of.skipped, g.took_s, properties, cases});
         all.add(of);
         took_s += g.took_s;
     }
-    return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"llmbench\"" +
-           all.text() + printed(" time=\"%.3f\">\n", took_s) + suites + "</testsuites>\n";
+    return filled("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"llmbench\"{} "
+                  "time=\"{.3f}\">\n{}</testsuites>\n", {all.text(), took_s, suites});
 }
 
 /// GitHub takes 65,536 characters in a comment; the program that posts it may add some.
@@ -147,16 +141,12 @@ inline constexpr std::size_t summary_limit = 64000;
 
 /// One gate of the summary: a table of verdicts and a line on its requests.
 inline std::string summary_of(const gate_report& g) {
-    std::string out =
-        "### " + markdown_escaped(g.what.name) + ": " + headline_text(g) + "\n\n";
-    for (const std::string& words : {g.beside, g.refusal, unverified_servers(g)})
-        if (!words.empty()) out += markdown_code(words) + "\n\n";
+    std::string out = filled("### {m}: {}\n\n[{c}\n\n][{c}\n\n][{c}\n\n]",
+                             {g.what.name, headline_text(g), g.beside, g.refusal,
+                              unverified_servers(g)});
     if (!g.refusal.empty()) return out;
-    if (const load_curve& c = g.figures.search; g.what.judged->search.to_the_interval) {
-        out += markdown_escaped(c.line) + "\n\n";
-        for (const std::string& words : {c.flat, c.fault, g.under.stopped})
-            if (!words.empty()) out += markdown_escaped(words) + "\n\n";
-    }
+    if (const load_curve& c = g.figures.search; g.what.judged->search.to_the_interval)
+        fill(out, "{m}\n\n[{m}\n\n][{m}\n\n][{m}\n\n]", {c.line, c.flat, c.fault, g.under.stopped});
     if (!g.verdicts.empty())
         out += "| verdict | objective | measured | typical repeat | interval | headroom | note |\n"
                "| --- | --- | ---: | ---: | ---: | ---: | --- |\n";
@@ -170,56 +160,51 @@ inline std::string summary_of(const gate_report& g) {
                            : v.outcome == verdict::fail && !noted   ? "\u274C"
                            : v.outcome == verdict::skipped || noted ? "\u2796"
                                                                     : "\u26A0\uFE0F";
-        const std::string of = ratio_of_text(v);
-        out += joined({"| ", mark, " ", verdict_text(v), " | ",
-                       markdown_escaped(str(v.what.text())), " | ",
-                       verdict_value_text(v, v.measured), of.empty() ? "" : " (" + of + ")", " | ",
-                       verdict_value_text(v, e.value), " | ", verdict_value_text(v, e.low), " to ",
-                       verdict_value_text(v, e.high), " | ",
-                       has_room ? printed("%+.1f %%", room * 100) : "", " | ",
-                       markdown_code(str(v.reason)), v.advice.empty() ? "" : "; ",
-                       markdown_escaped(str(v.advice)), " |\n"});
+        fill(out, "| {} {} | {m} | {}[ ({})] | {} | {} to {} | {} | {c}[; {m}] |\n",
+             {mark, verdict_text(v), v.what.text(), verdict_value_text(v, v.measured),
+              ratio_of_text(v), verdict_value_text(v, e.value), verdict_value_text(v, e.low),
+              verdict_value_text(v, e.high), has_room ? printed("%+.1f %%", room * 100) : "",
+              v.reason, v.advice});
     }
     if (const variant_figures& variant = g.figures.candidate; !variant.empty())
-        out += joined({g.what.sent->scores.empty() ? "\n" : "\ninput ", throughput_text(g, variant),
-                       ", ", markdown_code(status_text(variant)),
-                       g.self_check.ok ? "" : "; " + markdown_code(str(g.self_check.reason)),
-                       "\n"});
-    for (const std::string& note : notes_on(g)) out += "\n" + markdown_escaped(note) + "\n";
+        fill(out, "\n{|input }{}, {c}[; {c}]\n",
+             {g.what.sent->scores.empty(), throughput_text(g, variant), status_text(variant),
+              g.self_check.ok ? "" : g.self_check.reason.c_str()});
+    for (const std::string& note : notes_on(g)) fill(out, "\n{m}\n", {note});
     if (g.judged_by.past)
-        for (const std::string& line : g.judged_by.past->lines(g))
-            out += "\n" + markdown_escaped(line) + "\n";
-    if (g.profile.wanted) out += "\n" + markdown_code(profile_text(g.profile)) + "\n";
-    return out + "\n";
+        for (const std::string& line : g.judged_by.past->lines(g)) fill(out, "\n{m}\n", {line});
+    fill(out, "[\n{c}\n]\n", {profile_text(g.profile)});
+    return out;
 }
 
 inline std::string reason_md(const slo_verdict& v) {
-    return markdown_escaped(str(v.what.text())) + ": " + markdown_code(str(v.reason));
+    return filled("{m}: {c}", {v.what.text(), v.reason});
 }
 /// In Markdown: "mean(tpot) is 28.7 ms, the limit is 27.5 ms, 1.1 times the baseline's 25 ms".
 inline std::string against_limit_text(const slo_verdict& v) {
     const statistic_data& what = v.what.what;
-    const double is = v.denominator > 0 ? v.numerator : v.measured;
-    if (std::isnan(is)) return reason_md(v);
-    const bool has_parts = !what.parts.empty();
+    const bool is_ratio = v.denominator > 0, has_parts = !what.parts.empty();
+    if (std::isnan(is_ratio ? v.numerator : v.measured)) return reason_md(v);
     const metric_id m = has_parts ? what.parts[0].metric : what.metric;
-    const std::string name = str(has_parts ? what.parts[0].name : what.name);
-    if (!(v.denominator > 0))
-        return markdown_escaped(name + " is " + verdict_value_text(v, is) + ", the limit is " +
-                                verdict_limit_text(v));
-    const std::string to = value_text(m, v.denominator);
-    return markdown_escaped(
-        joined({name, " is ", value_text(m, is), ", the limit is ",
-                value_text(m, v.limit * v.denominator), ", ", digits_text(v.limit, 6),
-                " times the ",
-                has_parts ? to + " of " + str(what.parts[1].name) : "baseline's " + to}));
+    const text& name = has_parts ? what.parts[0].name : what.name;
+    if (!is_ratio)
+        return filled("{m} is {m}, the limit is {m}", {name, verdict_value_text(v, v.measured),
+                                                       verdict_limit_text(v)});
+    const filling to(m, v.denominator);
+    const std::string times = digits_text(v.limit, 6);
+    if (!has_parts)
+        return filled("{m} is {m}, the limit is {m}, {} times the baseline's {m}",
+                      {name, {m, v.numerator}, {m, v.limit * v.denominator}, times, to});
+    return filled("{m} is {m}, the limit is {m}, {} times the {m} of {m}",
+                  {name, {m, v.numerator}, {m, v.limit * v.denominator}, times, to,
+                   what.parts[1].name});
 }
 /// Returns the opening of the summary: the first failure or problem, and its size.
 inline std::string opening_of(const std::vector<gate_report>& gates) {
     std::string first;
     std::size_t more = 0;
     const auto add = [&](const gate_report& g, const std::string& words) {
-        if (first.empty()) first = markdown_escaped(g.what.name) + ": " + words;
+        if (first.empty()) first = filled("{m}: {}", {g.what.name, words});
         else ++more;
     };
     const auto add_verdicts = [&](verdict outcome) {
@@ -229,21 +214,20 @@ inline std::string opening_of(const std::vector<gate_report>& gates) {
                     add(g, outcome == verdict::invalid ? reason_md(v) : against_limit_text(v));
     };
     const auto opened = [&](const char* how) {
-        return joined({"**", how, first, more > 0 ? printed("; and %zu more", more) : "",
-                       "**\n\n"});
+        return filled("**{}: {}[; and {} more]**\n\n", {how, first, more});
     };
     add_verdicts(verdict::fail);
     for (const gate_report& g : gates)
         if (!g.beside.empty()) add(g, markdown_code(g.beside));
-    if (!first.empty()) return opened("Failed: ");
+    if (!first.empty()) return opened("Failed");
     for (const gate_report& g : gates)
         if (!g.refusal.empty() && g.outcome != gate_outcome::skipped)
             add(g, markdown_code(g.refusal.substr(0, g.refusal.find('\n'))));
-    if (!first.empty()) return opened("Nothing is judged: ");
+    if (!first.empty()) return opened("Nothing is judged");
     add_verdicts(verdict::invalid);
-    if (!first.empty()) return opened("Invalid: ");
+    if (!first.empty()) return opened("Invalid");
     add_verdicts(verdict::inconclusive);
-    return first.empty() ? std::string() : opened("Inconclusive: ");
+    return first.empty() ? std::string() : opened("Inconclusive");
 }
 /// Returns "All 3 gates passed, with 7 objectives", or "" if one did not.
 inline std::string all_passed(const std::vector<gate_report>& gates) {
@@ -253,8 +237,8 @@ inline std::string all_passed(const std::vector<gate_report>& gates) {
         for (const slo_verdict& v : g.verdicts) objectives += is_own_objective(v);
     }
     if (gates.empty()) return {};
-    const std::string n = gates.size() == 1 ? "The gate" : printed("All %zu gates", gates.size());
-    return "**" + n + " passed, with " + plural(objectives, "objective") + "**\n\n";
+    return filled("**{The gate|All }[{} gates] passed, with {} objective{s}**\n\n",
+                  {gates.size() == 1, gates.size() == 1 ? 0 : gates.size(), objectives});
 }
 
 /// Returns the text for objectives that the repeats do not decide.
@@ -269,14 +253,12 @@ inline const char* undecided_text(const gate_report& g) {
 inline std::string summary_md(const std::vector<gate_report>& gates,
                               const all_sections& beside = {},
                               std::size_t at_most = summary_limit) {
-    std::string out = rehearsal_of_all(gates);
-    if (!out.empty()) out = "**" + markdown_escaped(out) + "**\n\n";
-    std::string open;
+    std::string out = filled("[**{m}**\n\n]", {rehearsal_of_all(gates)});
+    const char* undecided = "";
     for (const gate_report& g : gates)
-        for (const slo_verdict& v : g.verdicts)
-            if (v.outcome == verdict::inconclusive && !v.what.is_advisory && out.empty())
-                open = std::string("**Some objectives are ") + undecided_text(g) + ".**\n\n";
-    out += opening_of(gates) + open + all_passed(gates);
+        if (undecided_objectives(g) > 0 && out.empty()) undecided = undecided_text(g);
+    fill(out, "{}[**Some objectives are {}.**\n\n]{}",
+         {opening_of(gates), undecided, all_passed(gates)});
     std::size_t left = 0, tables = 0, tables_left = 0;
     const std::size_t room = at_most > 400 ? at_most - 400 : 0;  // for the last sentences
     for (const program_section* b : beside)
@@ -290,13 +272,10 @@ inline std::string summary_md(const std::vector<gate_report>& gates,
         if (left > 0 || out.size() + one.size() > room) ++left;
         else out += one;
     }
-    if (tables_left > 0)
-        out += printed("**%zu of %zu comparisons and curves are left out here, because GitHub "
-                       "shows no more: report.html has them all.**\n\n",
-                       tables_left, tables);
-    if (left > 0)
-        out += printed("**%zu of %zu gates are left out here, because GitHub shows no more: "
-                       "report.html and junit.xml have them all.**\n", left, gates.size());
+    fill(out, "[**{} of {} comparisons and curves are left out here, because GitHub shows no more: "
+              "report.html has them all.**\n\n][**{} of {} gates are left out here, because GitHub "
+              "shows no more: report.html and junit.xml have them all.**\n]",
+         {tables_left, tables, left, gates.size()});
     return out;
 }
 
@@ -322,11 +301,11 @@ inline std::string github_annotations(const std::vector<gate_report>& gates,
                          const std::string& title, const std::string& message) {
         if (!workspace.empty() && file.rfind(workspace + "/", 0) == 0)
             file.erase(0, workspace.size() + 1);
-        const std::string place =
-            line > 0 ? printed("file=%s,line=%d,", workflow_escaped(file, true).c_str(), line) : "";
-        notes.push_back({rank, notes.size(),
-                         joined({"::", level, " ", place, "title=", workflow_escaped(title, true),
-                                 "::", workflow_escaped(message, false), "\n"})});
+        notes.push_back(
+            {rank, notes.size(),
+             filled("::{} [{?}file={},line={},]title={}::{}\n",
+                    {level, line > 0, workflow_escaped(file, true), line,
+                     workflow_escaped(title, true), workflow_escaped(message, false)})});
     };
     for (const gate_report& g : gates) {
         if (!g.refusal.empty() && g.outcome != gate_outcome::skipped)
@@ -350,9 +329,8 @@ inline std::string github_annotations(const std::vector<gate_report>& gates,
     });
     std::string out;
     for (std::size_t i = 0; i < std::min<std::size_t>(notes.size(), 9); ++i) out += notes[i].text;
-    if (notes.size() > 9)
-        out += printed("::warning title=llmbench::%zu more, see the step summary\n",
-                       notes.size() - 9);
+    const std::size_t more = notes.size() - std::min<std::size_t>(notes.size(), 9);
+    fill(out, "[::warning title=llmbench::{} more, see the step summary\n]", {more});
     return out;
 }
 
@@ -373,36 +351,33 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
     std::string measured, estimates, limits, metrics, loads;
     for (const gate_report& g : gates) {
         if (g.figures.candidate.empty()) continue;
-        const std::string gate = "{gate=\"" + label(g.what.name) + "\"," +
-                                 (g.target.is_virtual ? "time=\"virtual\"," : "") +
-                                 (g.rehearsal.model.empty() ? "" : "rehearsal=\"yes\",");
+        const std::string gate = joined({"{gate=\"", label(g.what.name), "\",",
+                                         g.target.is_virtual ? "time=\"virtual\"," : "",
+                                         g.rehearsal.model.empty() ? "" : "rehearsal=\"yes\","});
         for (const slo_verdict& v : g.verdicts) {
-            const std::string of = gate + "slo=\"" + label(str(v.what.text())) + "\"} ";
-            measured += joined({"llmbench_slo_measured", of, number(v.measured), "\n"});
-            estimates += joined({"llmbench_slo_estimate", of, number(v.estimate.value), "\n"});
-            limits += joined({"llmbench_slo_limit", of, number(v.limit), "\n"});
+            const std::string of = filled("{}slo=\"{}\"", {gate, label(str(v.what.text()))}) + "} ";
+            fill(measured, "llmbench_slo_measured{}{}\n", {of, number(v.measured)});
+            fill(estimates, "llmbench_slo_estimate{}{}\n", {of, number(v.estimate.value)});
+            fill(limits, "llmbench_slo_limit{}{}\n", {of, number(v.limit)});
         }
         if (const load_curve& c = g.figures.search; g.what.judged->search.to_the_interval)
             for (const auto& [end, value] :
                  {std::pair{"low", c.state.low}, std::pair{"high", c.state.high}})
-                loads += joined({"llmbench_capacity", gate, "end=\"", end, "\"} ", number(value),
-                                 "\n"});
+                fill(loads, "llmbench_capacity{}end=\"{}\"} {}\n", {gate, end, number(value)});
         for (std::size_t i = 0; i < g.figures.table_rows; ++i) {
             const metric_row& r = g.figures.candidate.distributions[i].row;
             for (const auto& [name, value] :
                  {std::pair{"mean", r.mean}, std::pair{"p50", r.p50}, std::pair{"p90", r.p90},
                   std::pair{"p99", r.p99}, std::pair{"max", r.max}})
-                metrics += joined({"llmbench_latency_seconds", gate, "metric=\"",
-                                   metric_name(r.metric), "\",statistic=\"", name, "\"} ",
-                                   number(value), "\n"});
+                fill(metrics, "llmbench_latency_seconds{}metric=\"{}\",statistic=\"{}\"} {}\n",
+                     {gate, metric_name(r.metric), name, number(value)});
         }
     }
-    return "# TYPE llmbench_slo_measured gauge\n" + measured +
-           "# TYPE llmbench_slo_estimate gauge\n" + estimates +
-           "# TYPE llmbench_slo_limit gauge\n" + limits +
-           (loads.empty() ? "" : "# TYPE llmbench_capacity gauge\n" + loads) +
-           "# TYPE llmbench_latency_seconds gauge\n# UNIT llmbench_latency_seconds seconds\n" +
-           metrics + "# EOF\n";
+    return filled("# TYPE llmbench_slo_measured gauge\n{}# TYPE llmbench_slo_estimate gauge\n{}"
+                  "# TYPE llmbench_slo_limit gauge\n{}[# TYPE llmbench_capacity gauge\n{}]"
+                  "# TYPE llmbench_latency_seconds gauge\n"
+                  "# UNIT llmbench_latency_seconds seconds\n{}# EOF\n",
+                  {measured, estimates, limits, loads, metrics});
 }
 
 }  // namespace detail

@@ -6,6 +6,7 @@
 #include "api/slo.hpp"
 #include "api/text.hpp"
 #include "core/base/text.hpp"
+#include "core/metric/filled.hpp"
 #include "core/metric/table.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/outcome.hpp"
@@ -76,14 +77,16 @@ inline std::string line_to_paste(const std::vector<calibrated>& rows) {
         slo plain = c.what;
         plain.is_advisory = false;
         const std::string better = suggestion_of(c);
-        const std::string words =
-            better.empty() ? str(plain.text()) : str(c.what.what.name) + " " + better;
-        const std::string code = written_in_code(words);
-        all += (all.empty() ? "" : ", ") + (c.what.is_advisory ? "advisory(" + code + ")" : code);
+        const std::string code = written_in_code(
+            better.empty() ? str(plain.text()) : filled("{} {}", {c.what.what.name, better}));
+        fill(all, c.what.is_advisory ? "{,}advisory({})" : "{,}{}", {code});
     }
-    return ".slos = {" + all + "},";
+    return joined({".slos = {", all, "},"});
 }
 
+inline std::string noted(const std::string& words) {
+    return wrapped("  " + words, console_columns, 6) + "\n";
+}
 inline std::string calibration_text(const gate_report& g) {
     std::size_t width = 0;
     for (const calibrated& c : g.calibration) width = std::max(width, c.what.text().size());
@@ -103,18 +106,17 @@ inline std::string calibration_text(const gate_report& g) {
         out += printed("%11s %8.2f %% %15.1f  %s\n", value.c_str(), c.sd * 100, c.headroom_sd,
                        suggestion_of(c).c_str());
     }
-    return out + wrapped("  to paste: " + line_to_paste(g.calibration), console_columns, 6) + "\n";
+    return out + noted("to paste: " + line_to_paste(g.calibration));
 }
 
 /// Returns the result and the probes of a search for an interval, "" without one.
 inline std::string search_text(const gate_report& g) {
     const load_curve& c = g.figures.search;
     if (c.empty() || !g.what.judged->search.to_the_interval) return {};
-    std::string out = "  " + c.line + "\n";
+    std::string out = filled("  {}\n", {c.line});
     for (std::size_t i = 0; i < c.points.size(); ++i)
-        out += printed("    %2zu. ", i + 1) + probe_text(c.unit, c.points[i].what) + "\n";
-    for (const std::string& words : {c.flat, c.fault, g.under.stopped})
-        if (!words.empty()) out += "  " + words + "\n";
+        fill(out, "    {}. {}\n", {printed("%2zu", i + 1), probe_text(c.unit, c.points[i].what)});
+    fill(out, "[  {}\n][  {}\n][  {}\n]", {c.flat, c.fault, g.under.stopped});
     return out;
 }
 
@@ -189,21 +191,17 @@ inline std::string tables_text(const gate_report& g) {
             const bool is_baseline = variant == &f.baseline;
             if (is_baseline && variant->empty()) continue;
             const metric_row& r = variant->distributions[i].row;
-            t.rows.push_back({is_baseline ? "  baseline" : metric_name(r.metric)});
-            for (const double v : {r.mean, r.p50, r.p90, r.p99, r.max})
-                t.rows.back().push_back(time_text(v));
+            const metric_id id = r.metric;
+            t.add({is_baseline ? "  baseline" : metric_name(id), {id, r.mean}, {id, r.p50},
+                   {id, r.p90}, {id, r.p99}, {id, r.max}});
         }
     const report_table labels = labels_table(g);
     return console_table(t, 15) + (labels.rows.empty() ? "" : console_table(labels));
 }
-inline std::string noted(const std::string& words) {
-    return wrapped("  " + words, console_columns, 6) + "\n";
-}
-
 inline std::string console_text(const gate_report& g, const console_style& style = {}) {
-    const std::string title = g.what.name + ": " + headline_text(g);
-    std::string out = "\n" + styled(verdict_like(headline_of(g)), title, style) + "\n";
-    if (!g.refusal.empty()) return out + "  " + g.refusal + "\n";
+    const std::string title = filled("{}: {}", {g.what.name, headline_text(g)});
+    std::string out = filled("\n{}\n", {styled(verdict_like(headline_of(g)), title, style)});
+    if (!g.refusal.empty()) return filled("{}  {}\n", {out, g.refusal});
     out += search_text(g);
     const verdict_columns columns = columns_of(g.verdicts);
     std::string last;
@@ -213,34 +211,34 @@ inline std::string console_text(const gate_report& g, const console_style& style
         last = why;
         out += verdict_block(v, columns, style);
     }
-    if (!g.calibration.empty()) out += "\n" + calibration_text(g);
+    if (!g.calibration.empty()) fill(out, "\n{}", {calibration_text(g)});
     out += tables_text(g);
-    const variant_figures &mine = g.figures.candidate, &other = g.figures.baseline;
-    const std::string kind = throughput_kind(g);
-    out += noted(kind + " " + throughput_text(g, mine) + ", " + status_text(mine));
-    if (!other.empty())
-        out += noted("baseline: " + kind + " " + throughput_text(g, other) + ", " +
-                     status_text(other));
+    const auto note = [&](const char* format, std::initializer_list<filling> values) {
+        const std::string words = filled(format, values);
+        if (!words.empty()) out += noted(words);
+    };
+    for (const variant_figures* variant : {&g.figures.candidate, &g.figures.baseline}) {
+        const bool is_baseline = variant == &g.figures.baseline;
+        if (!is_baseline || !variant->empty())
+            note("{baseline: |}{} {}, {}", {is_baseline, throughput_kind(g),
+                                            throughput_text(g, *variant), status_text(*variant)});
+    }
     const server_notes wanted = style.verbose ? server_notes::all : server_notes::problems;
-    for (const std::string& note : notes_on(g, wanted)) out += noted(note);
+    for (const std::string& words : notes_on(g, wanted)) note("{}", {words});
     if (g.judged_by.past)
-        for (const std::string& line : g.judged_by.past->lines(g)) out += noted(line);
-    if (g.profile.wanted) out += noted(profile_text(g.profile));
-    if (style.verbose || has_client_problem(g)) out += noted("client: " + client_text(g));
-    const std::string passed = passed_checks_text(g);
-    return style.verbose || passed.empty() ? out : out + noted(passed);
+        for (const std::string& line : g.judged_by.past->lines(g)) note("{}", {line});
+    note("{}", {profile_text(g.profile)});
+    if (style.verbose || has_client_problem(g)) note("client: {}", {client_text(g)});
+    if (!style.verbose) note("{}", {passed_checks_text(g)});
+    return out;
 }
 
 /// Returns the counts of several gates by outcome, and the gates that did not pass.
 inline std::string closing_text(const std::vector<gate_report>& gates,
                                 const console_style& style = {}) {
-    const auto why = [](const gate_report& g) {
-        return g.beside.empty() ? std::string() : ": " + g.beside;
-    };
     if (gates.size() == 1 && !gates[0].beside.empty())
-        return "\n" + gates[0].what.name + why(gates[0]) + "\n";
-    const std::string rehearsed = rehearsal_of_all(gates);
-    const std::string last = rehearsed.empty() ? "" : "\n" + rehearsed + "\n";
+        return filled("\n{}: {}\n", {gates[0].what.name, gates[0].beside});
+    const std::string last = filled("[\n{}\n]", {rehearsal_of_all(gates)});
     if (gates.size() < 2) return last;
     std::string counts, names;
     std::size_t named = 0;
@@ -249,16 +247,16 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
         const headline h = headline_of(*g);
         const char* name = to_string(h);
         if (name != std::string_view(before))
-            counts += printed("%s %zu %s", counts.empty() ? "" : ",", count_of(gates, h), name);
+            fill(counts, "{,}{} {}", {count_of(gates, h), name});
         before = name;
         const bool is_fine =
             h == headline::passed || h == headline::measured || h == headline::rehearsed;
         if (!is_fine && ++named <= 20)
-            names += joined({"  ", styled(verdict_like(h), name, style), "  ", g->what.name,
-                             why(*g), "\n"});
+            fill(names, "  {}  {}[: {}]\n",
+                 {styled(verdict_like(h), name, style), g->what.name, g->beside});
     }
-    if (named > 20) names += printed("  and %zu more\n", named - 20);
-    return printed("\n%zu gates:%s\n", gates.size(), counts.c_str()) + names + last;
+    return filled("\n{} gates: {}\n{}[{?}  and {} more\n]{}",
+                  {gates.size(), counts, names, named > 20, named - 20, last});
 }
 
 /// The state of a running gate.
@@ -277,28 +275,31 @@ struct progress_facts {
 
 /// Returns one line of at most `width` columns (0: any); for that, parts are left out or shortened.
 inline std::string progress_line(const progress_facts& f, std::size_t width, bool unicode) {
-    const std::string stage = f.stage + (f.stage.empty() || f.phase.empty() ? "" : ", ") + f.phase;
-    std::string time = printed("%.0f", f.elapsed_s);
-    if (f.max_s > 0 && f.elapsed_s <= f.max_s)  // the plan has no time for a start
-        time += f.least_s < f.max_s ? printed(" of %.0f-%.0f", f.least_s, f.max_s)
-                                     : printed(" of %.0f", f.max_s);
+    const std::string stage = filled("{}[{?}, ]{}", {f.stage, !f.stage.empty() && !f.phase.empty(),
+                                                     f.phase});
+    const bool is_planned = f.max_s > 0 && f.elapsed_s <= f.max_s;  // a start is in no plan
+    const std::string time =
+        filled("{.0f}[{?} of {}{.0f}] s", {f.elapsed_s, is_planned,
+                                           f.least_s < f.max_s ? printed("%.0f-", f.least_s) : "",
+                                           f.max_s});
     const std::string of = f.planned > 0 ? printed("/%lld", f.planned) : "";
-    std::string counts, in_short, latency, decided, which;
+    std::string counts, in_short, which;
     if (f.planned > 0 || f.sent > 0) {
-        counts = printed("%lld%s sent, %lld done, %lld failed, %lld open", f.sent, of.c_str(),
-                         f.done, f.failed, std::max(f.sent - f.done, 0ll));
-        in_short = printed("%lld%s done", f.done, of.c_str()) +
-                   (f.failed > 0 ? printed(", %lld failed", f.failed) : "");
+        counts = filled("{}{} sent, {} done, {} failed, {} open",
+                        {f.sent, of, f.done, f.failed, std::max(f.sent - f.done, 0ll)});
+        in_short = filled("{}{} done[, {} failed]", {f.done, of, f.failed});
     }
-    if (!std::isnan(f.ttft)) latency = "ttft " + time_text(f.ttft);
-    if (!std::isnan(f.ttft) && !std::isnan(f.tpot)) latency += ", tpot " + time_text(f.tpot);
-    if (f.slos > 0) decided = printed("%zu of %zu decided", f.decided, f.slos);
-    for (const std::string& w : f.waits_for) which += (which.empty() ? "waits for " : ", ") + w;
+    const bool has_ttft = !std::isnan(f.ttft);
+    const std::string latency =
+        filled("[{?}ttft {t}][{?}, tpot {t}]", {has_ttft, f.ttft,
+                                                has_ttft && !std::isnan(f.tpot), f.tpot});
+    const std::string decided = filled("[{?}{} of {} decided]", {f.slos, f.decided, f.slos});
+    for (const std::string& w : f.waits_for) fill(which, "{waits for |, }{}", {which.empty(), w});
 
     const auto fitted = [&](const std::string& reported) {
         std::string line = "  " + stage.substr(0, width > 2 ? width - 2 : std::string::npos);
         int parts = 0;
-        for (const std::string& part : {time + " s", reported, latency, decided, which}) {
+        for (const std::string& part : {time, reported, latency, decided, which}) {
             const std::string more = (unicode ? " \u00B7 " : " | ") + part;
             const bool fits = width == 0 || columns_of(line) + columns_of(more) <= width;
             if (part.empty() || !fits) continue;

@@ -5,6 +5,7 @@
 #include "api/text.hpp"
 #include "core/base/fields.hpp"
 #include "core/base/text.hpp"
+#include "core/metric/filled.hpp"
 #include "core/metric/table.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/measurements.hpp"
@@ -44,18 +45,16 @@ struct taken_profile {
 };
 
 inline std::string step_text(const profile_step& s) {
-    return s.asked + " " + s.came + (s.said.empty() ? "" : ": " + s.said);
+    return filled("{} {}[: {}]", {s.asked, s.came, s.said});
 }
 /// Returns one sentence, "" if no profile was wanted.
 inline std::string profile_text(const taken_profile& t) {
     if (!t.wanted) return {};
     if (!t.none.empty())
-        return "no profile: " + t.none +
-               (t.goes_on ? "; it may go on, and slows down whatever this server does next" : "");
-    return "profile: " + time_text(t.load_s) + printed(" of the same load, %zu requests; ",
-                                                       t.requests) +
-           step_text(t.start) + "; " + step_text(t.stop) +
-           (t.files.empty() ? "" : "; " + t.files);
+        return filled("no profile: {}{; it may go on, and slows down whatever this server does "
+                      "next|}", {t.none, t.goes_on});
+    return filled("profile: {t} of the same load, {} requests; {}; {}[; {}]",
+                  {t.load_s, t.requests, step_text(t.start), step_text(t.stop), t.files});
 }
 
 /// The result of a rehearsal, a gate on a model of its server.
@@ -186,14 +185,15 @@ inline std::string headline_text(const gate_report& g) {
     for (const slo_verdict& v : g.verdicts)
         all += is_own_objective(v) ||
                (v.outcome == verdict::inconclusive && !v.what.is_advisory);
-    return printed("inconclusive, %zu of %s", open, plural(all, "objective").c_str());
+    return filled("inconclusive, {} of {} objective{s}", {open, all});
 }
 
 /// Returns the note on a rehearsed gate.
 inline std::string rehearsal_text(const gate_report& g) {
-    return "a REHEARSAL on " + g.rehearsal.model + ", in virtual time: nothing was sent, and "
-           "nothing is shown of any server; on one it takes " + time_text(g.took_s) +
-           ", and what it takes to start";
+    return filled(
+        "a REHEARSAL on {}, in virtual time: nothing was sent, and nothing is shown of any "
+        "server; on one it takes {t}, and what it takes to start",
+        {g.rehearsal.model, g.took_s});
 }
 /// Returns the same for a whole program, "" if it rehearsed nothing.
 inline std::string rehearsal_of_all(const std::vector<gate_report>& gates) {
@@ -204,10 +204,10 @@ inline std::string rehearsal_of_all(const std::vector<gate_report>& gates) {
         ++n;
         if (g.refusal.empty()) took_s += g.took_s;
     }
-    return n == 0 ? std::string()
-                  : "REHEARSAL of " + plural(n, "gate") + " on a model: nothing was sent, and "
-                        "nothing is shown of any server; on servers it takes " +
-                        time_text(took_s) + ", and what they take to start";
+    return filled(
+        "[{?}REHEARSAL of {} gate{s} on a model: nothing was sent, and nothing is shown of "
+        "any server; on servers it takes {t}, and what they take to start]",
+        {n, n, took_s});
 }
 
 }  // namespace detail

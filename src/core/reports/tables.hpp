@@ -1,54 +1,95 @@
-// tables of reports, on the console and in Markdown
+// tables of reports
 #pragma once
 
 #include "api/metrics.hpp"
 #include "core/base/text.hpp"
-#include "core/metric/table.hpp"
+#include "core/metric/filled.hpp"
 #include "core/figures/rows.hpp"
 #include "core/reports/gate_report.hpp"
 
 #include <algorithm>  // max
 #include <cstddef>  // size_t
+#include <initializer_list>
 #include <string>
-#include <string_view>
-#include <utility>  // move
 #include <vector>
 
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
-/// A cell, and its look on the page: a class in place of its column's, HTML in place of text.
 struct table_cell {
-    std::string text;
-    const char* look;
-    bool is_html;
-    table_cell(std::string t, const char* l = nullptr, bool html = false)
-        : text(std::move(t)), look(l), is_html(html) {}
-    table_cell(const char* t, const char* l = nullptr) : table_cell(std::string(t), l) {}
+    std::string text{};
+    const char* look = nullptr;   // on the page its class, in place of its column's
+    const char* badge = nullptr;  // on the page it is a badge of this class
+    std::string ratio{};          // to the first column, if it has one
+    bool is_marked = false;       // that ratio
+    std::size_t gate = 0;         // on the page a link to this one
 };
-using table_line = std::vector<table_cell>;
-/// A table, the same for the console and the page.
+/// A table, the same for the console, Markdown and the page.
 struct report_table {
-    table_line head{};
-    std::vector<table_line> rows{};
+    std::vector<std::string> head{};
     std::size_t words = 1;  // so many columns have words, those after them numbers
+    std::vector<std::vector<table_cell>> rows{};
+    /// Adds cells to the last row.
+    void append(std::initializer_list<filling> cells) {
+        for (const filling& c : cells) rows.back().push_back({c.shown()});
+    }
+    void add(std::initializer_list<filling> cells) {
+        rows.emplace_back();
+        append(cells);
+    }
+    table_cell& last() { return rows.back().back(); }
 };
 
-/// Returns the table for the console: the first column to the left, the others to the right.
-inline std::string console_table(const report_table& t, int first_width = 10) {
-    std::vector<const table_line*> lines = {&t.head};
-    for (const table_line& row : t.rows) lines.push_back(&row);
-    std::vector<int> widths(t.head.size(), 10);
-    widths[0] = first_width;
-    for (const table_line* line : lines)
-        for (std::size_t i = 0; i < line->size(); ++i)
-            widths[i] = std::max(widths[i], static_cast<int>((*line)[i].text.size()));
-    std::string out = "\n";
-    for (const table_line* line : lines) {
-        for (std::size_t i = 0; i < line->size(); ++i)
-            out += i == 0 ? printed("  %-*s", widths[0], (*line)[0].text.c_str())
-                          : printed(" %*s", widths[i], (*line)[i].text.c_str());
+/// Returns the table for the console. The first column is to the left; so are all `to_the_left`.
+inline std::string console_table(const report_table& t, std::size_t first_width = 10,
+                                 bool to_the_left = false) {
+    std::vector<std::vector<std::string>> lines = {t.head};
+    for (const auto& row : t.rows) {
+        lines.emplace_back();
+        for (const table_cell& c : row) lines.back().push_back(c.text);
+    }
+    for (std::size_t i = t.head.size(); i-- > 0;) {  // ratios have columns of their own
+        const auto has_ratio = [&](const auto& row) { return !row[i].ratio.empty(); };
+        if (!any_of(t.rows, has_ratio)) continue;
+        const auto at = static_cast<std::ptrdiff_t>(i + 1);
+        for (std::size_t k = 0; k < lines.size(); ++k)
+            lines[k].insert(lines[k].begin() + at,
+                            k == 0 ? "" : filled("{}{ *|}", {t.rows[k - 1][i].ratio,
+                                                             t.rows[k - 1][i].is_marked}));
+    }
+    std::string out = to_the_left ? "" : "\n";
+    std::vector<std::size_t> widths(lines[0].size(), to_the_left ? 0 : 10);
+    if (!to_the_left) widths[0] = first_width;
+    for (const auto& line : lines)
+        for (std::size_t i = 0; i < line.size(); ++i)
+            widths[i] = std::max(widths[i], columns_of(line[i]));
+    for (const auto& line : lines) {
+        std::string row = " ";
+        for (std::size_t i = 0; i < line.size(); ++i) {
+            const std::string room(widths[i] - columns_of(line[i]), ' ');
+            const bool is_left = to_the_left || i == 0;
+            fill(row, " {}{}{}{ |}", {is_left ? "" : room.c_str(), line[i],
+                                      is_left ? room.c_str() : "", to_the_left});
+        }
+        row.erase(row.find_last_not_of(' ') + 1);
+        out += row + "\n";
+    }
+    return out;
+}
+inline std::string markdown_table(const report_table& t) {
+    std::string out = "|", under = "|";
+    for (std::size_t i = 0; i < t.head.size(); ++i) {
+        fill(out, "[ {m}] |", {t.head[i]});
+        under += i < t.words ? " --- |" : " ---: |";
+    }
+    fill(out, "\n{}\n", {under});
+    for (const auto& row : t.rows) {
+        out += "|";
+        for (const table_cell& c : row) {
+            const char* mark = c.is_marked ? "**" : "";
+            fill(out, " {m}[{?} ({}{}{})] |", {c.text, c.ratio, mark, c.ratio, mark});
+        }
         out += "\n";
     }
     return out;
@@ -75,45 +116,16 @@ inline report_table labels_table(const gate_report& g) {
     t.head.push_back("throughput");
     for (const variant_figures* variant : {&g.figures.candidate, &g.figures.baseline})
         for (const label_figures& f : variant->labels) {
-            const char* of = variant == &g.figures.baseline ? "baseline: " : "";
-            t.rows.push_back({of + f.label, printed("%zu of %zu", f.failed, f.requests)});
+            t.add({filled("{baseline: |}{}", {variant == &g.figures.baseline, f.label}),
+                   filled("{} of {}", {f.failed, f.requests})});
             for (const column& c : columns) {
                 const metric_row* row = f.row_of(c.metric);
-                if (is_shown(c))
-                    t.rows.back().push_back(
-                        value_text(c.metric, row ? row->*c.value : not_a_number));
+                if (is_shown(c)) t.append({{c.metric, row ? row->*c.value : not_a_number}});
             }
-            t.rows.back().push_back(
-                generates ? value_text(metric_id::output_throughput, f.output_throughput)
-                          : value_text(metric_id::request_throughput, f.request_throughput));
+            t.append({generates ? filling(metric_id::output_throughput, f.output_throughput)
+                                : filling(metric_id::request_throughput, f.request_throughput)});
         }
     return t;
-}
-
-inline std::string markdown_escaped(const std::string& s) {
-    std::string out;
-    for (const char c : printable(s, s.size() * 4 + 4)) {
-        if (std::string_view("\\|<>`*_[]~").find(c) != std::string_view::npos) out += '\\';
-        out += c == '&' ? "&amp;" : std::string(1, c);
-    }
-    return out;
-}
-
-/// Returns text, perhaps a server's, as code: in a code span it is no mention, link, image, HTML or
-/// issue. A bar would end a table's cell even there.
-inline std::string markdown_code(const std::string& s) {
-    std::string words;
-    std::size_t longest = 0, run = 0;
-    for (const char c : printable(s, s.size() * 4 + 4)) {
-        longest = std::max(longest, run = c == '`' ? run + 1 : 0);
-        words += c == '|' ? "\u2502" : std::string(1, c);
-    }
-    if (trimmed(words).empty()) return {};
-    const std::string fence(longest + 1, '`');
-    const bool needs_room = words.front() == '`' || words.back() == '`' ||
-                            (words.front() == ' ' && words.back() == ' ');
-    const char* room = needs_room ? " " : "";
-    return fence + room + words + room + fence;
 }
 
 }  // namespace detail

@@ -5,6 +5,7 @@
 #include "api/result.hpp"
 #include "api/scenario.hpp"
 #include "core/base/text.hpp"
+#include "core/metric/filled.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/histograms.hpp"
 #include "core/measured/rates.hpp"
@@ -37,17 +38,15 @@ inline const char* throughput_kind(const gate_report& g) {
 }
 /// "789 tok/s (prefill 3020 tok/s, decode 783 tok/s)"; the phases only if they are known
 inline std::string throughput_text(const gate_report& g, const variant_figures& variant) {
-    const auto shown = [&](metric_id id) { return value_text(id, variant.run_value(id)); };
+    const auto value = [&](metric_id id) { return filling(id, variant.run_value(id)); };
     if (!g.what.sent->scores.empty())
-        return joined({shown(metric_id::input_throughput), " (",
-                       shown(metric_id::request_throughput), ")"});
-    std::string t = shown(metric_id::output_throughput);
-    if (saturates(g.what.sent->arrivals) && g.what.sent->common.stream)
-        t += joined({" (prefill ", shown(metric_id::prefill_throughput), ", decode ",
-                     shown(metric_id::decode_throughput), ")"});
-    if (!std::isnan(variant.run_value(metric_id::cost_per_million_tokens)))
-        t += ", " + shown(metric_id::cost_per_million_tokens) + " per million output tokens";
-    return t;
+        return filled("{} ({})", {value(metric_id::input_throughput),
+                                  value(metric_id::request_throughput)});
+    const bool has_phases = saturates(g.what.sent->arrivals) && g.what.sent->common.stream;
+    return filled("{}[{|} (prefill {}, decode {})][, {} per million output tokens]",
+                  {value(metric_id::output_throughput), has_phases,
+                   value(metric_id::prefill_throughput), value(metric_id::decode_throughput),
+                   value(metric_id::cost_per_million_tokens)});
 }
 
 inline std::string ok_text(const std::vector<status_count>& counts) {
@@ -61,25 +60,21 @@ inline std::string ended_text(const variant_figures& variant) {
     bool is_reported = false;
     for (const auto& [reason, count] : variant.finish_reasons) {
         is_reported = is_reported || !reason.empty();
-        t += printed("%s%zu %s", t.empty() ? "" : ", ", count,
-                     reason.empty() ? "without a reason" : reason.c_str());
+        fill(t, "{,}{} {}", {count, reason.empty() ? "without a reason" : reason.c_str()});
     }
-    return is_reported ? " (ended: " + t + ")" : "";
+    return is_reported ? filled(" (ended: {})", {t}) : "";
 }
 inline std::string status_text(const variant_figures& variant) {
     const std::vector<status_count>& counts = variant.statuses;
     std::string t = ok_text(counts) + ended_text(variant);
     for (std::size_t i = 1; i < counts.size(); ++i)
-        t += printed("; %zu %s (%s)", counts[i].count, to_string(counts[i].status),
-                     counts[i].example.c_str());
-    if (const std::size_t n = variant.usage_below_events; n > 0)
-        t += printed("; usage reports fewer tokens than content events in %zu of those", n);
-    if (const std::size_t n = variant.answers.without_usage; n > 0)
-        t += printed("; %zu of those tell no usage: their number of tokens is not known", n);
-    if (const std::size_t n = variant.answers.over_prompt; n > 0)
-        t += printed("; usage reports more prompt tokens than what was sent can be in %zu", n);
-    if (const std::size_t n = variant.answers.over_content; n > 0)
-        t += printed("; usage reports more tokens than the text can be in %zu of those", n);
+        fill(t, "; {} {} ({})", {counts[i].count, to_string(counts[i].status), counts[i].example});
+    const answer_counts& a = variant.answers;
+    fill(t, "[; usage reports fewer tokens than content events in {} of those]"
+            "[; {} of those tell no usage: their number of tokens is not known]"
+            "[; usage reports more prompt tokens than what was sent can be in {}]"
+            "[; usage reports more tokens than the text can be in {} of those]",
+         {variant.usage_below_events, a.without_usage, a.over_prompt, a.over_content});
     return t;
 }
 /// Adds the notes on the connection of client and server, a sentence each.
@@ -95,66 +90,47 @@ void add_notes_on_the_way(const Add& add, const variant_figures& variant, const 
         used_once = used_once || d.used_once;
     }
     if (used_once)
-        add(printed("%sconnections were used once, as the server closes them within a second after "
-                    "an answer without saying so: %lld opened, %lld closed so",
-                    whose, connections, connection_resets));
+        add("{}connections were used once, as the server closes them within a second after an "
+            "answer without saying so: {} opened, {} closed so",
+            {whose, connections, connection_resets});
     else if (connection_resets > 0)
-        add(printed("%sthe server closed %lld of %lld connections within a second after their "
-                    "first answer without saying so",
-                    whose, connection_resets, connections));
-    if (resends > idle)
-        add(printed("%ssent again, as the server closed the kept connection without an answer: "
-                    "%lld requests; more than one that are over 1 %% of a repeat's are failures",
-                    whose, resends - idle));
-    if (idle > 0)
-        add(printed("%ssent again, as the server closed the connection, which had been idle for a "
-                    "second or more, as they came: %lld requests; that is nobody's failure, and "
-                    "their times include it",
-                    whose, idle));
+        add("{}the server closed {} of {} connections within a second after their first answer "
+            "without saying so", {whose, connection_resets, connections});
+    add("[{?}{}sent again, as the server closed the kept connection without an answer: {} "
+        "requests; more than one that are over 1 % of a repeat's are failures]",
+        {resends - idle, whose, resends - idle});
+    add("[{?}{}sent again, as the server closed the connection, which had been idle for a second "
+        "or more, as they came: {} requests; that is nobody's failure, and their times include it]",
+        {idle, whose, idle});
     const answer_counts& a = variant.answers;
-    if (a.in_a_burst > 0)
-        add(printed("%s%zu of %zu answers came in one piece, %zu more began with over 5 %% of "
-                    "their tokens at once",
-                    whose, a.in_one_piece, a.paced, a.in_a_burst - a.in_one_piece));
+    add("[{?}{}{} of {} answers came in one piece, {} more began with over 5 % of their tokens at "
+        "once]", {a.in_a_burst, whose, a.in_one_piece, a.paced, a.in_a_burst - a.in_one_piece});
 }
 
 /// "kernel", "read", "kernel, but for 0.4 % of the reads; 12 gaps unknown"
 inline std::string stamps_text(const self_check_t& c) {
     const double read = 1 - c.stamped_fraction;
-    std::string t = read <= 0.01 ? "kernel" : "read";
-    if (read > 0 && read < 1)
-        t += printed(", but for %.2g %% of the reads", (read <= 0.01 ? read : 1 - read) * 100);
-    if (c.unknown_gaps > 0) t += printed(", %lld gaps unknown", c.unknown_gaps);
-    return t;
+    const bool is_kernel = read <= 0.01;
+    return filled("{kernel|read}[, but for {.2g%} % of the reads][, {} gaps unknown]",
+                  {is_kernel, read <= 0 || read >= 1 ? 0 : is_kernel ? read : 1 - read,
+                   c.unknown_gaps});
 }
 inline std::string problem_text(const self_check_t& c) {
-    return c.ok ? "" : "; NOT OK: " + str(c.reason);
+    return c.ok ? "" : filled("; NOT OK: {}", {c.reason});
 }
 inline std::string self_check_text(const self_check_t& c) {
-    std::string t =
-        printed("sends late by p50 %s, p99 %s, max %s", time_text(c.lateness_p50).c_str(),
-                time_text(c.lateness_p99).c_str(), time_text(c.lateness_max).c_str());
-    if (c.asked_rate > 0)
-        t += printed("; sent %.4g of %.4g requests/s", c.achieved_rate, c.asked_rate);
-    t += printed("; read within p99 %s, woke within p99 %s", time_text(c.stamp_lag_p99).c_str(),
-                 time_text(c.loop_lag_p99).c_str());
-    t += "; stamps: " + stamps_text(c);
-    t += printed("; %.0f %% of a core; %.1f %% of events read together; %lld connections",
-                 c.cpu_utilization * 100, c.coalesced_fraction * 100, c.connections_opened);
-    for (const auto& [h, kind] : {std::pair{c.handshakes_full, "full"},
-                                  std::pair{c.handshakes_resumed, "resumed"}})
-        if (h.count > 0)
-            t += printed("; %lld %s TLS handshakes, mean %s, max %s", h.count, kind,
-                         time_text(h.mean).c_str(), time_text(h.max).c_str());
-    if (c.lost_fraction > 0) t += printed("; lost %.2g %% of a repeat", c.lost_fraction * 100);
-    return t + problem_text(c);
-}
-
-inline std::string counted_gaps_text(std::uint64_t n) {
-    if (n == 0) return {};
-    return printed("itl: %llu gaps were too many to keep each one, so its percentiles are within "
-                   "%.1f %%; means, longest gaps and throughputs are exact",
-                   static_cast<unsigned long long>(n), 100 * gap_counts::relative_error);
+    const auto &full = c.handshakes_full, &resumed = c.handshakes_resumed;
+    return filled("sends late by p50 {t}, p99 {t}, max {t}[{?}; sent {.4g} of {.4g} requests/s]; "
+                  "read within p99 {t}, woke within p99 {t}; stamps: {}; {.0f%} % of a core; "
+                  "{.1f%} % of events read together; {} connections"
+                  "[; {} full TLS handshakes, mean {t}, max {t}]"
+                  "[; {} resumed TLS handshakes, mean {t}, max {t}]"
+                  "[; lost {.2g%} % of a repeat]{}",
+                  {c.lateness_p50, c.lateness_p99, c.lateness_max, c.asked_rate, c.achieved_rate,
+                   c.asked_rate, c.stamp_lag_p99, c.loop_lag_p99, stamps_text(c),
+                   c.cpu_utilization, c.coalesced_fraction, c.connections_opened, full.count,
+                   full.mean, full.max, resumed.count, resumed.mean, resumed.max, c.lost_fraction,
+                   problem_text(c)});
 }
 
 inline constexpr const char* unverified_text =
@@ -162,22 +138,22 @@ inline constexpr const char* unverified_text =
 inline std::string target_text(const target_facts& t) {
     if (t.kind == target_kind::same) return "A/A: the same server twice";
     if (t.kind == target_kind::otherwise)
-        return "the same server with other requests: options " + t.options + ", model " + t.model;
+        return filled("the same server with other requests: options {}, model {}",
+                      {t.options, t.model});
     if (t.kind == target_kind::files)
-        return "files of " + t.measured_by + ": " + t.url +
-               (t.model.empty() ? "" : "; model " + t.model);
-    std::string s =
-        t.is_rehearsal ? "rehearsed on a model in virtual time"
-        : t.is_virtual ? "simulated in virtual time"
-        : (t.kind == target_kind::endpoint ? "" : to_string(t.kind) + std::string(" at ")) + t.url;
-    if (!t.model.empty()) s += ", model " + t.model;
-    if (!t.options.empty()) s += ", options " + t.options;
-    return t.tls == tls_trust::not_verified ? s + ", " + unverified_text : s;
+        return filled("files of {}: {}[; model {}]", {t.measured_by, t.url, t.model});
+    const bool is_named = t.is_rehearsal || t.is_virtual || t.kind == target_kind::endpoint;
+    return filled("[{} at ]{}[, model {}][, options {}][, {}]",
+                  {is_named ? "" : to_string(t.kind),
+                   t.is_rehearsal ? "rehearsed on a model in virtual time"
+                   : t.is_virtual ? "simulated in virtual time"
+                                  : t.url.c_str(),
+                   t.model, t.options, t.tls == tls_trust::not_verified ? unverified_text : ""});
 }
 /// Returns the text for the baseline's target, "" if there is none.
 inline std::string compared_text(const target_facts& baseline) {
     if (baseline.kind == target_kind::none) return {};
-    return (baseline.kind == target_kind::same ? "; " : "; baseline ") + target_text(baseline);
+    return filled("; {|baseline }{}", {baseline.kind == target_kind::same, target_text(baseline)});
 }
 /// Returns the note on servers whose certificate was not verified, "" if there are none.
 inline std::string unverified_servers(const gate_report& g) {
@@ -185,59 +161,52 @@ inline std::string unverified_servers(const gate_report& g) {
     for (const target_facts* t : {&g.target, &g.baseline})
         if (t->kind != target_kind::same && t->kind != target_kind::otherwise &&
             t->tls == tls_trust::not_verified)
-            s += (s.empty() ? "" : "; ") + t->url + ": " + unverified_text;
+            fill(s, "{;}{}: {}", {t->url, unverified_text});
     return s;
 }
 
 /// "asked for 150 (p50 149, p90 190) on the average, the server counted 151 (...)", "" without any
 inline std::string prompt_lengths_text(const prompt_lengths& l) {
     if (!l.known) return {};
-    const auto reported = [](const length_figures& f) {
-        return printed("%.4g (p50 %.0f, p90 %.0f)", f.mean, f.p50, f.p90);
-    };
-    return "asked for " + reported(l.asked) + " on the average, the server counted " +
-           reported(l.counted);
+    return filled("asked for {.4g} (p50 {.0f}, p90 {.0f}) on the average, the server counted "
+                  "{.4g} (p50 {.0f}, p90 {.0f})",
+                  {l.asked.mean, l.asked.p50, l.asked.p90, l.counted.mean, l.counted.p50,
+                   l.counted.p90});
 }
 inline std::string prefix_cache_text(const gate_figures& f) {
     const prefix_hits mine = f.candidate.prefix_cache, other = f.baseline.prefix_cache;
     const auto fraction = [](const prefix_hits& h) {
-        return h.prompt > 0 ? printed("%.3g %%", 100 * h.cached / h.prompt) : "an unknown part";
+        return h.prompt > 0 ? filled("{.3g%} %", {h.cached / h.prompt}) : "an unknown part";
     };
     if (mine.cached + other.cached <= 0) return {};
     for (const prefix_hits& h : {mine, other})
         if (h.is_over_all())
-            return printed("prefix cache: usage has %.0f cached tokens of %.0f prompt tokens, "
-                           "which cannot be", h.cached, h.prompt);
-    return "prefix cache: " + fraction(mine) + " of the prompt tokens came from it" +
-           (f.baseline.empty() ? "" : ", with the baseline " + fraction(other));
+            return filled("prefix cache: usage has {.0f} cached tokens of {.0f} prompt tokens, "
+                          "which cannot be", {h.cached, h.prompt});
+    return filled("prefix cache: {} of the prompt tokens came from it[, with the baseline {}]",
+                  {fraction(mine), f.baseline.empty() ? "" : fraction(other)});
 }
 /// Returns the part of the output that was reasoning, "" if there was none.
 inline std::string reasoning_text(const reasoning_counts& c, const char* whose) {
     if (c.requests == 0) return {};
-    std::string t = printed("%sreasoning: in %zu requests", whose, c.requests);
-    if (c.tokens > c.output)
-        t += printed("; usage has %lld reasoning tokens of %lld output tokens, which cannot be",
-                     c.tokens, c.output);
-    else if (c.output > 0)
-        t += printed(", %.3g %% of their output tokens", 100.0 * static_cast<double>(c.tokens) /
-                                                             static_cast<double>(c.output));
-    if (c.hidden > 0)
-        t += printed("; %lld tokens were never streamed, and are in no time per token and no "
-                     "throughput", c.hidden);
-    if (c.unreported > 0) t += printed("; the usage of %zu does not say how much", c.unreported);
-    return t;
+    const bool is_wrong = c.tokens > c.output;
+    return filled("{}reasoning: in {} requests[{?}; usage has {} reasoning tokens of {} output "
+                  "tokens, which cannot be][{?}, {.3g%} % of their output tokens][; {} tokens were "
+                  "never streamed, and are in no time per token and no throughput][; the usage of "
+                  "{} does not say how much]",
+                  {whose, c.requests, is_wrong, c.tokens, c.output, !is_wrong && c.output > 0,
+                   static_cast<double>(c.tokens) / static_cast<double>(c.output), c.hidden,
+                   c.unreported});
 }
 /// Returns the note on traffic that a server may know from earlier repeats, "" if it cannot.
 inline std::string as_given_text(const planned_traffic& p) {
-    if (p.sent_as_given.empty()) return {};
-    return p.sent_as_given + " are sent as given: a prefix cache of the server may answer them "
-                             "from earlier repeats and earlier runs";
+    return filled("[{} are sent as given: a prefix cache of the server may answer them from "
+                  "earlier repeats and earlier runs]", {p.sent_as_given});
 }
 inline std::string server_text(const variant_figures& variant, const char* whose) {
     if (!variant.server.is_read) return {};
-    const std::string checked = cross_check_text(variant.server);
-    return joined({whose, "server: ", server_usage_text(variant.server),
-                   checked.empty() ? "" : "; ", checked});
+    return filled("{}server: {}[; {}]", {whose, server_usage_text(variant.server),
+                                         cross_check_text(variant.server)});
 }
 /// Whether the metrics page has a problem, which concerns a reader even if no objective needs it.
 inline bool has_problem(const server_usage& a) {
@@ -245,8 +214,8 @@ inline bool has_problem(const server_usage& a) {
 }
 inline std::string unsupported_text(const unsupported_metrics& u) {
     std::string of;
-    for (const metric_id m : u.of) of += (of.empty() ? "" : ", ") + std::string(metric_name(m));
-    return (u.of.empty() ? "nothing is judged: " : "no verdict on " + of + ": ") + u.why;
+    for (const metric_id m : u.of) fill(of, "{,}{}", {metric_name(m)});
+    return of.empty() ? "nothing is judged: " + u.why : filled("no verdict on {}: {}", {of, u.why});
 }
 inline bool is_in_virtual_time(const gate_report& g) {
     return g.target.is_virtual || !g.rehearsal.model.empty();
@@ -285,53 +254,56 @@ inline constexpr const char* virtual_time_text = "computed in virtual time";
 /// "prompt 512, output 128", on the average
 inline std::string tokens_text(const request_tokens& t) {
     const auto known = [](double n) { return n > 0 ? printed("%.4g", n) : "unknown"; };
-    return "prompt " + known(t.prompt) + ", output " + known(t.output);
+    return filled("prompt {}, output {}", {known(t.prompt), known(t.output)});
 }
 /// The lines about a server's metrics that are notes: all, or those with a problem.
 enum class server_notes : unsigned char { all, problems };
 inline std::vector<std::string> notes_on(const gate_report& g,
                                          server_notes wanted = server_notes::all) {
     std::vector<std::string> notes;
-    const auto add = [&](std::string note) {
-        if (!note.empty()) notes.push_back(std::move(note));
+    const auto add = [&](const char* format, std::initializer_list<filling> values) {
+        const std::string note = filled(format, values);
+        if (!note.empty()) notes.push_back(note);
     };
     const variant_figures &mine = g.figures.candidate, &other = g.figures.baseline;
-    if (g.target.kind == target_kind::files) add("from " + target_text(g.target));
-    if (!g.rehearsal.model.empty()) add(rehearsal_text(g));
-    else if (g.target.is_virtual) add(virtual_time_text);
+    if (g.target.kind == target_kind::files) add("from {}", {target_text(g.target)});
+    if (!g.rehearsal.model.empty()) add("{}", {rehearsal_text(g)});
+    else if (g.target.is_virtual) add(virtual_time_text, {});
     if (g.baseline.kind == target_kind::otherwise)
-        add(joined({"candidate: options ", g.target.options, ", model ", g.target.model,
-                    "; baseline: ", target_text(g.baseline)}));
+        add("candidate: options {}, model {}; baseline: {}",
+            {g.target.options, g.target.model, target_text(g.baseline)});
     if (g.under.other_workload)
-        add(joined({"tokens of a request: ", tokens_text(mine.tokens), "; baseline: ",
-                    tokens_text(other.tokens),
-                    g.what.sent->otherwise ? ", " + (*g.what.sent->otherwise).workload_text : ""}));
-    for (const unsupported_metrics& u : g.under.unsupported) add(unsupported_text(u));
-    for (const std::string& note : g.under.notes) add(note);
+        add("tokens of a request: {}; baseline: {}[, {}]",
+            {tokens_text(mine.tokens), tokens_text(other.tokens),
+             g.what.sent->otherwise ? (*g.what.sent->otherwise).workload_text : ""});
+    for (const unsupported_metrics& u : g.under.unsupported) add("{}", {unsupported_text(u)});
+    for (const std::string& note : g.under.notes) add("{}", {note});
     for (const target_facts* f : {&g.target, &g.baseline})
         for (const std::string& note : f->notes)
-            if (std::find(notes.begin(), notes.end(), note) == notes.end()) add(note);
+            if (std::find(notes.begin(), notes.end(), note) == notes.end()) add("{}", {note});
     if (g.what.sent)
-        for (const std::string& note : load_notes(*g.what.sent)) add(note);
-    add(ranks_text(mine.ranks));
-    if (!mine.prompts.are_as_asked()) add("prompt tokens: " + prompt_lengths_text(mine.prompts));
+        for (const std::string& note : load_notes(*g.what.sent)) add("{}", {note});
+    add("{}", {ranks_text(mine.ranks)});
+    if (!mine.prompts.are_as_asked())
+        add("prompt tokens: {}", {prompt_lengths_text(mine.prompts)});
     for (const set_aside_repeat& r : g.under.set_aside)
-        add(printed("repeat %d of the %s was set aside and measured again: ", r.index + 1,
-                    to_string(r.variant)) + r.why);
-    add(as_given_text(g.what));
-    add(prefix_cache_text(g.figures));
-    add(counted_gaps_text(g.figures.counted_gaps));
+        add("repeat {} of the {} was set aside and measured again: {}",
+            {r.index + 1, to_string(r.variant), r.why});
+    add("{}", {as_given_text(g.what)});
+    add("{}", {prefix_cache_text(g.figures)});
+    add("[itl: {} gaps were too many to keep each one, so its percentiles are within {.1f%} %; "
+        "means, longest gaps and throughputs are exact]",
+        {g.figures.counted_gaps, gap_counts::relative_error});
     for (const variant_figures* variant : {&mine, &other}) {
         const char* whose = variant == &other ? "baseline: " : "";
-        add(reasoning_text(variant->reasoning, whose));
+        add("{}", {reasoning_text(variant->reasoning, whose)});
         if (wanted == server_notes::all || has_problem(variant->server))
-            add(server_text(*variant, whose));
+            add("{}", {server_text(*variant, whose)});
         for (const task_figures& t : variant->side_tasks)
-            add(joined({"beside the load: ", whose, task_figures_text(t)}));
-        if (variant->exempt > 0)
-            add(printed("%s%zu requests failed while a side task excused it, or the client had no "
-                        "means for them: they are counted apart, in no error rate and no latency",
-                        whose, variant->exempt));
+            add("beside the load: {}{}", {whose, task_figures_text(t)});
+        add("[{?}{}{} requests failed while a side task excused it, or the client had no means for "
+            "them: they are counted apart, in no error rate and no latency]",
+            {variant->exempt, whose, variant->exempt});
         add_notes_on_the_way(add, *variant, whose);
     }
     return notes;
@@ -360,28 +332,26 @@ inline std::string shell_quoted(const std::string& s) {
 }
 /// Returns the command that runs this gate's test case alone.
 inline std::string gate_command(const gate_report& g, const environment_facts& env) {
-    const std::string program = env.program.empty() ? "" : shell_quoted(env.program);
-    if (program.empty() || g.what.test_case.empty()) return program;
+    if (env.program.empty()) return {};
     std::string pattern;  // doctest separates patterns by commas
     for (const char c : g.what.test_case) {
         if (c == ',' || c == '\\') pattern += '\\';
         pattern += c;
     }
-    return program + " --test-case=" + shell_quoted(pattern);
+    return filled("{}[{?} --test-case={}]",
+                  {shell_quoted(env.program), pattern, shell_quoted(pattern)});
 }
 /// Returns the program's last line: the report, and the command that runs the first failed gate
 /// again. A name with a control character is in no command.
 inline std::string last_line(const std::vector<gate_report>& gates, const std::string& directory,
                              const environment_facts& env) {
-    std::string out = "report: " + directory + "/report.html";
+    std::string again;
     for (const gate_report* g : most_urgent_first(gates)) {
-        if (headline_of(*g) > headline::invalid) break;
-        if (g->what.line <= 0) continue;
-        const std::string again = gate_command(*g, env);
-        const bool is_plain = !again.empty() && printable(again, again.size()) == again;
-        return joined({out, is_plain ? "; run again: " : "", is_plain ? again : "", "\n"});
+        if (headline_of(*g) > headline::invalid || !again.empty()) break;
+        if (g->what.line > 0) again = gate_command(*g, env);
     }
-    return out + "\n";
+    if (printable(again, again.size()) != again) again.clear();
+    return filled("report: {}/report.html[; run again: {}]\n", {directory, again});
 }
 
 /// Returns the least and the most seconds of a gate's repeats, if one of a variant takes `each_s`.

@@ -6,6 +6,7 @@
 #include "api/slo.hpp"
 #include "api/text.hpp"
 #include "core/base/text.hpp"
+#include "core/metric/filled.hpp"
 #include "core/metric/table.hpp"
 #include "core/figures/rows.hpp"
 #include "core/figures/gate_figures.hpp"
@@ -28,8 +29,7 @@ namespace detail {
 
 inline std::string variants_key(bool has_baseline) {
     return has_baseline
-               ? " <b class=\"arm c\">candidate</b> <b class=\"arm b\">- - baseline</b>"
-               : "";
+               ? " <b class=\"arm c\">candidate</b> <b class=\"arm b\">- - baseline</b>" : "";
 }
 
 inline std::string distribution_figure(const gate_report& g, metric_id id,
@@ -75,28 +75,25 @@ inline std::string distribution_figure(const gate_report& g, metric_id id,
     for (const slo_verdict& v : g.verdicts) {
         const statistic_data& what = v.what.what;
         if (what.metric != id || !is_of_all(what) || v.what.factor > 0) continue;
-        const bool seen = v.limit >= x.low && v.limit <= x.high;
         const double q = what.kind == statistic_kind::percentile ? what.q
                          : what.kind == statistic_kind::max      ? y.high
                          : what.kind == statistic_kind::min      ? y.low
                                                                  : not_a_number;
-        const std::string words = str(what.name).substr(0, str(what.name).find('(')) +
-                                  (v.what.at_most ? " <= " : " >= ") + limit_text(id, v.limit);
+        const std::string name = str(what.name);
         p.limit(v.limit, q, v.what.at_most,
-                seen               ? words
-                : v.limit > x.high ? words + ", far right"
-                                   : words + ", far left");
+                filled("{} {<|>}= {}[, far {}]",
+                       {name.substr(0, name.find('(')), v.what.at_most, limit_text(id, v.limit),
+                        v.limit > x.high ? "right" : v.limit < x.low ? "left" : ""}));
         p.interval(v.estimate.value, v.estimate.low, v.estimate.high, q);
-        limits += "; limit " + str(v.what.text()) + ", " + measured_text(v);
+        fill(limits, "; limit {}, {}", {v.what.text(), measured_text(v)});
     }
-    const auto reported = [&](const metric_row& r) {
-        return "p50 " + value_text(id, r.p50) + ", p90 " + value_text(id, r.p90) + ", p99 " +
-               value_text(id, r.p99);
-    };
-    const std::string alt = std::string(metric_name(id)) + " by percentile, " +
-                            plural(mine.lines.size(), "repeat") + ": " + reported(mine.row) +
-                            (both ? "; baseline: " + reported(other.row) : "") + limits;
-    return p.figure(metric_name(id), alt, true);
+    const metric_row &a = mine.row, &b = other.row;
+    return p.figure(metric_name(id),
+                    filled("{} by percentile, {} repeat{s}: p50 {}, p90 {}, p99 {}"
+                           "[{?}; baseline: p50 {}, p90 {}, p99 {}]{}",
+                           {metric_name(id), mine.lines.size(), {id, a.p50}, {id, a.p90},
+                            {id, a.p99}, both, {id, b.p50}, {id, b.p90}, {id, b.p99}, limits}),
+                    true);
 }
 
 inline std::string labels_html(const gate_report& g) {
@@ -113,26 +110,26 @@ inline std::string latency_table(const gate_report& g) {
         t.words = 2;
     }
     for (std::size_t i = 0; i < all.metrics.size(); ++i) {
-        const metric_id id = all.metrics[i];
         const metric_row& a = all.candidate.distributions[i].row;
         const metric_row& b = all.baseline.distributions[i].row;
-        const auto row = [&](table_line line, const auto& text_of) {
-            for (double metric_row::*value : {&metric_row::mean, &metric_row::p50,
-                                              &metric_row::p90, &metric_row::p99,
-                                              &metric_row::max})
-                line.push_back(text_of(a.*value, b.*value));
-            t.rows.push_back(std::move(line));
-        };
-        table_line named = {{filled_in(metric_name(id), "_", "_<wbr>"), nullptr, true}};
-        if (both) named.push_back(variant_cell(false));
-        row(std::move(named), [&](double mine, double) { return value_text(id, mine); });
+        for (const metric_row* r : {&a, &b}) {
+            if (r == &b && !both) break;
+            const metric_id id = r->metric;
+            t.add({r == &a ? metric_name(id) : ""});
+            if (both) {
+                t.append({""});
+                mark_variant(t.last(), r == &b);
+            }
+            t.append({{id, r->mean}, {id, r->p50}, {id, r->p90}, {id, r->p99}, {id, r->max}});
+        }
         if (!both) continue;
-        row({{"", ""}, variant_cell(true)},
-            [&](double, double other) { return value_text(id, other); });
-        row({{"", ""}, {"ratio", "arm"}}, [](double mine, double other) {
-            const double v = mine / other;
-            return std::isfinite(v) ? printed("%.3f x", v) : std::string("none");
-        });
+        t.add({"", "ratio"});
+        t.last().look = "arm";
+        for (double metric_row::*value : {&metric_row::mean, &metric_row::p50, &metric_row::p90,
+                                          &metric_row::p99, &metric_row::max}) {
+            const double ratio = a.*value / b.*value;
+            t.append({std::isfinite(ratio) ? printed("%.3f x", ratio) : "none"});
+        }
     }
     return page_table("Latency of " + g.what.name, t);
 }
@@ -165,14 +162,11 @@ private:
         const auto per_s = plot_unit::per_second, seconds = plot_unit::seconds;
         const bool paced = g_.what.sent->is_open_loop(), alone = other_.empty();
         const series planned{"a", "planned", &t::asked};
-        std::string h = joined(
-            {"<h3>Over time</h3>\n<p class=\"note\">One line a repeat, in windows of ",
-             tick_text(plot_unit::elapsed, grid_.step),
-             "; 0 is where the measured part begins, after the warm-up.", variants_key(!alone),
-             drift_third() > 0 ? " Grey are the first and the last third of it, which a drift "
-                                 "holds against each other."
-                               : "",
-             "</p>\n<div class=\"plots\">\n"});
+        std::string h = filled(
+            "<h3>Over time</h3>\n<p class=\"note\">One line a repeat, in windows of {}; 0 is where "
+            "the measured part begins, after the warm-up.{}{ Grey are the first and the last third "
+            "of it, which a drift holds against each other.|}</p>\n<div class=\"plots\">\n",
+            {tick_text(plot_unit::elapsed, grid_.step), variants_key(!alone), drift_third()});
         h += figure(paced ? "Requests/s<span>sent; planned (thick)</span>" : "Requests/s",
                     "requests sent per second", per_s, {{"c", "sent", &t::sent}},
                     paced ? &planned : nullptr);
@@ -220,10 +214,9 @@ private:
                 for (const double x : line.of(r)) is_reported = is_reported || !std::isnan(x);
             if (is_reported) plots += figure(q.caption, q.what, q.unit, {line});
         }
-        if (plots.empty()) return {};
-        return joined({"<h3>Server metrics</h3>\n<p class=\"note\">Its page of metrics, read once "
-                       "a second.", variants_key(!other_.empty()),
-                       "</p>\n<div class=\"plots\">\n", plots, "</div>\n"});
+        return filled("[{?}<h3>Server metrics</h3>\n<p class=\"note\">Its page of metrics, read "
+                      "once a second.{}</p>\n<div class=\"plots\">\n{}</div>\n]",
+                      {plots, variants_key(!other_.empty()), plots});
     }
 
     /// Returns a third of the steady part if an objective compares its last with its first, else 0.
@@ -269,14 +262,14 @@ private:
         if (behind) draw(p, *behind, behind->style, behind->name, mine_[0]);
         for (const series& s : all) {
             for (const repeat_timeline& t : other_)
-                draw(p, s, *s.style == 'c' ? "b" : s.style, joined({"baseline ", s.name}), t);
+                draw(p, s, *s.style == 'c' ? "b" : s.style, filled("baseline {}", {s.name}), t);
             for (const repeat_timeline& t : mine_)
-                draw(p, s, s.style, joined({both ? "candidate " : "", s.name}), t);
+                draw(p, s, s.style, filled("{candidate |}{}", {both, s.name}), t);
         }
         return p.figure(caption,
-                        joined({what, " over ", time_text(end - std::min(0.0, grid_.from)), ", ",
-                                plural(mine_.size(), "repeat"),
-                                both ? " of the candidate and of the baseline" : "", ", at most ",
+                        filled("{} over {t}, {} repeat{s}{ of the candidate and of the baseline|}, "
+                               "at most {}",
+                               {what, end - std::min(0.0, grid_.from), mine_.size(), both,
                                 unit == plot_unit::seconds    ? time_text(most)
                                 : unit == plot_unit::fraction ? printed("%.4g %%", most * 100)
                                                               : printed("%.4g", most)}),

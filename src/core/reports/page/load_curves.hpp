@@ -1,32 +1,91 @@
-// the report page: curves over the load
+// the report page: curves over the load, and the result of a search
 #pragma once
 
 #include "api/metrics.hpp"
+#include "api/result.hpp"
+#include "api/slo.hpp"
 #include "api/traffic.hpp"
 #include "core/base/text.hpp"
+#include "core/metric/filled.hpp"
 #include "core/metric/table.hpp"
-#include "core/capacity/search.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/traffic/arrivals.hpp"
+#include "core/traffic/plan.hpp"
+#include "core/capacity/found.hpp"
+#include "core/capacity/search.hpp"
 #include "core/planning/target_facts.hpp"
 #include "core/figures/gate_figures.hpp"
+#include "core/figures/rows.hpp"
 #include "core/reports/gate_report.hpp"
-#include "core/reports/load_rows.hpp"
+#include "core/reports/tables.hpp"
 #include "core/reports/page/distributions.hpp"
 #include "core/reports/page/plot.hpp"
 #include "core/reports/page/verdicts.hpp"
 
 #include <algorithm>  // any_of, max, min, sort
-#include <cmath>  // isfinite, isnan
+#include <cmath>  // expm1, isfinite, isnan
 #include <cstddef>  // size_t
 #include <map>
 #include <string>
-#include <utility>  // pair, move
+#include <utility>  // move, pair
 #include <vector>
 
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
+
+/// One load, measured as a gate of its own, and the result of its verdicts.
+struct judged_load {
+    double load = 0;
+    std::string gate{};
+    carried shows = carried::open;
+    std::string missed{};  // the first objective that failed
+};
+
+/// A point of the curve: a variant at a load.
+struct curve_row {
+    const judged_load& at;
+    std::size_t gate = 0;  // index in the report
+    const gate_report& of;
+    const variant_figures& variant;
+    bool is_baseline = false;
+    double value(metric_id run_metric) const { return variant.run_value(run_metric); }
+    metric_row row(metric_id m) const { return latency_row(of.figures, variant, m); }
+    /// Tokens/s, as one user sees them.
+    double speed() const { return 1 / row(metric_id::tpot).mean; }
+};
+/// Adds the rows of both variants, the candidate's first.
+inline void add_rows(std::vector<curve_row>& rows, const judged_load& at, std::size_t gate,
+                     const gate_report& of) {
+    rows.push_back({at, gate, of, of.figures.candidate});
+    if (!of.figures.baseline.empty()) rows.push_back({at, gate, of, of.figures.baseline, true});
+}
+
+/// The columns of a curve's tables. There is no ttft without streaming, and no output tokens if the
+/// API generates nothing.
+struct curve_columns {
+    metric_id first = metric_id::ttft, tokens = metric_id::output_throughput;
+    bool has_tokens = true, has_cost = false;
+};
+inline curve_columns columns_of_rows(const std::vector<curve_row>& rows) {
+    curve_columns c;
+    for (const curve_row& r : rows) {
+        const planned_traffic& sent = *r.of.what.sent;
+        if (!sent.scores.empty()) c.tokens = metric_id::input_throughput;
+        if (!sent.scores.empty() || !sent.common.stream) {
+            c.first = metric_id::e2e;
+            c.has_tokens = false;
+        }
+        c.has_cost = c.has_cost || !std::isnan(r.value(metric_id::cost_per_million_tokens));
+    }
+    return c;
+}
+/// Returns the result of a load, or how its gate ended if it has none.
+inline std::string shown_at(const curve_row& r) {
+    return r.is_baseline                   ? "baseline"
+           : r.at.shows != carried::open ? to_string(r.at.shows)
+                                         : headline_text(r.of);
+}
 
 /// Gates that differ only in their load, lightest first.
 struct load_series {
@@ -49,9 +108,9 @@ inline std::vector<load_series> load_series_of(const std::vector<gate_report>& g
             continue;
         // The port of a simulated server is its own, so its URL tells no series apart.
         const std::string url = g.target.kind == target_kind::endpoint ? g.target.url : "";
-        load_series& s = found[std::string(to_string(g.target.kind)) + "\n" + url + "\n" +
-                               g.target.model + "\n" + g.what.sent->workload_text + "\n" +
-                               arrival_name(a.kind)];
+        load_series& s = found[filled("{}\n{}\n{}\n{}\n{}",
+                                      {to_string(g.target.kind), url, g.target.model,
+                                       g.what.sent->workload_text, arrival_name(a.kind)})];
         s.is_rate = !users;
         s.gates.emplace_back(users ? static_cast<double>(a.users) : a.rate, i);
     }
@@ -92,7 +151,7 @@ inline std::string curve_figure(const std::string& caption, const std::string& a
            x_unit, {plot_scale::shape::linear, 0, highest * 1.08}, y_unit);
     if (over_load && ends.low > 0 && ends.monotone())
         p.stretch("stretch", ends.low, std::min(ends.high, most));
-    std::string alt = caption + " against " + against;
+    std::string alt = filled("{} against {}", {caption, against});
     for (const bool is_baseline : {true, false})
         for (const drawn_line& l : lines) {
             const char* style = is_baseline ? "b" : "c";
@@ -108,8 +167,7 @@ inline std::string curve_figure(const std::string& caption, const std::string& a
                       : r.at.shows == carried::misses ? "fail"
                                                       : "c",
                       points.back());
-                alt += printed(", %s%s%s%.4g at %g", is_baseline ? "baseline " : "",
-                               l.name.c_str(), l.name.empty() ? "" : " ", l.y[i], l.x[i]);
+                fill(alt, ", {baseline |}[{} ]{.4g} at {}", {is_baseline, l.name, l.y[i], l.x[i]});
             }
             p.line(style, l.name, points);
             if (over_load && !points.empty() && !std::isnan(points.back().y))
@@ -122,23 +180,44 @@ inline std::string curve_figure(const std::string& caption, const std::string& a
             const bool is_drawn = std::isfinite(lines[0].x[i]) && std::isfinite(lines[0].y[i]);
             if (rows[i].is_baseline || !is_drawn || of_ends != (is_low || is_high)) continue;
             p.label_apart({lines[0].x[i], lines[0].y[i]},
-                          printed("%g", load) + (is_low    ? " carried"
-                                                 : is_high ? " too much"
-                                                           : ""));
+                          filled("{}{ carried|}{ too much|}", {load, is_low, is_high && !is_low}));
         }
-    return p.figure(caption + "<span>against " + against + "</span>", alt, false);
+    return p.figure(filled("{}<span>against {}</span>", {caption, against}), alt, false);
 }
 inline headline look_at(const curve_row& r) {
     return r.at.shows == carried::holds    ? headline::passed
            : r.at.shows == carried::misses ? headline::failed
                                            : headline_of(r.of);
 }
-inline std::string curve_html(const std::string& title, const std::string& said,
-                              bool in_users, const search_state& ends,
-                              const std::vector<curve_row>& rows) {
+/// The rows as a table. The page's links and badges are in it, too.
+inline report_table curve_table(metric_id unit, const std::vector<curve_row>& rows) {
+    const curve_columns c = columns_of_rows(rows);
+    const std::string first = metric_name(c.first);
+    report_table t{{"load", "", metric_name(c.tokens), "requests", first + " p50", first + " p90"},
+                   2};
+    if (c.has_tokens) t.head.insert(t.head.end(), {"tpot mean", "a user"});
+    if (c.has_cost) t.head.push_back("a million tokens");
+    for (const curve_row& r : rows) {
+        const metric_row values = r.row(c.first);
+        const auto of_run = [&](metric_id m) { return filling(m, r.value(m)); };
+        t.add({{unit, r.at.load}});
+        t.last().gate = r.gate + 1;
+        t.append({shown_at(r)});
+        if (r.is_baseline) t.last().look = "arm b";
+        else t.last().badge = look_of(look_at(r));
+        t.append({of_run(c.tokens), of_run(metric_id::request_throughput), {c.first, values.p50},
+                  {c.first, values.p90}});
+        if (c.has_tokens)
+            t.append({{metric_id::tpot, r.row(metric_id::tpot).mean},
+                      {metric_id::decode_speed, r.speed()}});
+        if (c.has_cost) t.append({of_run(metric_id::cost_per_million_tokens)});
+    }
+    return t;
+}
+inline std::string curve_html(const std::string& title, const std::string& said, metric_id unit,
+                              const search_state& ends, const std::vector<curve_row>& rows) {
     const curve_columns columns = columns_of_rows(rows);
     std::vector<double> loads, tokens, p50, p90, tpot;
-    std::string cells;
     bool both = false;
     for (const curve_row& r : rows) {
         both = both || r.is_baseline;
@@ -147,34 +226,28 @@ inline std::string curve_html(const std::string& title, const std::string& said,
         p50.push_back(r.row(columns.first).p50);
         p90.push_back(r.row(columns.first).p90);
         tpot.push_back(r.row(metric_id::tpot).mean);
-        cells += printed("<tr><th scope=\"row\"><a href=\"#gate-%zu\">%g</a></th><td>",
-                         r.gate + 1, r.at.load) +
-                 (r.is_baseline ? "<span class=\"arm b\">baseline</span>"
-                                : badge(look_of(look_at(r)), shown_at(r))) + "</td>";
-        for (const std::string& cell : curve_cells(columns, r)) cells += number_cell(cell);
-        cells += "</tr>\n";
     }
-    std::vector<std::string> head = {in_users ? "users" : "requests/s", "gate"};
-    for (const std::string& name : curve_head(columns)) head.push_back(name);
+    const bool in_users = unit == metric_id::capacity_in_users;
     const plot_unit per_s = plot_unit::tokens_per_second, s = plot_unit::seconds;
-    const plot_unit load = in_users ? plot_unit::none : plot_unit::per_second;
     const std::string first = metric_name(columns.first);
     const std::string rate = columns.tokens == metric_id::output_throughput ? "Output tokens/s"
                                                                             : "Input tokens/s";
-    const auto over = [&](const std::string& what, plot_unit unit,
+    const auto over = [&](const std::string& what, plot_unit y,
                           const std::vector<drawn_line>& lines) {
-        return curve_figure(what, head[0], ends, rows, load, unit, lines, true);
+        return curve_figure(what, in_users ? "users" : "requests/s", ends, rows,
+                            in_users ? plot_unit::none : plot_unit::per_second, y, lines, true);
     };
-    return "<section><h2>" + xml_escaped(title) + "</h2>\n" + said + "<div class=\"plots\">\n" +
-           (columns.has_tokens ? curve_figure(rate, "tpot mean", ends, rows, s, per_s,
-                                              {{"", tpot, tokens}}, false)
-                               : "") +
-           curve_figure(rate, first + " p90", ends, rows, s, per_s, {{"", p90, tokens}}, false) +
-           over(first, s, {{"p90", loads, p90}, {"p50", loads, p50}}) +
-           (columns.has_tokens ? over("tpot", s, {{"mean", loads, tpot}}) : "") +
-           over(rate, per_s, {{"", loads, tokens}}) + "</div>\n" +
-           (both ? "<p class=\"note\">" + variants_key(true) + "</p>\n" : "") +
-           page_table("By load", head, cells, 2) + "</section>\n";
+    const auto rate_against = [&](const std::string& what, const std::vector<double>& x) {
+        return curve_figure(rate, what, ends, rows, s, per_s, {{"", x, tokens}}, false);
+    };
+    return filled("<section><h2>{x}</h2>\n{}<div class=\"plots\">\n{}{}{}{}{}</div>\n"
+                  "[<p class=\"note\">{}</p>\n]{}</section>\n",
+                  {title, said, columns.has_tokens ? rate_against("tpot mean", tpot) : "",
+                   rate_against(first + " p90", p90),
+                   over(first, s, {{"p90", loads, p90}, {"p50", loads, p50}}),
+                   columns.has_tokens ? over("tpot", s, {{"mean", loads, tpot}}) : "",
+                   over(rate, per_s, {{"", loads, tokens}}), variants_key(both),
+                   page_table("By load", curve_table(unit, rows))});
 }
 inline std::string load_curves_html(const std::vector<gate_report>& gates,
                                     const all_sections& beside = {}) {
@@ -186,12 +259,75 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates,
         for (std::size_t k = 0; k < s.gates.size(); ++k)
             add_rows(rows, loads[k], s.gates[k].second, gates[s.gates[k].second]);
         h += curve_html(s.is_rate ? "By offered load" : "By number of users",
-                        "<p class=\"note\">" + plural(s.gates.size(), "gate") + " with " +
-                            xml_escaped(gates[s.gates[0].second].what.sent->workload_text) +
-                            ".</p>\n",
-                        !s.is_rate, {}, rows);
+                        filled("<p class=\"note\">{} gates with {x}.</p>\n",
+                               {s.gates.size(), gates[s.gates[0].second].what.sent->workload_text}),
+                        s.is_rate ? metric_id::capacity_in_rate : metric_id::capacity_in_users, {},
+                        rows);
     }
     return h;
+}
+
+inline const char* style_of(carried shown) {
+    return shown == carried::holds ? "pass" : shown == carried::misses ? "fail" : "open";
+}
+/// Draws one objective over the load.
+inline std::string objective_figure(const load_curve& c, std::size_t which) {
+    const slo& s = c.objectives_held[which];
+    const metric_id id = s.what.metric;
+    double least = c.points[0].what.load, most = least, low = s.bound, high = s.bound;
+    for (const load_point& p : c.points) {
+        least = std::min(least, p.what.load);
+        most = std::max(most, p.what.load);
+        const double v = p.values[which];
+        if (!std::isfinite(v) || !(v > 0)) continue;
+        low = std::min(low, std::max(v, s.bound / 10));
+        high = std::max(high, std::min(v, s.bound * 10));
+    }
+    plot drawing({plot_scale::shape::logarithmic, least * 0.9, most * 1.1},
+                 c.unit == metric_id::capacity_in_users ? plot_unit::none : plot_unit::per_second,
+                 is_request_fraction(id)
+                     ? plot_scale{plot_scale::shape::linear, 0, 1}
+                     : plot_scale{plot_scale::shape::logarithmic, low * 0.8, high * 1.25},
+                 plot_unit_of(facts_of(id).unit));
+    if (c.state.low > 0 && c.state.high < infinity && c.state.monotone())
+        drawing.stretch("stretch", c.state.low, c.state.high);
+    drawing.limit_across(s.bound, limit_text(id, s.bound));
+    std::string alt = filled("{} over the load, limit {}", {s.what.name, limit_text(id, s.bound)});
+    for (const load_point& p : c.points) {
+        const double v = p.values[which];
+        const double shown = std::isfinite(v) ? v : s.at_most ? high * 1.25 : low * 0.8;
+        drawing.dot(style_of(p.what.shown), {p.what.load, shown});
+        fill(alt, ", {} at {}", {{id, v}, p.what.load});
+    }
+    return drawing.figure(filled("{x}<span>over {users|requests/s}</span>",
+                                 {s.text(), c.unit == metric_id::capacity_in_users}),
+                          alt, false);
+}
+inline std::string search_html(const gate_report& g) {
+    const load_curve& c = g.figures.search;
+    if (c.empty() || c.points.empty()) return {};
+    std::string h = filled(
+        "<h3>Capacity</h3>\n[<p>{x}.</p>\n][<p class=\"note\">{x}.</p>\n]"
+        "[<p class=\"note\">{x}.</p>\n]<p class=\"note\">Each dot is a probe: green "
+        "where all at its load show that it is carried, red where they show that "
+        "it is too much, hollow where they show nothing. The dashed line is the "
+        "limit, the grey stretch the capacity.</p>\n<div class=\"plots\">\n",
+        {c.line, c.flat, c.fault});
+    for (std::size_t i = 0; i < c.objectives_held.size(); ++i) h += objective_figure(c, i);
+    report_table t{{"probe", "shows", "load", "requests"}, 2};
+    for (const slo& s : c.objectives_held) t.head.push_back(str(s.what.name));
+    for (const load_point& p : c.points) {
+        t.add({t.rows.size() + 1,
+               !p.disturbed.empty()            ? p.disturbed.c_str()
+               : p.what.invalid                ? "the client could not keep up"
+               : p.what.shown != carried::open ? to_string(p.what.shown)
+               : p.what.over                   ? "it outgrew the server"
+                                               : "",
+               {c.unit, p.what.load}, p.requests});
+        for (std::size_t k = 0; k < c.objectives_held.size(); ++k)
+            t.append({{c.objectives_held[k].what.metric, p.values[k]}});
+    }
+    return filled("{}</div>\n{}", {h, page_table("Probes of " + g.what.name, t)});
 }
 
 }  // namespace detail

@@ -7,6 +7,7 @@
 #include "api/metrics.hpp"
 #include "api/result.hpp"
 #include "core/base/text.hpp"
+#include "core/metric/filled.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/planning/target_facts.hpp"
 #include "core/figures/gate_figures.hpp"
@@ -17,7 +18,6 @@
 #include "core/reports/page/sections.hpp"
 #include "core/reports/page/distributions.hpp"
 #include "core/reports/page/load_curves.hpp"
-#include "core/reports/page/search.hpp"
 #include "core/reports/page/verdicts.hpp"
 
 #include <cstddef>  // size_t
@@ -44,59 +44,49 @@ inline constexpr const char* page_script =
 #include "core/reports/page/script.js.inc"
     ;
 
-inline std::string note_html(const std::string& words) {
-    return joined({"<p class=\"note\">", xml_escaped(words), ".</p>\n"});
-}
 inline std::string numbers_html(const gate_report& g) {
     const gate_figures& f = g.figures;
-    const std::string at = f.search.tables_at();
-    std::string h = joined({"<h3>Latency", at.empty() ? "" : " ", at, "</h3>\n", latency_table(g),
-                            "<p class=\"note\">Over the requests of all repeats; max is the "
-                            "slowest request.</p>\n", labels_html(g)});
+    std::string h = filled("<h3>Latency[ {}]</h3>\n{}<p class=\"note\">Over the requests of all "
+                           "repeats; max is the slowest request.</p>\n{}",
+                           {f.search.tables_at(), latency_table(g), labels_html(g)});
     for (const variant_figures* variant : {&f.candidate, &f.baseline})
         if (!variant->empty())
-            h += joined({variant == &f.baseline ? "<p>Baseline, throughput of "
-                                                : "<p>Throughput of ",
-                         throughput_kind(g), ": ", throughput_text(g, *variant), ", ",
-                         ok_text(variant->statuses), xml_escaped(ended_text(*variant)),
-                         ".</p>\n"});
-    for (const std::string& note : notes_on(g)) h += note_html(note);
-    if (g.profile.wanted) h += note_html(profile_text(g.profile));
-    h += failures_html(f.candidate, "") + failures_html(f.baseline, " of the baseline");
+            fill(h, "<p>{Baseline, throughput|Throughput} of {}: {}, {}{x}.</p>\n",
+                 {variant == &f.baseline, throughput_kind(g), throughput_text(g, *variant),
+                  ok_text(variant->statuses), ended_text(*variant)});
+    for (const std::string& note : notes_on(g)) fill(h, "<p class=\"note\">{x}.</p>\n", {note});
+    fill(h, "[<p class=\"note\">{x}.</p>\n]{}{}",
+         {profile_text(g.profile), failures_html(f.candidate, ""),
+          failures_html(f.baseline, " of the baseline")});
     std::string curves;
     for (std::size_t i = 0; i < f.metrics.size(); ++i)
         if (f.metrics[i] != metric_id::ttft_from_send)
             curves += distribution_figure(g, f.metrics[i], f.candidate.distributions[i],
                                           f.baseline.distributions[i]);
-    if (!curves.empty())
-        h += joined({"<h3>Distributions</h3>\n<p class=\"note\">Height: the percentile. Thick "
-                     "line: the requests of all repeats together. Thin lines: the single repeats. "
-                     "A failed request counts as the worst value. Dashed line: a limit on a "
-                     "percentile, which ends in a ring at that percentile; a thick line that "
-                     "crosses it misses the limit. Mark on the axis: a limit on a mean. Dot with a "
-                     "bar: the typical repeat and its interval.",
-                     variants_key(!f.baseline.empty()), "</p>\n<div class=\"plots\">\n", curves,
-                     "</div>\n"});
+    fill(h,
+         "[{?}<h3>Distributions</h3>\n<p class=\"note\">Height: the percentile. Thick line: the "
+         "requests of all repeats together. Thin lines: the single repeats. A failed request "
+         "counts as the worst value. Dashed line: a limit on a percentile, which ends in a ring "
+         "at that percentile; a thick line that crosses it misses the limit. Mark on the axis: "
+         "a limit on a mean. Dot with a bar: the typical repeat and its interval.{}</p>\n"
+         "<div class=\"plots\">\n{}</div>\n]",
+         {curves, variants_key(!f.baseline.empty()), curves});
     return h + timeline_figures(g).html();
 }
 
 inline std::string gate_html(const gate_report& g, std::size_t number,
                              const environment_facts& env) {
     const headline head = headline_of(g);
-    const std::string command = rerun_command(g, env), n = std::to_string(number);
-    const std::string again =
-        command.empty() ? "</section>\n"
-                        : joined({"<h3>Run it again</h3>\n<pre><code>", xml_escaped(command),
-                                  "</code></pre>\n</section>\n"});
-    std::string h = joined({"<section id=\"gate-", n, "\" data-outcome=\"", to_string(head),
-                            "\" aria-labelledby=\"name-", n, "\">\n",
-                            badge(look_of(head), headline_text(g)), "\n<h2 id=\"name-", n, "\">",
-                            xml_escaped(g.what.name), "</h2>\n<p class=\"why\">",
-                            xml_escaped(gate_sentence(g)), "</p>\n"});
+    const std::string again = filled("[<h3>Run it again</h3>\n<pre><code>{x}</code></pre>\n]"
+                                     "</section>\n", {rerun_command(g, env)});
+    std::string h = filled(
+        "<section id=\"gate-{}\" data-outcome=\"{}\" aria-labelledby=\"name-{}\">\n"
+        "{}\n<h2 id=\"name-{}\">{x}</h2>\n<p class=\"why\">{x}</p>\n",
+        {number, to_string(head), number, badge(look_of(head), headline_text(g)), number,
+         g.what.name, gate_sentence(g)});
     if (g.refusal.empty())
-        h += joined({"<p class=\"dim\">", xml_escaped(target_text(g.target)),
-                     xml_escaped(compared_text(g.baseline)), "; ", xml_escaped(plan_text(g.what)),
-                     "</p>\n"});
+        fill(h, "<p class=\"dim\">{x}{x}; {x}</p>\n",
+             {target_text(g.target), compared_text(g.baseline), plan_text(g.what)});
     if (!g.verdicts.empty() && g.refusal.empty()) {
         h += "<ol class=\"verdicts\">\n";
         for (const slo_verdict& v : g.verdicts) h += verdict_item(v);
@@ -104,7 +94,7 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
         if (g.figures.search.empty()) h += verdicts_key;
     }
     if (!g.calibration.empty())
-        h += joined({"<pre>", escaped_lines(calibration_text(g)), "</pre>\n"});
+        fill(h, "<pre>{}</pre>\n", {escaped_lines(calibration_text(g))});
     if (!g.refusal.empty()) return h + again;
     const bool measured = !g.figures.candidate.empty();
     h += search_html(g) + answers_html(g);
@@ -127,24 +117,22 @@ inline std::pair<headline, std::string> overall(const std::vector<gate_report>& 
     const bool is_state = worst == headline::invalid || worst == headline::inconclusive;
     const bool was_done = worst != headline::failed && worst != headline::passed;
     const std::string which = gates.size() == 1  ? "The gate"
-                              : n < gates.size() ? printed("%zu of %zu gates", n, gates.size())
+                              : n < gates.size() ? filled("{} of {} gates", {n, gates.size()})
                               : n == 2           ? "Both gates"
-                                                 : printed("All %zu gates", n);
-    return {worst, joined({which, is_state   ? (n == 1 ? " is " : " are ")
-                                  : was_done ? (n == 1 ? " was " : " were ")
-                                             : " ", to_string(worst)})};
+                                                 : filled("All {} gates", {n});
+    const char* is = is_state   ? (n == 1 ? " is" : " are")
+                     : was_done ? (n == 1 ? " was" : " were") : "";
+    return {worst, filled("{}{} {}", {which, is, to_string(worst)})};
 }
 
 /// Returns the links to the gates, worst first, and buttons that filter them by outcome.
 inline std::string gates_html(const std::vector<gate_report>& gates) {
     std::string items, buttons;
-    const auto add_button = [&](const char* name, const char* shown, bool is_pressed,
-                                std::size_t n) {
-        buttons += joined({"<button type=\"button\" aria-pressed=\"",
-                           is_pressed ? "true" : "false", "\" data-show=\"", name, "\">", shown,
-                           printed(" %zu</button>", n)});
+    const auto add_button = [&](const char* name, bool is_pressed, std::size_t n) {
+        fill(buttons, "<button type=\"button\" aria-pressed=\"{true|false}\" data-show=\"{}\">{} {}"
+                      "</button>", {is_pressed, name, name, n});
     };
-    add_button("all", "all", true, gates.size());
+    add_button("all", true, gates.size());
     const char* last = "";
     std::size_t outcomes = 0;
     for (const gate_report* g : most_urgent_first(gates)) {
@@ -152,19 +140,19 @@ inline std::string gates_html(const std::vector<gate_report>& gates) {
         const char* name = to_string(h);
         if (name != std::string_view(last)) {
             ++outcomes;
-            add_button(name, name, false, count_of(gates, h));
+            add_button(name, false, count_of(gates, h));
         }
         last = name;
-        items += joined({"<li data-outcome=\"", name, "\">", badge(look_of(h), name),
-                         printed("<div><a href=\"#gate-%td\">", g - gates.data() + 1),
-                         xml_escaped(g->what.name), "</a><p class=\"note\">",
-                         xml_escaped(gate_sentence(*g)), "</p></div></li>\n"});
+        fill(
+            items,
+            "<li data-outcome=\"{}\">{}<div><a href=\"#gate-{}\">{x}</a><p class=\"note\">{x}"
+            "</p></div></li>\n",
+            {name, badge(look_of(h), name), g - gates.data() + 1, g->what.name, gate_sentence(*g)});
     }
-    if (outcomes > 1)
-        buttons = joined({"<div class=\"filter\" role=\"group\" aria-label=\"Show gates\" hidden>",
-                          buttons, "</div>\n"});
-    return joined({outcomes > 1 ? buttons : "", "<nav aria-label=\"Gates\"><ol class=\"gates\">\n",
-                   items, "</ol></nav>\n"});
+    return filled(
+        "[{?}<div class=\"filter\" role=\"group\" aria-label=\"Show gates\" hidden>{}</div>"
+        "\n]<nav aria-label=\"Gates\"><ol class=\"gates\">\n{}</ol></nav>\n",
+        {outcomes > 1, buttons, items});
 }
 
 inline std::string report_html(const std::vector<gate_report>& gates,
@@ -173,24 +161,18 @@ inline std::string report_html(const std::vector<gate_report>& gates,
     const auto [worst, title] = overall(gates);
     std::size_t undecided = 0;
     for (const gate_report& g : gates) undecided += count_of(g, verdict::inconclusive);
-    std::string h = joined(
-        {"<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
-         "name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>",
-         title, " - llmbench</title>\n<style>", page_style, "</style>\n</head>\n<body>", page_icons,
-         "<main>\n<header>\n<h1><span class=\"", look_of(worst), "\">", icon(look_of(worst)), title,
-         "</span></h1>\n"});
-    const auto say = [&](const std::string& why) {
-        if (!why.empty()) h += joined({"<p class=\"why\">", xml_escaped(why), "</p>\n"});
-    };
-    say(rehearsal_of_all(gates));
-    if (undecided > 0)
-        say(joined({plural(undecided, "objective"), undecided == 1 ? " is " : " are ",
-                    undecided_text(gates.front()), "."}));
-    h += joined({"<p class=\"dim\">",
-                 xml_escaped(joined({"llmbench ", version_text(), ", ", env.started_at, ", ",
-                                     env.os, ", ", env.cpu, printed(", %d cores", env.cores),
-                                     env.commit.empty() ? "" : ", commit ", env.commit})),
-                 "</p>\n</header>\n"});
+    std::string h = filled(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
+        "name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>{} - llmbench"
+        "</title>\n<style>{}</style>\n</head>\n<body>{}<main>\n<header>\n<h1><span "
+        "class=\"{}\">{}{}"
+        "</span></h1>\n[<p class=\"why\">{x}</p>\n][<p class=\"why\">{} objective{s} {is|are} "
+        "{}.</p>"
+        "\n]<p class=\"dim\">llmbench {x}, {x}, {x}, {x}, {} cores[, commit {x}]</p>\n</header>\n",
+        {title, page_style, page_icons, look_of(worst), icon(look_of(worst)), title,
+         rehearsal_of_all(gates), undecided, undecided == 1,
+         undecided > 0 ? undecided_text(gates.front()) : "", version_text(), env.started_at, env.os,
+         env.cpu, env.cores, env.commit});
     if (gates.size() > 1) h += gates_html(gates);
     for (const program_section* b : beside) h += b->html(gates);
     h += load_curves_html(gates, beside);

@@ -2,11 +2,12 @@
 #pragma once
 
 #include "core/base/text.hpp"
+#include "core/metric/filled.hpp"
 #include "core/metric/table.hpp"
 #include "core/figures/timelines.hpp"
 
 #include <algorithm>  // clamp, max
-#include <cmath>  // isfinite, llround, log10, pow
+#include <cmath>  // ceil, fabs, floor, isfinite, isinf, isnan, log10, pow
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -15,14 +16,6 @@
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
-
-/// Returns a coordinate in tenths of a pixel, never "nan", "inf" or "-0".
-inline std::string pixels(double v) {
-    const long long tenths =
-        std::isfinite(v) ? std::llround(std::clamp(v, -9999.0, 9999.0) * 10) : 0;
-    return tenths % 10 == 0 ? std::to_string(tenths / 10)
-                            : printed("%.1f", static_cast<double>(tenths) / 10);
-}
 
 /// The scale of an axis. `nines` is for quantiles: p90 to p99 is as long as p99 to p99.9.
 struct plot_scale {
@@ -40,10 +33,7 @@ struct plot_scale {
         if (!(length > 0)) return 0.5;
         return std::clamp((bent(v) - bent(low)) / length, 0.0, 1.0);
     }
-    std::string attribute(const char* unit) const {
-        const char* name = how == shape::linear ? "linear" : how == shape::nines ? "nines" : "log";
-        return printed("%s %.6g %.6g %s", name, low, high, unit);
-    }
+    const char* name() const { return name_at({"linear", "log", "nines"}, how); }
 };
 
 /// Returns up to `most` + 1 round values within the scale.
@@ -113,15 +103,16 @@ public:
                 across.push_back(k * step + 0.0);
         }
         for (const double v : across) {
-            put_path(frame_, "grid", {"M", pixels(at_x(v)), " 142v4"});
-            put_text(frame_, at_x(v), 157, at_x(v) > right - 12 ? "end" : "middle", "",
+            draw("<path class=\"grid\" d=\"M{p} 142v4\"/>", {at_x(v)});
+            put_text(at_x(v), 157, at_x(v) > right - 12 ? "end" : "middle", "",
                      tick_text(x_unit, v));
         }
-        if (y.how == plot_scale::shape::nines) {
-            for (const double q : {0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999})
-                if (q <= y.high) horizontal(q);
-        } else {
-            for (const double v : ticks_of(y, 4)) horizontal(v);
+        std::vector<double> up = {0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999};
+        if (y.how != plot_scale::shape::nines) up = ticks_of(y, 4);
+        for (const double v : up) {
+            if (y.how == plot_scale::shape::nines && v > y.high) break;
+            draw("<path class=\"grid\" d=\"M50 {p}H288\"/>", {at_y(v)});
+            put_text(45, at_y(v) + 4, "end", "", tick_text(y_unit, v));
         }
     }
     /// Labels an x without a number. A long name keeps its end, in which similar names differ.
@@ -130,14 +121,13 @@ public:
         while (columns_of(shown) >= columns)
             do shown.erase(0, 1);
             while (!shown.empty() && (static_cast<unsigned char>(shown[0]) & 0xC0) == 0x80);
-        put_text(frame_, at_x(x), 157, "middle", "",
-                 shown.size() < name.size() ? "\u2026" + shown : shown);
+        put_text(at_x(x), 157, "middle", "",
+                 filled("{\u2026|}{}", {shown.size() < name.size(), shown}));
     }
     /// Draws a dot at a named x, and its interval.
     void upright(const char* style, const curve_point& p, double low, double high) {
         if (std::isfinite(low) && std::isfinite(high))
-            put_path(drawn_, "span",
-                     {"M", pixels(at_x(p.x)), " ", pixels(at_y(low)), "V", pixels(at_y(high))});
+            draw("<path class=\"span\" d=\"M{p} {p}V{p}\"/>", {at_x(p.x), at_y(low), at_y(high)});
         dot(style, p);
     }
     /// NaN breaks the line.
@@ -146,10 +136,11 @@ public:
         curve_point only;
         const auto end = [&] {
             if (path == last && !last.empty())
-                put_circle({style, 1}, "2", pixels(at_x(only.x)), pixels(at_y(only.y)));
-            else if (!path.empty())
-                drawn_ += joined({"<polyline class=\"", style, "\" data-n=\"", xml_escaped(name),
-                                  "\" points=\"", path, "\"/>"});
+                draw("<circle class=\"{}\" r=\"2\" cx=\"{p}\" cy=\"{p}\"/>",
+                     {std::string_view(style, 1), at_x(only.x), at_y(only.y)});
+            else
+                draw("[{?}<polyline class=\"{}\" data-n=\"{x}\" points=\"{}\"/>]",
+                     {path, style, name, path});
             path.clear();
             last.clear();
         };
@@ -158,7 +149,7 @@ public:
                 end();
                 continue;
             }
-            const std::string place = joined({pixels(at_x(p.x)), ",", pixels(at_y(p.y))});
+            const std::string place = filled("{p},{p}", {at_x(p.x), at_y(p.y)});
             if (place == last) continue;
             if (path.empty()) only = p;
             else path += ' ';
@@ -167,12 +158,13 @@ public:
         end();
     }
     void dot(const char* style, const curve_point& p) {
-        put_circle(style, "3.5", pixels(at_x(p.x)), pixels(at_y(p.y)));
+        draw("<circle class=\"{}\" r=\"3.5\" cx=\"{p}\" cy=\"{p}\"/>",
+             {style, at_x(p.x), at_y(p.y)});
     }
     void label(const curve_point& p, const std::string& words) {
         const bool near_end = at_x(p.x) > right - 60;
-        put_text(drawn_, at_x(p.x) + (near_end ? -6 : 6), at_y(p.y) - 5, near_end ? "end" : "start",
-                 "mark", words);
+        put_text(at_x(p.x) + (near_end ? -6 : 6), at_y(p.y) - 5, near_end ? "end" : "start", "mark",
+                 words);
     }
     /// Labels a point, unless another such label is near.
     void label_apart(const curve_point& p, const std::string& words) {
@@ -188,70 +180,59 @@ public:
         const double place = at_x(x);
         const double from = std::isnan(q) ? bottom - 14 : at_most ? at_y(q) : top;
         const double to = std::isnan(q) || at_most ? bottom : at_y(q);
-        put_path(drawn_, "limit", {"M", pixels(place), " ", pixels(from), "V", pixels(to)});
-        if (!std::isnan(q)) put_circle("ring", "3.5", pixels(place), pixels(at_y(q)));
+        draw("<path class=\"limit\" d=\"M{p} {p}V{p}\"/>", {place, from, to});
+        if (!std::isnan(q)) dot("ring", {x, q});
         // A rising curve leaves room above left of it, and below right.
         const bool low = place > (left + right) / 2, before = place > left + 80;
         const double at = std::isnan(q) ? bottom - 18 - 13 * limits_
                           : low         ? 136 - 13 * limits_
                                         : at_y(q) - 6;
-        put_text(drawn_, place + (before ? -6 : 6), at, before ? "end" : "start", "mark", words);
+        put_text(place + (before ? -6 : 6), at, before ? "end" : "start", "mark", words);
         limits_ += low || std::isnan(q);
     }
     void limit_across(double y, const std::string& words) {
-        put_path(drawn_, "limit", {"M50 ", pixels(at_y(y)), "H288"});
-        put_text(drawn_, left + 4, at_y(y) - 4, "start", "mark", words);
+        draw("<path class=\"limit\" d=\"M50 {p}H288\"/>", {at_y(y)});
+        put_text(left + 4, at_y(y) - 4, "start", "mark", words);
     }
     void stretch(const char* style, double from, double to) {
-        drawn_ += joined({"<rect class=\"", style, "\" x=\"", pixels(at_x(from)),
-                          "\" y=\"8\" height=\"134\" width=\"",
-                          pixels(std::max(at_x(to) - at_x(from), 1.0)), "\"/>"});
+        draw("<rect class=\"{}\" x=\"{p}\" y=\"8\" height=\"134\" width=\"{p}\"/>",
+             {style, at_x(from), std::max(at_x(to) - at_x(from), 1.0)});
     }
     /// Draws a value and its interval at the height of its quantile; of a mean, above the axis.
     void interval(double x, double low, double high, double q) {
         if (!std::isfinite(x)) return;
-        const std::string y = pixels(std::isnan(q) ? bottom - 6 : at_y(q));
+        const double y = std::isnan(q) ? bottom - 6 : at_y(q);
         const double from = at_x(std::isfinite(low) ? low : x);
         const double to = std::isnan(high) ? at_x(x) : std::isinf(high) ? right : at_x(high);
-        put_path(drawn_, "span", {"M", pixels(from), " ", y, "H", pixels(to)});
-        put_circle("typical", "2.5", pixels(at_x(x)), y);
+        draw("<path class=\"span\" d=\"M{p} {p}H{p}\"/>"
+             "<circle class=\"typical\" r=\"2.5\" cx=\"{p}\" cy=\"{p}\"/>",
+             {from, y, to, at_x(x), y});
     }
     /// `alt` describes the drawing to readers who cannot see it.
     std::string figure(const std::string& caption, const std::string& alt,
                        bool reads_across) const {
-        return joined({"<figure><figcaption>", caption, "</figcaption><svg class=\"plot\" "
-                       "role=\"img\" viewBox=\"0 0 300 162\" aria-label=\"", xml_escaped(alt),
-                       "\" data-x=\"", x_.attribute(unit_name(x_unit_)), "\" data-y=\"",
-                       y_.attribute(unit_name(y_unit_)),
-                       reads_across ? "\" data-by=\"y\">" : "\">", frame_, drawn_,
-                       "</svg></figure>\n"});
+        return filled("<figure><figcaption>{}</figcaption><svg class=\"plot\" role=\"img\" "
+                      "viewBox=\"0 0 300 162\" aria-label=\"{x}\" data-x=\"{} {.6g} {.6g} {}\" "
+                      "data-y=\"{} {.6g} {.6g} {}\"{ data-by=\"y\"|}>{}</svg></figure>\n",
+                      {caption, alt, x_.name(), x_.low, x_.high, unit_name(x_unit_), y_.name(),
+                       y_.low, y_.high, unit_name(y_unit_), reads_across, drawn_});
     }
 
 private:
     double at_x(double v) const { return left + x_.place(v) * (right - left); }
     double at_y(double v) const { return bottom - y_.place(v) * (bottom - top); }
-    void horizontal(double v) {
-        put_path(frame_, "grid", {"M50 ", pixels(at_y(v)), "H288"});
-        put_text(frame_, 45, at_y(v) + 4, "end", "", tick_text(y_unit_, v));
+    void draw(const char* shape, std::initializer_list<filling> values) {
+        fill(drawn_, shape, values);
     }
-    static void put_text(std::string& into, double x, double y, const char* anchor,
-                         const char* style, const std::string& words) {
-        into += joined({"<text x=\"", pixels(x), "\" y=\"", pixels(y), "\" text-anchor=\"", anchor,
-                        *style ? "\" class=\"" : "", style, "\">", xml_escaped(words), "</text>"});
-    }
-    static void put_path(std::string& into, const char* style,
-                         std::initializer_list<std::string_view> d) {
-        into += joined({"<path class=\"", style, "\" d=\"", joined(d), "\"/>"});
-    }
-    void put_circle(std::string_view style, const char* radius, const std::string& x,
-                    const std::string& y) {
-        drawn_ += joined({"<circle class=\"", style, "\" r=\"", radius, "\" cx=\"", x,
-                          "\" cy=\"", y, "\"/>"});
+    void put_text(double x, double y, const char* anchor, const char* style,
+                  const std::string& words) {
+        draw("<text x=\"{p}\" y=\"{p}\" text-anchor=\"{}\"[ class=\"{}\"]>{x}</text>",
+             {x, y, anchor, style, words});
     }
 
     plot_scale x_, y_;
     plot_unit x_unit_, y_unit_;
-    std::string frame_{}, drawn_{};
+    std::string drawn_{};
     int limits_ = 0;
     std::vector<curve_point> labelled_{};
 };

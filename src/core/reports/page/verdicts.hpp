@@ -20,10 +20,11 @@ inline namespace v1 {
 namespace detail {
 
 inline std::string icon(const char* name) {
-    return printed("<svg class=\"icon\" aria-hidden=\"true\"><use href=\"#icon-%s\"/></svg>", name);
+    return filled("<svg class=\"icon\" aria-hidden=\"true\"><use href=\"#icon-{}\"/></svg>",
+                  {name});
 }
 inline std::string badge(const char* look, const std::string& words) {
-    return joined({"<span class=\"badge ", look, "\">", icon(look), words, "</span>"});
+    return filled("<span class=\"badge {}\">{}{}</span>", {look, icon(look), words});
 }
 /// Returns the CSS class of the verdict that a headline resembles.
 inline const char* look_of(headline h) { return to_string(verdict_like(h)); }
@@ -39,7 +40,7 @@ inline std::string escaped_lines(std::string_view s) {
     for (std::size_t end = 0; !s.empty(); s.remove_prefix(end)) {
         const std::size_t line = std::min(s.find('\n'), s.size());
         end = std::min(line + 1, s.size());
-        out += xml_escaped(s.substr(0, line)) + (end > line ? "\n" : "");
+        fill(out, "{x}{\n|}", {s.substr(0, line), end > line});
     }
     return out;
 }
@@ -54,21 +55,21 @@ inline std::string gate_sentence(const gate_report& g) {
          {verdict::fail, verdict::invalid, verdict::inconclusive, verdict::skipped}) {
         for (const slo_verdict& v : g.verdicts) {
             if (v.outcome != outcome || v.what.is_advisory) continue;
-            const std::string slo = str(v.what.text()), why = str(v.reason);
-            const std::string room = room_text(v);
+            const text slo = v.what.text();
             const bool is_missed = outcome == verdict::fail;
             std::string t;
             if (is_capacity(v.what.what.metric))
-                t = joined({slo, is_missed ? " is missed: " : ": ", why});
+                t = filled("{}{ is missed|}: {}", {slo, is_missed, v.reason});
             else if (is_missed)
-                t = joined_texts({slo + " is missed: " + measured_text(v), room}, ", ");
+                t = filled("{} is missed: {}[, {}]", {slo, measured_text(v), room_text(v)});
             else if (outcome == verdict::inconclusive)
-                t = joined_texts({slo + " is neither shown to be met nor missed", why}, ": ");
-            else t = why.empty() ? slo + " is " + to_string(outcome) : why;
+                t = filled("{} is neither shown to be met nor missed[: {}]", {slo, v.reason});
+            else if (v.reason.empty()) t = filled("{} is {}", {slo, to_string(outcome)});
+            else t = str(v.reason);
             const std::size_t others = count_of(g, outcome) - 1;
-            if (others > 0 && outcome != verdict::skipped)
-                t += joined({"; ", plural(others, "more objective"), " ",
-                             is_missed ? "missed" : to_string(outcome)});
+            if (outcome != verdict::skipped)
+                fill(t, "[; {} more objective{s} {}]",
+                     {others, is_missed ? "missed" : to_string(outcome)});
             return t + ".";
         }
     }
@@ -77,12 +78,12 @@ inline std::string gate_sentence(const gate_report& g) {
     for (const slo_verdict& v : g.verdicts)
         if (is_only_observed(v) && !v.what.is_advisory) {
             --n;
-            errors = " Errors: " + str(v.reason) + ".";
+            errors = filled(" Errors: {}.", {v.reason});
         }
     return (n == 0   ? "No objective was set."
             : n == 1 ? "The objective is met."
             : n == 2 ? "Both objectives are met."
-                     : printed("All %zu objectives are met.", n)) +
+                     : filled("All {} objectives are met.", {n})) +
            errors;
 }
 
@@ -113,27 +114,24 @@ inline std::string interval_svg(const slo_verdict& v) {
     const double b = at(std::isnan(e.high) ? e.value : e.high);
     const std::string limit_in_words = verdict_limit_text(v);
     // A pass that is only observed is not green.
-    std::string out = joined(
-        {"<svg class=\"plot ", to_string(verdict_like(v)),
-         "\" role=\"img\" viewBox=\"0 0 320 42\" aria-label=\"",
-         xml_escaped(joined({measured_text(v), ", interval ", verdict_value_text(v, e.low), " to ",
-                             verdict_value_text(v, e.high), ", limit ", limit_in_words})),
-         "\"><rect class=\"allowed\" x=\"", pixels(from), "\" y=\"4\" height=\"22\" width=\"",
-         pixels(v.what.at_most ? limit - 4 : 316 - limit), "\"/><rect class=\"bar\" x=\"",
-         pixels(std::min(a, b)), "\" y=\"12\" height=\"6\" rx=\"3\" width=\"",
-         pixels(std::max(std::fabs(b - a), 1.0)), "\"/>"});
+    std::string out = filled(
+        "<svg class=\"plot {}\" role=\"img\" viewBox=\"0 0 320 42\" aria-label=\"{x}, interval {x} "
+        "to {x}, limit {x}\"><rect class=\"allowed\" x=\"{p}\" y=\"4\" height=\"22\" "
+        "width=\"{p}\"/><rect class=\"bar\" x=\"{p}\" y=\"12\" height=\"6\" rx=\"3\" "
+        "width=\"{p}\"/>",
+        {to_string(verdict_like(v)), measured_text(v), verdict_value_text(v, e.low),
+         verdict_value_text(v, e.high), limit_in_words, from,
+         v.what.at_most ? limit - 4 : 316 - limit, std::min(a, b),
+         std::max(std::fabs(b - a), 1.0)});
     for (const double x : rug)
-        if (!std::isnan(x))
-            out += joined({"<path class=\"rug\" d=\"M", pixels(at(x)), " 8v14\"/>"});
-    out += joined({"<circle class=\"dot\" r=\"5\" cy=\"15\" cx=\"", pixels(at(e.value)), "\"/>"});
+        if (!std::isnan(x)) fill(out, "<path class=\"rug\" d=\"M{p} 8v14\"/>", {at(x)});
+    fill(out, "<circle class=\"dot\" r=\"5\" cy=\"15\" cx=\"{p}\"/>", {at(e.value)});
     if (!std::isnan(v.measured))
-        out += joined({"<path class=\"data\" d=\"M", pixels(at(v.measured)),
-                       " 22l4 4-4 4-4-4z\"/>"});
-    const char* anchor = limit < 60 ? "start" : limit > 260 ? "end" : "middle";
-    return joined({out, "<path class=\"limit\" d=\"M", pixels(limit),
-                   " 1V29\"/><text class=\"mark\" y=\"40\" x=\"", pixels(limit),
-                   "\" text-anchor=\"", anchor, "\">limit ", xml_escaped(limit_in_words),
-                   "</text></svg>"});
+        fill(out, "<path class=\"data\" d=\"M{p} 22l4 4-4 4-4-4z\"/>", {at(v.measured)});
+    fill(out, "<path class=\"limit\" d=\"M{p} 1V29\"/><text class=\"mark\" y=\"40\" x=\"{p}\" "
+              "text-anchor=\"{}\">limit {x}</text></svg>",
+         {limit, limit, limit < 60 ? "start" : limit > 260 ? "end" : "middle", limit_in_words});
+    return out;
 }
 
 inline constexpr const char* verdicts_key =
@@ -142,65 +140,52 @@ inline constexpr const char* verdicts_key =
     "repeats). Bar: the interval of that value. Short strokes: the single repeats. Shaded: the "
     "values that the limit allows.</p>\n";
 inline std::string verdict_item(const slo_verdict& v) {
-    std::string repeats;
-    if (v.repeats > 0)
-        repeats = joined({plural(static_cast<std::size_t>(v.repeats),
-                                 v.unit.empty() ? "repeat" : v.unit.c_str()), ", ",
-                          plural(static_cast<std::size_t>(v.requests), "request")});
-    std::string h = joined({"<li>", badge(to_string(verdict_like(v)), verdict_text(v)),
-                            "<div><code>", xml_escaped(str(v.what.text())), "</code>"});
-    const auto add = [&](const char* tag, const std::string& words, const char* end) {
-        if (!words.empty()) h += joined({tag, xml_escaped(words), end});
-    };
-    add("<p class=\"note\">", joined_texts({room_text(v), repeats}, "; "), "</p>");
-    add("<p class=\"note\">", str(v.reason), "</p>");
-    add("<p class=\"note\">Advice: ", str(v.advice), "</p>");
-    h += "</div>";
+    const std::string repeats = filled("[{} {}{|s}, {} request{s}]",
+                                       {v.repeats, v.unit.empty() ? "repeat" : v.unit.c_str(),
+                                        v.repeats == 1, v.requests});
+    std::string h = filled("<li>{}<div><code>{x}</code>[<p class=\"note\">{x}</p>]"
+                           "[<p class=\"note\">{x}</p>][<p class=\"note\">Advice: {x}</p>]</div>",
+                           {badge(to_string(verdict_like(v)), verdict_text(v)), v.what.text(),
+                            joined_texts({room_text(v), repeats}, "; "), v.reason, v.advice});
     const estimate_t& e = v.estimate;
     if (is_capacity(v.what.what.metric)) return h + "</li>\n";  // its reason names the loads
     if (std::isnan(e.value)) return h + "<span class=\"found dim\">not measured</span></li>\n";
-    add("<div class=\"found\"><b>", verdict_value_text(v, v.measured), "</b>");
-    add("<span class=\"note basis\">", basis_text(v, verdict_value_text), "</span>");
-    if (has_interval(v))
-        add("<span class=\"note interval\">",
-            joined({verdict_value_text(v, e.low), " to ", verdict_value_text(v, e.high)}),
-            "</span>");
-    return joined({h, "</div>", interval_svg(v), "</li>\n"});
+    fill(h, "<div class=\"found\"><b>{x}</b>[<span class=\"note basis\">{x}</span>]"
+            "[{?}<span class=\"note interval\">{x} to {x}</span>]</div>{}</li>\n",
+         {verdict_value_text(v, v.measured), basis_text(v, verdict_value_text), has_interval(v),
+          verdict_value_text(v, e.low), verdict_value_text(v, e.high), interval_svg(v)});
+    return h;
 }
 
-/// Returns a table that scrolls by itself if the page is too narrow for it.
-inline std::string page_table(const std::string& name, const std::vector<std::string>& head,
-                              const std::string& rows, std::size_t words = 1) {
-    std::string cells;
-    for (std::size_t i = 0; i < head.size(); ++i)
-        cells += joined({i < words ? "<th scope=\"col\">" : "<th scope=\"col\" class=\"n\">",
-                         head[i], "</th>"});
-    return joined({"<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"",
-                   xml_escaped(name), "\"><table><thead><tr>", cells, "</tr></thead><tbody>\n",
-                   rows, "</tbody></table></div>\n"});
-}
-inline std::string number_cell(const std::string& s) { return "<td class=\"n\">" + s + "</td>"; }
-/// The first cell of a row is its name.
+/// Returns a table that scrolls by itself if the page is too narrow for it. A name in the first
+/// column is its row's.
 inline std::string page_table(const std::string& name, const report_table& t) {
-    std::vector<std::string> head;
-    for (const table_cell& c : t.head) head.push_back(xml_escaped(c.text));
-    std::string rows;
-    for (const table_line& line : t.rows) {
-        rows += "<tr>";
-        for (std::size_t i = 0; i < line.size(); ++i) {
-            const table_cell& c = line[i];
-            const bool names = i == 0 && !c.look;
-            const std::string_view look = c.look ? c.look : names || i < t.words ? "" : "n";
-            rows += joined({names ? "<th scope=\"row\"" : "<td", look.empty() ? "" : " class=\"",
-                            look, look.empty() ? ">" : "\">",
-                            c.is_html ? c.text : xml_escaped(c.text), names ? "</th>" : "</td>"});
+    std::string h = filled("<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
+                           "aria-label=\"{x}\"><table><thead><tr>", {name});
+    for (std::size_t i = 0; i < t.head.size(); ++i)
+        fill(h, "<th scope=\"col\"{| class=\"n\"}>{x}</th>", {i < t.words, t.head[i]});
+    h += "</tr></thead><tbody>\n";
+    for (const std::vector<table_cell>& row : t.rows) {
+        h += "<tr>";
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            const table_cell& c = row[i];
+            const bool names = i == 0 && !c.text.empty();
+            const std::string words = filled_in(xml_escaped(c.text), "_", "_<wbr>");
+            fill(h, "<{th scope=\"row\"|td}[ class=\"{}\"]>{}[<div>{}</div>]</{th|td}>",
+                 {names, c.look ? c.look : i < t.words ? "" : "n",
+                  c.badge     ? badge(c.badge, words)
+                  : c.gate > 0 ? filled("<a href=\"#gate-{}\">{}</a>", {c.gate, words})
+                               : words,
+                  filled(c.is_marked ? "<b>{}</b>" : "{}", {c.ratio}), names});
         }
-        rows += "</tr>\n";
+        h += "</tr>\n";
     }
-    return page_table(name, head, rows, t.words);
+    return h + "</tbody></table></div>\n";
 }
-inline table_cell variant_cell(bool is_baseline) {
-    return is_baseline ? table_cell("baseline", "arm b") : table_cell("candidate", "arm c");
+/// Marks the cell of a variant's name.
+inline void mark_variant(table_cell& c, bool is_baseline) {
+    c.text = is_baseline ? "baseline" : "candidate";
+    c.look = is_baseline ? "arm b" : "arm c";
 }
 
 }  // namespace detail

@@ -13,7 +13,6 @@
 #include "core/figures/timelines.hpp"
 #include "core/metric/table.hpp"
 #include "core/reports/gate_report.hpp"
-#include "core/reports/load_rows.hpp"
 #include "core/reports/tables.hpp"
 #include "core/reports/page/load_curves.hpp"
 #include "core/reports/page/plot.hpp"
@@ -100,25 +99,11 @@ inline void fields_of(field_visitor& v, comparison_report& r) {
 
 inline std::string comparison_md(const comparison_report& r) {
     const settings_comparison& c = r.found;
-    std::string out = "### " + markdown_escaped(r.name) + ": " + rounds_text(c) + "\n\n| |";
-    for (const reported_setting& s : c.settings) out += " " + markdown_escaped(s.name) + " |";
-    out += "\n| --- |";
-    for (std::size_t i = 0; i < c.settings.size(); ++i) out += " ---: |";
-    out += "\n";
-    for (const comparison_row& row : rows_of(c)) {
-        out += "| " + markdown_escaped(row.name) + " |";
-        for (const comparison_cell& cell : row.cells) {
-            const char* mark = cell.significant ? "**" : "";
-            out += " " + cell.value +
-                   (cell.ratio.empty() ? "" : " (" + (mark + cell.ratio) + mark + ")") + " |";
-        }
-        out += "\n";
-    }
-    out += "\nBold: significantly different from " + markdown_escaped(c.settings[0].name) + "; " +
-           markdown_escaped(intervals_text(c)) + ".\n\n";
-    for (const std::string& s : sentences_of(c, c.statistics.size()))
-        out += "- " + markdown_escaped(s) + "\n";
-    for (const std::string& note : notes_on(c)) out += "\n" + markdown_code(note) + "\n";
+    std::string out = filled("### {m}: {}\n\n{}\nBold: significantly different from {m}; {m}.\n\n",
+                             {r.name, rounds_text(c), markdown_table(settings_table(c)),
+                              c.settings[0].name, intervals_text(c)});
+    for (const std::string& s : sentences_of(c, c.statistics.size())) fill(out, "- {m}\n", {s});
+    for (const std::string& note : notes_on(c)) fill(out, "\n{c}\n", {note});
     return out + "\n";
 }
 
@@ -139,59 +124,39 @@ inline std::string settings_figure(const settings_comparison& c, const compared_
                    : plot_scale{plot_scale::shape::linear, 0, most * 1.08},
            plot_unit_of(facts_of(s.what.metric).unit));
     const auto best = s.best();
-    std::string alt = str(s.what.name) + " of the settings";
+    std::string alt = filled("{} of the settings", {s.what.name});
     for (std::size_t i = 0; i < s.settings.size(); ++i) {
         const setting_value& v = s.settings[i];
         const double x = static_cast<double>(i + 1);
         p.place(x, c.settings[i].name, static_cast<std::size_t>(238 / n / 6));
-        alt += ", " + c.settings[i].name + " " + value_text(s.what.metric, v.typical);
+        fill(alt, ", {} {}", {c.settings[i].name, {s.what.metric, v.typical}});
         if (std::isfinite(v.typical))
             p.upright(best == i ? "pass" : v.fault.empty() ? "c" : "open", {x, v.typical}, v.low,
                       v.high);
     }
-    return p.figure(xml_escaped(str(s.what.name)) + "<span>" +
-                        (best ? xml_escaped(c.settings[*best].name) + " is best" : "") + "</span>",
-                    alt + "; " + shown_text(c, s), false);
-}
-
-inline std::string settings_table(const comparison_report& r) {
-    report_table t{{""}};
-    for (const reported_setting& s : r.found.settings) t.head.push_back(s.name);
-    for (const comparison_row& row : rows_of(r.found)) {
-        t.rows.push_back({row.name});
-        for (const comparison_cell& cell : row.cells) {
-            const char* value = cell.value.c_str();
-            const std::string ratio = cell.significant ? "<b>" + cell.ratio + "</b>" : cell.ratio;
-            t.rows.back().push_back({cell.is_verdict && *value ? badge(value, value)
-                                     : ratio.empty()           ? cell.value
-                                                     : cell.value + "<div>" + ratio + "</div>",
-                                     nullptr, true});
-        }
-    }
-    return page_table("Settings of " + r.name, t);
+    return p.figure(filled("{x}<span>[{x} is best]</span>",
+                           {s.what.name, best ? c.settings[*best].name : ""}),
+                    filled("{}; {}", {alt, shown_text(c, s)}), false);
 }
 
 inline std::string comparisons_html(const std::vector<comparison_report>& all) {
     std::string h;
     for (const comparison_report& r : all) {
         const settings_comparison& c = r.found;
-        h += "<section><h2>" + xml_escaped(r.name) + "</h2>\n<p class=\"why\">" + rounds_text(c) +
-             "</p>\n";
-        for (const std::string& note : notes_on(c))
-            h += "<p class=\"note\">" + xml_escaped(note) + ".</p>\n";
-        h += settings_table(r) + "<p class=\"note\">Bold: significantly different from " +
-             xml_escaped(c.settings[0].name) + "; " + xml_escaped(intervals_text(c)) +
-             ".</p>\n<ul>\n";
+        fill(h, "<section><h2>{x}</h2>\n<p class=\"why\">{}</p>\n", {r.name, rounds_text(c)});
+        for (const std::string& note : notes_on(c)) fill(h, "<p class=\"note\">{x}.</p>\n", {note});
+        fill(h, "{}<p class=\"note\">Bold: significantly different from {x}; {x}.</p>\n<ul>\n",
+             {page_table("Settings of " + r.name, settings_table(c)), c.settings[0].name,
+              intervals_text(c)});
         for (const std::string& s : sentences_of(c, c.statistics.size()))
-            h += "<li>" + xml_escaped(s) + "</li>\n";
+            fill(h, "<li>{x}</li>\n", {s});
         std::string figures;
         for (const compared_statistic& s : c.statistics) figures += settings_figure(c, s);
-        h += "</ul>\n<p class=\"note\">A dot is the typical round of a setting in its own "
-             "interval of 95 %; green where it is shown to be best, hollow where it is not "
-             "compared. Two settings can differ significantly although these intervals overlap, by "
-             "their "
-             "ratios within the rounds.</p>\n<div class=\"plots\">\n" + figures +
-             "</div>\n</section>\n";
+        fill(h, "</ul>\n<p class=\"note\">A dot is the typical round of a setting in its own "
+                "interval of 95 %; green where it is shown to be best, hollow where it is not "
+                "compared. Two settings can differ significantly although these intervals overlap, "
+                "by their ratios within the rounds.</p>\n<div class=\"plots\">\n{}</div>\n"
+                "</section>\n", {figures});
     }
     return h;
 }
@@ -241,7 +206,8 @@ inline std::string limit_of(const curve_report& c) {
 }
 /// Returns "capacity in [8, 12] req/s, limited by p90(ttft), 5 loads".
 inline std::string curve_line(const curve_report& c) {
-    return capacity_text(c.unit, ends_of(c), limit_of(c)) + ", " + plural(c.loads.size(), "load");
+    return filled("{}, {} load{s}",
+                  {capacity_text(c.unit, ends_of(c), limit_of(c)), c.loads.size()});
 }
 
 /// Rows of loads that have a gate.
@@ -255,36 +221,13 @@ inline std::vector<curve_row> rows_of(const curve_report& c,
 }
 
 inline std::string curve_text(const curve_report& c, const std::vector<gate_report>& gates) {
-    const std::vector<curve_row> rows = rows_of(c, gates);
-    const curve_columns columns = columns_of_rows(rows);
-    std::vector<std::vector<std::string>> table{{"", ""}};
-    const auto append = [&](const std::vector<std::string>& more) {
-        table.back().insert(table.back().end(), more.begin(), more.end());
-    };
-    append(curve_head(columns));
-    for (const curve_row& r : rows) {
-        table.push_back({r.is_baseline ? "" : value_text(c.unit, r.at.load), shown_at(r)});
-        append(curve_cells(columns, r));
-    }
-    return "\n" + c.name + ": " + curve_line(c) + "\n\n" + table_columns(std::move(table)).text();
+    return filled(
+        "\n{}: {}\n\n{}",
+        {c.name, curve_line(c), console_table(curve_table(c.unit, rows_of(c, gates)), 0, true)});
 }
-
 inline std::string curve_md(const curve_report& c, const std::vector<gate_report>& gates) {
-    const std::vector<curve_row> rows = rows_of(c, gates);
-    const curve_columns columns = columns_of_rows(rows);
-    std::string out = "### " + markdown_escaped(c.name) + ": " + markdown_escaped(curve_line(c)) +
-                      "\n\n| load | |", under = "| ---: | --- |";
-    for (const std::string& name : curve_head(columns)) {
-        out += " " + markdown_escaped(name) + " |";
-        under += " ---: |";
-    }
-    out += "\n" + under + "\n";
-    for (const curve_row& r : rows) {
-        out += "| " + value_text(c.unit, r.at.load) + " | " + shown_at(r) + " |";
-        for (const std::string& cell : curve_cells(columns, r)) out += " " + cell + " |";
-        out += "\n";
-    }
-    return out + "\n";
+    return filled("### {m}: {m}\n\n{}\n", {c.name, curve_line(c),
+                                           markdown_table(curve_table(c.unit, rows_of(c, gates)))});
 }
 
 /// curves.csv: a line for each variant and load, SI units, empty without a value.
@@ -295,10 +238,10 @@ inline std::string curves_csv(const std::vector<curve_report>& curves,
                                     metric_id::cost_per_million_tokens};
     constexpr metric_id of_requests[] = {metric_id::ttft, metric_id::tpot, metric_id::e2e};
     std::string out = "curve,load,unit,arm,outcome,shows";
-    for (const metric_id m : of_run) out += std::string(",") + metric_name(m);
+    for (const metric_id m : of_run) fill(out, ",{}", {metric_name(m)});
     for (const metric_id m : of_requests)
         for (const char* of : {"mean", "p50", "p90", "p99"})
-            out += std::string(",") + of + "(" + metric_name(m) + ")";
+            fill(out, ",{}({})", {of, metric_name(m)});
     out += ",tokens_per_s_of_a_user\n";
     const auto quoted = [](const std::string& s) {
         std::string q = "\"";
@@ -311,10 +254,10 @@ inline std::string curves_csv(const std::vector<curve_report>& curves,
     };
     for (const curve_report& c : curves)
         for (const curve_row& r : rows_of(c, gates)) {
-            out += quoted(c.name) + number(r.at.load) +
-                   (c.unit == metric_id::capacity_in_users ? ",users," : ",requests/s,") +
-                   (r.is_baseline ? "baseline," : "candidate,") + to_string(headline_of(r.of)) +
-                   "," + (r.at.shows == carried::open ? "" : to_string(r.at.shows));
+            fill(out, "{}{},{users|requests/s},{baseline|candidate},{},{}",
+                 {quoted(c.name), number(r.at.load), c.unit == metric_id::capacity_in_users,
+                  r.is_baseline, to_string(headline_of(r.of)),
+                  r.at.shows == carried::open ? "" : to_string(r.at.shows)});
             for (const metric_id m : of_run) out += number(r.value(m));
             for (const metric_id m : of_requests) {
                 const metric_row row = r.row(m);
@@ -378,12 +321,14 @@ public:
     std::string html(const std::vector<gate_report>& gates) const override {
         std::string h = comparisons_html(comparisons);
         for (const curve_report& c : curves)
-            h += curve_html(c.name,
-                            "<p class=\"why\">" + xml_escaped(curve_line(c)) +
-                                ".</p>\n<p class=\"note\">Up and to the left is better. A dot is a "
-                                "load: green where it was shown to hold all objectives, red where "
-                                "it was shown to miss one; the grey stretch is the capacity.</p>\n",
-                            c.unit == metric_id::capacity_in_users, ends_of(c), rows_of(c, gates));
+            h += curve_html(
+                c.name,
+                filled(
+                    "<p class=\"why\">{x}.</p>\n<p class=\"note\">Up and to the left is better. A "
+                    "dot is a load: green where it was shown to hold all objectives, red where "
+                    "it was shown to miss one; the grey stretch is the capacity.</p>\n",
+                    {curve_line(c)}),
+                c.unit, ends_of(c), rows_of(c, gates));
         return h;
     }
     bool draws(const gate_report& g) const override {

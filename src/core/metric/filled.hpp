@@ -1,0 +1,172 @@
+// texts with places for values
+// A place stands in braces and takes the next value:
+//   {}            as it is: a text, a count, a number, a value of a metric with its unit
+//   {t} {p}       a time; a coordinate in a drawing
+//   {.3g} {.1f%}  printf's; of a fraction in percent
+//   {a|b} {?}     "a" where the value is not 0, else "b"; nothing
+//   {x} {m} {c}   escaped for XML; escaped for Markdown; as code in Markdown
+// These take none: {s} is the plural of the last count, {,} and {;} separate from a text before.
+// A part in brackets is left out if its first value is an empty text, 0 or NaN.
+#pragma once
+
+#include "api/metrics.hpp"
+#include "api/text.hpp"
+#include "core/base/text.hpp"
+#include "core/metric/table.hpp"
+
+#include <algorithm>  // clamp, max, min
+#include <cmath>      // isfinite, isnan, llround
+#include <concepts>   // integral
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+namespace llmbench {
+inline namespace v1 {
+namespace detail {
+
+/// A value for a place. It refers to texts of the caller.
+class filling {
+public:
+    filling(const char* s) : c_(s), kind_(is_c) {}
+    filling(const std::string& s) : string_(&s), kind_(is_string) {}
+    filling(const std::string_view& s) : view_(&s), kind_(is_view) {}
+    filling(const text& s) : text_(&s), kind_(is_text) {}
+    filling(double x) : number_(x), kind_(is_number) {}
+    template <std::integral I>
+    filling(I n) : whole_(static_cast<long long>(n)), kind_(is_whole) {}
+    filling(metric_id m, double v) : number_(v), kind_(of_metric + static_cast<int>(m)) {}
+
+    std::string_view words() const {
+        switch (kind_) {
+            case is_c: return c_;
+            case is_string: return *string_;
+            case is_view: return *view_;
+            case is_text: return {text_->c_str(), text_->size()};
+            default: return {};
+        }
+    }
+    bool is_words() const { return kind_ < is_whole; }
+    double number() const { return kind_ == is_whole ? static_cast<double>(whole_) : number_; }
+    bool is_nothing() const {
+        const double x = is_words() ? static_cast<double>(words().size()) : number();
+        return x == 0 || std::isnan(x);
+    }
+    std::string shown() const {
+        if (is_words()) return std::string(words());
+        if (kind_ == is_whole) return printed("%lld", whole_);
+        if (kind_ == is_number) return printed("%g", number_);
+        return value_text(static_cast<metric_id>(kind_ - of_metric), number_);
+    }
+
+private:
+    enum { is_c, is_string, is_view, is_text, is_whole, is_number, of_metric };
+    union {
+        const char* c_;
+        const std::string* string_;
+        const std::string_view* view_;
+        const text* text_;
+        double number_;
+        long long whole_;
+    };
+    int kind_;
+};
+
+/// Returns a coordinate in tenths of a pixel, never "nan", "inf" or "-0".
+inline std::string pixels(double v) {
+    const long long tenths =
+        std::isfinite(v) ? std::llround(std::clamp(v, -9999.0, 9999.0) * 10) : 0;
+    return tenths % 10 == 0 ? std::to_string(tenths / 10)
+                            : printed("%.1f", static_cast<double>(tenths) / 10);
+}
+
+inline std::string markdown_escaped(std::string_view s) {
+    std::string out;
+    for (const char c : printable(s, s.size() * 4 + 4)) {
+        if (std::string_view("\\|<>`*_[]~").find(c) != std::string_view::npos) out += '\\';
+        out += c == '&' ? "&amp;" : std::string(1, c);
+    }
+    return out;
+}
+/// Returns text, perhaps a server's, as code: in a code span it is no mention, link, image, HTML or
+/// issue. A bar would end a table's cell even there.
+inline std::string markdown_code(std::string_view s) {
+    std::string words;
+    std::size_t longest = 0, run = 0;
+    for (const char c : printable(s, s.size() * 4 + 4)) {
+        longest = std::max(longest, run = c == '`' ? run + 1 : 0);
+        words += c == '|' ? "\u2502" : std::string(1, c);
+    }
+    if (trimmed(words).empty()) return {};
+    const std::string fence(longest + 1, '`');
+    const bool needs_room = words.front() == '`' || words.back() == '`' ||
+                            (words.front() == ' ' && words.back() == ' ');
+    const char* room = needs_room ? " " : "";
+    return fence + room + words + room + fence;
+}
+
+/// "3g%" of a number: printf's, here of a fraction in percent.
+inline std::string digits_of(std::string_view format, double x) {
+    if (format.back() == '%') return digits_of(format.substr(0, format.size() - 1), 100 * x);
+    const int digits = format[0] - '0';
+    return format.back() == 'f' ? printed("%.*f", digits, x) : printed("%.*g", digits, x);
+}
+inline std::string filled_place(std::string_view place, const filling& f) {
+    if (place.empty()) return f.shown();
+    if (place == "?") return {};
+    if (const std::size_t bar = place.find('|'); bar != place.npos)
+        return std::string(f.is_nothing() ? place.substr(bar + 1) : place.substr(0, bar));
+    switch (place[0]) {
+        case 't': return time_text(f.number());
+        case 'p': return pixels(f.number());
+        case 'x': return xml_escaped(f.shown());
+        case 'm': return markdown_escaped(f.shown());
+        case 'c': return markdown_code(f.shown());
+        default: return digits_of(place.substr(1), f.number());
+    }
+}
+/// Appends a text with its places filled. Never inlined: a chain of + is compiled anew each time.
+[[gnu::noinline]] inline void fill(std::string& out, const char* format,
+                                   std::initializer_list<filling> values) {
+    const filling* next = values.begin();
+    std::size_t part = 0;  // where the part in brackets begins
+    bool begins = false, left_out = false;
+    double last = 0;
+    for (std::string_view rest = format; !rest.empty();) {
+        const std::size_t plain = std::min(rest.find_first_of("{[]"), rest.size());
+        out += rest.substr(0, plain);
+        rest.remove_prefix(plain);
+        if (rest.empty()) break;
+        std::size_t length = 1;
+        if (rest[0] == '[') {
+            part = out.size();
+            begins = true;
+        } else if (rest[0] == ']') {
+            if (left_out) out.resize(part);
+            begins = left_out = false;
+        } else {
+            length = rest.find('}') + 1;
+            const std::string_view place = rest.substr(1, length - 2);
+            if (place == "s") out += last == 1 ? "" : "s";
+            else if (place == "," && !out.empty()) out += ", ";
+            else if (place == ";" && !out.empty()) out += "; ";
+            else if (place != "," && place != ";" && next != values.end()) {
+                left_out = left_out || (begins && next->is_nothing());
+                begins = false;
+                if (!next->is_words()) last = next->number();
+                out += filled_place(place, *next++);
+            }
+        }
+        rest.remove_prefix(length);
+    }
+}
+[[gnu::noinline]] inline std::string filled(const char* format,
+                                            std::initializer_list<filling> values) {
+    std::string out;
+    fill(out, format, values);
+    return out;
+}
+
+}  // namespace detail
+}  // inline namespace v1
+}  // namespace llmbench
