@@ -36,109 +36,108 @@
 //   [C8] fields as JSON
 //   [C9] secrets in texts
 //   [C10] the table of metrics, and their values as text
-//   [C11] user-defined metrics
-//   [C12] URLs
-//   [C13] HTTP/1.1
-//   [C14] server-sent events
-//   [C15] the contents of a page of metrics
-//   [C16] pages of metrics
-//   [C17] names of servers' metrics
-//   [C18] readings of a server's pages
-//   [C19] bodies of requests
-//   [C20] stream events of any API
-//   [C21] OpenAI's answers
-//   [C22] APIs that generate nothing: embeddings, rerankers and scores
-//   [C23] request and response formats of each API
-//   [C24] the table of APIs, ours and users'
-//   [C25] from the bytes of a body to events
-//   [C26] the timeline of one answer
-//   [C27] from bytes to the timeline of an answer
-//   [C28] histograms of lateness and of gaps
-//   [C29] the programs that sent a load together
-//   [C30] server metrics of a repeat
-//   [C31] whether a load has settled
-//   [C32] the measurements of one repeat, and lists of repeats
-//   [C33] the requests of a repeat, as they end
-//   [C34] grading and comparison of answers
-//   [C35] whether the times of an answer are plausible
-//   [C36] times of requests and sessions, and the bounds of those
-//   [C37] tokens of requests, in the prefix cache and per second
-//   [C38] requests during a side task
-//   [C39] metrics that a server reports
-//   [C40] metrics of requests and of repeats
-//   [C41] how a run changes from its first third to its last
-//   [C42] statistics over several repeats
-//   [C43] the fields of a record and of a repeat
-//   [C44] when a thread of the client did not run, and the kernel's times on its clock
-//   [C45] the rule: distances from a limit, interim analyses, bounds, prior noise
-//   [C46] decisions on objectives and their causes
-//   [C47] the inputs of verdicts: the measurements of a gate, its objectives and rule
-//   [C48] counts of misses: fractions, and percentiles that failures reach
-//   [C49] values: times, speeds and rates
-//   [C50] decisions by the numbers alone: drifts, and which method decides
-//   [C51] validity checks of the client, and verdicts that it may have affected
-//   [C52] the least number of requests for a verdict
-//   [C53] the server's metrics page beside our requests: the cross-check, and explanations
-//   [C54] validity checks of the server: its answers, and whether it keeps up
-//   [C55] checks that make measurements invalid
-//   [C56] the verdicts of a gate, and its calibration
-//   [C57] from verdicts to an exit code
-//   [C58] a sentence for each cause
-//   [C59] decisions in sentences
-//   [C60] verdicts in words
-//   [C61] files of other tools, read value by value
-//   [C62] conversations in rows of files
-//   [C63] datasets
-//   [C64] common prefixes of recorded prompts
-//   [C65] traces
-//   [C66] lengths
-//   [C67] arrivals and their send times
-//   [C68] prompts of a given number of tokens
-//   [C69] positions in a trace
-//   [C70] the part of a load that one of several programs sends
-//   [C71] the interface of sources of prompts
-//   [C72] sources of prompts and conversations
-//   [C73] the plan of a gate
-//   [C74] the hash of a plan's traffic
-//   [C75] the number of requests that a plan expects
-//   [C76] the requests of a plan
-//   [C77] a workload's part of the plan
-//   [C78] the search for a capacity
-//   [C79] the capacity that probes show
-//   [C80] capacity searches as scenarios
-//   [C81] which SLOs a scenario can have, and on which day they block
-//   [C82] side tasks and profiles of a scenario
-//   [C83] the options of requests
-//   [C84] the traffic of each variant of a gate
-//   [C85] facts about a gate's server
-//   [C86] extensions that keep measurements of gates, and compare later ones with them
-//   [C87] from a scenario to its plan
-//   [C88] plans as text, and notes on their load
-//   [C89] how requests and side tasks ended, and the tokens that answers report
-//   [C90] timelines, and the points of drawings
-//   [C91] metrics over the repeats of a variant: rows of tables, labels, curves
-//   [C92] servers, and the programs that send a load, over all repeats
-//   [C93] the numbers of a gate that reports show, computed once
-//   [C94] answers that reports show
-//   [C95] the fields of a gate: its servers, its load, its judging parameters
-//   [C96] stored results
-//   [C97] the fields of a variant's measurements, and of a verdict
-//   [C98] calibration.json
-//   [C99] one line of records.jsonl, and the index of events.bin
-//   [C100] gates in reports, and their headlines
-//   [C101] tables of reports, on the console and in Markdown
-//   [C102] texts of reports
-//   [C103] the console: gates, and the progress line
-//   [C104] result.json, calibration.json and answers.jsonl
-//   [C105] junit.xml, summary.md, annotations, metrics.txt
-//   [C106] gates of one server under several loads, as rows
+//   [C11] texts with places for values
+//   [C12] user-defined metrics
+//   [C13] URLs
+//   [C14] HTTP/1.1
+//   [C15] server-sent events
+//   [C16] the contents of a page of metrics
+//   [C17] pages of metrics
+//   [C18] names of servers' metrics
+//   [C19] readings of a server's pages
+//   [C20] bodies of requests
+//   [C21] stream events of any API
+//   [C22] OpenAI's answers
+//   [C23] APIs that generate nothing: embeddings, rerankers and scores
+//   [C24] request and response formats of each API
+//   [C25] the table of APIs, ours and users'
+//   [C26] from the bytes of a body to events
+//   [C27] the timeline of one answer
+//   [C28] from bytes to the timeline of an answer
+//   [C29] histograms of lateness and of gaps
+//   [C30] the programs that sent a load together
+//   [C31] server metrics of a repeat
+//   [C32] whether a load has settled
+//   [C33] the measurements of one repeat, and lists of repeats
+//   [C34] the requests of a repeat, as they end
+//   [C35] grading and comparison of answers
+//   [C36] whether the times of an answer are plausible
+//   [C37] times of requests and sessions, and the bounds of those
+//   [C38] tokens of requests, in the prefix cache and per second
+//   [C39] requests during a side task
+//   [C40] metrics that a server reports
+//   [C41] metrics of requests and of repeats
+//   [C42] how a run changes from its first third to its last
+//   [C43] statistics over several repeats
+//   [C44] the fields of a record and of a repeat
+//   [C45] when a thread of the client did not run, and the kernel's times on its clock
+//   [C46] the rule: distances from a limit, interim analyses, bounds, prior noise
+//   [C47] decisions on objectives and their causes
+//   [C48] the inputs of verdicts: the measurements of a gate, its objectives and rule
+//   [C49] counts of misses: fractions, and percentiles that failures reach
+//   [C50] values: times, speeds and rates
+//   [C51] decisions by the numbers alone: drifts, and which method decides
+//   [C52] validity checks of the client, and verdicts that it may have affected
+//   [C53] the least number of requests for a verdict
+//   [C54] the server's metrics page beside our requests: the cross-check, and explanations
+//   [C55] validity checks of the server: its answers, and whether it keeps up
+//   [C56] checks that make measurements invalid
+//   [C57] the verdicts of a gate, and its calibration
+//   [C58] from verdicts to an exit code
+//   [C59] a sentence for each cause
+//   [C60] decisions in sentences
+//   [C61] verdicts in words
+//   [C62] files of other tools, read value by value
+//   [C63] conversations in rows of files
+//   [C64] datasets
+//   [C65] common prefixes of recorded prompts
+//   [C66] traces
+//   [C67] lengths
+//   [C68] arrivals and their send times
+//   [C69] prompts of a given number of tokens
+//   [C70] positions in a trace
+//   [C71] the part of a load that one of several programs sends
+//   [C72] the interface of sources of prompts
+//   [C73] sources of prompts and conversations
+//   [C74] the plan of a gate
+//   [C75] the hash of a plan's traffic
+//   [C76] the number of requests that a plan expects
+//   [C77] the requests of a plan
+//   [C78] a workload's part of the plan
+//   [C79] the search for a capacity
+//   [C80] the capacity that probes show
+//   [C81] capacity searches as scenarios
+//   [C82] which SLOs a scenario can have, and on which day they block
+//   [C83] side tasks and profiles of a scenario
+//   [C84] the options of requests
+//   [C85] the traffic of each variant of a gate
+//   [C86] facts about a gate's server
+//   [C87] extensions that keep measurements of gates, and compare later ones with them
+//   [C88] from a scenario to its plan
+//   [C89] plans as text, and notes on their load
+//   [C90] how requests and side tasks ended, and the tokens that answers report
+//   [C91] timelines, and the points of drawings
+//   [C92] metrics over the repeats of a variant: rows of tables, labels, curves
+//   [C93] servers, and the programs that send a load, over all repeats
+//   [C94] the numbers of a gate that reports show, computed once
+//   [C95] answers that reports show
+//   [C96] the fields of a gate: its servers, its load, its judging parameters
+//   [C97] stored results
+//   [C98] the fields of a variant's measurements, and of a verdict
+//   [C99] calibration.json
+//   [C100] one line of records.jsonl, and the index of events.bin
+//   [C101] gates in reports, and their headlines
+//   [C102] tables of reports
+//   [C103] texts of reports
+//   [C104] the console: gates, and the progress line
+//   [C105] result.json, calibration.json and answers.jsonl
+//   [C106] junit.xml, summary.md, annotations, metrics.txt
 //   [C107] the report page: drawings
 //   [C108] the report page: verdicts
 //   [C109] the report page: other sections of a gate
 //   [C110] the report page: distributions and timelines
-//   [C111] the report page: curves over the load
-//   [C112] the report page: the result of a search
-//   [C113] the report page: the whole
+//   [C111] the report page: the result of a search
+//   [C112] the report page: the whole
 // Part three: effects
 //   [E1] functions of public values: text, arrivals, SLO expressions, users' own APIs
 //   [E2] the data of results
@@ -2493,7 +2492,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
 
-#include <algorithm>  // equal, count_if, min, max, find, all_of, search, equal_range, sort, ...
+#include <algorithm>  // equal, count_if, min, max, find, clamp, all_of, search, equal_range, ...
 #include <array>
 #include <bit>  // bit_width
 #include <cctype>  // isalnum
@@ -2501,6 +2500,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <charconv>  // from_chars, to_chars
 #include <climits>  // LLONG_MIN
 #include <cmath>  // fabs, isfinite, isnan, isinf, floor, ceil, erfc, sqrt, log, pow, copysign, ...
+#include <concepts>  // integral
 #include <cstdarg>  // printed()
 #include <cstddef>  // size_t, ptrdiff_t
 #include <cstdint>  // uint32_t, uint64_t
@@ -4655,7 +4655,159 @@ inline std::string limit_text(metric_id m, double v) {
     return unit_text(unit, v, 6);
 }
 
-// ===== [C11] user-defined metrics ================================================================
+// ===== [C11] texts with places for values ========================================================
+// A place stands in braces and takes the next value:
+//   {}            as it is: a text, a count, a number, a value of a metric with its unit
+//   {t} {p}       a time; a coordinate in a drawing
+//   {.3g} {.1f%}  printf's; of a fraction in percent
+//   {a|b} {?}     "a" where the value is not 0, else "b"; nothing
+//   {x} {m} {c}   escaped for XML; escaped for Markdown; as code in Markdown
+// These take none: {s} is the plural of the last count, {,} and {;} separate from a text before.
+// A part in brackets is left out if its first value is an empty text, 0 or NaN.
+
+/// A value for a place. It refers to texts of the caller.
+class filling {
+public:
+    filling(const char* s) : c_(s), kind_(is_c) {}
+    filling(const std::string& s) : string_(&s), kind_(is_string) {}
+    filling(const std::string_view& s) : view_(&s), kind_(is_view) {}
+    filling(const text& s) : text_(&s), kind_(is_text) {}
+    filling(double x) : number_(x), kind_(is_number) {}
+    template <std::integral I>
+    filling(I n) : whole_(static_cast<long long>(n)), kind_(is_whole) {}
+    filling(metric_id m, double v) : number_(v), kind_(of_metric + static_cast<int>(m)) {}
+
+    std::string_view words() const {
+        switch (kind_) {
+            case is_c: return c_;
+            case is_string: return *string_;
+            case is_view: return *view_;
+            case is_text: return {text_->c_str(), text_->size()};
+            default: return {};
+        }
+    }
+    bool is_words() const { return kind_ < is_whole; }
+    double number() const { return kind_ == is_whole ? static_cast<double>(whole_) : number_; }
+    bool is_nothing() const {
+        const double x = is_words() ? static_cast<double>(words().size()) : number();
+        return x == 0 || std::isnan(x);
+    }
+    std::string shown() const {
+        if (is_words()) return std::string(words());
+        if (kind_ == is_whole) return printed("%lld", whole_);
+        if (kind_ == is_number) return printed("%g", number_);
+        return value_text(static_cast<metric_id>(kind_ - of_metric), number_);
+    }
+
+private:
+    enum { is_c, is_string, is_view, is_text, is_whole, is_number, of_metric };
+    union {
+        const char* c_;
+        const std::string* string_;
+        const std::string_view* view_;
+        const text* text_;
+        double number_;
+        long long whole_;
+    };
+    int kind_;
+};
+
+/// Returns a coordinate in tenths of a pixel, never "nan", "inf" or "-0".
+inline std::string pixels(double v) {
+    const long long tenths =
+        std::isfinite(v) ? std::llround(std::clamp(v, -9999.0, 9999.0) * 10) : 0;
+    return tenths % 10 == 0 ? std::to_string(tenths / 10)
+                            : printed("%.1f", static_cast<double>(tenths) / 10);
+}
+
+inline std::string markdown_escaped(std::string_view s) {
+    std::string out;
+    for (const char c : printable(s, s.size() * 4 + 4)) {
+        if (std::string_view("\\|<>`*_[]~").find(c) != std::string_view::npos) out += '\\';
+        out += c == '&' ? "&amp;" : std::string(1, c);
+    }
+    return out;
+}
+/// Returns text, perhaps a server's, as code: in a code span it is no mention, link, image, HTML or
+/// issue. A bar would end a table's cell even there.
+inline std::string markdown_code(std::string_view s) {
+    std::string words;
+    std::size_t longest = 0, run = 0;
+    for (const char c : printable(s, s.size() * 4 + 4)) {
+        longest = std::max(longest, run = c == '`' ? run + 1 : 0);
+        words += c == '|' ? "\u2502" : std::string(1, c);
+    }
+    if (trimmed(words).empty()) return {};
+    const std::string fence(longest + 1, '`');
+    const bool needs_room = words.front() == '`' || words.back() == '`' ||
+                            (words.front() == ' ' && words.back() == ' ');
+    const char* room = needs_room ? " " : "";
+    return fence + room + words + room + fence;
+}
+
+/// "3g%" of a number: printf's, here of a fraction in percent.
+inline std::string digits_of(std::string_view format, double x) {
+    if (format.back() == '%') return digits_of(format.substr(0, format.size() - 1), 100 * x);
+    const int digits = format[0] - '0';
+    return format.back() == 'f' ? printed("%.*f", digits, x) : printed("%.*g", digits, x);
+}
+inline std::string filled_place(std::string_view place, const filling& f) {
+    if (place.empty()) return f.shown();
+    if (place == "?") return {};
+    if (const std::size_t bar = place.find('|'); bar != place.npos)
+        return std::string(f.is_nothing() ? place.substr(bar + 1) : place.substr(0, bar));
+    switch (place[0]) {
+        case 't': return time_text(f.number());
+        case 'p': return pixels(f.number());
+        case 'x': return xml_escaped(f.shown());
+        case 'm': return markdown_escaped(f.shown());
+        case 'c': return markdown_code(f.shown());
+        default: return digits_of(place.substr(1), f.number());
+    }
+}
+/// Appends a text with its places filled. Never inlined: a chain of + is compiled anew each time.
+[[gnu::noinline]] inline void fill(std::string& out, const char* format,
+                                   std::initializer_list<filling> values) {
+    const filling* next = values.begin();
+    std::size_t part = 0;  // where the part in brackets begins
+    bool begins = false, left_out = false;
+    double last = 0;
+    for (std::string_view rest = format; !rest.empty();) {
+        const std::size_t plain = std::min(rest.find_first_of("{[]"), rest.size());
+        out += rest.substr(0, plain);
+        rest.remove_prefix(plain);
+        if (rest.empty()) break;
+        std::size_t length = 1;
+        if (rest[0] == '[') {
+            part = out.size();
+            begins = true;
+        } else if (rest[0] == ']') {
+            if (left_out) out.resize(part);
+            begins = left_out = false;
+        } else {
+            length = rest.find('}') + 1;
+            const std::string_view place = rest.substr(1, length - 2);
+            if (place == "s") out += last == 1 ? "" : "s";
+            else if (place == "," && !out.empty()) out += ", ";
+            else if (place == ";" && !out.empty()) out += "; ";
+            else if (place != "," && place != ";" && next != values.end()) {
+                left_out = left_out || (begins && next->is_nothing());
+                begins = false;
+                if (!next->is_words()) last = next->number();
+                out += filled_place(place, *next++);
+            }
+        }
+        rest.remove_prefix(length);
+    }
+}
+[[gnu::noinline]] inline std::string filled(const char* format,
+                                            std::initializer_list<filling> values) {
+    std::string out;
+    fill(out, format, values);
+    return out;
+}
+
+// ===== [C12] user-defined metrics ================================================================
 // The metrics that a user's function reads decide what invalidates its verdicts. They are found by
 // calling the function with synthetic requests.
 
@@ -4738,7 +4890,7 @@ inline own_metric_row own_metric_row_of(const std::string& name, metric_unit uni
     return row;
 }
 
-// ===== [C12] URLs ================================================================================
+// ===== [C13] URLs ================================================================================
 
 /// A target: http://host:port/path, the same with https, or unix:/path/of/a.socket.
 struct http_url {
@@ -4862,7 +5014,7 @@ inline http_url parsed_url(std::string_view whole, std::string_view field) {
     return u;
 }
 
-// ===== [C13] HTTP/1.1 ============================================================================
+// ===== [C14] HTTP/1.1 ============================================================================
 
 /// Whether a list header, such as Connection, has this name.
 inline bool lists(std::string_view list, std::string_view name) {
@@ -5187,7 +5339,7 @@ inline constexpr const char* session_placeholder = "{session}";
 /// For requests before a load.
 inline std::string id_of_check() { return request_id(id_prefix(0, run_variant::candidate, 0), 0); }
 
-// ===== [C14] server-sent events ==================================================================
+// ===== [C15] server-sent events ==================================================================
 
 /// Whether the name of an event or field means an error: "error", "response.failed".
 inline bool speaks_of_error(std::string_view name) {
@@ -5309,7 +5461,7 @@ private:
     bool broken_ = false;
 };
 
-// ===== [C15] the contents of a page of metrics ===================================================
+// ===== [C16] the contents of a page of metrics ===================================================
 
 struct page_label {
     std::string_view name{};
@@ -5383,7 +5535,7 @@ inline std::optional<histogram_totals> totals_of(const metrics_page& page, std::
     return histogram_totals{*sum, *count};
 }
 
-// ===== [C16] pages of metrics ====================================================================
+// ===== [C17] pages of metrics ====================================================================
 // Prometheus' text format 0.0.4 and OpenMetrics 1.0. A page is read whole or refused, as values of
 // half a page would be misleading.
 
@@ -5651,7 +5803,7 @@ inline parsed_page read_metrics_page(std::string_view body, std::string_view con
     return metrics_page_reader(body, content_type).read();
 }
 
-// ===== [C17] names of servers' metrics ===========================================================
+// ===== [C18] names of servers' metrics ===========================================================
 // One row per name with the same meaning on every server, with its factor to SI. Names with similar
 // meanings are only in comments.
 
@@ -6040,7 +6192,7 @@ inline constexpr const char how_to_switch_on[] =
     "servers that have no page of metrics by default have one with --enable-metrics (SGLang), "
     "--metrics (llama-server) or return_perf_metrics: true (trtllm-serve)";
 
-// ===== [C18] readings of a server's pages ========================================================
+// ===== [C19] readings of a server's pages ========================================================
 
 inline constexpr std::size_t quantity_count = static_cast<std::size_t>(server_quantity::clock) + 1;
 static_assert(std::size(quantity_names) == quantity_count);
@@ -6247,7 +6399,7 @@ inline page_reading reading_of(const std::vector<metrics_page>& pages, bool firs
     return r;
 }
 
-// ===== [C19] bodies of requests ==================================================================
+// ===== [C20] bodies of requests ==================================================================
 
 /// One message of a conversation.
 struct chat_message {
@@ -6391,7 +6543,7 @@ private:
     std::string object_{};
 };
 
-// ===== [C20] stream events of any API ============================================================
+// ===== [C21] stream events of any API ============================================================
 
 /// One event of a stream.
 struct stream_event {
@@ -6593,7 +6745,7 @@ stream_event read_json_event(std::string_view type, std::string_view data, Read 
     return e;
 }
 
-// ===== [C21] OpenAI's answers ====================================================================
+// ===== [C22] OpenAI's answers ====================================================================
 
 /// Calls `take(text, reasons)` for each text of an output field: a text, or a list of parts, where
 /// a reasoning part may have its own list (Mistral's API, some gateways). Output without text
@@ -6750,7 +6902,7 @@ private:
     std::size_t before_ = 0, after_ = 0;  // bytes around that text
 };
 
-// ===== [C22] APIs that generate nothing: embeddings, rerankers and scores ========================
+// ===== [C23] APIs that generate nothing: embeddings, rerankers and scores ========================
 
 /// Where the words of a text, or the numbers of a list, begin.
 inline constexpr std::string_view blanks = " \t\n\r";
@@ -6945,7 +7097,7 @@ inline void read_sglang_score(const picojson::value& v, stream_event& e, stream_
     });
 }
 
-// ===== [C23] request and response formats of each API ============================================
+// ===== [C24] request and response formats of each API ============================================
 
 /// "image/png" and "AA==" of "data:image/png;base64,AA==".
 inline std::pair<std::string, std::string> parts_of_data_url(const std::string& url) {
@@ -7243,7 +7395,7 @@ inline void read_responses_whole(const picojson::value& v, stream_event& e,
     read_response_end(v, e);
 }
 
-// ===== [C24] the table of APIs, ours and users' ==================================================
+// ===== [C25] the table of APIs, ours and users' ==================================================
 
 struct own_request {
     body_writer& to;
@@ -7511,7 +7663,7 @@ inline std::string own_api_problem(const api_traits& a) {
     return {};
 }
 
-// ===== [C25] from the bytes of a body to events ==================================================
+// ===== [C26] from the bytes of a body to events ==================================================
 
 /// Splits the body of an answer into events, by the framing of its API.
 class body_reader {
@@ -7630,7 +7782,7 @@ private:
     std::string held_{};
 };
 
-// ===== [C26] the timeline of one answer ==========================================================
+// ===== [C27] the timeline of one answer ==========================================================
 // The definitions "metrics/1": all numbers derive from these timelines.
 
 /// Gaps between events in microseconds, 4 bytes each. It grows by blocks of 4 KiB without copying,
@@ -7873,7 +8025,7 @@ private:
     bool ended_ = false, tokenless_ = false, counted_ = false, tells_usage_ = false;
 };
 
-// ===== [C27] from bytes to the timeline of an answer =============================================
+// ===== [C28] from bytes to the timeline of an answer =============================================
 
 /// Reads one answer without I/O: it takes the bytes of a connection in pieces of any size with
 /// their times, and gives the result of the request.
@@ -7996,7 +8148,7 @@ private:
     bool more_came_ = false;
 };
 
-// ===== [C28] histograms of lateness and of gaps ==================================================
+// ===== [C29] histograms of lateness and of gaps ==================================================
 
 /// Classes of values: exact below 2^(bits + 1), then 2^bits per octave.
 template <unsigned bits>
@@ -8098,7 +8250,7 @@ private:
     std::uint32_t min_us_ = 4294967295u, max_us_ = 0;
 };
 
-// ===== [C29] the programs that sent a load together ==============================================
+// ===== [C30] the programs that sent a load together ==============================================
 
 /// How far a machine's clock is ahead of the server's Date headers. These have whole seconds and
 /// some servers write them once a second, so they may be two seconds old.
@@ -8160,7 +8312,7 @@ inline std::string skew_fault(const std::vector<rank_part>& parts, double max_s)
            ", up to " + time_text(max_s) + " is allowed";
 }
 
-// ===== [C30] server metrics of a repeat ==========================================================
+// ===== [C31] server metrics of a repeat ==========================================================
 
 /// The readings of a server's pages for one repeat: one before its load, one after it and one per
 /// second in between.
@@ -8296,7 +8448,7 @@ inline bool is_of_gauge(metric_id m) {
            m == metric_id::kv_cache_usage || m == metric_id::server_metric;
 }
 
-// ===== [C31] whether a load has settled ==========================================================
+// ===== [C32] whether a load has settled ==========================================================
 
 /// A request of a warm-up, finished or not.
 struct warming_request {
@@ -8383,7 +8535,7 @@ inline std::string warmup_sentence(const warmup_seen& w, const std::string& whos
            "; what was measured then may still have been on its way";
 }
 
-// ===== [C32] the measurements of one repeat, and lists of repeats ================================
+// ===== [C33] the measurements of one repeat, and lists of repeats ================================
 
 inline void add_handshakes(handshakes_t& to, const handshakes_t& more) {
     const auto total = [](const handshakes_t& h) { return h.mean * static_cast<double>(h.count); };
@@ -8673,7 +8825,7 @@ private:
     std::vector<shared_repeat> all_{};
 };
 
-// ===== [C33] the requests of a repeat, as they end ===============================================
+// ===== [C34] the requests of a repeat, as they end ===============================================
 
 /// Adds a request's gaps to the pool if they belong there. Returns the longest one.
 inline std::uint32_t count_gaps(const record& r, const gap_list& gaps, std::uint64_t at,
@@ -8791,7 +8943,7 @@ private:
     std::size_t observed_repeats_ = 0;  // requests, from the front
 };
 
-// ===== [C34] grading and comparison of answers ===================================================
+// ===== [C35] grading and comparison of answers ===================================================
 // Only the answer is graded, not the reasoning. An answer without a readable result is wrong, and
 // marked unreadable.
 
@@ -8953,7 +9105,7 @@ double own_agreement(const Repeats& variant, std::size_t repeats, const statisti
     return pairs > 0 ? alike / pairs : not_a_number;
 }
 
-// ===== [C35] whether the times of an answer are plausible ========================================
+// ===== [C36] whether the times of an answer are plausible ========================================
 
 /// Output tokens that events brought. Hidden tokens have no times.
 inline int streamed_tokens(const record& r) {
@@ -9086,7 +9238,7 @@ inline void fail_frequent_resends(std::span<repeat_data> parts) {
 }
 inline void fail_frequent_resends(repeat_data& whole) { fail_frequent_resends({&whole, 1}); }
 
-// ===== [C36] times of requests and sessions, and the bounds of those =============================
+// ===== [C37] times of requests and sessions, and the bounds of those =============================
 
 /// `measured`: times as they are. A late client leaves little open: the first token may have come
 /// before others of its read, and late sends have late answers. A pass must hold with `pessimistic`
@@ -9261,7 +9413,7 @@ inline std::vector<double> session_times(const statistic_data& what, const repea
     return seconds;
 }
 
-// ===== [C37] tokens of requests, in the prefix cache and per second ==============================
+// ===== [C38] tokens of requests, in the prefix cache and per second ==============================
 
 /// Means over the completed requests; for prompts, over those that report them.
 struct request_tokens {
@@ -9387,7 +9539,7 @@ inline double window_rate(metric_id m, const repeat_data& d,
     return rate_in(m, d, d.window, how, which);
 }
 
-// ===== [C38] requests during a side task =========================================================
+// ===== [C39] requests during a side task =========================================================
 
 inline bool is_affected(const repeat_facts& d) {
     return std::any_of(d.side_tasks.begin(), d.side_tasks.end(),
@@ -9454,7 +9606,7 @@ inline double recovery_value(const std::string& task, const repeat_facts& d) {
     return not_a_number;
 }
 
-// ===== [C39] metrics that a server reports =======================================================
+// ===== [C40] metrics that a server reports =======================================================
 
 /// A value of one repeat and its weight in a mean.
 struct weighed_value {
@@ -9690,7 +9842,7 @@ inline std::string why_no_server_value(const statistic_data& what, const repeat_
     return printed("nothing that %s is of happened between the readings", what.name.c_str());
 }
 
-// ===== [C40] metrics of requests and of repeats ==================================================
+// ===== [C41] metrics of requests and of repeats ==================================================
 
 /// The longest gap of one request, 0 without gaps.
 inline double longest_gap(const repeat_data& d, std::size_t i,
@@ -10100,7 +10252,7 @@ inline std::vector<double> evaluate(const std::vector<statistic_data>& whats,
     return values;
 }
 
-// ===== [C41] how a run changes from its first third to its last ==================================
+// ===== [C42] how a run changes from its first third to its last ==================================
 // Each third of the steady window has slices of equal length. The spread of the slices within a
 // third shows how well it is known, whatever its traffic.
 
@@ -10155,7 +10307,7 @@ inline std::vector<double> slices_of(const statistic_data& drift, const repeat_d
     return values;
 }
 
-// ===== [C42] statistics over several repeats =====================================================
+// ===== [C43] statistics over several repeats =====================================================
 // As tables and files show them: the maximum of all repeats, a percentile or mean of all requests.
 // Never outside the range of the single repeats.
 
@@ -10250,7 +10402,7 @@ inline double pooled_value(const statistic_data& what, const repeat_list& varian
     return values_of(what, variant, how).together;
 }
 
-// ===== [C43] the fields of a record and of a repeat ==============================================
+// ===== [C44] the fields of a record and of a repeat ==============================================
 
 /// Returns the value of sixteen hex digits, else 0.
 inline unsigned long long hash_in(const std::string& digits) {
@@ -10658,7 +10810,7 @@ inline void move_clock(repeat_facts& d, long long by_ns) {
     fields_of(mover, d, checked, statistics);
 }
 
-// ===== [C44] when a thread of the client did not run, and the kernel's times on its clock ========
+// ===== [C45] when a thread of the client did not run, and the kernel's times on its clock ========
 // Without a clock: the caller passes times that it reads anyway.
 
 /// Adds up the time that a thread lost: it woke up later than asked, since an unknown time before,
@@ -10764,7 +10916,7 @@ private:
     bool is_known_ = false;
 };
 
-// ===== [C45] the rule: distances from a limit, interim analyses, bounds, prior noise =============
+// ===== [C46] the rule: distances from a limit, interim analyses, bounds, prior noise =============
 // Values vary in proportion to their size, so they are compared on a log scale. A metric that can
 // be zero is compared on log(x + offset) (Tukey's started logarithm, 1977).
 // Without clock and randomness: the same records give the same verdicts, bit for bit.
@@ -11022,7 +11174,7 @@ inline interim_analysis analysis_with_history(const std::vector<double>& distanc
     return l;
 }
 
-// ===== [C46] decisions on objectives and their causes ============================================
+// ===== [C47] decisions on objectives and their causes ============================================
 
 struct arithmetic;
 struct decision;
@@ -11253,7 +11405,7 @@ inline double headroom(const verdict_numbers& v) {
     return (v.what.at_most ? 1 : -1) * (1 - v.estimate.value / v.limit);
 }
 
-// ===== [C47] the inputs of verdicts: the measurements of a gate, its objectives and rule =========
+// ===== [C48] the inputs of verdicts: the measurements of a gate, its objectives and rule =========
 
 /// A repeat, or one variant of a pair, that was measured again because the client had affected it.
 struct set_aside_repeat {
@@ -11401,7 +11553,7 @@ inline judging_rule rule_for(const measurements& e, const judging_parameters& t,
     return r;
 }
 
-// ===== [C48] counts of misses: fractions, and percentiles that failures reach ====================
+// ===== [C49] counts of misses: fractions, and percentiles that failures reach ====================
 
 /// "p_q(T) <= X" says that a fraction of at most 1-q of the requests has T > X.
 inline bool is_worse(bool at_most, double value, double bound) {
@@ -11704,7 +11856,7 @@ inline cause errors_of_baseline(const measurements& e, const judging_parameters&
             {c.k, c.n, c.allowed}, whose::baseline_server, failure_example(e.baseline)};
 }
 
-// ===== [C49] values: times, speeds and rates =====================================================
+// ===== [C50] values: times, speeds and rates =====================================================
 
 /// Sets the estimate of an analysis with a standard error. `repeats` of `most` are known.
 inline void estimate_analysis(decision& d, double most, double repeats,
@@ -12069,7 +12221,7 @@ inline bool asks_for_more(const measurements& e, const judging_parameters& t,
                .spread == spread_of::measured;
 }
 
-// ===== [C50] decisions by the numbers alone: drifts, and which method decides ====================
+// ===== [C51] decisions by the numbers alone: drifts, and which method decides ====================
 
 inline constexpr double most_longer = 100;  // no longer run is advised
 
@@ -12260,7 +12412,7 @@ inline decision decision_by_numbers(const measurements& e, const judging_paramet
     return d;
 }
 
-// ===== [C51] validity checks of the client, and verdicts that it may have affected ===============
+// ===== [C52] validity checks of the client, and verdicts that it may have affected ===============
 
 /// Seconds after which a send is late: 1 % of the limit on ttft, if there is one.
 inline double late_after_s(const judging_parameters& t) {
@@ -12528,7 +12680,7 @@ inline decision with_client_error(const measurements& e, const judging_parameter
     return decided(std::move(v), verdict::invalid, error->why);
 }
 
-// ===== [C52] the least number of requests for a verdict ==========================================
+// ===== [C53] the least number of requests for a verdict ==========================================
 // Checked for a plan before its load, and again afterwards: the requests of a run with a time limit
 // depend on the server.
 
@@ -12626,7 +12778,7 @@ inline cause window_fault(const measurements& e, const verdict_numbers& v) {
     return {because::window_ends, {ended / repeats, more / repeats}, whose::plan};
 }
 
-// ===== [C53] the server's metrics page beside our requests: the cross-check, and explanations ====
+// ===== [C54] the server's metrics page beside our requests: the cross-check, and explanations ====
 // Compares the counts of its page during a repeat with our requests and tokens.
 
 inline bool is_comparable(const repeat_facts& d) {
@@ -12883,7 +13035,7 @@ inline std::vector<cause> server_state_of(const measurements& e) {
     return all;
 }
 
-// ===== [C54] validity checks of the server: its answers, and whether it keeps up =================
+// ===== [C55] validity checks of the server: its answers, and whether it keeps up =================
 
 /// Over 5 % of the completed requests is too much.
 inline bool is_too_much(std::size_t some, std::size_t completed) { return some * 20 > completed; }
@@ -13273,7 +13425,7 @@ inline cause over_saturation_of(const measurements& e, const variant_list& varia
     return {};
 }
 
-// ===== [C55] checks that make measurements invalid ===============================================
+// ===== [C56] checks that make measurements invalid ===============================================
 
 /// Whether times or speeds also pass at a limit that is closer by the most that coalesced tokens
 /// can hide in any repeat. The spread is that of the measured values: tokens that coalesce in one
@@ -13466,7 +13618,7 @@ inline cause fault_of_verdict(const measurements& e, const judging_parameters& t
     return {};
 }
 
-// ===== [C56] the verdicts of a gate, and its calibration =========================================
+// ===== [C57] the verdicts of a gate, and its calibration =========================================
 
 /// How a prefix cache affects a pass, nothing where it is negligible.
 inline cause part_of_cache(const measurements& e, const validity_checks& g, const slo& s) {
@@ -13850,7 +14002,7 @@ inline std::vector<calibrated> calibration_of(const measurements& e, const judgi
     return rows;
 }
 
-// ===== [C57] from verdicts to an exit code =======================================================
+// ===== [C58] from verdicts to an exit code =======================================================
 
 /// How a gate ended. The first value is the initial one, so that an escaped exception is not a
 /// pass.
@@ -13909,7 +14061,7 @@ gate_outcome outcome_of(const Verdicts& verdicts, inconclusive_means policy) {
                      : gate_outcome::passed;
 }
 
-// ===== [C58] a sentence for each cause ===========================================================
+// ===== [C59] a sentence for each cause ===========================================================
 // Numbers stand in braces, in the order in which a cause has them:
 //   {.3g} printf's, {.3g%} of a fraction in percent, {0} a count, {s} the plural of the last one
 //   {c} "3 of 40 completed requests", {t} a time, {v} a value of the objective's metric, {d} of the
@@ -14149,7 +14301,7 @@ inline std::string limit_to_write(const slo& s, double value) {
     const auto rounded = [&](double unit) {
         return (s.at_most ? std::ceil(value / unit) : std::floor(value / unit)) * unit;
     };
-    return side + (s.factor > 0 ? printed("%.2f * baseline", rounded(0.01))
+    return side + (s.factor > 0 ? filled("{.2f} * baseline", {rounded(0.01)})
                                 : limit_text(s.what.metric, rounded(step)));
 }
 
@@ -14157,7 +14309,7 @@ inline std::string limit_to_write(const slo& s, double value) {
 class sentence_places {
 public:
     sentence_places(const cause& c, const verdict_numbers& of) : cause_(c), of_(of) {}
-    std::string filled(std::string_view place) {
+    std::string shown(std::string_view place) {
         const std::size_t bar = place.find('|');
         if (bar != place.npos)
             return std::string(next() != 0 ? place.substr(0, bar) : place.substr(bar + 1));
@@ -14177,17 +14329,11 @@ public:
         case '0': return printed("%.0f", reported_ = next());
         case 'c': {
             const double n = next();
-            return printed("%.0f of %.0f completed requests", n, next());
+            return filled("{.0f} of {.0f} completed requests", {n, next()});
         }
         default: break;
         }
-        const bool in_percent = place.back() == '%';
-        if (in_percent) place.remove_suffix(1);
-        const double scale = in_percent ? 100 : 1;
-        const int digits = place[1] - '0';
-        const double shown = next() * scale;
-        return place.back() == 'f' ? printed("%.*f", digits, shown)
-                                   : printed("%.*g", digits, shown);
+        return digits_of(place.substr(1), next());
     }
 
 private:
@@ -14202,12 +14348,8 @@ inline const char* to_string(whose w) {
     return name_at({"", "client", "plan", "server", "baseline_server", "baseline"}, w);
 }
 inline std::string prefix_of(whose w) {
-    switch (w) {
-    case whose::nobody: return {};
-    case whose::plan: return "the plan: ";
-    case whose::baseline_server: return "baseline server: ";
-    default: return to_string(w) + std::string(": ");
-    }
+    return filled("[{}: ]", {name_at({"", "client", "the plan", "server", "baseline server",
+                                      "baseline"}, w)});
 }
 inline std::string name_of(verdict_unit u) {
     return u == verdict_unit::none ? "repeat" : to_string(u);
@@ -14222,24 +14364,24 @@ inline std::string verdict_value_text(const verdict_numbers& v, double x) {
 inline std::string all_together_text(const cause& c, const verdict_numbers& of) {
     const double all = c.numbers[0], other = c.numbers[1], first = c.numbers[2];
     const bool is_over = all > of.limit, is_met = of.what.at_most ? !is_over : all >= of.limit;
-    const std::string unit = name_of(of.counted_in);
-    const std::string which = std::isnan(first) ? ""
-                              : first == 0      ? "typical " + unit
-                              : first == 1      ? "first " + unit
-                                                : printed("first %.0f %ss", first, unit.c_str());
-    return "all repeats together: " + verdict_value_text(of, all) + ", " +
-           (is_met ? "within" : is_over ? "over" : "under") + " the limit; the " + which + ": " +
-           verdict_value_text(of, other);
+    return filled(
+        "all repeats together: {}, {} the limit; the [{?}typical ][{?}first ][{?}{.0f} ]{}"
+        "{s|}: {}",
+        {verdict_value_text(of, all),
+         is_met    ? "within"
+         : is_over ? "over"
+                   : "under",
+         first == 0, first > 0, first > 1, first, name_of(of.counted_in), first > 1,
+         verdict_value_text(of, other)});
 }
 
 /// "41 wrong: 9 cut off, 6 unreadable, 2 failed".
 inline std::string wrong_answers_text(const cause& c) {
-    std::string out = printed("%.0f wrong", c.numbers[0]), kinds;
+    std::string kinds;
     const char* const names[] = {"cut off", "unreadable", "failed"};
     for (std::size_t i = 0; i < 3; ++i)
-        if (c.numbers[i + 1] > 0)
-            kinds += printed("%s%.0f %s", kinds.empty() ? ": " : ", ", c.numbers[i + 1], names[i]);
-    return out + kinds;
+        if (c.numbers[i + 1] > 0) fill(kinds, "{,}{.0f} {}", {c.numbers[i + 1], names[i]});
+    return filled("{.0f} wrong[: {}]", {c.numbers[0], kinds});
 }
 
 /// "14 of 180 answers differ, the first difference after 37 characters (median), 3.1 differences
@@ -14247,29 +14389,23 @@ inline std::string wrong_answers_text(const cause& c) {
 inline std::string answers_differ_text(const cause& c, const verdict_numbers& of) {
     const auto& n = c.numbers;
     const double failed = n[2], own = n[3], with_place = n[4], without_place = n[7];
-    std::string out = printed("%.0f of %.0f answers differ", n[0], n[1]);
-    if (failed > 0) out += printed(" (%.0f failed)", failed);
-    if (with_place > 0)
-        out += printed(", the first difference after %.0f characters (median), %.3g differences "
-                       "per 1000 tokens", n[5], n[6]);
-    if (without_place > 0)
-        out += printed(", of %.0f the place is not known: their texts were too many to keep",
-                       without_place);
-    if (std::isnan(own)) return out;
-    out += printed("; the server's own repeats agree on %.3g %%", 100 * own);
     const bool is_open = of.outcome == verdict::fail || of.outcome == verdict::inconclusive;
-    return out + (is_open && of.limit > own ? ", and no limit above that can be met" : "");
+    return filled("{.0f} of {.0f} answers differ[ ({.0f} failed)][{?}, the first difference after "
+                  "{.0f} characters (median), {.3g} differences per 1000 tokens][, of {.0f} the "
+                  "place is not known: their texts were too many to keep][{?}; the server's own "
+                  "repeats agree on {.3g%} %]{, and no limit above that can be met|}",
+                  {n[0], n[1], failed, with_place, n[5], n[6], without_place, !std::isnan(own), own,
+                   is_open && of.limit > own});
 }
 
 /// "carries at least 11.4 req/s and less than 12.6 req/s".
 inline std::string carries_text(const cause& c, const verdict_numbers& of) {
     const double low = c.numbers[0], high = c.numbers[1];
     const metric_id unit = of.what.what.metric;
-    const std::string least = "carries at least " + value_text(unit, low);
-    const std::string most = "less than " + value_text(unit, high);
-    if (low > 0) return high < infinity ? least + " and " + most : least;
-    return high < infinity ? "carries " + most
-                           : "no load is shown to be carried, and none to be too much";
+    const bool has_low = low > 0, has_high = high < infinity;
+    if (!has_low && !has_high) return "no load is shown to be carried, and none to be too much";
+    return filled("carries [{?}at least {}][{?} and ][{?}less than {}]",
+                  {has_low, {unit, low}, has_low && has_high, has_high, {unit, high}});
 }
 
 /// Returns a sentence without its full stop, "" without a cause. `of` is the verdict it explains.
@@ -14287,14 +14423,14 @@ inline std::string described(const cause& c, const verdict_numbers& of = {}) {
         says.remove_prefix(open);
         if (says.empty()) break;
         const std::size_t close = says.find('}');
-        out += places.filled(says.substr(1, close - 1));
+        out += places.shown(says.substr(1, close - 1));
         says.remove_prefix(close + 1);
     }
     return out;
 }
 inline std::string described(const std::vector<cause>& why, const verdict_numbers& of) {
     std::string out;
-    for (const cause& c : why) out += (out.empty() ? "" : "; ") + described(c, of);
+    for (const cause& c : why) fill(out, "{;}{}", {described(c, of)});
     return out;
 }
 /// The same for an objective that may have no verdict yet.
@@ -14304,12 +14440,12 @@ inline std::string described(const cause& c, const slo& s) {
     return described(c, of);
 }
 
-// ===== [C59] decisions in sentences ==============================================================
+// ===== [C60] decisions in sentences ==============================================================
 
 /// Returns values as the arithmetic of a verdict lists them.
 inline std::string listed(const std::vector<double>& values) {
     std::string out;
-    for (const double v : values) out += (out.empty() ? "" : ", ") + printed("%.6g", v);
+    for (const double v : values) fill(out, "{,}{.6g}", {v});
     return out;
 }
 inline const char* to_string(spread_of s) {
@@ -14317,19 +14453,18 @@ inline const char* to_string(spread_of s) {
 }
 
 inline std::string method_text(const decision& d) {
-    const bool is_relative = d.what.factor > 0;
-    const std::string against = d.past ? "against " + d.past->against(d) + ", "
-                                : d.paired    ? "paired "
-                                : is_relative ? "against a stored run, "
-                                              : "";
+    const std::string against =
+        d.past              ? filled("against {}, ", {d.past->against(d)})
+        : d.paired          ? "paired "
+        : d.what.factor > 0 ? "against a stored run, "
+                            : "";
     const bool believes = !std::isnan(d.calibrated_sd) && d.repeats > 0 &&
                           !is_of_start(d.what.what.metric);
-    std::string noise;
-    if (believes) noise = printed(" with the calibrated noise of %.3g %%", d.calibrated_sd * 100);
-    if (believes && !d.calibrated_in.empty())
-        noise += " (" + printable(d.calibrated_in, 200) + ")";
-    if (!std::isnan(d.history_sd))
-        noise = printed(" with the history's noise of %.3g %%", d.history_sd * 100);
+    const std::string noise =
+        !std::isnan(d.history_sd)
+            ? filled(" with the history's noise of {.3g%} %", {d.history_sd})
+            : filled("[{?} with the calibrated noise of {.3g%} %][ ({})]",
+                     {believes, d.calibrated_sd, believes ? printable(d.calibrated_in, 200) : ""});
     switch (d.decided_by) {
     case verdict_method::none: break;
     case verdict_method::predictive_t: return against + "predictive t";
@@ -14355,13 +14490,14 @@ struct arithmetic {
         for (const auto& [name, value] : values) add(name, {value});
     }
     void add_analysis(const interim_analysis& l, const judging_rule& rule) {
-        line += printed(
-            "; mean %.6g, sd %.6g (%s), df %.0f, standard error %.6g; bounds: pass %.6g + %.4f x "
-            "se = %.6g < 0, fail %.6g - %.4f x se = %.6g > 0 (t quantiles of the normal scores "
-            "%.4f and %.4f, Pocock's for %d interim analyses at %.4g and %.4g)",
-            l.mean, l.sd, to_string(l.spread), l.df, l.se, l.mean, l.pass_t, l.pass_bound, l.mean,
-            l.fail_t, l.fail_bound, l.pass_z, l.fail_z, rule.analyses, rule.pass_level,
-            rule.fail_level);
+        fill(line,
+             "; mean {.6g}, sd {.6g} ({}), df {.0f}, standard error {.6g}; bounds: pass {.6g} "
+             "+ {.4f} x se = {.6g} < 0, fail {.6g} - {.4f} x se = {.6g} > 0 (t quantiles of "
+             "the normal scores {.4f} and {.4f}, Pocock's for {} interim analyses at {.4g} "
+             "and {.4g})",
+             {l.mean, l.sd, to_string(l.spread), l.df, l.se, l.mean, l.pass_t, l.pass_bound, l.mean,
+              l.fail_t, l.fail_bound, l.pass_z, l.fail_z, rule.analyses, rule.pass_level,
+              rule.fail_level});
         add_each({{"mean", l.mean}, {"sd", l.sd}, {"df", l.df}, {"standard_error", l.se},
                   {"pass_t", l.pass_t}, {"fail_t", l.fail_t}, {"pass_bound", l.pass_bound},
                   {"fail_bound", l.fail_bound}});
@@ -14490,26 +14626,27 @@ inline std::string suggestion_of(const calibrated& c) {
 
 /// Returns harmless differences between the metrics page and our counts, "" if there are none.
 inline std::string difference_text(const cross_check& c) {
-    std::string t;
-    const auto add = [&](const std::string& words) { t += (t.empty() ? "" : "; ") + words; };
-    if (const double foreign = foreign_requests(c); foreign > 0)
-        add(printed("%.0f request%s of somebody else", foreign, foreign == 1 ? "" : "s"));
-    if (counts_each_again(c))
-        add(printed("it counts each request %.0f times", c.requests_reported / c.finished));
-    if (reports_too_many(c))
-        add(printed("it tells of %.0f requests at once, of ours at most %.0f were in flight",
-                    c.at_once_reported, c.at_once));
     const bool all_finished = c.finished >= 0.99 * c.sent;
-    if (all_finished && differs(c.tokens_reported, c.tokens))
-        add(printed("it counts %.0f generated tokens, the usage in its answers %.0f",
-                    c.tokens_reported, c.tokens));
-    if (all_finished && differs(c.prompt_tokens_reported, c.prompt_tokens))
-        add(printed("it counts %.0f prompt tokens, the usage in its answers %.0f",
-                    c.prompt_tokens_reported, c.prompt_tokens));
+    std::string t;
+    const auto add = [&](bool is_so, const char* format, std::initializer_list<filling> values) {
+        if (is_so) fill(t, "{;}{}", {filled(format, values)});
+    };
+    add(foreign_requests(c) > 0, "{.0f} request{s} of somebody else", {foreign_requests(c)});
+    add(counts_each_again(c), "it counts each request {.0f} times",
+        {c.requests_reported / c.finished});
+    add(reports_too_many(c),
+        "it tells of {.0f} requests at once, of ours at most {.0f} were in flight",
+        {c.at_once_reported, c.at_once});
+    add(all_finished && differs(c.tokens_reported, c.tokens),
+        "it counts {.0f} generated tokens, the usage in its answers {.0f}",
+        {c.tokens_reported, c.tokens});
+    add(all_finished && differs(c.prompt_tokens_reported, c.prompt_tokens),
+        "it counts {.0f} prompt tokens, the usage in its answers {.0f}",
+        {c.prompt_tokens_reported, c.prompt_tokens});
     return t;
 }
 
-// ===== [C60] verdicts in words ===================================================================
+// ===== [C61] verdicts in words ===================================================================
 
 /// Returns the name of the value that is judged, "" if it is the measured one: "typical repeat", or
 /// of counted requests "first 3 repeats" if more came after the decision.
@@ -14518,7 +14655,8 @@ inline std::string basis_name(const verdict_numbers& v) {
     const std::string unit = name_of(v.counted_in);
     if (!is_counted(v)) return "typical " + unit;
     if (v.estimate.value == v.measured) return {};
-    return v.repeats == 1 ? "first " + unit : printed("first %d %ss", v.repeats, unit.c_str());
+    const bool is_one = v.repeats == 1;
+    return filled("first [{} ]{}{|s}", {is_one ? 0 : v.repeats, unit, is_one});
 }
 inline bool has_interval(const verdict_numbers& v) {
     const estimate_t& e = v.estimate;
@@ -14557,17 +14695,18 @@ inline std::string ratio_of_text(const verdict_numbers& v) {
     const statistic_data& what = v.what.what;
     if (!(v.denominator > 0) || !std::isfinite(v.numerator)) return {};
     const metric_id m = what.parts.empty() ? what.metric : what.parts[0].metric;
-    return value_text(m, v.numerator) + " against " + value_text(m, v.denominator);
+    return filled("{} against {}", {{m, v.numerator}, {m, v.denominator}});
 }
 /// As `verdict_value_text`; a ratio also names the baseline.
 inline std::string full_value_text(const verdict_numbers& v, double x) {
     const bool ratio = v.what.factor > 0 && std::isfinite(x);
-    return verdict_value_text(v, x) + (ratio ? " baseline" : "");
+    return filled("{}{ baseline|}", {verdict_value_text(v, x), ratio});
 }
 /// "typical repeat 39.1 ms", "" if the value that is judged reads as the measured one.
 inline std::string basis_text(const verdict_numbers& v, auto* text_of) {
-    const std::string basis = basis_name(v), value = text_of(v, v.estimate.value);
-    return basis.empty() || value == text_of(v, v.measured) ? "" : basis + " " + value;
+    const std::string value = text_of(v, v.estimate.value);
+    const bool reads_alike = value == text_of(v, v.measured);
+    return filled("[{} {}]", {reads_alike ? "" : basis_name(v), value});
 }
 /// "50.7 to 56.1 ms": the unit once where both ends have the same.
 inline std::string interval_text(const verdict_numbers& v) {
@@ -14577,23 +14716,21 @@ inline std::string interval_text(const verdict_numbers& v) {
     const bool is_same = unit != std::string::npos && other != std::string::npos &&
                          low.compare(unit, std::string::npos, high, other) == 0;
     if (is_same) low.erase(unit);
-    return low + " to " + high;
+    return filled("{} to {}", {low, high});
 }
 /// Returns "56.6 % over the limit", "" if that means nothing.
 inline std::string room_text(const verdict_numbers& v) {
     const double room = headroom(v);
     if (std::isnan(room) || is_request_fraction(v.what.what.metric)) return {};
     const char* side = room >= 0 ? "inside" : v.what.at_most ? "over" : "under";
-    return digits_text(std::fabs(room) * 100, 3) + " % " + side + " the limit";
+    return filled("{} % {} the limit", {digits_text(std::fabs(room) * 100, 3), side});
 }
 /// Returns the miss that this run would show in four cases of five, "" if that is not known.
 inline std::string smallest_miss_text(const verdict_numbers& v) {
     if (!(v.detectable > 0)) return {};
-    if (is_counted(v))
-        return "the smallest fraction of misses this run could show: " +
-               digits_text(v.detectable * 100, 2) + " %";
-    if (v.detectable > 1) return "this run cannot show a miss of any useful size";
-    return "the smallest miss this run could show: " + digits_text(v.detectable * 100, 2) + " %";
+    if (!is_counted(v) && v.detectable > 1) return "this run cannot show a miss of any useful size";
+    return filled("the smallest {fraction of misses|miss} this run could show: {} %",
+                  {is_counted(v), digits_text(v.detectable * 100, 2)});
 }
 /// The objective is padded to `width`, so that the lines of a gate align. The smallest miss helps
 /// where a verdict is open; `in_full` has it always.
@@ -14604,29 +14741,27 @@ inline verdict_parts parts_of(const slo_verdict& v, std::size_t width, bool in_f
     p.name = printed("%-12s  %-*s", word.c_str(), static_cast<int>(width), v.what.text().c_str());
     p.reason = str(v.reason);
     const bool is_of_loads = is_capacity(v.what.what.metric);
-    if (v.repeats > 0) {
-        const bool at_limit = is_of_loads && v.counted_in != verdict_unit::pair;
-        p.basis = plural(static_cast<std::size_t>(v.repeats), v.unit.c_str()) +
-                  printed("%s x %lld requests", at_limit ? " at the limit" : "",
-                          v.requests / v.repeats);
-    }
+    if (v.repeats > 0)
+        p.basis = filled("{} {}{|s}{ at the limit|} x {} requests",
+                         {v.repeats, v.unit, v.repeats == 1,
+                          is_of_loads && v.counted_in != verdict_unit::pair,
+                          v.requests / v.repeats});
     if (is_of_loads) return p;  // its reason names the loads
-    p.measured = "measured " + full_value_text(v, v.measured);
-    if (const std::string of = ratio_of_text(v); !of.empty()) p.measured += " (" + of + ")";
+    p.measured = filled("measured {}[ ({})]", {full_value_text(v, v.measured), ratio_of_text(v)});
     p.typical = basis_text(v, full_value_text);
     p.room = room_text(v);
-    if (has_interval(v)) p.interval = "interval " + interval_text(v);
+    if (has_interval(v)) p.interval = filled("interval {}", {interval_text(v)});
     if (in_full || v.outcome == verdict::inconclusive) p.smallest_miss = smallest_miss_text(v);
     p.basis = joined_texts({p.basis, v.method.c_str()}, ", ");
     return p;
 }
 inline std::string verdict_line(const slo_verdict& v, std::size_t width = 0, bool in_full = true) {
     const verdict_parts p = parts_of(v, width, in_full);
-    std::string found = joined_texts({p.measured, p.typical, p.room}, ", ");
-    const std::string bounds = joined_texts({p.interval, p.smallest_miss}, "; ");
-    if (!bounds.empty()) found += " (" + bounds + ")";
-    const std::string rest = joined_texts({joined_texts({found, p.basis}, ", "), p.reason}, "; ");
-    return p.name + (rest.empty() ? "" : "  " + rest);
+    const std::string found = filled("{}[ ({})]",
+                                     {joined_texts({p.measured, p.typical, p.room}, ", "),
+                                      joined_texts({p.interval, p.smallest_miss}, "; ")});
+    return filled("{}[  {}]",
+                  {p.name, joined_texts({joined_texts({found, p.basis}, ", "), p.reason}, "; ")});
 }
 
 /// The same, wrapped for a console.
@@ -14639,9 +14774,9 @@ inline std::string verdict_in_short(const slo_verdict& v) {
     const std::string word = p.name.substr(0, p.name.find(' '));
     const bool is_measured =
         !p.measured.empty() && !std::isnan(v.measured) && v.outcome != verdict::invalid;
-    if (!is_measured) return word + (p.reason.empty() ? "" : ": " + p.reason);
-    return word + ", " + joined_texts({p.measured, p.typical, p.room}, ", ") +
-           (p.interval.empty() ? "" : " (" + p.interval + ")");
+    if (!is_measured) return filled("{}[: {}]", {word, p.reason});
+    return filled("{}, {}[ ({})]",
+                  {word, joined_texts({p.measured, p.typical, p.room}, ", "), p.interval});
 }
 
 /// Returns a verdict's line without the spaces that align it, for files and annotations.
@@ -14655,16 +14790,16 @@ inline std::string flat_line(const slo_verdict& v) {
 
 /// "measured 39.2 ms, typical repeat 39.1 ms".
 inline std::string measured_text(const verdict_numbers& v) {
-    return joined_texts({"measured " + verdict_value_text(v, v.measured),
-                         basis_text(v, verdict_value_text)}, ", ");
+    return filled("measured {}[, {}]",
+                  {verdict_value_text(v, v.measured), basis_text(v, verdict_value_text)});
 }
 
 inline std::string verdict_limit_text(const verdict_numbers& v) {
-    return v.what.factor > 0 ? digits_text(v.limit, 6) + " x"
+    return v.what.factor > 0 ? filled("{} x", {digits_text(v.limit, 6)})
                              : limit_text(v.what.what.metric, v.limit);
 }
 
-// ===== [C61] files of other tools, read value by value ===========================================
+// ===== [C62] files of other tools, read value by value ===========================================
 // At any time one value is held, and the values that were kept. The bytes come through a function,
 // so that this section does no I/O.
 
@@ -14865,7 +15000,7 @@ void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
     }
 }
 
-// ===== [C62] conversations in rows of files ======================================================
+// ===== [C63] conversations in rows of files ======================================================
 
 /// Counts the rows that have a field, for fields that are sent and for fields that are left out.
 class row_fields {
@@ -15217,7 +15352,7 @@ private:
     const field_names& given_;
 };
 
-// ===== [C63] datasets ============================================================================
+// ===== [C64] datasets ============================================================================
 
 /// Keeps a sample of `most`, each set equally likely (algorithm R of Waterman, in Knuth 1981). The
 /// seed gives the order of the sample.
@@ -15353,7 +15488,7 @@ inline const char* image_type(std::string_view file) {
     return "";
 }
 
-// ===== [C64] common prefixes of recorded prompts =================================================
+// ===== [C65] common prefixes of recorded prompts =================================================
 // A recording names thousands of blocks for each of a hundred thousand prompts. The tree has one
 // node a prompt: the earlier prompt that it continues, and where.
 
@@ -15438,7 +15573,7 @@ private:
     std::unordered_map<std::uint64_t, std::uint32_t> nodes_{};
 };
 
-// ===== [C65] traces ==============================================================================
+// ===== [C66] traces ==============================================================================
 
 struct trace_row {
     double at_s = 0;  // from the first one
@@ -15594,7 +15729,7 @@ struct workload_files {
     row_fields fields{};  // of a dataset's rows
 };
 
-// ===== [C66] lengths =============================================================================
+// ===== [C67] lengths =============================================================================
 
 /// Draws whole tokens, at least `least`. `values` are those of an empirical file.
 inline int drawn_length(const length_distribution& d, generator& random, int least,
@@ -15679,7 +15814,7 @@ inline void check_length(const length_distribution& d, const char* field, double
                         field, length_text(d).c_str(), least)});
 }
 
-// ===== [C67] arrivals and their send times =======================================================
+// ===== [C68] arrivals and their send times =======================================================
 
 /// Send times in seconds from the start. The first `warmup` ones come before the measured part,
 /// which lasts from `measured_from` to, as planned, `measured_to`.
@@ -15931,7 +16066,7 @@ inline bool saturates(arrival_kind k) {
 }
 inline bool saturates(const arrival_data& a) { return saturates(a.kind); }
 
-// ===== [C68] prompts of a given number of tokens =================================================
+// ===== [C69] prompts of a given number of tokens =================================================
 
 // Plain words of one token each in common vocabularies: a prompt of n words has about n tokens.
 inline constexpr const char* prompt_words[] = {
@@ -16120,7 +16255,7 @@ inline void append_words(std::string& out, int count, generator& random,
     }
 }
 
-// ===== [C69] positions in a trace ================================================================
+// ===== [C70] positions in a trace ================================================================
 // A trace is a row of positions; each conversation takes as many as the longest one has turns. So
 // the request at a position does not depend on the lengths of other conversations.
 
@@ -16244,7 +16379,7 @@ inline void add_text(fnv1a& h, const std::string& s) {
     h.add(s.data(), s.size());
 }
 
-// ===== [C70] the part of a load that one of several programs sends ===============================
+// ===== [C71] the part of a load that one of several programs sends ===============================
 
 inline constexpr std::size_t max_shards = 10000;
 
@@ -16268,7 +16403,7 @@ inline load_shard shard_of_thread(const load_shard& s, std::size_t thread, std::
     return {s.index + s.count * thread, s.count * threads};
 }
 
-// ===== [C71] the interface of sources of prompts =================================================
+// ===== [C72] the interface of sources of prompts =================================================
 
 struct shorter_source;
 /// Returns the tokens of a prompt and its answer that a server has room for, 0 if unknown. `model`
@@ -16317,7 +16452,7 @@ struct shorter_source {
     long long left_out = 0;
 };
 
-// ===== [C72] sources of prompts and conversations ================================================
+// ===== [C73] sources of prompts and conversations ================================================
 
 struct given_prompts final : prompt_source {
     std::vector<std::string> prompts{};
@@ -16706,7 +16841,7 @@ struct user_prompts final : prompt_source {
     }
 };
 
-// ===== [C73] the plan of a gate ==================================================================
+// ===== [C74] the plan of a gate ==================================================================
 
 enum class scenario_use : unsigned char { measure, gate, find_capacity };
 
@@ -16999,7 +17134,7 @@ inline plan plan_of_variant(const plan& p, run_variant variant) {
     });
 }
 
-// ===== [C74] the hash of a plan's traffic ========================================================
+// ===== [C75] the hash of a plan's traffic ========================================================
 
 inline void add_time(fnv1a& h, const time_distribution& d) {
     h.add(std::llround(d.a * 1e6));
@@ -17089,7 +17224,7 @@ inline std::string load_hash(const planned_traffic& p) {
     return h.text();
 }
 
-// ===== [C75] the number of requests that a plan expects ==========================================
+// ===== [C76] the number of requests that a plan expects ==========================================
 
 /// Requests that all selections treat alike, except those of side tasks.
 struct request_kind {
@@ -17170,7 +17305,7 @@ inline long long expected_first_turns(const planned_traffic& p) {
     return selected_of(expected_kinds(p), {}, turns(1, 1));
 }
 
-// ===== [C76] the requests of a plan ==============================================================
+// ===== [C77] the requests of a plan ==============================================================
 
 /// Whether all prompts are synthetic, with given lengths.
 inline bool makes_up_prompts(const planned_traffic& p) {
@@ -17277,7 +17412,7 @@ inline long long shared_tokens(const planned_traffic& p, std::size_t index, cons
                       static_cast<long long>(prompt_tokens));
 }
 
-// ===== [C77] a workload's part of the plan =======================================================
+// ===== [C78] a workload's part of the plan =======================================================
 
 inline void check_think(const time_distribution& d) {
     if (!is_sound(d))
@@ -17559,7 +17694,7 @@ inline plan_part workload_of(const scenario& s, const arrival_data& arrivals,
     return workload_of(as_recorded, arrivals, s.warmup, s.options, generates);
 }
 
-// ===== [C78] the search for a capacity ===========================================================
+// ===== [C79] the search for a capacity ===========================================================
 // Loads are doubled or halved until one clearly holds and one clearly misses, then the gaps beside
 // these two are halved on the logarithmic scale: a grid of loads 9 % apart. All probes at a load
 // are judged together, after each from the third to the fifth. The next load depends only on
@@ -17759,7 +17894,7 @@ inline std::optional<double> trend_of(const std::vector<probe>& probes, const se
     return by * static_cast<double>(probes.size() - 1);
 }
 
-// ===== [C79] the capacity that probes show =======================================================
+// ===== [C80] the capacity that probes show =======================================================
 // From the measurements alone, so that a stored search can be judged again.
 
 // ---- one probe
@@ -18162,7 +18297,7 @@ inline decision judged_also_of_loads(const measurements& e, const judging_parame
     return decision_on_another(e, parameters_of_a_load(t), s);
 }
 
-// ===== [C80] capacity searches as scenarios ======================================================
+// ===== [C81] capacity searches as scenarios ======================================================
 
 // ---- what is refused
 
@@ -18368,7 +18503,7 @@ inline double usual_answer_s(const repeat_data& d) {
     return *middle;
 }
 
-// ===== [C81] which SLOs a scenario can have, and on which day they block =========================
+// ===== [C82] which SLOs a scenario can have, and on which day they block =========================
 
 inline constexpr long long days_announced = 7;
 
@@ -18686,7 +18821,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
                     "a mean over completed requests says little beside an error limit over 5 %"});
 }
 
-// ===== [C82] side tasks and profiles of a scenario ===============================================
+// ===== [C83] side tasks and profiles of a scenario ===============================================
 
 /// Whether it can stand in quotes without escapes, on one line.
 inline bool is_plain_name(const std::string& name) {
@@ -18874,7 +19009,7 @@ inline plan profiled(const plan& p) {
     });
 }
 
-// ===== [C83] the options of requests =============================================================
+// ===== [C84] the options of requests =============================================================
 
 /// The objects in which TGI, Ollama and SGLang keep their own fields.
 inline bool holds_options(std::string_view name, const picojson::value& value) {
@@ -18969,7 +19104,7 @@ inline double planned_cost(const scenario& s, const api_traits& api) {
     return usd;
 }
 
-// ===== [C84] the traffic of each variant of a gate ===============================================
+// ===== [C85] the traffic of each variant of a gate ===============================================
 
 /// Checks the arrivals. The warm-up of a replay has the average rate of its trace.
 inline arrival_data planned_arrivals(arrival_data a, const recorded_trace& trace) {
@@ -19156,7 +19291,7 @@ inline maybe<planned_workloads> planned_otherwise(
     });
 }
 
-// ===== [C85] facts about a gate's server =========================================================
+// ===== [C86] facts about a gate's server =========================================================
 
 enum class target_kind : unsigned char {
     none, endpoint, process, simulated, stored, same, otherwise, files
@@ -19185,7 +19320,7 @@ struct target_facts {
     bool is_rehearsal = false;  // simulated in place of another server
 };
 
-// ===== [C86] extensions that keep measurements of gates, and compare later ones with them ========
+// ===== [C87] extensions that keep measurements of gates, and compare later ones with them ========
 
 class live_target;
 struct run_mode;
@@ -19227,7 +19362,7 @@ protected:
 /// The extension that is compiled in, or null.
 inline constinit const past_extension* known_past = nullptr;
 
-// ===== [C87] from a scenario to its plan =========================================================
+// ===== [C88] from a scenario to its plan =========================================================
 
 inline void check_extent(const scenario& s, const arrival_data& a, const recorded_trace& trace) {
     const long long requests = s.requests;
@@ -19460,7 +19595,7 @@ plan without_long_sessions(const plan& p, const Room& room) {
     return shorter;
 }
 
-// ===== [C88] plans as text, and notes on their load ==============================================
+// ===== [C89] plans as text, and notes on their load ==============================================
 
 inline std::string warmup_text(const planned_traffic& p) {
     if (p.warmup_until_stable)
@@ -19610,7 +19745,7 @@ inline std::vector<std::string> load_notes(const planned_traffic& p) {
     return notes;
 }
 
-// ===== [C89] how requests and side tasks ended, and the tokens that answers report ===============
+// ===== [C90] how requests and side tasks ended, and the tokens that answers report ===============
 
 /// The first element that `is_same` accepts, else this one, added at the end.
 template <class T, class Same>
@@ -19786,28 +19921,23 @@ std::vector<task_figures> task_figures_of(const Repeats& variant) {
             if (all.size() <= i) all.push_back({.name = d.side_tasks[i].name});
             ++all[i].repeats;
             if (const double s = d.side_tasks[i].recovery_s; !std::isnan(s))
-                all[i].recovered += (all[i].recovered.empty() ? "" : ", ") +
-                                    (std::isinf(s) ? std::string("never")
-                                     : s == 0      ? std::string("nothing (none was disturbed)")
-                                                   : time_text(s));
+                fill(all[i].recovered, "{,}{}", {std::isinf(s) ? "never"
+                                                 : s == 0 ? "nothing (none was disturbed)"
+                                                          : time_text(s)});
             for (const side_step& s : d.side_tasks[i].steps) all[i].add(s);
         }
     return all;
 }
 /// "adapters": 58 steps in 2 repeats, 12 ms each on the average, 40 ms at most
 inline std::string task_figures_text(const task_figures& t) {
-    std::string all = "\"" + t.name + "\": " + plural(t.steps, "step") + " in " +
-                      plural(t.repeats, "repeat") + ", " + time_text(t.mean_s) +
-                      " each on the average, " + time_text(t.max_s) + " at most";
-    if (t.late > 0)
-        all += printed("; %zu began late, by up to ", t.late) + time_text(t.latest_s) +
-               ", as those before were under way";
-    if (!t.recovered.empty()) all += "; recovered after " + t.recovered;
-    if (t.failed > 0) all += printed("; %zu failed (", t.failed) + t.example + ")";
-    return all;
+    return filled("\"{}\": {} step{s} in {} repeat{s}, {t} each on the average, {t} at most"
+                  "[; {} began late, by up to {t}, as those before were under way]"
+                  "[; recovered after {}][; {} failed ({})]",
+                  {t.name, t.steps, t.repeats, t.mean_s, t.max_s, t.late, t.latest_s, t.recovered,
+                   t.failed, t.example});
 }
 
-// ===== [C90] timelines, and the points of drawings ===============================================
+// ===== [C91] timelines, and the points of drawings ===============================================
 
 struct curve_point {
     double x = 0, y = 0;
@@ -19951,7 +20081,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
     return t;
 }
 
-// ===== [C91] metrics over the repeats of a variant: rows of tables, labels, curves ===============
+// ===== [C92] metrics over the repeats of a variant: rows of tables, labels, curves ===============
 
 /// Over all repeats of a variant.
 struct metric_row {
@@ -20080,7 +20210,7 @@ inline std::vector<label_figures> label_figures_of(const std::vector<metric_id>&
     return all;
 }
 
-// ===== [C92] servers, and the programs that send a load, over all repeats ========================
+// ===== [C93] servers, and the programs that send a load, over all repeats ========================
 
 struct reported_value {
     statistic_data what{};
@@ -20141,22 +20271,17 @@ inline server_usage server_usage_of(const repeat_list& variant) {
 
 /// "vLLM's page, 62 readings: mean(queue_time) 12 ms, ...".
 inline std::string server_usage_text(const server_usage& a) {
-    std::string t = (a.of.empty() ? "its page" : a.of + "'s page") + ", " +
-                    plural(a.readings, "reading");
-    if (a.missed > 0)
-        t += printed(" (%zu failed: ", a.missed) + printable(a.problem, 200) + ")";
     std::string values;
     for (const reported_value& v : a.values)
-        values += (values.empty() ? ": " : ", ") + str(v.what.name) + " " +
-                  value_text(v.what.metric, v.value);
-    return t + values;
+        fill(values, "{,}{} {}", {v.what.name, {v.what.metric, v.value}});
+    return filled("{}{'s|its} page, {} reading{s}[ ({} failed: {})][: {}]",
+                  {a.of, !a.of.empty(), a.readings, a.missed, printable(a.problem, 200), values});
 }
 /// The result of the cross-check, "" where there was none.
 inline std::string cross_check_text(const server_usage& a) {
     if (a.checked == 0) return {};
-    return "cross-check: the server's counters " +
-           (a.differences.empty() ? "match our requests"
-                                  : "differ from our requests: " + a.differences);
+    return filled("cross-check: the server's counters {differ from|match} our requests[: {}]",
+                  {a.differences, a.differences});
 }
 
 /// Of each program the worst repeat and all requests, in order of rank.
@@ -20208,20 +20333,17 @@ inline std::string ranks_text(const std::vector<rank_part>& all) {
         off = std::max(off, std::fabs(r.off_s));
     }
     const auto fraction = [](double x) { return printed("%.1f %%", 100 * x); };
-    std::string t = printed("%zu programs on %zu machine%s sent the load; they began within ",
-                            all.size(), hosts.size(), hosts.size() == 1 ? "" : "s");
-    t += time_text(off) + ", sent late by p99 " +
-         range_text(all, [](const rank_part& r) { return r.lateness_p99; }, time_text) + ", used " +
-         range_text(all, [](const rank_part& r) { return r.cpu_utilization; }, fraction) +
-         " of a core and " +
-         range_text(all, [](const rank_part& r) { return r.memory_bytes; }, memory_text);
-    if (hosts.size() > 1 && unsynchronised > 0)
-        t += printed("; the clocks of %zu of them are not known to be synchronised",
-                     unsynchronised);
-    return t;
+    return filled("{} programs on {} machine{s} sent the load; they began within {t}, sent late by "
+                  "p99 {}, used {} of a core and {}[{?}; the clocks of {} of them are not known to "
+                  "be synchronised]",
+                  {all.size(), hosts.size(), off,
+                   range_text(all, [](const rank_part& r) { return r.lateness_p99; }, time_text),
+                   range_text(all, [](const rank_part& r) { return r.cpu_utilization; }, fraction),
+                   range_text(all, [](const rank_part& r) { return r.memory_bytes; }, memory_text),
+                   hosts.size() > 1 && unsynchronised > 0, unsynchronised});
 }
 
-// ===== [C93] the numbers of a gate that reports show, computed once ==============================
+// ===== [C94] the numbers of a gate that reports show, computed once ==============================
 
 /// One probe as reports show it.
 struct load_point {
@@ -20339,13 +20461,6 @@ inline std::vector<statistic_data> kept_statistics(const plan& p, const std::vec
     for (const slo& s : slos)
         if (may_be_relative(s.what.metric)) keep(s.what);
     return kept;
-}
-
-/// Returns a variant's row of a metric, without values where the variant has none.
-inline metric_row latency_row(const gate_figures& g, const variant_figures& variant, metric_id id) {
-    for (std::size_t i = 0; i < std::min(g.metrics.size(), variant.distributions.size()); ++i)
-        if (g.metrics[i] == id) return variant.distributions[i].row;
-    return {id, not_a_number, not_a_number, not_a_number, not_a_number, not_a_number};
 }
 
 inline repeat_figures repeat_figures_of(const repeat_data& d,
@@ -20479,7 +20594,7 @@ inline gate_figures figures_of_search(const plan& p, const measurements& e,
     return g;
 }
 
-// ===== [C94] answers that reports show ===========================================================
+// ===== [C95] answers that reports show ===========================================================
 
 /// A question, the expected answer (or the baseline's) and the answers given.
 struct shown_answer {
@@ -20547,7 +20662,7 @@ inline std::vector<shown_answer> shown_answers_of(const plan& p, const repeat_li
     return rows;
 }
 
-// ===== [C95] the fields of a gate: its servers, its load, its judging parameters =================
+// ===== [C96] the fields of a gate: its servers, its load, its judging parameters =================
 
 inline void fields_of(field_visitor& v, target_facts& t) {
     v.choice({"kind", "endpoint, process, simulated, stored, same server, other options (of the "
@@ -20771,7 +20886,7 @@ inline void fields_of(field_visitor& v, self_check_t& c, const bool& has_figures
     handshake_fields(v, c.handshakes_full, c.handshakes_resumed);
 }
 
-// ===== [C96] stored results ======================================================================
+// ===== [C97] stored results ======================================================================
 // A result.json is compared with, records are judged again.
 
 /// One gate of a result.json; its repeats have no records yet.
@@ -21016,7 +21131,7 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
     }
 }
 
-// ===== [C97] the fields of a variant's measurements, and of a verdict ============================
+// ===== [C98] the fields of a variant's measurements, and of a verdict ============================
 
 inline void fields_of(field_visitor& v, length_figures& f) {
     v.number({"mean"}, f.mean);
@@ -21255,7 +21370,7 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
     v.whole({"line"}, of.what.at.line);
 }
 
-// ===== [C98] calibration.json ====================================================================
+// ===== [C99] calibration.json ====================================================================
 
 inline constexpr const char* calibration_schema = "llmbench/calibration/1";
 /// A higher deviation between repeats of one server is too much noise for a limit.
@@ -21324,7 +21439,7 @@ inline gate_calibration read_calibration(const std::string& json, const std::str
     return known;
 }
 
-// ===== [C99] one line of records.jsonl, and the index of events.bin ==============================
+// ===== [C100] one line of records.jsonl, and the index of events.bin =============================
 
 /// Refuses impossible times: durations are differences of two of them. A completed answer has all
 /// times, except that it may lack a second event or an answer after its reasoning.
@@ -21385,7 +21500,7 @@ inline void fields_of(field_visitor& v, event_index& i) {
                   {1, 0});
 }
 
-// ===== [C100] gates in reports, and their headlines ==============================================
+// ===== [C101] gates in reports, and their headlines ==============================================
 
 /// A request to the server's profiler, by HTTP or by a command.
 struct profile_step {
@@ -21407,18 +21522,16 @@ struct taken_profile {
 };
 
 inline std::string step_text(const profile_step& s) {
-    return s.asked + " " + s.came + (s.said.empty() ? "" : ": " + s.said);
+    return filled("{} {}[: {}]", {s.asked, s.came, s.said});
 }
 /// Returns one sentence, "" if no profile was wanted.
 inline std::string profile_text(const taken_profile& t) {
     if (!t.wanted) return {};
     if (!t.none.empty())
-        return "no profile: " + t.none +
-               (t.goes_on ? "; it may go on, and slows down whatever this server does next" : "");
-    return "profile: " + time_text(t.load_s) + printed(" of the same load, %zu requests; ",
-                                                       t.requests) +
-           step_text(t.start) + "; " + step_text(t.stop) +
-           (t.files.empty() ? "" : "; " + t.files);
+        return filled("no profile: {}{; it may go on, and slows down whatever this server does "
+                      "next|}", {t.none, t.goes_on});
+    return filled("profile: {t} of the same load, {} requests; {}; {}[; {}]",
+                  {t.load_s, t.requests, step_text(t.start), step_text(t.stop), t.files});
 }
 
 /// The result of a rehearsal, a gate on a model of its server.
@@ -21477,8 +21590,6 @@ public:
     virtual std::vector<std::string> tables(const std::vector<gate_report>& gates) const = 0;
     /// The HTML above the gates.
     virtual std::string html(const std::vector<gate_report>& gates) const = 0;
-    /// Whether it draws this gate over its load, so that the page does not.
-    virtual bool draws(const gate_report& g) const = 0;
     /// Names and contents of more files.
     virtual std::vector<std::pair<std::string, std::string>> files(
         const std::vector<gate_report>& gates) const = 0;
@@ -21549,14 +21660,15 @@ inline std::string headline_text(const gate_report& g) {
     for (const slo_verdict& v : g.verdicts)
         all += is_own_objective(v) ||
                (v.outcome == verdict::inconclusive && !v.what.is_advisory);
-    return printed("inconclusive, %zu of %s", open, plural(all, "objective").c_str());
+    return filled("inconclusive, {} of {} objective{s}", {open, all});
 }
 
 /// Returns the note on a rehearsed gate.
 inline std::string rehearsal_text(const gate_report& g) {
-    return "a REHEARSAL on " + g.rehearsal.model + ", in virtual time: nothing was sent, and "
-           "nothing is shown of any server; on one it takes " + time_text(g.took_s) +
-           ", and what it takes to start";
+    return filled(
+        "a REHEARSAL on {}, in virtual time: nothing was sent, and nothing is shown of any "
+        "server; on one it takes {t}, and what it takes to start",
+        {g.rehearsal.model, g.took_s});
 }
 /// Returns the same for a whole program, "" if it rehearsed nothing.
 inline std::string rehearsal_of_all(const std::vector<gate_report>& gates) {
@@ -21567,45 +21679,87 @@ inline std::string rehearsal_of_all(const std::vector<gate_report>& gates) {
         ++n;
         if (g.refusal.empty()) took_s += g.took_s;
     }
-    return n == 0 ? std::string()
-                  : "REHEARSAL of " + plural(n, "gate") + " on a model: nothing was sent, and "
-                        "nothing is shown of any server; on servers it takes " +
-                        time_text(took_s) + ", and what they take to start";
+    return filled(
+        "[{?}REHEARSAL of {} gate{s} on a model: nothing was sent, and nothing is shown of "
+        "any server; on servers it takes {t}, and what they take to start]",
+        {n, n, took_s});
 }
 
-// ===== [C101] tables of reports, on the console and in Markdown ==================================
+// ===== [C102] tables of reports ==================================================================
 
-/// A cell, and its look on the page: a class in place of its column's, HTML in place of text.
 struct table_cell {
-    std::string text;
-    const char* look;
-    bool is_html;
-    table_cell(std::string t, const char* l = nullptr, bool html = false)
-        : text(std::move(t)), look(l), is_html(html) {}
-    table_cell(const char* t, const char* l = nullptr) : table_cell(std::string(t), l) {}
+    std::string text{};
+    const char* look = nullptr;   // on the page its class, in place of its column's
+    const char* badge = nullptr;  // on the page it is a badge of this class
+    std::string ratio{};          // to the first column, if it has one
+    bool is_marked = false;       // that ratio
+    std::size_t gate = 0;         // on the page a link to this one
 };
-using table_line = std::vector<table_cell>;
-/// A table, the same for the console and the page.
+/// A table, the same for the console, Markdown and the page.
 struct report_table {
-    table_line head{};
-    std::vector<table_line> rows{};
+    std::vector<std::string> head{};
     std::size_t words = 1;  // so many columns have words, those after them numbers
+    std::vector<std::vector<table_cell>> rows{};
+    /// Adds cells to the last row.
+    void append(std::initializer_list<filling> cells) {
+        for (const filling& c : cells) rows.back().push_back({c.shown()});
+    }
+    void add(std::initializer_list<filling> cells) {
+        rows.emplace_back();
+        append(cells);
+    }
+    table_cell& last() { return rows.back().back(); }
 };
 
-/// Returns the table for the console: the first column to the left, the others to the right.
-inline std::string console_table(const report_table& t, int first_width = 10) {
-    std::vector<const table_line*> lines = {&t.head};
-    for (const table_line& row : t.rows) lines.push_back(&row);
-    std::vector<int> widths(t.head.size(), 10);
-    widths[0] = first_width;
-    for (const table_line* line : lines)
-        for (std::size_t i = 0; i < line->size(); ++i)
-            widths[i] = std::max(widths[i], static_cast<int>((*line)[i].text.size()));
-    std::string out = "\n";
-    for (const table_line* line : lines) {
-        for (std::size_t i = 0; i < line->size(); ++i)
-            out += i == 0 ? printed("  %-*s", widths[0], (*line)[0].text.c_str())
-                          : printed(" %*s", widths[i], (*line)[i].text.c_str());
+/// Returns the table for the console. The first column is to the left; so are all `to_the_left`.
+inline std::string console_table(const report_table& t, std::size_t first_width = 10,
+                                 bool to_the_left = false) {
+    std::vector<std::vector<std::string>> lines = {t.head};
+    for (const auto& row : t.rows) {
+        lines.emplace_back();
+        for (const table_cell& c : row) lines.back().push_back(c.text);
+    }
+    for (std::size_t i = t.head.size(); i-- > 0;) {  // ratios have columns of their own
+        const auto has_ratio = [&](const auto& row) { return !row[i].ratio.empty(); };
+        if (!any_of(t.rows, has_ratio)) continue;
+        const auto at = static_cast<std::ptrdiff_t>(i + 1);
+        for (std::size_t k = 0; k < lines.size(); ++k)
+            lines[k].insert(lines[k].begin() + at,
+                            k == 0 ? "" : filled("{}{ *|}", {t.rows[k - 1][i].ratio,
+                                                             t.rows[k - 1][i].is_marked}));
+    }
+    std::string out = to_the_left ? "" : "\n";
+    std::vector<std::size_t> widths(lines[0].size(), to_the_left ? 0 : 10);
+    if (!to_the_left) widths[0] = first_width;
+    for (const auto& line : lines)
+        for (std::size_t i = 0; i < line.size(); ++i)
+            widths[i] = std::max(widths[i], columns_of(line[i]));
+    for (const auto& line : lines) {
+        std::string row = " ";
+        for (std::size_t i = 0; i < line.size(); ++i) {
+            const std::string room(widths[i] - columns_of(line[i]), ' ');
+            const bool is_left = to_the_left || i == 0;
+            fill(row, " {}{}{}{ |}", {is_left ? "" : room.c_str(), line[i],
+                                      is_left ? room.c_str() : "", to_the_left});
+        }
+        row.erase(row.find_last_not_of(' ') + 1);
+        out += row + "\n";
+    }
+    return out;
+}
+inline std::string markdown_table(const report_table& t) {
+    std::string out = "|", under = "|";
+    for (std::size_t i = 0; i < t.head.size(); ++i) {
+        fill(out, "[ {m}] |", {t.head[i]});
+        under += i < t.words ? " --- |" : " ---: |";
+    }
+    fill(out, "\n{}\n", {under});
+    for (const auto& row : t.rows) {
+        out += "|";
+        for (const table_cell& c : row) {
+            const char* mark = c.is_marked ? "**" : "";
+            fill(out, " {m}[{?} ({}{}{})] |", {c.text, c.ratio, mark, c.ratio, mark});
+        }
         out += "\n";
     }
     return out;
@@ -21632,48 +21786,19 @@ inline report_table labels_table(const gate_report& g) {
     t.head.push_back("throughput");
     for (const variant_figures* variant : {&g.figures.candidate, &g.figures.baseline})
         for (const label_figures& f : variant->labels) {
-            const char* of = variant == &g.figures.baseline ? "baseline: " : "";
-            t.rows.push_back({of + f.label, printed("%zu of %zu", f.failed, f.requests)});
+            t.add({filled("{baseline: |}{}", {variant == &g.figures.baseline, f.label}),
+                   filled("{} of {}", {f.failed, f.requests})});
             for (const column& c : columns) {
                 const metric_row* row = f.row_of(c.metric);
-                if (is_shown(c))
-                    t.rows.back().push_back(
-                        value_text(c.metric, row ? row->*c.value : not_a_number));
+                if (is_shown(c)) t.append({{c.metric, row ? row->*c.value : not_a_number}});
             }
-            t.rows.back().push_back(
-                generates ? value_text(metric_id::output_throughput, f.output_throughput)
-                          : value_text(metric_id::request_throughput, f.request_throughput));
+            t.append({generates ? filling(metric_id::output_throughput, f.output_throughput)
+                                : filling(metric_id::request_throughput, f.request_throughput)});
         }
     return t;
 }
 
-inline std::string markdown_escaped(const std::string& s) {
-    std::string out;
-    for (const char c : printable(s, s.size() * 4 + 4)) {
-        if (std::string_view("\\|<>`*_[]~").find(c) != std::string_view::npos) out += '\\';
-        out += c == '&' ? "&amp;" : std::string(1, c);
-    }
-    return out;
-}
-
-/// Returns text, perhaps a server's, as code: in a code span it is no mention, link, image, HTML or
-/// issue. A bar would end a table's cell even there.
-inline std::string markdown_code(const std::string& s) {
-    std::string words;
-    std::size_t longest = 0, run = 0;
-    for (const char c : printable(s, s.size() * 4 + 4)) {
-        longest = std::max(longest, run = c == '`' ? run + 1 : 0);
-        words += c == '|' ? "\u2502" : std::string(1, c);
-    }
-    if (trimmed(words).empty()) return {};
-    const std::string fence(longest + 1, '`');
-    const bool needs_room = words.front() == '`' || words.back() == '`' ||
-                            (words.front() == ' ' && words.back() == ' ');
-    const char* room = needs_room ? " " : "";
-    return fence + room + words + room + fence;
-}
-
-// ===== [C102] texts of reports ===================================================================
+// ===== [C103] texts of reports ===================================================================
 
 /// Returns "input" for an API that generates nothing.
 inline const char* throughput_kind(const gate_report& g) {
@@ -21681,17 +21806,15 @@ inline const char* throughput_kind(const gate_report& g) {
 }
 /// "789 tok/s (prefill 3020 tok/s, decode 783 tok/s)"; the phases only if they are known
 inline std::string throughput_text(const gate_report& g, const variant_figures& variant) {
-    const auto shown = [&](metric_id id) { return value_text(id, variant.run_value(id)); };
+    const auto value = [&](metric_id id) { return filling(id, variant.run_value(id)); };
     if (!g.what.sent->scores.empty())
-        return joined({shown(metric_id::input_throughput), " (",
-                       shown(metric_id::request_throughput), ")"});
-    std::string t = shown(metric_id::output_throughput);
-    if (saturates(g.what.sent->arrivals) && g.what.sent->common.stream)
-        t += joined({" (prefill ", shown(metric_id::prefill_throughput), ", decode ",
-                     shown(metric_id::decode_throughput), ")"});
-    if (!std::isnan(variant.run_value(metric_id::cost_per_million_tokens)))
-        t += ", " + shown(metric_id::cost_per_million_tokens) + " per million output tokens";
-    return t;
+        return filled("{} ({})", {value(metric_id::input_throughput),
+                                  value(metric_id::request_throughput)});
+    const bool has_phases = saturates(g.what.sent->arrivals) && g.what.sent->common.stream;
+    return filled("{}[{|} (prefill {}, decode {})][, {} per million output tokens]",
+                  {value(metric_id::output_throughput), has_phases,
+                   value(metric_id::prefill_throughput), value(metric_id::decode_throughput),
+                   value(metric_id::cost_per_million_tokens)});
 }
 
 inline std::string ok_text(const std::vector<status_count>& counts) {
@@ -21705,25 +21828,21 @@ inline std::string ended_text(const variant_figures& variant) {
     bool is_reported = false;
     for (const auto& [reason, count] : variant.finish_reasons) {
         is_reported = is_reported || !reason.empty();
-        t += printed("%s%zu %s", t.empty() ? "" : ", ", count,
-                     reason.empty() ? "without a reason" : reason.c_str());
+        fill(t, "{,}{} {}", {count, reason.empty() ? "without a reason" : reason.c_str()});
     }
-    return is_reported ? " (ended: " + t + ")" : "";
+    return is_reported ? filled(" (ended: {})", {t}) : "";
 }
 inline std::string status_text(const variant_figures& variant) {
     const std::vector<status_count>& counts = variant.statuses;
     std::string t = ok_text(counts) + ended_text(variant);
     for (std::size_t i = 1; i < counts.size(); ++i)
-        t += printed("; %zu %s (%s)", counts[i].count, to_string(counts[i].status),
-                     counts[i].example.c_str());
-    if (const std::size_t n = variant.usage_below_events; n > 0)
-        t += printed("; usage reports fewer tokens than content events in %zu of those", n);
-    if (const std::size_t n = variant.answers.without_usage; n > 0)
-        t += printed("; %zu of those tell no usage: their number of tokens is not known", n);
-    if (const std::size_t n = variant.answers.over_prompt; n > 0)
-        t += printed("; usage reports more prompt tokens than what was sent can be in %zu", n);
-    if (const std::size_t n = variant.answers.over_content; n > 0)
-        t += printed("; usage reports more tokens than the text can be in %zu of those", n);
+        fill(t, "; {} {} ({})", {counts[i].count, to_string(counts[i].status), counts[i].example});
+    const answer_counts& a = variant.answers;
+    fill(t, "[; usage reports fewer tokens than content events in {} of those]"
+            "[; {} of those tell no usage: their number of tokens is not known]"
+            "[; usage reports more prompt tokens than what was sent can be in {}]"
+            "[; usage reports more tokens than the text can be in {} of those]",
+         {variant.usage_below_events, a.without_usage, a.over_prompt, a.over_content});
     return t;
 }
 /// Adds the notes on the connection of client and server, a sentence each.
@@ -21739,66 +21858,47 @@ void add_notes_on_the_way(const Add& add, const variant_figures& variant, const 
         used_once = used_once || d.used_once;
     }
     if (used_once)
-        add(printed("%sconnections were used once, as the server closes them within a second after "
-                    "an answer without saying so: %lld opened, %lld closed so",
-                    whose, connections, connection_resets));
+        add("{}connections were used once, as the server closes them within a second after an "
+            "answer without saying so: {} opened, {} closed so",
+            {whose, connections, connection_resets});
     else if (connection_resets > 0)
-        add(printed("%sthe server closed %lld of %lld connections within a second after their "
-                    "first answer without saying so",
-                    whose, connection_resets, connections));
-    if (resends > idle)
-        add(printed("%ssent again, as the server closed the kept connection without an answer: "
-                    "%lld requests; more than one that are over 1 %% of a repeat's are failures",
-                    whose, resends - idle));
-    if (idle > 0)
-        add(printed("%ssent again, as the server closed the connection, which had been idle for a "
-                    "second or more, as they came: %lld requests; that is nobody's failure, and "
-                    "their times include it",
-                    whose, idle));
+        add("{}the server closed {} of {} connections within a second after their first answer "
+            "without saying so", {whose, connection_resets, connections});
+    add("[{?}{}sent again, as the server closed the kept connection without an answer: {} "
+        "requests; more than one that are over 1 % of a repeat's are failures]",
+        {resends - idle, whose, resends - idle});
+    add("[{?}{}sent again, as the server closed the connection, which had been idle for a second "
+        "or more, as they came: {} requests; that is nobody's failure, and their times include it]",
+        {idle, whose, idle});
     const answer_counts& a = variant.answers;
-    if (a.in_a_burst > 0)
-        add(printed("%s%zu of %zu answers came in one piece, %zu more began with over 5 %% of "
-                    "their tokens at once",
-                    whose, a.in_one_piece, a.paced, a.in_a_burst - a.in_one_piece));
+    add("[{?}{}{} of {} answers came in one piece, {} more began with over 5 % of their tokens at "
+        "once]", {a.in_a_burst, whose, a.in_one_piece, a.paced, a.in_a_burst - a.in_one_piece});
 }
 
 /// "kernel", "read", "kernel, but for 0.4 % of the reads; 12 gaps unknown"
 inline std::string stamps_text(const self_check_t& c) {
     const double read = 1 - c.stamped_fraction;
-    std::string t = read <= 0.01 ? "kernel" : "read";
-    if (read > 0 && read < 1)
-        t += printed(", but for %.2g %% of the reads", (read <= 0.01 ? read : 1 - read) * 100);
-    if (c.unknown_gaps > 0) t += printed(", %lld gaps unknown", c.unknown_gaps);
-    return t;
+    const bool is_kernel = read <= 0.01;
+    return filled("{kernel|read}[, but for {.2g%} % of the reads][, {} gaps unknown]",
+                  {is_kernel, read <= 0 || read >= 1 ? 0 : is_kernel ? read : 1 - read,
+                   c.unknown_gaps});
 }
 inline std::string problem_text(const self_check_t& c) {
-    return c.ok ? "" : "; NOT OK: " + str(c.reason);
+    return c.ok ? "" : filled("; NOT OK: {}", {c.reason});
 }
 inline std::string self_check_text(const self_check_t& c) {
-    std::string t =
-        printed("sends late by p50 %s, p99 %s, max %s", time_text(c.lateness_p50).c_str(),
-                time_text(c.lateness_p99).c_str(), time_text(c.lateness_max).c_str());
-    if (c.asked_rate > 0)
-        t += printed("; sent %.4g of %.4g requests/s", c.achieved_rate, c.asked_rate);
-    t += printed("; read within p99 %s, woke within p99 %s", time_text(c.stamp_lag_p99).c_str(),
-                 time_text(c.loop_lag_p99).c_str());
-    t += "; stamps: " + stamps_text(c);
-    t += printed("; %.0f %% of a core; %.1f %% of events read together; %lld connections",
-                 c.cpu_utilization * 100, c.coalesced_fraction * 100, c.connections_opened);
-    for (const auto& [h, kind] : {std::pair{c.handshakes_full, "full"},
-                                  std::pair{c.handshakes_resumed, "resumed"}})
-        if (h.count > 0)
-            t += printed("; %lld %s TLS handshakes, mean %s, max %s", h.count, kind,
-                         time_text(h.mean).c_str(), time_text(h.max).c_str());
-    if (c.lost_fraction > 0) t += printed("; lost %.2g %% of a repeat", c.lost_fraction * 100);
-    return t + problem_text(c);
-}
-
-inline std::string counted_gaps_text(std::uint64_t n) {
-    if (n == 0) return {};
-    return printed("itl: %llu gaps were too many to keep each one, so its percentiles are within "
-                   "%.1f %%; means, longest gaps and throughputs are exact",
-                   static_cast<unsigned long long>(n), 100 * gap_counts::relative_error);
+    const auto &full = c.handshakes_full, &resumed = c.handshakes_resumed;
+    return filled("sends late by p50 {t}, p99 {t}, max {t}[{?}; sent {.4g} of {.4g} requests/s]; "
+                  "read within p99 {t}, woke within p99 {t}; stamps: {}; {.0f%} % of a core; "
+                  "{.1f%} % of events read together; {} connections"
+                  "[; {} full TLS handshakes, mean {t}, max {t}]"
+                  "[; {} resumed TLS handshakes, mean {t}, max {t}]"
+                  "[; lost {.2g%} % of a repeat]{}",
+                  {c.lateness_p50, c.lateness_p99, c.lateness_max, c.asked_rate, c.achieved_rate,
+                   c.asked_rate, c.stamp_lag_p99, c.loop_lag_p99, stamps_text(c),
+                   c.cpu_utilization, c.coalesced_fraction, c.connections_opened, full.count,
+                   full.mean, full.max, resumed.count, resumed.mean, resumed.max, c.lost_fraction,
+                   problem_text(c)});
 }
 
 inline constexpr const char* unverified_text =
@@ -21806,22 +21906,22 @@ inline constexpr const char* unverified_text =
 inline std::string target_text(const target_facts& t) {
     if (t.kind == target_kind::same) return "A/A: the same server twice";
     if (t.kind == target_kind::otherwise)
-        return "the same server with other requests: options " + t.options + ", model " + t.model;
+        return filled("the same server with other requests: options {}, model {}",
+                      {t.options, t.model});
     if (t.kind == target_kind::files)
-        return "files of " + t.measured_by + ": " + t.url +
-               (t.model.empty() ? "" : "; model " + t.model);
-    std::string s =
-        t.is_rehearsal ? "rehearsed on a model in virtual time"
-        : t.is_virtual ? "simulated in virtual time"
-        : (t.kind == target_kind::endpoint ? "" : to_string(t.kind) + std::string(" at ")) + t.url;
-    if (!t.model.empty()) s += ", model " + t.model;
-    if (!t.options.empty()) s += ", options " + t.options;
-    return t.tls == tls_trust::not_verified ? s + ", " + unverified_text : s;
+        return filled("files of {}: {}[; model {}]", {t.measured_by, t.url, t.model});
+    const bool is_named = t.is_rehearsal || t.is_virtual || t.kind == target_kind::endpoint;
+    return filled("[{} at ]{}[, model {}][, options {}][, {}]",
+                  {is_named ? "" : to_string(t.kind),
+                   t.is_rehearsal ? "rehearsed on a model in virtual time"
+                   : t.is_virtual ? "simulated in virtual time"
+                                  : t.url.c_str(),
+                   t.model, t.options, t.tls == tls_trust::not_verified ? unverified_text : ""});
 }
 /// Returns the text for the baseline's target, "" if there is none.
 inline std::string compared_text(const target_facts& baseline) {
     if (baseline.kind == target_kind::none) return {};
-    return (baseline.kind == target_kind::same ? "; " : "; baseline ") + target_text(baseline);
+    return filled("; {|baseline }{}", {baseline.kind == target_kind::same, target_text(baseline)});
 }
 /// Returns the note on servers whose certificate was not verified, "" if there are none.
 inline std::string unverified_servers(const gate_report& g) {
@@ -21829,59 +21929,52 @@ inline std::string unverified_servers(const gate_report& g) {
     for (const target_facts* t : {&g.target, &g.baseline})
         if (t->kind != target_kind::same && t->kind != target_kind::otherwise &&
             t->tls == tls_trust::not_verified)
-            s += (s.empty() ? "" : "; ") + t->url + ": " + unverified_text;
+            fill(s, "{;}{}: {}", {t->url, unverified_text});
     return s;
 }
 
 /// "asked for 150 (p50 149, p90 190) on the average, the server counted 151 (...)", "" without any
 inline std::string prompt_lengths_text(const prompt_lengths& l) {
     if (!l.known) return {};
-    const auto reported = [](const length_figures& f) {
-        return printed("%.4g (p50 %.0f, p90 %.0f)", f.mean, f.p50, f.p90);
-    };
-    return "asked for " + reported(l.asked) + " on the average, the server counted " +
-           reported(l.counted);
+    return filled("asked for {.4g} (p50 {.0f}, p90 {.0f}) on the average, the server counted "
+                  "{.4g} (p50 {.0f}, p90 {.0f})",
+                  {l.asked.mean, l.asked.p50, l.asked.p90, l.counted.mean, l.counted.p50,
+                   l.counted.p90});
 }
 inline std::string prefix_cache_text(const gate_figures& f) {
     const prefix_hits mine = f.candidate.prefix_cache, other = f.baseline.prefix_cache;
     const auto fraction = [](const prefix_hits& h) {
-        return h.prompt > 0 ? printed("%.3g %%", 100 * h.cached / h.prompt) : "an unknown part";
+        return h.prompt > 0 ? filled("{.3g%} %", {h.cached / h.prompt}) : "an unknown part";
     };
     if (mine.cached + other.cached <= 0) return {};
     for (const prefix_hits& h : {mine, other})
         if (h.is_over_all())
-            return printed("prefix cache: usage has %.0f cached tokens of %.0f prompt tokens, "
-                           "which cannot be", h.cached, h.prompt);
-    return "prefix cache: " + fraction(mine) + " of the prompt tokens came from it" +
-           (f.baseline.empty() ? "" : ", with the baseline " + fraction(other));
+            return filled("prefix cache: usage has {.0f} cached tokens of {.0f} prompt tokens, "
+                          "which cannot be", {h.cached, h.prompt});
+    return filled("prefix cache: {} of the prompt tokens came from it[, with the baseline {}]",
+                  {fraction(mine), f.baseline.empty() ? "" : fraction(other)});
 }
 /// Returns the part of the output that was reasoning, "" if there was none.
 inline std::string reasoning_text(const reasoning_counts& c, const char* whose) {
     if (c.requests == 0) return {};
-    std::string t = printed("%sreasoning: in %zu requests", whose, c.requests);
-    if (c.tokens > c.output)
-        t += printed("; usage has %lld reasoning tokens of %lld output tokens, which cannot be",
-                     c.tokens, c.output);
-    else if (c.output > 0)
-        t += printed(", %.3g %% of their output tokens", 100.0 * static_cast<double>(c.tokens) /
-                                                             static_cast<double>(c.output));
-    if (c.hidden > 0)
-        t += printed("; %lld tokens were never streamed, and are in no time per token and no "
-                     "throughput", c.hidden);
-    if (c.unreported > 0) t += printed("; the usage of %zu does not say how much", c.unreported);
-    return t;
+    const bool is_wrong = c.tokens > c.output;
+    return filled("{}reasoning: in {} requests[{?}; usage has {} reasoning tokens of {} output "
+                  "tokens, which cannot be][{?}, {.3g%} % of their output tokens][; {} tokens were "
+                  "never streamed, and are in no time per token and no throughput][; the usage of "
+                  "{} does not say how much]",
+                  {whose, c.requests, is_wrong, c.tokens, c.output, !is_wrong && c.output > 0,
+                   static_cast<double>(c.tokens) / static_cast<double>(c.output), c.hidden,
+                   c.unreported});
 }
 /// Returns the note on traffic that a server may know from earlier repeats, "" if it cannot.
 inline std::string as_given_text(const planned_traffic& p) {
-    if (p.sent_as_given.empty()) return {};
-    return p.sent_as_given + " are sent as given: a prefix cache of the server may answer them "
-                             "from earlier repeats and earlier runs";
+    return filled("[{} are sent as given: a prefix cache of the server may answer them from "
+                  "earlier repeats and earlier runs]", {p.sent_as_given});
 }
 inline std::string server_text(const variant_figures& variant, const char* whose) {
     if (!variant.server.is_read) return {};
-    const std::string checked = cross_check_text(variant.server);
-    return joined({whose, "server: ", server_usage_text(variant.server),
-                   checked.empty() ? "" : "; ", checked});
+    return filled("{}server: {}[; {}]", {whose, server_usage_text(variant.server),
+                                         cross_check_text(variant.server)});
 }
 /// Whether the metrics page has a problem, which concerns a reader even if no objective needs it.
 inline bool has_problem(const server_usage& a) {
@@ -21889,8 +21982,8 @@ inline bool has_problem(const server_usage& a) {
 }
 inline std::string unsupported_text(const unsupported_metrics& u) {
     std::string of;
-    for (const metric_id m : u.of) of += (of.empty() ? "" : ", ") + std::string(metric_name(m));
-    return (u.of.empty() ? "nothing is judged: " : "no verdict on " + of + ": ") + u.why;
+    for (const metric_id m : u.of) fill(of, "{,}{}", {metric_name(m)});
+    return of.empty() ? "nothing is judged: " + u.why : filled("no verdict on {}: {}", {of, u.why});
 }
 inline bool is_in_virtual_time(const gate_report& g) {
     return g.target.is_virtual || !g.rehearsal.model.empty();
@@ -21929,53 +22022,56 @@ inline constexpr const char* virtual_time_text = "computed in virtual time";
 /// "prompt 512, output 128", on the average
 inline std::string tokens_text(const request_tokens& t) {
     const auto known = [](double n) { return n > 0 ? printed("%.4g", n) : "unknown"; };
-    return "prompt " + known(t.prompt) + ", output " + known(t.output);
+    return filled("prompt {}, output {}", {known(t.prompt), known(t.output)});
 }
 /// The lines about a server's metrics that are notes: all, or those with a problem.
 enum class server_notes : unsigned char { all, problems };
 inline std::vector<std::string> notes_on(const gate_report& g,
                                          server_notes wanted = server_notes::all) {
     std::vector<std::string> notes;
-    const auto add = [&](std::string note) {
-        if (!note.empty()) notes.push_back(std::move(note));
+    const auto add = [&](const char* format, std::initializer_list<filling> values) {
+        const std::string note = filled(format, values);
+        if (!note.empty()) notes.push_back(note);
     };
     const variant_figures &mine = g.figures.candidate, &other = g.figures.baseline;
-    if (g.target.kind == target_kind::files) add("from " + target_text(g.target));
-    if (!g.rehearsal.model.empty()) add(rehearsal_text(g));
-    else if (g.target.is_virtual) add(virtual_time_text);
+    if (g.target.kind == target_kind::files) add("from {}", {target_text(g.target)});
+    if (!g.rehearsal.model.empty()) add("{}", {rehearsal_text(g)});
+    else if (g.target.is_virtual) add(virtual_time_text, {});
     if (g.baseline.kind == target_kind::otherwise)
-        add(joined({"candidate: options ", g.target.options, ", model ", g.target.model,
-                    "; baseline: ", target_text(g.baseline)}));
+        add("candidate: options {}, model {}; baseline: {}",
+            {g.target.options, g.target.model, target_text(g.baseline)});
     if (g.under.other_workload)
-        add(joined({"tokens of a request: ", tokens_text(mine.tokens), "; baseline: ",
-                    tokens_text(other.tokens),
-                    g.what.sent->otherwise ? ", " + (*g.what.sent->otherwise).workload_text : ""}));
-    for (const unsupported_metrics& u : g.under.unsupported) add(unsupported_text(u));
-    for (const std::string& note : g.under.notes) add(note);
+        add("tokens of a request: {}; baseline: {}[, {}]",
+            {tokens_text(mine.tokens), tokens_text(other.tokens),
+             g.what.sent->otherwise ? (*g.what.sent->otherwise).workload_text : ""});
+    for (const unsupported_metrics& u : g.under.unsupported) add("{}", {unsupported_text(u)});
+    for (const std::string& note : g.under.notes) add("{}", {note});
     for (const target_facts* f : {&g.target, &g.baseline})
         for (const std::string& note : f->notes)
-            if (std::find(notes.begin(), notes.end(), note) == notes.end()) add(note);
+            if (std::find(notes.begin(), notes.end(), note) == notes.end()) add("{}", {note});
     if (g.what.sent)
-        for (const std::string& note : load_notes(*g.what.sent)) add(note);
-    add(ranks_text(mine.ranks));
-    if (!mine.prompts.are_as_asked()) add("prompt tokens: " + prompt_lengths_text(mine.prompts));
+        for (const std::string& note : load_notes(*g.what.sent)) add("{}", {note});
+    add("{}", {ranks_text(mine.ranks)});
+    if (!mine.prompts.are_as_asked())
+        add("prompt tokens: {}", {prompt_lengths_text(mine.prompts)});
     for (const set_aside_repeat& r : g.under.set_aside)
-        add(printed("repeat %d of the %s was set aside and measured again: ", r.index + 1,
-                    to_string(r.variant)) + r.why);
-    add(as_given_text(g.what));
-    add(prefix_cache_text(g.figures));
-    add(counted_gaps_text(g.figures.counted_gaps));
+        add("repeat {} of the {} was set aside and measured again: {}",
+            {r.index + 1, to_string(r.variant), r.why});
+    add("{}", {as_given_text(g.what)});
+    add("{}", {prefix_cache_text(g.figures)});
+    add("[itl: {} gaps were too many to keep each one, so its percentiles are within {.1f%} %; "
+        "means, longest gaps and throughputs are exact]",
+        {g.figures.counted_gaps, gap_counts::relative_error});
     for (const variant_figures* variant : {&mine, &other}) {
         const char* whose = variant == &other ? "baseline: " : "";
-        add(reasoning_text(variant->reasoning, whose));
+        add("{}", {reasoning_text(variant->reasoning, whose)});
         if (wanted == server_notes::all || has_problem(variant->server))
-            add(server_text(*variant, whose));
+            add("{}", {server_text(*variant, whose)});
         for (const task_figures& t : variant->side_tasks)
-            add(joined({"beside the load: ", whose, task_figures_text(t)}));
-        if (variant->exempt > 0)
-            add(printed("%s%zu requests failed while a side task excused it, or the client had no "
-                        "means for them: they are counted apart, in no error rate and no latency",
-                        whose, variant->exempt));
+            add("beside the load: {}{}", {whose, task_figures_text(t)});
+        add("[{?}{}{} requests failed while a side task excused it, or the client had no means for "
+            "them: they are counted apart, in no error rate and no latency]",
+            {variant->exempt, whose, variant->exempt});
         add_notes_on_the_way(add, *variant, whose);
     }
     return notes;
@@ -22004,28 +22100,26 @@ inline std::string shell_quoted(const std::string& s) {
 }
 /// Returns the command that runs this gate's test case alone.
 inline std::string gate_command(const gate_report& g, const environment_facts& env) {
-    const std::string program = env.program.empty() ? "" : shell_quoted(env.program);
-    if (program.empty() || g.what.test_case.empty()) return program;
+    if (env.program.empty()) return {};
     std::string pattern;  // doctest separates patterns by commas
     for (const char c : g.what.test_case) {
         if (c == ',' || c == '\\') pattern += '\\';
         pattern += c;
     }
-    return program + " --test-case=" + shell_quoted(pattern);
+    return filled("{}[{?} --test-case={}]",
+                  {shell_quoted(env.program), pattern, shell_quoted(pattern)});
 }
 /// Returns the program's last line: the report, and the command that runs the first failed gate
 /// again. A name with a control character is in no command.
 inline std::string last_line(const std::vector<gate_report>& gates, const std::string& directory,
                              const environment_facts& env) {
-    std::string out = "report: " + directory + "/report.html";
+    std::string again;
     for (const gate_report* g : most_urgent_first(gates)) {
-        if (headline_of(*g) > headline::invalid) break;
-        if (g->what.line <= 0) continue;
-        const std::string again = gate_command(*g, env);
-        const bool is_plain = !again.empty() && printable(again, again.size()) == again;
-        return joined({out, is_plain ? "; run again: " : "", is_plain ? again : "", "\n"});
+        if (headline_of(*g) > headline::invalid || !again.empty()) break;
+        if (g->what.line > 0) again = gate_command(*g, env);
     }
-    return out + "\n";
+    if (printable(again, again.size()) != again) again.clear();
+    return filled("report: {}/report.html[; run again: {}]\n", {directory, again});
 }
 
 /// Returns the least and the most seconds of a gate's repeats, if one of a variant takes `each_s`.
@@ -22045,7 +22139,7 @@ inline std::string span_text(double least, double most) {
                         : printed("about %.0f s", most);
 }
 
-// ===== [C103] the console: gates, and the progress line ==========================================
+// ===== [C104] the console: gates, and the progress line ==========================================
 
 struct console_style {
     bool colour = false;   // ANSI escapes
@@ -22094,14 +22188,16 @@ inline std::string line_to_paste(const std::vector<calibrated>& rows) {
         slo plain = c.what;
         plain.is_advisory = false;
         const std::string better = suggestion_of(c);
-        const std::string words =
-            better.empty() ? str(plain.text()) : str(c.what.what.name) + " " + better;
-        const std::string code = written_in_code(words);
-        all += (all.empty() ? "" : ", ") + (c.what.is_advisory ? "advisory(" + code + ")" : code);
+        const std::string code = written_in_code(
+            better.empty() ? str(plain.text()) : filled("{} {}", {c.what.what.name, better}));
+        fill(all, c.what.is_advisory ? "{,}advisory({})" : "{,}{}", {code});
     }
-    return ".slos = {" + all + "},";
+    return joined({".slos = {", all, "},"});
 }
 
+inline std::string noted(const std::string& words) {
+    return wrapped("  " + words, console_columns, 6) + "\n";
+}
 inline std::string calibration_text(const gate_report& g) {
     std::size_t width = 0;
     for (const calibrated& c : g.calibration) width = std::max(width, c.what.text().size());
@@ -22121,18 +22217,17 @@ inline std::string calibration_text(const gate_report& g) {
         out += printed("%11s %8.2f %% %15.1f  %s\n", value.c_str(), c.sd * 100, c.headroom_sd,
                        suggestion_of(c).c_str());
     }
-    return out + wrapped("  to paste: " + line_to_paste(g.calibration), console_columns, 6) + "\n";
+    return out + noted("to paste: " + line_to_paste(g.calibration));
 }
 
 /// Returns the result and the probes of a search for an interval, "" without one.
 inline std::string search_text(const gate_report& g) {
     const load_curve& c = g.figures.search;
     if (c.empty() || !g.what.judged->search.to_the_interval) return {};
-    std::string out = "  " + c.line + "\n";
+    std::string out = filled("  {}\n", {c.line});
     for (std::size_t i = 0; i < c.points.size(); ++i)
-        out += printed("    %2zu. ", i + 1) + probe_text(c.unit, c.points[i].what) + "\n";
-    for (const std::string& words : {c.flat, c.fault, g.under.stopped})
-        if (!words.empty()) out += "  " + words + "\n";
+        fill(out, "    {}. {}\n", {printed("%2zu", i + 1), probe_text(c.unit, c.points[i].what)});
+    fill(out, "[  {}\n][  {}\n][  {}\n]", {c.flat, c.fault, g.under.stopped});
     return out;
 }
 
@@ -22207,21 +22302,17 @@ inline std::string tables_text(const gate_report& g) {
             const bool is_baseline = variant == &f.baseline;
             if (is_baseline && variant->empty()) continue;
             const metric_row& r = variant->distributions[i].row;
-            t.rows.push_back({is_baseline ? "  baseline" : metric_name(r.metric)});
-            for (const double v : {r.mean, r.p50, r.p90, r.p99, r.max})
-                t.rows.back().push_back(time_text(v));
+            const metric_id id = r.metric;
+            t.add({is_baseline ? "  baseline" : metric_name(id), {id, r.mean}, {id, r.p50},
+                   {id, r.p90}, {id, r.p99}, {id, r.max}});
         }
     const report_table labels = labels_table(g);
     return console_table(t, 15) + (labels.rows.empty() ? "" : console_table(labels));
 }
-inline std::string noted(const std::string& words) {
-    return wrapped("  " + words, console_columns, 6) + "\n";
-}
-
 inline std::string console_text(const gate_report& g, const console_style& style = {}) {
-    const std::string title = g.what.name + ": " + headline_text(g);
-    std::string out = "\n" + styled(verdict_like(headline_of(g)), title, style) + "\n";
-    if (!g.refusal.empty()) return out + "  " + g.refusal + "\n";
+    const std::string title = filled("{}: {}", {g.what.name, headline_text(g)});
+    std::string out = filled("\n{}\n", {styled(verdict_like(headline_of(g)), title, style)});
+    if (!g.refusal.empty()) return filled("{}  {}\n", {out, g.refusal});
     out += search_text(g);
     const verdict_columns columns = columns_of(g.verdicts);
     std::string last;
@@ -22231,34 +22322,34 @@ inline std::string console_text(const gate_report& g, const console_style& style
         last = why;
         out += verdict_block(v, columns, style);
     }
-    if (!g.calibration.empty()) out += "\n" + calibration_text(g);
+    if (!g.calibration.empty()) fill(out, "\n{}", {calibration_text(g)});
     out += tables_text(g);
-    const variant_figures &mine = g.figures.candidate, &other = g.figures.baseline;
-    const std::string kind = throughput_kind(g);
-    out += noted(kind + " " + throughput_text(g, mine) + ", " + status_text(mine));
-    if (!other.empty())
-        out += noted("baseline: " + kind + " " + throughput_text(g, other) + ", " +
-                     status_text(other));
+    const auto note = [&](const char* format, std::initializer_list<filling> values) {
+        const std::string words = filled(format, values);
+        if (!words.empty()) out += noted(words);
+    };
+    for (const variant_figures* variant : {&g.figures.candidate, &g.figures.baseline}) {
+        const bool is_baseline = variant == &g.figures.baseline;
+        if (!is_baseline || !variant->empty())
+            note("{baseline: |}{} {}, {}", {is_baseline, throughput_kind(g),
+                                            throughput_text(g, *variant), status_text(*variant)});
+    }
     const server_notes wanted = style.verbose ? server_notes::all : server_notes::problems;
-    for (const std::string& note : notes_on(g, wanted)) out += noted(note);
+    for (const std::string& words : notes_on(g, wanted)) note("{}", {words});
     if (g.judged_by.past)
-        for (const std::string& line : g.judged_by.past->lines(g)) out += noted(line);
-    if (g.profile.wanted) out += noted(profile_text(g.profile));
-    if (style.verbose || has_client_problem(g)) out += noted("client: " + client_text(g));
-    const std::string passed = passed_checks_text(g);
-    return style.verbose || passed.empty() ? out : out + noted(passed);
+        for (const std::string& line : g.judged_by.past->lines(g)) note("{}", {line});
+    note("{}", {profile_text(g.profile)});
+    if (style.verbose || has_client_problem(g)) note("client: {}", {client_text(g)});
+    if (!style.verbose) note("{}", {passed_checks_text(g)});
+    return out;
 }
 
 /// Returns the counts of several gates by outcome, and the gates that did not pass.
 inline std::string closing_text(const std::vector<gate_report>& gates,
                                 const console_style& style = {}) {
-    const auto why = [](const gate_report& g) {
-        return g.beside.empty() ? std::string() : ": " + g.beside;
-    };
     if (gates.size() == 1 && !gates[0].beside.empty())
-        return "\n" + gates[0].what.name + why(gates[0]) + "\n";
-    const std::string rehearsed = rehearsal_of_all(gates);
-    const std::string last = rehearsed.empty() ? "" : "\n" + rehearsed + "\n";
+        return filled("\n{}: {}\n", {gates[0].what.name, gates[0].beside});
+    const std::string last = filled("[\n{}\n]", {rehearsal_of_all(gates)});
     if (gates.size() < 2) return last;
     std::string counts, names;
     std::size_t named = 0;
@@ -22267,16 +22358,16 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
         const headline h = headline_of(*g);
         const char* name = to_string(h);
         if (name != std::string_view(before))
-            counts += printed("%s %zu %s", counts.empty() ? "" : ",", count_of(gates, h), name);
+            fill(counts, "{,}{} {}", {count_of(gates, h), name});
         before = name;
         const bool is_fine =
             h == headline::passed || h == headline::measured || h == headline::rehearsed;
         if (!is_fine && ++named <= 20)
-            names += joined({"  ", styled(verdict_like(h), name, style), "  ", g->what.name,
-                             why(*g), "\n"});
+            fill(names, "  {}  {}[: {}]\n",
+                 {styled(verdict_like(h), name, style), g->what.name, g->beside});
     }
-    if (named > 20) names += printed("  and %zu more\n", named - 20);
-    return printed("\n%zu gates:%s\n", gates.size(), counts.c_str()) + names + last;
+    return filled("\n{} gates: {}\n{}[{?}  and {} more\n]{}",
+                  {gates.size(), counts, names, named > 20, named - 20, last});
 }
 
 /// The state of a running gate.
@@ -22295,28 +22386,31 @@ struct progress_facts {
 
 /// Returns one line of at most `width` columns (0: any); for that, parts are left out or shortened.
 inline std::string progress_line(const progress_facts& f, std::size_t width, bool unicode) {
-    const std::string stage = f.stage + (f.stage.empty() || f.phase.empty() ? "" : ", ") + f.phase;
-    std::string time = printed("%.0f", f.elapsed_s);
-    if (f.max_s > 0 && f.elapsed_s <= f.max_s)  // the plan has no time for a start
-        time += f.least_s < f.max_s ? printed(" of %.0f-%.0f", f.least_s, f.max_s)
-                                     : printed(" of %.0f", f.max_s);
+    const std::string stage = filled("{}[{?}, ]{}", {f.stage, !f.stage.empty() && !f.phase.empty(),
+                                                     f.phase});
+    const bool is_planned = f.max_s > 0 && f.elapsed_s <= f.max_s;  // a start is in no plan
+    const std::string time =
+        filled("{.0f}[{?} of {}{.0f}] s", {f.elapsed_s, is_planned,
+                                           f.least_s < f.max_s ? printed("%.0f-", f.least_s) : "",
+                                           f.max_s});
     const std::string of = f.planned > 0 ? printed("/%lld", f.planned) : "";
-    std::string counts, in_short, latency, decided, which;
+    std::string counts, in_short, which;
     if (f.planned > 0 || f.sent > 0) {
-        counts = printed("%lld%s sent, %lld done, %lld failed, %lld open", f.sent, of.c_str(),
-                         f.done, f.failed, std::max(f.sent - f.done, 0ll));
-        in_short = printed("%lld%s done", f.done, of.c_str()) +
-                   (f.failed > 0 ? printed(", %lld failed", f.failed) : "");
+        counts = filled("{}{} sent, {} done, {} failed, {} open",
+                        {f.sent, of, f.done, f.failed, std::max(f.sent - f.done, 0ll)});
+        in_short = filled("{}{} done[, {} failed]", {f.done, of, f.failed});
     }
-    if (!std::isnan(f.ttft)) latency = "ttft " + time_text(f.ttft);
-    if (!std::isnan(f.ttft) && !std::isnan(f.tpot)) latency += ", tpot " + time_text(f.tpot);
-    if (f.slos > 0) decided = printed("%zu of %zu decided", f.decided, f.slos);
-    for (const std::string& w : f.waits_for) which += (which.empty() ? "waits for " : ", ") + w;
+    const bool has_ttft = !std::isnan(f.ttft);
+    const std::string latency =
+        filled("[{?}ttft {t}][{?}, tpot {t}]", {has_ttft, f.ttft,
+                                                has_ttft && !std::isnan(f.tpot), f.tpot});
+    const std::string decided = filled("[{?}{} of {} decided]", {f.slos, f.decided, f.slos});
+    for (const std::string& w : f.waits_for) fill(which, "{waits for |, }{}", {which.empty(), w});
 
     const auto fitted = [&](const std::string& reported) {
         std::string line = "  " + stage.substr(0, width > 2 ? width - 2 : std::string::npos);
         int parts = 0;
-        for (const std::string& part : {time + " s", reported, latency, decided, which}) {
+        for (const std::string& part : {time, reported, latency, decided, which}) {
             const std::string more = (unicode ? " \u00B7 " : " | ") + part;
             const bool fits = width == 0 || columns_of(line) + columns_of(more) <= width;
             if (part.empty() || !fits) continue;
@@ -22331,7 +22425,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
     return is_reported && parts >= parts_in_short ? line : line_in_short;
 }
 
-// ===== [C104] result.json, calibration.json and answers.jsonl ====================================
+// ===== [C105] result.json, calibration.json and answers.jsonl ====================================
 
 /// Returns the file that LLMBENCH_CALIBRATION reads.
 inline std::string calibration_json(const std::vector<gate_report>& gates) {
@@ -22482,19 +22576,16 @@ inline std::string answers_jsonl(const std::vector<gate_report>& gates) {
     return lines;
 }
 
-// ===== [C105] junit.xml, summary.md, annotations, metrics.txt ====================================
+// ===== [C106] junit.xml, summary.md, annotations, metrics.txt ====================================
 
-/// Returns the place of an objective; that of the error guard, which nobody wrote, is its gate's.
-inline std::string place_of(const slo_verdict& v, const std::string& gate_place) {
-    const bool written = v.what.at.line > 0;
-    return written ? v.what.at.file + (":" + std::to_string(v.what.at.line)) : gate_place;
-}
 /// Returns "" if no file has the gate.
 inline std::string place_of(const gate_identity& g) {
-    return g.line > 0 ? g.file + ":" + std::to_string(g.line) : "";
+    return g.line > 0 ? filled("{}:{}", {g.file, g.line}) : "";
 }
-inline std::string search_message(const load_curve& c) {
-    return c.line + (c.fault.empty() ? "" : "; " + c.fault);
+/// Returns the place of an objective; that of the error guard, which nobody wrote, is its gate's.
+inline std::string place_of(const slo_verdict& v, const gate_report& g) {
+    const auto& at = v.what.at;
+    return at.line > 0 ? filled("{}:{}", {at.file, at.line}) : place_of(g.what);
 }
 
 /// Divides the gate's time among its test cases: tools add them up.
@@ -22529,25 +22620,22 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
     for (const gate_report& g : gates) {
         junit_counts of;
         std::string properties, cases;
-        const std::string class_name = xml_escaped(junit_class(g.what.name));
-        const std::string seconds = printed("%.3f", seconds_of_each(g));
+        const std::string class_name = junit_class(g.what.name);
+        const double seconds = seconds_of_each(g);
         const auto property = [&](const std::string& name, const std::string& value) {
-            if (value.empty()) return;
-            properties += joined({"      <property name=\"", xml_escaped(name), "\" value=\"",
-                                  xml_escaped(value), "\"/>\n"});
+            fill(properties, "[{?}      <property name=\"{x}\" value=\"{x}\"/>\n]",
+                 {value, name, value});
         };
-        const auto test = [&](const std::string& name, const char* tag, const std::string& words,
-                              const std::string& place) {
+        const auto test = [&](const std::string& name, const std::string& tag,
+                              const std::string& words, const std::string& place) {
             ++of.tests;
-            const std::string text = xml_escaped(place.empty() ? words : place + ": " + words);
-            const bool plain = std::string_view(tag) == "skipped";
-            cases += joined({"    <testcase classname=\"", class_name, "\" name=\"",
-                             xml_escaped(name), "\" time=\"", seconds, "\">\n"});
-            if (*tag)
-                cases += joined({"      <", tag, plain ? "" : " type=\"slo\" message=\"",
-                                 plain ? "" : xml_escaped(words), plain ? ">" : "\">", text, "</",
-                                 tag, ">\n"});
-            cases += joined({"      <system-out>", text, "</system-out>\n    </testcase>\n"});
+            const std::string text = filled("[{}: ]{}", {place, words});
+            fill(cases, "    <testcase classname=\"{x}\" name=\"{x}\" time=\"{.3f}\">\n",
+                 {class_name, name, seconds});
+            if (tag == "skipped") fill(cases, "      <skipped>{x}</skipped>\n", {text});
+            else fill(cases, "[      <{} type=\"slo\" message=\"{x}\">{x}</{}>\n]",
+                      {tag, words, text, tag});
+            fill(cases, "      <system-out>{x}</system-out>\n    </testcase>\n", {text});
         };
         const std::string gate_place = place_of(g.what);
         if (!g.refusal.empty()) {
@@ -22563,7 +22651,8 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
             property("capacity: low", json_number(c.state.low));
             property("capacity: high", json_number(c.state.high));
             of.errors += !c.fault.empty();
-            test("the search", c.fault.empty() ? "" : "error", search_message(c), gate_place);
+            test("the search", c.fault.empty() ? "" : "error",
+                 filled("{}[; {}]", {c.line, c.fault}), gate_place);
         }
         for (const slo_verdict& v : g.verdicts) {
             const std::string name = str(v.what.text());
@@ -22582,23 +22671,21 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
             of.errors += invalid;
             of.skipped += skip;
             test(name, failed ? "failure" : invalid ? "error" : skip ? "skipped" : "",
-                 flat_line(v), place_of(v, gate_place));
+                 flat_line(v), place_of(v, g));
         }
         property("rehearsal", g.rehearsal.model);
         property("time", g.target.is_virtual ? virtual_time_text : "");
         if (!g.figures.candidate.empty())
             property("answers", status_text(g.figures.candidate));
         property("tls", unverified_servers(g));
-        if (!properties.empty())
-            properties = "    <properties>\n" + properties + "    </properties>\n";
-        suites += joined({"  <testsuite name=\"", xml_escaped(g.what.name), "\"", of.text(),
-                          printed(" skipped=\"%d\" time=\"%.3f\">\n", of.skipped, g.took_s),
-                          properties, cases, "  </testsuite>\n"});
+        fill(suites, "  <testsuite name=\"{x}\"{} skipped=\"{}\" time=\"{.3f}\">\n"
+                     "[    <properties>\n{}    </properties>\n]{}  </testsuite>\n",
+             {g.what.name, of.text(), of.skipped, g.took_s, properties, cases});
         all.add(of);
         took_s += g.took_s;
     }
-    return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"llmbench\"" +
-           all.text() + printed(" time=\"%.3f\">\n", took_s) + suites + "</testsuites>\n";
+    return filled("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"llmbench\"{} "
+                  "time=\"{.3f}\">\n{}</testsuites>\n", {all.text(), took_s, suites});
 }
 
 /// GitHub takes 65,536 characters in a comment; the program that posts it may add some.
@@ -22606,16 +22693,12 @@ inline constexpr std::size_t summary_limit = 64000;
 
 /// One gate of the summary: a table of verdicts and a line on its requests.
 inline std::string summary_of(const gate_report& g) {
-    std::string out =
-        "### " + markdown_escaped(g.what.name) + ": " + headline_text(g) + "\n\n";
-    for (const std::string& words : {g.beside, g.refusal, unverified_servers(g)})
-        if (!words.empty()) out += markdown_code(words) + "\n\n";
+    std::string out = filled("### {m}: {}\n\n[{c}\n\n][{c}\n\n][{c}\n\n]",
+                             {g.what.name, headline_text(g), g.beside, g.refusal,
+                              unverified_servers(g)});
     if (!g.refusal.empty()) return out;
-    if (const load_curve& c = g.figures.search; g.what.judged->search.to_the_interval) {
-        out += markdown_escaped(c.line) + "\n\n";
-        for (const std::string& words : {c.flat, c.fault, g.under.stopped})
-            if (!words.empty()) out += markdown_escaped(words) + "\n\n";
-    }
+    if (const load_curve& c = g.figures.search; g.what.judged->search.to_the_interval)
+        fill(out, "{m}\n\n[{m}\n\n][{m}\n\n][{m}\n\n]", {c.line, c.flat, c.fault, g.under.stopped});
     if (!g.verdicts.empty())
         out += "| verdict | objective | measured | typical repeat | interval | headroom | note |\n"
                "| --- | --- | ---: | ---: | ---: | ---: | --- |\n";
@@ -22629,56 +22712,51 @@ inline std::string summary_of(const gate_report& g) {
                            : v.outcome == verdict::fail && !noted   ? "\u274C"
                            : v.outcome == verdict::skipped || noted ? "\u2796"
                                                                     : "\u26A0\uFE0F";
-        const std::string of = ratio_of_text(v);
-        out += joined({"| ", mark, " ", verdict_text(v), " | ",
-                       markdown_escaped(str(v.what.text())), " | ",
-                       verdict_value_text(v, v.measured), of.empty() ? "" : " (" + of + ")", " | ",
-                       verdict_value_text(v, e.value), " | ", verdict_value_text(v, e.low), " to ",
-                       verdict_value_text(v, e.high), " | ",
-                       has_room ? printed("%+.1f %%", room * 100) : "", " | ",
-                       markdown_code(str(v.reason)), v.advice.empty() ? "" : "; ",
-                       markdown_escaped(str(v.advice)), " |\n"});
+        fill(out, "| {} {} | {m} | {}[ ({})] | {} | {} to {} | {} | {c}[; {m}] |\n",
+             {mark, verdict_text(v), v.what.text(), verdict_value_text(v, v.measured),
+              ratio_of_text(v), verdict_value_text(v, e.value), verdict_value_text(v, e.low),
+              verdict_value_text(v, e.high), has_room ? printed("%+.1f %%", room * 100) : "",
+              v.reason, v.advice});
     }
     if (const variant_figures& variant = g.figures.candidate; !variant.empty())
-        out += joined({g.what.sent->scores.empty() ? "\n" : "\ninput ", throughput_text(g, variant),
-                       ", ", markdown_code(status_text(variant)),
-                       g.self_check.ok ? "" : "; " + markdown_code(str(g.self_check.reason)),
-                       "\n"});
-    for (const std::string& note : notes_on(g)) out += "\n" + markdown_escaped(note) + "\n";
+        fill(out, "\n{|input }{}, {c}[; {c}]\n",
+             {g.what.sent->scores.empty(), throughput_text(g, variant), status_text(variant),
+              g.self_check.ok ? "" : g.self_check.reason.c_str()});
+    for (const std::string& note : notes_on(g)) fill(out, "\n{m}\n", {note});
     if (g.judged_by.past)
-        for (const std::string& line : g.judged_by.past->lines(g))
-            out += "\n" + markdown_escaped(line) + "\n";
-    if (g.profile.wanted) out += "\n" + markdown_code(profile_text(g.profile)) + "\n";
-    return out + "\n";
+        for (const std::string& line : g.judged_by.past->lines(g)) fill(out, "\n{m}\n", {line});
+    fill(out, "[\n{c}\n]\n", {profile_text(g.profile)});
+    return out;
 }
 
 inline std::string reason_md(const slo_verdict& v) {
-    return markdown_escaped(str(v.what.text())) + ": " + markdown_code(str(v.reason));
+    return filled("{m}: {c}", {v.what.text(), v.reason});
 }
 /// In Markdown: "mean(tpot) is 28.7 ms, the limit is 27.5 ms, 1.1 times the baseline's 25 ms".
 inline std::string against_limit_text(const slo_verdict& v) {
     const statistic_data& what = v.what.what;
-    const double is = v.denominator > 0 ? v.numerator : v.measured;
-    if (std::isnan(is)) return reason_md(v);
-    const bool has_parts = !what.parts.empty();
+    const bool is_ratio = v.denominator > 0, has_parts = !what.parts.empty();
+    if (std::isnan(is_ratio ? v.numerator : v.measured)) return reason_md(v);
     const metric_id m = has_parts ? what.parts[0].metric : what.metric;
-    const std::string name = str(has_parts ? what.parts[0].name : what.name);
-    if (!(v.denominator > 0))
-        return markdown_escaped(name + " is " + verdict_value_text(v, is) + ", the limit is " +
-                                verdict_limit_text(v));
-    const std::string to = value_text(m, v.denominator);
-    return markdown_escaped(
-        joined({name, " is ", value_text(m, is), ", the limit is ",
-                value_text(m, v.limit * v.denominator), ", ", digits_text(v.limit, 6),
-                " times the ",
-                has_parts ? to + " of " + str(what.parts[1].name) : "baseline's " + to}));
+    const text& name = has_parts ? what.parts[0].name : what.name;
+    if (!is_ratio)
+        return filled("{m} is {m}, the limit is {m}", {name, verdict_value_text(v, v.measured),
+                                                       verdict_limit_text(v)});
+    const filling to(m, v.denominator);
+    const std::string times = digits_text(v.limit, 6);
+    if (!has_parts)
+        return filled("{m} is {m}, the limit is {m}, {} times the baseline's {m}",
+                      {name, {m, v.numerator}, {m, v.limit * v.denominator}, times, to});
+    return filled("{m} is {m}, the limit is {m}, {} times the {m} of {m}",
+                  {name, {m, v.numerator}, {m, v.limit * v.denominator}, times, to,
+                   what.parts[1].name});
 }
 /// Returns the opening of the summary: the first failure or problem, and its size.
 inline std::string opening_of(const std::vector<gate_report>& gates) {
     std::string first;
     std::size_t more = 0;
     const auto add = [&](const gate_report& g, const std::string& words) {
-        if (first.empty()) first = markdown_escaped(g.what.name) + ": " + words;
+        if (first.empty()) first = filled("{m}: {}", {g.what.name, words});
         else ++more;
     };
     const auto add_verdicts = [&](verdict outcome) {
@@ -22688,21 +22766,20 @@ inline std::string opening_of(const std::vector<gate_report>& gates) {
                     add(g, outcome == verdict::invalid ? reason_md(v) : against_limit_text(v));
     };
     const auto opened = [&](const char* how) {
-        return joined({"**", how, first, more > 0 ? printed("; and %zu more", more) : "",
-                       "**\n\n"});
+        return filled("**{}: {}[; and {} more]**\n\n", {how, first, more});
     };
     add_verdicts(verdict::fail);
     for (const gate_report& g : gates)
         if (!g.beside.empty()) add(g, markdown_code(g.beside));
-    if (!first.empty()) return opened("Failed: ");
+    if (!first.empty()) return opened("Failed");
     for (const gate_report& g : gates)
         if (!g.refusal.empty() && g.outcome != gate_outcome::skipped)
             add(g, markdown_code(g.refusal.substr(0, g.refusal.find('\n'))));
-    if (!first.empty()) return opened("Nothing is judged: ");
+    if (!first.empty()) return opened("Nothing is judged");
     add_verdicts(verdict::invalid);
-    if (!first.empty()) return opened("Invalid: ");
+    if (!first.empty()) return opened("Invalid");
     add_verdicts(verdict::inconclusive);
-    return first.empty() ? std::string() : opened("Inconclusive: ");
+    return first.empty() ? std::string() : opened("Inconclusive");
 }
 /// Returns "All 3 gates passed, with 7 objectives", or "" if one did not.
 inline std::string all_passed(const std::vector<gate_report>& gates) {
@@ -22712,8 +22789,8 @@ inline std::string all_passed(const std::vector<gate_report>& gates) {
         for (const slo_verdict& v : g.verdicts) objectives += is_own_objective(v);
     }
     if (gates.empty()) return {};
-    const std::string n = gates.size() == 1 ? "The gate" : printed("All %zu gates", gates.size());
-    return "**" + n + " passed, with " + plural(objectives, "objective") + "**\n\n";
+    return filled("**{The gate|All }[{} gates] passed, with {} objective{s}**\n\n",
+                  {gates.size() == 1, gates.size() == 1 ? 0 : gates.size(), objectives});
 }
 
 /// Returns the text for objectives that the repeats do not decide.
@@ -22728,14 +22805,12 @@ inline const char* undecided_text(const gate_report& g) {
 inline std::string summary_md(const std::vector<gate_report>& gates,
                               const all_sections& beside = {},
                               std::size_t at_most = summary_limit) {
-    std::string out = rehearsal_of_all(gates);
-    if (!out.empty()) out = "**" + markdown_escaped(out) + "**\n\n";
-    std::string open;
+    std::string out = filled("[**{m}**\n\n]", {rehearsal_of_all(gates)});
+    const char* undecided = "";
     for (const gate_report& g : gates)
-        for (const slo_verdict& v : g.verdicts)
-            if (v.outcome == verdict::inconclusive && !v.what.is_advisory && out.empty())
-                open = std::string("**Some objectives are ") + undecided_text(g) + ".**\n\n";
-    out += opening_of(gates) + open + all_passed(gates);
+        if (undecided_objectives(g) > 0 && out.empty()) undecided = undecided_text(g);
+    fill(out, "{}[**Some objectives are {}.**\n\n]{}",
+         {opening_of(gates), undecided, all_passed(gates)});
     std::size_t left = 0, tables = 0, tables_left = 0;
     const std::size_t room = at_most > 400 ? at_most - 400 : 0;  // for the last sentences
     for (const program_section* b : beside)
@@ -22749,13 +22824,10 @@ inline std::string summary_md(const std::vector<gate_report>& gates,
         if (left > 0 || out.size() + one.size() > room) ++left;
         else out += one;
     }
-    if (tables_left > 0)
-        out += printed("**%zu of %zu comparisons and curves are left out here, because GitHub "
-                       "shows no more: report.html has them all.**\n\n",
-                       tables_left, tables);
-    if (left > 0)
-        out += printed("**%zu of %zu gates are left out here, because GitHub shows no more: "
-                       "report.html and junit.xml have them all.**\n", left, gates.size());
+    fill(out, "[**{} of {} comparisons and curves are left out here, because GitHub shows no more: "
+              "report.html has them all.**\n\n][**{} of {} gates are left out here, because GitHub "
+              "shows no more: report.html and junit.xml have them all.**\n]",
+         {tables_left, tables, left, gates.size()});
     return out;
 }
 
@@ -22781,11 +22853,11 @@ inline std::string github_annotations(const std::vector<gate_report>& gates,
                          const std::string& title, const std::string& message) {
         if (!workspace.empty() && file.rfind(workspace + "/", 0) == 0)
             file.erase(0, workspace.size() + 1);
-        const std::string place =
-            line > 0 ? printed("file=%s,line=%d,", workflow_escaped(file, true).c_str(), line) : "";
-        notes.push_back({rank, notes.size(),
-                         joined({"::", level, " ", place, "title=", workflow_escaped(title, true),
-                                 "::", workflow_escaped(message, false), "\n"})});
+        notes.push_back(
+            {rank, notes.size(),
+             filled("::{} [{?}file={},line={},]title={}::{}\n",
+                    {level, line > 0, workflow_escaped(file, true), line,
+                     workflow_escaped(title, true), workflow_escaped(message, false)})});
     };
     for (const gate_report& g : gates) {
         if (!g.refusal.empty() && g.outcome != gate_outcome::skipped)
@@ -22809,9 +22881,8 @@ inline std::string github_annotations(const std::vector<gate_report>& gates,
     });
     std::string out;
     for (std::size_t i = 0; i < std::min<std::size_t>(notes.size(), 9); ++i) out += notes[i].text;
-    if (notes.size() > 9)
-        out += printed("::warning title=llmbench::%zu more, see the step summary\n",
-                       notes.size() - 9);
+    const std::size_t more = notes.size() - std::min<std::size_t>(notes.size(), 9);
+    fill(out, "[::warning title=llmbench::{} more, see the step summary\n]", {more});
     return out;
 }
 
@@ -22832,125 +22903,36 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
     std::string measured, estimates, limits, metrics, loads;
     for (const gate_report& g : gates) {
         if (g.figures.candidate.empty()) continue;
-        const std::string gate = "{gate=\"" + label(g.what.name) + "\"," +
-                                 (g.target.is_virtual ? "time=\"virtual\"," : "") +
-                                 (g.rehearsal.model.empty() ? "" : "rehearsal=\"yes\",");
+        const std::string gate = joined({"{gate=\"", label(g.what.name), "\",",
+                                         g.target.is_virtual ? "time=\"virtual\"," : "",
+                                         g.rehearsal.model.empty() ? "" : "rehearsal=\"yes\","});
         for (const slo_verdict& v : g.verdicts) {
-            const std::string of = gate + "slo=\"" + label(str(v.what.text())) + "\"} ";
-            measured += joined({"llmbench_slo_measured", of, number(v.measured), "\n"});
-            estimates += joined({"llmbench_slo_estimate", of, number(v.estimate.value), "\n"});
-            limits += joined({"llmbench_slo_limit", of, number(v.limit), "\n"});
+            const std::string of = filled("{}slo=\"{}\"", {gate, label(str(v.what.text()))}) + "} ";
+            fill(measured, "llmbench_slo_measured{}{}\n", {of, number(v.measured)});
+            fill(estimates, "llmbench_slo_estimate{}{}\n", {of, number(v.estimate.value)});
+            fill(limits, "llmbench_slo_limit{}{}\n", {of, number(v.limit)});
         }
         if (const load_curve& c = g.figures.search; g.what.judged->search.to_the_interval)
             for (const auto& [end, value] :
                  {std::pair{"low", c.state.low}, std::pair{"high", c.state.high}})
-                loads += joined({"llmbench_capacity", gate, "end=\"", end, "\"} ", number(value),
-                                 "\n"});
+                fill(loads, "llmbench_capacity{}end=\"{}\"} {}\n", {gate, end, number(value)});
         for (std::size_t i = 0; i < g.figures.table_rows; ++i) {
             const metric_row& r = g.figures.candidate.distributions[i].row;
             for (const auto& [name, value] :
                  {std::pair{"mean", r.mean}, std::pair{"p50", r.p50}, std::pair{"p90", r.p90},
                   std::pair{"p99", r.p99}, std::pair{"max", r.max}})
-                metrics += joined({"llmbench_latency_seconds", gate, "metric=\"",
-                                   metric_name(r.metric), "\",statistic=\"", name, "\"} ",
-                                   number(value), "\n"});
+                fill(metrics, "llmbench_latency_seconds{}metric=\"{}\",statistic=\"{}\"} {}\n",
+                     {gate, metric_name(r.metric), name, number(value)});
         }
     }
-    return "# TYPE llmbench_slo_measured gauge\n" + measured +
-           "# TYPE llmbench_slo_estimate gauge\n" + estimates +
-           "# TYPE llmbench_slo_limit gauge\n" + limits +
-           (loads.empty() ? "" : "# TYPE llmbench_capacity gauge\n" + loads) +
-           "# TYPE llmbench_latency_seconds gauge\n# UNIT llmbench_latency_seconds seconds\n" +
-           metrics + "# EOF\n";
-}
-
-// ===== [C106] gates of one server under several loads, as rows ===================================
-
-/// One load, measured as a gate of its own, and the result of its verdicts.
-struct judged_load {
-    double load = 0;
-    std::string gate{};
-    carried shows = carried::open;
-    std::string missed{};  // the first objective that failed
-};
-
-/// A point of the curve: a variant at a load.
-struct curve_row {
-    const judged_load& at;
-    std::size_t gate = 0;  // index in the report
-    const gate_report& of;
-    const variant_figures& variant;
-    bool is_baseline = false;
-    double value(metric_id run_metric) const { return variant.run_value(run_metric); }
-    metric_row row(metric_id m) const { return latency_row(of.figures, variant, m); }
-    /// Tokens/s, as one user sees them.
-    double speed() const { return 1 / row(metric_id::tpot).mean; }
-};
-/// Adds the rows of both variants, the candidate's first.
-inline void add_rows(std::vector<curve_row>& rows, const judged_load& at, std::size_t gate,
-                     const gate_report& of) {
-    rows.push_back({at, gate, of, of.figures.candidate});
-    if (!of.figures.baseline.empty()) rows.push_back({at, gate, of, of.figures.baseline, true});
-}
-
-/// The columns of a curve's tables. There is no ttft without streaming, and no output tokens if the
-/// API generates nothing.
-struct curve_columns {
-    metric_id first = metric_id::ttft, tokens = metric_id::output_throughput;
-    bool has_tokens = true, has_cost = false;
-};
-inline curve_columns columns_of_rows(const std::vector<curve_row>& rows) {
-    curve_columns c;
-    for (const curve_row& r : rows) {
-        const planned_traffic& sent = *r.of.what.sent;
-        if (!sent.scores.empty()) c.tokens = metric_id::input_throughput;
-        if (!sent.scores.empty() || !sent.common.stream) {
-            c.first = metric_id::e2e;
-            c.has_tokens = false;
-        }
-        c.has_cost = c.has_cost || !std::isnan(r.value(metric_id::cost_per_million_tokens));
-    }
-    return c;
-}
-inline std::vector<std::string> curve_head(const curve_columns& c) {
-    const std::string first = metric_name(c.first);
-    std::vector<std::string> head = {metric_name(c.tokens), "requests", first + " p50",
-                                     first + " p90"};
-    if (c.has_tokens) head.insert(head.end(), {"tpot mean", "a user"});
-    if (c.has_cost) head.push_back("a million tokens");
-    return head;
-}
-inline std::vector<std::string> curve_cells(const curve_columns& c, const curve_row& r) {
-    const metric_row first = r.row(c.first);
-    std::vector<std::string> cells = {
-        value_text(c.tokens, r.value(c.tokens)),
-        value_text(metric_id::request_throughput, r.value(metric_id::request_throughput)),
-        time_text(first.p50), time_text(first.p90)};
-    if (c.has_tokens) {
-        cells.push_back(time_text(r.row(metric_id::tpot).mean));
-        cells.push_back(value_text(metric_id::decode_speed, r.speed()));
-    }
-    if (c.has_cost)
-        cells.push_back(value_text(metric_id::cost_per_million_tokens,
-                                   r.value(metric_id::cost_per_million_tokens)));
-    return cells;
-}
-/// Returns the result of a load, or how its gate ended if it has none.
-inline std::string shown_at(const curve_row& r) {
-    return r.is_baseline                   ? "baseline"
-           : r.at.shows != carried::open ? to_string(r.at.shows)
-                                         : headline_text(r.of);
+    return filled("# TYPE llmbench_slo_measured gauge\n{}# TYPE llmbench_slo_estimate gauge\n{}"
+                  "# TYPE llmbench_slo_limit gauge\n{}[# TYPE llmbench_capacity gauge\n{}]"
+                  "# TYPE llmbench_latency_seconds gauge\n"
+                  "# UNIT llmbench_latency_seconds seconds\n{}# EOF\n",
+                  {measured, estimates, limits, loads, metrics});
 }
 
 // ===== [C107] the report page: drawings ==========================================================
-
-/// Returns a coordinate in tenths of a pixel, never "nan", "inf" or "-0".
-inline std::string pixels(double v) {
-    const long long tenths =
-        std::isfinite(v) ? std::llround(std::clamp(v, -9999.0, 9999.0) * 10) : 0;
-    return tenths % 10 == 0 ? std::to_string(tenths / 10)
-                            : printed("%.1f", static_cast<double>(tenths) / 10);
-}
 
 /// The scale of an axis. `nines` is for quantiles: p90 to p99 is as long as p99 to p99.9.
 struct plot_scale {
@@ -22968,10 +22950,7 @@ struct plot_scale {
         if (!(length > 0)) return 0.5;
         return std::clamp((bent(v) - bent(low)) / length, 0.0, 1.0);
     }
-    std::string attribute(const char* unit) const {
-        const char* name = how == shape::linear ? "linear" : how == shape::nines ? "nines" : "log";
-        return printed("%s %.6g %.6g %s", name, low, high, unit);
-    }
+    const char* name() const { return name_at({"linear", "log", "nines"}, how); }
 };
 
 /// Returns up to `most` + 1 round values within the scale.
@@ -23041,32 +23020,17 @@ public:
                 across.push_back(k * step + 0.0);
         }
         for (const double v : across) {
-            put_path(frame_, "grid", {"M", pixels(at_x(v)), " 142v4"});
-            put_text(frame_, at_x(v), 157, at_x(v) > right - 12 ? "end" : "middle", "",
+            draw("<path class=\"grid\" d=\"M{p} 142v4\"/>", {at_x(v)});
+            put_text(at_x(v), 157, at_x(v) > right - 12 ? "end" : "middle", "",
                      tick_text(x_unit, v));
         }
-        if (y.how == plot_scale::shape::nines) {
-            for (const double q : {0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999})
-                if (q <= y.high) horizontal(q);
-        } else {
-            for (const double v : ticks_of(y, 4)) horizontal(v);
+        std::vector<double> up = {0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999};
+        if (y.how != plot_scale::shape::nines) up = ticks_of(y, 4);
+        for (const double v : up) {
+            if (y.how == plot_scale::shape::nines && v > y.high) break;
+            draw("<path class=\"grid\" d=\"M50 {p}H288\"/>", {at_y(v)});
+            put_text(45, at_y(v) + 4, "end", "", tick_text(y_unit, v));
         }
-    }
-    /// Labels an x without a number. A long name keeps its end, in which similar names differ.
-    void place(double x, const std::string& name, std::size_t columns) {
-        std::string shown = name;
-        while (columns_of(shown) >= columns)
-            do shown.erase(0, 1);
-            while (!shown.empty() && (static_cast<unsigned char>(shown[0]) & 0xC0) == 0x80);
-        put_text(frame_, at_x(x), 157, "middle", "",
-                 shown.size() < name.size() ? "\u2026" + shown : shown);
-    }
-    /// Draws a dot at a named x, and its interval.
-    void upright(const char* style, const curve_point& p, double low, double high) {
-        if (std::isfinite(low) && std::isfinite(high))
-            put_path(drawn_, "span",
-                     {"M", pixels(at_x(p.x)), " ", pixels(at_y(low)), "V", pixels(at_y(high))});
-        dot(style, p);
     }
     /// NaN breaks the line.
     void line(const char* style, const std::string& name, const std::vector<curve_point>& points) {
@@ -23074,10 +23038,11 @@ public:
         curve_point only;
         const auto end = [&] {
             if (path == last && !last.empty())
-                put_circle({style, 1}, "2", pixels(at_x(only.x)), pixels(at_y(only.y)));
-            else if (!path.empty())
-                drawn_ += joined({"<polyline class=\"", style, "\" data-n=\"", xml_escaped(name),
-                                  "\" points=\"", path, "\"/>"});
+                draw("<circle class=\"{}\" r=\"2\" cx=\"{p}\" cy=\"{p}\"/>",
+                     {std::string_view(style, 1), at_x(only.x), at_y(only.y)});
+            else
+                draw("[{?}<polyline class=\"{}\" data-n=\"{x}\" points=\"{}\"/>]",
+                     {path, style, name, path});
             path.clear();
             last.clear();
         };
@@ -23086,7 +23051,7 @@ public:
                 end();
                 continue;
             }
-            const std::string place = joined({pixels(at_x(p.x)), ",", pixels(at_y(p.y))});
+            const std::string place = filled("{p},{p}", {at_x(p.x), at_y(p.y)});
             if (place == last) continue;
             if (path.empty()) only = p;
             else path += ' ';
@@ -23095,20 +23060,8 @@ public:
         end();
     }
     void dot(const char* style, const curve_point& p) {
-        put_circle(style, "3.5", pixels(at_x(p.x)), pixels(at_y(p.y)));
-    }
-    void label(const curve_point& p, const std::string& words) {
-        const bool near_end = at_x(p.x) > right - 60;
-        put_text(drawn_, at_x(p.x) + (near_end ? -6 : 6), at_y(p.y) - 5, near_end ? "end" : "start",
-                 "mark", words);
-    }
-    /// Labels a point, unless another such label is near.
-    void label_apart(const curve_point& p, const std::string& words) {
-        const curve_point at{at_x(p.x), at_y(p.y)};
-        for (const curve_point& other : labelled_)
-            if (std::fabs(at.x - other.x) < 60 && std::fabs(at.y - other.y) < 11) return;
-        labelled_.push_back(at);
-        label(p, words);
+        draw("<circle class=\"{}\" r=\"3.5\" cx=\"{p}\" cy=\"{p}\"/>",
+             {style, at_x(p.x), at_y(p.y)});
     }
     /// Draws a limit on x. Of a quantile it ends in a ring at its height, so that a curve that
     /// crosses it misses it; of a mean it is a mark on the axis.
@@ -23116,81 +23069,71 @@ public:
         const double place = at_x(x);
         const double from = std::isnan(q) ? bottom - 14 : at_most ? at_y(q) : top;
         const double to = std::isnan(q) || at_most ? bottom : at_y(q);
-        put_path(drawn_, "limit", {"M", pixels(place), " ", pixels(from), "V", pixels(to)});
-        if (!std::isnan(q)) put_circle("ring", "3.5", pixels(place), pixels(at_y(q)));
+        draw("<path class=\"limit\" d=\"M{p} {p}V{p}\"/>", {place, from, to});
+        if (!std::isnan(q)) dot("ring", {x, q});
         // A rising curve leaves room above left of it, and below right.
         const bool low = place > (left + right) / 2, before = place > left + 80;
         const double at = std::isnan(q) ? bottom - 18 - 13 * limits_
                           : low         ? 136 - 13 * limits_
                                         : at_y(q) - 6;
-        put_text(drawn_, place + (before ? -6 : 6), at, before ? "end" : "start", "mark", words);
+        put_text(place + (before ? -6 : 6), at, before ? "end" : "start", "mark", words);
         limits_ += low || std::isnan(q);
     }
     void limit_across(double y, const std::string& words) {
-        put_path(drawn_, "limit", {"M50 ", pixels(at_y(y)), "H288"});
-        put_text(drawn_, left + 4, at_y(y) - 4, "start", "mark", words);
+        draw("<path class=\"limit\" d=\"M50 {p}H288\"/>", {at_y(y)});
+        put_text(left + 4, at_y(y) - 4, "start", "mark", words);
     }
     void stretch(const char* style, double from, double to) {
-        drawn_ += joined({"<rect class=\"", style, "\" x=\"", pixels(at_x(from)),
-                          "\" y=\"8\" height=\"134\" width=\"",
-                          pixels(std::max(at_x(to) - at_x(from), 1.0)), "\"/>"});
+        draw("<rect class=\"{}\" x=\"{p}\" y=\"8\" height=\"134\" width=\"{p}\"/>",
+             {style, at_x(from), std::max(at_x(to) - at_x(from), 1.0)});
     }
     /// Draws a value and its interval at the height of its quantile; of a mean, above the axis.
     void interval(double x, double low, double high, double q) {
         if (!std::isfinite(x)) return;
-        const std::string y = pixels(std::isnan(q) ? bottom - 6 : at_y(q));
+        const double y = std::isnan(q) ? bottom - 6 : at_y(q);
         const double from = at_x(std::isfinite(low) ? low : x);
         const double to = std::isnan(high) ? at_x(x) : std::isinf(high) ? right : at_x(high);
-        put_path(drawn_, "span", {"M", pixels(from), " ", y, "H", pixels(to)});
-        put_circle("typical", "2.5", pixels(at_x(x)), y);
+        draw("<path class=\"span\" d=\"M{p} {p}H{p}\"/>"
+             "<circle class=\"typical\" r=\"2.5\" cx=\"{p}\" cy=\"{p}\"/>",
+             {from, y, to, at_x(x), y});
     }
     /// `alt` describes the drawing to readers who cannot see it.
     std::string figure(const std::string& caption, const std::string& alt,
                        bool reads_across) const {
-        return joined({"<figure><figcaption>", caption, "</figcaption><svg class=\"plot\" "
-                       "role=\"img\" viewBox=\"0 0 300 162\" aria-label=\"", xml_escaped(alt),
-                       "\" data-x=\"", x_.attribute(unit_name(x_unit_)), "\" data-y=\"",
-                       y_.attribute(unit_name(y_unit_)),
-                       reads_across ? "\" data-by=\"y\">" : "\">", frame_, drawn_,
-                       "</svg></figure>\n"});
+        return filled("<figure><figcaption>{}</figcaption><svg class=\"plot\" role=\"img\" "
+                      "viewBox=\"0 0 300 162\" aria-label=\"{x}\" data-x=\"{} {.6g} {.6g} {}\" "
+                      "data-y=\"{} {.6g} {.6g} {}\"{ data-by=\"y\"|}>{}</svg></figure>\n",
+                      {caption, alt, x_.name(), x_.low, x_.high, unit_name(x_unit_), y_.name(),
+                       y_.low, y_.high, unit_name(y_unit_), reads_across, drawn_});
+    }
+
+protected:
+    double at_x(double v) const { return left + x_.place(v) * (right - left); }
+    double at_y(double v) const { return bottom - y_.place(v) * (bottom - top); }
+    void draw(const char* shape, std::initializer_list<filling> values) {
+        fill(drawn_, shape, values);
+    }
+    void put_text(double x, double y, const char* anchor, const char* style,
+                  const std::string& words) {
+        draw("<text x=\"{p}\" y=\"{p}\" text-anchor=\"{}\"[ class=\"{}\"]>{x}</text>",
+             {x, y, anchor, style, words});
     }
 
 private:
-    double at_x(double v) const { return left + x_.place(v) * (right - left); }
-    double at_y(double v) const { return bottom - y_.place(v) * (bottom - top); }
-    void horizontal(double v) {
-        put_path(frame_, "grid", {"M50 ", pixels(at_y(v)), "H288"});
-        put_text(frame_, 45, at_y(v) + 4, "end", "", tick_text(y_unit_, v));
-    }
-    static void put_text(std::string& into, double x, double y, const char* anchor,
-                         const char* style, const std::string& words) {
-        into += joined({"<text x=\"", pixels(x), "\" y=\"", pixels(y), "\" text-anchor=\"", anchor,
-                        *style ? "\" class=\"" : "", style, "\">", xml_escaped(words), "</text>"});
-    }
-    static void put_path(std::string& into, const char* style,
-                         std::initializer_list<std::string_view> d) {
-        into += joined({"<path class=\"", style, "\" d=\"", joined(d), "\"/>"});
-    }
-    void put_circle(std::string_view style, const char* radius, const std::string& x,
-                    const std::string& y) {
-        drawn_ += joined({"<circle class=\"", style, "\" r=\"", radius, "\" cx=\"", x,
-                          "\" cy=\"", y, "\"/>"});
-    }
-
     plot_scale x_, y_;
     plot_unit x_unit_, y_unit_;
-    std::string frame_{}, drawn_{};
+    std::string drawn_{};
     int limits_ = 0;
-    std::vector<curve_point> labelled_{};
 };
 
 // ===== [C108] the report page: verdicts ==========================================================
 
 inline std::string icon(const char* name) {
-    return printed("<svg class=\"icon\" aria-hidden=\"true\"><use href=\"#icon-%s\"/></svg>", name);
+    return filled("<svg class=\"icon\" aria-hidden=\"true\"><use href=\"#icon-{}\"/></svg>",
+                  {name});
 }
 inline std::string badge(const char* look, const std::string& words) {
-    return joined({"<span class=\"badge ", look, "\">", icon(look), words, "</span>"});
+    return filled("<span class=\"badge {}\">{}{}</span>", {look, icon(look), words});
 }
 /// Returns the CSS class of the verdict that a headline resembles.
 inline const char* look_of(headline h) { return to_string(verdict_like(h)); }
@@ -23206,7 +23149,7 @@ inline std::string escaped_lines(std::string_view s) {
     for (std::size_t end = 0; !s.empty(); s.remove_prefix(end)) {
         const std::size_t line = std::min(s.find('\n'), s.size());
         end = std::min(line + 1, s.size());
-        out += xml_escaped(s.substr(0, line)) + (end > line ? "\n" : "");
+        fill(out, "{x}{\n|}", {s.substr(0, line), end > line});
     }
     return out;
 }
@@ -23221,21 +23164,21 @@ inline std::string gate_sentence(const gate_report& g) {
          {verdict::fail, verdict::invalid, verdict::inconclusive, verdict::skipped}) {
         for (const slo_verdict& v : g.verdicts) {
             if (v.outcome != outcome || v.what.is_advisory) continue;
-            const std::string slo = str(v.what.text()), why = str(v.reason);
-            const std::string room = room_text(v);
+            const text slo = v.what.text();
             const bool is_missed = outcome == verdict::fail;
             std::string t;
             if (is_capacity(v.what.what.metric))
-                t = joined({slo, is_missed ? " is missed: " : ": ", why});
+                t = filled("{}{ is missed|}: {}", {slo, is_missed, v.reason});
             else if (is_missed)
-                t = joined_texts({slo + " is missed: " + measured_text(v), room}, ", ");
+                t = filled("{} is missed: {}[, {}]", {slo, measured_text(v), room_text(v)});
             else if (outcome == verdict::inconclusive)
-                t = joined_texts({slo + " is neither shown to be met nor missed", why}, ": ");
-            else t = why.empty() ? slo + " is " + to_string(outcome) : why;
+                t = filled("{} is neither shown to be met nor missed[: {}]", {slo, v.reason});
+            else if (v.reason.empty()) t = filled("{} is {}", {slo, to_string(outcome)});
+            else t = str(v.reason);
             const std::size_t others = count_of(g, outcome) - 1;
-            if (others > 0 && outcome != verdict::skipped)
-                t += joined({"; ", plural(others, "more objective"), " ",
-                             is_missed ? "missed" : to_string(outcome)});
+            if (outcome != verdict::skipped)
+                fill(t, "[; {} more objective{s} {}]",
+                     {others, is_missed ? "missed" : to_string(outcome)});
             return t + ".";
         }
     }
@@ -23244,12 +23187,12 @@ inline std::string gate_sentence(const gate_report& g) {
     for (const slo_verdict& v : g.verdicts)
         if (is_only_observed(v) && !v.what.is_advisory) {
             --n;
-            errors = " Errors: " + str(v.reason) + ".";
+            errors = filled(" Errors: {}.", {v.reason});
         }
     return (n == 0   ? "No objective was set."
             : n == 1 ? "The objective is met."
             : n == 2 ? "Both objectives are met."
-                     : printed("All %zu objectives are met.", n)) +
+                     : filled("All {} objectives are met.", {n})) +
            errors;
 }
 
@@ -23280,27 +23223,24 @@ inline std::string interval_svg(const slo_verdict& v) {
     const double b = at(std::isnan(e.high) ? e.value : e.high);
     const std::string limit_in_words = verdict_limit_text(v);
     // A pass that is only observed is not green.
-    std::string out = joined(
-        {"<svg class=\"plot ", to_string(verdict_like(v)),
-         "\" role=\"img\" viewBox=\"0 0 320 42\" aria-label=\"",
-         xml_escaped(joined({measured_text(v), ", interval ", verdict_value_text(v, e.low), " to ",
-                             verdict_value_text(v, e.high), ", limit ", limit_in_words})),
-         "\"><rect class=\"allowed\" x=\"", pixels(from), "\" y=\"4\" height=\"22\" width=\"",
-         pixels(v.what.at_most ? limit - 4 : 316 - limit), "\"/><rect class=\"bar\" x=\"",
-         pixels(std::min(a, b)), "\" y=\"12\" height=\"6\" rx=\"3\" width=\"",
-         pixels(std::max(std::fabs(b - a), 1.0)), "\"/>"});
+    std::string out = filled(
+        "<svg class=\"plot {}\" role=\"img\" viewBox=\"0 0 320 42\" aria-label=\"{x}, interval {x} "
+        "to {x}, limit {x}\"><rect class=\"allowed\" x=\"{p}\" y=\"4\" height=\"22\" "
+        "width=\"{p}\"/><rect class=\"bar\" x=\"{p}\" y=\"12\" height=\"6\" rx=\"3\" "
+        "width=\"{p}\"/>",
+        {to_string(verdict_like(v)), measured_text(v), verdict_value_text(v, e.low),
+         verdict_value_text(v, e.high), limit_in_words, from,
+         v.what.at_most ? limit - 4 : 316 - limit, std::min(a, b),
+         std::max(std::fabs(b - a), 1.0)});
     for (const double x : rug)
-        if (!std::isnan(x))
-            out += joined({"<path class=\"rug\" d=\"M", pixels(at(x)), " 8v14\"/>"});
-    out += joined({"<circle class=\"dot\" r=\"5\" cy=\"15\" cx=\"", pixels(at(e.value)), "\"/>"});
+        if (!std::isnan(x)) fill(out, "<path class=\"rug\" d=\"M{p} 8v14\"/>", {at(x)});
+    fill(out, "<circle class=\"dot\" r=\"5\" cy=\"15\" cx=\"{p}\"/>", {at(e.value)});
     if (!std::isnan(v.measured))
-        out += joined({"<path class=\"data\" d=\"M", pixels(at(v.measured)),
-                       " 22l4 4-4 4-4-4z\"/>"});
-    const char* anchor = limit < 60 ? "start" : limit > 260 ? "end" : "middle";
-    return joined({out, "<path class=\"limit\" d=\"M", pixels(limit),
-                   " 1V29\"/><text class=\"mark\" y=\"40\" x=\"", pixels(limit),
-                   "\" text-anchor=\"", anchor, "\">limit ", xml_escaped(limit_in_words),
-                   "</text></svg>"});
+        fill(out, "<path class=\"data\" d=\"M{p} 22l4 4-4 4-4-4z\"/>", {at(v.measured)});
+    fill(out, "<path class=\"limit\" d=\"M{p} 1V29\"/><text class=\"mark\" y=\"40\" x=\"{p}\" "
+              "text-anchor=\"{}\">limit {x}</text></svg>",
+         {limit, limit, limit < 60 ? "start" : limit > 260 ? "end" : "middle", limit_in_words});
+    return out;
 }
 
 inline constexpr const char* verdicts_key =
@@ -23309,65 +23249,52 @@ inline constexpr const char* verdicts_key =
     "repeats). Bar: the interval of that value. Short strokes: the single repeats. Shaded: the "
     "values that the limit allows.</p>\n";
 inline std::string verdict_item(const slo_verdict& v) {
-    std::string repeats;
-    if (v.repeats > 0)
-        repeats = joined({plural(static_cast<std::size_t>(v.repeats),
-                                 v.unit.empty() ? "repeat" : v.unit.c_str()), ", ",
-                          plural(static_cast<std::size_t>(v.requests), "request")});
-    std::string h = joined({"<li>", badge(to_string(verdict_like(v)), verdict_text(v)),
-                            "<div><code>", xml_escaped(str(v.what.text())), "</code>"});
-    const auto add = [&](const char* tag, const std::string& words, const char* end) {
-        if (!words.empty()) h += joined({tag, xml_escaped(words), end});
-    };
-    add("<p class=\"note\">", joined_texts({room_text(v), repeats}, "; "), "</p>");
-    add("<p class=\"note\">", str(v.reason), "</p>");
-    add("<p class=\"note\">Advice: ", str(v.advice), "</p>");
-    h += "</div>";
+    const std::string repeats = filled("[{} {}{|s}, {} request{s}]",
+                                       {v.repeats, v.unit.empty() ? "repeat" : v.unit.c_str(),
+                                        v.repeats == 1, v.requests});
+    std::string h = filled("<li>{}<div><code>{x}</code>[<p class=\"note\">{x}</p>]"
+                           "[<p class=\"note\">{x}</p>][<p class=\"note\">Advice: {x}</p>]</div>",
+                           {badge(to_string(verdict_like(v)), verdict_text(v)), v.what.text(),
+                            joined_texts({room_text(v), repeats}, "; "), v.reason, v.advice});
     const estimate_t& e = v.estimate;
     if (is_capacity(v.what.what.metric)) return h + "</li>\n";  // its reason names the loads
     if (std::isnan(e.value)) return h + "<span class=\"found dim\">not measured</span></li>\n";
-    add("<div class=\"found\"><b>", verdict_value_text(v, v.measured), "</b>");
-    add("<span class=\"note basis\">", basis_text(v, verdict_value_text), "</span>");
-    if (has_interval(v))
-        add("<span class=\"note interval\">",
-            joined({verdict_value_text(v, e.low), " to ", verdict_value_text(v, e.high)}),
-            "</span>");
-    return joined({h, "</div>", interval_svg(v), "</li>\n"});
+    fill(h, "<div class=\"found\"><b>{x}</b>[<span class=\"note basis\">{x}</span>]"
+            "[{?}<span class=\"note interval\">{x} to {x}</span>]</div>{}</li>\n",
+         {verdict_value_text(v, v.measured), basis_text(v, verdict_value_text), has_interval(v),
+          verdict_value_text(v, e.low), verdict_value_text(v, e.high), interval_svg(v)});
+    return h;
 }
 
-/// Returns a table that scrolls by itself if the page is too narrow for it.
-inline std::string page_table(const std::string& name, const std::vector<std::string>& head,
-                              const std::string& rows, std::size_t words = 1) {
-    std::string cells;
-    for (std::size_t i = 0; i < head.size(); ++i)
-        cells += joined({i < words ? "<th scope=\"col\">" : "<th scope=\"col\" class=\"n\">",
-                         head[i], "</th>"});
-    return joined({"<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"",
-                   xml_escaped(name), "\"><table><thead><tr>", cells, "</tr></thead><tbody>\n",
-                   rows, "</tbody></table></div>\n"});
-}
-inline std::string number_cell(const std::string& s) { return "<td class=\"n\">" + s + "</td>"; }
-/// The first cell of a row is its name.
+/// Returns a table that scrolls by itself if the page is too narrow for it. A name in the first
+/// column is its row's.
 inline std::string page_table(const std::string& name, const report_table& t) {
-    std::vector<std::string> head;
-    for (const table_cell& c : t.head) head.push_back(xml_escaped(c.text));
-    std::string rows;
-    for (const table_line& line : t.rows) {
-        rows += "<tr>";
-        for (std::size_t i = 0; i < line.size(); ++i) {
-            const table_cell& c = line[i];
-            const bool names = i == 0 && !c.look;
-            const std::string_view look = c.look ? c.look : names || i < t.words ? "" : "n";
-            rows += joined({names ? "<th scope=\"row\"" : "<td", look.empty() ? "" : " class=\"",
-                            look, look.empty() ? ">" : "\">",
-                            c.is_html ? c.text : xml_escaped(c.text), names ? "</th>" : "</td>"});
+    std::string h = filled("<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
+                           "aria-label=\"{x}\"><table><thead><tr>", {name});
+    for (std::size_t i = 0; i < t.head.size(); ++i)
+        fill(h, "<th scope=\"col\"{| class=\"n\"}>{x}</th>", {i < t.words, t.head[i]});
+    h += "</tr></thead><tbody>\n";
+    for (const std::vector<table_cell>& row : t.rows) {
+        h += "<tr>";
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            const table_cell& c = row[i];
+            const bool names = i == 0 && !c.text.empty();
+            const std::string words = filled_in(xml_escaped(c.text), "_", "_<wbr>");
+            fill(h, "<{th scope=\"row\"|td}[ class=\"{}\"]>{}[<div>{}</div>]</{th|td}>",
+                 {names, c.look ? c.look : i < t.words ? "" : "n",
+                  c.badge     ? badge(c.badge, words)
+                  : c.gate > 0 ? filled("<a href=\"#gate-{}\">{}</a>", {c.gate, words})
+                               : words,
+                  filled(c.is_marked ? "<b>{}</b>" : "{}", {c.ratio}), names});
         }
-        rows += "</tr>\n";
+        h += "</tr>\n";
     }
-    return page_table(name, head, rows, t.words);
+    return h + "</tbody></table></div>\n";
 }
-inline table_cell variant_cell(bool is_baseline) {
-    return is_baseline ? table_cell("baseline", "arm b") : table_cell("candidate", "arm c");
+/// Marks the cell of a variant's name.
+inline void mark_variant(table_cell& c, bool is_baseline) {
+    c.text = is_baseline ? "baseline" : "candidate";
+    c.look = is_baseline ? "arm b" : "arm c";
 }
 
 // ===== [C109] the report page: other sections of a gate ==========================================
@@ -23376,25 +23303,21 @@ inline std::string failures_html(const variant_figures& variant, const char* who
     if (variant.failures.empty()) return {};
     std::size_t all = 0;
     for (const status_count& c : variant.statuses) all += c.count;
-    report_table t{{"kind", "what they said", "requests", "fraction"}, {}, 2};
+    report_table t{{"kind", "what they said", "requests", "fraction"}, 2};
     for (const failure_kind& k : variant.failures) {
         std::string said;
         for (std::size_t i = 0; i < std::min<std::size_t>(k.examples.size(), 3); ++i)
-            said += joined({"<p>", std::to_string(k.examples[i].second), " x ",
-                            xml_escaped(printable(k.examples[i].first, 200)), "</p>"});
-        if (k.examples.size() > 3) said += "<p class=\"dim\">and other words</p>";
-        const double fraction = static_cast<double>(k.count) / static_cast<double>(all);
-        t.rows.push_back(
-            {to_string(k.status) + (k.http_status ? printed(" (HTTP %d)", k.http_status) : ""),
-             {said, nullptr, true}, std::to_string(k.count), printed("%.3g %%", fraction * 100)});
+            fill(said, "{;}{} x {}", {k.examples[i].second, printable(k.examples[i].first, 200)});
+        t.add({filled("{}[ (HTTP {})]", {to_string(k.status), k.http_status}),
+               filled("{}{; and other words|}", {said, k.examples.size() > 3}), k.count,
+               filled("{.3g%} %", {static_cast<double>(k.count) / static_cast<double>(all)})});
     }
-    const std::string title = std::string("Errors") + who;
-    return joined({"<h3>", title, "</h3>\n", page_table(title, t)});
+    const std::string title = filled("Errors{}", {who});
+    return filled("<h3>{}</h3>\n{}", {title, page_table(title, t)});
 }
 
 inline std::string row_of(std::string_view name, const std::string& value) {
-    if (value.empty()) return {};
-    return joined({"<dt>", name, "</dt><dd>", xml_escaped(value), "</dd>\n"});
+    return filled("[{?}<dt>{}</dt><dd>{x}</dd>\n]", {value, name, value});
 }
 /// Returns a list of names and values, without those that have no value.
 inline std::string list_of(
@@ -23405,37 +23328,30 @@ inline std::string list_of(
 }
 inline std::string folded(const std::string& title, const std::string& aside, bool open,
                           const std::string& body) {
-    return joined({open ? "<details open>" : "<details>", "<summary>", title,
-                   aside.empty() ? "" : " <span>", xml_escaped(aside),
-                   aside.empty() ? "" : "</span>", "</summary>\n", body, "</details>\n"});
+    return filled("<details{ open|}><summary>{}[ <span>{x}</span>]</summary>\n{}</details>\n",
+                  {open, title, aside, body});
 }
 inline std::string folded_list(const std::string& title, const std::string& aside, bool open,
                                const std::string& rows) {
-    return folded(title, aside, open, joined({"<dl>\n", rows, "</dl>\n"}));
+    return folded(title, aside, open, filled("<dl>\n{}</dl>\n", {rows}));
 }
 
 inline std::string self_check_html(const self_check_t& c) {
-    const auto up_to = [](double p99, double max) {
-        return joined({"p99 ", time_text(p99), ", max ", time_text(max)});
-    };
     return folded_list(
-        "The client's self-check", c.ok ? "ok" : "NOT OK: " + str(c.reason), !c.ok,
-        list_of({{"sends late by",
-                  joined({"p50 ", time_text(c.lateness_p50), ", ",
-                          up_to(c.lateness_p99, c.lateness_max),
-                          printed("; %.2g %% over 10 ms", c.late_fraction * 100)})},
-                 {"rate", c.asked_rate > 0 ? printed("sent %.4g of %.4g requests/s",
-                                                     c.achieved_rate, c.asked_rate)
-                                           : ""},
-                 {"stamps", stamps_text(c)},
-                 {"bytes read after", up_to(c.stamp_lag_p99, c.stamp_lag_max)},
-                 {"thread woke late by", up_to(c.loop_lag_p99, c.loop_lag_max)},
-                 {"lost", c.lost_fraction > 0
-                              ? printed("%.2g %% of a repeat's time", c.lost_fraction * 100)
-                              : ""},
-                 {"busiest thread", printed("%.0f %% of a core", c.cpu_utilization * 100)},
-                 {"events read together", printed("%.1f %%", c.coalesced_fraction * 100)},
-                 {"connections", std::to_string(c.connections_opened)}}));
+        "The client's self-check", c.ok ? "ok" : filled("NOT OK: {}", {c.reason}), !c.ok,
+        filled("<dt>sends late by</dt><dd>p50 {t}, p99 {t}, max {t}; {.2g%} % over 10 ms</dd>\n"
+               "[{?}<dt>rate</dt><dd>sent {.4g} of {.4g} requests/s</dd>\n]"
+               "<dt>stamps</dt><dd>{x}</dd>\n"
+               "<dt>bytes read after</dt><dd>p99 {t}, max {t}</dd>\n"
+               "<dt>thread woke late by</dt><dd>p99 {t}, max {t}</dd>\n"
+               "[<dt>lost</dt><dd>{.2g%} % of a repeat's time</dd>\n]"
+               "<dt>busiest thread</dt><dd>{.0f%} % of a core</dd>\n"
+               "<dt>events read together</dt><dd>{.1f%} %</dd>\n"
+               "<dt>connections</dt><dd>{}</dd>\n",
+               {c.lateness_p50, c.lateness_p99, c.lateness_max, c.late_fraction, c.asked_rate,
+                c.achieved_rate, c.asked_rate, stamps_text(c), c.stamp_lag_p99, c.stamp_lag_max,
+                c.loop_lag_p99, c.loop_lag_max, c.lost_fraction, c.cpu_utilization,
+                c.coalesced_fraction, c.connections_opened}));
 }
 
 inline std::string repeats_html(const gate_report& g) {
@@ -23447,59 +23363,60 @@ inline std::string repeats_html(const gate_report& g) {
         t.head.insert(t.head.begin() + 1, "");
         t.words = 2;
     }
-    const auto rate = [](double r) { return r > 0 ? printed("%.4g", r) : std::string(); };
     const std::size_t n = std::max(mine.repeats.size(), other.repeats.size());
     for (std::size_t i = 0; i < n; ++i)
         for (const variant_figures* variant : {&mine, &other}) {
             if (i >= variant->repeats.size()) continue;
             const repeat_figures& d = variant->repeats[i];
-            t.rows.push_back(
-                {std::to_string(i + 1), std::to_string(d.requests), std::to_string(d.failed),
-                 rate(d.asked_rate), rate(d.achieved_rate),
-                 value_text(metric_id::output_throughput, d.output_throughput),
-                 value_text(metric_id::request_throughput, d.request_throughput),
-                 time_text(d.window_s),
-                 {(d.interrupted ? "interrupted " : "") + d.target_gone, ""}});
-            if (both)
-                t.rows.back().insert(t.rows.back().begin() + 1, variant_cell(variant == &other));
+            t.add({i + 1});
+            if (both) {
+                t.append({""});
+                mark_variant(t.last(), variant == &other);
+            }
+            t.append({d.requests, d.failed, filled("[{.4g}]", {d.asked_rate}),
+                      filled("[{.4g}]", {d.achieved_rate}),
+                      {metric_id::output_throughput, d.output_throughput},
+                      {metric_id::request_throughput, d.request_throughput},
+                      time_text(d.window_s),
+                      filled("{interrupted |}{}", {d.interrupted, d.target_gone})});
+            t.last().look = "";
         }
     return folded("Repeats", plural(n, both ? "pair" : "repeat"), false,
-                  page_table("Repeats of " + g.what.name, t));
+                  page_table(filled("Repeats of {}", {g.what.name}), t));
 }
 
 inline std::string ranks_html(const gate_report& g) {
     const std::vector<rank_part>& all = g.figures.candidate.ranks;
     if (all.size() < 2) return {};
     report_table t{{"rank", "machine", "requests", "failed", "began late by", "known to",
-                    "sends late by p99", "busiest thread", "memory"}, {}, 2};
+                    "sends late by p99", "busiest thread", "memory"}, 2};
     for (const rank_part& r : all)
-        t.rows.push_back({std::to_string(r.index), r.host, std::to_string(r.requests),
-                          std::to_string(r.failed), time_text(r.off_s),
-                          std::isnan(r.error_s) ? "?" : time_text(r.error_s),
-                          time_text(r.lateness_p99), printed("%.1f %%", 100 * r.cpu_utilization),
-                          memory_text(r.memory_bytes)});
+        t.add({r.index, r.host, r.requests, r.failed, time_text(r.off_s),
+               std::isnan(r.error_s) ? "?" : time_text(r.error_s), time_text(r.lateness_p99),
+               filled("{.1f%} %", {r.cpu_utilization}), memory_text(r.memory_bytes)});
     return folded("Programs that sent the load", plural(all.size(), "rank"), false,
-                  page_table("Ranks of " + g.what.name, t));
+                  page_table(filled("Ranks of {}", {g.what.name}), t));
 }
 
 inline std::string side_tasks_html(const gate_report& g) {
     constexpr std::size_t max_shown = 1000;
-    report_table t{{"repeat", "arm", "task", "step", "at", "took", "failed"}, {}, 4};
+    report_table t{{"repeat", "arm", "task", "step", "at", "took", "failed"}, 4};
     std::size_t steps = 0;
     const auto seconds = [](long long ns) { return time_text(static_cast<double>(ns) * 1e-9); };
     for (const variant_figures* variant : {&g.figures.candidate, &g.figures.baseline})
         for (const repeat_figures& d : variant->repeats)
             for (const side_task_seen& task : d.side_tasks)
-                for (const side_step& s : task.steps)
-                    if (++steps <= max_shown)
-                        t.rows.push_back({std::to_string(d.index + 1), to_string(d.variant),
-                                          task.name, s.what,
-                                          seconds(s.from_ns - d.window.from_ns()),
-                                          seconds(s.to_ns - s.from_ns), {s.failed, ""}});
+                for (const side_step& s : task.steps) {
+                    if (++steps > max_shown) continue;
+                    t.add({d.index + 1, to_string(d.variant), task.name, s.what,
+                           seconds(s.from_ns - d.window.from_ns()), seconds(s.to_ns - s.from_ns),
+                           s.failed});
+                    t.last().look = "";
+                }
     if (steps == 0) return {};
     return folded("Beside the load",
-                  plural(steps, "step") + (steps > max_shown ? ", the first 1000 of them" : ""),
-                  false, page_table("Side tasks of " + g.what.name, t));
+                  filled("{} step{s}{, the first 1000 of them|}", {steps, steps > max_shown}),
+                  false, page_table(filled("Side tasks of {}", {g.what.name}), t));
 }
 
 /// Returns the rows that only the sender of the load knows.
@@ -23526,19 +23443,18 @@ inline std::string scenario_html(const gate_report& g) {
                  {"repeats", repeats_text(p)}}) +
             (p.sent->is_read ? "" : sent_html(g)) +
             list_of({{"error levels",
-                      printed("false pass %g %%, false fail %g %%%s", rule.pass_level * 100,
-                              rule.fail_level * 100, rule.holm ? ", Holm over the gate" : "")},
+                      filled("false pass {} %, false fail {} %{, Holm over the gate|}",
+                             {rule.pass_level * 100, rule.fail_level * 100, rule.holm})},
                      {"stopped", g.under.stopped},
                      {"definitions", definitions_version},
-                     {"stands at", p.line > 0 ? p.file + ":" + std::to_string(p.line) : ""}}));
+                     {"stands at", filled("[{?}{}:{}]", {p.line > 0, p.file, p.line})}}));
 }
 
 inline std::string arithmetic_html(const gate_report& g) {
     std::string rows;
     for (const slo_verdict& v : g.verdicts)
         rows += row_of(xml_escaped(str(v.what.text())),
-                       joined({v.method.c_str(), v.method.empty() ? "" : ": ",
-                               v.arithmetic.c_str()}));
+                       filled("[{}: ]{}", {v.method, v.arithmetic}));
     return folded_list("How the verdicts came about", "", false, rows);
 }
 
@@ -23546,34 +23462,29 @@ inline std::string arithmetic_html(const gate_report& g) {
 inline std::string rerun_command(const gate_report& g, const environment_facts& env) {
     if (env.program.empty()) return {};
     std::string t;
-    if (g.target.kind == target_kind::endpoint) {
-        t += "LLMBENCH_URL=" + shell_quoted(g.target.url) + " ";
-        if (!g.target.model.empty()) t += "LLMBENCH_MODEL=" + shell_quoted(g.target.model) + " ";
-        if (g.target.api != apis[0].name) t += "LLMBENCH_API=" + shell_quoted(g.target.api) + " ";
-    }
+    if (g.target.kind == target_kind::endpoint)
+        fill(t, "LLMBENCH_URL={} [{?}LLMBENCH_MODEL={} ][{?}LLMBENCH_API={} ]",
+             {shell_quoted(g.target.url), g.target.model, shell_quoted(g.target.model),
+              g.target.api != apis[0].name, shell_quoted(g.target.api)});
     if (!g.what.sent->is_read)
-        t += printed("LLMBENCH_SEED=%llu ", static_cast<unsigned long long>(g.what.sent->seed));
+        fill(t, "LLMBENCH_SEED={} ", {std::to_string(g.what.sent->seed)});
     return t + gate_command(g, env);
 }
 
 inline std::string answer_html(const shown_answer& a) {
-    std::string rows;
-    for (const auto& [name, text] :
-         {std::pair{"question", &a.question}, std::pair{"wanted", &a.wanted},
-          std::pair{"read", &a.read}, std::pair{"answer", &a.answer},
-          std::pair{"baseline's answer", &a.baseline_answer}})
-        if (!text->empty())
-            rows += joined({"<dt>", name, "</dt><dd><pre>", escaped_lines(*text),
-                            "</pre></dd>\n"});
-    const std::string aside =
-        !std::isnan(a.same_characters)
-            ? printed("after %.0f equal characters", a.same_characters)
-            : joined({"wanted ", printable(a.wanted, 60), a.read.empty() ? "" : ", read ",
-                      printable(a.read, 60)});
+    const auto lines = [](const char* name, const std::string& text) {
+        return filled("[{?}<dt>{}</dt><dd><pre>{}</pre></dd>\n]",
+                      {text, name, escaped_lines(text)});
+    };
     return folded_list(
-        xml_escaped(joined({a.is, printed(" in %lld of %lld: ", a.times, a.asked),
-                            printable(a.question, 100)})),
-        aside, false, rows + row_of("request", a.id));
+        filled("{} in {} of {}: {x}", {a.is, a.times, a.asked, printable(a.question, 100)}),
+        !std::isnan(a.same_characters)
+            ? filled("after {.0f} equal characters", {a.same_characters})
+            : filled("wanted {}[, read {}]", {printable(a.wanted, 60), printable(a.read, 60)}),
+        false,
+        joined({lines("question", a.question), lines("wanted", a.wanted), lines("read", a.read),
+                lines("answer", a.answer), lines("baseline's answer", a.baseline_answer),
+                row_of("request", a.id)}));
 }
 /// Returns the answers of objectives on answers that did not pass.
 inline std::string answers_html(const gate_report& g) {
@@ -23586,15 +23497,14 @@ inline std::string answers_html(const gate_report& g) {
     for (std::size_t i = 0; i < g.answers.size(); ++i)
         (i < max_at_once ? h : more) += answer_html(g.answers[i]);
     if (more.empty()) return h;
-    return h + folded(printed("%zu more", g.answers.size() - max_at_once), "", false, more);
+    return h + folded(filled("{} more", {g.answers.size() - max_at_once}), "", false, more);
 }
 
 // ===== [C110] the report page: distributions and timelines =======================================
 
 inline std::string variants_key(bool has_baseline) {
     return has_baseline
-               ? " <b class=\"arm c\">candidate</b> <b class=\"arm b\">- - baseline</b>"
-               : "";
+               ? " <b class=\"arm c\">candidate</b> <b class=\"arm b\">- - baseline</b>" : "";
 }
 
 inline std::string distribution_figure(const gate_report& g, metric_id id,
@@ -23640,28 +23550,25 @@ inline std::string distribution_figure(const gate_report& g, metric_id id,
     for (const slo_verdict& v : g.verdicts) {
         const statistic_data& what = v.what.what;
         if (what.metric != id || !is_of_all(what) || v.what.factor > 0) continue;
-        const bool seen = v.limit >= x.low && v.limit <= x.high;
         const double q = what.kind == statistic_kind::percentile ? what.q
                          : what.kind == statistic_kind::max      ? y.high
                          : what.kind == statistic_kind::min      ? y.low
                                                                  : not_a_number;
-        const std::string words = str(what.name).substr(0, str(what.name).find('(')) +
-                                  (v.what.at_most ? " <= " : " >= ") + limit_text(id, v.limit);
+        const std::string name = str(what.name);
         p.limit(v.limit, q, v.what.at_most,
-                seen               ? words
-                : v.limit > x.high ? words + ", far right"
-                                   : words + ", far left");
+                filled("{} {<|>}= {}[, far {}]",
+                       {name.substr(0, name.find('(')), v.what.at_most, limit_text(id, v.limit),
+                        v.limit > x.high ? "right" : v.limit < x.low ? "left" : ""}));
         p.interval(v.estimate.value, v.estimate.low, v.estimate.high, q);
-        limits += "; limit " + str(v.what.text()) + ", " + measured_text(v);
+        fill(limits, "; limit {}, {}", {v.what.text(), measured_text(v)});
     }
-    const auto reported = [&](const metric_row& r) {
-        return "p50 " + value_text(id, r.p50) + ", p90 " + value_text(id, r.p90) + ", p99 " +
-               value_text(id, r.p99);
-    };
-    const std::string alt = std::string(metric_name(id)) + " by percentile, " +
-                            plural(mine.lines.size(), "repeat") + ": " + reported(mine.row) +
-                            (both ? "; baseline: " + reported(other.row) : "") + limits;
-    return p.figure(metric_name(id), alt, true);
+    const metric_row &a = mine.row, &b = other.row;
+    return p.figure(metric_name(id),
+                    filled("{} by percentile, {} repeat{s}: p50 {}, p90 {}, p99 {}"
+                           "[{?}; baseline: p50 {}, p90 {}, p99 {}]{}",
+                           {metric_name(id), mine.lines.size(), {id, a.p50}, {id, a.p90},
+                            {id, a.p99}, both, {id, b.p50}, {id, b.p90}, {id, b.p99}, limits}),
+                    true);
 }
 
 inline std::string labels_html(const gate_report& g) {
@@ -23678,26 +23585,26 @@ inline std::string latency_table(const gate_report& g) {
         t.words = 2;
     }
     for (std::size_t i = 0; i < all.metrics.size(); ++i) {
-        const metric_id id = all.metrics[i];
         const metric_row& a = all.candidate.distributions[i].row;
         const metric_row& b = all.baseline.distributions[i].row;
-        const auto row = [&](table_line line, const auto& text_of) {
-            for (double metric_row::*value : {&metric_row::mean, &metric_row::p50,
-                                              &metric_row::p90, &metric_row::p99,
-                                              &metric_row::max})
-                line.push_back(text_of(a.*value, b.*value));
-            t.rows.push_back(std::move(line));
-        };
-        table_line named = {{filled_in(metric_name(id), "_", "_<wbr>"), nullptr, true}};
-        if (both) named.push_back(variant_cell(false));
-        row(std::move(named), [&](double mine, double) { return value_text(id, mine); });
+        for (const metric_row* r : {&a, &b}) {
+            if (r == &b && !both) break;
+            const metric_id id = r->metric;
+            t.add({r == &a ? metric_name(id) : ""});
+            if (both) {
+                t.append({""});
+                mark_variant(t.last(), r == &b);
+            }
+            t.append({{id, r->mean}, {id, r->p50}, {id, r->p90}, {id, r->p99}, {id, r->max}});
+        }
         if (!both) continue;
-        row({{"", ""}, variant_cell(true)},
-            [&](double, double other) { return value_text(id, other); });
-        row({{"", ""}, {"ratio", "arm"}}, [](double mine, double other) {
-            const double v = mine / other;
-            return std::isfinite(v) ? printed("%.3f x", v) : std::string("none");
-        });
+        t.add({"", "ratio"});
+        t.last().look = "arm";
+        for (double metric_row::*value : {&metric_row::mean, &metric_row::p50, &metric_row::p90,
+                                          &metric_row::p99, &metric_row::max}) {
+            const double ratio = a.*value / b.*value;
+            t.append({std::isfinite(ratio) ? printed("%.3f x", ratio) : "none"});
+        }
     }
     return page_table("Latency of " + g.what.name, t);
 }
@@ -23730,14 +23637,11 @@ private:
         const auto per_s = plot_unit::per_second, seconds = plot_unit::seconds;
         const bool paced = g_.what.sent->is_open_loop(), alone = other_.empty();
         const series planned{"a", "planned", &t::asked};
-        std::string h = joined(
-            {"<h3>Over time</h3>\n<p class=\"note\">One line a repeat, in windows of ",
-             tick_text(plot_unit::elapsed, grid_.step),
-             "; 0 is where the measured part begins, after the warm-up.", variants_key(!alone),
-             drift_third() > 0 ? " Grey are the first and the last third of it, which a drift "
-                                 "holds against each other."
-                               : "",
-             "</p>\n<div class=\"plots\">\n"});
+        std::string h = filled(
+            "<h3>Over time</h3>\n<p class=\"note\">One line a repeat, in windows of {}; 0 is where "
+            "the measured part begins, after the warm-up.{}{ Grey are the first and the last third "
+            "of it, which a drift holds against each other.|}</p>\n<div class=\"plots\">\n",
+            {tick_text(plot_unit::elapsed, grid_.step), variants_key(!alone), drift_third()});
         h += figure(paced ? "Requests/s<span>sent; planned (thick)</span>" : "Requests/s",
                     "requests sent per second", per_s, {{"c", "sent", &t::sent}},
                     paced ? &planned : nullptr);
@@ -23785,10 +23689,9 @@ private:
                 for (const double x : line.of(r)) is_reported = is_reported || !std::isnan(x);
             if (is_reported) plots += figure(q.caption, q.what, q.unit, {line});
         }
-        if (plots.empty()) return {};
-        return joined({"<h3>Server metrics</h3>\n<p class=\"note\">Its page of metrics, read once "
-                       "a second.", variants_key(!other_.empty()),
-                       "</p>\n<div class=\"plots\">\n", plots, "</div>\n"});
+        return filled("[{?}<h3>Server metrics</h3>\n<p class=\"note\">Its page of metrics, read "
+                      "once a second.{}</p>\n<div class=\"plots\">\n{}</div>\n]",
+                      {plots, variants_key(!other_.empty()), plots});
     }
 
     /// Returns a third of the steady part if an objective compares its last with its first, else 0.
@@ -23834,14 +23737,14 @@ private:
         if (behind) draw(p, *behind, behind->style, behind->name, mine_[0]);
         for (const series& s : all) {
             for (const repeat_timeline& t : other_)
-                draw(p, s, *s.style == 'c' ? "b" : s.style, joined({"baseline ", s.name}), t);
+                draw(p, s, *s.style == 'c' ? "b" : s.style, filled("baseline {}", {s.name}), t);
             for (const repeat_timeline& t : mine_)
-                draw(p, s, s.style, joined({both ? "candidate " : "", s.name}), t);
+                draw(p, s, s.style, filled("{candidate |}{}", {both, s.name}), t);
         }
         return p.figure(caption,
-                        joined({what, " over ", time_text(end - std::min(0.0, grid_.from)), ", ",
-                                plural(mine_.size(), "repeat"),
-                                both ? " of the candidate and of the baseline" : "", ", at most ",
+                        filled("{} over {t}, {} repeat{s}{ of the candidate and of the baseline|}, "
+                               "at most {}",
+                               {what, end - std::min(0.0, grid_.from), mine_.size(), both,
                                 unit == plot_unit::seconds    ? time_text(most)
                                 : unit == plot_unit::fraction ? printed("%.4g %%", most * 100)
                                                               : printed("%.4g", most)}),
@@ -23853,175 +23756,7 @@ private:
     const std::vector<repeat_timeline>&mine_, &other_;
 };
 
-// ===== [C111] the report page: curves over the load ==============================================
-
-/// Gates that differ only in their load, lightest first.
-struct load_series {
-    bool is_rate = true;                                  // else users
-    std::vector<std::pair<double, std::size_t>> gates{};  // load, index in the report
-};
-inline std::vector<load_series> load_series_of(const std::vector<gate_report>& gates,
-                                               const all_sections& beside = {}) {
-    std::map<std::string, load_series> found;
-    for (std::size_t i = 0; i < gates.size(); ++i) {
-        const gate_report& g = gates[i];
-        const arrival_data& a = g.what.sent->arrivals;
-        const bool users = a.kind == arrival_kind::closed_loop;
-        const bool steady = a.kind == arrival_kind::constant || a.kind == arrival_kind::poisson ||
-                            a.kind == arrival_kind::gamma;
-        if (!g.refusal.empty() || g.figures.candidate.empty() || !(users || steady))
-            continue;
-        if (std::any_of(beside.begin(), beside.end(),
-                        [&](const program_section* b) { return b->draws(g); }))
-            continue;
-        // The port of a simulated server is its own, so its URL tells no series apart.
-        const std::string url = g.target.kind == target_kind::endpoint ? g.target.url : "";
-        load_series& s = found[std::string(to_string(g.target.kind)) + "\n" + url + "\n" +
-                               g.target.model + "\n" + g.what.sent->workload_text + "\n" +
-                               arrival_name(a.kind)];
-        s.is_rate = !users;
-        s.gates.emplace_back(users ? static_cast<double>(a.users) : a.rate, i);
-    }
-    std::vector<load_series> series;
-    for (auto& [key, s] : found) {
-        std::sort(s.gates.begin(), s.gates.end());
-        bool rising = s.gates.size() > 1;
-        for (std::size_t i = 1; i < s.gates.size(); ++i)
-            rising &= s.gates[i].first > s.gates[i - 1].first;
-        if (rising) series.push_back(std::move(s));
-    }
-    return series;
-}
-
-/// One value of each row over another.
-struct drawn_line {
-    std::string name{};
-    std::vector<double> x{}, y{};
-};
-/// Draws a curve over its load, where `ends` may be of a capacity, or else one value over another
-/// with the load beside each dot.
-inline std::string curve_figure(const std::string& caption, const std::string& against,
-                                const search_state& ends, const std::vector<curve_row>& rows,
-                                plot_unit x_unit, plot_unit y_unit,
-                                const std::vector<drawn_line>& lines, bool over_load) {
-    double least = infinity, most = 0, highest = 0;
-    for (const drawn_line& l : lines)
-        for (std::size_t i = 0; i < rows.size(); ++i) {
-            if (!std::isfinite(l.x[i]) || !std::isfinite(l.y[i])) continue;
-            least = std::min(least, l.x[i]);
-            most = std::max(most, l.x[i]);
-            highest = std::max(highest, l.y[i]);
-        }
-    if (!(most > 0 && highest > 0)) return {};
-    const bool is_wide = !over_load && least > 0 && most > 20 * least;
-    plot p(is_wide ? plot_scale{plot_scale::shape::logarithmic, least * 0.8, most * 1.25}
-                   : plot_scale{plot_scale::shape::linear, 0, most * 1.05},
-           x_unit, {plot_scale::shape::linear, 0, highest * 1.08}, y_unit);
-    if (over_load && ends.low > 0 && ends.monotone())
-        p.stretch("stretch", ends.low, std::min(ends.high, most));
-    std::string alt = caption + " against " + against;
-    for (const bool is_baseline : {true, false})
-        for (const drawn_line& l : lines) {
-            const char* style = is_baseline ? "b" : "c";
-            std::vector<curve_point> points;
-            for (std::size_t i = 0; i < rows.size(); ++i) {
-                const curve_row& r = rows[i];
-                if (r.is_baseline != is_baseline) continue;
-                const bool is_drawn = std::isfinite(l.x[i]) && std::isfinite(l.y[i]);
-                points.push_back({l.x[i], is_drawn ? l.y[i] : not_a_number});
-                if (!is_drawn) continue;
-                p.dot(is_baseline                        ? "b"
-                      : r.at.shows == carried::holds  ? "pass"
-                      : r.at.shows == carried::misses ? "fail"
-                                                      : "c",
-                      points.back());
-                alt += printed(", %s%s%s%.4g at %g", is_baseline ? "baseline " : "",
-                               l.name.c_str(), l.name.empty() ? "" : " ", l.y[i], l.x[i]);
-            }
-            p.line(style, l.name, points);
-            if (over_load && !points.empty() && !std::isnan(points.back().y))
-                p.label(points.back(), l.name);
-        }
-    for (const bool of_ends : {true, false})  // the ends' labels have precedence
-        for (std::size_t i = 0; i < rows.size() && !over_load; ++i) {
-            const double load = rows[i].at.load;
-            const bool is_low = load == ends.low, is_high = load == ends.high;
-            const bool is_drawn = std::isfinite(lines[0].x[i]) && std::isfinite(lines[0].y[i]);
-            if (rows[i].is_baseline || !is_drawn || of_ends != (is_low || is_high)) continue;
-            p.label_apart({lines[0].x[i], lines[0].y[i]},
-                          printed("%g", load) + (is_low    ? " carried"
-                                                 : is_high ? " too much"
-                                                           : ""));
-        }
-    return p.figure(caption + "<span>against " + against + "</span>", alt, false);
-}
-inline headline look_at(const curve_row& r) {
-    return r.at.shows == carried::holds    ? headline::passed
-           : r.at.shows == carried::misses ? headline::failed
-                                           : headline_of(r.of);
-}
-inline std::string curve_html(const std::string& title, const std::string& said,
-                              bool in_users, const search_state& ends,
-                              const std::vector<curve_row>& rows) {
-    const curve_columns columns = columns_of_rows(rows);
-    std::vector<double> loads, tokens, p50, p90, tpot;
-    std::string cells;
-    bool both = false;
-    for (const curve_row& r : rows) {
-        both = both || r.is_baseline;
-        loads.push_back(r.at.load);
-        tokens.push_back(r.value(columns.tokens));
-        p50.push_back(r.row(columns.first).p50);
-        p90.push_back(r.row(columns.first).p90);
-        tpot.push_back(r.row(metric_id::tpot).mean);
-        cells += printed("<tr><th scope=\"row\"><a href=\"#gate-%zu\">%g</a></th><td>",
-                         r.gate + 1, r.at.load) +
-                 (r.is_baseline ? "<span class=\"arm b\">baseline</span>"
-                                : badge(look_of(look_at(r)), shown_at(r))) + "</td>";
-        for (const std::string& cell : curve_cells(columns, r)) cells += number_cell(cell);
-        cells += "</tr>\n";
-    }
-    std::vector<std::string> head = {in_users ? "users" : "requests/s", "gate"};
-    for (const std::string& name : curve_head(columns)) head.push_back(name);
-    const plot_unit per_s = plot_unit::tokens_per_second, s = plot_unit::seconds;
-    const plot_unit load = in_users ? plot_unit::none : plot_unit::per_second;
-    const std::string first = metric_name(columns.first);
-    const std::string rate = columns.tokens == metric_id::output_throughput ? "Output tokens/s"
-                                                                            : "Input tokens/s";
-    const auto over = [&](const std::string& what, plot_unit unit,
-                          const std::vector<drawn_line>& lines) {
-        return curve_figure(what, head[0], ends, rows, load, unit, lines, true);
-    };
-    return "<section><h2>" + xml_escaped(title) + "</h2>\n" + said + "<div class=\"plots\">\n" +
-           (columns.has_tokens ? curve_figure(rate, "tpot mean", ends, rows, s, per_s,
-                                              {{"", tpot, tokens}}, false)
-                               : "") +
-           curve_figure(rate, first + " p90", ends, rows, s, per_s, {{"", p90, tokens}}, false) +
-           over(first, s, {{"p90", loads, p90}, {"p50", loads, p50}}) +
-           (columns.has_tokens ? over("tpot", s, {{"mean", loads, tpot}}) : "") +
-           over(rate, per_s, {{"", loads, tokens}}) + "</div>\n" +
-           (both ? "<p class=\"note\">" + variants_key(true) + "</p>\n" : "") +
-           page_table("By load", head, cells, 2) + "</section>\n";
-}
-inline std::string load_curves_html(const std::vector<gate_report>& gates,
-                                    const all_sections& beside = {}) {
-    std::string h;
-    for (const load_series& s : load_series_of(gates, beside)) {
-        std::vector<judged_load> loads;
-        for (const auto& [load, i] : s.gates) loads.push_back({load});
-        std::vector<curve_row> rows;
-        for (std::size_t k = 0; k < s.gates.size(); ++k)
-            add_rows(rows, loads[k], s.gates[k].second, gates[s.gates[k].second]);
-        h += curve_html(s.is_rate ? "By offered load" : "By number of users",
-                        "<p class=\"note\">" + plural(s.gates.size(), "gate") + " with " +
-                            xml_escaped(gates[s.gates[0].second].what.sent->workload_text) +
-                            ".</p>\n",
-                        !s.is_rate, {}, rows);
-    }
-    return h;
-}
-
-// ===== [C112] the report page: the result of a search ============================================
+// ===== [C111] the report page: the result of a search ============================================
 
 inline const char* style_of(carried shown) {
     return shown == carried::holds ? "pass" : shown == carried::misses ? "fail" : "open";
@@ -24048,52 +23783,45 @@ inline std::string objective_figure(const load_curve& c, std::size_t which) {
     if (c.state.low > 0 && c.state.high < infinity && c.state.monotone())
         drawing.stretch("stretch", c.state.low, c.state.high);
     drawing.limit_across(s.bound, limit_text(id, s.bound));
-    const std::string name = str(s.what.name);
-    std::string alt = name + " over the load, limit " + limit_text(id, s.bound);
+    std::string alt = filled("{} over the load, limit {}", {s.what.name, limit_text(id, s.bound)});
     for (const load_point& p : c.points) {
         const double v = p.values[which];
         const double shown = std::isfinite(v) ? v : s.at_most ? high * 1.25 : low * 0.8;
         drawing.dot(style_of(p.what.shown), {p.what.load, shown});
-        alt += printed(", %s at %g", value_text(id, v).c_str(), p.what.load);
+        fill(alt, ", {} at {}", {{id, v}, p.what.load});
     }
-    return drawing.figure(xml_escaped(str(s.text())) + "<span>over " +
-                              (c.unit == metric_id::capacity_in_users ? "users" : "requests/s") +
-                              "</span>",
+    return drawing.figure(filled("{x}<span>over {users|requests/s}</span>",
+                                 {s.text(), c.unit == metric_id::capacity_in_users}),
                           alt, false);
 }
 inline std::string search_html(const gate_report& g) {
     const load_curve& c = g.figures.search;
     if (c.empty() || c.points.empty()) return {};
-    std::string h = "<h3>Capacity</h3>\n";
-    if (!c.line.empty()) h += "<p>" + xml_escaped(c.line) + ".</p>\n";
-    for (const std::string& words : {c.flat, c.fault})
-        if (!words.empty()) h += "<p class=\"note\">" + xml_escaped(words) + ".</p>\n";
-    h += "<p class=\"note\">Each dot is a probe: green where all at its load show that it is "
-         "carried, red where they show that it is too much, hollow where they show nothing. The "
-         "dashed line is the limit, the grey stretch the capacity.</p>\n"
-         "<div class=\"plots\">\n";
-    std::string rows;
+    std::string h = filled(
+        "<h3>Capacity</h3>\n[<p>{x}.</p>\n][<p class=\"note\">{x}.</p>\n]"
+        "[<p class=\"note\">{x}.</p>\n]<p class=\"note\">Each dot is a probe: green "
+        "where all at its load show that it is carried, red where they show that "
+        "it is too much, hollow where they show nothing. The dashed line is the "
+        "limit, the grey stretch the capacity.</p>\n<div class=\"plots\">\n",
+        {c.line, c.flat, c.fault});
     for (std::size_t i = 0; i < c.objectives_held.size(); ++i) h += objective_figure(c, i);
-    for (std::size_t i = 0; i < c.points.size(); ++i) {
-        const load_point& p = c.points[i];
-        const std::string shows = !p.disturbed.empty()            ? xml_escaped(p.disturbed)
-                                  : p.what.invalid                ? "the client could not keep up"
-                                  : p.what.shown != carried::open ? to_string(p.what.shown)
-                                  : p.what.over                   ? "it outgrew the server"
-                                                                  : "";
-        rows += printed("<tr><th scope=\"row\">%zu</th><td>", i + 1) +
-                shows + "</td>" + number_cell(value_text(c.unit, p.what.load)) +
-                number_cell(std::to_string(p.requests));
+    report_table t{{"probe", "shows", "load", "requests"}, 2};
+    for (const slo& s : c.objectives_held) t.head.push_back(str(s.what.name));
+    for (const load_point& p : c.points) {
+        t.add({t.rows.size() + 1,
+               !p.disturbed.empty()            ? p.disturbed.c_str()
+               : p.what.invalid                ? "the client could not keep up"
+               : p.what.shown != carried::open ? to_string(p.what.shown)
+               : p.what.over                   ? "it outgrew the server"
+                                               : "",
+               {c.unit, p.what.load}, p.requests});
         for (std::size_t k = 0; k < c.objectives_held.size(); ++k)
-            rows += number_cell(value_text(c.objectives_held[k].what.metric, p.values[k]));
-        rows += "</tr>\n";
+            t.append({{c.objectives_held[k].what.metric, p.values[k]}});
     }
-    std::vector<std::string> head = {"probe", "shows", "load", "requests"};
-    for (const slo& s : c.objectives_held) head.push_back(xml_escaped(str(s.what.name)));
-    return h + "</div>\n" + page_table("Probes of " + g.what.name, head, rows, 2);
+    return filled("{}</div>\n{}", {h, page_table("Probes of " + g.what.name, t)});
 }
 
-// ===== [C113] the report page: the whole =========================================================
+// ===== [C112] the report page: the whole =========================================================
 // report.html needs no other file. Each drawing is an SVG with a text beside it; without the script
 // the page is complete. Text of gates, servers and machines goes through xml_escaped, coordinates
 // of drawings through pixels.
@@ -24301,59 +24029,49 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 })();
 )js";
 
-inline std::string note_html(const std::string& words) {
-    return joined({"<p class=\"note\">", xml_escaped(words), ".</p>\n"});
-}
 inline std::string numbers_html(const gate_report& g) {
     const gate_figures& f = g.figures;
-    const std::string at = f.search.tables_at();
-    std::string h = joined({"<h3>Latency", at.empty() ? "" : " ", at, "</h3>\n", latency_table(g),
-                            "<p class=\"note\">Over the requests of all repeats; max is the "
-                            "slowest request.</p>\n", labels_html(g)});
+    std::string h = filled("<h3>Latency[ {}]</h3>\n{}<p class=\"note\">Over the requests of all "
+                           "repeats; max is the slowest request.</p>\n{}",
+                           {f.search.tables_at(), latency_table(g), labels_html(g)});
     for (const variant_figures* variant : {&f.candidate, &f.baseline})
         if (!variant->empty())
-            h += joined({variant == &f.baseline ? "<p>Baseline, throughput of "
-                                                : "<p>Throughput of ",
-                         throughput_kind(g), ": ", throughput_text(g, *variant), ", ",
-                         ok_text(variant->statuses), xml_escaped(ended_text(*variant)),
-                         ".</p>\n"});
-    for (const std::string& note : notes_on(g)) h += note_html(note);
-    if (g.profile.wanted) h += note_html(profile_text(g.profile));
-    h += failures_html(f.candidate, "") + failures_html(f.baseline, " of the baseline");
+            fill(h, "<p>{Baseline, throughput|Throughput} of {}: {}, {}{x}.</p>\n",
+                 {variant == &f.baseline, throughput_kind(g), throughput_text(g, *variant),
+                  ok_text(variant->statuses), ended_text(*variant)});
+    for (const std::string& note : notes_on(g)) fill(h, "<p class=\"note\">{x}.</p>\n", {note});
+    fill(h, "[<p class=\"note\">{x}.</p>\n]{}{}",
+         {profile_text(g.profile), failures_html(f.candidate, ""),
+          failures_html(f.baseline, " of the baseline")});
     std::string curves;
     for (std::size_t i = 0; i < f.metrics.size(); ++i)
         if (f.metrics[i] != metric_id::ttft_from_send)
             curves += distribution_figure(g, f.metrics[i], f.candidate.distributions[i],
                                           f.baseline.distributions[i]);
-    if (!curves.empty())
-        h += joined({"<h3>Distributions</h3>\n<p class=\"note\">Height: the percentile. Thick "
-                     "line: the requests of all repeats together. Thin lines: the single repeats. "
-                     "A failed request counts as the worst value. Dashed line: a limit on a "
-                     "percentile, which ends in a ring at that percentile; a thick line that "
-                     "crosses it misses the limit. Mark on the axis: a limit on a mean. Dot with a "
-                     "bar: the typical repeat and its interval.",
-                     variants_key(!f.baseline.empty()), "</p>\n<div class=\"plots\">\n", curves,
-                     "</div>\n"});
+    fill(h,
+         "[{?}<h3>Distributions</h3>\n<p class=\"note\">Height: the percentile. Thick line: the "
+         "requests of all repeats together. Thin lines: the single repeats. A failed request "
+         "counts as the worst value. Dashed line: a limit on a percentile, which ends in a ring "
+         "at that percentile; a thick line that crosses it misses the limit. Mark on the axis: "
+         "a limit on a mean. Dot with a bar: the typical repeat and its interval.{}</p>\n"
+         "<div class=\"plots\">\n{}</div>\n]",
+         {curves, variants_key(!f.baseline.empty()), curves});
     return h + timeline_figures(g).html();
 }
 
 inline std::string gate_html(const gate_report& g, std::size_t number,
                              const environment_facts& env) {
     const headline head = headline_of(g);
-    const std::string command = rerun_command(g, env), n = std::to_string(number);
-    const std::string again =
-        command.empty() ? "</section>\n"
-                        : joined({"<h3>Run it again</h3>\n<pre><code>", xml_escaped(command),
-                                  "</code></pre>\n</section>\n"});
-    std::string h = joined({"<section id=\"gate-", n, "\" data-outcome=\"", to_string(head),
-                            "\" aria-labelledby=\"name-", n, "\">\n",
-                            badge(look_of(head), headline_text(g)), "\n<h2 id=\"name-", n, "\">",
-                            xml_escaped(g.what.name), "</h2>\n<p class=\"why\">",
-                            xml_escaped(gate_sentence(g)), "</p>\n"});
+    const std::string again = filled("[<h3>Run it again</h3>\n<pre><code>{x}</code></pre>\n]"
+                                     "</section>\n", {rerun_command(g, env)});
+    std::string h = filled(
+        "<section id=\"gate-{}\" data-outcome=\"{}\" aria-labelledby=\"name-{}\">\n"
+        "{}\n<h2 id=\"name-{}\">{x}</h2>\n<p class=\"why\">{x}</p>\n",
+        {number, to_string(head), number, badge(look_of(head), headline_text(g)), number,
+         g.what.name, gate_sentence(g)});
     if (g.refusal.empty())
-        h += joined({"<p class=\"dim\">", xml_escaped(target_text(g.target)),
-                     xml_escaped(compared_text(g.baseline)), "; ", xml_escaped(plan_text(g.what)),
-                     "</p>\n"});
+        fill(h, "<p class=\"dim\">{x}{x}; {x}</p>\n",
+             {target_text(g.target), compared_text(g.baseline), plan_text(g.what)});
     if (!g.verdicts.empty() && g.refusal.empty()) {
         h += "<ol class=\"verdicts\">\n";
         for (const slo_verdict& v : g.verdicts) h += verdict_item(v);
@@ -24361,7 +24079,7 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
         if (g.figures.search.empty()) h += verdicts_key;
     }
     if (!g.calibration.empty())
-        h += joined({"<pre>", escaped_lines(calibration_text(g)), "</pre>\n"});
+        fill(h, "<pre>{}</pre>\n", {escaped_lines(calibration_text(g))});
     if (!g.refusal.empty()) return h + again;
     const bool measured = !g.figures.candidate.empty();
     h += search_html(g) + answers_html(g);
@@ -24384,24 +24102,22 @@ inline std::pair<headline, std::string> overall(const std::vector<gate_report>& 
     const bool is_state = worst == headline::invalid || worst == headline::inconclusive;
     const bool was_done = worst != headline::failed && worst != headline::passed;
     const std::string which = gates.size() == 1  ? "The gate"
-                              : n < gates.size() ? printed("%zu of %zu gates", n, gates.size())
+                              : n < gates.size() ? filled("{} of {} gates", {n, gates.size()})
                               : n == 2           ? "Both gates"
-                                                 : printed("All %zu gates", n);
-    return {worst, joined({which, is_state   ? (n == 1 ? " is " : " are ")
-                                  : was_done ? (n == 1 ? " was " : " were ")
-                                             : " ", to_string(worst)})};
+                                                 : filled("All {} gates", {n});
+    const char* is = is_state   ? (n == 1 ? " is" : " are")
+                     : was_done ? (n == 1 ? " was" : " were") : "";
+    return {worst, filled("{}{} {}", {which, is, to_string(worst)})};
 }
 
 /// Returns the links to the gates, worst first, and buttons that filter them by outcome.
 inline std::string gates_html(const std::vector<gate_report>& gates) {
     std::string items, buttons;
-    const auto add_button = [&](const char* name, const char* shown, bool is_pressed,
-                                std::size_t n) {
-        buttons += joined({"<button type=\"button\" aria-pressed=\"",
-                           is_pressed ? "true" : "false", "\" data-show=\"", name, "\">", shown,
-                           printed(" %zu</button>", n)});
+    const auto add_button = [&](const char* name, bool is_pressed, std::size_t n) {
+        fill(buttons, "<button type=\"button\" aria-pressed=\"{true|false}\" data-show=\"{}\">{} {}"
+                      "</button>", {is_pressed, name, name, n});
     };
-    add_button("all", "all", true, gates.size());
+    add_button("all", true, gates.size());
     const char* last = "";
     std::size_t outcomes = 0;
     for (const gate_report* g : most_urgent_first(gates)) {
@@ -24409,19 +24125,19 @@ inline std::string gates_html(const std::vector<gate_report>& gates) {
         const char* name = to_string(h);
         if (name != std::string_view(last)) {
             ++outcomes;
-            add_button(name, name, false, count_of(gates, h));
+            add_button(name, false, count_of(gates, h));
         }
         last = name;
-        items += joined({"<li data-outcome=\"", name, "\">", badge(look_of(h), name),
-                         printed("<div><a href=\"#gate-%td\">", g - gates.data() + 1),
-                         xml_escaped(g->what.name), "</a><p class=\"note\">",
-                         xml_escaped(gate_sentence(*g)), "</p></div></li>\n"});
+        fill(
+            items,
+            "<li data-outcome=\"{}\">{}<div><a href=\"#gate-{}\">{x}</a><p class=\"note\">{x}"
+            "</p></div></li>\n",
+            {name, badge(look_of(h), name), g - gates.data() + 1, g->what.name, gate_sentence(*g)});
     }
-    if (outcomes > 1)
-        buttons = joined({"<div class=\"filter\" role=\"group\" aria-label=\"Show gates\" hidden>",
-                          buttons, "</div>\n"});
-    return joined({outcomes > 1 ? buttons : "", "<nav aria-label=\"Gates\"><ol class=\"gates\">\n",
-                   items, "</ol></nav>\n"});
+    return filled(
+        "[{?}<div class=\"filter\" role=\"group\" aria-label=\"Show gates\" hidden>{}</div>"
+        "\n]<nav aria-label=\"Gates\"><ol class=\"gates\">\n{}</ol></nav>\n",
+        {outcomes > 1, buttons, items});
 }
 
 inline std::string report_html(const std::vector<gate_report>& gates,
@@ -24430,27 +24146,20 @@ inline std::string report_html(const std::vector<gate_report>& gates,
     const auto [worst, title] = overall(gates);
     std::size_t undecided = 0;
     for (const gate_report& g : gates) undecided += count_of(g, verdict::inconclusive);
-    std::string h = joined(
-        {"<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
-         "name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>",
-         title, " - llmbench</title>\n<style>", page_style, "</style>\n</head>\n<body>", page_icons,
-         "<main>\n<header>\n<h1><span class=\"", look_of(worst), "\">", icon(look_of(worst)), title,
-         "</span></h1>\n"});
-    const auto say = [&](const std::string& why) {
-        if (!why.empty()) h += joined({"<p class=\"why\">", xml_escaped(why), "</p>\n"});
-    };
-    say(rehearsal_of_all(gates));
-    if (undecided > 0)
-        say(joined({plural(undecided, "objective"), undecided == 1 ? " is " : " are ",
-                    undecided_text(gates.front()), "."}));
-    h += joined({"<p class=\"dim\">",
-                 xml_escaped(joined({"llmbench ", version_text(), ", ", env.started_at, ", ",
-                                     env.os, ", ", env.cpu, printed(", %d cores", env.cores),
-                                     env.commit.empty() ? "" : ", commit ", env.commit})),
-                 "</p>\n</header>\n"});
+    std::string h = filled(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
+        "name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>{} - llmbench"
+        "</title>\n<style>{}</style>\n</head>\n<body>{}<main>\n<header>\n<h1><span "
+        "class=\"{}\">{}{}"
+        "</span></h1>\n[<p class=\"why\">{x}</p>\n][<p class=\"why\">{} objective{s} {is|are} "
+        "{}.</p>"
+        "\n]<p class=\"dim\">llmbench {x}, {x}, {x}, {x}, {} cores[, commit {x}]</p>\n</header>\n",
+        {title, page_style, page_icons, look_of(worst), icon(look_of(worst)), title,
+         rehearsal_of_all(gates), undecided, undecided == 1,
+         undecided > 0 ? undecided_text(gates.front()) : "", version_text(), env.started_at, env.os,
+         env.cpu, env.cores, env.commit});
     if (gates.size() > 1) h += gates_html(gates);
     for (const program_section* b : beside) h += b->html(gates);
-    h += load_curves_html(gates, beside);
     for (std::size_t i = 0; i < gates.size(); ++i) h += gate_html(gates[i], i + 1, env);
     return joined({h, "</main>\n<script>", page_script, "</script>\n</body>\n</html>\n"});
 }

@@ -650,7 +650,231 @@ inline scenario scenario_of_a_setting(scenario s) {
     return s;
 }
 
-// ===== [E3] texts on several settings ============================================================
+// ===== [E3] curves over the load =================================================================
+
+/// One load, measured as a gate of its own, and the result of its verdicts.
+struct judged_load {
+    double load = 0;
+    std::string gate{};
+    carried shows = carried::open;
+    std::string missed{};  // the first objective that failed
+};
+
+/// Returns a variant's row of a metric, without values where the variant has none.
+inline metric_row latency_row(const gate_figures& g, const variant_figures& variant, metric_id id) {
+    for (std::size_t i = 0; i < std::min(g.metrics.size(), variant.distributions.size()); ++i)
+        if (g.metrics[i] == id) return variant.distributions[i].row;
+    return {id, not_a_number, not_a_number, not_a_number, not_a_number, not_a_number};
+}
+
+/// A point of the curve: a variant at a load.
+struct curve_row {
+    const judged_load& at;
+    std::size_t gate = 0;  // index in the report
+    const gate_report& of;
+    const variant_figures& variant;
+    bool is_baseline = false;
+    double value(metric_id run_metric) const { return variant.run_value(run_metric); }
+    metric_row row(metric_id m) const { return latency_row(of.figures, variant, m); }
+    /// Tokens/s, as one user sees them.
+    double speed() const { return 1 / row(metric_id::tpot).mean; }
+};
+/// Adds the rows of both variants, the candidate's first.
+inline void add_rows(std::vector<curve_row>& rows, const judged_load& at, std::size_t gate,
+                     const gate_report& of) {
+    rows.push_back({at, gate, of, of.figures.candidate});
+    if (!of.figures.baseline.empty()) rows.push_back({at, gate, of, of.figures.baseline, true});
+}
+
+/// The columns of a curve's tables. There is no ttft without streaming, and no output tokens if the
+/// API generates nothing.
+struct curve_columns {
+    metric_id first = metric_id::ttft, tokens = metric_id::output_throughput;
+    bool has_tokens = true, has_cost = false;
+};
+inline curve_columns columns_of_rows(const std::vector<curve_row>& rows) {
+    curve_columns c;
+    for (const curve_row& r : rows) {
+        const planned_traffic& sent = *r.of.what.sent;
+        if (!sent.scores.empty()) c.tokens = metric_id::input_throughput;
+        if (!sent.scores.empty() || !sent.common.stream) {
+            c.first = metric_id::e2e;
+            c.has_tokens = false;
+        }
+        c.has_cost = c.has_cost || !std::isnan(r.value(metric_id::cost_per_million_tokens));
+    }
+    return c;
+}
+/// Returns the result of a load, or how its gate ended if it has none.
+inline std::string shown_at(const curve_row& r) {
+    return r.is_baseline                   ? "baseline"
+           : r.at.shows != carried::open ? to_string(r.at.shows)
+                                         : headline_text(r.of);
+}
+
+/// A plot whose points have labels, or whose x are names.
+class labelled_plot : public plot {
+public:
+    using plot::plot;
+    /// Labels an x without a number. A long name keeps its end, in which similar names differ.
+    void place(double x, const std::string& name, std::size_t columns) {
+        std::string shown = name;
+        while (columns_of(shown) >= columns)
+            do shown.erase(0, 1);
+            while (!shown.empty() && (static_cast<unsigned char>(shown[0]) & 0xC0) == 0x80);
+        put_text(at_x(x), 157, "middle", "",
+                 filled("{\u2026|}{}", {shown.size() < name.size(), shown}));
+    }
+    /// Draws a dot at a named x, and its interval.
+    void upright(const char* style, const curve_point& p, double low, double high) {
+        if (std::isfinite(low) && std::isfinite(high))
+            draw("<path class=\"span\" d=\"M{p} {p}V{p}\"/>", {at_x(p.x), at_y(low), at_y(high)});
+        dot(style, p);
+    }
+    void label(const curve_point& p, const std::string& words) {
+        const bool near_end = at_x(p.x) > right - 60;
+        put_text(at_x(p.x) + (near_end ? -6 : 6), at_y(p.y) - 5, near_end ? "end" : "start", "mark",
+                 words);
+    }
+    /// Labels a point, unless another such label is near.
+    void label_apart(const curve_point& p, const std::string& words) {
+        const curve_point at{at_x(p.x), at_y(p.y)};
+        for (const curve_point& other : labelled_)
+            if (std::fabs(at.x - other.x) < 60 && std::fabs(at.y - other.y) < 11) return;
+        labelled_.push_back(at);
+        label(p, words);
+    }
+
+private:
+    std::vector<curve_point> labelled_{};
+};
+
+/// One value of each row over another.
+struct drawn_line {
+    std::string name{};
+    std::vector<double> x{}, y{};
+};
+/// Draws a curve over its load, where `ends` may be of a capacity, or else one value over another
+/// with the load beside each dot.
+inline std::string curve_figure(const std::string& caption, const std::string& against,
+                                const search_state& ends, const std::vector<curve_row>& rows,
+                                plot_unit x_unit, plot_unit y_unit,
+                                const std::vector<drawn_line>& lines, bool over_load) {
+    double least = infinity, most = 0, highest = 0;
+    for (const drawn_line& l : lines)
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            if (!std::isfinite(l.x[i]) || !std::isfinite(l.y[i])) continue;
+            least = std::min(least, l.x[i]);
+            most = std::max(most, l.x[i]);
+            highest = std::max(highest, l.y[i]);
+        }
+    if (!(most > 0 && highest > 0)) return {};
+    const bool is_wide = !over_load && least > 0 && most > 20 * least;
+    labelled_plot p(is_wide ? plot_scale{plot_scale::shape::logarithmic, least * 0.8, most * 1.25}
+                   : plot_scale{plot_scale::shape::linear, 0, most * 1.05},
+           x_unit, {plot_scale::shape::linear, 0, highest * 1.08}, y_unit);
+    if (over_load && ends.low > 0 && ends.monotone())
+        p.stretch("stretch", ends.low, std::min(ends.high, most));
+    std::string alt = filled("{} against {}", {caption, against});
+    for (const bool is_baseline : {true, false})
+        for (const drawn_line& l : lines) {
+            const char* style = is_baseline ? "b" : "c";
+            std::vector<curve_point> points;
+            for (std::size_t i = 0; i < rows.size(); ++i) {
+                const curve_row& r = rows[i];
+                if (r.is_baseline != is_baseline) continue;
+                const bool is_drawn = std::isfinite(l.x[i]) && std::isfinite(l.y[i]);
+                points.push_back({l.x[i], is_drawn ? l.y[i] : not_a_number});
+                if (!is_drawn) continue;
+                p.dot(is_baseline                        ? "b"
+                      : r.at.shows == carried::holds  ? "pass"
+                      : r.at.shows == carried::misses ? "fail"
+                                                      : "c",
+                      points.back());
+                fill(alt, ", {baseline |}[{} ]{.4g} at {}", {is_baseline, l.name, l.y[i], l.x[i]});
+            }
+            p.line(style, l.name, points);
+            if (over_load && !points.empty() && !std::isnan(points.back().y))
+                p.label(points.back(), l.name);
+        }
+    for (const bool of_ends : {true, false})  // the ends' labels have precedence
+        for (std::size_t i = 0; i < rows.size() && !over_load; ++i) {
+            const double load = rows[i].at.load;
+            const bool is_low = load == ends.low, is_high = load == ends.high;
+            const bool is_drawn = std::isfinite(lines[0].x[i]) && std::isfinite(lines[0].y[i]);
+            if (rows[i].is_baseline || !is_drawn || of_ends != (is_low || is_high)) continue;
+            p.label_apart({lines[0].x[i], lines[0].y[i]},
+                          filled("{}{ carried|}{ too much|}", {load, is_low, is_high && !is_low}));
+        }
+    return p.figure(filled("{}<span>against {}</span>", {caption, against}), alt, false);
+}
+inline headline look_at(const curve_row& r) {
+    return r.at.shows == carried::holds    ? headline::passed
+           : r.at.shows == carried::misses ? headline::failed
+                                           : headline_of(r.of);
+}
+/// The rows as a table. The page's links and badges are in it, too.
+inline report_table curve_table(metric_id unit, const std::vector<curve_row>& rows) {
+    const curve_columns c = columns_of_rows(rows);
+    const std::string first = metric_name(c.first);
+    report_table t{{"load", "", metric_name(c.tokens), "requests", first + " p50", first + " p90"},
+                   2};
+    if (c.has_tokens) t.head.insert(t.head.end(), {"tpot mean", "a user"});
+    if (c.has_cost) t.head.push_back("a million tokens");
+    for (const curve_row& r : rows) {
+        const metric_row values = r.row(c.first);
+        const auto of_run = [&](metric_id m) { return filling(m, r.value(m)); };
+        t.add({{unit, r.at.load}});
+        t.last().gate = r.gate + 1;
+        t.append({shown_at(r)});
+        if (r.is_baseline) t.last().look = "arm b";
+        else t.last().badge = look_of(look_at(r));
+        t.append({of_run(c.tokens), of_run(metric_id::request_throughput), {c.first, values.p50},
+                  {c.first, values.p90}});
+        if (c.has_tokens)
+            t.append({{metric_id::tpot, r.row(metric_id::tpot).mean},
+                      {metric_id::decode_speed, r.speed()}});
+        if (c.has_cost) t.append({of_run(metric_id::cost_per_million_tokens)});
+    }
+    return t;
+}
+inline std::string curve_html(const std::string& title, const std::string& said, metric_id unit,
+                              const search_state& ends, const std::vector<curve_row>& rows) {
+    const curve_columns columns = columns_of_rows(rows);
+    std::vector<double> loads, tokens, p50, p90, tpot;
+    bool both = false;
+    for (const curve_row& r : rows) {
+        both = both || r.is_baseline;
+        loads.push_back(r.at.load);
+        tokens.push_back(r.value(columns.tokens));
+        p50.push_back(r.row(columns.first).p50);
+        p90.push_back(r.row(columns.first).p90);
+        tpot.push_back(r.row(metric_id::tpot).mean);
+    }
+    const bool in_users = unit == metric_id::capacity_in_users;
+    const plot_unit per_s = plot_unit::tokens_per_second, s = plot_unit::seconds;
+    const std::string first = metric_name(columns.first);
+    const std::string rate = columns.tokens == metric_id::output_throughput ? "Output tokens/s"
+                                                                            : "Input tokens/s";
+    const auto over = [&](const std::string& what, plot_unit y,
+                          const std::vector<drawn_line>& lines) {
+        return curve_figure(what, in_users ? "users" : "requests/s", ends, rows,
+                            in_users ? plot_unit::none : plot_unit::per_second, y, lines, true);
+    };
+    const auto rate_against = [&](const std::string& what, const std::vector<double>& x) {
+        return curve_figure(rate, what, ends, rows, s, per_s, {{"", x, tokens}}, false);
+    };
+    return filled("<section><h2>{x}</h2>\n{}<div class=\"plots\">\n{}{}{}{}{}</div>\n"
+                  "[<p class=\"note\">{}</p>\n]{}</section>\n",
+                  {title, said, columns.has_tokens ? rate_against("tpot mean", tpot) : "",
+                   rate_against(first + " p90", p90),
+                   over(first, s, {{"p90", loads, p90}, {"p50", loads, p50}}),
+                   columns.has_tokens ? over("tpot", s, {{"mean", loads, tpot}}) : "",
+                   over(rate, per_s, {{"", loads, tokens}}), variants_key(both),
+                   page_table("By load", curve_table(unit, rows))});
+}
+
+// ===== [E4] texts on several settings ============================================================
 
 /// A comparison in reports, beside the gates of its settings.
 struct comparison_report {
@@ -684,23 +908,21 @@ inline std::string alike_text(const settings_comparison& c, const compared_stati
     if (members.size() * (members.size() - 1) / 2 == pairs.size())
         return names_of(c, members) + " do not differ significantly";
     std::string out;
-    for (const std::string& p : pairs) out += (out.empty() ? "" : ", ") + p;
-    return "no significant difference between " + out;
+    for (const std::string& p : pairs) fill(out, "{no significant difference between |, }{}",
+                                            {out.empty(), p});
+    return out;
 }
 /// Settings by the text on them, in order of first use.
 using said_of_settings = std::vector<std::pair<std::string, std::vector<std::size_t>>>;
 inline void say_of(said_of_settings& all, const std::string& words, std::size_t setting) {
-    const auto at = std::find_if(all.begin(), all.end(),
-                                 [&](const auto& said) { return said.first == words; });
-    if (at == all.end()) all.push_back({words, {setting}});
-    else at->second.push_back(setting);
+    const auto is_same = [&](const auto& said) { return said.first == words; };
+    found_or_added(all, is_same, {words, {}}).second.push_back(setting);
 }
 /// "a is x; b and c are y".
 inline std::string said_text(const settings_comparison& c, const said_of_settings& all) {
     std::string out;
     for (const auto& [words, which] : all)
-        out += (out.empty() ? "" : "; ") + names_of(c, which) +
-               (which.size() == 1 ? " is " : " are ") + words;
+        fill(out, "{;}{} {is|are} {}", {names_of(c, which), which.size() == 1, words});
     return out;
 }
 
@@ -724,8 +946,7 @@ inline std::string order_text(const settings_comparison& c, const compared_stati
     std::sort(order.begin(), order.end());
     std::string out;
     for (const auto& [value, i] : order)
-        out += (out.empty() ? "" : ", then ") + c.settings[i].name +
-               (out.empty() ? " is best" : "");
+        fill(out, out.empty() ? "{} is best" : ", then {}", {c.settings[i].name});
     return out;
 }
 
@@ -743,28 +964,19 @@ inline std::string left_out_text(const settings_comparison& c, const compared_st
 inline std::string shown_text(const settings_comparison& c, const compared_statistic& s) {
     if (!may_be_relative(s.what.metric)) return "a fraction is shown and not compared";
     const std::string alike = alike_text(c, s), left_out = left_out_text(c, s);
-    std::string out;
-    const auto add = [&](const std::string& words) {
-        if (!words.empty()) out += (out.empty() ? "" : "; ") + words;
-    };
-    if (s.pairs.empty()) add(left_out.empty() ? "nothing to compare" : "");
-    else if (alike.empty()) add(order_text(c, s));
-    else {
-        const auto best = s.best();
-        add(best ? c.settings[*best].name + " is best" : better_text(c, s));
-    }
-    add(alike);
-    std::string by_client;
+    std::string best, by_client;
+    if (s.pairs.empty()) best = left_out.empty() ? "nothing to compare" : "";
+    else if (alike.empty()) best = order_text(c, s);
+    else best = s.best() ? c.settings[*s.best()].name + " is best" : better_text(c, s);
     for (const setting_ratio& r : s.pairs)
         if (r.may_be_the_clients)
-            by_client += (by_client.empty() ? "" : ", ") + names_of(c, {r.first, r.second});
-    if (!by_client.empty())
-        add("the client was stalled and may have made the difference between " + by_client);
-    add(left_out);
-    return out;
+            fill(by_client,
+                 "{the client was stalled and may have made the difference between |, }{}",
+                 {by_client.empty(), names_of(c, {r.first, r.second})});
+    return joined_texts({best, alike, by_client, left_out}, "; ");
 }
 inline std::string sentence_of(const settings_comparison& c, const compared_statistic& s) {
-    return str(s.what.name) + ": " + shown_text(c, s);
+    return filled("{}: {}", {s.what.name, shown_text(c, s)});
 }
 
 /// Results of the statistics before `end`, one sentence for equal ones.
@@ -772,48 +984,45 @@ inline std::vector<std::string> sentences_of(const settings_comparison& c, std::
     std::vector<std::pair<std::string, std::string>> shown;  // result, statistics
     for (std::size_t i = 0; i < end; ++i) {
         const std::string words = shown_text(c, c.statistics[i]);
-        const std::string name = str(c.statistics[i].what.name);
-        const auto at = std::find_if(shown.begin(), shown.end(),
-                                     [&](const auto& s) { return s.first == words; });
-        if (at == shown.end()) shown.emplace_back(words, name);
-        else at->second += ", " + name;
+        const auto is_same = [&](const auto& s) { return s.first == words; };
+        fill(found_or_added(shown, is_same, {words, ""}).second, "{,}{}",
+             {c.statistics[i].what.name});
     }
     std::vector<std::string> sentences;
-    for (const auto& [words, names] : shown) sentences.push_back(names + ": " + words);
+    for (const auto& [words, names] : shown) sentences.push_back(filled("{}: {}", {names, words}));
     return sentences;
 }
 
 /// "3 settings in turns, 4 rounds", "3 settings in turns, 2 of 4 rounds".
 inline std::string rounds_text(const settings_comparison& c) {
-    return printed("%zu settings in turns, ", c.settings.size()) +
-           (c.rounds < c.planned_rounds ? printed("%zu of ", c.rounds) : "") +
-           printed("%zu rounds", c.planned_rounds);
+    return filled(
+        "{} settings in turns, [{} of ]{} rounds",
+        {c.settings.size(), c.rounds < c.planned_rounds ? c.rounds : 0, c.planned_rounds});
 }
 /// Notes on the table, one sentence each.
 inline std::vector<std::string> notes_on(const settings_comparison& c) {
     std::vector<std::string> notes;
     for (const reported_setting& s : c.settings)
-        if (!s.excluded.empty()) notes.push_back(s.name + " is not compared: " + s.excluded);
+        if (!s.excluded.empty())
+            notes.push_back(filled("{} is not compared: {}", {s.name, s.excluded}));
     if (!c.stopped.empty()) notes.push_back(c.stopped);
     return notes;
 }
 /// The error rate of the table.
 inline std::string intervals_text(const settings_comparison& c) {
     const std::size_t pairs = c.settings.size() * (c.settings.size() - 1) / 2;
-    return "ratios to " + c.settings[0].name + ", of the typical round; " +
-           (pairs == 1 ? std::string("an interval holds")
-                       : printed("the intervals of all %zu pairs of a row hold together", pairs)) +
-           " in 95 % of all cases" + (pairs == 1 ? "" : " (Bonferroni)");
+    return filled("ratios to {}, of the typical round; {an interval holds|the intervals of all }"
+                  "[{} pairs of a row hold together] in 95 % of all cases{| (Bonferroni)}",
+                  {c.settings[0].name, pairs == 1, pairs == 1 ? 0 : pairs, pairs == 1});
 }
 
 /// The results of the objectives' statistics on one line, or of all statistics if there are none.
 inline std::string comparison_line(const settings_comparison& c) {
-    std::string line = rounds_text(c);
-    const std::size_t n = c.asked > 0 ? c.asked : c.statistics.size();
-    const char* before = ": ";
-    for (const std::string& sentence : sentences_of(c, n))
-        line += std::exchange(before, "; ") + sentence;
-    for (const std::string& note : notes_on(c)) line += "; " + note;
+    std::string shown;
+    for (const std::string& s : sentences_of(c, c.asked > 0 ? c.asked : c.statistics.size()))
+        fill(shown, "{;}{}", {s});
+    std::string line = filled("{}[: {}]", {rounds_text(c), shown});
+    for (const std::string& note : notes_on(c)) fill(line, "; {}", {note});
     return line;
 }
 
@@ -824,114 +1033,64 @@ inline std::string ratio_text(const estimate_t& r) {
 }
 /// The line with the arithmetic of every ratio.
 inline std::string comparison_explained(const settings_comparison& c) {
-    std::string out = comparison_line(c) + "\n" + intervals_text(c);
+    std::string out = filled("{}\n{}", {comparison_line(c), intervals_text(c)});
     for (const compared_statistic& s : c.statistics) {
-        out += "\n" + sentence_of(c, s);
+        fill(out, "\n{}", {sentence_of(c, s)});
         for (std::size_t i = 0; i < s.settings.size(); ++i)
-            out += "\n  " + c.settings[i].name + ": " +
-                   value_text(s.what.metric, s.settings[i].typical);
+            fill(out, "\n  {}: {}", {c.settings[i].name, {s.what.metric, s.settings[i].typical}});
         for (const setting_ratio& r : s.pairs)
-            out += "\n  " + c.settings[r.second].name + " / " + c.settings[r.first].name + ": " +
-                   ratio_text(*s.ratio(r.second, r.first)) + "; ln ratios " + listed(r.logs) +
-                   printed("; mean %.6g, sd %.6g (%s), df %.0f, standard error %.6g, t %.4f",
-                           r.at.mean, r.at.sd, to_string(r.at.spread), r.at.df, r.at.se,
-                           r.at.pass_t);
+            fill(out,
+                 "\n  {} / {}: {}; ln ratios {}; mean {.6g}, sd {.6g} ({}), df {.0f}, standard "
+                 "error {.6g}, t {.4f}",
+                 {c.settings[r.second].name, c.settings[r.first].name,
+                  ratio_text(*s.ratio(r.second, r.first)), listed(r.logs), r.at.mean, r.at.sd,
+                  to_string(r.at.spread), r.at.df, r.at.se, r.at.pass_t});
     }
     return out;
 }
 
-/// The cell of a setting: a verdict, or its value and its ratio to the first, if any.
-struct comparison_cell {
-    std::string value{}, ratio{};
-    bool significant = false, is_verdict = false;
-};
-/// A row of a comparison's tables: an objective or a statistic, with a cell for each setting.
-struct comparison_row {
-    std::string name{};
-    std::vector<comparison_cell> cells{};
-};
-inline std::vector<comparison_row> rows_of(const settings_comparison& c) {
-    std::vector<comparison_row> rows;
+/// The table of the settings from `from` on and before `end`, beside the first one.
+inline report_table settings_table(const settings_comparison& c, std::size_t from = 1,
+                                   std::size_t end = std::string::npos) {
+    std::vector<std::size_t> which{0};
+    for (std::size_t i = from; i < std::min(end, c.settings.size()); ++i) which.push_back(i);
+    report_table t{{""}};
+    for (const std::size_t i : which) t.head.push_back(c.settings[i].name);
     for (std::size_t k = 0; k < c.objectives.size(); ++k) {
-        rows.push_back({str(c.objectives[k].text()), {}});
-        for (const reported_setting& s : c.settings)
-            rows.back().cells.push_back(
-                {k < s.verdicts.size() ? to_string(s.verdicts[k]) : "", "", false, true});
+        t.add({c.objectives[k].text()});
+        for (const std::size_t i : which) {
+            const bool is_judged = k < c.settings[i].verdicts.size();
+            const char* word = is_judged ? to_string(c.settings[i].verdicts[k]) : nullptr;
+            t.append({word ? word : ""});
+            t.last().badge = word;
+        }
     }
     for (const compared_statistic& s : c.statistics) {
-        rows.push_back({str(s.what.name), {}});
-        for (std::size_t i = 0; i < c.settings.size(); ++i) {
-            const auto ratio = i > 0 ? s.ratio(i, 0) : std::nullopt;
-            rows.back().cells.push_back({value_text(s.what.metric, s.settings[i].typical),
-                                         ratio ? ratio_text(*ratio) : "",
-                                         ratio && s.pair(i, 0)->significant()});
+        t.add({s.what.name});
+        for (const std::size_t i : which) {
+            t.append({{s.what.metric, s.settings[i].typical}});
+            const auto r = i > 0 ? s.ratio(i, 0) : std::nullopt;
+            if (!r) continue;
+            t.last().ratio = ratio_text(*r);
+            t.last().is_marked = s.pair(i, 0)->significant();
         }
     }
-    return rows;
-}
-
-/// One line of a table on the console. The first column is as wide as names are, and so is each of
-/// the others.
-class table_columns {
-public:
-    explicit table_columns(std::vector<std::vector<std::string>> rows) : rows_(std::move(rows)) {
-        for (const auto& row : rows_)
-            for (std::size_t i = 0; i < row.size(); ++i) {
-                if (widths_.size() <= i) widths_.push_back(0);
-                widths_[i] = std::max(widths_[i], columns_of(row[i]));
-            }
-    }
-    std::string text() const {
-        std::string out;
-        for (const auto& row : rows_) {
-            std::string line = " ";
-            for (std::size_t i = 0; i < row.size(); ++i)
-                line += " " + row[i] + std::string(widths_[i] - columns_of(row[i]) + 1, ' ');
-            line.erase(line.find_last_not_of(' ') + 1);
-            out += line + "\n";
-        }
-        return out;
-    }
-
-private:
-    std::vector<std::vector<std::string>> rows_;
-    std::vector<std::size_t> widths_{};
-};
-
-/// The table of some settings, the first of which the others are held against.
-inline std::string comparison_table(const settings_comparison& c,
-                                    const std::vector<std::size_t>& which) {
-    std::vector<std::vector<std::string>> rows{{""}};
-    const auto add = [&](std::size_t setting, const std::string& value, const std::string& ratio) {
-        rows.back().push_back(value);
-        if (setting != 0) rows.back().push_back(ratio);
-    };
-    for (const std::size_t i : which) add(i, c.settings[i].name, "");
-    for (const comparison_row& row : rows_of(c)) {
-        rows.push_back({row.name});
-        for (const std::size_t i : which)
-            add(i, row.cells[i].value, row.cells[i].ratio + (row.cells[i].significant ? " *" : ""));
-    }
-    return table_columns(std::move(rows)).text();
+    return t;
 }
 
 inline std::string comparison_text(const comparison_report& r) {
     constexpr std::size_t beside = 3;  // side by side; more are wider than a terminal
     const settings_comparison& c = r.found;
-    std::string out = "\n" + r.name + ": " + rounds_text(c) + "\n";
-    for (std::size_t from = 1; from < c.settings.size(); from += beside) {
-        std::vector<std::size_t> which{0};
-        for (std::size_t i = from; i < std::min(from + beside, c.settings.size()); ++i)
-            which.push_back(i);
-        out += "\n" + comparison_table(c, which);
-    }
-    out += "  * significant; " + intervals_text(c) + "\n\n";
-    for (const std::string& s : sentences_of(c, c.statistics.size())) out += "  " + s + "\n";
-    for (const std::string& note : notes_on(c)) out += "  " + note + "\n";
+    std::string out = filled("\n{}: {}\n", {r.name, rounds_text(c)});
+    for (std::size_t from = 1; from < c.settings.size(); from += beside)
+        fill(out, "\n{}", {console_table(settings_table(c, from, from + beside), 0, true)});
+    fill(out, "  * significant; {}\n\n", {intervals_text(c)});
+    for (const std::string& s : sentences_of(c, c.statistics.size())) fill(out, "  {}\n", {s});
+    for (const std::string& note : notes_on(c)) fill(out, "  {}\n", {note});
     return out;
 }
 
-// ===== [E4] comparisons and curves in the files of the program ===================================
+// ===== [E5] comparisons and curves in the files of the program ===================================
 
 inline void fields_of(field_visitor& v, setting_ratio& r, settings_comparison& c) {
     std::string of = c.settings[r.second].name, to = c.settings[r.first].name;
@@ -1000,25 +1159,11 @@ inline void fields_of(field_visitor& v, comparison_report& r) {
 
 inline std::string comparison_md(const comparison_report& r) {
     const settings_comparison& c = r.found;
-    std::string out = "### " + markdown_escaped(r.name) + ": " + rounds_text(c) + "\n\n| |";
-    for (const reported_setting& s : c.settings) out += " " + markdown_escaped(s.name) + " |";
-    out += "\n| --- |";
-    for (std::size_t i = 0; i < c.settings.size(); ++i) out += " ---: |";
-    out += "\n";
-    for (const comparison_row& row : rows_of(c)) {
-        out += "| " + markdown_escaped(row.name) + " |";
-        for (const comparison_cell& cell : row.cells) {
-            const char* mark = cell.significant ? "**" : "";
-            out += " " + cell.value +
-                   (cell.ratio.empty() ? "" : " (" + (mark + cell.ratio) + mark + ")") + " |";
-        }
-        out += "\n";
-    }
-    out += "\nBold: significantly different from " + markdown_escaped(c.settings[0].name) + "; " +
-           markdown_escaped(intervals_text(c)) + ".\n\n";
-    for (const std::string& s : sentences_of(c, c.statistics.size()))
-        out += "- " + markdown_escaped(s) + "\n";
-    for (const std::string& note : notes_on(c)) out += "\n" + markdown_code(note) + "\n";
+    std::string out = filled("### {m}: {}\n\n{}\nBold: significantly different from {m}; {m}.\n\n",
+                             {r.name, rounds_text(c), markdown_table(settings_table(c)),
+                              c.settings[0].name, intervals_text(c)});
+    for (const std::string& s : sentences_of(c, c.statistics.size())) fill(out, "- {m}\n", {s});
+    for (const std::string& note : notes_on(c)) fill(out, "\n{c}\n", {note});
     return out + "\n";
 }
 
@@ -1034,64 +1179,44 @@ inline std::string settings_figure(const settings_comparison& c, const compared_
     if (!(most > 0)) return {};
     const bool is_wide = most > 20 * least;
     const double n = static_cast<double>(s.settings.size());
-    plot p({plot_scale::shape::linear, 0.5, n + 0.5}, plot_unit::named,
+    labelled_plot p({plot_scale::shape::linear, 0.5, n + 0.5}, plot_unit::named,
            is_wide ? plot_scale{plot_scale::shape::logarithmic, least * 0.8, most * 1.25}
                    : plot_scale{plot_scale::shape::linear, 0, most * 1.08},
            plot_unit_of(facts_of(s.what.metric).unit));
     const auto best = s.best();
-    std::string alt = str(s.what.name) + " of the settings";
+    std::string alt = filled("{} of the settings", {s.what.name});
     for (std::size_t i = 0; i < s.settings.size(); ++i) {
         const setting_value& v = s.settings[i];
         const double x = static_cast<double>(i + 1);
         p.place(x, c.settings[i].name, static_cast<std::size_t>(238 / n / 6));
-        alt += ", " + c.settings[i].name + " " + value_text(s.what.metric, v.typical);
+        fill(alt, ", {} {}", {c.settings[i].name, {s.what.metric, v.typical}});
         if (std::isfinite(v.typical))
             p.upright(best == i ? "pass" : v.fault.empty() ? "c" : "open", {x, v.typical}, v.low,
                       v.high);
     }
-    return p.figure(xml_escaped(str(s.what.name)) + "<span>" +
-                        (best ? xml_escaped(c.settings[*best].name) + " is best" : "") + "</span>",
-                    alt + "; " + shown_text(c, s), false);
-}
-
-inline std::string settings_table(const comparison_report& r) {
-    report_table t{{""}};
-    for (const reported_setting& s : r.found.settings) t.head.push_back(s.name);
-    for (const comparison_row& row : rows_of(r.found)) {
-        t.rows.push_back({row.name});
-        for (const comparison_cell& cell : row.cells) {
-            const char* value = cell.value.c_str();
-            const std::string ratio = cell.significant ? "<b>" + cell.ratio + "</b>" : cell.ratio;
-            t.rows.back().push_back({cell.is_verdict && *value ? badge(value, value)
-                                     : ratio.empty()           ? cell.value
-                                                     : cell.value + "<div>" + ratio + "</div>",
-                                     nullptr, true});
-        }
-    }
-    return page_table("Settings of " + r.name, t);
+    return p.figure(filled("{x}<span>[{x} is best]</span>",
+                           {s.what.name, best ? c.settings[*best].name : ""}),
+                    filled("{}; {}", {alt, shown_text(c, s)}), false);
 }
 
 inline std::string comparisons_html(const std::vector<comparison_report>& all) {
     std::string h;
     for (const comparison_report& r : all) {
         const settings_comparison& c = r.found;
-        h += "<section><h2>" + xml_escaped(r.name) + "</h2>\n<p class=\"why\">" + rounds_text(c) +
-             "</p>\n";
-        for (const std::string& note : notes_on(c))
-            h += "<p class=\"note\">" + xml_escaped(note) + ".</p>\n";
-        h += settings_table(r) + "<p class=\"note\">Bold: significantly different from " +
-             xml_escaped(c.settings[0].name) + "; " + xml_escaped(intervals_text(c)) +
-             ".</p>\n<ul>\n";
+        fill(h, "<section><h2>{x}</h2>\n<p class=\"why\">{}</p>\n", {r.name, rounds_text(c)});
+        for (const std::string& note : notes_on(c)) fill(h, "<p class=\"note\">{x}.</p>\n", {note});
+        fill(h, "{}<p class=\"note\">Bold: significantly different from {x}; {x}.</p>\n<ul>\n",
+             {page_table("Settings of " + r.name, settings_table(c)), c.settings[0].name,
+              intervals_text(c)});
         for (const std::string& s : sentences_of(c, c.statistics.size()))
-            h += "<li>" + xml_escaped(s) + "</li>\n";
+            fill(h, "<li>{x}</li>\n", {s});
         std::string figures;
         for (const compared_statistic& s : c.statistics) figures += settings_figure(c, s);
-        h += "</ul>\n<p class=\"note\">A dot is the typical round of a setting in its own "
-             "interval of 95 %; green where it is shown to be best, hollow where it is not "
-             "compared. Two settings can differ significantly although these intervals overlap, by "
-             "their "
-             "ratios within the rounds.</p>\n<div class=\"plots\">\n" + figures +
-             "</div>\n</section>\n";
+        fill(h, "</ul>\n<p class=\"note\">A dot is the typical round of a setting in its own "
+                "interval of 95 %; green where it is shown to be best, hollow where it is not "
+                "compared. Two settings can differ significantly although these intervals overlap, "
+                "by their ratios within the rounds.</p>\n<div class=\"plots\">\n{}</div>\n"
+                "</section>\n", {figures});
     }
     return h;
 }
@@ -1141,7 +1266,8 @@ inline std::string limit_of(const curve_report& c) {
 }
 /// Returns "capacity in [8, 12] req/s, limited by p90(ttft), 5 loads".
 inline std::string curve_line(const curve_report& c) {
-    return capacity_text(c.unit, ends_of(c), limit_of(c)) + ", " + plural(c.loads.size(), "load");
+    return filled("{}, {} load{s}",
+                  {capacity_text(c.unit, ends_of(c), limit_of(c)), c.loads.size()});
 }
 
 /// Rows of loads that have a gate.
@@ -1155,36 +1281,13 @@ inline std::vector<curve_row> rows_of(const curve_report& c,
 }
 
 inline std::string curve_text(const curve_report& c, const std::vector<gate_report>& gates) {
-    const std::vector<curve_row> rows = rows_of(c, gates);
-    const curve_columns columns = columns_of_rows(rows);
-    std::vector<std::vector<std::string>> table{{"", ""}};
-    const auto append = [&](const std::vector<std::string>& more) {
-        table.back().insert(table.back().end(), more.begin(), more.end());
-    };
-    append(curve_head(columns));
-    for (const curve_row& r : rows) {
-        table.push_back({r.is_baseline ? "" : value_text(c.unit, r.at.load), shown_at(r)});
-        append(curve_cells(columns, r));
-    }
-    return "\n" + c.name + ": " + curve_line(c) + "\n\n" + table_columns(std::move(table)).text();
+    return filled(
+        "\n{}: {}\n\n{}",
+        {c.name, curve_line(c), console_table(curve_table(c.unit, rows_of(c, gates)), 0, true)});
 }
-
 inline std::string curve_md(const curve_report& c, const std::vector<gate_report>& gates) {
-    const std::vector<curve_row> rows = rows_of(c, gates);
-    const curve_columns columns = columns_of_rows(rows);
-    std::string out = "### " + markdown_escaped(c.name) + ": " + markdown_escaped(curve_line(c)) +
-                      "\n\n| load | |", under = "| ---: | --- |";
-    for (const std::string& name : curve_head(columns)) {
-        out += " " + markdown_escaped(name) + " |";
-        under += " ---: |";
-    }
-    out += "\n" + under + "\n";
-    for (const curve_row& r : rows) {
-        out += "| " + value_text(c.unit, r.at.load) + " | " + shown_at(r) + " |";
-        for (const std::string& cell : curve_cells(columns, r)) out += " " + cell + " |";
-        out += "\n";
-    }
-    return out + "\n";
+    return filled("### {m}: {m}\n\n{}\n", {c.name, curve_line(c),
+                                           markdown_table(curve_table(c.unit, rows_of(c, gates)))});
 }
 
 /// curves.csv: a line for each variant and load, SI units, empty without a value.
@@ -1195,10 +1298,10 @@ inline std::string curves_csv(const std::vector<curve_report>& curves,
                                     metric_id::cost_per_million_tokens};
     constexpr metric_id of_requests[] = {metric_id::ttft, metric_id::tpot, metric_id::e2e};
     std::string out = "curve,load,unit,arm,outcome,shows";
-    for (const metric_id m : of_run) out += std::string(",") + metric_name(m);
+    for (const metric_id m : of_run) fill(out, ",{}", {metric_name(m)});
     for (const metric_id m : of_requests)
         for (const char* of : {"mean", "p50", "p90", "p99"})
-            out += std::string(",") + of + "(" + metric_name(m) + ")";
+            fill(out, ",{}({})", {of, metric_name(m)});
     out += ",tokens_per_s_of_a_user\n";
     const auto quoted = [](const std::string& s) {
         std::string q = "\"";
@@ -1211,10 +1314,10 @@ inline std::string curves_csv(const std::vector<curve_report>& curves,
     };
     for (const curve_report& c : curves)
         for (const curve_row& r : rows_of(c, gates)) {
-            out += quoted(c.name) + number(r.at.load) +
-                   (c.unit == metric_id::capacity_in_users ? ",users," : ",requests/s,") +
-                   (r.is_baseline ? "baseline," : "candidate,") + to_string(headline_of(r.of)) +
-                   "," + (r.at.shows == carried::open ? "" : to_string(r.at.shows));
+            fill(out, "{}{},{users|requests/s},{baseline|candidate},{},{}",
+                 {quoted(c.name), number(r.at.load), c.unit == metric_id::capacity_in_users,
+                  r.is_baseline, to_string(headline_of(r.of)),
+                  r.at.shows == carried::open ? "" : to_string(r.at.shows)});
             for (const metric_id m : of_run) out += number(r.value(m));
             for (const metric_id m : of_requests) {
                 const metric_row row = r.row(m);
@@ -1278,19 +1381,15 @@ public:
     std::string html(const std::vector<gate_report>& gates) const override {
         std::string h = comparisons_html(comparisons);
         for (const curve_report& c : curves)
-            h += curve_html(c.name,
-                            "<p class=\"why\">" + xml_escaped(curve_line(c)) +
-                                ".</p>\n<p class=\"note\">Up and to the left is better. A dot is a "
-                                "load: green where it was shown to hold all objectives, red where "
-                                "it was shown to miss one; the grey stretch is the capacity.</p>\n",
-                            c.unit == metric_id::capacity_in_users, ends_of(c), rows_of(c, gates));
+            h += curve_html(
+                c.name,
+                filled(
+                    "<p class=\"why\">{x}.</p>\n<p class=\"note\">Up and to the left is better. A "
+                    "dot is a load: green where it was shown to hold all objectives, red where "
+                    "it was shown to miss one; the grey stretch is the capacity.</p>\n",
+                    {curve_line(c)}),
+                c.unit, ends_of(c), rows_of(c, gates));
         return h;
-    }
-    bool draws(const gate_report& g) const override {
-        for (const curve_report& c : curves)
-            for (const judged_load& p : c.loads)
-                if (p.gate == g.what.name) return true;
-        return false;
     }
     std::vector<std::pair<std::string, std::string>> files(
         const std::vector<gate_report>& gates) const override {
@@ -1299,7 +1398,7 @@ public:
     }
 };
 
-// ===== [E5] several settings of a server, measured in turns ======================================
+// ===== [E6] several settings of a server, measured in turns ======================================
 
 /// One setting: its part of the plan, its server and its measurements.
 struct setting_under_test {
@@ -1546,7 +1645,7 @@ private:
     progress_meter meter_;
 };
 
-// ===== [E6] compare() and curve(), from a scenario to the result =================================
+// ===== [E7] compare() and curve(), from a scenario to the result =================================
 
 /// Shared by all copies of a result; never changes.
 struct comparison_data {

@@ -150,13 +150,6 @@ inline std::vector<statistic_data> kept_statistics(const plan& p, const std::vec
     return kept;
 }
 
-/// Returns a variant's row of a metric, without values where the variant has none.
-inline metric_row latency_row(const gate_figures& g, const variant_figures& variant, metric_id id) {
-    for (std::size_t i = 0; i < std::min(g.metrics.size(), variant.distributions.size()); ++i)
-        if (g.metrics[i] == id) return variant.distributions[i].row;
-    return {id, not_a_number, not_a_number, not_a_number, not_a_number, not_a_number};
-}
-
 inline repeat_figures repeat_figures_of(const repeat_data& d,
                                         const std::vector<statistic_data>& kept) {
     repeat_figures r{static_cast<const repeat_facts&>(d)};

@@ -113,8 +113,6 @@ public:
     virtual std::vector<std::string> tables(const std::vector<gate_report>& gates) const = 0;
     /// The HTML above the gates.
     virtual std::string html(const std::vector<gate_report>& gates) const = 0;
-    /// Whether it draws this gate over its load, so that the page does not.
-    virtual bool draws(const gate_report& g) const = 0;
     /// Names and contents of more files.
     virtual std::vector<std::pair<std::string, std::string>> files(
         const std::vector<gate_report>& gates) const = 0;

@@ -88,7 +88,7 @@ TEST_CASE("names of curves are words in every report") {
     const std::string page = report_html(gates, quiet_machine(), {&told});
     CHECK_FALSE(holds(page, "<img"));
     CHECK(holds(page, "no capacity is shown, 2 loads"));
-    CHECK_FALSE(holds(page, "By offered load"));
+    CHECK(holds(page, "<a href=\"#gate-2\">8 req/s</a>"));
     CHECK(holds(summary_md(gates, {&told}), "### \\<img src=x\\> \\|"));
     const std::string csv = curves_csv({c}, gates);
     CHECK(holds(csv, "| \"\"a\"\", [l]"));

@@ -17,7 +17,7 @@
 #include "core/reports/text.hpp"
 #include "core/reports/page/sections.hpp"
 #include "core/reports/page/distributions.hpp"
-#include "core/reports/page/load_curves.hpp"
+#include "core/reports/page/search.hpp"
 #include "core/reports/page/verdicts.hpp"
 
 #include <cstddef>  // size_t
@@ -175,7 +175,6 @@ inline std::string report_html(const std::vector<gate_report>& gates,
          env.cpu, env.cores, env.commit});
     if (gates.size() > 1) h += gates_html(gates);
     for (const program_section* b : beside) h += b->html(gates);
-    h += load_curves_html(gates, beside);
     for (std::size_t i = 0; i < gates.size(); ++i) h += gate_html(gates[i], i + 1, env);
     return joined({h, "</main>\n<script>", page_script, "</script>\n</body>\n</html>\n"});
 }

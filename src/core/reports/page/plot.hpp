@@ -115,21 +115,6 @@ public:
             put_text(45, at_y(v) + 4, "end", "", tick_text(y_unit, v));
         }
     }
-    /// Labels an x without a number. A long name keeps its end, in which similar names differ.
-    void place(double x, const std::string& name, std::size_t columns) {
-        std::string shown = name;
-        while (columns_of(shown) >= columns)
-            do shown.erase(0, 1);
-            while (!shown.empty() && (static_cast<unsigned char>(shown[0]) & 0xC0) == 0x80);
-        put_text(at_x(x), 157, "middle", "",
-                 filled("{\u2026|}{}", {shown.size() < name.size(), shown}));
-    }
-    /// Draws a dot at a named x, and its interval.
-    void upright(const char* style, const curve_point& p, double low, double high) {
-        if (std::isfinite(low) && std::isfinite(high))
-            draw("<path class=\"span\" d=\"M{p} {p}V{p}\"/>", {at_x(p.x), at_y(low), at_y(high)});
-        dot(style, p);
-    }
     /// NaN breaks the line.
     void line(const char* style, const std::string& name, const std::vector<curve_point>& points) {
         std::string path, last;
@@ -160,19 +145,6 @@ public:
     void dot(const char* style, const curve_point& p) {
         draw("<circle class=\"{}\" r=\"3.5\" cx=\"{p}\" cy=\"{p}\"/>",
              {style, at_x(p.x), at_y(p.y)});
-    }
-    void label(const curve_point& p, const std::string& words) {
-        const bool near_end = at_x(p.x) > right - 60;
-        put_text(at_x(p.x) + (near_end ? -6 : 6), at_y(p.y) - 5, near_end ? "end" : "start", "mark",
-                 words);
-    }
-    /// Labels a point, unless another such label is near.
-    void label_apart(const curve_point& p, const std::string& words) {
-        const curve_point at{at_x(p.x), at_y(p.y)};
-        for (const curve_point& other : labelled_)
-            if (std::fabs(at.x - other.x) < 60 && std::fabs(at.y - other.y) < 11) return;
-        labelled_.push_back(at);
-        label(p, words);
     }
     /// Draws a limit on x. Of a quantile it ends in a ring at its height, so that a curve that
     /// crosses it misses it; of a mean it is a mark on the axis.
@@ -218,7 +190,7 @@ public:
                        y_.low, y_.high, unit_name(y_unit_), reads_across, drawn_});
     }
 
-private:
+protected:
     double at_x(double v) const { return left + x_.place(v) * (right - left); }
     double at_y(double v) const { return bottom - y_.place(v) * (bottom - top); }
     void draw(const char* shape, std::initializer_list<filling> values) {
@@ -230,11 +202,11 @@ private:
              {x, y, anchor, style, words});
     }
 
+private:
     plot_scale x_, y_;
     plot_unit x_unit_, y_unit_;
     std::string drawn_{};
     int limits_ = 0;
-    std::vector<curve_point> labelled_{};
 };
 
 }  // namespace detail

@@ -14,10 +14,10 @@
 #include "core/metric/table.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/reports/tables.hpp"
-#include "core/reports/page/load_curves.hpp"
 #include "core/reports/page/plot.hpp"
 #include "core/reports/page/verdicts.hpp"
 #include "core/traffic/plan.hpp"
+#include "extensions/compare/core/curves.hpp"
 #include "extensions/compare/core/settings.hpp"
 #include "extensions/compare/core/text.hpp"
 
@@ -119,7 +119,7 @@ inline std::string settings_figure(const settings_comparison& c, const compared_
     if (!(most > 0)) return {};
     const bool is_wide = most > 20 * least;
     const double n = static_cast<double>(s.settings.size());
-    plot p({plot_scale::shape::linear, 0.5, n + 0.5}, plot_unit::named,
+    labelled_plot p({plot_scale::shape::linear, 0.5, n + 0.5}, plot_unit::named,
            is_wide ? plot_scale{plot_scale::shape::logarithmic, least * 0.8, most * 1.25}
                    : plot_scale{plot_scale::shape::linear, 0, most * 1.08},
            plot_unit_of(facts_of(s.what.metric).unit));
@@ -330,12 +330,6 @@ public:
                     {curve_line(c)}),
                 c.unit, ends_of(c), rows_of(c, gates));
         return h;
-    }
-    bool draws(const gate_report& g) const override {
-        for (const curve_report& c : curves)
-            for (const judged_load& p : c.loads)
-                if (p.gate == g.what.name) return true;
-        return false;
     }
     std::vector<std::pair<std::string, std::string>> files(
         const std::vector<gate_report>& gates) const override {

@@ -506,23 +506,6 @@ TEST_CASE("a gate with a baseline shows both arms and the ratio of its pairs") {
         CHECK(count(e2e, std::string("polyline class=\"") + style + "\"") == lines);
 }
 
-TEST_CASE("gates that differ in their load alone are a curve") {
-    const auto loads = [](const test_gates& gates) {
-        std::vector<double> found;
-        for (const load_series& s : load_series_of(gates))
-            for (const auto& [load, i] : s.gates) found.push_back(load);
-        return found;
-    };
-    CHECK(loads({load_gate(16), load_gate(4), load_gate(8)}) == std::vector<double>{4, 8, 16});
-    CHECK(loads({load_gate(16)}).empty());
-    CHECK(loads({load_gate(8), load_gate(8)}).empty());
-    CHECK(loads({load_gate(8), passing_gate(), refused_gate()}).empty());  // another workload
-    const std::string h = page({load_gate(16), load_gate(4)});
-    CHECK(holds(h, "<h2>By offered load</h2>"));
-    CHECK(holds(h, "<a href=\"#gate-2\">4</a>"));
-    CHECK_FALSE(holds(page({load_gate(16)}), "By offered load"));
-}
-
 TEST_CASE("the command to run a gate again survives a shell and doctest's filter") {
     test_gate g = passing_gate();
     const environment_facts env = quiet_machine();

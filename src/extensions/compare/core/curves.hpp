@@ -1,33 +1,25 @@
-// the report page: curves over the load, and the result of a search
+// curves over the load
 #pragma once
 
 #include "api/metrics.hpp"
-#include "api/result.hpp"
-#include "api/slo.hpp"
-#include "api/traffic.hpp"
 #include "core/base/text.hpp"
-#include "core/metric/filled.hpp"
-#include "core/metric/table.hpp"
-#include "core/judging/outcome.hpp"
-#include "core/traffic/arrivals.hpp"
-#include "core/traffic/plan.hpp"
-#include "core/capacity/found.hpp"
 #include "core/capacity/search.hpp"
-#include "core/planning/target_facts.hpp"
 #include "core/figures/gate_figures.hpp"
 #include "core/figures/rows.hpp"
+#include "core/judging/outcome.hpp"
+#include "core/metric/filled.hpp"
+#include "core/metric/table.hpp"
 #include "core/reports/gate_report.hpp"
-#include "core/reports/tables.hpp"
 #include "core/reports/page/distributions.hpp"
 #include "core/reports/page/plot.hpp"
 #include "core/reports/page/verdicts.hpp"
+#include "core/reports/tables.hpp"
+#include "core/traffic/plan.hpp"
 
-#include <algorithm>  // any_of, max, min, sort
-#include <cmath>  // expm1, isfinite, isnan
+#include <algorithm>  // max, min
+#include <cmath>  // isfinite, isnan
 #include <cstddef>  // size_t
-#include <map>
 #include <string>
-#include <utility>  // move, pair
 #include <vector>
 
 namespace llmbench {
@@ -41,6 +33,13 @@ struct judged_load {
     carried shows = carried::open;
     std::string missed{};  // the first objective that failed
 };
+
+/// Returns a variant's row of a metric, without values where the variant has none.
+inline metric_row latency_row(const gate_figures& g, const variant_figures& variant, metric_id id) {
+    for (std::size_t i = 0; i < std::min(g.metrics.size(), variant.distributions.size()); ++i)
+        if (g.metrics[i] == id) return variant.distributions[i].row;
+    return {id, not_a_number, not_a_number, not_a_number, not_a_number, not_a_number};
+}
 
 /// A point of the curve: a variant at a load.
 struct curve_row {
@@ -87,43 +86,42 @@ inline std::string shown_at(const curve_row& r) {
                                          : headline_text(r.of);
 }
 
-/// Gates that differ only in their load, lightest first.
-struct load_series {
-    bool is_rate = true;                                  // else users
-    std::vector<std::pair<double, std::size_t>> gates{};  // load, index in the report
+/// A plot whose points have labels, or whose x are names.
+class labelled_plot : public plot {
+public:
+    using plot::plot;
+    /// Labels an x without a number. A long name keeps its end, in which similar names differ.
+    void place(double x, const std::string& name, std::size_t columns) {
+        std::string shown = name;
+        while (columns_of(shown) >= columns)
+            do shown.erase(0, 1);
+            while (!shown.empty() && (static_cast<unsigned char>(shown[0]) & 0xC0) == 0x80);
+        put_text(at_x(x), 157, "middle", "",
+                 filled("{\u2026|}{}", {shown.size() < name.size(), shown}));
+    }
+    /// Draws a dot at a named x, and its interval.
+    void upright(const char* style, const curve_point& p, double low, double high) {
+        if (std::isfinite(low) && std::isfinite(high))
+            draw("<path class=\"span\" d=\"M{p} {p}V{p}\"/>", {at_x(p.x), at_y(low), at_y(high)});
+        dot(style, p);
+    }
+    void label(const curve_point& p, const std::string& words) {
+        const bool near_end = at_x(p.x) > right - 60;
+        put_text(at_x(p.x) + (near_end ? -6 : 6), at_y(p.y) - 5, near_end ? "end" : "start", "mark",
+                 words);
+    }
+    /// Labels a point, unless another such label is near.
+    void label_apart(const curve_point& p, const std::string& words) {
+        const curve_point at{at_x(p.x), at_y(p.y)};
+        for (const curve_point& other : labelled_)
+            if (std::fabs(at.x - other.x) < 60 && std::fabs(at.y - other.y) < 11) return;
+        labelled_.push_back(at);
+        label(p, words);
+    }
+
+private:
+    std::vector<curve_point> labelled_{};
 };
-inline std::vector<load_series> load_series_of(const std::vector<gate_report>& gates,
-                                               const all_sections& beside = {}) {
-    std::map<std::string, load_series> found;
-    for (std::size_t i = 0; i < gates.size(); ++i) {
-        const gate_report& g = gates[i];
-        const arrival_data& a = g.what.sent->arrivals;
-        const bool users = a.kind == arrival_kind::closed_loop;
-        const bool steady = a.kind == arrival_kind::constant || a.kind == arrival_kind::poisson ||
-                            a.kind == arrival_kind::gamma;
-        if (!g.refusal.empty() || g.figures.candidate.empty() || !(users || steady))
-            continue;
-        if (std::any_of(beside.begin(), beside.end(),
-                        [&](const program_section* b) { return b->draws(g); }))
-            continue;
-        // The port of a simulated server is its own, so its URL tells no series apart.
-        const std::string url = g.target.kind == target_kind::endpoint ? g.target.url : "";
-        load_series& s = found[filled("{}\n{}\n{}\n{}\n{}",
-                                      {to_string(g.target.kind), url, g.target.model,
-                                       g.what.sent->workload_text, arrival_name(a.kind)})];
-        s.is_rate = !users;
-        s.gates.emplace_back(users ? static_cast<double>(a.users) : a.rate, i);
-    }
-    std::vector<load_series> series;
-    for (auto& [key, s] : found) {
-        std::sort(s.gates.begin(), s.gates.end());
-        bool rising = s.gates.size() > 1;
-        for (std::size_t i = 1; i < s.gates.size(); ++i)
-            rising &= s.gates[i].first > s.gates[i - 1].first;
-        if (rising) series.push_back(std::move(s));
-    }
-    return series;
-}
 
 /// One value of each row over another.
 struct drawn_line {
@@ -146,7 +144,7 @@ inline std::string curve_figure(const std::string& caption, const std::string& a
         }
     if (!(most > 0 && highest > 0)) return {};
     const bool is_wide = !over_load && least > 0 && most > 20 * least;
-    plot p(is_wide ? plot_scale{plot_scale::shape::logarithmic, least * 0.8, most * 1.25}
+    labelled_plot p(is_wide ? plot_scale{plot_scale::shape::logarithmic, least * 0.8, most * 1.25}
                    : plot_scale{plot_scale::shape::linear, 0, most * 1.05},
            x_unit, {plot_scale::shape::linear, 0, highest * 1.08}, y_unit);
     if (over_load && ends.low > 0 && ends.monotone())
@@ -248,86 +246,6 @@ inline std::string curve_html(const std::string& title, const std::string& said,
                    columns.has_tokens ? over("tpot", s, {{"mean", loads, tpot}}) : "",
                    over(rate, per_s, {{"", loads, tokens}}), variants_key(both),
                    page_table("By load", curve_table(unit, rows))});
-}
-inline std::string load_curves_html(const std::vector<gate_report>& gates,
-                                    const all_sections& beside = {}) {
-    std::string h;
-    for (const load_series& s : load_series_of(gates, beside)) {
-        std::vector<judged_load> loads;
-        for (const auto& [load, i] : s.gates) loads.push_back({load});
-        std::vector<curve_row> rows;
-        for (std::size_t k = 0; k < s.gates.size(); ++k)
-            add_rows(rows, loads[k], s.gates[k].second, gates[s.gates[k].second]);
-        h += curve_html(s.is_rate ? "By offered load" : "By number of users",
-                        filled("<p class=\"note\">{} gates with {x}.</p>\n",
-                               {s.gates.size(), gates[s.gates[0].second].what.sent->workload_text}),
-                        s.is_rate ? metric_id::capacity_in_rate : metric_id::capacity_in_users, {},
-                        rows);
-    }
-    return h;
-}
-
-inline const char* style_of(carried shown) {
-    return shown == carried::holds ? "pass" : shown == carried::misses ? "fail" : "open";
-}
-/// Draws one objective over the load.
-inline std::string objective_figure(const load_curve& c, std::size_t which) {
-    const slo& s = c.objectives_held[which];
-    const metric_id id = s.what.metric;
-    double least = c.points[0].what.load, most = least, low = s.bound, high = s.bound;
-    for (const load_point& p : c.points) {
-        least = std::min(least, p.what.load);
-        most = std::max(most, p.what.load);
-        const double v = p.values[which];
-        if (!std::isfinite(v) || !(v > 0)) continue;
-        low = std::min(low, std::max(v, s.bound / 10));
-        high = std::max(high, std::min(v, s.bound * 10));
-    }
-    plot drawing({plot_scale::shape::logarithmic, least * 0.9, most * 1.1},
-                 c.unit == metric_id::capacity_in_users ? plot_unit::none : plot_unit::per_second,
-                 is_request_fraction(id)
-                     ? plot_scale{plot_scale::shape::linear, 0, 1}
-                     : plot_scale{plot_scale::shape::logarithmic, low * 0.8, high * 1.25},
-                 plot_unit_of(facts_of(id).unit));
-    if (c.state.low > 0 && c.state.high < infinity && c.state.monotone())
-        drawing.stretch("stretch", c.state.low, c.state.high);
-    drawing.limit_across(s.bound, limit_text(id, s.bound));
-    std::string alt = filled("{} over the load, limit {}", {s.what.name, limit_text(id, s.bound)});
-    for (const load_point& p : c.points) {
-        const double v = p.values[which];
-        const double shown = std::isfinite(v) ? v : s.at_most ? high * 1.25 : low * 0.8;
-        drawing.dot(style_of(p.what.shown), {p.what.load, shown});
-        fill(alt, ", {} at {}", {{id, v}, p.what.load});
-    }
-    return drawing.figure(filled("{x}<span>over {users|requests/s}</span>",
-                                 {s.text(), c.unit == metric_id::capacity_in_users}),
-                          alt, false);
-}
-inline std::string search_html(const gate_report& g) {
-    const load_curve& c = g.figures.search;
-    if (c.empty() || c.points.empty()) return {};
-    std::string h = filled(
-        "<h3>Capacity</h3>\n[<p>{x}.</p>\n][<p class=\"note\">{x}.</p>\n]"
-        "[<p class=\"note\">{x}.</p>\n]<p class=\"note\">Each dot is a probe: green "
-        "where all at its load show that it is carried, red where they show that "
-        "it is too much, hollow where they show nothing. The dashed line is the "
-        "limit, the grey stretch the capacity.</p>\n<div class=\"plots\">\n",
-        {c.line, c.flat, c.fault});
-    for (std::size_t i = 0; i < c.objectives_held.size(); ++i) h += objective_figure(c, i);
-    report_table t{{"probe", "shows", "load", "requests"}, 2};
-    for (const slo& s : c.objectives_held) t.head.push_back(str(s.what.name));
-    for (const load_point& p : c.points) {
-        t.add({t.rows.size() + 1,
-               !p.disturbed.empty()            ? p.disturbed.c_str()
-               : p.what.invalid                ? "the client could not keep up"
-               : p.what.shown != carried::open ? to_string(p.what.shown)
-               : p.what.over                   ? "it outgrew the server"
-                                               : "",
-               {c.unit, p.what.load}, p.requests});
-        for (std::size_t k = 0; k < c.objectives_held.size(); ++k)
-            t.append({{c.objectives_held[k].what.metric, p.values[k]}});
-    }
-    return filled("{}</div>\n{}", {h, page_table("Probes of " + g.what.name, t)});
 }
 
 }  // namespace detail
