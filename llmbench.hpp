@@ -179,19 +179,18 @@
 //   [E38] the reports of all gates of a program, and its files
 //   [E39] all gates of a program, and how it ends
 //   [E40] gates inside doctest
-//   [E41] the progress of a repeat
-//   [E42] side tasks before and during a load
-//   [E43] one repeat
-//   [E44] the environment's settings for a gate
-//   [E45] the repeats of a gate, on its servers
-//   [E46] the report and the result of a measured gate
-//   [E47] the search for a capacity, on the servers of a gate
-//   [E48] profiles of servers
-//   [E49] a gate, from its servers to all that its repeats show
-//   [E50] one gate from its scenario to its result
-//   [E51] a finished run with its requests
-//   [E52] public functions
-//   [E53] main
+//   [E41] the report and the result of a measured gate
+//   [E42] the environment's settings for a gate
+//   [E43] the servers of a gate
+//   [E44] profiles of servers
+//   [E45] the progress of a repeat
+//   [E46] side tasks before and during a load
+//   [E47] one repeat
+//   [E48] the repeats of a gate on its servers
+//   [E49] one gate from its scenario to its result
+//   [E50] a finished run with its requests
+//   [E51] public functions
+//   [E52] main
 //
 // Macros, all optional, each in exactly one file:
 //   LLMBENCH_MAIN              implementation, doctest's implementation and a main() in this file
@@ -8732,7 +8731,7 @@ inline std::uint64_t pooled_gap_count(const repeat_data& d, const selection& whi
 
 /// The prefix of errors where the client lacked a resource.
 inline constexpr std::string_view client_lacks = "client: ";
-inline bool failed_for_want(const record& r) {
+inline bool failed_by_client(const record& r) {
     return r.status == request_status::connect &&
            std::string_view(r.error.c_str()).substr(0, client_lacks.size()) == client_lacks;
 }
@@ -9554,7 +9553,7 @@ inline void note_exempt(repeat_data& d) {
         });
     };
     for (record& r : d.records)
-        r.exempt = failed_for_want(r) ||
+        r.exempt = failed_by_client(r) ||
                     (has_failed(r) &&
                      std::any_of(d.side_tasks.begin(), d.side_tasks.end(),
                                  [&](const auto& t) { return is_within(r, t); }));
@@ -12503,7 +12502,7 @@ inline cause missing_on_client(const variant_list& variants) {
         for (const repeat_data& d : *variant)
             for (const record& r : d.records) {
                 measured += is_measured(r);
-                if (!is_measured(r) || !failed_for_want(r)) continue;
+                if (!is_measured(r) || !failed_by_client(r)) continue;
                 ++lacking;
                 example = &r;
             }
@@ -17742,7 +17741,7 @@ inline constexpr const char* client_gave_up_text = "the client could not keep up
 // ---- the probes at each load
 
 // Margins without a size: the statistic at 4.5 times its limit, or far below it.
-inline constexpr double margin_of_an_over = 1.5, margin_of_nothing = -3;
+inline constexpr double max_margin = 1.5, min_margin = -3;
 // Nearer to its limit a statistic has to be measured too often to decide.
 inline constexpr double clear_margin = 0.06;
 
@@ -17767,7 +17766,7 @@ inline std::vector<probed_load> loads_of(const std::vector<probe>& probes) {
                                    [](const probed_load& l, double load) { return l.load < load; });
         if (at == loads.end() || at->load != p.load) at = loads.insert(at, {p.load});
         const double margin =
-            std::clamp(p.over ? infinity : p.margin, margin_of_nothing, margin_of_an_over);
+            std::clamp(p.over ? infinity : p.margin, min_margin, max_margin);
         at->margin += (margin - at->margin) / ++at->probes;
         if (at->shown == carried::open) at->shown = p.shown;
     }
@@ -21546,20 +21545,30 @@ struct rehearsal_report {
     std::vector<objective> objectives{};  // in the order of the verdicts
 };
 
+/// What a gate was to do, and on which servers.
+struct gate_facts {
+    plan what{};
+    target_facts target{}, baseline{};
+    judging_parameters judged_by{};
+    taken_profile profile{};  // of the server of a failed gate
+};
+
+/// A gate as far as it has come: what was planned, measured and found.
+struct measured_gate : gate_facts {
+    measurements seen{};
+    analysis found{};
+    std::shared_ptr<const gate_past> past{};  // if an extension keeps earlier runs
+};
+
 /// One gate as every report shows it: measured, judged, all figures computed. It has no requests,
 /// so that those of a gate can be freed.
-struct gate_report {
-    plan what{};
-    target_facts target{};
-    target_facts baseline{};
-    judging_parameters judged_by{};
+struct gate_report : gate_facts {
     load_conditions under{};                // the load of the measurements
     gate_figures figures{};
     std::vector<slo_verdict> verdicts{};
     self_check_t self_check{};
     std::vector<calibrated> calibration{};  // of a calibration run
     std::string refusal{};                  // why nothing was measured
-    taken_profile profile{};                // of the server of a failed gate
     std::string beside{};                   // the reason for a failure that is no objective's
     gate_outcome outcome = gate_outcome::unfinished;
     std::vector<shown_answer> answers{};    // for objectives on answers that did not pass
@@ -24189,7 +24198,6 @@ inline std::string report_html(const std::vector<gate_report>& gates,
 #include <queue>  // users by the time they are ready
 #include <random>  // random_device, what no other run has sent
 #include <thread>  // this_thread
-#include <variant>
 
 #include <arpa/inet.h>  // ntohs
 #include <fcntl.h>  // open, fcntl, O_NONBLOCK, O_RDWR
@@ -24205,7 +24213,7 @@ inline std::string report_html(const std::vector<gate_report>& gates,
 #include <sys/socket.h>  // send
 #include <sys/types.h>  // ssize_t, pid_t
 #include <sys/wait.h>  // waitpid, how a server ended
-#include <unistd.h>  // close, pread, STDOUT_FILENO, unlink, write, isatty, _exit, gethostname, ...
+#include <unistd.h>  // close, pread, STDOUT_FILENO, unlink, write, isatty, _exit, sysconf, read
 
 // ===== [E1] functions of public values: text, arrivals, SLO expressions, users' own APIs =========
 
@@ -25006,19 +25014,11 @@ class live_target;
 class progress_meter;
 struct plan;
 struct repeat_data;
-struct repeat_parameters;
+struct repeat_order;
 struct settings;
 
 /// Returns the value of a variable, "" if not set.
 using variable_lookup = std::function<std::string(const char* name)>;
-
-/// A repeat or probe of which all programs send their parts.
-struct shared_repeat_order {
-    run_variant variant = run_variant::candidate;
-    int number = 0;
-    double load = 0, answer_s = 0;  // of a probe
-    double left_s = 0;              // until the time budget is used up, 0: none
-};
 
 /// The part of this program in a load. It sends the whole, unless an extension shares the load:
 /// either the programs of a run communicate, and the first one judges, reports and has the exit
@@ -25049,10 +25049,9 @@ public:
     /// Reduces the plan of a gate to this program's part.
     virtual void take_part(plan&, const scenario&, const settings&, std::size_t /*gate*/) {}
     /// Sends this program's part of a repeat, if it has not the whole.
-    virtual void send(repeat_data&, const plan&, live_target&, run_variant, int /*number*/,
-                      int /*gate*/, const repeat_parameters&) {}
+    virtual void send(repeat_data&, const plan&, live_target&, const repeat_order&) {}
     /// Rank 0 sends the others the next repeat, until their gate is over.
-    virtual void ask(const shared_repeat_order&) {}
+    virtual void ask(const repeat_order&) {}
     virtual void end_gate() {}
     /// Other ranks send their parts until then. Returns why they have no verdicts.
     virtual std::string follow(const plan&, gate_servers&, progress_meter&) { return {}; }
@@ -25425,9 +25424,6 @@ private:
 
 // ===== [E11] system limits of a process ==========================================================
 
-#ifdef __linux__
-#include <sys/timex.h>  // adjtimex
-#endif
 #ifdef __APPLE__
 #include <sys/sysctl.h>  // its range of ports
 #include <sys/syslimits.h>  // OPEN_MAX
@@ -29932,24 +29928,26 @@ inline std::string next_log(run_variant variant) {
 /// process{...}: a server that runs from start() to end().
 class started_process {
 public:
-    started_process(const process& p, run_variant variant) : what_(p), variant_(variant) {
-        if (what_.command.empty()) refuse({"process.command is empty: it must start a server"});
-        if (str(what_.command).find("{port}") == std::string::npos)
-            refuse({"process.command \"", printable(str(what_.command), 200),
+    const process what;
+    long long began_ns = 0;            // of the last start
+    double startup_s = not_a_number;   // until it was ready
+
+    started_process(const process& p, run_variant variant) : what(p), variant_(variant) {
+        if (what.command.empty()) refuse({"process.command is empty: it must start a server"});
+        if (str(what.command).find("{port}") == std::string::npos)
+            refuse({"process.command \"", printable(str(what.command), 200),
                     "\" has no {port}: the server is started on a free port, which is written "
                     "there; one with a port of its own is an endpoint that runs already"});
-        if (!(what_.ready_within.seconds() > 0)) refuse({"process.ready_within must be above 0"});
+        if (!(what.ready_within.seconds() > 0)) refuse({"process.ready_within must be above 0"});
     }
-    std::string command() const { return str(what_.command); }
-    bool restarts() const { return what_.restart_between_repeats; }
     /// Adds the secrets of its environment.
     void keep_secrets(credentials& c) const {
-        for (const name_value& v : what_.env)
+        for (const name_value& v : what.env)
             if (v.is_secret || names_secret(str(v.name))) c.keep_secret(str(v.value));
     }
     /// A variable of its environment, set or inherited.
     std::string environment_value(const char* variable) const {
-        for (const name_value& v : what_.env)
+        for (const name_value& v : what.env)
             if (str(v.name) == variable) return str(v.value);
         return environment(variable);
     }
@@ -29958,23 +29956,20 @@ public:
     /// limit.
     std::string start(const api_traits& api, const std::vector<std::string>& secrets,
                       double at_most_s) {
-        const double ready_within_s = std::min(what_.ready_within.seconds(), at_most_s);
+        const double ready_within_s = std::min(what.ready_within.seconds(), at_most_s);
         const int port = free_port();
         log_ = next_log(variant_);
-        const long long began = began_ns_ = now_ns();
-        running_ = std::make_unique<server_process>(what_, port, log_, secrets);
+        began_ns = now_ns();
+        running_ = std::make_unique<server_process>(what, port, log_, secrets);
         const std::string url = "http://127.0.0.1:" + std::to_string(port);
-        const std::string ready = what_.ready.empty() ? api.ready : str(what_.ready);
+        const std::string ready = what.ready.empty() ? api.ready : str(what.ready);
         const std::string why =
-            why_not_ready(server_at(parsed_url(url, "process")), ready, began, ready_within_s);
+            why_not_ready(server_at(parsed_url(url, "process")), ready, ready_within_s);
         if (!why.empty()) throw given_up(why, secrets);
-        startup_s_ = static_cast<double>(now_ns() - began) * 1e-9;
+        startup_s = static_cast<double>(now_ns() - began_ns) * 1e-9;
         return url;
     }
     void end() { running_.reset(); }
-    /// Seconds of the last start, returned once.
-    double take_startup_s() { return std::exchange(startup_s_, not_a_number); }
-    long long began_ns() const { return began_ns_; }
     /// Returns why it ended, "" while it runs.
     std::string how_it_went(const std::vector<std::string>& secrets) {
         const std::string how = running_ ? running_->how_it_ended() : "";
@@ -29985,13 +29980,13 @@ public:
 
 private:
     /// Waits until the path `ready` answers 200; returns "", or why it did not.
-    std::string why_not_ready(const http_server& server, const std::string& ready, long long began,
+    std::string why_not_ready(const http_server& server, const std::string& ready,
                               double within_s) {
         http_answer last;
         for (;;) {
             if (const std::string how = running_->how_it_ended(); !how.empty())
                 return how + " before it was ready";
-            if (static_cast<double>(now_ns() - began) * 1e-9 > within_s)
+            if (static_cast<double>(now_ns() - began_ns) * 1e-9 > within_s)
                 return "was not ready within " + time_text(within_s) + " (" + ready +
                        " answered: " +
                        (last.error.empty() ? "HTTP " + std::to_string(last.status) : last.error) +
@@ -30005,23 +30000,17 @@ private:
     no_server given_up(const std::string& why, const std::vector<std::string>& secrets) {
         const std::string tail = without_secrets(running_->log_tail(), secrets);
         end();
-        return no_server("process \"" + printable(str(what_.command), 200) + "\" " + why +
+        return no_server("process \"" + printable(str(what.command), 200) + "\" " + why +
                          "; log " + log_ + (tail.empty() ? " is empty" : " ends:") +
                          barred_lines(tail));
     }
 
-    process what_;
-    run_variant variant_;
+    const run_variant variant_;
     std::string log_{};
     std::unique_ptr<server_process> running_{};
-    double startup_s_ = not_a_number;
-    long long began_ns_ = 0;
 };
 
 // ===== [E35] running targets =====================================================================
-
-/// For endpoint{...}: nothing to start.
-struct running_already {};
 
 /// Uses a path of the gate for all requests.
 inline void take_path(load_target& to, const std::string& path) {
@@ -30086,11 +30075,11 @@ public:
         credentials own = credentials_of(
             at_, *load_.api, environment(key_variable(at_, is_apart).c_str()), is_apart);
         own.keep_secrets_of(whole_environment());
-        if (auto* p = std::get_if<started_process>(&server_)) {
-            p->keep_secrets(own);
-            at_.url = p->start(*load_.api, own.secrets, at_most_s);
-        } else if (const auto* s = std::get_if<own_server>(&server_)) {
-            at_.url = (*s)->start();
+        if (process_) {
+            process_->keep_secrets(own);
+            at_.url = process_->start(*load_.api, own.secrets, at_most_s);
+        } else if (own_) {
+            at_.url = own_->start();
             facts_.is_virtual = current_environment != nullptr;
         }
         load_.fields = filled_in(own.fields, session_placeholder, id_of_check());
@@ -30131,25 +30120,24 @@ public:
     }
     double take_first_answer_s() { return std::exchange(first_answer_s_, not_a_number); }
     /// Whether the scenario wants a new process for each repeat.
-    bool restarts() const { return is_process() && process_of_ours()->restarts(); }
+    bool restarts() const { return process_ && process_->what.restart_between_repeats; }
     void restart(double at_most_s) {
         end();
         bring_up(at_most_s);
     }
     /// Whether we start it, so that it can run only in its repeats.
-    bool is_process() const { return process_of_ours() != nullptr; }
+    bool is_process() const { return process_ != nullptr; }
     /// Ends a process; it can be started again.
     void end() {
-        if (auto* p = std::get_if<started_process>(&server_)) p->end();
+        if (process_) process_->end();
     }
     /// Returns why it ended, "" while it runs.
     std::string how_it_went() {
-        auto* p = std::get_if<started_process>(&server_);
-        return p ? p->how_it_went(load_.secrets) : std::string();
+        return process_ ? process_->how_it_went(load_.secrets) : std::string();
     }
     /// Refuses a server that cannot take the load; our own accept every request.
     void check_answers(const planned_traffic& p) {
-        if (std::holds_alternative<own_server>(server_)) return;
+        if (own_) return;
         load_.connection_resets = 0;
         for_each_part(p, [&](const plan_part& part) {
             const int seen = resets_of_check(load_, part.common, facts_.url);
@@ -30164,8 +30152,7 @@ public:
     }
     /// Seconds until a process was ready; once per start.
     double take_startup_s() {
-        auto* p = std::get_if<started_process>(&server_);
-        return p ? p->take_startup_s() : not_a_number;
+        return process_ ? std::exchange(process_->startup_s, not_a_number) : not_a_number;
     }
     kept_commands& commands() { return *commands_; }
     const server_pages& pages() const { return pages_; }
@@ -30184,14 +30171,11 @@ public:
     }
     /// A variable of its process's environment, and its command; "" for an endpoint.
     std::string environment_value(const char* variable) const {
-        return is_process() ? process_of_ours()->environment_value(variable) : "";
+        return process_ ? process_->environment_value(variable) : "";
     }
-    std::string command() const { return is_process() ? process_of_ours()->command() : ""; }
+    std::string command() const { return process_ ? str(process_->what.command) : ""; }
     /// Null if it has no extension.
-    const extension_server* of_extension() const {
-        const auto* s = std::get_if<own_server>(&server_);
-        return s ? s->get() : nullptr;
-    }
+    const extension_server* of_extension() const { return own_.get(); }
     /// The maximum of prompt and answer tokens of a model by its name in requests ("": the
     /// target's); 0: not listed.
     int room_of(const std::string& model) const {
@@ -30204,13 +30188,8 @@ public:
     const target_facts& facts() const { return facts_; }
 
 private:
-    using own_server = std::unique_ptr<extension_server>;
-
-    const started_process* process_of_ours() const {
-        return std::get_if<started_process>(&server_);
-    }
     void take(const process& p, run_variant variant) {
-        server_.emplace<started_process>(p, variant);
+        process_ = std::make_unique<started_process>(p, variant);
         facts_.kind = target_kind::process;
         at_.api = p.api;
         at_.path = p.path;
@@ -30219,7 +30198,7 @@ private:
         at_.model = p.model.empty() ? text(environment("LLMBENCH_MODEL")) : p.model;
     }
     void take(const extension_target& t) {
-        server_ = t.by->server(t.settings);
+        own_ = t.by->server(t.settings);
         facts_.kind = target_kind::simulated;
     }
     void take(const extension_target& model, const box& instead_of) {
@@ -30251,7 +30230,7 @@ private:
     }
     /// Whether it is a baseline endpoint on another host.
     bool is_apart_from_target() const {
-        if (!compared_with_ || !std::holds_alternative<running_already>(server_)) return false;
+        if (!compared_with_ || process_ || own_) return false;
         const http_url its = compared_with_->load_.url, own = parsed_url(str(at_.url), "baseline");
         return its.host != own.host && !(is_this_host(its) && is_this_host(own));
     }
@@ -30275,7 +30254,7 @@ private:
     /// Waits for the answer to a request of one token; counted from the spawn or from now.
     void await_first_answer() {
         if (!first_like_) return;
-        const long long from_ns = is_process() ? process_of_ours()->began_ns() : now_ns();
+        const long long from_ns = process_ ? process_->began_ns : now_ns();
         const long long until_ns = now_ns() + ns_of(first_within_s_);
         for (;;) {
             const http_answer a = ask_for_one_token(load_, *first_like_, seconds_until(until_ns));
@@ -30325,7 +30304,8 @@ private:
 
     bool is_baseline_ = false;
     const live_target* compared_with_ = nullptr;  // the target of a baseline
-    std::variant<running_already, started_process, own_server> server_{};
+    std::unique_ptr<started_process> process_{};  // of process{...}
+    std::unique_ptr<extension_server> own_{};     // of an extension; endpoints have neither
     endpoint at_{};  // the server once it is running
     load_target load_{};
     target_facts facts_{};
@@ -30617,11 +30597,20 @@ inline bool is_red(gate_outcome o) {
 }
 
 /// A doctest case, and why it failed if not by a gate.
-struct host_failure {
-    std::string test_case{}, file{};
-    int line = 0;
+struct host_failure : gate_identity {
     std::string why{};
+    std::size_t first_gate = 0;
 };
+
+/// The report of a gate without measurements.
+inline gate_report report_without(const gate_identity& who, gate_outcome outcome,
+                                  const std::string& why) {
+    gate_report g;
+    static_cast<gate_identity&>(g.what) = who;
+    g.outcome = outcome;
+    g.refusal = why;
+    return g;
+}
 
 /// Functions of users that get the files' content.
 using user_report = void (*)(const report_view&);
@@ -30633,85 +30622,60 @@ inline std::vector<user_report>& user_reports() {
 /// Whether this thread is in a user's report, where the session must not be used.
 inline constinit thread_local bool is_telling_users = false;
 
-/// Not thread-safe: the session locks.
+/// Writes the reports of all gates. Not thread-safe: the session locks.
 class program_reports {
 public:
     explicit program_reports(record_files& records) : records_(records) {}
 
-    /// Adds a gate that has begun; returns its number.
-    std::size_t open(gate_report&& as_far_as_known) {
-        gates_.push_back(std::move(as_far_as_known));
-        gates_.back().refusal = "it had not ended when this was written";
-        changed_ = true;
-        if (written_as_over_) write(false);
-        return gates_.size() - 1;
-    }
-    void close(std::size_t number, gate_report&& g) {
-        gates_[number] = std::move(g);
-        changed_ = true;
-        // Each file holds all gates: writing them after every gate takes hours if there are many.
-        if (gates_.size() < next_writing_) return;
-        next_writing_ = std::max(gates_.size() + 1, gates_.size() * 5 / 4);
+    std::vector<gate_report> gates{};
+    all_sections beside{};     // of verbs over several gates
+    bool has_changed = false;  // since the last writing
+    bool is_rehearsal = false;
+
+    /// Each file holds all gates: writing them after every gate takes hours if there are many.
+    void write_now_and_then() {
+        if (gates.size() < next_writing_) return;
+        next_writing_ = std::max(gates.size() + 1, gates.size() * 5 / 4);
         write(false);
     }
-    const std::vector<gate_report>& gates() const { return gates_; }
-    /// Returns the gate to be changed: the files are written again.
-    gate_report& gate(std::size_t number) {
-        changed_ = true;
-        return gates_[number];
-    }
-    /// Adds a section of a verb over several gates. It must outlive this.
-    void add(program_section& more) {
-        if (std::find(beside_.begin(), beside_.end(), &more) == beside_.end())
-            beside_.push_back(&more);
-        changed_ = true;
+    /// A file must not tell of an end while a gate runs.
+    void write_unended() {
+        if (written_as_over_) write(false);
     }
     /// Notes failures outside gates.
     void note_other(const host_failure& at, const std::string& why, gate_outcome outcome) {
-        gate_report g;
-        g.what.name = g.what.test_case = at.test_case;
-        g.what.file = at.file;
-        g.what.line = at.line;
-        g.refusal = why;
-        g.outcome = outcome;
-        others_.push_back(std::move(g));
-        changed_ = true;
+        others_.push_back(report_without(at, outcome, why));
+        has_changed = true;
     }
     /// Marks gates that have not ended as cut off; returns whether there were any.
     bool cut_off(const std::string& why) {
         bool any = false;
-        for (gate_report& g : gates_)
+        for (gate_report& g : gates)
             if (g.outcome == gate_outcome::unfinished) {
                 g.outcome = gate_outcome::invalid;
                 g.refusal = why;
-                changed_ = any = true;
+                has_changed = any = true;
             }
         return any;
     }
-    void note_rehearsal() { is_rehearsal_ = true; }
 
-    /// Whether every gate from this one on allows exit code 0.
-    bool are_green_from(std::size_t first_gate) const {
-        return std::none_of(gates_.begin() + static_cast<std::ptrdiff_t>(first_gate), gates_.end(),
-                            [](const gate_report& g) { return is_red(g.outcome); });
-    }
     /// The worst outcome of all gates and files: a green run with incomplete files is not green.
     gate_outcome worst() const {
         const auto reported = [&](gate_outcome o) {
             const bool is_verdict = o == gate_outcome::passed || o == gate_outcome::failed;
-            return is_rehearsal_ && is_verdict ? gate_outcome::skipped : o;
+            return is_rehearsal && is_verdict ? gate_outcome::skipped : o;
         };
         gate_outcome all = reported(are_whole() ? gate_outcome::passed : gate_outcome::invalid);
-        for (const auto* reports : {&gates_, &others_})
+        for (const auto* reports : {&gates, &others_})
             for (const gate_report& g : *reports) all = worse_of(all, reported(g.outcome));
         return all;
     }
     bool are_whole() const { return whole_ && records_.are_whole(); }
 
     void write(bool is_over) {
-        if (gates_.empty() || !records_.are_open()) return;
-        if (!changed_ && is_over == written_as_over_) return;
-        changed_ = false;
+        if (gates.empty() || !records_.are_open()) return;
+        if (!has_changed && is_over == written_as_over_) return;
+        has_changed = false;
         written_as_over_ = is_over;
         const gate_outcome so_far = is_over ? worst() : worse_of(worst(), gate_outcome::invalid);
         const std::string directory = report_directory();
@@ -30720,20 +30684,20 @@ public:
         try {
             drafted_files files;
             files.add(dir / "result.json",
-                      result_json(gates_, environment_, records_.index(), exit_code_of(so_far),
-                                  beside_));
-            files.add(dir / "metrics.txt", open_metrics(gates_));
-            if (const std::string lines = answers_jsonl(gates_); !lines.empty())
+                      result_json(gates, environment_, records_.index(), exit_code_of(so_far),
+                                  beside));
+            files.add(dir / "metrics.txt", open_metrics(gates));
+            if (const std::string lines = answers_jsonl(gates); !lines.empty())
                 files.add(dir / "answers.jsonl", lines);
             const auto is_calibrated = [](const gate_report& g) { return !g.calibration.empty(); };
-            if (std::any_of(gates_.begin(), gates_.end(), is_calibrated))
-                files.add(dir / "calibration.json", calibration_json(gates_));
-            for (const program_section* b : beside_)
-                for (const auto& [name, content] : b->files(gates_)) files.add(dir / name, content);
+            if (std::any_of(gates.begin(), gates.end(), is_calibrated))
+                files.add(dir / "calibration.json", calibration_json(gates));
+            for (const program_section* b : beside)
+                for (const auto& [name, content] : b->files(gates)) files.add(dir / name, content);
             with_all_reported(is_over, [&] {
-                files.add(dir / "junit.xml", junit_xml(gates_));
-                files.add(dir / "summary.md", summary_md(gates_, beside_));
-                files.add(dir / "report.html", report_html(gates_, environment_, beside_));
+                files.add(dir / "junit.xml", junit_xml(gates));
+                files.add(dir / "summary.md", summary_md(gates, beside));
+                files.add(dir / "report.html", report_html(gates, environment_, beside));
             });
             files.publish();
         } catch (const std::exception& e) {
@@ -30744,14 +30708,14 @@ public:
     /// Calls users' reports after the last writing. The files report those that fail.
     void tell_users() {
         const std::string file = report_directory() + "/result.json";
-        if (user_reports().empty() || gates_.empty() || !whole_ || gates_.size() == told_) return;
-        told_ = gates_.size();
+        if (user_reports().empty() || gates.empty() || !whole_ || gates.size() == told_) return;
+        told_ = gates.size();
         const auto contain = [&](const auto& call) {
             try {
                 call();
             } catch (const std::exception& e) {
                 whole_ = false;
-                changed_ = true;
+                has_changed = true;
                 std::cerr << "llmbench: " << e.what() << ": no result of this program is a pass"
                           << std::endl;
             }
@@ -30778,11 +30742,9 @@ public:
         baselines_[std::filesystem::weakly_canonical(path).string()] = g.what.name;
     }
     /// The gate of this program that wrote its baseline to this file, "" if none.
-    std::string baseline_in(const std::string& file) const {
+    std::string baseline_in(const std::string& file) {
         std::error_code ignored;
-        const auto at =
-            baselines_.find(std::filesystem::weakly_canonical(file, ignored).string());
-        return at == baselines_.end() ? std::string() : at->second;
+        return baselines_[std::filesystem::weakly_canonical(file, ignored).string()];
     }
     /// Adds new measurements to the history, after the reports, which show it without them.
     void add_to_history() {
@@ -30790,37 +30752,33 @@ public:
             known_past->write_kept(environment_.started_at, environment_.commit,
                                    [this](const std::string& where, const std::exception& e) {
                                        whole_ = false;
-                                       changed_ = true;
+                                       has_changed = true;
                                        report_not_whole(where, std::string("the history: ") +
                                                                    reason_in(e));
                                        write(true);
                                    });
     }
-    /// Returns the text for the console and GitHub Actions at the program's end.
+    /// Prints on the console, and for GitHub Actions, at the program's end.
     void say_at_the_end() {
-        if (!gates_.empty()) with_all_reported(true, [this] { say_all(); });
+        if (!gates.empty()) with_all_reported(true, [this] { say_all(); });
     }
 
 private:
-    /// Calls `tell` with a complete `gates_`. Until the program has ended it has one more entry, so
+    /// Calls `tell` with a complete `gates`. Until the program has ended it has one more entry, so
     /// that the files of a killed program are not green; incomplete files add one, too.
     template <class Tell>
     void with_all_reported(bool is_over, const Tell& tell) {
-        const std::size_t own = gates_.size();
-        const auto without_more = [&](std::vector<gate_report>* all) {
-            all->erase(all->begin() + static_cast<std::ptrdiff_t>(own), all->end());
-        };
-        const std::unique_ptr<std::vector<gate_report>, decltype(without_more)> restored(
-            &gates_, without_more);
-        gates_.insert(gates_.end(), others_.begin(), others_.end());
+        const std::size_t own = gates.size();
+        struct restored {
+            std::vector<gate_report>& all;
+            const std::size_t own;
+            ~restored() { all.resize(own); }
+        } const at_its_end{gates, own};
+        gates.insert(gates.end(), others_.begin(), others_.end());
         const auto add = [&](const char* name, const char* why) {
-            gate_report more;
-            more.what.name = name;
-            more.what.file = gates_[own - 1].what.file;
-            more.what.line = gates_[own - 1].what.line;
-            more.refusal = why;
-            more.outcome = gate_outcome::invalid;
-            gates_.push_back(std::move(more));
+            const plan& last = gates[own - 1].what;
+            gates.push_back(
+                report_without({name, "", last.file, last.line}, gate_outcome::invalid, why));
         };
         if (!are_whole())
             add("the files of the program",
@@ -30833,28 +30791,26 @@ private:
     }
     void say_all() const {
         const surroundings& around = surroundings_of_program();
-        std::cout << closing_text(gates_, around.style()) << std::flush;
+        std::cout << closing_text(gates, around.style()) << std::flush;
         if (around.on_github)
-            std::cout << github_annotations(gates_, around.github_workspace) << std::flush;
+            std::cout << github_annotations(gates, around.github_workspace) << std::flush;
         if (rank_of_program() == 0 && records_.are_open())
-            std::cout << last_line(gates_, report_directory(), environment_) << std::flush;
+            std::cout << last_line(gates, report_directory(), environment_) << std::flush;
         if (around.step_summary.empty()) return;
         std::error_code none;
         const auto taken = std::filesystem::file_size(around.step_summary, none);
         // Above 1 MiB GitHub shows no summary of the step at all.
         if (none || taken + summary_limit <= 1048576)
             std::ofstream(around.step_summary, std::ios::app)
-                << summary_md(gates_, beside_);
+                << summary_md(gates, beside);
     }
     record_files& records_;
-    std::vector<gate_report> gates_{};
-    all_sections beside_{};
     std::vector<gate_report> others_{};
     std::map<std::string, std::string> baselines_{};  // by file: the gate that wrote it
     environment_facts environment_ = environment_now();
-    std::size_t told_ = 0;  // number of gates, for users' reports
+    std::size_t told_ = 0;          // number of gates, for users' reports
     std::size_t next_writing_ = 1;  // number of gates at the next writing
-    bool changed_ = false, written_as_over_ = false, whole_ = true, is_rehearsal_ = false;
+    bool written_as_over_ = false, whole_ = true;
 };
 
 }  // namespace detail
@@ -30876,11 +30832,16 @@ namespace detail {
 /// The current doctest case, and the names of gates. Any thread may call.
 class host_place {
 public:
-    /// doctest enters this test case.
-    void begin(const host_failure& at) {
+    /// doctest enters this test case. `first_gate`: the number of the next gate.
+    void begin(const gate_identity& at, std::size_t first_gate) {
         const std::lock_guard guard(mutex_);
-        at_ = at;
+        at_ = host_failure{at, "", first_gate};
         subcases_.clear();
+    }
+    /// The test case has failed. Keeps the first reason only.
+    void note(const std::string& why) {
+        const std::lock_guard guard(mutex_);
+        if (at_ && at_->why.empty()) at_->why = why;
     }
     /// doctest enters a subcase, or leaves it.
     void enter(const std::string& subcase) {
@@ -30891,28 +30852,29 @@ public:
         const std::lock_guard guard(mutex_);
         if (!subcases_.empty()) subcases_.pop_back();
     }
+    std::optional<host_failure> at() const {
+        const std::lock_guard guard(mutex_);
+        return at_;
+    }
     /// doctest leaves the test case; returns it.
     std::optional<host_failure> end() {
         const std::lock_guard guard(mutex_);
         return std::exchange(at_, std::nullopt);
     }
-    std::string test_case() const {
+    /// Returns the identity of a new gate. Its name is the asked one, else its test case and
+    /// subcases, else its place; a second gate of that name gets a number.
+    gate_identity gate_at(std::string name, const char* file, int line, const char* verb) {
         const std::lock_guard guard(mutex_);
-        return at_ ? at_->test_case : std::string();
-    }
-    /// The name of a gate without one: its test case and subcases.
-    std::string usual_name() const {
-        const std::lock_guard guard(mutex_);
-        std::string name = at_ ? at_->test_case : std::string();
-        for (const std::string& s : subcases_) name += " / " + s;
-        return name;
-    }
-    /// Returns a unique name: a second gate of that name gets a number.
-    std::string name_of_its_own(const std::string& name) {
-        const std::lock_guard guard(mutex_);
+        const std::string test_case = at_ ? at_->test_case : std::string();
+        if (name.empty()) {
+            name = test_case;
+            for (const std::string& s : subcases_) name += " / " + s;
+        }
+        if (name.empty()) name = printed("%s at %s:%d", verb, file, line);
         const auto before = std::count(names_.begin(), names_.end(), name);
         names_.push_back(name);
-        return before == 0 ? name : name + printed(" (%d)", static_cast<int>(before) + 1);
+        if (before > 0) name += printed(" (%d)", static_cast<int>(before) + 1);
+        return {name, test_case, file, line};
     }
 
 private:
@@ -30937,57 +30899,61 @@ public:
     }
 
     /// Adds a gate that has begun; returns its number.
-    std::size_t open_gate(gate_report&& as_far_as_known) {
+    std::size_t open_gate(const gate_identity& who) {
         const std::lock_guard guard(mutex_);
         if (phase_ == phase::ended) {
             phase_ = phase::reported;
             hear_of_the_end();
         }
-        return reports_.open(std::move(as_far_as_known));
+        reports_.gates.push_back(report_without(who, gate_outcome::unfinished,
+                                                "it had not ended when this was written"));
+        reports_.has_changed = true;
+        reports_.write_unended();
+        return reports_.gates.size() - 1;
     }
     /// The gate has ended. `asserts`: it fails its test case.
     void close_gate(std::size_t number, gate_report&& g, bool asserts, bool in_test_case) {
         const std::lock_guard guard(mutex_);
-        if (reports_.gates()[number].outcome != gate_outcome::unfinished) return;  // it has ended
+        gate_report& so_far = reports_.gates[number];
+        if (so_far.outcome != gate_outcome::unfinished) return;  // it has ended
         if (asserts) note_unreported(g.outcome, in_test_case);
-        reports_.close(number, std::move(g));
+        so_far = std::move(g);
+        reports_.has_changed = true;
+        reports_.write_now_and_then();
     }
-    /// `change` adds to a section beside the gates, and gets all of these so far.
+    /// `change` may change the reports of all gates so far, which are written again.
     template <class Change>
-    auto tell_sections(program_section& all, const Change& change) {
+    auto with_reports(const Change& change) {
         const std::lock_guard guard(mutex_);
-        reports_.add(all);
-        return change(reports_.gates());
+        reports_.has_changed = true;
+        return change(reports_);
     }
-    /// Adds an assertion on a gate's result and its effect on the outcome.
-    void add_verdict(std::size_t number, const slo_verdict& v, gate_outcome adds,
-                     const measurements& seen, bool in_test_case) {
-        const std::lock_guard guard(mutex_);
-        gate_report& g = reports_.gate(number);
-        g.verdicts.push_back(v);
-        add_objective(g.figures, seen, v.what);
-        worsen_gate(number, adds, in_test_case);
-    }
+    /// The gate's outcome is this one, if that is worse.
     void worsen(std::size_t number, gate_outcome adds, bool in_test_case) {
-        const std::lock_guard guard(mutex_);
-        worsen_gate(number, adds, in_test_case);
+        with_reports([&](program_reports& r) {
+            r.gates[number].outcome = worse_of(r.gates[number].outcome, adds);
+            note_unreported(adds, in_test_case);
+        });
     }
-    /// A test case with gates from `first_gate` on has failed: their measurements stay, but none is
-    /// called a pass.
-    void fail_test_case(host_failure f, std::size_t first_gate) {
+    /// The test case has failed: the measurements of its gates stay, but none is called a pass.
+    void fail_test_case() {
+        std::optional<host_failure> f = host_.at();
+        if (!f) return;
         const std::lock_guard guard(mutex_);
-        const std::size_t all = reports_.gates().size();
-        if (f.why.empty()) {  // it failed by its gates, or by a decorator
-            if (!reports_.are_green_from(first_gate)) return;
-            f.why = "doctest calls it a failure";
+        const auto begin = reports_.gates.begin() + static_cast<std::ptrdiff_t>(f->first_gate);
+        const auto end = reports_.gates.end();
+        if (f->why.empty()) {  // it failed by its gates, or by a decorator
+            if (std::any_of(begin, end, [](const gate_report& g) { return is_red(g.outcome); }))
+                return;
+            f->why = "doctest calls it a failure";
         }
-        for (std::size_t i = first_gate; i < all; ++i) {
-            gate_report& g = reports_.gate(i);
-            g.outcome = worse_of(g.outcome, gate_outcome::failed);
-            g.beside = "its test case failed: " + f.why;
+        for (auto g = begin; g != end; ++g) {
+            g->outcome = worse_of(g->outcome, gate_outcome::failed);
+            g->beside = "its test case failed: " + f->why;
         }
-        if (first_gate == all)
-            reports_.note_other(f, "the test case has no gate and failed: " + f.why,
+        reports_.has_changed = true;
+        if (begin == end)
+            reports_.note_other(*f, "the test case has no gate and failed: " + f->why,
                                 gate_outcome::failed);
     }
     host_place& host() { return host_; }
@@ -31000,7 +30966,7 @@ public:
 
     std::size_t number_of_gates() const {
         const std::lock_guard guard(mutex_);
-        return reports_.gates().size();
+        return reports_.gates.size();
     }
     /// The outcome for the exit code: all is written, and the caller reports it.
     gate_outcome final_outcome() {
@@ -31025,10 +30991,12 @@ public:
     /// From now on nothing passes or fails.
     void note_rehearsal() {
         const std::lock_guard guard(mutex_);
-        is_rehearsal_ = true;
-        reports_.note_rehearsal();
+        reports_.is_rehearsal = true;
     }
-    bool is_rehearsal() const { return is_rehearsal_; }
+    bool is_rehearsal() const {
+        const std::lock_guard guard(mutex_);
+        return reports_.is_rehearsal;
+    }
     /// Adds the virtual time of gates, one after the other; called by the gate that has its turn.
     void spend_virtual_time(long long ns) { virtual_ns_ += ns; }
     long long virtual_time_spent() const { return virtual_ns_; }
@@ -31049,7 +31017,7 @@ public:
         const std::lock_guard guard(mutex_);
         if (reports_.cut_off("the program ended before this gate did")) cut_off_ = true;
         // exit() in a test case keeps doctest from printing its results.
-        if (returns_exit_code || !reports_.gates().empty())
+        if (returns_exit_code || !reports_.gates.empty())
             if (const auto inside = host_.end()) {
                 reports_.note_other(*inside, "the program ended inside this test case",
                                     gate_outcome::invalid);
@@ -31058,15 +31026,6 @@ public:
         write_all();
         if (std::exchange(phase_, phase::reported) == phase::running) reports_.say_at_the_end();
     }
-    void write_baseline(const gate_report& g, const std::string& file) {
-        const std::lock_guard guard(mutex_);
-        reports_.write_baseline(g, file);
-    }
-    std::string baseline_in(const std::string& file) const {
-        const std::lock_guard guard(mutex_);
-        return reports_.baseline_in(file);
-    }
-
     std::atomic<bool> returns_exit_code{false};  // main() is ours
     std::atomic<host_run> host_did{host_run::test_cases};
 
@@ -31111,7 +31070,7 @@ private:
         all.phase_ = phase::ended;
         const gate_outcome unused_option = worse_of(all.unreported_, all.unreported_by_host_);
         // With any main(): whoever does not know 77 would take a rehearsal for a pass.
-        if (!all.is_rehearsal_ && !all.cut_off_ && all.reports_.are_whole() &&
+        if (!all.reports_.is_rehearsal && !all.cut_off_ && all.reports_.are_whole() &&
             !is_red(unused_option))
             return;
         const int code = exit_code_of(all.reports_.worst());
@@ -31133,11 +31092,6 @@ private:
         gate_outcome& by = in_test_case ? unreported_by_host_ : unreported_;
         by = worse_of(by, o);
     }
-    void worsen_gate(std::size_t number, gate_outcome adds, bool in_test_case) {
-        gate_report& g = reports_.gate(number);
-        g.outcome = worse_of(g.outcome, adds);
-        note_unreported(adds, in_test_case);
-    }
 
     mutable std::mutex mutex_{};
     record_files records_;
@@ -31146,7 +31100,6 @@ private:
     std::vector<std::string> reported_{};
     const pid_t process_ = ::getpid();
     std::atomic<std::uint64_t> gaps_kept_{0};
-    std::atomic<bool> is_rehearsal_{false};
     std::atomic<int> running_{0};
     std::atomic<long long> virtual_ns_{0};
     // The worst outcome that nobody has reported yet: outside test cases, and inside.
@@ -31159,8 +31112,6 @@ private:
 
 #if !defined(LLMBENCH_NO_DOCTEST) && !defined(DOCTEST_CONFIG_DISABLE)
 inline bool inside_test_case() { return doctest::is_running_in_test; }
-/// From the listener below: doctest's own state must not be read from the gate's thread.
-inline std::string test_case_name() { return session::of_this_program().host().test_case(); }
 inline thread_local bool asserts_a_gate = false;
 /// One assertion with our own text. A failed REQUIRE throws.
 inline void assertion(doctest::assertType::Enum severity, const char* file, int line,
@@ -31213,16 +31164,13 @@ public:
         counts.numTestCasesPassingFilters = counts.numTestCasesFailed = 1;
     }
     void test_case_start(const doctest::TestCaseData& t) override {
-        const std::lock_guard guard(mutex_);
-        now_ = {t.m_name, t.m_file.c_str(), static_cast<int>(t.m_line), ""};
-        first_gate_ = all_.number_of_gates();
-        if (is_reported_by_host()) all_.host().begin(now_);
+        if (is_reported_by_host())
+            all_.host().begin({t.m_name, t.m_name, t.m_file.c_str(), static_cast<int>(t.m_line)},
+                              all_.number_of_gates());
     }
     void test_case_reenter(const doctest::TestCaseData&) override {}
     void test_case_end(const doctest::CurrentTestCaseStats& s) override {
-        if (!is_reported_by_host() || s.testCaseSuccess) return;
-        const std::lock_guard guard(mutex_);
-        all_.fail_test_case(now_, first_gate_);
+        if (is_reported_by_host() && !s.testCaseSuccess) all_.fail_test_case();
     }
     void test_case_exception(const doctest::TestCaseException& e) override {
         if (e.is_crash) crashed_ = true;
@@ -31254,16 +31202,10 @@ public:
 private:
     /// Not in a forked child, and not in a signal handler, which may interrupt any state.
     bool is_reported_by_host() const { return !crashed_ && all_.is_ours(); }
-    /// Keeps the first reason only.
     void note(const std::string& why) {
-        if (!is_reported_by_host()) return;
-        const std::lock_guard guard(mutex_);
-        if (now_.why.empty()) now_.why = why;
+        if (is_reported_by_host()) all_.host().note(why);
     }
     session& all_ = session::of_this_program();
-    std::mutex mutex_{};
-    host_failure now_{};
-    std::size_t first_gate_ = 0;
     std::vector<std::string> left_out_{};  // test cases; only the first ones
     std::atomic<bool> crashed_{false};
 };
@@ -31271,508 +31213,131 @@ inline const int host_listener_registered =
     doctest::registerReporter<host_listener>("llmbench", 0, false);
 #else
 inline bool inside_test_case() { return false; }
-inline std::string test_case_name() { return {}; }
 inline void refuse_in_test(const char*, int, const char*, const std::string&) {}
 #endif
 
-// ===== [E41] the progress of a repeat ============================================================
+// ===== [E41] the report and the result of a measured gate ========================================
 
-/// Shows a gate's progress from its own thread, which only reads counters: one rewritten line on a
-/// terminal, ever rarer lines in a log.
-class progress_meter {
-public:
-    progress_meter(const plan& p, progress_mode mode, const console_style& style)
-        : mode_(mode), style_(style), plan_(p), began_ns_(now_ns()), each_s_(seconds_of_one(p)) {
-        for (const slo& s : p.judged->slos)
-            facts_.slos += !s.is_advisory || p.judged->repeats_are_asked;
-        if (mode == progress_mode::off) return;
-        reporting_.begin([this] { return next_ns(); },
-                       [this] {
-                           const std::lock_guard lock(mutex_);
-                           report();
-                       },
-                       [](const char*) {});  // failure is harmless
-    }
-    ~progress_meter() { end(); }
-    progress_meter(const progress_meter&) = delete;
-    progress_meter& operator=(const progress_meter&) = delete;
-
-    /// Stops progress, and clears its line.
-    void end() {
-        reporting_.stop();
-        clear();
-    }
-    /// Prints other text to the console.
-    void say(const std::string& words) {
-        const std::lock_guard lock(mutex_);
-        clear();
-        std::cout << wrapped_lines(words) << std::flush;
-    }
-    void stage(const std::string& name) {
-        const std::lock_guard lock(mutex_);
-        facts_.stage = name;
-    }
-    void decided(const std::vector<decision>& verdicts) {
-        const std::lock_guard lock(mutex_);
-        facts_.waits_for.clear();
-        facts_.decided = facts_.slos;
-        for (std::size_t i = 0; i < verdicts.size(); ++i) {
-            if (!is_waited_for(verdicts[i], plan_.judged->repeats_are_asked)) continue;
-            facts_.waits_for.push_back(str(verdicts[i].what.text()));
-            // The error guard does not count.
-            if (i < plan_.judged->slos.size()) --facts_.decided;
-        }
-    }
-    /// Shows the counters of a load from now on; null: none. The load must outlive that.
-    void watch(const load_state* load) {
-        const std::lock_guard lock(mutex_);
-        if (load) load_began_ns_ = now_ns();
-        else each_s_ = std::max(each_s_, static_cast<double>(now_ns() - load_began_ns_) * 1e-9);
-        load_ = load;
-    }
-
-private:
-    long long next_ns() const {
-        const long long now = now_ns();
-        const double plain_s = now - began_ns_ < 60000000000 ? 5 : 15;
-        return now + ns_of(mode_ == progress_mode::line ? 0.2 : plain_s);
-    }
-    void report() {
-        gather();
-        if (mode_ == progress_mode::plain) {
-            std::cout << progress_line(facts_, 0, style_.unicode) + "\n" << std::flush;
-            return;
-        }
-        // One column stays free: a full line would wrap on some terminals.
-        const std::size_t width = std::max<std::size_t>(console_width(), 2) - 1;
-        std::cout << "\r" + progress_line(facts_, width, style_.unicode) + "\x1b[K" << std::flush;
-        drawn_ = true;
-    }
-    void gather() {
-        facts_.elapsed_s = static_cast<double>(now_ns() - began_ns_) * 1e-9;
-        const auto [least, most] = expected_span(plan_, each_s_);
-        facts_.least_s = least;
-        facts_.max_s = most;
-        facts_.phase = load_                  ? ""
-                       : facts_.stage.empty() ? "waiting for the server"
-                                              : "resting";
-        facts_.planned = facts_.sent = facts_.done = facts_.failed = 0;
-        facts_.ttft = facts_.tpot = not_a_number;
-        if (!load_) return;
-        facts_.planned = load_->planned.load();
-        facts_.done = load_->done.load();  // read before `sent`, which is then never behind it
-        facts_.failed = load_->failed.load();
-        facts_.sent = load_->sent.load();
-        const auto mean = [](long long sum, long long n) {
-            return n > 0 ? static_cast<double>(sum) / static_cast<double>(n) * 1e-9 : not_a_number;
-        };
-        facts_.ttft = mean(load_->ttft_ns.load(), load_->answered.load());
-        facts_.tpot = mean(load_->tpot_ns.load(), load_->paced.load());
-        const long long from = load_->measured_from.load();
-        if (from == 0 || from > now_ns()) facts_.phase = "warming up";
-        else if (facts_.planned > 0 && facts_.sent >= facts_.planned)
-            facts_.phase = "waiting for the last answers";
-    }
-    void clear() {
-        if (std::exchange(drawn_, false)) std::cout << "\r\x1b[K" << std::flush;
-    }
-
-    const progress_mode mode_;
-    const console_style style_;
-    const plan& plan_;
-    const long long began_ns_;
-    std::mutex mutex_{};
-    progress_facts facts_{};
-    const load_state* load_ = nullptr;
-    long long load_began_ns_ = 0;
-    double each_s_;
-    bool drawn_ = false;
-    repeated reporting_{};
-};
-/// Shows one load while it lives.
-class progress_watch {
-public:
-    progress_watch(progress_meter* meter, const load_state& load) : meter_(meter) {
-        if (meter_) meter_->watch(&load);
-    }
-    ~progress_watch() { if (meter_) meter_->watch(nullptr); }
-    progress_watch(const progress_watch&) = delete;
-    progress_watch& operator=(const progress_watch&) = delete;
-
-private:
-    progress_meter* meter_;
-};
-
-// ===== [E42] side tasks before and during a load =================================================
-
-inline std::string post_text(const load_target& to, const std::string& path,
-                             const std::string& body) {
-    return request_text(http_method::post, inquiry_path(to, path.c_str()), to.url.authority(),
-                        "Connection: close\r\n" + to.fields, body);
-}
-/// Returns why a post failed, "" if it did not.
-inline std::string fault_of_post(const http_answer& a, const load_target& to) {
-    if (a.status >= 200 && a.status < 300) return {};
-    if (a.status == 0) return "failed: " + masked_words_of(a.error, to);
-    const std::string body = masked_words_of(a.body, to);
-    return printed("was answered with HTTP %d", a.status) + (body.empty() ? "" : ": " + body);
-}
-
-/// Does the preparation of each repeat; with a shared load only the first program does. Throws if a
-/// request has no 2xx answer in time: the server would not be in the state asked for.
-inline void prepare_server(const plan& p, live_target& target, int repeat, double within_s) {
-    if (p.shard.index > 0) return;
-    const std::string nth = std::to_string(repeat + 1);
-    for (const task_step& s : p.sent->prepare) {
-        const load_target& to = target.load();
-        const std::string path = filled_in(str(s.path), "{n}", nth);
-        const std::string request = post_text(to, path, filled_in(str(s.body), "{n}", nth));
-        const std::string why = fault_of_post(answer_to(to, request, within_s), to);
-        if (!why.empty())
-            throw std::runtime_error("prepare, before repeat " + nth + " on " +
-                                     target.facts().url + ": POST " + masked_words_of(path, to) +
-                                     " " + why);
+/// Marks verdicts that need no judgement as skipped.
+inline void mark_skipped(std::vector<slo_verdict>& verdicts, bool relative_only,
+                         const std::string& why) {
+    for (slo_verdict& v : verdicts) {
+        const bool concerned = relative_only ? v.what.factor > 0 : v.outcome != verdict::invalid;
+        if (concerned) v = without_advice(v, verdict::skipped, why);
     }
 }
 
-/// One task in one repeat: its own thread and connections, or events of a virtual environment.
-class task_under_load {
-public:
-    /// Task `number` of the plan. All arguments must outlive it.
-    task_under_load(const plan& p, std::size_t number, live_target& target, const load_state& load,
-                    int gate)
-        : what_(p.sent->beside[number]),
-          target_(target),
-          load_(load),
-          within_s_(p.sent->limits.total.seconds()),
-          log_(report_directory() + printed("/beside-%d-%zu.log", gate, number + 1)) {
-        seen_.name = what_.name;
-        seen_.may_fail = what_.may_fail;
-        seen_.excuses_s = what_.excuses_s;
-        doing_.begin([this] { return next_ns(); }, [this] { act(); },
-                     [this](const char* why) { end_step(std::string("failed: ") + why); });
+/// Returns why measurements cannot be a baseline, "" if they can.
+inline std::string baseline_fault(const measured_gate& m) {
+    for (const std::string& why : {described(m.found.on.invalid),
+                                   described(m.found.on.self_check.why),
+                                   m.found.by_client ? described(m.found.by_client->why) : "",
+                                   m.seen.stopped,
+                                   described(m.found.on.saturated)})
+        if (!why.empty()) return why;
+    for (const decision& v : m.found.verdicts) {
+        const bool is_judged = v.what.factor == 0 && !v.what.is_advisory;
+        if (is_judged && v.outcome == verdict::invalid) return described(v.why, v);
+        if (is_judged && v.what.what.metric == metric_id::error_rate &&
+            v.estimate.value > v.limit)
+            return flat_line(described(v));
     }
-    task_under_load(const task_under_load&) = delete;
-    task_under_load& operator=(const task_under_load&) = delete;
-
-    /// The load is over: finishes a round of steps that has begun.
-    side_task_seen finished() {
-        doing_.stop();
-        while (post_ && !has_advanced()) sleep_s(poll_s);
-        while (begun_ % what_.steps.size() != 0) {
-            begin_step(now_ns());
-            while (post_ && !has_advanced()) sleep_s(poll_s);
-        }
-        return std::move(seen_);
-    }
-
-private:
-    static constexpr double poll_s = 0.001, look_s = 0.01, interrupted_s = 10;
-
-    bool is_over() const { return what_.every_s == 0 && begun_ == what_.steps.size(); }
-    long long due_ns() const {
-        return measured_from_ns_ + ns_of(what_.first_s) +
-               static_cast<long long>(begun_) * ns_of(what_.every_s);
-    }
-    long long next_ns() {
-        if (post_) return now_ns() + ns_of(poll_s);
-        if (measured_from_ns_ == 0) measured_from_ns_ = load_.measured_from.load();
-        if (measured_from_ns_ == 0) return now_ns() + ns_of(look_s);
-        return is_over() ? now_ns() + ns_of(60) : due_ns();
-    }
-    void act() {
-        if (post_) has_advanced();
-        else if (measured_from_ns_ != 0 && !is_over() && now_ns() >= due_ns()) begin_step(due_ns());
-    }
-    void begin_step(long long due_ns) {
-        const task_step& s = what_.steps[begun_ % what_.steps.size()];
-        const std::string nth = std::to_string(begun_ / what_.steps.size() + 1);
-        const auto filled = [&](const text& t) { return filled_in(str(t), "{n}", nth); };
-        const load_target& to = target_.load();
-        const double max_s = stop_asked.load() ? std::min(within_s_, interrupted_s) : within_s_;
-        ++begun_;
-        side_step& seen = seen_.steps.emplace_back();
-        seen.due_ns = due_ns;
-        seen.from_ns = seen.to_ns = now_ns();
-        if (s.path.empty()) {
-            seen.what = "\"" + masked_words_of(str(s.line), to) + "\"";
-            return end_step(carried_out_within(filled(s.line), max_s));
-        }
-        const std::string path = filled(s.path);
-        seen.what = "POST " + masked_words_of(path, to);
-        const std::string request = post_text(to, path, filled(s.body));
-        // The one thread of a virtual environment also runs the load.
-        if (!current_environment)
-            return end_step(fault_of_post(answer_to(to, request, max_s), to));
-        post_ = std::make_unique<plain_request>(to, request, max_s);
-        has_advanced();
-    }
-    bool has_advanced() {
-        if (!post_->advance(now_ns())) return false;
-        end_step(fault_of_post(post_->answer(), target_.load()));
-        post_.reset();
-        return true;
-    }
-    void end_step(std::string why) {
-        if (seen_.steps.empty()) return;  // it never began: reported for the whole task
-        seen_.steps.back().to_ns = now_ns();
-        seen_.steps.back().failed = std::move(why);
-    }
-    std::string carried_out_within(const std::string& line, double max_s) {
-        carried_command c = carried_out(line, target_.load(), log_, now_ns() + ns_of(max_s));
-        const std::string fault = c.fault(max_s);
-        if (!c.how.empty()) target_.commands().keep(std::move(c.process));
-        return fault;
-    }
-
-    const planned_task& what_;
-    live_target& target_;
-    const load_state& load_;
-    const double within_s_;
-    const std::string log_;
-    // Owned by the task's thread while it runs, then by this object.
-    side_task_seen seen_{};
-    std::size_t begun_ = 0;  // number of steps
-    long long measured_from_ns_ = 0;
-    std::unique_ptr<plain_request> post_{};
-    repeated doing_{};
-};
-
-// ===== [E43] one repeat ==========================================================================
-
-/// Returns "" unless the last measured requests all failed to connect.
-inline std::string gone_reason(const std::vector<record>& records) {
-    std::vector<const record*> measured;
-    for (const record& r : records)
-        if (is_measured(r)) measured.push_back(&r);
-    std::sort(measured.begin(), measured.end(), [](const record* a, const record* b) {
-        return a->scheduled_ns != b->scheduled_ns ? a->scheduled_ns < b->scheduled_ns : a < b;
-    });
-    if (!measured.empty() && failed_for_want(*measured.back())) return {};
-    std::size_t trailing = 0;
-    while (trailing < measured.size() &&
-           measured[measured.size() - 1 - trailing]->status == request_status::connect)
-        ++trailing;
-    if (trailing < std::max<std::size_t>(3, measured.size() / 50) || trailing == measured.size())
-        return {};
-    return printed("it went away: the last %zu of %zu requests could not connect (%s)", trailing,
-                   measured.size(), measured.back()->error.c_str());
+    return {};
 }
 
-/// Counts an answer with fewer or more tokens than forced. If events were counted, a server that
-/// merges or splits a few is not counted.
-inline void note_length(const planned_traffic& p, const finished_request& f, repeat_data& d) {
-    const double forced = forced_tokens(p, f.index);
-    if (forced == 0 || !is_measured(f.what) || f.what.status != request_status::ok) return;
-    const double leeway = f.what.token_source == token_origin::usage ? 0 : 0.05 * forced;
-    d.short_outputs += f.what.output_tokens < forced - leeway;
-    d.long_outputs += f.what.output_tokens > forced + leeway;
-}
-/// Adds the tokens that a prefix cache may have of a prompt with reported cached tokens.
-inline void note_shared_tokens(const planned_traffic& p, const token_fit& fit,
-                               const finished_request& f, repeat_data& d) {
-    const record& r = f.what;
-    const bool reports = r.cached_tokens >= 0 && r.prompt_tokens > 0;
-    if (!reports || !is_measured(r) || r.status != request_status::ok) return;
-    d.shared_tokens = std::max(d.shared_tokens, 0ll) +
-                      shared_tokens(p, f.index, fit, r.prompt_tokens);
-}
-/// Notes facts of answers that need the plan, before only records are left.
-inline void note_answers(const plan& p, const load_target& target, const request_log& all,
-                         repeat_data& d) {
-    for (const finished_request& f : all.requests()) {
-        if (target.api->forces_lengths) note_length(p, f, d);
-        note_shared_tokens(p, target.tokens, f, d);
-        d.resends += f.what.resends;
-        if (f.what.idle_ns >= tires_after_ns) d.idle_resends += f.what.resends;
+/// Returns the gate as reports show it, with all figures.
+inline gate_report report_of(const measured_gate& m, const settings& asked) {
+    const plan& p = m.what;
+    gate_report g;
+    static_cast<gate_facts&>(g) = m;
+    g.under = m.seen;
+    g.self_check = described(m.found.on.self_check);
+    g.verdicts = described(m.found.verdicts);
+    if (asked.calibrate > 0) {
+        g.calibration = calibration_of(m.seen, m.judged_by);
+        mark_skipped(g.verdicts, false, "a calibration run judges nothing");
     }
+    if (asked.is_shard && !m.found.on.invalid)  // a shard alone has no verdict
+        for (slo_verdict& v : g.verdicts)
+            v = without_advice(v, verdict::skipped, shard_text(p.shard));
+    g.figures = p.searches() ? figures_of_search(p, m.seen, m.judged_by)
+                             : figures_of(p, m.seen, p.judged->slos);
+    g.answers = shown_answers_of(p, m.seen.candidate, g.verdicts, asked.answers);
+    g.undecided_fails = asked.inconclusive == inconclusive_means::fail;
+    g.outcome = outcome_of(g.verdicts, asked.inconclusive);
+    if (!g.figures.search.fault.empty()) g.outcome = worse_of(g.outcome, gate_outcome::invalid);
+    // Missing data is never green.
+    if (m.seen.candidate.empty() && g.outcome == gate_outcome::passed)
+        g.outcome = gate_outcome::skipped;
+    return g;
 }
 
-/// The achieved rate is the slope of the sends over their plan, so that neither one late send nor a
-/// delay that was caught up lowers it.
-inline void note_rates(const plan& p, repeat_data& d) {
-    const planned_traffic& t = *p.sent;
-    std::vector<double> planned_at, sent_at, late;
-    for (const record& r : d.records)
-        if (is_measured(r) && r.dispatched_ns > 0) {
-            planned_at.push_back(static_cast<double>(r.scheduled_ns - d.window.from_ns()) * 1e-9);
-            sent_at.push_back(static_cast<double>(r.dispatched_ns - d.window.from_ns()) * 1e-9);
-            late.push_back(static_cast<double>(r.late_ns) * 1e-9);
-        }
-    double behind = infinity;
-    for (std::size_t i = late.size(); i-- > 0;) {
-        behind = std::min(behind, late[i]);
-        sent_at[i] -= late[i] - behind;
-    }
-    if (!t.is_open_loop() || t.arrivals.kind == arrival_kind::all_at_once ||
-        t.arrivals.max_in_flight > 0 || sent_at.size() < 2)
+/// Writes a gate's result to its stored baseline, and says so in its verdicts.
+inline void write_as_baseline(gate_report& g, const measured_gate& m, const settings& asked) {
+    const std::string file = str(g.what.judged->stored.file), fault = baseline_fault(m);
+    if (!fault.empty()) {
+        for (slo_verdict& v : g.verdicts)
+            if (v.what.factor > 0) v.reason = file + " was not written: " + fault;
         return;
-    const double planned_mean = mean_of(planned_at), sent_mean = mean_of(sent_at);
-    double both = 0, squares = 0;
-    for (std::size_t i = 0; i < sent_at.size(); ++i) {
-        both += (planned_at[i] - planned_mean) * (sent_at[i] - sent_mean);
-        squares += (planned_at[i] - planned_mean) * (planned_at[i] - planned_mean);
     }
-    const auto [first, last] = std::minmax_element(planned_at.begin(), planned_at.end());
-    // Requests of a trace at about the same time have no rate: they are sent as a batch.
-    constexpr double burst_s = 0.5;  // 2 % of it are the 10 ms that no send may be late
-    if (t.arrivals.kind == arrival_kind::replay && *last - *first < burst_s) return;
-    const bool stationary = t.arrivals.rate > 0 && t.arrivals.kind != arrival_kind::ramp &&
-                            t.arrivals.kind != arrival_kind::replay && t.stride == 1;
-    const double n = static_cast<double>(sent_at.size());
-    const double own_rate = t.arrivals.rate / static_cast<double>(p.shard.count);
-    d.asked_rate = stationary ? own_rate : n / std::max(*last - *first, 1e-9);
-    d.achieved_rate = both > 0 ? d.asked_rate * squares / both : 0;
+    mark_skipped(g.verdicts, true, "written to " + file + " as a baseline, not compared");
+    g.outcome = outcome_of(g.verdicts, asked.inconclusive);
+    session::of_this_program().with_reports(
+        [&](program_reports& r) { r.write_baseline(g, file); });
 }
 
-/// Notes how late the client was.
-inline void note_lags(repeat_data& d) {
-    d.loop_lag_p99 = d.loop_lag.quantile(0.99);
-    d.loop_lag_max = d.loop_lag.max();
-    d.stamp_lag_p99 = d.stamp_lag.quantile(0.99);
-    d.stamp_lag_max = d.stamp_lag.max();
+/// The report of a gate that never ran, or ended by an unexpected error; it has every SLO.
+inline gate_report unmeasured(const gate_identity& who, const scenario& s, gate_outcome outcome,
+                              const std::string& why) {
+    // without a text it would count as measured
+    gate_report g = report_without(who, outcome, why.empty() ? "no reason was given" : why);
+    for (const slo& x : s.slos)
+        g.verdicts.push_back(said_of(x, verdict_like(outcome), g.refusal));
+    return g;
 }
 
-/// Notes whether the server ended. Closed connections are not an end; a shard cannot know how
-/// frequent they are.
-inline void note_end(const plan& p, live_target& target, repeat_data& d) {
-    d.target_gone = target.how_it_went();
-    if (d.target_gone.empty()) d.target_gone = gone_reason(d.records);
-    if (p.shard.is_whole()) fail_frequent_resends(d);
-    note_exempt(d);
-    if (!p.sent->recovery) return;
-    for (side_task_seen& t : d.side_tasks)
-        if (!t.steps.empty()) t.recovery_s = recovery_of(d, t.steps[0].from_ns, *p.sent->recovery);
+/// A run() in a test case fails nothing by its SLOs, and reports of a green build must not be red.
+/// The error guard (the last verdict) counts, because assertions on a run rest on its requests.
+inline void only_note(gate_report& g, inconclusive_means policy) {
+    for (std::size_t i = 0; i < g.what.judged->slos.size(); ++i)
+        g.verdicts[i].what.is_advisory = true;
+    if (g.outcome != gate_outcome::skipped) g.outcome = outcome_of(g.verdicts, policy);
+    if (!g.figures.search.fault.empty()) g.outcome = worse_of(g.outcome, gate_outcome::invalid);
 }
 
-struct repeat_parameters {
-    long long deadline_ns = 0;                 // of the whole program, 0: none
-    std::uint64_t max_gaps = max_gaps_kept;  // maximum number of single gaps kept
-    outbox* out = nullptr;                     // takes the records while the load runs
-    progress_meter* meter = nullptr;
-    std::function<long long()> start{};  // of a shared load: when to begin it
-    answers_shown show = answers_shown::open;
-};
-
-/// Fills an order with the plan's times and counts, and runs it by `gather`, once for each stretch
-/// of load.
-template <class Gather>
-void send_all(const plan& p, load_order& order, load_state& state, repeat_data& d,
-              const request_log& all, const Gather& gather) {
-    const planned_traffic& t = *p.sent;
-    const auto settle_first = [&] {
-        if (t.warmup_until_stable)
-            state.settling.begin(order.measured_from_ns, ns_of(t.arrivals.users_ramp_s));
+/// Returns a list of all requests, which is made when it is first asked for.
+inline std::function<const types::list<record>&()> listed_once(const measurements& seen) {
+    struct listed {
+        std::once_flag once{};
+        types::list<record> all{};
     };
-    const conversation_counts counts = counted_conversations(p);
-    const bool at_once = t.arrivals.kind == arrival_kind::all_at_once;
-    const auto planned_here = [&](std::size_t last) {
-        const auto all_of_them = static_cast<std::size_t>(requests_before(p, last));
-        return static_cast<long long>(p.shard.of(all_of_them));
+    return [&seen, it = std::make_shared<listed>()]() -> const types::list<record>& {
+        std::call_once(it->once, [&] {
+            for (const repeat_data& d : repeats_of(seen))
+                for (const record& r : d.records) it->all.push_back(r);
+        });
+        return it->all;
     };
-    if (at_once) {
-        // The warm-up is answered before the measured part starts.
-        state.planned = planned_here(end_of_trace(p, counts.warmup + counts.measured));
-        order.warmup = order.last = counts.warmup * t.stride;
-        order.send_at.assign(counts.warmup, 0);
-        if (order.last > 0) gather();
-        order.first = order.last;
-        order.last = end_of_trace(p, counts.warmup + counts.measured);
-        order.send_at.assign(counts.measured, 0);
-        gather();
-        long long last_end = 0;
-        for (const finished_request& f : all.requests())
-            last_end = std::max(last_end, f.what.end_ns);
-        d.window = time_interval::between(state.start_ns, last_end + 1);
-    } else if (t.is_open_loop()) {
-        const schedule s = schedule_of(p);
-        order.last = end_of_trace(p, s.at.size());
-        state.planned = planned_here(order.last);
-        order.warmup = s.warmup * t.stride;
-        order.measured_from_ns = ns_of(s.measured_from);
-        for (const double at : s.at) order.send_at.push_back(ns_of(at));
-        settle_first();
-        if (!s.at.empty()) gather();
-        const long long start_ns = state.start_ns - state.settling.earlier_by();
-        d.window = time_interval::between(start_ns + ns_of(s.measured_from),
-                                          s.at.empty() ? 0 : start_ns + order.send_at.back());
-    } else {
-        order.measured_by_time = lead_seconds(p) > 0;
-        order.measured_from_ns = ns_of(lead_seconds(p));
-        order.warmup = counts.warmup * t.stride;
-        const bool counted = t.requests > 0 && !order.measured_by_time;
-        order.last = counted ? end_of_trace(p, counts.warmup + counts.measured)
-                             : static_cast<std::size_t>(-1) / 2;
-        if (counted) state.planned = planned_here(order.last);
-        if (order.measured_by_time && t.requests > 0)
-            order.max_measured = static_cast<long long>(
-                std::max<std::size_t>(1, p.shard.of(static_cast<std::size_t>(t.requests))));
-        settle_first();
-        gather();
-        d.window = time_interval::between(state.measured_from.load(), state.exhausted_at.load());
-    }
 }
 
-/// Runs one repeat of one variant.
-inline repeat_data run_repeat(const plan& p, live_target& target, run_variant variant, int repeat,
-                              int gate_number, const repeat_parameters& parameters = {}) {
-    repeat_data d;
-    d.variant = variant;
-    d.index = repeat;
-    d.labels = p.sent->labels;
-    d.plays_out = p.sent->plays_out;
-    d.usd_per_hour = p.judged->usd_per_hour;
-    load_order order;
-    order.what = &p;
-    order.target = &target.load();
-    order.variant = variant;
-    order.repeat = repeat;
-    order.id_prefix = id_prefix(gate_number, variant, repeat);
-    order.start = parameters.start;
-    d.startup_s = target.take_startup_s();
-    d.first_answer_s = target.take_first_answer_s();
-
-    load_state state;
-    state.deadline_ns = parameters.deadline_ns;
-    state.max_gaps = parameters.max_gaps;
-    state.out = parameters.out;
-    state.show = parameters.show;
-    const progress_watch watched(parameters.meter, state);
-    std::deque<task_under_load> tasks;
-    for (std::size_t i = 0; i < p.sent->beside.size(); ++i)
-        tasks.emplace_back(p, i, target, state, gate_number);
-    request_log all;
-    send_all(p, order, state, d, all, [&] { run_load(order, state, d, all); });
-    for (task_under_load& t : tasks) d.side_tasks.push_back(t.finished());
-    d.warmup = state.settling.seen();
-    fail_unfinished([&](auto&& f) {
-        for (finished_request& r : all.requests()) f(r.what);
-    });
-    note_answers(p, target.load(), all, d);
-    const bool counted = state.gaps > parameters.max_gaps;
-    if (counted) all.count_all(d.window);
-    all.move_into(d, counted);
-    note_lateness(d);
-    note_unknown_gaps(d);
-    note_rates(p, d);
-    note_end(p, target, d);
-    note_lags(d);
-    d.interrupted = stop_asked.load();
-    d.cut_short = parameters.deadline_ns > 0 && now_ns() > parameters.deadline_ns;
-    return d;
+/// Returns the result of a gate.
+inline result result_of(const gate_report& g, measured_gate&& m, std::size_t number,
+                        const settings& asked) {
+    auto held = std::make_shared<result_data>();
+    held->number = number;
+    held->outcome = g.outcome;
+    held->refusal = g.refusal;
+    held->undecided_is = asked.inconclusive;
+    held->is_shard = asked.is_shard;
+    held->is_rehearsal = !asked.rehearse.empty();
+    held->what = g.what;
+    held->seen = std::move(m.seen);
+    held->judged_by = std::move(m.judged_by);
+    held->requests = listed_once(held->seen);
+    return result_access::make(std::move(held), g.verdicts, g.self_check);
 }
 
-/// The same, with the server's metrics read meanwhile.
-inline repeat_data watched_repeat(const plan& p, live_target& target, run_variant variant,
-                                  int repeat, int gate_number,
-                                  const repeat_parameters& parameters) {
-    page_watch pages(target.pages(), named_series(p.judged->slos));
-    repeat_data d = run_repeat(p, target, variant, repeat, gate_number, parameters);
-    d.server = pages.metrics(cross_check_of(d).finished);
-    return d;
-}
-
-// ===== [E44] the environment's settings for a gate ===============================================
+// ===== [E42] the environment's settings for a gate ===============================================
 
 /// The models that replace the servers of one gate.
 class rehearsal {
@@ -31783,7 +31348,7 @@ public:
     /// Returns a target for each server; they differ only in their random numbers.
     virtual any_target stand_in(std::size_t server) const = 0;
     /// Returns a stored baseline as another such model would have left it.
-    virtual stored_gate stored_baseline(const scenario& s, const gate_report& who,
+    virtual stored_gate stored_baseline(const scenario& s, const gate_identity& who,
                                         const settings& asked, scenario_use use) const = 0;
     /// Marks verdicts on a model as none: each says what it would have been.
     virtual void mark(gate_report& g, const measurements& seen) const = 0;
@@ -31811,13 +31376,12 @@ inline const rehearsals& known_rehearsals() {
     return *rehearsals_of_program;
 }
 
-/// What a run does with the measurements of a gate. A rehearsal and an appended gate are judged.
+/// What a run does with the measurements of a gate. An appended gate is judged.
 enum class run_kind : unsigned char {
     judge,
     calibrate,
     write_baseline,
     send_shard,  // of a load that several programs send
-    rehearse,    // on models of its servers
     append       // to a history
 };
 
@@ -31839,9 +31403,7 @@ struct run_mode {
         return appends() ? known_past : p.judged->past.by;
     }
     bool appends() const { return kind == run_kind::append; }
-    bool judges() const {
-        return kind == run_kind::judge || kind == run_kind::rehearse || appends();
-    }
+    bool judges() const { return kind == run_kind::judge || appends(); }
 };
 /// `began_ns`: start of LLMBENCH_TIME_BUDGET, on the gate's clock.
 inline run_mode mode_of(const plan& p, const settings& asked, long long began_ns,
@@ -31851,12 +31413,11 @@ inline run_mode mode_of(const plan& p, const settings& asked, long long began_ns
         refuse({"LLMBENCH_CALIBRATE and LLMBENCH_WRITE_BASELINE are both set: do one after the "
                 "other"});
     run_mode mode;
-    mode.kind = asked.calibrate != 0      ? run_kind::calibrate
-                : writes                  ? run_kind::write_baseline
-                : asked.is_shard          ? run_kind::send_shard
-                : !asked.rehearse.empty() ? run_kind::rehearse
-                : appends                 ? run_kind::append
-                                          : run_kind::judge;
+    mode.kind = asked.calibrate != 0 ? run_kind::calibrate
+                : writes             ? run_kind::write_baseline
+                : asked.is_shard     ? run_kind::send_shard
+                : appends            ? run_kind::append
+                                     : run_kind::judge;
     mode.time_budget_s = asked.time_budget_s;
     if (mode.time_budget_s > 0) mode.deadline_ns = began_ns + ns_of(mode.time_budget_s);
     if (asked.calibration.empty()) return mode;
@@ -31925,50 +31486,7 @@ inline void check_writable(const std::string& file) {
         refuse({"baseline is stored(\"", file, "\"): the file cannot be written"});
 }
 
-// ===== [E45] the repeats of a gate, on its servers ===============================================
-
-/// Positions of repeats, pairs or rounds of a comparison; a probe has none (-1). A repeat that is
-/// set aside is measured again in its position, because order and requests depend on it.
-class repeat_positions {
-public:
-    explicit repeat_positions(int max_replacements) : max_replacements_(max_replacements) {}
-
-    /// The next position after `count` repeats that count.
-    int next(int count) const { return is_again() ? again_ : count; }
-    bool is_again() const { return again_ >= 0; }
-    /// Returns the number of a repeat that begins, among all measured, those set aside included.
-    int begin() { return measured_++; }
-    bool has_another(int count) const { return measured_ - count < max_replacements_; }
-    /// A repeat has ended: it gets its position, or is dropped if not `whole`.
-    void end(const std::vector<measurements*>& all, int position, int number, bool whole) {
-        for (measurements* seen : all)
-            for (repeat_list* variant : {&seen->candidate, &seen->baseline}) {
-                if (variant->empty() || variant->back().index != number) continue;
-                if (!whole) variant->pop_back();
-                else if (position >= 0) variant->move_last_to(static_cast<std::size_t>(position));
-            }
-        again_ = -1;
-    }
-    /// Sets the repeats of this position aside in all lists: they are compared with each other.
-    void set_aside(const std::vector<measurements*>& all, std::size_t position,
-                   const std::string& why) {
-        for (measurements* seen : all)
-            for (repeat_list* variant : {&seen->candidate, &seen->baseline}) {
-                if (position >= variant->size()) continue;
-                const repeat_data& d = (*variant)[position];
-                seen->set_aside.push_back({d.variant, d.index, why});
-                variant->erase(position);
-            }
-        again_ = static_cast<int>(position);
-    }
-    /// The next position follows from the repeats that are left.
-    void leave_empty() { again_ = -1; }
-
-private:
-    const int max_replacements_;
-    int measured_ = 0;
-    int again_ = -1;  // the position to measure again
-};
+// ===== [E43] the servers of a gate ===============================================================
 
 /// The server of the candidate, and that of the baseline: another one, or the same.
 class gate_servers {
@@ -32053,419 +31571,43 @@ private:
     live_target* baseline_ = nullptr;       // null, `other_`, or the candidate's
 };
 
-/// Runs one repeat, writes its records and reads the server's metrics meanwhile.
-inline repeat_data recorded_repeat(const plan& what, live_target& target, run_variant variant,
-                                   int number, int gate, long long deadline_ns,
-                                   progress_meter& meter) {
-    session& program = session::of_this_program();
-    record_writer writer(program.records(), what.name);
-    const repeat_parameters parameters{deadline_ns, program.room_for_gaps(), &writer.box(), &meter,
-                                       {}, settings_of(environment).answers};
-    repeat_data d;
-    if (what.shard.is_whole())
-        d = watched_repeat(what, target, variant, number, gate, parameters);
-    else load_sharing_of_program->send(d, what, target, variant, number, gate, parameters);
-    program.note_gaps(d.gaps.size());
-    return d;
+inline const char* of_virtual_time() { return current_environment ? " of virtual time" : ""; }
+
+/// Returns the text that a gate prints before its load: plan, servers and limits.
+inline std::string announcement(const plan& p, const target_facts& target,
+                                const target_facts& baseline) {
+    const double seconds = seconds_of_one(p);
+    std::string t = "\n" + p.name + "\n  " + plan_text(p) + "\n  " + target_text(target);
+    t += compared_text(baseline);
+    t += "; " + repeats_text(p);
+    const api_traits* api = api_named(target.api);
+    if (p.sent->forces_length && api && !api->forces_lengths)
+        t += printed("; %s cannot be forced to a length, so answers end where the model ends them",
+                     api->name);
+    const double held = static_cast<double>(p.sent->arrivals.users) * bytes_held_by_a_user(*p.sent);
+    if (held > 64e6)
+        t += printed("; its conversations hold about %.0f MB of answers", held / 1e6);
+    if (seconds > 0) {
+        const auto [least, most] = expected_span(p, seconds);
+        t += ", " + span_text(least, most) + of_virtual_time();
+        if (p.sent->is_open_loop())
+            t += " if the server keeps up, else up to " + time_text(drain_s(*p.sent)) +
+                 " more a " + counted_text(p);
+    }
+    for (const std::string& note : load_notes(*p.sent)) t += "\n  note: " + note;
+    for (const target_facts* f : {&target, &baseline})
+        for (const std::string& note : f->notes)
+            if (session::of_this_program().is_news(note)) t += "\n  note: " + note;
+    const bool is_one_server =
+        baseline.kind == target_kind::same || baseline.kind == target_kind::otherwise;
+    const double shortest = shortest_prompt(p);
+    if (makes_up_prompts(p)) t += "\n  " + fit_text(target.tokens, shortest);
+    if (makes_up_prompts(p) && p.judged->has_baseline && !is_one_server)
+        t += "; baseline: " + fit_text(baseline.tokens, shortest);
+    return t + "\n";
 }
 
-/// Blocks of two pairs, ABBA or BAAB by the seed: a drift of the machine then affects both variants
-/// alike.
-inline bool baseline_goes_first(std::uint64_t seed, int pair) {
-    const bool flipped = mixed(seed + 7919 * static_cast<std::uint64_t>(pair / 2)) & 1;
-    return flipped != (pair % 2 == 1);
-}
-
-/// The measurements of a gate's repeats.
-struct measured_gate {
-    target_facts target{}, baseline{};
-    measurements seen{};
-    judging_parameters judged_by{};
-    analysis found{};
-    taken_profile profile{};  // of the candidate, if it failed
-    std::shared_ptr<const gate_past> past{};  // if an extension keeps earlier runs
-};
-
-/// The settings of a probe of a search with slow answers.
-struct probe_order {
-    probe_of part = probe_of::asked;
-    double load = 0, answer_s = 0;
-};
-
-/// Measures repeats, pairs or probes, and keeps those that count. Its arguments must outlive it.
-class gate_repeats {
-public:
-    gate_repeats(const plan& p, const run_mode& mode, gate_servers& servers, measured_gate& all,
-                 progress_meter& meter)
-        : p_(p),
-          mode_(mode),
-          servers_(servers),
-          all_(all),
-          positions_(p.judged->max_repeats),
-          max_repeats_(p.judged->max_repeats),
-          meter_(meter) {}
-
-    /// The number of repeats that count.
-    int count() const { return static_cast<int>(all_.seen.candidate.size()); }
-    /// The maximum of count().
-    int max_repeats() const { return max_repeats_; }
-    void allow(int repeats) { max_repeats_ = std::max(max_repeats_, repeats); }
-    /// The next position: that of the repeat that was set aside, if there is one.
-    int next_position() const { return positions_.next(count()); }
-    /// The repeat number for side measurements.
-    int next_number() { return positions_.begin(); }
-    /// The analysis of all repeats so far.
-    const analysis& analysed() {
-        if (!is_analysed_) all_.found = analyse_loads(all_.seen, all_.judged_by);
-        is_analysed_ = true;
-        return all_.found;
-    }
-
-    /// Whether another repeat would end after the deadline.
-    bool is_out_of_time() const { return is_past_deadline(needed_ns()); }
-    bool is_past_deadline(long long needed_ns) const {
-        return mode_.deadline_ns > 0 && now_ns() + needed_ns > mode_.deadline_ns;
-    }
-    void announce_stop() {
-        is_analysed_ = false;  // the reason of undecided verdicts changes
-        all_.seen.stopped =
-            budget_text(mode_.time_budget_s, seconds_until(mode_.deadline_ns),
-                        static_cast<double>(needed_ns()) * 1e-9, count(), max_repeats_,
-                        counted_text(p_));
-    }
-
-    /// Measures the next position, on both variants if there are two. Returns false if the time
-    /// ended in between: then neither counts.
-    bool measure() {
-        const int position = next_position();
-        const long long began = now_ns();
-        std::vector<run_variant> variants{run_variant::candidate};
-        if (servers_.has_baseline())
-            variants.insert(
-                baseline_goes_first(p_.sent->seed, position) ? variants.begin() : variants.end(),
-                run_variant::baseline);
-        if (!measure_on(variants, position, p_, nullptr)) return false;
-        slowest_ns_ = std::max(slowest_ns_, now_ns() - began);
-        return true;
-    }
-    /// Measures a probe; returns false if the time ended.
-    bool measure(const plan& what, const probe_order& probe) {
-        return measure_on({run_variant::candidate}, 0, what, &probe);
-    }
-    /// Sets a repeat or pair aside and measures another, if one is left. The choice does not depend
-    /// on the result: a repeat is set aside only for an error of the client, and only while a
-    /// verdict depends on that error. Passes without forgiveness and misses that remain with it
-    /// stay. There are at most as many replacements as repeats, so a client that always stalls
-    /// ends.
-    bool measure_again(const std::optional<client_error>& error) {
-        if (!error || error->repeat >= all_.seen.candidate.size()) return false;
-        const int position = static_cast<int>(error->repeat);
-        if (!positions_.has_another(count()) || (!p_.searches() && is_out_of_time())) return false;
-        positions_.set_aside({&all_.seen}, error->repeat, described(error->why));
-        meter_.say(printed("  %s %d is measured again: ", counted_text(p_), position + 1) +
-                   described(error->why) + "\n");
-        if (p_.searches()) positions_.leave_empty();  // the next probe follows from those left
-        is_analysed_ = false;
-        return true;
-    }
-
-private:
-    long long needed_ns() const {
-        const double variants = servers_.has_baseline() ? 2 : 1;
-        return std::max(slowest_ns_, ns_of(variants * expected_seconds(p_)));
-    }
-    bool measure_on(const std::vector<run_variant>& variants, int position, const plan& what,
-                    const probe_order* probe) {
-        is_analysed_ = false;
-        const int number = positions_.begin();
-        const std::size_t before =
-            std::max(all_.seen.candidate.size(), all_.seen.baseline.size());
-        bool whole = true;
-        for (const run_variant variant : variants) {
-            if (!whole) break;
-            if (probe)
-                meter_.stage(probe_name(p_, before) + " at " +
-                             value_text(load_metric(p_), probe->load));
-            whole = repeat_on(variant, position, number, what, probe);
-        }
-        if (whole && variants.size() > 1) hold_answers_together();
-        for (std::vector<kept_text>& texts : texts_) texts.clear();
-        positions_.end({&all_.seen}, probe ? -1 : position, number, whole);
-        return whole;
-    }
-    /// Compares the answers of the last pair, if answers are compared.
-    void hold_answers_together() {
-        const repeat_data& theirs = all_.seen.baseline.back();
-        if (!has_hashes(theirs)) return;
-        std::vector<std::string> secrets = servers_.on(run_variant::candidate).load().secrets;
-        for (const std::string& s : servers_.on(run_variant::baseline).load().secrets)
-            secrets.push_back(s);
-        const answers_shown show = settings_of(environment).answers;
-        all_.seen.candidate.change_last([&](repeat_data& mine) {
-            compare_answers(mine, theirs, texts_[0], texts_[1],
-                            show == answers_shown::none ? 0 : max_answers_shown,
-                            [&](std::string s) { return without_secrets(std::move(s), secrets); });
-        });
-    }
-    /// Returns false if the time ended in between.
-    bool repeat_on(run_variant variant, int position, int number, const plan& what,
-                   const probe_order* probe) {
-        live_target& target = servers_.on(variant);
-        if (number > 0) {
-            if (!target.restarts()) rest(target.pages());
-            else if (!is_in_time([&] { target.restart(seconds_until(mode_.deadline_ns)); }))
-                return false;
-        }
-        if (!probe)
-            meter_.stage(stage_text(p_, position, variant) +
-                         (positions_.is_again() ? ", again" : ""));
-        const int gate = session::of_this_program().running_gate();
-        target.start_cold(report_directory() + printed("/cold-%d.log", gate));
-        const double left_s = seconds_until(mode_.deadline_ns);
-        const plan own = plan_of_variant(what, variant);
-        const double max_s = std::min(left_s, own.sent->limits.total.seconds());
-        if (!mode_.model && !is_in_time([&] { prepare_server(own, target, number, max_s); }))
-            return false;
-        load_sharing_of_program->ask({variant, number, probe ? probe->load : 0,
-                                      probe ? probe->answer_s : 0,
-                                      mode_.deadline_ns > 0 ? std::max(0.001, left_s) : 0});
-        repeat_data d = recorded_repeat(own, target, variant, number, gate,
-                                        mode_.deadline_ns, meter_);
-        if (probe) {
-            d.load = probe->load;
-            d.part = probe->part;
-        }
-        note_warmup(d);
-        const bool whole = !d.cut_short;
-        texts_[variant == run_variant::baseline ? 1 : 0] = std::exchange(d.texts, {});
-        all_.seen.variant(variant).push_back(std::move(d));
-        return whole;
-    }
-    /// Returns false if the time ended before it was done.
-    template <class F>
-    bool is_in_time(F&& f) const {
-        try {
-            f();
-            return true;
-        } catch (const std::runtime_error&) {
-            if (stop_asked.load() || seconds_until(mode_.deadline_ns) > 0) throw;
-            return false;
-        }
-    }
-    /// Every report has the warm-ups of all repeats, also of those set aside later: a cold start or
-    /// a warm-up that never became stable must be seen.
-    void note_warmup(const repeat_data& d) {
-        if (!d.warmup.asked) return;
-        const std::string whose = d.variant == run_variant::baseline ? "baseline, " : "";
-        all_.seen.notes.push_back(
-            warmup_sentence(d.warmup, whose + printed("repeat %d", d.index + 1)));
-    }
-
-    const plan& p_;
-    const run_mode& mode_;
-    gate_servers& servers_;
-    measured_gate& all_;
-    repeat_positions positions_;
-    int max_repeats_;
-    long long slowest_ns_ = 0;  // of the repeats so far
-    bool is_analysed_ = false;  // the analysis is that of the repeats so far
-    progress_meter& meter_;
-    std::vector<kept_text> texts_[2]{};  // of the variants of the current pair
-};
-
-// ===== [E46] the report and the result of a measured gate ========================================
-
-/// Marks verdicts that need no judgement as skipped.
-inline void mark_skipped(std::vector<slo_verdict>& verdicts, bool relative_only,
-                         const std::string& why) {
-    for (slo_verdict& v : verdicts) {
-        const bool concerned = relative_only ? v.what.factor > 0 : v.outcome != verdict::invalid;
-        if (concerned) v = without_advice(v, verdict::skipped, why);
-    }
-}
-
-/// Returns why measurements cannot be a baseline, "" if they can.
-inline std::string baseline_fault(const measured_gate& m) {
-    for (const std::string& why : {described(m.found.on.invalid),
-                                   described(m.found.on.self_check.why),
-                                   m.found.by_client ? described(m.found.by_client->why) : "",
-                                   m.seen.stopped,
-                                   described(m.found.on.saturated)})
-        if (!why.empty()) return why;
-    for (const decision& v : m.found.verdicts) {
-        const bool is_judged = v.what.factor == 0 && !v.what.is_advisory;
-        if (is_judged && v.outcome == verdict::invalid) return described(v.why, v);
-        if (is_judged && v.what.what.metric == metric_id::error_rate &&
-            v.estimate.value > v.limit)
-            return flat_line(described(v));
-    }
-    return {};
-}
-
-/// Returns the gate as reports show it, with all figures.
-inline gate_report report_of(const plan& p, const measured_gate& m, const settings& asked) {
-    gate_report g;
-    g.what = p;
-    g.target = m.target;
-    g.baseline = m.baseline;
-    g.judged_by = m.judged_by;
-    g.under = m.seen;
-    g.self_check = described(m.found.on.self_check);
-    g.verdicts = described(m.found.verdicts);
-    g.profile = m.profile;
-    if (asked.calibrate > 0) {
-        g.calibration = calibration_of(m.seen, m.judged_by);
-        mark_skipped(g.verdicts, false, "a calibration run judges nothing");
-    }
-    if (asked.is_shard && !m.found.on.invalid)  // a shard alone has no verdict
-        for (slo_verdict& v : g.verdicts)
-            v = without_advice(v, verdict::skipped, shard_text(p.shard));
-    g.figures = p.searches() ? figures_of_search(p, m.seen, m.judged_by)
-                             : figures_of(p, m.seen, p.judged->slos);
-    g.answers = shown_answers_of(p, m.seen.candidate, g.verdicts, asked.answers);
-    g.undecided_fails = asked.inconclusive == inconclusive_means::fail;
-    g.outcome = outcome_of(g.verdicts, asked.inconclusive);
-    if (!g.figures.search.fault.empty()) g.outcome = worse_of(g.outcome, gate_outcome::invalid);
-    // Missing data is never green.
-    if (m.seen.candidate.empty() && g.outcome == gate_outcome::passed)
-        g.outcome = gate_outcome::skipped;
-    return g;
-}
-
-/// Writes a gate's result to its stored baseline, and says so in its verdicts.
-inline void write_as_baseline(gate_report& g, const measured_gate& m, const settings& asked) {
-    const std::string file = str(g.what.judged->stored.file), fault = baseline_fault(m);
-    if (!fault.empty()) {
-        for (slo_verdict& v : g.verdicts)
-            if (v.what.factor > 0) v.reason = file + " was not written: " + fault;
-        return;
-    }
-    mark_skipped(g.verdicts, true, "written to " + file + " as a baseline, not compared");
-    g.outcome = outcome_of(g.verdicts, asked.inconclusive);
-    session::of_this_program().write_baseline(g, file);
-}
-
-/// The report of a gate that never ran, or ended by an unexpected error; it has every SLO.
-inline gate_report unmeasured(gate_report g, const scenario& s, gate_outcome outcome,
-                              const std::string& why) {
-    // without a text it would count as measured
-    g.refusal = why.empty() ? "no reason was given" : why;
-    g.outcome = outcome;
-    for (const slo& x : s.slos)
-        g.verdicts.push_back(said_of(x, verdict_like(outcome), g.refusal));
-    return g;
-}
-
-/// A run() in a test case fails nothing by its SLOs, and reports of a green build must not be red.
-/// The error guard (the last verdict) counts, because assertions on a run rest on its requests.
-inline gate_report only_noted(gate_report g, inconclusive_means policy) {
-    for (std::size_t i = 0; i < g.what.judged->slos.size(); ++i)
-        g.verdicts[i].what.is_advisory = true;
-    if (g.outcome != gate_outcome::skipped) g.outcome = outcome_of(g.verdicts, policy);
-    if (!g.figures.search.fault.empty()) g.outcome = worse_of(g.outcome, gate_outcome::invalid);
-    return g;
-}
-
-/// Returns a list of all requests, which is made when it is first asked for.
-inline std::function<const types::list<record>&()> listed_once(const measurements& seen) {
-    struct listed {
-        std::once_flag once{};
-        types::list<record> all{};
-    };
-    return [&seen, it = std::make_shared<listed>()]() -> const types::list<record>& {
-        std::call_once(it->once, [&] {
-            for (const repeat_data& d : repeats_of(seen))
-                for (const record& r : d.records) it->all.push_back(r);
-        });
-        return it->all;
-    };
-}
-
-/// Returns the result of a gate.
-inline result result_of(const gate_report& g, measured_gate&& m, std::size_t number,
-                        const settings& asked) {
-    auto held = std::make_shared<result_data>();
-    held->number = number;
-    held->outcome = g.outcome;
-    held->refusal = g.refusal;
-    held->undecided_is = asked.inconclusive;
-    held->is_shard = asked.is_shard;
-    held->is_rehearsal = !asked.rehearse.empty();
-    held->what = g.what;
-    held->seen = std::move(m.seen);
-    held->judged_by = std::move(m.judged_by);
-    held->requests = listed_once(held->seen);
-    return result_access::make(std::move(held), g.verdicts, g.self_check);
-}
-
-// ===== [E47] the search for a capacity, on the servers of a gate =================================
-
-/// Decides which loads are probed, until the capacity is known or probes run out. Its arguments
-/// must outlive it.
-class capacity_search {
-public:
-    capacity_search(const plan& p, measured_gate& all, gate_repeats& repeats,
-                    progress_meter& meter)
-        : p_(p), all_(all), repeats_(repeats), meter_(meter) {}
-
-    void measure() {
-        for (;;) {
-            if (repeats_.count() > 0 && fault_of_gate(all_.seen)) return;
-            const std::optional<double> load =
-                next_load(p_, probes_of(all_.seen, all_.judged_by));
-            if (!load) return;
-            const plan& what = plan_at(*load);
-            const probe_of part =
-                p_.judged->search.to_the_interval ? probe_of::search : probe_of::asked;
-            if (repeats_.is_past_deadline(ns_of(expected_seconds(what))) ||
-                !repeats_.measure(what, {part, *load, answer_s_}))
-                return repeats_.announce_stop();
-            if (lengthens(all_.seen.candidate.back())) continue;
-            if (const auto error = client_error_at(all_.seen, all_.judged_by, *load))
-                leave_out(*error);
-        }
-    }
-
-private:
-    /// The probe stays in the list, but counts as no result.
-    void leave_out(const client_error& error) {
-        all_.seen.candidate.change(
-            error.repeat, [&](repeat_data& d) { d.disturbed = described(error.why); });
-        meter_.say(printed("  probe %zu shows nothing: ", error.repeat + 1) +
-                   described(error.why) + "\n");
-    }
-    /// Returns the plan shared by all probes at a load.
-    const plan& plan_at(double load) {
-        const auto at = plans_.find(load);
-        if (at != plans_.end()) return at->second;
-        return plans_.emplace(load, at_load(p_, load, answer_s_)).first->second;
-    }
-    /// If answers take so long that a probe measured only the start of its load, the first probe is
-    /// set aside and later ones are longer. A later probe stays, however slow: a selection must not
-    /// depend on the result.
-    bool lengthens(const repeat_data& d) {
-        const double now = usual_answer_s(d), was = answer_s_;
-        if (is_over(d, all_.seen.arrival_cv2) || now <= was) return false;
-        answer_s_ = now;
-        const double measured_s = probe_seconds(p_, d.load, was);
-        const auto at_this_load = [&](const repeat_data& x) { return x.load == d.load; };
-        const repeat_list& all = all_.seen.candidate;
-        const bool is_first = std::count_if(all.begin(), all.end(), at_this_load) == 1;
-        if (!is_first || probe_seconds(p_, d.load, now) <= 1.25 * measured_s) return false;
-        plans_.erase(d.load);
-        return repeats_.measure_again(client_error{{because::probe_too_short, {now, measured_s}},
-                                                  all_.seen.candidate.size() - 1});
-    }
-
-    const plan& p_;
-    measured_gate& all_;
-    gate_repeats& repeats_;
-    progress_meter& meter_;
-    double answer_s_ = 0;  // duration of an answer, while the server kept up with the load
-    std::map<double, plan> plans_{};  // by load
-};
-
-// ===== [E48] profiles of servers =================================================================
+// ===== [E44] profiles of servers =================================================================
 
 /// Starts and ends a profile on a server: by HTTP, or by the scenario's commands.
 class profiler {
@@ -32618,61 +31760,585 @@ inline std::vector<std::string> end_profiles(const live_target& server, int gate
     return notes;
 }
 
-// ===== [E49] a gate, from its servers to all that its repeats show ===============================
+// ===== [E45] the progress of a repeat ============================================================
 
-inline const char* of_virtual_time() { return current_environment ? " of virtual time" : ""; }
-
-/// Returns the text that a gate prints before its load: plan, servers and limits.
-inline std::string announcement(const plan& p, const target_facts& target,
-                                const target_facts& baseline) {
-    const double seconds = seconds_of_one(p);
-    std::string t = "\n" + p.name + "\n  " + plan_text(p) + "\n  " + target_text(target);
-    t += compared_text(baseline);
-    t += "; " + repeats_text(p);
-    const api_traits* api = api_named(target.api);
-    if (p.sent->forces_length && api && !api->forces_lengths)
-        t += printed("; %s cannot be forced to a length, so answers end where the model ends them",
-                     api->name);
-    const double held = static_cast<double>(p.sent->arrivals.users) * bytes_held_by_a_user(*p.sent);
-    if (held > 64e6)
-        t += printed("; its conversations hold about %.0f MB of answers", held / 1e6);
-    if (seconds > 0) {
-        const auto [least, most] = expected_span(p, seconds);
-        t += ", " + span_text(least, most) + of_virtual_time();
-        if (p.sent->is_open_loop())
-            t += " if the server keeps up, else up to " + time_text(drain_s(*p.sent)) +
-                 " more a " + counted_text(p);
+/// Shows a gate's progress from its own thread, which only reads counters: one rewritten line on a
+/// terminal, ever rarer lines in a log.
+class progress_meter {
+public:
+    progress_meter(const plan& p, progress_mode mode, const console_style& style)
+        : mode_(mode), style_(style), plan_(p), began_ns_(now_ns()), each_s_(seconds_of_one(p)) {
+        for (const slo& s : p.judged->slos)
+            facts_.slos += !s.is_advisory || p.judged->repeats_are_asked;
+        if (mode == progress_mode::off) return;
+        reporting_.begin([this] { return next_ns(); },
+                       [this] {
+                           const std::lock_guard lock(mutex_);
+                           report();
+                       },
+                       [](const char*) {});  // failure is harmless
     }
-    for (const std::string& note : load_notes(*p.sent)) t += "\n  note: " + note;
-    for (const target_facts* f : {&target, &baseline})
-        for (const std::string& note : f->notes)
-            if (session::of_this_program().is_news(note)) t += "\n  note: " + note;
-    const bool is_one_server =
-        baseline.kind == target_kind::same || baseline.kind == target_kind::otherwise;
-    const double shortest = shortest_prompt(p);
-    if (makes_up_prompts(p)) t += "\n  " + fit_text(target.tokens, shortest);
-    if (makes_up_prompts(p) && p.judged->has_baseline && !is_one_server)
-        t += "; baseline: " + fit_text(baseline.tokens, shortest);
-    return t + "\n";
+    ~progress_meter() { end(); }
+    progress_meter(const progress_meter&) = delete;
+    progress_meter& operator=(const progress_meter&) = delete;
+
+    /// Stops progress, and clears its line.
+    void end() {
+        reporting_.stop();
+        clear();
+    }
+    /// Prints other text to the console.
+    void say(const std::string& words) {
+        const std::lock_guard lock(mutex_);
+        clear();
+        std::cout << wrapped_lines(words) << std::flush;
+    }
+    void stage(const std::string& name) {
+        const std::lock_guard lock(mutex_);
+        facts_.stage = name;
+    }
+    void decided(const std::vector<decision>& verdicts) {
+        const std::lock_guard lock(mutex_);
+        facts_.waits_for.clear();
+        facts_.decided = facts_.slos;
+        for (std::size_t i = 0; i < verdicts.size(); ++i) {
+            if (!is_waited_for(verdicts[i], plan_.judged->repeats_are_asked)) continue;
+            facts_.waits_for.push_back(str(verdicts[i].what.text()));
+            // The error guard does not count.
+            if (i < plan_.judged->slos.size()) --facts_.decided;
+        }
+    }
+    /// Shows the counters of a load from now on; null: none. The load must outlive that.
+    void watch(const load_state* load) {
+        const std::lock_guard lock(mutex_);
+        if (load) load_began_ns_ = now_ns();
+        else each_s_ = std::max(each_s_, static_cast<double>(now_ns() - load_began_ns_) * 1e-9);
+        load_ = load;
+    }
+
+private:
+    long long next_ns() const {
+        const long long now = now_ns();
+        const double plain_s = now - began_ns_ < 60000000000 ? 5 : 15;
+        return now + ns_of(mode_ == progress_mode::line ? 0.2 : plain_s);
+    }
+    void report() {
+        gather();
+        if (mode_ == progress_mode::plain) {
+            std::cout << progress_line(facts_, 0, style_.unicode) + "\n" << std::flush;
+            return;
+        }
+        // One column stays free: a full line would wrap on some terminals.
+        const std::size_t width = std::max<std::size_t>(console_width(), 2) - 1;
+        std::cout << "\r" + progress_line(facts_, width, style_.unicode) + "\x1b[K" << std::flush;
+        drawn_ = true;
+    }
+    void gather() {
+        facts_.elapsed_s = static_cast<double>(now_ns() - began_ns_) * 1e-9;
+        const auto [least, most] = expected_span(plan_, each_s_);
+        facts_.least_s = least;
+        facts_.max_s = most;
+        facts_.phase = load_                  ? ""
+                       : facts_.stage.empty() ? "waiting for the server"
+                                              : "resting";
+        facts_.planned = facts_.sent = facts_.done = facts_.failed = 0;
+        facts_.ttft = facts_.tpot = not_a_number;
+        if (!load_) return;
+        facts_.planned = load_->planned.load();
+        facts_.done = load_->done.load();  // read before `sent`, which is then never behind it
+        facts_.failed = load_->failed.load();
+        facts_.sent = load_->sent.load();
+        const auto mean = [](long long sum, long long n) {
+            return n > 0 ? static_cast<double>(sum) / static_cast<double>(n) * 1e-9 : not_a_number;
+        };
+        facts_.ttft = mean(load_->ttft_ns.load(), load_->answered.load());
+        facts_.tpot = mean(load_->tpot_ns.load(), load_->paced.load());
+        const long long from = load_->measured_from.load();
+        if (from == 0 || from > now_ns()) facts_.phase = "warming up";
+        else if (facts_.planned > 0 && facts_.sent >= facts_.planned)
+            facts_.phase = "waiting for the last answers";
+    }
+    void clear() {
+        if (std::exchange(drawn_, false)) std::cout << "\r\x1b[K" << std::flush;
+    }
+
+    const progress_mode mode_;
+    const console_style style_;
+    const plan& plan_;
+    const long long began_ns_;
+    std::mutex mutex_{};
+    progress_facts facts_{};
+    const load_state* load_ = nullptr;
+    long long load_began_ns_ = 0;
+    double each_s_;
+    bool drawn_ = false;
+    repeated reporting_{};
+};
+/// Shows one load while it lives.
+class progress_watch {
+public:
+    progress_watch(progress_meter* meter, const load_state& load) : meter_(meter) {
+        if (meter_) meter_->watch(&load);
+    }
+    ~progress_watch() { if (meter_) meter_->watch(nullptr); }
+    progress_watch(const progress_watch&) = delete;
+    progress_watch& operator=(const progress_watch&) = delete;
+
+private:
+    progress_meter* meter_;
+};
+
+// ===== [E46] side tasks before and during a load =================================================
+
+inline std::string post_text(const load_target& to, const std::string& path,
+                             const std::string& body) {
+    return request_text(http_method::post, inquiry_path(to, path.c_str()), to.url.authority(),
+                        "Connection: close\r\n" + to.fields, body);
+}
+/// Returns why a post failed, "" if it did not.
+inline std::string fault_of_post(const http_answer& a, const load_target& to) {
+    if (a.status >= 200 && a.status < 300) return {};
+    if (a.status == 0) return "failed: " + masked_words_of(a.error, to);
+    const std::string body = masked_words_of(a.body, to);
+    return printed("was answered with HTTP %d", a.status) + (body.empty() ? "" : ": " + body);
 }
 
-/// The servers of a gate, and the measurements on them.
+/// Does the preparation of each repeat; with a shared load only the first program does. Throws if a
+/// request has no 2xx answer in time: the server would not be in the state asked for.
+inline void prepare_server(const plan& p, live_target& target, int repeat, double within_s) {
+    if (p.shard.index > 0) return;
+    const std::string nth = std::to_string(repeat + 1);
+    for (const task_step& s : p.sent->prepare) {
+        const load_target& to = target.load();
+        const std::string path = filled_in(str(s.path), "{n}", nth);
+        const std::string request = post_text(to, path, filled_in(str(s.body), "{n}", nth));
+        const std::string why = fault_of_post(answer_to(to, request, within_s), to);
+        if (!why.empty())
+            throw std::runtime_error("prepare, before repeat " + nth + " on " +
+                                     target.facts().url + ": POST " + masked_words_of(path, to) +
+                                     " " + why);
+    }
+}
+
+/// One task in one repeat: its own thread and connections, or events of a virtual environment.
+class task_under_load {
+public:
+    /// Task `number` of the plan. All arguments must outlive it.
+    task_under_load(const plan& p, std::size_t number, live_target& target, const load_state& load,
+                    int gate)
+        : what_(p.sent->beside[number]),
+          target_(target),
+          load_(load),
+          within_s_(p.sent->limits.total.seconds()),
+          log_(report_directory() + printed("/beside-%d-%zu.log", gate, number + 1)) {
+        seen_.name = what_.name;
+        seen_.may_fail = what_.may_fail;
+        seen_.excuses_s = what_.excuses_s;
+        doing_.begin([this] { return next_ns(); }, [this] { act(); },
+                     [this](const char* why) { end_step(std::string("failed: ") + why); });
+    }
+    task_under_load(const task_under_load&) = delete;
+    task_under_load& operator=(const task_under_load&) = delete;
+
+    /// The load is over: finishes a round of steps that has begun.
+    side_task_seen finished() {
+        doing_.stop();
+        while (post_ && !has_advanced()) sleep_s(poll_s);
+        while (begun_ % what_.steps.size() != 0) {
+            begin_step(now_ns());
+            while (post_ && !has_advanced()) sleep_s(poll_s);
+        }
+        return std::move(seen_);
+    }
+
+private:
+    static constexpr double poll_s = 0.001, look_s = 0.01, interrupted_s = 10;
+
+    bool is_over() const { return what_.every_s == 0 && begun_ == what_.steps.size(); }
+    long long due_ns() const {
+        return measured_from_ns_ + ns_of(what_.first_s) +
+               static_cast<long long>(begun_) * ns_of(what_.every_s);
+    }
+    long long next_ns() {
+        if (post_) return now_ns() + ns_of(poll_s);
+        if (measured_from_ns_ == 0) measured_from_ns_ = load_.measured_from.load();
+        if (measured_from_ns_ == 0) return now_ns() + ns_of(look_s);
+        return is_over() ? now_ns() + ns_of(60) : due_ns();
+    }
+    void act() {
+        if (post_) has_advanced();
+        else if (measured_from_ns_ != 0 && !is_over() && now_ns() >= due_ns()) begin_step(due_ns());
+    }
+    void begin_step(long long due_ns) {
+        const task_step& s = what_.steps[begun_ % what_.steps.size()];
+        const std::string nth = std::to_string(begun_ / what_.steps.size() + 1);
+        const auto filled = [&](const text& t) { return filled_in(str(t), "{n}", nth); };
+        const load_target& to = target_.load();
+        const double max_s = stop_asked.load() ? std::min(within_s_, interrupted_s) : within_s_;
+        ++begun_;
+        side_step& seen = seen_.steps.emplace_back();
+        seen.due_ns = due_ns;
+        seen.from_ns = seen.to_ns = now_ns();
+        if (s.path.empty()) {
+            seen.what = "\"" + masked_words_of(str(s.line), to) + "\"";
+            return end_step(carried_out_within(filled(s.line), max_s));
+        }
+        const std::string path = filled(s.path);
+        seen.what = "POST " + masked_words_of(path, to);
+        const std::string request = post_text(to, path, filled(s.body));
+        // The one thread of a virtual environment also runs the load.
+        if (!current_environment)
+            return end_step(fault_of_post(answer_to(to, request, max_s), to));
+        post_ = std::make_unique<plain_request>(to, request, max_s);
+        has_advanced();
+    }
+    bool has_advanced() {
+        if (!post_->advance(now_ns())) return false;
+        end_step(fault_of_post(post_->answer(), target_.load()));
+        post_.reset();
+        return true;
+    }
+    void end_step(std::string why) {
+        if (seen_.steps.empty()) return;  // it never began: reported for the whole task
+        seen_.steps.back().to_ns = now_ns();
+        seen_.steps.back().failed = std::move(why);
+    }
+    std::string carried_out_within(const std::string& line, double max_s) {
+        carried_command c = carried_out(line, target_.load(), log_, now_ns() + ns_of(max_s));
+        const std::string fault = c.fault(max_s);
+        if (!c.how.empty()) target_.commands().keep(std::move(c.process));
+        return fault;
+    }
+
+    const planned_task& what_;
+    live_target& target_;
+    const load_state& load_;
+    const double within_s_;
+    const std::string log_;
+    // Owned by the task's thread while it runs, then by this object.
+    side_task_seen seen_{};
+    std::size_t begun_ = 0;  // number of steps
+    long long measured_from_ns_ = 0;
+    std::unique_ptr<plain_request> post_{};
+    repeated doing_{};
+};
+
+// ===== [E47] one repeat ==========================================================================
+
+/// Returns "" unless the last measured requests all failed to connect.
+inline std::string gone_reason(const std::vector<record>& records) {
+    std::vector<const record*> measured;
+    for (const record& r : records)
+        if (is_measured(r)) measured.push_back(&r);
+    std::sort(measured.begin(), measured.end(), [](const record* a, const record* b) {
+        return a->scheduled_ns != b->scheduled_ns ? a->scheduled_ns < b->scheduled_ns : a < b;
+    });
+    if (!measured.empty() && failed_by_client(*measured.back())) return {};
+    std::size_t trailing = 0;
+    while (trailing < measured.size() &&
+           measured[measured.size() - 1 - trailing]->status == request_status::connect)
+        ++trailing;
+    if (trailing < std::max<std::size_t>(3, measured.size() / 50) || trailing == measured.size())
+        return {};
+    return printed("it went away: the last %zu of %zu requests could not connect (%s)", trailing,
+                   measured.size(), measured.back()->error.c_str());
+}
+
+/// Counts an answer with fewer or more tokens than forced. If events were counted, a server that
+/// merges or splits a few is not counted.
+inline void note_length(const planned_traffic& p, const finished_request& f, repeat_data& d) {
+    const double forced = forced_tokens(p, f.index);
+    if (forced == 0 || !is_measured(f.what) || f.what.status != request_status::ok) return;
+    const double leeway = f.what.token_source == token_origin::usage ? 0 : 0.05 * forced;
+    d.short_outputs += f.what.output_tokens < forced - leeway;
+    d.long_outputs += f.what.output_tokens > forced + leeway;
+}
+/// Adds the tokens that a prefix cache may have of a prompt with reported cached tokens.
+inline void note_shared_tokens(const planned_traffic& p, const token_fit& fit,
+                               const finished_request& f, repeat_data& d) {
+    const record& r = f.what;
+    const bool reports = r.cached_tokens >= 0 && r.prompt_tokens > 0;
+    if (!reports || !is_measured(r) || r.status != request_status::ok) return;
+    d.shared_tokens = std::max(d.shared_tokens, 0ll) +
+                      shared_tokens(p, f.index, fit, r.prompt_tokens);
+}
+/// Notes facts of answers that need the plan, before only records are left.
+inline void note_answers(const plan& p, const load_target& target, const request_log& all,
+                         repeat_data& d) {
+    for (const finished_request& f : all.requests()) {
+        if (target.api->forces_lengths) note_length(p, f, d);
+        note_shared_tokens(p, target.tokens, f, d);
+        d.resends += f.what.resends;
+        if (f.what.idle_ns >= tires_after_ns) d.idle_resends += f.what.resends;
+    }
+}
+
+/// The achieved rate is the slope of the sends over their plan, so that neither one late send nor a
+/// delay that was caught up lowers it.
+inline void note_rates(const plan& p, repeat_data& d) {
+    const planned_traffic& t = *p.sent;
+    std::vector<double> planned_at, sent_at, late;
+    for (const record& r : d.records)
+        if (is_measured(r) && r.dispatched_ns > 0) {
+            planned_at.push_back(static_cast<double>(r.scheduled_ns - d.window.from_ns()) * 1e-9);
+            sent_at.push_back(static_cast<double>(r.dispatched_ns - d.window.from_ns()) * 1e-9);
+            late.push_back(static_cast<double>(r.late_ns) * 1e-9);
+        }
+    double behind = infinity;
+    for (std::size_t i = late.size(); i-- > 0;) {
+        behind = std::min(behind, late[i]);
+        sent_at[i] -= late[i] - behind;
+    }
+    if (!t.is_open_loop() || t.arrivals.kind == arrival_kind::all_at_once ||
+        t.arrivals.max_in_flight > 0 || sent_at.size() < 2)
+        return;
+    const double planned_mean = mean_of(planned_at), sent_mean = mean_of(sent_at);
+    double both = 0, squares = 0;
+    for (std::size_t i = 0; i < sent_at.size(); ++i) {
+        both += (planned_at[i] - planned_mean) * (sent_at[i] - sent_mean);
+        squares += (planned_at[i] - planned_mean) * (planned_at[i] - planned_mean);
+    }
+    const auto [first, last] = std::minmax_element(planned_at.begin(), planned_at.end());
+    // Requests of a trace at about the same time have no rate: they are sent as a batch.
+    constexpr double burst_s = 0.5;  // 2 % of it are the 10 ms that no send may be late
+    if (t.arrivals.kind == arrival_kind::replay && *last - *first < burst_s) return;
+    const bool stationary = t.arrivals.rate > 0 && t.arrivals.kind != arrival_kind::ramp &&
+                            t.arrivals.kind != arrival_kind::replay && t.stride == 1;
+    const double n = static_cast<double>(sent_at.size());
+    const double own_rate = t.arrivals.rate / static_cast<double>(p.shard.count);
+    d.asked_rate = stationary ? own_rate : n / std::max(*last - *first, 1e-9);
+    d.achieved_rate = both > 0 ? d.asked_rate * squares / both : 0;
+}
+
+/// Notes how late the client was.
+inline void note_lags(repeat_data& d) {
+    d.loop_lag_p99 = d.loop_lag.quantile(0.99);
+    d.loop_lag_max = d.loop_lag.max();
+    d.stamp_lag_p99 = d.stamp_lag.quantile(0.99);
+    d.stamp_lag_max = d.stamp_lag.max();
+}
+
+/// Notes whether the server ended. Closed connections are not an end; a shard cannot know how
+/// frequent they are.
+inline void note_end(const plan& p, live_target& target, repeat_data& d) {
+    d.target_gone = target.how_it_went();
+    if (d.target_gone.empty()) d.target_gone = gone_reason(d.records);
+    if (p.shard.is_whole()) fail_frequent_resends(d);
+    note_exempt(d);
+    if (!p.sent->recovery) return;
+    for (side_task_seen& t : d.side_tasks)
+        if (!t.steps.empty()) t.recovery_s = recovery_of(d, t.steps[0].from_ns, *p.sent->recovery);
+}
+
+/// One repeat, or one probe of a search, on one server.
+struct repeat_order {
+    run_variant variant = run_variant::candidate;
+    int number = 0;  // among all that were measured, those set aside included
+    int gate = 1;
+    double load = 0, answer_s = 0;           // of a probe
+    long long deadline_ns = 0;               // of the whole program, 0: none
+    std::uint64_t max_gaps = max_gaps_kept;  // maximum number of single gaps kept
+    outbox* out = nullptr;                   // takes the records while the load runs
+    progress_meter* meter = nullptr;
+    std::function<long long()> start{};  // of a shared load: when to begin it
+    answers_shown show = answers_shown::open;
+};
+
+/// Fills an order with the plan's times and counts, and runs it by `gather`, once for each stretch
+/// of load.
+template <class Gather>
+void send_all(const plan& p, load_order& order, load_state& state, repeat_data& d,
+              const request_log& all, const Gather& gather) {
+    const planned_traffic& t = *p.sent;
+    const auto settle_first = [&] {
+        if (t.warmup_until_stable)
+            state.settling.begin(order.measured_from_ns, ns_of(t.arrivals.users_ramp_s));
+    };
+    const conversation_counts counts = counted_conversations(p);
+    const bool at_once = t.arrivals.kind == arrival_kind::all_at_once;
+    const auto planned_here = [&](std::size_t last) {
+        const auto all_of_them = static_cast<std::size_t>(requests_before(p, last));
+        return static_cast<long long>(p.shard.of(all_of_them));
+    };
+    if (at_once) {
+        // The warm-up is answered before the measured part starts.
+        state.planned = planned_here(end_of_trace(p, counts.warmup + counts.measured));
+        order.warmup = order.last = counts.warmup * t.stride;
+        order.send_at.assign(counts.warmup, 0);
+        if (order.last > 0) gather();
+        order.first = order.last;
+        order.last = end_of_trace(p, counts.warmup + counts.measured);
+        order.send_at.assign(counts.measured, 0);
+        gather();
+        long long last_end = 0;
+        for (const finished_request& f : all.requests())
+            last_end = std::max(last_end, f.what.end_ns);
+        d.window = time_interval::between(state.start_ns, last_end + 1);
+    } else if (t.is_open_loop()) {
+        const schedule s = schedule_of(p);
+        order.last = end_of_trace(p, s.at.size());
+        state.planned = planned_here(order.last);
+        order.warmup = s.warmup * t.stride;
+        order.measured_from_ns = ns_of(s.measured_from);
+        for (const double at : s.at) order.send_at.push_back(ns_of(at));
+        settle_first();
+        if (!s.at.empty()) gather();
+        const long long start_ns = state.start_ns - state.settling.earlier_by();
+        d.window = time_interval::between(start_ns + ns_of(s.measured_from),
+                                          s.at.empty() ? 0 : start_ns + order.send_at.back());
+    } else {
+        order.measured_by_time = lead_seconds(p) > 0;
+        order.measured_from_ns = ns_of(lead_seconds(p));
+        order.warmup = counts.warmup * t.stride;
+        const bool counted = t.requests > 0 && !order.measured_by_time;
+        order.last = counted ? end_of_trace(p, counts.warmup + counts.measured)
+                             : static_cast<std::size_t>(-1) / 2;
+        if (counted) state.planned = planned_here(order.last);
+        if (order.measured_by_time && t.requests > 0)
+            order.max_measured = static_cast<long long>(
+                std::max<std::size_t>(1, p.shard.of(static_cast<std::size_t>(t.requests))));
+        settle_first();
+        gather();
+        d.window = time_interval::between(state.measured_from.load(), state.exhausted_at.load());
+    }
+}
+
+/// Runs one repeat on one server.
+inline repeat_data run_repeat(const plan& p, live_target& target, const repeat_order& asked = {}) {
+    repeat_data d;
+    d.variant = asked.variant;
+    d.index = asked.number;
+    d.labels = p.sent->labels;
+    d.plays_out = p.sent->plays_out;
+    d.usd_per_hour = p.judged->usd_per_hour;
+    load_order order;
+    order.what = &p;
+    order.target = &target.load();
+    order.variant = asked.variant;
+    order.repeat = asked.number;
+    order.id_prefix = id_prefix(asked.gate, asked.variant, asked.number);
+    order.start = asked.start;
+    d.startup_s = target.take_startup_s();
+    d.first_answer_s = target.take_first_answer_s();
+
+    load_state state;
+    state.deadline_ns = asked.deadline_ns;
+    state.max_gaps = asked.max_gaps;
+    state.out = asked.out;
+    state.show = asked.show;
+    const progress_watch watched(asked.meter, state);
+    std::deque<task_under_load> tasks;
+    for (std::size_t i = 0; i < p.sent->beside.size(); ++i)
+        tasks.emplace_back(p, i, target, state, asked.gate);
+    request_log all;
+    send_all(p, order, state, d, all, [&] { run_load(order, state, d, all); });
+    for (task_under_load& t : tasks) d.side_tasks.push_back(t.finished());
+    d.warmup = state.settling.seen();
+    fail_unfinished([&](auto&& f) {
+        for (finished_request& r : all.requests()) f(r.what);
+    });
+    note_answers(p, target.load(), all, d);
+    const bool counted = state.gaps > asked.max_gaps;
+    if (counted) all.count_all(d.window);
+    all.move_into(d, counted);
+    note_lateness(d);
+    note_unknown_gaps(d);
+    note_rates(p, d);
+    note_end(p, target, d);
+    note_lags(d);
+    d.interrupted = stop_asked.load();
+    d.cut_short = asked.deadline_ns > 0 && now_ns() > asked.deadline_ns;
+    return d;
+}
+
+/// Runs this program's part of a repeat, writes its records and reads the server's metrics
+/// meanwhile.
+inline repeat_data recorded_repeat(const plan& p, live_target& target, repeat_order asked) {
+    session& program = session::of_this_program();
+    record_writer writer(program.records(), p.name);
+    asked.max_gaps = program.room_for_gaps();
+    asked.out = &writer.box();
+    asked.show = settings_of(environment).answers;
+    repeat_data d;
+    if (p.shard.is_whole()) {
+        page_watch pages(target.pages(), named_series(p.judged->slos));
+        d = run_repeat(p, target, asked);
+        d.server = pages.metrics(cross_check_of(d).finished);
+    } else load_sharing_of_program->send(d, p, target, asked);
+    program.note_gaps(d.gaps.size());
+    return d;
+}
+
+// ===== [E48] the repeats of a gate on its servers ================================================
+
+/// Positions of repeats, pairs or rounds of a comparison; a probe has none (-1). A repeat that is
+/// set aside is measured again in its position, because order and requests depend on it.
+class repeat_positions {
+public:
+    explicit repeat_positions(int max_replacements) : max_replacements_(max_replacements) {}
+
+    /// The next position after `count` repeats that count.
+    int next(int count) const { return is_again() ? again_ : count; }
+    bool is_again() const { return again_ >= 0; }
+    /// Returns the number of a repeat that begins, among all measured, those set aside included.
+    int begin() { return measured_++; }
+    bool has_another(int count) const { return measured_ - count < max_replacements_; }
+    /// A repeat has ended: it gets its position, or is dropped if not `whole`.
+    void end(const std::vector<measurements*>& all, int position, int number, bool whole) {
+        for (measurements* seen : all)
+            for (repeat_list* variant : {&seen->candidate, &seen->baseline}) {
+                if (variant->empty() || variant->back().index != number) continue;
+                if (!whole) variant->pop_back();
+                else if (position >= 0) variant->move_last_to(static_cast<std::size_t>(position));
+            }
+        again_ = -1;
+    }
+    /// Sets the repeats of this position aside in all lists: they are compared with each other.
+    void set_aside(const std::vector<measurements*>& all, std::size_t position,
+                   const std::string& why) {
+        for (measurements* seen : all)
+            for (repeat_list* variant : {&seen->candidate, &seen->baseline}) {
+                if (position >= variant->size()) continue;
+                const repeat_data& d = (*variant)[position];
+                seen->set_aside.push_back({d.variant, d.index, why});
+                variant->erase(position);
+            }
+        again_ = static_cast<int>(position);
+    }
+    /// The next position follows from the repeats that are left.
+    void leave_empty() { again_ = -1; }
+
+private:
+    const int max_replacements_;
+    int measured_ = 0;
+    int again_ = -1;  // the position to measure again
+};
+
+/// Blocks of two pairs, ABBA or BAAB by the seed: a drift of the machine then affects both variants
+/// alike.
+inline bool baseline_goes_first(std::uint64_t seed, int pair) {
+    const bool flipped = mixed(seed + 7919 * static_cast<std::uint64_t>(pair / 2)) & 1;
+    return flipped != (pair % 2 == 1);
+}
+
+/// Measures a gate: brings its servers up, and repeats the load on them.
 class gate_run {
 public:
-    /// bring_up() fits `p` to the room that the servers report.
-    gate_run(plan& p, const scenario& s, const run_mode& mode, progress_mode progress)
-        : p_(p),
+    /// bring_up() fits the plan to the room that the servers report. `s` and `mode` must outlive
+    /// this.
+    gate_run(plan p, const scenario& s, const run_mode& mode, progress_mode progress)
+        : all_{{.what = std::move(p)}},
           mode_(mode),
-          servers_(p, s, mode),
-          meter_(p, progress, surroundings_of_program().style()),
-          repeats_(p, mode, servers_, all_, meter_) {
+          servers_(p_, s, mode),
+          meter_(p_, progress, surroundings_of_program().style()) {
         if (mode.kind == run_kind::write_baseline) {
             const std::string file = str(judged_.stored.file);
             check_writable(file);
-            check_own_baseline(file, p_.name, session::of_this_program().baseline_in(file));
+            check_own_baseline(file, p_.name, session::of_this_program().with_reports(
+                [&](program_reports& r) { return r.baseline_in(file); }));
         }
-        static_cast<load_conditions&>(all_.seen) = load_conditions_of(p);
-        all_.judged_by = parameters_asked(p, mode);
+        static_cast<load_conditions&>(all_.seen) = load_conditions_of(p_);
+        all_.judged_by = parameters_asked(p_, mode);
         if (!mode.no_noise.empty()) all_.seen.notes.push_back(mode.no_noise);
     }
     gate_run(const gate_run&) = delete;
@@ -32680,7 +32346,7 @@ public:
 
     /// Returns false if there is no time for a single repeat.
     bool bring_up() {
-        if (repeats_.is_out_of_time()) { repeats_.announce_stop(); return false; }
+        if (is_out_of_time()) return note_end_of_time();
         const auto left_s = [&] { return seconds_until(mode_.deadline_ns); };
         const bool asks_first = std::any_of(
             judged_.slos.begin(), judged_.slos.end(),
@@ -32690,7 +32356,7 @@ public:
         servers_.each([&](live_target& t) { t.bring_up(left_s()); });
         servers_.each([&](const live_target& t) { end_profiles_on(t); });
         servers_.check_two_servers();
-        p_ = without_long_sessions(
+        all_.what = without_long_sessions(
             p_, [&](const std::string& model) { return servers_.room_of(model); });
         servers_.each([&](live_target& t) {
             t.check_answers(*p_.sent);
@@ -32713,22 +32379,41 @@ public:
                                  old.statistics};
         return true;
     }
-    /// Prints nothing.
-    void measure_silently() {
-        if (p_.searches()) capacity_search(p_, all_, repeats_, meter_).measure();
-        else measure_repeats();
-    }
+    void announce() { meter_.say(announcement(p_, all_.target, all_.baseline)); }
     /// Repeats the load until every SLO is decided, repeats or time are used up, or no verdict is
     /// possible. A repeat with too large a client error is measured again.
-    void measure() {
-        meter_.say(announcement(p_, all_.target, all_.baseline));
-        measure_silently();
+    void repeat_until_decided() {
+        if (p_.searches()) return search_capacity();
+        while (count() < max_repeats_) {
+            if (is_out_of_time() || !next_repeat(p_)) {
+                note_end_of_time();
+                return;
+            }
+            // The other programs continue, too.
+            if (mode_.kind == run_kind::send_shard && !stop_asked.load()) continue;
+            if (!mode_.judges() || !is_analysed_after(count())) {
+                if (fault_of_gate(all_.seen)) return;
+                if (mode_.kind == run_kind::write_baseline)
+                    repeats_again(error_of_baseline(all_.seen, all_.judged_by));
+                continue;
+            }
+            const analysis& found = analysed();
+            if (found.on.invalid) return;
+            if (repeats_again(found.by_client)) continue;
+            // A miss shown under saturation is reported as such; a fail takes a third repeat.
+            if (count() < first_fail && found.on.saturated) continue;
+            if (!mode_.appends() && !found.by_client &&  // all baseline runs have the same number
+                all_decided(found.verdicts, judged_.repeats_are_asked)) return;
+            if (count() == judged_.max_repeats && is_noisy(found))
+                max_repeats_ = std::max(max_repeats_, judged_.max_if_noisy);
+            meter_.decided(found.verdicts);
+        }
     }
     /// Ranks other than the first do this instead.
     std::string follow() { return load_sharing_of_program->follow(p_, servers_, meter_); }
     /// Returns all measurements, once.
     measured_gate finished() {
-        const analysis& found = repeats_.analysed();
+        const analysis& found = analysed();
         if (judged_.on_fail && mode_.judges() && shows_a_miss(found.verdicts)) profile_failure();
         if (mode_.kind == run_kind::write_baseline)
             all_.found.by_client = error_of_baseline(all_.seen, all_.judged_by);
@@ -32737,69 +32422,20 @@ public:
     }
 
 private:
-    /// The same load again, with other words; its measurements are not used.
-    void profile_failure() {
-        const double lasts_s = (*judged_.on_fail).duration.seconds();
-        const int gate = session::of_this_program().running_gate();
-        live_target& failed = servers_.on(run_variant::candidate);
-        meter_.say("  failed: its server is asked for a profile of " + time_text(lasts_s) +
-                   " of the same load\n");
-        meter_.stage("profile");
-        profiler by(*judged_.on_fail, failed, gate);
-        plan again = profiled(p_);
-        again.shard = {};  // rank 0 sends all of it
-        const int number = repeats_.next_number();
-        try {
-            prepare_server(again, failed, number, p_.sent->limits.total.seconds());
-        } catch (const std::runtime_error& e) {
-            all_.seen.notes.push_back(std::string("the profile is of a server as it was left: ") +
-                                      reason_in(e));
-        }
-        all_.profile = profile_under_load(by, lasts_s, mode_.deadline_ns, [&](long long until_ns) {
-            return run_repeat(again, failed, run_variant::candidate, number, gate,
-                              {until_ns, max_gaps_kept, nullptr, &meter_, {}, answers_shown::none})
-                .records.size();
-        });
-        if (all_.profile.goes_on && !failed.is_process())
-            unended_profiles().push_back({failed.facts().url, p_.name, *judged_.on_fail});
-    }
-    /// Ends profiles that earlier gates left running on a server, or reports them.
-    void end_profiles_on(const live_target& server) {
-        const int gate = session::of_this_program().running_gate();
-        for (const std::string& note : end_profiles(server, gate)) {
-            meter_.say("  note: " + note + "\n");
-            all_.seen.notes.push_back(note);
-        }
-    }
-    void measure_repeats() {
-        while (repeats_.count() < repeats_.max_repeats()) {
-            if (repeats_.is_out_of_time() || !repeats_.measure())
-                return repeats_.announce_stop();
-            // The other programs continue, too.
-            if (mode_.kind == run_kind::send_shard && !stop_asked.load()) continue;
-            const int count = repeats_.count();
-            if (!mode_.judges() || !is_analysed_after(count)) {
-                if (fault_of_gate(all_.seen)) return;
-                if (mode_.kind == run_kind::write_baseline)
-                    repeats_.measure_again(error_of_baseline(all_.seen, all_.judged_by));
-                continue;
-            }
-            const analysis& found = repeats_.analysed();
-            if (found.on.invalid) return;
-            if (repeats_.measure_again(found.by_client)) continue;
-            // A miss shown under saturation is reported as such; a fail takes a third repeat.
-            if (count < first_fail && found.on.saturated) continue;
-            if (!mode_.appends() && !found.by_client &&  // all baseline runs have the same number
-                all_decided(found.verdicts, judged_.repeats_are_asked)) return;
-            if (count == judged_.max_repeats && is_noisy(found))
-                repeats_.allow(judged_.max_if_noisy);
-            meter_.decided(found.verdicts);
-        }
+    // ---- the repeats
+
+    /// The number of repeats that count.
+    int count() const { return static_cast<int>(all_.seen.candidate.size()); }
+    /// The analysis of all repeats so far.
+    const analysis& analysed() {
+        if (!is_analysed_) all_.found = analyse_loads(all_.seen, all_.judged_by);
+        is_analysed_ = true;
+        return all_.found;
     }
     /// Beyond the usual repeats or pairs there is one analysis, after the last additional one.
     bool is_analysed_after(int repeats) const {
         return repeats >= judged_.first_repeats &&
-               (repeats <= judged_.max_repeats || repeats == repeats_.max_repeats());
+               (repeats <= judged_.max_repeats || repeats == max_repeats_);
     }
     bool is_noisy(const analysis& found) const {
         return std::any_of(found.verdicts.begin(), found.verdicts.end(), [&](const decision& v) {
@@ -32807,17 +32443,228 @@ private:
                    asks_for_more(all_.seen, all_.judged_by, v);
         });
     }
+    /// Whether another repeat would end after the deadline.
+    bool is_out_of_time() const { return ends_late(needed_ns()); }
+    bool ends_late(long long needed_ns) const {
+        return mode_.deadline_ns > 0 && now_ns() + needed_ns > mode_.deadline_ns;
+    }
+    long long needed_ns() const {
+        const double variants = servers_.has_baseline() ? 2 : 1;
+        return std::max(slowest_ns_, ns_of(variants * expected_seconds(p_)));
+    }
+    /// Returns false.
+    bool note_end_of_time() {
+        is_analysed_ = false;  // the reason of undecided verdicts changes
+        all_.seen.stopped =
+            budget_text(mode_.time_budget_s, seconds_until(mode_.deadline_ns),
+                        static_cast<double>(needed_ns()) * 1e-9, count(), max_repeats_,
+                        counted_text(p_));
+        return false;
+    }
+    /// Calls `act`, and returns false if the time ended before it was done.
+    template <class Act>
+    bool is_in_time(Act&& act) const {
+        try {
+            act();
+            return true;
+        } catch (const std::runtime_error&) {
+            if (stop_asked.load() || seconds_until(mode_.deadline_ns) > 0) throw;
+            return false;
+        }
+    }
+    /// Measures the next repeat, on both variants if there are two; or a probe of this load.
+    /// Returns false if the time ended in between: then it does not count.
+    bool next_repeat(const plan& what, double probed_load = 0) {
+        const bool is_probe = probed_load > 0;
+        const int position = is_probe ? -1 : positions_.next(count());
+        const int number = positions_.begin();
+        const long long began = now_ns();
+        is_analysed_ = false;
+        std::vector<run_variant> variants{run_variant::candidate};
+        if (servers_.has_baseline() && !is_probe)
+            variants.insert(
+                baseline_goes_first(p_.sent->seed, position) ? variants.begin() : variants.end(),
+                run_variant::baseline);
+        bool whole = true;
+        for (const run_variant variant : variants)
+            whole = whole && repeat_on(plan_of_variant(what, variant), variant, position,
+                                             number, probed_load);
+        if (whole && variants.size() > 1) hold_answers_together();
+        for (std::vector<kept_text>& texts : texts_) texts.clear();
+        positions_.end({&all_.seen}, position, number, whole);
+        if (whole && !is_probe) slowest_ns_ = std::max(slowest_ns_, now_ns() - began);
+        return whole;
+    }
+    bool repeat_on(const plan& what, run_variant variant, int position, int number,
+                         double probed_load) {
+        live_target& target = servers_.on(variant);
+        if (number > 0) {
+            if (!target.restarts()) rest(target.pages());
+            else if (!is_in_time([&] { target.restart(seconds_until(mode_.deadline_ns)); }))
+                return false;
+        }
+        meter_.stage(probed_load > 0
+                         ? probe_name(p_, all_.seen.candidate.size()) + " at " +
+                               value_text(load_metric(p_), probed_load)
+                         : stage_text(p_, position, variant) +
+                               (positions_.is_again() ? ", again" : ""));
+        target.start_cold(report_directory() + printed("/cold-%d.log", gate_));
+        const double max_s = std::min(seconds_until(mode_.deadline_ns),
+                                      what.sent->limits.total.seconds());
+        if (!mode_.model && !is_in_time([&] { prepare_server(what, target, number, max_s); }))
+            return false;
+        const repeat_order asked{.variant = variant,
+                                 .number = number,
+                                 .gate = gate_,
+                                 .load = probed_load,
+                                 .answer_s = answer_s_,
+                                 .deadline_ns = mode_.deadline_ns,
+                                 .meter = &meter_};
+        load_sharing_of_program->ask(asked);
+        repeat_data d = recorded_repeat(what, target, asked);
+        d.load = probed_load;
+        if (probed_load > 0 && p_.judged->search.to_the_interval) d.part = probe_of::search;
+        note_warmup(d);
+        const bool whole = !d.cut_short;
+        texts_[variant == run_variant::baseline ? 1 : 0] = std::exchange(d.texts, {});
+        all_.seen.variant(variant).push_back(std::move(d));
+        return whole;
+    }
+    /// Every report has the warm-ups of all repeats, also of those set aside later: a cold start or
+    /// a warm-up that never became stable must be seen.
+    void note_warmup(const repeat_data& d) {
+        if (!d.warmup.asked) return;
+        const std::string whose = d.variant == run_variant::baseline ? "baseline, " : "";
+        all_.seen.notes.push_back(
+            warmup_sentence(d.warmup, whose + printed("repeat %d", d.index + 1)));
+    }
+    /// Compares the answers of the last pair, if answers are compared.
+    void hold_answers_together() {
+        const repeat_data& theirs = all_.seen.baseline.back();
+        if (!has_hashes(theirs)) return;
+        std::vector<std::string> secrets = servers_.on(run_variant::candidate).load().secrets;
+        for (const std::string& s : servers_.on(run_variant::baseline).load().secrets)
+            secrets.push_back(s);
+        const answers_shown show = settings_of(environment).answers;
+        all_.seen.candidate.change_last([&](repeat_data& mine) {
+            compare_answers(mine, theirs, texts_[0], texts_[1],
+                            show == answers_shown::none ? 0 : max_answers_shown,
+                            [&](std::string s) { return without_secrets(std::move(s), secrets); });
+        });
+    }
+    /// Sets a repeat or pair aside and measures another, if one is left. The choice does not depend
+    /// on the result: a repeat is set aside only for an error of the client, and only while a
+    /// verdict depends on that error. Passes without forgiveness and misses that remain with it
+    /// stay. There are at most as many replacements as repeats, so a client that always stalls
+    /// ends.
+    bool repeats_again(const std::optional<client_error>& error) {
+        if (!error || error->repeat >= all_.seen.candidate.size()) return false;
+        const int position = static_cast<int>(error->repeat);
+        if (!positions_.has_another(count()) || (!p_.searches() && is_out_of_time())) return false;
+        positions_.set_aside({&all_.seen}, error->repeat, described(error->why));
+        meter_.say(printed("  %s %d is measured again: ", counted_text(p_), position + 1) +
+                   described(error->why) + "\n");
+        if (p_.searches()) positions_.leave_empty();  // the next probe follows from those left
+        is_analysed_ = false;
+        return true;
+    }
 
-    plan& p_;
+    // ---- the search for a capacity
+
+    /// Probes loads until the capacity is known, or probes run out.
+    void search_capacity() {
+        for (;;) {
+            if (count() > 0 && fault_of_gate(all_.seen)) return;
+            const std::optional<double> load =
+                next_load(p_, probes_of(all_.seen, all_.judged_by));
+            if (!load) return;
+            if (!plans_.contains(*load)) plans_.emplace(*load, at_load(p_, *load, answer_s_));
+            const plan& what = plans_.at(*load);
+            if (ends_late(ns_of(expected_seconds(what))) || !next_repeat(what, *load)) {
+                note_end_of_time();
+                return;
+            }
+            if (was_too_short(all_.seen.candidate.back())) continue;
+            if (const auto error = client_error_at(all_.seen, all_.judged_by, *load))
+                leave_out(*error);
+        }
+    }
+    /// The probe stays in the list, but counts as no result.
+    void leave_out(const client_error& error) {
+        all_.seen.candidate.change(
+            error.repeat, [&](repeat_data& d) { d.disturbed = described(error.why); });
+        meter_.say(printed("  probe %zu shows nothing: ", error.repeat + 1) +
+                   described(error.why) + "\n");
+    }
+    /// If answers take so long that a probe measured only the start of its load, the first probe is
+    /// set aside and later ones are longer. A later probe stays, however slow: a selection must not
+    /// depend on the result.
+    bool was_too_short(const repeat_data& d) {
+        const double now = usual_answer_s(d), was = answer_s_;
+        if (is_over(d, all_.seen.arrival_cv2) || now <= was) return false;
+        answer_s_ = now;
+        const double measured_s = probe_seconds(p_, d.load, was);
+        const auto at_this_load = [&](const repeat_data& x) { return x.load == d.load; };
+        const repeat_list& all = all_.seen.candidate;
+        const bool is_first = std::count_if(all.begin(), all.end(), at_this_load) == 1;
+        if (!is_first || probe_seconds(p_, d.load, now) <= 1.25 * measured_s) return false;
+        plans_.erase(d.load);
+        return repeats_again(client_error{{because::probe_too_short, {now, measured_s}},
+                                          all_.seen.candidate.size() - 1});
+    }
+
+    // ---- profiles
+
+    /// The same load again, with other words; its measurements are not used.
+    void profile_failure() {
+        const double lasts_s = (*judged_.on_fail).duration.seconds();
+        live_target& failed = servers_.on(run_variant::candidate);
+        meter_.say("  failed: its server is asked for a profile of " + time_text(lasts_s) +
+                   " of the same load\n");
+        meter_.stage("profile");
+        profiler by(*judged_.on_fail, failed, gate_);
+        plan again = profiled(p_);
+        again.shard = {};  // rank 0 sends all of it
+        const int number = positions_.begin();
+        try {
+            prepare_server(again, failed, number, p_.sent->limits.total.seconds());
+        } catch (const std::runtime_error& e) {
+            all_.seen.notes.push_back(std::string("the profile is of a server as it was left: ") +
+                                      reason_in(e));
+        }
+        all_.profile = profile_under_load(by, lasts_s, mode_.deadline_ns, [&](long long until_ns) {
+            return run_repeat(again, failed, {.number = number, .gate = gate_,
+                                              .deadline_ns = until_ns, .meter = &meter_,
+                                              .show = answers_shown::none}).records.size();
+        });
+        if (all_.profile.goes_on && !failed.is_process())
+            unended_profiles().push_back({failed.facts().url, p_.name, *judged_.on_fail});
+    }
+    /// Ends profiles that earlier gates left running on a server, or reports them.
+    void end_profiles_on(const live_target& server) {
+        for (const std::string& note : end_profiles(server, gate_)) {
+            meter_.say("  note: " + note + "\n");
+            all_.seen.notes.push_back(note);
+        }
+    }
+
+    measured_gate all_;
+    const plan& p_ = all_.what;
     const planned_judging& judged_ = *p_.judged;
     const run_mode& mode_;
-    measured_gate all_{};
+    const int gate_ = session::of_this_program().running_gate();
     gate_servers servers_;
     progress_meter meter_;
-    gate_repeats repeats_;
+    repeat_positions positions_{judged_.max_repeats};
+    int max_repeats_ = judged_.max_repeats;
+    long long slowest_ns_ = 0;  // of the repeats so far
+    bool is_analysed_ = false;  // the analysis is that of the repeats so far
+    std::map<double, plan> plans_{};  // of the probed loads
+    double answer_s_ = 0;  // duration of an answer, while the server kept up with a probed load
+    std::vector<kept_text> texts_[2]{};  // of the variants of the current pair
 };
 
-// ===== [E50] one gate from its scenario to its result ============================================
+// ===== [E49] one gate from its scenario to its result ============================================
 
 /// Null if the target has no extension.
 inline const target_extension* extension_of(const any_target& t) {
@@ -32851,41 +32698,25 @@ inline std::uint64_t fresh_nonce(std::uint64_t seed, std::string_view gate) {
                  mixed(static_cast<std::uint64_t>(now_ns()) + ++gates_executed));
 }
 
-inline scenario_use use_of(std::string_view verb) {
-    return verb == "gate"            ? scenario_use::gate
-           : verb == "find_capacity" ? scenario_use::find_capacity
-                                     : scenario_use::measure;
-}
-/// Returns the plan with the name and the place of its gate.
-inline plan named_as(const gate_identity& who, plan p) {
-    static_cast<gate_identity&>(p) = who;
-    return p;
-}
-inline plan plan_of(const scenario& s, const gate_report& who, std::uint64_t seed,
+inline plan plan_of(const scenario& s, const gate_identity& who, std::uint64_t seed,
                     scenario_use use, const api_traits& api) {
-    plan p = named_as(who.what, planned(s, seed, read_workload_files(s, seed), use, api));
+    plan p = planned(s, seed, read_workload_files(s, seed), use, api);
+    static_cast<gate_identity&>(p) = who;
     p = with_traffic(std::move(p), [](planned_traffic& t) { t.hash = trace_hash(t); });
     p.nonce = fresh_nonce(seed, p.name);
     return p;
 }
 
-/// The report of a gate before it begins.
-inline gate_report opened_gate(const scenario& s, const char* file, int line, const char* verb) {
-    if (!session::of_this_program().is_ours())
+/// The name and the place of a gate that begins.
+inline gate_identity identity_of(const scenario& s, const char* file, int line, const char* verb) {
+    session& all = session::of_this_program();
+    if (!all.is_ours())
         refuse({"a gate in a forked child: its parent has the reports and the exit code; start a "
                 "program of its own instead"});
-    gate_report who;
-    who.what.test_case = test_case_name();
-    session& all = session::of_this_program();
-    std::string name = s.name.empty() ? all.host().usual_name() : str(s.name);
-    if (name.empty()) name = printed("%s at %s:%d", verb, file, line);
-    who.what.name = all.host().name_of_its_own(name);
-    who.what.file = file;
-    who.what.line = line;
-    return who;
+    return all.host().gate_at(str(s.name), file, line, verb);
 }
 
-/// Parts of every execution: a gate that stands for it until its end is known, its turn among other
+/// Parts of every execution: the gate's entry among those of the program, its turn among other
 /// threads' gates, and the environment's settings.
 class execution {
 public:
@@ -32896,29 +32727,27 @@ public:
         gate_report g = unmeasured(who_, scenario_, outcome, why);
         if (model_) g.rehearsal.model = model_->model();
         if (asked_.keeps && asserts_) g.not_kept = why;
-        const result r = result_of(g, {}, number_, asked_);
-        close(std::move(g));
-        return r;
+        return closed(std::move(g), {});
     }
 
 protected:
     execution(const scenario& s, const char* file, int line, const char* verb, bool asserts)
-        : scenario_(s),
-          asserts_(asserts),
-          who_(opened_gate(s, file, line, verb)),
-          number_(all_.open_gate(gate_report(who_))) {}
+        : scenario_(s), asserts_(asserts), who_(identity_of(s, file, line, verb)) {}
     execution(const execution&) = delete;
     execution& operator=(const execution&) = delete;
     ~execution() {
         if (environment_) all_.spend_virtual_time(now_ns() - began_ns_);
     }
+    /// Waits for its turn, then reads the settings.
     void begin() {
         turn_.emplace();
         all_.give_turn(number_);
         signals_.emplace();
         began_ns_ = now_ns();
-        today_ = utc_day();
-        scenario_.slos = of_today(scenario_.slos);
+        const long long today = utc_day();
+        for (const slo& s : scenario_.slos)  // exceptions that ended block again
+            if (std::string end = end_text(s, today); !end.empty()) ends_.push_back(end);
+        scenario_.slos = on_day(scenario_.slos, today);
         if (const std::string rehearse = environment("LLMBENCH_REHEARSE"); !means_off(rehearse))
             known_rehearsals().check_asked(rehearse);
         all_.records().open();
@@ -32927,24 +32756,13 @@ protected:
         for (const std::string& note : misspelt_variables(whole_environment()))
             if (all_.is_news(note)) say("note: " + note + "\n");
     }
-    /// Exceptions that ended block again; their notes are kept for reports.
-    slo_list of_today(const slo_list& slos) {
-        ends_.clear();
-        for (const slo& s : slos)
-            if (std::string end = end_text(s, today_); !end.empty()) ends_.push_back(end);
-        return on_day(slos, today_);
-    }
     void add_end_notes(gate_report& g) const {
         g.under.notes.insert(g.under.notes.end(), ends_.begin(), ends_.end());
     }
-    /// Closes the gate with its measurements; returns their result.
+    /// Closes the gate and reports it; returns its result.
     result closed(gate_report&& g, measured_gate&& m) {
         const result r = result_of(g, std::move(m), number_, asked_);
-        const bool only_notes = !asserts_ && in_test_case_;
-        close(only_notes ? only_noted(std::move(g), asked_.inconclusive) : std::move(g));
-        return r;
-    }
-    void close(gate_report&& g) {
+        if (!asserts_ && in_test_case_ && g.refusal.empty()) only_note(g, asked_.inconclusive);
         add_end_notes(g);
         g.took_s = static_cast<double>(now_ns() - began_ns_) * 1e-9;
         say(console_text(g, surroundings_of_program().style()));
@@ -32952,6 +32770,7 @@ protected:
         if (surroundings_of_program().verbose && all_.records().are_open())
             say(reports_text(report_directory()));
         all_.close_gate(number_, std::move(g), asserts_, in_test_case_);
+        return r;
     }
 
     bool rehearses() const { return !asked_.rehearse.empty(); }
@@ -32979,12 +32798,11 @@ protected:
     scenario scenario_;
     const bool asserts_;
     const bool in_test_case_ = inside_test_case();
-    const gate_report who_;
-    const std::size_t number_;
+    const gate_identity who_;
+    const std::size_t number_ = all_.open_gate(who_);
     settings asked_{};
     std::shared_ptr<const rehearsal> model_{};  // replaces its server, in a rehearsal
     long long began_ns_ = now_ns();
-    long long today_ = 0;  // days since 1970-01-01 UTC
     std::vector<std::string> ends_{};  // notes on exceptions, one sentence each
 
 private:
@@ -32994,52 +32812,31 @@ private:
     std::optional<inside_environment> inside_{};
 };
 
-/// Measurements of other programs, with their judging parameters.
-struct read_gate {
-    plan what{};
-    measured_gate seen{};
-};
-/// Reads the measurements for the plan of a gate, which has only its name and place.
-using gate_reader = std::function<read_gate(const plan& who)>;
-/// Judges measurements that `read` returns as a gate.
-class reading_execution : public execution {
-public:
-    reading_execution(const gate_reader& read, const scenario& as, const char* file, int line,
-                      const char* verb)
-        : execution(as, file, line, verb, true), read_(read) {}
-    result measured() {
-        begin();
-        asked_.calibrate = 0;  // the runs are over; the load is that of the files
-        asked_.is_shard = false;
-        asked_.rehearse.clear();
-        read_gate g = read_(who_.what);
-        for (slo& s : g.seen.judged_by.slos) s = on_day(s, today_);
-        g.seen.found = analyse(g.seen.seen, g.seen.judged_by);
-        return closed(report_of(g.what, g.seen, asked_), std::move(g.seen));
-    }
-
-private:
-    const gate_reader& read_;
-};
+/// Returns measurements of other programs, with their plan and judging parameters.
+using gate_reader = std::function<measured_gate()>;
 
 /// One gate, from its scenario to its result and to the reports.
 class gate_execution : public execution {
 public:
-    gate_execution(const scenario& s, const char* file, int line, const char* verb)
+    /// `read`: returns what is judged in place of measurements.
+    gate_execution(const scenario& s, const char* file, int line, const char* verb,
+                   gate_reader read = {})
         : execution(s, file, line, verb, use_of(verb) == scenario_use::gate),
-          use_(use_of(verb)) {}
+          use_(use_of(verb)),
+          read_(std::move(read)) {}
     /// Throws if nothing could be measured; ended_by() then makes the result.
-    result measured() {
+    result run() {
         begin();
+        if (read_) return judged_again();
         if (searches() && asked_.calibrate > 0)
             return ended_by(gate_outcome::skipped, "a calibration run searches no capacity");
         load_sharing& sharing = *load_sharing_of_program;
         sharing.check(scenario_, asked_);
-        if (rehearses()) model_ = known_rehearsals().of_gate(asked_, who_.what.name, scenario_);
+        if (rehearses()) model_ = known_rehearsals().of_gate(asked_, who_.name, scenario_);
         enter(model_ ? new_environment_for(*model_) : new_environment_for(scenario_));
         plan p;
         run_mode mode;
-        std::optional<gate_run> run;
+        std::optional<gate_run> repeats;
         bool is_up = false;
         sharing.all_or_none([&] { prepare(p, mode); });
         sharing.take_part(p, scenario_, asked_, number_);
@@ -33048,21 +32845,28 @@ public:
         sharing.all_or_none([&] {
             if (stop_asked.load())
                 throw no_server("the run was interrupted before this gate began");
-            run.emplace(p, scenario_, mode, is_first ? shown_progress() : progress_mode::off);
-            is_up = run->bring_up();
+            repeats.emplace(std::move(p), scenario_, mode,
+                        is_first ? shown_progress() : progress_mode::off);
+            is_up = repeats->bring_up();
         });
-        if (!is_first) return ended_by(gate_outcome::skipped, run->follow());
+        if (!is_first) return ended_by(gate_outcome::skipped, repeats->follow());
         try {
-            if (is_up) run->measure();
+            if (is_up) repeats->announce();
+            if (is_up) repeats->repeat_until_decided();
         } catch (...) {
             sharing.end_gate();
             throw;
         }
         sharing.end_gate();
-        return reported(p, mode, run->finished());
+        return reported(mode, repeats->finished());
     }
 
 private:
+    static scenario_use use_of(std::string_view verb) {
+        return verb == "run" || verb == "curve" ? scenario_use::measure
+               : verb == "find_capacity"        ? scenario_use::find_capacity
+                                                : scenario_use::gate;
+    }
     bool searches() const { return scenario_.arrivals.data().is_searched; }
     /// Makes a valid plan, and says how its measurements are used.
     void prepare(plan& p, run_mode& mode) {
@@ -33071,12 +32875,14 @@ private:
                     api_of(scenario_.target));
         mode = mode_of(p, asked_, budget_began_ns(), appends);
         mode.model = model_;
-        if (model_) p = with_judging(std::move(p), [](planned_judging& j) { j.on_fail = {}; });
         if (p.judged->has_stored_baseline && mode.kind != run_kind::write_baseline)
             mode.stored = model_ ? model_->stored_baseline(scenario_, who_, asked_, use_)
                                  : stored_gate_of(p);
-        if (mode.judges() || mode.kind == run_kind::send_shard || searches()) return;
+        const bool all_repeats =
+            !mode.judges() && mode.kind != run_kind::send_shard && !searches();
         p = with_judging(std::move(p), [&](planned_judging& j) {
+            if (model_) j.on_fail = {};
+            if (!all_repeats) return;
             if (mode.kind == run_kind::calibrate)
                 j.max_repeats = std::max(asked_.calibrate, j.first_repeats);
             j.first_repeats = j.max_repeats;
@@ -33084,8 +32890,8 @@ private:
         });
     }
     /// Returns the result of the measurements, after the reports are written.
-    result reported(const plan& p, const run_mode& mode, measured_gate m) {
-        gate_report g = report_of(p, m, asked_);
+    result reported(const run_mode& mode, measured_gate m) {
+        gate_report g = report_of(m, asked_);
         if (mode.kind == run_kind::write_baseline) write_as_baseline(g, m, asked_);
         if (asked_.keeps)
             g.not_kept = use_ == scenario_use::gate
@@ -33094,7 +32900,18 @@ private:
         if (model_) model_->mark(g, m.seen);
         return closed(std::move(g), std::move(m));
     }
+    result judged_again() {
+        asked_.calibrate = 0;  // the runs are over; the load is that of the files
+        asked_.is_shard = false;
+        asked_.rehearse.clear();
+        measured_gate m = read_();
+        static_cast<gate_identity&>(m.what) = who_;
+        for (slo& s : m.judged_by.slos) s = on_day(s, utc_day());
+        m.found = analyse(m.seen, m.judged_by);
+        return closed(report_of(m, asked_), std::move(m));
+    }
     const scenario_use use_;
+    const gate_reader read_;
 };
 
 /// Returns the result of an execution, or of its end if it throws.
@@ -33109,7 +32926,7 @@ auto executed(Execution&& gate, const char* file, int line, const char* verb) {
         return r;
     };
     try {
-        return gate.measured();
+        return gate.run();
     } catch (const std::invalid_argument& e) {
         return refused(gate_outcome::refused, e);
     } catch (const no_server& e) {
@@ -33121,18 +32938,13 @@ auto executed(Execution&& gate, const char* file, int line, const char* verb) {
         throw;  // a cancelled thread passes here, too
     }
 }
-inline result read_result(const types::text& name, const slo_list& slos, const char* file,
-                          int line, const char* verb, const gate_reader& read) {
-    scenario as;
-    as.name = name;
-    as.slos = slos;
-    return executed(reading_execution(read, as, file, line, verb), file, line, verb);
-}
-inline result measured_result(const scenario& s, const char* file, int line, const char* verb) {
-    return executed(gate_execution(s, file, line, verb), file, line, verb);
+/// Returns the result of a gate, run or search, or of measurements that `read` returns.
+inline result gate_of(const scenario& s, const char* file, int line, const char* verb,
+                      gate_reader read = {}) {
+    return executed(gate_execution(s, file, line, verb, std::move(read)), file, line, verb);
 }
 
-// ===== [E51] a finished run with its requests ====================================================
+// ===== [E50] a finished run with its requests ====================================================
 
 /// The index of events.bin in result.json: the offsets of the lines' gaps, and its coverage.
 struct described_events : event_index {
@@ -33196,7 +33008,7 @@ inline void read_records(stored_gate& g, const std::string& file, const describe
                          std::istream* events) {
     std::ifstream in(file, std::ios::binary);
     if (!in) refuse({"records_file: ", file, " cannot be read"});
-    std::map<const repeat_data*, request_log> logs;
+    std::vector<request_log> logs(g.seen.candidate.size() + g.seen.baseline.size());
     line_gaps all_gaps(reported, events);
     std::string line, gate;
     std::size_t number = 0;
@@ -33204,10 +33016,13 @@ inline void read_records(stored_gate& g, const std::string& file, const describe
         record r;
         gap_list gaps;
         const repeat_data* of = nullptr;  // null: another gate's, or incomplete and not counted
+        std::size_t at = 0;
         try {
             r = read_record(line, gate);
-            for (const repeat_data& d : g.seen.variant(r.variant))
-                if (gate == g.name && d.index == r.repeat) of = &d;
+            const repeat_list& repeats = g.seen.variant(r.variant);
+            for (std::size_t i = 0; gate == g.name && i < repeats.size(); ++i)
+                if (repeats[i].index == r.repeat) of = &repeats[at = i];
+            if (r.variant == run_variant::baseline) at += g.seen.candidate.size();
             gaps = all_gaps.of(r, number, of);
         } catch (const std::invalid_argument& e) {
             // The run was cut off in this line.
@@ -33215,13 +33030,14 @@ inline void read_records(stored_gate& g, const std::string& file, const describe
             throw std::invalid_argument(printed("%s:%zu: %s", file.c_str(), number + 1, e.what()));
         }
         if (!of) continue;
-        request_log& log = logs[of];
+        request_log& log = logs[at];
         log.add(index_of(r, number), std::move(r), gaps);
         if (of->gaps_counted) log.count_all(of->window);
     }
+    std::size_t at = 0;
     for (auto* variant : {&g.seen.candidate, &g.seen.baseline})
         for (std::size_t i = 0; i < variant->size(); ++i) {
-            request_log& log = logs[&(*variant)[i]];
+            request_log& log = logs[at++];
             variant->change(i, [&](repeat_data& d) {
                 log.move_into(d, d.gaps_counted);
                 fail_unfinished([&](auto&& f) {
@@ -33291,7 +33107,7 @@ inline stored_run read_stored_run(const std::filesystem::path& records, const st
     return run;
 }
 
-// ===== [E52] public functions ====================================================================
+// ===== [E51] public functions ====================================================================
 
 #if !defined(LLMBENCH_NO_DOCTEST) && !defined(DOCTEST_CONFIG_DISABLE)
 #ifndef LLMBENCH_NO_BODIES
@@ -33318,8 +33134,11 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
     v.what.is_advisory = is_advisory;
     if (const std::string note = end_text(s, utc_day()); !note.empty())
         say("  note: " + note + "\n");
-    all.add_verdict(g->number, v, outcome_of(std::vector{v}, g->undecided_is), g->seen,
-                    inside_test_case());
+    all.worsen(g->number, outcome_of(std::vector{v}, g->undecided_is), inside_test_case());
+    all.with_reports([&](program_reports& r) {
+        r.gates[g->number].verdicts.push_back(v);
+        add_objective(r.gates[g->number].figures, g->seen, v.what);
+    });
     say(verdict_block(v, {}, surroundings_of_program().style()));
     assert_verdict(real, file, line, expression, v, g->undecided_is);
 }
@@ -33419,21 +33238,21 @@ int exit_code() {
     return exit_code_of(all.final_outcome());
 }
 result run(const scenario& s, const char* file, int line) {
-    return detail::measured_result(s, file, line, "run");
+    return detail::gate_of(s, file, line, "run");
 }
 capacity_result find_capacity(const scenario& s, const char* file, int line) {
     return detail::result_access::capacity_in(
-        detail::measured_result(s, file, line, "find_capacity"));
+        detail::gate_of(s, file, line, "find_capacity"));
 }
 result gate(const scenario& s, const char* file, int line) {
-    return detail::asserted(detail::measured_result(s, file, line, "gate"), file, line);
+    return detail::asserted(detail::gate_of(s, file, line, "gate"), file, line);
 }
 #endif
 
 }  // inline namespace v1
 }  // namespace llmbench
 
-// ===== [E53] main ================================================================================
+// ===== [E52] main ================================================================================
 
 // Here, so that main() itself, which a macro brings, is one line. If doctest is disabled, the
 // functions that this calls are in the file with main() alone.

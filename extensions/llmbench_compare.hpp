@@ -1400,10 +1400,9 @@ public:
 
 // ===== [E6] several settings of a server, measured in turns ======================================
 
-/// One setting: its part of the plan, its server and its measurements.
+/// One setting: its server, its part of the plan and its measurements.
 struct setting_under_test {
     std::string name{};
-    plan what{};
     int number = 0;  // of its gate
     live_target server;
     measured_gate all{};
@@ -1423,12 +1422,12 @@ public:
         : all_(all),
           whole_(as_a_whole),
           mode_(mode),
-          rounds_(all.front().what.judged->max_repeats),
+          rounds_(all.front().all.what.judged->max_repeats),
           slots_(rounds_),
           meter_(whole_, progress, surroundings_of_program().style()) {
         for (setting_under_test& s : all_) {
-            static_cast<load_conditions&>(s.all.seen) = load_conditions_of(s.what);
-            s.all.judged_by = parameters_asked(s.what, mode);
+            static_cast<load_conditions&>(s.all.seen) = load_conditions_of(s.all.what);
+            s.all.judged_by = parameters_asked(s.all.what, mode);
         }
     }
     /// Until all rounds are measured, the time is spent, or no setting is left. A round that the
@@ -1524,8 +1523,11 @@ private:
         if (!s.has_turns()) return true;
         meter_.stage(printed("round %d of %d, ", slot + 1, rounds_) + s.name);
         repeat_list& variant = s.all.seen.candidate;
-        variant.push_back(recorded_repeat(s.what, s.server, run_variant::candidate, number,
-                                          s.number, mode_.deadline_ns, meter_));
+        variant.push_back(recorded_repeat(s.all.what, s.server,
+                                          {.number = number,
+                                           .gate = s.number,
+                                           .deadline_ns = mode_.deadline_ns,
+                                           .meter = &meter_}));
         s.server.end();
         if (variant.back().cut_short) return false;
         if (const cause why = fault_of_gate(s.all.seen)) {
@@ -1548,7 +1550,7 @@ private:
     }
     void prepare(setting_under_test& s, int number) {
         try {
-            prepare_server(s.what, s.server, number, s.what.sent->limits.total.seconds());
+            prepare_server(s.all.what, s.server, number, s.all.what.sent->limits.total.seconds());
         } catch (const std::runtime_error& e) {
             lose(s, gate_outcome::invalid, false, e, "");
         }
@@ -1558,19 +1560,19 @@ private:
         try {
             s.server.bring_up(seconds_left());
             if (std::exchange(s.is_known, true)) return;
-            check_images(s.what, *s.server.load().api);
+            check_images(s.all.what, *s.server.load().api);
             check_room(s);
-            s.server.check_answers(*s.what.sent);
-            s.server.learn_tokens(s.what, seconds_left());
-            s.server.check_reports_metrics(s.what.judged->slos, s.what.sent->common);
+            s.server.check_answers(*s.all.what.sent);
+            s.server.learn_tokens(s.all.what, seconds_left());
+            s.server.check_reports_metrics(s.all.what.judged->slos, s.all.what.sent->common);
             s.all.target = s.server.facts();
             for (const std::string& note : end_profiles(s.server, s.number)) {
                 meter_.say("  note: " + note + "\n");
                 s.all.seen.notes.push_back(note);
             }
             meter_.say("  " + s.name + ": " + target_text(s.all.target) +
-                       (makes_up_prompts(s.what)
-                            ? "; " + fit_text(s.all.target.tokens, shortest_prompt(s.what))
+                       (makes_up_prompts(s.all.what)
+                            ? "; " + fit_text(s.all.target.tokens, shortest_prompt(s.all.what))
                             : "") +
                        "\n");
             for (const std::string& note : s.all.target.notes)
@@ -1587,8 +1589,8 @@ private:
     /// Settings are compared on the same sessions, those that fit all.
     static void check_room(const setting_under_test& s) {
         const plan fitted = without_long_sessions(
-            s.what, [&](const std::string& model) { return s.server.room_of(model); });
-        if (trace_hash(fitted) != trace_hash(s.what))
+            s.all.what, [&](const std::string& model) { return s.server.room_of(model); });
+        if (trace_hash(fitted) != trace_hash(s.all.what))
             refuse({"its server has no room for all sessions, which are the same of all settings: ",
                     fitted.sent->workload_text, "; give workload.max_context"});
     }
@@ -1603,7 +1605,7 @@ private:
                             "\" are one server at ", printable(one.facts().url),
                             ": give them URLs, models, paths or headers of their own"});
                 if (lead_to_one_process(one.load(), one.pages(), other.load(), other.pages(),
-                                        all_[a].what.sent->common))
+                                        all_[a].all.what.sent->common))
                     refuse({one_process_text("setting \"" + all_[a].name + "\"", one.facts().url,
                                              "setting \"" + all_[b].name + "\"", other.facts().url),
                             " and differ in nothing: forward another port"});
@@ -1699,20 +1701,13 @@ struct curve_access {
     }
 };
 
-/// Represents all loads, and says why there is no curve.
-class refused_curve : public execution {
-public:
-    refused_curve(const scenario& s, const list<offered_load>& loads, const char* file, int line)
-        : execution(s, file, line, "curve", false), loads_(loads) {}
-    result measured() {
-        begin();
-        check_curve(scenario_, loads_);
-        return {};
-    }
-
-private:
-    const list<offered_load>& loads_;
-};
+/// The section of the program's reports, which is added when it is first asked for.
+inline comparisons_and_curves& section_of(program_reports& reports) {
+    comparisons_and_curves& own = comparisons_and_curves::of_this_program();
+    if (std::find(reports.beside.begin(), reports.beside.end(), &own) == reports.beside.end())
+        reports.beside.push_back(&own);
+    return own;
+}
 
 inline curve_result measured_curve(const scenario& s, const list<offered_load>& loads,
                                    const char* file, int line) {
@@ -1720,22 +1715,22 @@ inline curve_result measured_curve(const scenario& s, const list<offered_load>& 
         check_curve(s, loads);
     } catch (const std::invalid_argument&) {
         curve_result c;
-        curve_access::add_load(c, 0, executed(refused_curve(s, loads, file, line), file, line,
-                                               "curve"));
+        // Represents all loads, and says why there is no curve.
+        const gate_reader refused = [&] { check_curve(s, loads); return measured_gate(); };
+        curve_access::add_load(c, 0, gate_of(s, file, line, "curve", refused));
         return c;
     }
     session& all = session::of_this_program();
-    curve_report r{opened_gate(s, file, line, "curve").what.name, file, line,
+    curve_report r{identity_of(s, file, line, "curve").name, file, line,
                    loads[0].in_users ? metric_id::capacity_in_users : metric_id::capacity_in_rate,
                    {}};
     curve_result c;
     const auto ended = [&] {
         if (r.loads.empty()) return;
         curve_access::end_curve(c, ends_of(r), curve_line(r));
-        comparisons_and_curves& told = comparisons_and_curves::of_this_program();
-        say(all.tell_sections(told, [&](const std::vector<gate_report>& gates) {
-            told.curves.push_back(r);
-            return curve_text(r, gates);
+        say(all.with_reports([&](program_reports& reports) {
+            section_of(reports).curves.push_back(r);
+            return curve_text(r, reports.gates);
         }));
     };
     try {
@@ -1743,7 +1738,7 @@ inline curve_result measured_curve(const scenario& s, const list<offered_load>& 
             scenario at = s;
             at.name = r.name + " / " + value_text(r.unit, load.value);
             at.arrivals = arrivals_at(s.arrivals.data(), load);
-            const result one = measured_result(at, file, line, "curve");
+            const result one = gate_of(at, file, line, "curve");
             r.loads.push_back(judged_load_of(load.value, str(one.name()), one.verdicts()));
             curve_access::add_load(c, load.value, one);
             // An unsound scenario is so at every load.
@@ -1776,9 +1771,9 @@ public:
           of_each_(scenario_of_a_setting(s)),
           settings_(settings) {}
     /// Throws if nothing could be measured; ended_by() then makes the result.
-    comparison_result measured() {
+    comparison_result run() {
         begin();
-        of_each_.slos = of_today(of_each_.slos);
+        of_each_ = scenario_of_a_setting(scenario_);
         check_comparison(of_each_, settings_);
         if (asked_.calibrate > 0)
             return ended_by(gate_outcome::skipped, "a calibration run compares no settings");
@@ -1788,7 +1783,7 @@ public:
         if (rehearses())
             for (const setting& s : settings_)
                 models_.push_back(known_rehearsals().of_gate(
-                    asked_, who_.what.name + " / " + str(s.name), of_each_));
+                    asked_, who_.name + " / " + str(s.name), of_each_));
         enter(rehearses() ? new_environment_for(*models_[0])
                           : new_environment_for(settings_, of_each_));
         plan whole = plan_of(of_each_, who_, asked_.seed, scenario_use::measure,
@@ -1846,30 +1841,26 @@ private:
             p.name += " / " + str(s.name);
             p.nonce = fresh_nonce(asked_.seed, p.name);
             parts.push_back({.name = str(s.name),
-                             .what = std::move(p),
                              .server = live_target(s.target, run_variant::candidate,
-                                                   stand_in(parts.size()))});
+                                                   stand_in(parts.size())),
+                             .all = {{.what = std::move(p)}}});
         }
         // The first one takes over the gate that represented all.
         for (std::size_t i = 0; i < parts.size(); ++i) {
-            gate_report g = who_;
-            g.what.name = parts[i].what.name;
-            numbers_.push_back(i == 0 ? number_ : all_.open_gate(std::move(g)));
+            numbers_.push_back(i == 0 ? number_ : all_.open_gate(parts[i].all.what));
             parts[i].number = static_cast<int>(numbers_.back()) + 1;
         }
         return parts;
     }
     gate_report report_on(const setting_under_test& s) const {
         if (s.lost.empty() || !s.all.seen.candidate.empty())
-            return report_of(s.what, s.all, asked_);
-        gate_report who = who_;
-        who.what.name = s.what.name;
+            return report_of(s.all, asked_);
         const bool skips = s.is_missing && may_be_skipped();
-        return unmeasured(std::move(who), of_each_, skips ? gate_outcome::skipped : s.lost_as,
+        return unmeasured(s.all.what, of_each_, skips ? gate_outcome::skipped : s.lost_as,
                           s.lost);
     }
     comparison_result finished(std::vector<setting_under_test>& parts) {
-        const plan& p = parts.front().what;
+        const plan p = parts.front().all.what;
         std::vector<measured_setting> measured;
         for (const setting_under_test& s : parts)
             measured.push_back({s.name, s.all.seen, s.all.judged_by, s.all.found,
@@ -1877,7 +1868,7 @@ private:
         const settings_comparison found = comparison_of_settings(
             measured, p.judged->slos, p.sent->common.stream,
             static_cast<std::size_t>(p.judged->max_repeats));
-        const comparison_report report{who_.what.name, who_.what.file, who_.what.line, found};
+        const comparison_report report{who_.name, who_.file, who_.line, found};
         comparison_data held;
         list<result> results;
         for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -1889,12 +1880,11 @@ private:
                 result_of(g, std::move(parts[i].all), numbers_[i], asked_));
             held.names.push_back(parts[i].name);
             held.settings.push_back(result_access::gate_of(results.back()));
-            if (in_test_case_ && g.refusal.empty())
-                g = only_noted(std::move(g), asked_.inconclusive);
+            if (in_test_case_ && g.refusal.empty()) only_note(g, asked_.inconclusive);
             say(console_text(g, surroundings_of_program().style()));
             if (i + 1 == parts.size())
-                all_.tell_sections(comparisons_and_curves::of_this_program(), [&](const auto&) {
-                    comparisons_and_curves::of_this_program().comparisons.push_back(report);
+                all_.with_reports([&](program_reports& reports) {
+                    section_of(reports).comparisons.push_back(report);
                 });
             close(numbers_[i], std::move(g), now_ns() - parts[i].took_ns);
         }
@@ -1912,7 +1902,7 @@ private:
         for (std::size_t i = 0; i < h.names.size(); ++i) {
             const result_data& g = *h.settings[i];
             if (!g.refusal.empty() && g.outcome != gate_outcome::skipped)
-                refuse_in_test(who_.what.file.c_str(), who_.what.line, "compare",
+                refuse_in_test(who_.file.c_str(), who_.line, "compare",
                                h.names[i] + ": " + g.refusal);
         }
     }

@@ -221,14 +221,6 @@ struct stored_shard {
     stored_gate gate{};
 };
 
-/// The combined shards, with their common properties.
-struct gathered_shards {
-    plan what{};
-    target_facts target{};
-    measurements seen{};
-    judging_parameters judged_by{};
-};
-
 /// Numbers in a list: "3, 5, 6"; at most ten of them.
 inline std::string numbers_text(const std::vector<std::size_t>& all) {
     std::string t;
@@ -317,14 +309,14 @@ inline void check_one_time(const std::vector<stored_shard>& shards, std::size_t 
 
 /// Throws std::invalid_argument with one sentence if the shards are not a whole run. There is at
 /// least one, and its repeats have their records.
-inline gathered_shards gathered(std::vector<stored_shard> shards, const slo_list& slos) {
+inline measured_gate gathered(std::vector<stored_shard> shards, const slo_list& slos) {
     check_all_there(shards);
     for (const stored_shard& s : shards) check_alike(shards.front(), s);
     std::sort(shards.begin(), shards.end(), [](const stored_shard& a, const stored_shard& b) {
         return a.gate.load.shard.index < b.gate.load.shard.index;
     });
     const stored_gate& first = shards.front().gate;
-    gathered_shards g;
+    measured_gate g;
     g.what = with_judging(first.described, [&](planned_judging& j) {
         j.rule = first.judged_by.rule;
         j.first_repeats = j.max_repeats = static_cast<int>(first.seen.candidate.size());
@@ -566,8 +558,7 @@ inline void note_server_clock(const load_target& to, clock_ahead& lead) {
 
 /// A shard's part, which begins with all others. Only the first shard reads the server's metrics,
 /// before any of them sends and after all have their answers.
-inline repeat_data repeat_of_shard(const plan& p, live_target& target, run_variant variant,
-                                   int repeat, int gate_number, repeat_parameters parameters) {
+inline repeat_data repeat_of_shard(const plan& p, live_target& target, repeat_order asked) {
     constexpr double to_connect_s = 2;
     shard_clock& clock = shard_clock::of_this_program();
     double begins_s = clock.start_s();
@@ -578,14 +569,14 @@ inline repeat_data repeat_of_shard(const plan& p, live_target& target, run_varia
     if (unix_s() < begins_s - to_connect_s) note_server_clock(target.load(), lead);
     wait_for_unix_time(begins_s - to_connect_s);
     long long planned_ns = 0, began_ns = now_ns();
-    parameters.start = [&] {
+    asked.start = [&] {
         planned_ns = steady_ns_at(begins_s);
         begins_s += shard_clock::measured_after_s(p);
         return began_ns = std::max(planned_ns, now_ns() + 10000000);
     };
     const server_pages none{};
     page_watch pages(p.shard.index == 0 ? target.pages() : none, named_series(p.judged->slos));
-    repeat_data d = run_repeat(p, target, variant, repeat, gate_number, parameters);
+    repeat_data d = run_repeat(p, target, asked);
     rank_part part = part_of(d, p.shard, began_ns);
     wait_for_unix_time(ends_s);
     if (!stop_asked.load()) note_server_clock(target.load(), lead);
@@ -808,14 +799,16 @@ private:
     std::function<void(const std::string&)> lost_{};
 };
 
-/// Rank 0's order to the others between two verdicts.
+/// Rank 0's order to the others between two verdicts: the next repeat, or the end of the gate.
 struct rank_command {
-    bool is_over = false;  // the gate has ended
-    shared_repeat_order next{};
+    bool is_over = false;
+    repeat_order next{};
 };
 inline std::string text_of(const rank_command& c) {
+    const long long deadline_ns = c.next.deadline_ns;
+    const double left_s = deadline_ns > 0 ? std::max(0.001, seconds_until(deadline_ns)) : 0;
     return printed("%d %d %d %.17g %.17g %.17g", c.is_over, c.next.variant == run_variant::baseline,
-                   c.next.number, c.next.load, c.next.answer_s, c.next.left_s);
+                   c.next.number, c.next.load, c.next.answer_s, left_s);
 }
 inline rank_command command_of(const std::string& text) {
     std::vector<double> n;
@@ -826,8 +819,11 @@ inline rank_command command_of(const std::string& text) {
         if (n.size() == 6) break;
     }
     if (n.size() != 6) throw std::runtime_error("rank 0 asks for \"" + printable(text) + "\"");
-    return {n[0] != 0, {n[1] != 0 ? run_variant::baseline : run_variant::candidate,
-                        static_cast<int>(n[2]), n[3], n[4], n[5]}};
+    return {n[0] != 0, {.variant = n[1] != 0 ? run_variant::baseline : run_variant::candidate,
+                        .number = static_cast<int>(n[2]),
+                        .load = n[3],
+                        .answer_s = n[4],
+                        .deadline_ns = n[5] > 0 ? now_ns() + ns_of(n[5]) : 0}};
 }
 
 /// By how much a rank's clock is ahead of rank 0's, and the error of that.
@@ -949,21 +945,20 @@ inline int starts_of(const planned_traffic& p) {
 
 /// Called by all ranks. Returns the whole repeat at rank 0, elsewhere this rank's part. Throws at
 /// all ranks if one could not begin, at rank 0 if one could not end.
-inline repeat_data repeat_of_ranks(const plan& p, live_target& target, run_variant variant,
-                                   int repeat, int gate_number, repeat_parameters parameters) {
+inline repeat_data repeat_of_ranks(const plan& p, live_target& target, repeat_order asked) {
     rank_group& ranks = rank_group::of_this_program();
     common_start start(ranks, clock_offsets(ranks, ranks.wait_s()));
     const server_pages none{};
     page_watch pages(ranks.is_first() ? target.pages() : none, named_series(p.judged->slos));
     long long began_ns = now_ns();
-    parameters.start = [&] { return began_ns = start(); };
+    asked.start = [&] { return began_ns = start(); };
     if (!ranks.is_first())
-        parameters.max_gaps = ~0ull;  // counted when all are combined
+        asked.max_gaps = ~0ull;  // counted when all are combined
     repeat_data d;
     std::string why;
     const long long began = now_ns();
     try {
-        d = run_repeat(p, target, variant, repeat, gate_number, parameters);
+        d = run_repeat(p, target, asked);
         d.ranks = {part_of(d, p.shard, began_ns)};
     } catch (const std::exception& e) {
         if (start.is_called_off()) throw;
@@ -982,7 +977,7 @@ inline repeat_data repeat_of_ranks(const plan& p, live_target& target, run_varia
     const std::vector<std::string> parts =
         ranks.gathered(ranks.is_first() ? "" : why.empty() ? packed(d) : why, max_s);
     if (!ranks.is_first()) return d;
-    repeat_data all = gathered_repeat(p, std::move(d), parts, start, after, parameters.out);
+    repeat_data all = gathered_repeat(p, std::move(d), parts, start, after, asked.out);
     all.server = pages.metrics(cross_check_of(all).finished);
     return all;
 }
@@ -1072,9 +1067,9 @@ public:
     void take_part(plan& p, const scenario& s, const settings& asked, std::size_t gate) override {
         if (asked.is_shard) p = as_shard(std::move(p), s, asked, gate);
     }
-    void send(repeat_data& into, const plan& p, live_target& target, run_variant variant,
-              int number, int gate, const repeat_parameters& parameters) override {
-        into = repeat_of_shard(p, target, variant, number, gate, parameters);
+    void send(repeat_data& into, const plan& p, live_target& target,
+              const repeat_order& asked) override {
+        into = repeat_of_shard(p, target, asked);
     }
 };
 
@@ -1103,26 +1098,24 @@ public:
         if (ranks().is_alone()) shards_of_load::take_part(p, s, asked, gate);
         else p = as_rank(std::move(p));
     }
-    void send(repeat_data& into, const plan& p, live_target& target, run_variant variant,
-              int number, int gate, const repeat_parameters& parameters) override {
-        if (ranks().is_alone())
-            shards_of_load::send(into, p, target, variant, number, gate, parameters);
-        else into = repeat_of_ranks(p, target, variant, number, gate, parameters);
+    void send(repeat_data& into, const plan& p, live_target& target,
+              const repeat_order& asked) override {
+        if (ranks().is_alone()) shards_of_load::send(into, p, target, asked);
+        else into = repeat_of_ranks(p, target, asked);
     }
-    void ask(const shared_repeat_order& next) override { tell({false, next}); }
+    void ask(const repeat_order& next) override { tell({false, next}); }
     void end_gate() override { tell({.is_over = true}); }
     /// Rank 0 reports the failure of a repeat.
     std::string follow(const plan& p, gate_servers& servers, progress_meter& meter) override {
         for (;;) {
-            const rank_command c = command_of(ranks().heard(std::string(), 10 * ranks().wait_s()));
-            const shared_repeat_order& next = c.next;
+            rank_command c = command_of(ranks().heard(std::string(), 10 * ranks().wait_s()));
             if (c.is_over) break;
-            const plan what = next.load > 0 ? at_load(p, next.load, next.answer_s) : p;
-            const long long deadline_ns = next.left_s > 0 ? now_ns() + ns_of(next.left_s) : 0;
+            c.next.gate = session::of_this_program().running_gate();
+            c.next.meter = &meter;
+            const plan what = c.next.load > 0 ? at_load(p, c.next.load, c.next.answer_s) : p;
             try {
-                recorded_repeat(plan_of_variant(what, next.variant), servers.on(next.variant),
-                                next.variant, next.number,
-                                session::of_this_program().running_gate(), deadline_ns, meter);
+                recorded_repeat(plan_of_variant(what, c.next.variant),
+                                servers.on(c.next.variant), c.next);
             } catch (const std::exception&) {
                 // Rank 0 knows of it.
             }
@@ -1159,18 +1152,17 @@ inline stored_shard read_shard(const std::string& directory, const std::string& 
 
 inline result judged_shards(const types::list<types::text>& directories, const slo_list& slos,
                             const types::text& gate, const char* file, int line) {
-    return read_result(gate, slos, file, line, "judge_shards", [&](const plan& who) {
+    scenario as;
+    as.name = gate;
+    as.slos = slos;
+    return gate_of(as, file, line, "judge_shards", [&] {
         if (directories.size() == 0)
             refuse({"directories: none is named, one for each shard is needed"});
         std::vector<stored_shard> shards;
         for (const text& d : directories) shards.push_back(read_shard(str(d), str(gate)));
-        gathered_shards all = gathered(std::move(shards), slos);
-        read_gate g{named_as(who, std::move(all.what)), {}};
+        measured_gate g = gathered(std::move(shards), slos);
         const slo_context context(g.what);
         for (const slo& s : g.what.judged->slos) check_slo(s, context);
-        g.seen.target = all.target;
-        g.seen.seen = std::move(all.seen);
-        g.seen.judged_by = std::move(all.judged_by);
         return g;
     });
 }

@@ -26,7 +26,7 @@
 #include "effects/system/files.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/gates/doctest_host.hpp"
-#include "effects/gates/measure.hpp"
+#include "effects/gates/execution.hpp"
 #include "effects/gates/session.hpp"
 #include "effects/gates/stored_run.hpp"
 
@@ -66,8 +66,11 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
     v.what.is_advisory = is_advisory;
     if (const std::string note = end_text(s, utc_day()); !note.empty())
         say("  note: " + note + "\n");
-    all.add_verdict(g->number, v, outcome_of(std::vector{v}, g->undecided_is), g->seen,
-                    inside_test_case());
+    all.worsen(g->number, outcome_of(std::vector{v}, g->undecided_is), inside_test_case());
+    all.with_reports([&](program_reports& r) {
+        r.gates[g->number].verdicts.push_back(v);
+        add_objective(r.gates[g->number].figures, g->seen, v.what);
+    });
     say(verdict_block(v, {}, surroundings_of_program().style()));
     assert_verdict(real, file, line, expression, v, g->undecided_is);
 }
@@ -167,14 +170,14 @@ int exit_code() {
     return exit_code_of(all.final_outcome());
 }
 result run(const scenario& s, const char* file, int line) {
-    return detail::measured_result(s, file, line, "run");
+    return detail::gate_of(s, file, line, "run");
 }
 capacity_result find_capacity(const scenario& s, const char* file, int line) {
     return detail::result_access::capacity_in(
-        detail::measured_result(s, file, line, "find_capacity"));
+        detail::gate_of(s, file, line, "find_capacity"));
 }
 result gate(const scenario& s, const char* file, int line) {
-    return detail::asserted(detail::measured_result(s, file, line, "gate"), file, line);
+    return detail::asserted(detail::gate_of(s, file, line, "gate"), file, line);
 }
 #endif
 

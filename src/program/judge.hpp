@@ -11,8 +11,8 @@
 #include "core/reports/console.hpp"
 #include "core/stored/stored.hpp"
 #include "core/traffic/plan.hpp"
-#include "effects/gates/gate_repeats.hpp"
-#include "effects/gates/measure.hpp"
+#include "effects/gates/gate_result.hpp"
+#include "effects/gates/execution.hpp"
 #include "effects/gates/stored_run.hpp"
 #include "effects/system/console.hpp"
 #include "effects/system/files.hpp"
@@ -101,8 +101,8 @@ inline std::vector<past_gate> gates_in(const own_run& run, const std::string& na
 }
 
 /// Returns a gate of a run, to be judged by these objectives under its old conditions.
-inline read_gate gate_of_own(const plan& who, const own_run& of, const std::string& name,
-                             const slo_list& slos) {
+inline measured_gate gate_of_own(const own_run& of, const std::string& name,
+                                 const slo_list& slos) {
     stored_run run = read_stored_run(of.records(), name);
     stored_gate& g = run.gate;
     if (!g.load.shard.is_whole())
@@ -112,12 +112,13 @@ inline read_gate gate_of_own(const plan& who, const own_run& of, const std::stri
         if (d.load > 0)
             refuse({of.directory, ": \"", g.name, "\" searched a load: judge(\"records.jsonl\", ...) "
                                                   "in C++ judges its capacity again"});
-    read_gate r{named_as(who, with_judging(g.described, [&](planned_judging& j) {
+    measured_gate r;
+    r.what = with_judging(g.described, [&](planned_judging& j) {
         j.rule = g.judged_by.rule;
         j.first_repeats = j.max_repeats = static_cast<int>(g.seen.candidate.size());
         j.has_baseline = !g.seen.baseline.empty();
         j.slos = {slos.begin(), slos.end()};
-    })), {}};
+    });
     const slo_context context(r.what);
     for (const slo& s : slos) {
         check_slo(s, context);
@@ -125,10 +126,10 @@ inline read_gate gate_of_own(const plan& who, const own_run& of, const std::stri
             refuse({"the SLO ", str(s.text()), " needs the time of every event: ",
                     run.problem_of_events});
     }
-    r.seen.target = g.target;
-    r.seen.judged_by = std::move(g.judged_by);
-    r.seen.judged_by.slos = r.what.judged->slos;
-    r.seen.seen = std::move(g.seen);
+    r.target = g.target;
+    r.judged_by = std::move(g.judged_by);
+    r.judged_by.slos = r.what.judged->slos;
+    r.seen = std::move(g.seen);
     return r;
 }
 
@@ -170,18 +171,13 @@ inline void check_slos_of_files(const plan& p) {
     }
 }
 
-/// Each run in the files is a repeat of one load. `who` has the name of the gate.
-inline read_gate gate_of_files(const plan& who, const std::vector<std::string>& files,
-                               const slo_list& slos) {
+/// Each run in the files is a repeat of one load.
+inline measured_gate gate_of_files(const std::vector<std::string>& files, const slo_list& slos) {
     std::vector<imported_run> runs;
     for (const std::string& path : files)
         for (imported_run& run : imported_runs_of(path)) runs.push_back(std::move(run));
-    imported_gate reported = gate_of_runs(std::move(runs), slos);
-    read_gate g{named_as(who, std::move(reported.what)), {}};
+    measured_gate g = gate_of_runs(std::move(runs), slos);
     check_slos_of_files(g.what);
-    g.seen.target = reported.target;
-    g.seen.judged_by = parameters_of_files(g.what);
-    g.seen.seen = std::move(reported.seen);
     return g;
 }
 
@@ -210,6 +206,14 @@ int over_gates(const std::vector<past_gate>& gates, F&& each) {
     return exit_code();
 }
 
+/// Judges what `read` returns as a gate of this name.
+inline void judge_as(const std::string& name, const slo_list& slos, gate_reader read) {
+    scenario as;
+    as.name = name;
+    as.slos = slos;
+    gate_of(as, "", 0, "judge", std::move(read));
+}
+
 inline int judge_again(const given_options& o) {
     const slo_list wanted = slos_of(o.all("--slo"));
     const std::vector<std::string>& files = files_in(
@@ -222,8 +226,8 @@ inline int judge_again(const given_options& o) {
         if (wanted.empty())
             refuse({"--slo is needed: files of other tools have no objectives of their own"});
         return over_gates({past_gate{}}, [&](const past_gate&) {
-            read_result(o.has("--name") ? o["--name"] : "result files", wanted, "", 0, "judge",
-                        [&](const plan& who) { return gate_of_files(who, files, wanted); });
+            judge_as(o.has("--name") ? o["--name"] : "result files", wanted,
+                     [&] { return gate_of_files(files, wanted); });
         });
     }
     if (files.size() > 1)
@@ -234,8 +238,8 @@ inline int judge_again(const given_options& o) {
     check_apart(run);
     return over_gates(gates_in(run, o["--gate"]), [&](const past_gate& g) {
         const slo_list slos = wanted.empty() ? objectives_of(g) : wanted;
-        read_result(o.has("--name") ? text(o["--name"]) : g.name, slos, "", 0, "judge",
-                    [&](const plan& who) { return gate_of_own(who, run, str(g.name), slos); });
+        judge_as(o.has("--name") ? o["--name"] : str(g.name), slos,
+                 [&] { return gate_of_own(run, str(g.name), slos); });
     });
 }
 
@@ -253,15 +257,13 @@ inline int merge_shards(const given_options& o) {
 }
 
 /// Returns a gate as the console shows it, and by other tools' definitions.
-inline std::string shown(read_gate g, const std::string& name,
+inline std::string shown(measured_gate g, const std::string& name,
                          const std::vector<other_tool>& tools) {
     g.what.name = name;
-    settings asked;
-    g.seen.found = analyse(g.seen.seen, g.seen.judged_by);
-    std::string out =
-        console_text(report_of(g.what, g.seen, asked), surroundings_of_program().style());
+    g.found = analyse(g.seen, g.judged_by);
+    std::string out = console_text(report_of(g, {}), surroundings_of_program().style());
     if (!g.what.sent->is_read)
-        out += others_text(tools, g.seen.seen.candidate, g.what.sent->common.stream);
+        out += others_text(tools, g.seen.candidate, g.what.sent->common.stream);
     return out;
 }
 
@@ -296,7 +298,7 @@ inline int show_runs(const given_options& o) {
         const own_run run = run_at(f);
         for (const past_gate& g : gates_in(run, o["--gate"])) {
             if (run.has_records())
-                say(shown(gate_of_own({}, run, str(g.name), objectives_of(g)), str(g.name), tools));
+                say(shown(gate_of_own(run, str(g.name), objectives_of(g)), str(g.name), tools));
             else if (tools.empty()) say(shown_without_records(g));
             else
                 refuse({"--as needs the times of the requests: ", printable(run.records()),
@@ -306,7 +308,7 @@ inline int show_runs(const given_options& o) {
     if (others.empty()) return 0;
     if (!tools.empty())
         refuse({"--as is of llmbench's own runs: ", printable(others[0]), " has another tool's"});
-    say(shown(gate_of_files({}, others, {}), enumerated(others), {}));
+    say(shown(gate_of_files(others, {}), enumerated(others), {}));
     return 0;
 }
 

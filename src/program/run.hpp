@@ -4,7 +4,7 @@
 #include "api/verbs.hpp"
 #include "core/base/text.hpp"
 #include "core/dialects/table.hpp"
-#include "effects/gates/measure.hpp"
+#include "effects/gates/execution.hpp"
 #include "effects/gates/session.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/verbs.hpp"

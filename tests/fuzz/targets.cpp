@@ -425,7 +425,7 @@ void fuzz::result_file(std::string_view input) {
             read_imported_runs(input, "run.json", [&](const std::string&) {
                 return std::optional<std::string>(input);
             });
-        const imported_gate g = gate_of_runs(std::move(runs), {});
+        const measured_gate g = gate_of_runs(std::move(runs), {});
         for (const repeat_data& d : g.seen.candidate)
             for (std::size_t i = 0; i < d.records.size(); ++i)
                 if (d.gap_offsets[i] + gap_count(d.records[i]) > d.gaps.size()) std::abort();

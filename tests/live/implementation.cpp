@@ -156,14 +156,14 @@ gaps_used_up::~gaps_used_up() { session::of_this_program().note_gaps(0 - max_gap
 std::vector<llmbench::record> unreported_records_of(const llmbench::scenario& s) {
     live_target t(s.target, llmbench::run_variant::candidate);
     t.bring_up();
-    return run_repeat(planned(s, 1), t, llmbench::run_variant::candidate, 0, 1).records;
+    return run_repeat(planned(s, 1), t).records;
 }
 
 std::string refusal_to_run(const llmbench::scenario& s) {
     live_target t(s.target, llmbench::run_variant::candidate);
     t.bring_up();
     return texts::refusal_of([&] {
-        run_repeat(planned(s, 1, read_workload_files(s, 1)), t, llmbench::run_variant::candidate, 0, 1);
+        run_repeat(planned(s, 1, read_workload_files(s, 1)), t);
     });
 }
 }  // namespace live

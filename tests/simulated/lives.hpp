@@ -4,7 +4,7 @@
 // load or a byte of its files, and the same in every run.
 #pragma once
 
-#include "effects/gates/measure.hpp"
+#include "effects/gates/execution.hpp"
 #include "simulated/drawn.hpp"
 #include "support/descriptors.hpp"
 #include "support/scratch.hpp"
@@ -130,7 +130,7 @@ inline scenario gate_of_a_life(const virtual_server& at) {
         });
     for (int i = 0; i < 2; ++i) {
         try {
-            measured_result(gate_of_a_life(server), __FILE__, __LINE__, "gate");
+            gate_of(gate_of_a_life(server), __FILE__, __LINE__, "gate");
         } catch (const std::exception&) {
             // It is in the reports, and in the exit code.
         }

@@ -5,7 +5,7 @@
 #include "core/reports/ci_files.hpp"
 #include "core/reports/console.hpp"
 #include "core/reports/result_json.hpp"
-#include "effects/gates/measure.hpp"
+#include "effects/gates/execution.hpp"
 #include "simulated/stamps.hpp"
 #include "simulated/verdicts.hpp"
 
@@ -208,10 +208,11 @@ inline void check_sums(const drawn& d, const std::vector<repeat>& all, checked& 
         j.slos = {mean(ttft) <= time_span::from_seconds(1), p99(itl) <= time_span::from_seconds(1)};
     });
     measured_gate m;
+    m.what = p;
     m.seen = evidence_of(all);
     m.judged_by = parameters_of(all[0], p.judged->slos);
     m.found = analyse(m.seen, m.judged_by);
-    const std::vector<gate_report> gates{report_of(p, m, settings{})};
+    const std::vector<gate_report> gates{report_of(m, settings{})};
     const sums s = sums_of(m.seen.candidate);
     picojson::value json;
     const std::string error = picojson::parse(

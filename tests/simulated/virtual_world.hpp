@@ -53,7 +53,7 @@ inline repeat repeat_at(hard_world& execution_environment, virtual_server& serve
     const long long began = now_ns();
     if (interrupted_after_s > 0)
         execution_environment.at(began + ns_of(interrupted_after_s), [] { stop_asked = true; });
-    r.seen = run_repeat(r.what, target, run_variant::candidate, 0, 1);
+    r.seen = run_repeat(r.what, target);
     stop_asked = false;
     r.took_s = static_cast<double>(now_ns() - began) * 1e-9;
     r.met = execution_environment.met;

@@ -68,7 +68,7 @@ lb::repeat_data repeat_of_ttft(double ttft_ms, int index) {
     d.window = lb::time_interval::between(timelines::at_ms(0), timelines::at_ms(2200));
     return d;
 }
-test_gate measured_gate(const std::string& name, const llmbench::slo_list& slos) {
+test_gate sampled_gate(const std::string& name, const llmbench::slo_list& slos) {
     using namespace llmbench;
     test_gate g;
     g.what = lb::planned(

@@ -55,7 +55,7 @@ void judge(test_gate& g);
 lb::repeat_data repeat_of_ttft(double ttft_ms, int index);
 
 /// A gate of two repeats with a ttft of 80 ms, not judged yet.
-test_gate measured_gate(const std::string& name, const llmbench::slo_list& slos);
+test_gate sampled_gate(const std::string& name, const llmbench::slo_list& slos);
 
 /// A gate that was refused, or skipped.
 test_gate refused_gate(const std::string& why = "the rate must be above 0",

@@ -61,7 +61,7 @@ inline constexpr const char* client_gave_up_text = "the client could not keep up
 // ---- the probes at each load
 
 // Margins without a size: the statistic at 4.5 times its limit, or far below it.
-inline constexpr double margin_of_an_over = 1.5, margin_of_nothing = -3;
+inline constexpr double max_margin = 1.5, min_margin = -3;
 // Nearer to its limit a statistic has to be measured too often to decide.
 inline constexpr double clear_margin = 0.06;
 
@@ -86,7 +86,7 @@ inline std::vector<probed_load> loads_of(const std::vector<probe>& probes) {
                                    [](const probed_load& l, double load) { return l.load < load; });
         if (at == loads.end() || at->load != p.load) at = loads.insert(at, {p.load});
         const double margin =
-            std::clamp(p.over ? infinity : p.margin, margin_of_nothing, margin_of_an_over);
+            std::clamp(p.over ? infinity : p.margin, min_margin, max_margin);
         at->margin += (margin - at->margin) / ++at->probes;
         if (at->shown == carried::open) at->shown = p.shown;
     }

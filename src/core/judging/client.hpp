@@ -115,7 +115,7 @@ inline cause missing_on_client(const variant_list& variants) {
         for (const repeat_data& d : *variant)
             for (const record& r : d.records) {
                 measured += is_measured(r);
-                if (!is_measured(r) || !failed_for_want(r)) continue;
+                if (!is_measured(r) || !failed_by_client(r)) continue;
                 ++lacking;
                 example = &r;
             }

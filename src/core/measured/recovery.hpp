@@ -27,7 +27,7 @@ inline void note_exempt(repeat_data& d) {
         });
     };
     for (record& r : d.records)
-        r.exempt = failed_for_want(r) ||
+        r.exempt = failed_by_client(r) ||
                     (has_failed(r) &&
                      std::any_of(d.side_tasks.begin(), d.side_tasks.end(),
                                  [&](const auto& t) { return is_within(r, t); }));

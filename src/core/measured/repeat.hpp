@@ -221,7 +221,7 @@ inline std::uint64_t pooled_gap_count(const repeat_data& d, const selection& whi
 
 /// The prefix of errors where the client lacked a resource.
 inline constexpr std::string_view client_lacks = "client: ";
-inline bool failed_for_want(const record& r) {
+inline bool failed_by_client(const record& r) {
     return r.status == request_status::connect &&
            std::string_view(r.error.c_str()).substr(0, client_lacks.size()) == client_lacks;
 }

@@ -7,16 +7,18 @@
 #include "core/base/text.hpp"
 #include "core/metric/filled.hpp"
 #include "core/metric/table.hpp"
-#include "core/judging/decision.hpp"
+#include "core/judging/judge.hpp"
 #include "core/judging/measurements.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/traffic/plan.hpp"
+#include "core/planning/past_extension.hpp"
 #include "core/planning/target_facts.hpp"
 #include "core/figures/shown_answers.hpp"
 #include "core/figures/gate_figures.hpp"
 
 #include <algorithm>  // any_of
 #include <cstddef>  // size_t
+#include <memory>  // shared_ptr
 #include <string>
 #include <utility>  // pair
 #include <vector>
@@ -69,20 +71,30 @@ struct rehearsal_report {
     std::vector<objective> objectives{};  // in the order of the verdicts
 };
 
+/// What a gate was to do, and on which servers.
+struct gate_facts {
+    plan what{};
+    target_facts target{}, baseline{};
+    judging_parameters judged_by{};
+    taken_profile profile{};  // of the server of a failed gate
+};
+
+/// A gate as far as it has come: what was planned, measured and found.
+struct measured_gate : gate_facts {
+    measurements seen{};
+    analysis found{};
+    std::shared_ptr<const gate_past> past{};  // if an extension keeps earlier runs
+};
+
 /// One gate as every report shows it: measured, judged, all figures computed. It has no requests,
 /// so that those of a gate can be freed.
-struct gate_report {
-    plan what{};
-    target_facts target{};
-    target_facts baseline{};
-    judging_parameters judged_by{};
+struct gate_report : gate_facts {
     load_conditions under{};                // the load of the measurements
     gate_figures figures{};
     std::vector<slo_verdict> verdicts{};
     self_check_t self_check{};
     std::vector<calibrated> calibration{};  // of a calibration run
     std::string refusal{};                  // why nothing was measured
-    taken_profile profile{};                // of the server of a failed gate
     std::string beside{};                   // the reason for a failure that is no objective's
     gate_outcome outcome = gate_outcome::unfinished;
     std::vector<shown_answer> answers{};    // for objectives on answers that did not pass

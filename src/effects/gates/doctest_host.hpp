@@ -11,7 +11,6 @@
 #include <atomic>
 #include <cstddef>  // size_t
 #include <iostream>  // cerr
-#include <mutex>  // lock_guard
 #include <string>
 #include <vector>
 
@@ -21,8 +20,6 @@ namespace detail {
 
 #if !defined(LLMBENCH_NO_DOCTEST) && !defined(DOCTEST_CONFIG_DISABLE)
 inline bool inside_test_case() { return doctest::is_running_in_test; }
-/// From the listener below: doctest's own state must not be read from the gate's thread.
-inline std::string test_case_name() { return session::of_this_program().host().test_case(); }
 inline thread_local bool asserts_a_gate = false;
 /// One assertion with our own text. A failed REQUIRE throws.
 inline void assertion(doctest::assertType::Enum severity, const char* file, int line,
@@ -75,16 +72,13 @@ public:
         counts.numTestCasesPassingFilters = counts.numTestCasesFailed = 1;
     }
     void test_case_start(const doctest::TestCaseData& t) override {
-        const std::lock_guard guard(mutex_);
-        now_ = {t.m_name, t.m_file.c_str(), static_cast<int>(t.m_line), ""};
-        first_gate_ = all_.number_of_gates();
-        if (is_reported_by_host()) all_.host().begin(now_);
+        if (is_reported_by_host())
+            all_.host().begin({t.m_name, t.m_name, t.m_file.c_str(), static_cast<int>(t.m_line)},
+                              all_.number_of_gates());
     }
     void test_case_reenter(const doctest::TestCaseData&) override {}
     void test_case_end(const doctest::CurrentTestCaseStats& s) override {
-        if (!is_reported_by_host() || s.testCaseSuccess) return;
-        const std::lock_guard guard(mutex_);
-        all_.fail_test_case(now_, first_gate_);
+        if (is_reported_by_host() && !s.testCaseSuccess) all_.fail_test_case();
     }
     void test_case_exception(const doctest::TestCaseException& e) override {
         if (e.is_crash) crashed_ = true;
@@ -116,16 +110,10 @@ public:
 private:
     /// Not in a forked child, and not in a signal handler, which may interrupt any state.
     bool is_reported_by_host() const { return !crashed_ && all_.is_ours(); }
-    /// Keeps the first reason only.
     void note(const std::string& why) {
-        if (!is_reported_by_host()) return;
-        const std::lock_guard guard(mutex_);
-        if (now_.why.empty()) now_.why = why;
+        if (is_reported_by_host()) all_.host().note(why);
     }
     session& all_ = session::of_this_program();
-    std::mutex mutex_{};
-    host_failure now_{};
-    std::size_t first_gate_ = 0;
     std::vector<std::string> left_out_{};  // test cases; only the first ones
     std::atomic<bool> crashed_{false};
 };
@@ -133,7 +121,6 @@ inline const int host_listener_registered =
     doctest::registerReporter<host_listener>("llmbench", 0, false);
 #else
 inline bool inside_test_case() { return false; }
-inline std::string test_case_name() { return {}; }
 inline void refuse_in_test(const char*, int, const char*, const std::string&) {}
 #endif
 

@@ -19,7 +19,6 @@
 #include "core/reports/gate_report.hpp"
 #include "core/bodies/result_data.hpp"
 #include "effects/system/settings.hpp"
-#include "effects/gates/gate_repeats.hpp"
 #include "effects/gates/session.hpp"
 
 #include <cstddef>  // size_t
@@ -62,16 +61,13 @@ inline std::string baseline_fault(const measured_gate& m) {
 }
 
 /// Returns the gate as reports show it, with all figures.
-inline gate_report report_of(const plan& p, const measured_gate& m, const settings& asked) {
+inline gate_report report_of(const measured_gate& m, const settings& asked) {
+    const plan& p = m.what;
     gate_report g;
-    g.what = p;
-    g.target = m.target;
-    g.baseline = m.baseline;
-    g.judged_by = m.judged_by;
+    static_cast<gate_facts&>(g) = m;
     g.under = m.seen;
     g.self_check = described(m.found.on.self_check);
     g.verdicts = described(m.found.verdicts);
-    g.profile = m.profile;
     if (asked.calibrate > 0) {
         g.calibration = calibration_of(m.seen, m.judged_by);
         mark_skipped(g.verdicts, false, "a calibration run judges nothing");
@@ -101,15 +97,15 @@ inline void write_as_baseline(gate_report& g, const measured_gate& m, const sett
     }
     mark_skipped(g.verdicts, true, "written to " + file + " as a baseline, not compared");
     g.outcome = outcome_of(g.verdicts, asked.inconclusive);
-    session::of_this_program().write_baseline(g, file);
+    session::of_this_program().with_reports(
+        [&](program_reports& r) { r.write_baseline(g, file); });
 }
 
 /// The report of a gate that never ran, or ended by an unexpected error; it has every SLO.
-inline gate_report unmeasured(gate_report g, const scenario& s, gate_outcome outcome,
+inline gate_report unmeasured(const gate_identity& who, const scenario& s, gate_outcome outcome,
                               const std::string& why) {
     // without a text it would count as measured
-    g.refusal = why.empty() ? "no reason was given" : why;
-    g.outcome = outcome;
+    gate_report g = report_without(who, outcome, why.empty() ? "no reason was given" : why);
     for (const slo& x : s.slos)
         g.verdicts.push_back(said_of(x, verdict_like(outcome), g.refusal));
     return g;
@@ -117,12 +113,11 @@ inline gate_report unmeasured(gate_report g, const scenario& s, gate_outcome out
 
 /// A run() in a test case fails nothing by its SLOs, and reports of a green build must not be red.
 /// The error guard (the last verdict) counts, because assertions on a run rest on its requests.
-inline gate_report only_noted(gate_report g, inconclusive_means policy) {
+inline void only_note(gate_report& g, inconclusive_means policy) {
     for (std::size_t i = 0; i < g.what.judged->slos.size(); ++i)
         g.verdicts[i].what.is_advisory = true;
     if (g.outcome != gate_outcome::skipped) g.outcome = outcome_of(g.verdicts, policy);
     if (!g.figures.search.fault.empty()) g.outcome = worse_of(g.outcome, gate_outcome::invalid);
-    return g;
 }
 
 /// Returns a list of all requests, which is made when it is first asked for.

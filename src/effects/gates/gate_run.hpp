@@ -1,25 +1,30 @@
-// a gate, from its servers to all that its repeats show
+// the repeats of a gate on its servers
 #pragma once
 
 #include "api/result.hpp"
 #include "api/scenario.hpp"
+#include "core/base/random.hpp"
+#include "core/base/secrets.hpp"
 #include "core/base/text.hpp"
-#include "core/dialects/table.hpp"
+#include "core/measured/answers.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/measured/settling.hpp"
 #include "core/judging/client.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/judge.hpp"
-#include "core/judging/outcome.hpp"
 #include "core/judging/rule.hpp"
 #include "core/judging/validity.hpp"
 #include "core/judging/values.hpp"
 #include "core/judging/measurements.hpp"
+#include "core/described/described.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/requests.hpp"
-#include "core/traffic/tokens.hpp"
+#include "core/capacity/found.hpp"
+#include "core/capacity/search.hpp"
 #include "core/capacity/searched.hpp"
 #include "core/planning/planning.hpp"
-#include "core/planning/plan_text.hpp"
 #include "core/planning/past_extension.hpp"
+#include "core/planning/plan_text.hpp"
 #include "core/planning/side_tasks.hpp"
 #include "core/planning/target_facts.hpp"
 #include "core/stored/stored.hpp"
@@ -30,75 +35,97 @@
 #include "effects/system/sharing.hpp"
 #include "effects/system/signals.hpp"
 #include "effects/targets/live_target.hpp"
-#include "effects/gates/capacity_search.hpp"
-#include "effects/gates/gate_repeats.hpp"
+#include "effects/targets/server_pages.hpp"
+#include "effects/gates/gate_result.hpp"
+#include "effects/gates/gate_servers.hpp"
 #include "effects/gates/profiler.hpp"
 #include "effects/gates/progress_meter.hpp"
 #include "effects/gates/repeat.hpp"
 #include "effects/gates/run_mode.hpp"
 #include "effects/gates/session.hpp"
 
-#include <algorithm>  // any_of, min
+#include <algorithm>  // any_of, count_if, max, min
+#include <cstddef>  // size_t
+#include <cstdint>  // uint64_t
+#include <map>
+#include <optional>
+#include <stdexcept>  // runtime_error
 #include <string>
-#include <utility>  // move
+#include <utility>  // exchange, move
+#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
-inline const char* of_virtual_time() { return current_environment ? " of virtual time" : ""; }
+/// Positions of repeats, pairs or rounds of a comparison; a probe has none (-1). A repeat that is
+/// set aside is measured again in its position, because order and requests depend on it.
+class repeat_positions {
+public:
+    explicit repeat_positions(int max_replacements) : max_replacements_(max_replacements) {}
 
-/// Returns the text that a gate prints before its load: plan, servers and limits.
-inline std::string announcement(const plan& p, const target_facts& target,
-                                const target_facts& baseline) {
-    const double seconds = seconds_of_one(p);
-    std::string t = "\n" + p.name + "\n  " + plan_text(p) + "\n  " + target_text(target);
-    t += compared_text(baseline);
-    t += "; " + repeats_text(p);
-    const api_traits* api = api_named(target.api);
-    if (p.sent->forces_length && api && !api->forces_lengths)
-        t += printed("; %s cannot be forced to a length, so answers end where the model ends them",
-                     api->name);
-    const double held = static_cast<double>(p.sent->arrivals.users) * bytes_held_by_a_user(*p.sent);
-    if (held > 64e6)
-        t += printed("; its conversations hold about %.0f MB of answers", held / 1e6);
-    if (seconds > 0) {
-        const auto [least, most] = expected_span(p, seconds);
-        t += ", " + span_text(least, most) + of_virtual_time();
-        if (p.sent->is_open_loop())
-            t += " if the server keeps up, else up to " + time_text(drain_s(*p.sent)) +
-                 " more a " + counted_text(p);
+    /// The next position after `count` repeats that count.
+    int next(int count) const { return is_again() ? again_ : count; }
+    bool is_again() const { return again_ >= 0; }
+    /// Returns the number of a repeat that begins, among all measured, those set aside included.
+    int begin() { return measured_++; }
+    bool has_another(int count) const { return measured_ - count < max_replacements_; }
+    /// A repeat has ended: it gets its position, or is dropped if not `whole`.
+    void end(const std::vector<measurements*>& all, int position, int number, bool whole) {
+        for (measurements* seen : all)
+            for (repeat_list* variant : {&seen->candidate, &seen->baseline}) {
+                if (variant->empty() || variant->back().index != number) continue;
+                if (!whole) variant->pop_back();
+                else if (position >= 0) variant->move_last_to(static_cast<std::size_t>(position));
+            }
+        again_ = -1;
     }
-    for (const std::string& note : load_notes(*p.sent)) t += "\n  note: " + note;
-    for (const target_facts* f : {&target, &baseline})
-        for (const std::string& note : f->notes)
-            if (session::of_this_program().is_news(note)) t += "\n  note: " + note;
-    const bool is_one_server =
-        baseline.kind == target_kind::same || baseline.kind == target_kind::otherwise;
-    const double shortest = shortest_prompt(p);
-    if (makes_up_prompts(p)) t += "\n  " + fit_text(target.tokens, shortest);
-    if (makes_up_prompts(p) && p.judged->has_baseline && !is_one_server)
-        t += "; baseline: " + fit_text(baseline.tokens, shortest);
-    return t + "\n";
+    /// Sets the repeats of this position aside in all lists: they are compared with each other.
+    void set_aside(const std::vector<measurements*>& all, std::size_t position,
+                   const std::string& why) {
+        for (measurements* seen : all)
+            for (repeat_list* variant : {&seen->candidate, &seen->baseline}) {
+                if (position >= variant->size()) continue;
+                const repeat_data& d = (*variant)[position];
+                seen->set_aside.push_back({d.variant, d.index, why});
+                variant->erase(position);
+            }
+        again_ = static_cast<int>(position);
+    }
+    /// The next position follows from the repeats that are left.
+    void leave_empty() { again_ = -1; }
+
+private:
+    const int max_replacements_;
+    int measured_ = 0;
+    int again_ = -1;  // the position to measure again
+};
+
+/// Blocks of two pairs, ABBA or BAAB by the seed: a drift of the machine then affects both variants
+/// alike.
+inline bool baseline_goes_first(std::uint64_t seed, int pair) {
+    const bool flipped = mixed(seed + 7919 * static_cast<std::uint64_t>(pair / 2)) & 1;
+    return flipped != (pair % 2 == 1);
 }
 
-/// The servers of a gate, and the measurements on them.
+/// Measures a gate: brings its servers up, and repeats the load on them.
 class gate_run {
 public:
-    /// bring_up() fits `p` to the room that the servers report.
-    gate_run(plan& p, const scenario& s, const run_mode& mode, progress_mode progress)
-        : p_(p),
+    /// bring_up() fits the plan to the room that the servers report. `s` and `mode` must outlive
+    /// this.
+    gate_run(plan p, const scenario& s, const run_mode& mode, progress_mode progress)
+        : all_{{.what = std::move(p)}},
           mode_(mode),
-          servers_(p, s, mode),
-          meter_(p, progress, surroundings_of_program().style()),
-          repeats_(p, mode, servers_, all_, meter_) {
+          servers_(p_, s, mode),
+          meter_(p_, progress, surroundings_of_program().style()) {
         if (mode.kind == run_kind::write_baseline) {
             const std::string file = str(judged_.stored.file);
             check_writable(file);
-            check_own_baseline(file, p_.name, session::of_this_program().baseline_in(file));
+            check_own_baseline(file, p_.name, session::of_this_program().with_reports(
+                [&](program_reports& r) { return r.baseline_in(file); }));
         }
-        static_cast<load_conditions&>(all_.seen) = load_conditions_of(p);
-        all_.judged_by = parameters_asked(p, mode);
+        static_cast<load_conditions&>(all_.seen) = load_conditions_of(p_);
+        all_.judged_by = parameters_asked(p_, mode);
         if (!mode.no_noise.empty()) all_.seen.notes.push_back(mode.no_noise);
     }
     gate_run(const gate_run&) = delete;
@@ -106,7 +133,7 @@ public:
 
     /// Returns false if there is no time for a single repeat.
     bool bring_up() {
-        if (repeats_.is_out_of_time()) { repeats_.announce_stop(); return false; }
+        if (is_out_of_time()) return note_end_of_time();
         const auto left_s = [&] { return seconds_until(mode_.deadline_ns); };
         const bool asks_first = std::any_of(
             judged_.slos.begin(), judged_.slos.end(),
@@ -116,7 +143,7 @@ public:
         servers_.each([&](live_target& t) { t.bring_up(left_s()); });
         servers_.each([&](const live_target& t) { end_profiles_on(t); });
         servers_.check_two_servers();
-        p_ = without_long_sessions(
+        all_.what = without_long_sessions(
             p_, [&](const std::string& model) { return servers_.room_of(model); });
         servers_.each([&](live_target& t) {
             t.check_answers(*p_.sent);
@@ -139,22 +166,41 @@ public:
                                  old.statistics};
         return true;
     }
-    /// Prints nothing.
-    void measure_silently() {
-        if (p_.searches()) capacity_search(p_, all_, repeats_, meter_).measure();
-        else measure_repeats();
-    }
+    void announce() { meter_.say(announcement(p_, all_.target, all_.baseline)); }
     /// Repeats the load until every SLO is decided, repeats or time are used up, or no verdict is
     /// possible. A repeat with too large a client error is measured again.
-    void measure() {
-        meter_.say(announcement(p_, all_.target, all_.baseline));
-        measure_silently();
+    void repeat_until_decided() {
+        if (p_.searches()) return search_capacity();
+        while (count() < max_repeats_) {
+            if (is_out_of_time() || !next_repeat(p_)) {
+                note_end_of_time();
+                return;
+            }
+            // The other programs continue, too.
+            if (mode_.kind == run_kind::send_shard && !stop_asked.load()) continue;
+            if (!mode_.judges() || !is_analysed_after(count())) {
+                if (fault_of_gate(all_.seen)) return;
+                if (mode_.kind == run_kind::write_baseline)
+                    repeats_again(error_of_baseline(all_.seen, all_.judged_by));
+                continue;
+            }
+            const analysis& found = analysed();
+            if (found.on.invalid) return;
+            if (repeats_again(found.by_client)) continue;
+            // A miss shown under saturation is reported as such; a fail takes a third repeat.
+            if (count() < first_fail && found.on.saturated) continue;
+            if (!mode_.appends() && !found.by_client &&  // all baseline runs have the same number
+                all_decided(found.verdicts, judged_.repeats_are_asked)) return;
+            if (count() == judged_.max_repeats && is_noisy(found))
+                max_repeats_ = std::max(max_repeats_, judged_.max_if_noisy);
+            meter_.decided(found.verdicts);
+        }
     }
     /// Ranks other than the first do this instead.
     std::string follow() { return load_sharing_of_program->follow(p_, servers_, meter_); }
     /// Returns all measurements, once.
     measured_gate finished() {
-        const analysis& found = repeats_.analysed();
+        const analysis& found = analysed();
         if (judged_.on_fail && mode_.judges() && shows_a_miss(found.verdicts)) profile_failure();
         if (mode_.kind == run_kind::write_baseline)
             all_.found.by_client = error_of_baseline(all_.seen, all_.judged_by);
@@ -163,69 +209,20 @@ public:
     }
 
 private:
-    /// The same load again, with other words; its measurements are not used.
-    void profile_failure() {
-        const double lasts_s = (*judged_.on_fail).duration.seconds();
-        const int gate = session::of_this_program().running_gate();
-        live_target& failed = servers_.on(run_variant::candidate);
-        meter_.say("  failed: its server is asked for a profile of " + time_text(lasts_s) +
-                   " of the same load\n");
-        meter_.stage("profile");
-        profiler by(*judged_.on_fail, failed, gate);
-        plan again = profiled(p_);
-        again.shard = {};  // rank 0 sends all of it
-        const int number = repeats_.next_number();
-        try {
-            prepare_server(again, failed, number, p_.sent->limits.total.seconds());
-        } catch (const std::runtime_error& e) {
-            all_.seen.notes.push_back(std::string("the profile is of a server as it was left: ") +
-                                      reason_in(e));
-        }
-        all_.profile = profile_under_load(by, lasts_s, mode_.deadline_ns, [&](long long until_ns) {
-            return run_repeat(again, failed, run_variant::candidate, number, gate,
-                              {until_ns, max_gaps_kept, nullptr, &meter_, {}, answers_shown::none})
-                .records.size();
-        });
-        if (all_.profile.goes_on && !failed.is_process())
-            unended_profiles().push_back({failed.facts().url, p_.name, *judged_.on_fail});
-    }
-    /// Ends profiles that earlier gates left running on a server, or reports them.
-    void end_profiles_on(const live_target& server) {
-        const int gate = session::of_this_program().running_gate();
-        for (const std::string& note : end_profiles(server, gate)) {
-            meter_.say("  note: " + note + "\n");
-            all_.seen.notes.push_back(note);
-        }
-    }
-    void measure_repeats() {
-        while (repeats_.count() < repeats_.max_repeats()) {
-            if (repeats_.is_out_of_time() || !repeats_.measure())
-                return repeats_.announce_stop();
-            // The other programs continue, too.
-            if (mode_.kind == run_kind::send_shard && !stop_asked.load()) continue;
-            const int count = repeats_.count();
-            if (!mode_.judges() || !is_analysed_after(count)) {
-                if (fault_of_gate(all_.seen)) return;
-                if (mode_.kind == run_kind::write_baseline)
-                    repeats_.measure_again(error_of_baseline(all_.seen, all_.judged_by));
-                continue;
-            }
-            const analysis& found = repeats_.analysed();
-            if (found.on.invalid) return;
-            if (repeats_.measure_again(found.by_client)) continue;
-            // A miss shown under saturation is reported as such; a fail takes a third repeat.
-            if (count < first_fail && found.on.saturated) continue;
-            if (!mode_.appends() && !found.by_client &&  // all baseline runs have the same number
-                all_decided(found.verdicts, judged_.repeats_are_asked)) return;
-            if (count == judged_.max_repeats && is_noisy(found))
-                repeats_.allow(judged_.max_if_noisy);
-            meter_.decided(found.verdicts);
-        }
+    // ---- the repeats
+
+    /// The number of repeats that count.
+    int count() const { return static_cast<int>(all_.seen.candidate.size()); }
+    /// The analysis of all repeats so far.
+    const analysis& analysed() {
+        if (!is_analysed_) all_.found = analyse_loads(all_.seen, all_.judged_by);
+        is_analysed_ = true;
+        return all_.found;
     }
     /// Beyond the usual repeats or pairs there is one analysis, after the last additional one.
     bool is_analysed_after(int repeats) const {
         return repeats >= judged_.first_repeats &&
-               (repeats <= judged_.max_repeats || repeats == repeats_.max_repeats());
+               (repeats <= judged_.max_repeats || repeats == max_repeats_);
     }
     bool is_noisy(const analysis& found) const {
         return std::any_of(found.verdicts.begin(), found.verdicts.end(), [&](const decision& v) {
@@ -233,14 +230,225 @@ private:
                    asks_for_more(all_.seen, all_.judged_by, v);
         });
     }
+    /// Whether another repeat would end after the deadline.
+    bool is_out_of_time() const { return ends_late(needed_ns()); }
+    bool ends_late(long long needed_ns) const {
+        return mode_.deadline_ns > 0 && now_ns() + needed_ns > mode_.deadline_ns;
+    }
+    long long needed_ns() const {
+        const double variants = servers_.has_baseline() ? 2 : 1;
+        return std::max(slowest_ns_, ns_of(variants * expected_seconds(p_)));
+    }
+    /// Returns false.
+    bool note_end_of_time() {
+        is_analysed_ = false;  // the reason of undecided verdicts changes
+        all_.seen.stopped =
+            budget_text(mode_.time_budget_s, seconds_until(mode_.deadline_ns),
+                        static_cast<double>(needed_ns()) * 1e-9, count(), max_repeats_,
+                        counted_text(p_));
+        return false;
+    }
+    /// Calls `act`, and returns false if the time ended before it was done.
+    template <class Act>
+    bool is_in_time(Act&& act) const {
+        try {
+            act();
+            return true;
+        } catch (const std::runtime_error&) {
+            if (stop_asked.load() || seconds_until(mode_.deadline_ns) > 0) throw;
+            return false;
+        }
+    }
+    /// Measures the next repeat, on both variants if there are two; or a probe of this load.
+    /// Returns false if the time ended in between: then it does not count.
+    bool next_repeat(const plan& what, double probed_load = 0) {
+        const bool is_probe = probed_load > 0;
+        const int position = is_probe ? -1 : positions_.next(count());
+        const int number = positions_.begin();
+        const long long began = now_ns();
+        is_analysed_ = false;
+        std::vector<run_variant> variants{run_variant::candidate};
+        if (servers_.has_baseline() && !is_probe)
+            variants.insert(
+                baseline_goes_first(p_.sent->seed, position) ? variants.begin() : variants.end(),
+                run_variant::baseline);
+        bool whole = true;
+        for (const run_variant variant : variants)
+            whole = whole && repeat_on(plan_of_variant(what, variant), variant, position,
+                                             number, probed_load);
+        if (whole && variants.size() > 1) hold_answers_together();
+        for (std::vector<kept_text>& texts : texts_) texts.clear();
+        positions_.end({&all_.seen}, position, number, whole);
+        if (whole && !is_probe) slowest_ns_ = std::max(slowest_ns_, now_ns() - began);
+        return whole;
+    }
+    bool repeat_on(const plan& what, run_variant variant, int position, int number,
+                         double probed_load) {
+        live_target& target = servers_.on(variant);
+        if (number > 0) {
+            if (!target.restarts()) rest(target.pages());
+            else if (!is_in_time([&] { target.restart(seconds_until(mode_.deadline_ns)); }))
+                return false;
+        }
+        meter_.stage(probed_load > 0
+                         ? probe_name(p_, all_.seen.candidate.size()) + " at " +
+                               value_text(load_metric(p_), probed_load)
+                         : stage_text(p_, position, variant) +
+                               (positions_.is_again() ? ", again" : ""));
+        target.start_cold(report_directory() + printed("/cold-%d.log", gate_));
+        const double max_s = std::min(seconds_until(mode_.deadline_ns),
+                                      what.sent->limits.total.seconds());
+        if (!mode_.model && !is_in_time([&] { prepare_server(what, target, number, max_s); }))
+            return false;
+        const repeat_order asked{.variant = variant,
+                                 .number = number,
+                                 .gate = gate_,
+                                 .load = probed_load,
+                                 .answer_s = answer_s_,
+                                 .deadline_ns = mode_.deadline_ns,
+                                 .meter = &meter_};
+        load_sharing_of_program->ask(asked);
+        repeat_data d = recorded_repeat(what, target, asked);
+        d.load = probed_load;
+        if (probed_load > 0 && p_.judged->search.to_the_interval) d.part = probe_of::search;
+        note_warmup(d);
+        const bool whole = !d.cut_short;
+        texts_[variant == run_variant::baseline ? 1 : 0] = std::exchange(d.texts, {});
+        all_.seen.variant(variant).push_back(std::move(d));
+        return whole;
+    }
+    /// Every report has the warm-ups of all repeats, also of those set aside later: a cold start or
+    /// a warm-up that never became stable must be seen.
+    void note_warmup(const repeat_data& d) {
+        if (!d.warmup.asked) return;
+        const std::string whose = d.variant == run_variant::baseline ? "baseline, " : "";
+        all_.seen.notes.push_back(
+            warmup_sentence(d.warmup, whose + printed("repeat %d", d.index + 1)));
+    }
+    /// Compares the answers of the last pair, if answers are compared.
+    void hold_answers_together() {
+        const repeat_data& theirs = all_.seen.baseline.back();
+        if (!has_hashes(theirs)) return;
+        std::vector<std::string> secrets = servers_.on(run_variant::candidate).load().secrets;
+        for (const std::string& s : servers_.on(run_variant::baseline).load().secrets)
+            secrets.push_back(s);
+        const answers_shown show = settings_of(environment).answers;
+        all_.seen.candidate.change_last([&](repeat_data& mine) {
+            compare_answers(mine, theirs, texts_[0], texts_[1],
+                            show == answers_shown::none ? 0 : max_answers_shown,
+                            [&](std::string s) { return without_secrets(std::move(s), secrets); });
+        });
+    }
+    /// Sets a repeat or pair aside and measures another, if one is left. The choice does not depend
+    /// on the result: a repeat is set aside only for an error of the client, and only while a
+    /// verdict depends on that error. Passes without forgiveness and misses that remain with it
+    /// stay. There are at most as many replacements as repeats, so a client that always stalls
+    /// ends.
+    bool repeats_again(const std::optional<client_error>& error) {
+        if (!error || error->repeat >= all_.seen.candidate.size()) return false;
+        const int position = static_cast<int>(error->repeat);
+        if (!positions_.has_another(count()) || (!p_.searches() && is_out_of_time())) return false;
+        positions_.set_aside({&all_.seen}, error->repeat, described(error->why));
+        meter_.say(printed("  %s %d is measured again: ", counted_text(p_), position + 1) +
+                   described(error->why) + "\n");
+        if (p_.searches()) positions_.leave_empty();  // the next probe follows from those left
+        is_analysed_ = false;
+        return true;
+    }
 
-    plan& p_;
+    // ---- the search for a capacity
+
+    /// Probes loads until the capacity is known, or probes run out.
+    void search_capacity() {
+        for (;;) {
+            if (count() > 0 && fault_of_gate(all_.seen)) return;
+            const std::optional<double> load =
+                next_load(p_, probes_of(all_.seen, all_.judged_by));
+            if (!load) return;
+            if (!plans_.contains(*load)) plans_.emplace(*load, at_load(p_, *load, answer_s_));
+            const plan& what = plans_.at(*load);
+            if (ends_late(ns_of(expected_seconds(what))) || !next_repeat(what, *load)) {
+                note_end_of_time();
+                return;
+            }
+            if (was_too_short(all_.seen.candidate.back())) continue;
+            if (const auto error = client_error_at(all_.seen, all_.judged_by, *load))
+                leave_out(*error);
+        }
+    }
+    /// The probe stays in the list, but counts as no result.
+    void leave_out(const client_error& error) {
+        all_.seen.candidate.change(
+            error.repeat, [&](repeat_data& d) { d.disturbed = described(error.why); });
+        meter_.say(printed("  probe %zu shows nothing: ", error.repeat + 1) +
+                   described(error.why) + "\n");
+    }
+    /// If answers take so long that a probe measured only the start of its load, the first probe is
+    /// set aside and later ones are longer. A later probe stays, however slow: a selection must not
+    /// depend on the result.
+    bool was_too_short(const repeat_data& d) {
+        const double now = usual_answer_s(d), was = answer_s_;
+        if (is_over(d, all_.seen.arrival_cv2) || now <= was) return false;
+        answer_s_ = now;
+        const double measured_s = probe_seconds(p_, d.load, was);
+        const auto at_this_load = [&](const repeat_data& x) { return x.load == d.load; };
+        const repeat_list& all = all_.seen.candidate;
+        const bool is_first = std::count_if(all.begin(), all.end(), at_this_load) == 1;
+        if (!is_first || probe_seconds(p_, d.load, now) <= 1.25 * measured_s) return false;
+        plans_.erase(d.load);
+        return repeats_again(client_error{{because::probe_too_short, {now, measured_s}},
+                                          all_.seen.candidate.size() - 1});
+    }
+
+    // ---- profiles
+
+    /// The same load again, with other words; its measurements are not used.
+    void profile_failure() {
+        const double lasts_s = (*judged_.on_fail).duration.seconds();
+        live_target& failed = servers_.on(run_variant::candidate);
+        meter_.say("  failed: its server is asked for a profile of " + time_text(lasts_s) +
+                   " of the same load\n");
+        meter_.stage("profile");
+        profiler by(*judged_.on_fail, failed, gate_);
+        plan again = profiled(p_);
+        again.shard = {};  // rank 0 sends all of it
+        const int number = positions_.begin();
+        try {
+            prepare_server(again, failed, number, p_.sent->limits.total.seconds());
+        } catch (const std::runtime_error& e) {
+            all_.seen.notes.push_back(std::string("the profile is of a server as it was left: ") +
+                                      reason_in(e));
+        }
+        all_.profile = profile_under_load(by, lasts_s, mode_.deadline_ns, [&](long long until_ns) {
+            return run_repeat(again, failed, {.number = number, .gate = gate_,
+                                              .deadline_ns = until_ns, .meter = &meter_,
+                                              .show = answers_shown::none}).records.size();
+        });
+        if (all_.profile.goes_on && !failed.is_process())
+            unended_profiles().push_back({failed.facts().url, p_.name, *judged_.on_fail});
+    }
+    /// Ends profiles that earlier gates left running on a server, or reports them.
+    void end_profiles_on(const live_target& server) {
+        for (const std::string& note : end_profiles(server, gate_)) {
+            meter_.say("  note: " + note + "\n");
+            all_.seen.notes.push_back(note);
+        }
+    }
+
+    measured_gate all_;
+    const plan& p_ = all_.what;
     const planned_judging& judged_ = *p_.judged;
     const run_mode& mode_;
-    measured_gate all_{};
+    const int gate_ = session::of_this_program().running_gate();
     gate_servers servers_;
     progress_meter meter_;
-    gate_repeats repeats_;
+    repeat_positions positions_{judged_.max_repeats};
+    int max_repeats_ = judged_.max_repeats;
+    long long slowest_ns_ = 0;  // of the repeats so far
+    bool is_analysed_ = false;  // the analysis is that of the repeats so far
+    std::map<double, plan> plans_{};  // of the probed loads
+    double answer_s_ = 0;  // duration of an answer, while the server kept up with a probed load
+    std::vector<kept_text> texts_[2]{};  // of the variants of the current pair
 };
 
 }  // namespace detail

@@ -17,13 +17,12 @@
 #include "effects/system/sharing.hpp"
 #include "effects/gates/record_files.hpp"
 
-#include <algorithm>  // any_of, find, max, none_of
-#include <cstddef>  // ptrdiff_t
+#include <algorithm>  // any_of, max
+#include <cstddef>  // size_t
 #include <filesystem>  // error_code
 #include <fstream>  // ofstream, ios
 #include <iostream>  // cout
 #include <map>
-#include <memory>  // unique_ptr
 #include <stdexcept>  // exception, runtime_error
 #include <string>
 #include <utility>  // exchange, move
@@ -39,11 +38,20 @@ inline bool is_red(gate_outcome o) {
 }
 
 /// A doctest case, and why it failed if not by a gate.
-struct host_failure {
-    std::string test_case{}, file{};
-    int line = 0;
+struct host_failure : gate_identity {
     std::string why{};
+    std::size_t first_gate = 0;
 };
+
+/// The report of a gate without measurements.
+inline gate_report report_without(const gate_identity& who, gate_outcome outcome,
+                                  const std::string& why) {
+    gate_report g;
+    static_cast<gate_identity&>(g.what) = who;
+    g.outcome = outcome;
+    g.refusal = why;
+    return g;
+}
 
 /// Functions of users that get the files' content.
 using user_report = void (*)(const report_view&);
@@ -55,85 +63,60 @@ inline std::vector<user_report>& user_reports() {
 /// Whether this thread is in a user's report, where the session must not be used.
 inline constinit thread_local bool is_telling_users = false;
 
-/// Not thread-safe: the session locks.
+/// Writes the reports of all gates. Not thread-safe: the session locks.
 class program_reports {
 public:
     explicit program_reports(record_files& records) : records_(records) {}
 
-    /// Adds a gate that has begun; returns its number.
-    std::size_t open(gate_report&& as_far_as_known) {
-        gates_.push_back(std::move(as_far_as_known));
-        gates_.back().refusal = "it had not ended when this was written";
-        changed_ = true;
-        if (written_as_over_) write(false);
-        return gates_.size() - 1;
-    }
-    void close(std::size_t number, gate_report&& g) {
-        gates_[number] = std::move(g);
-        changed_ = true;
-        // Each file holds all gates: writing them after every gate takes hours if there are many.
-        if (gates_.size() < next_writing_) return;
-        next_writing_ = std::max(gates_.size() + 1, gates_.size() * 5 / 4);
+    std::vector<gate_report> gates{};
+    all_sections beside{};     // of verbs over several gates
+    bool has_changed = false;  // since the last writing
+    bool is_rehearsal = false;
+
+    /// Each file holds all gates: writing them after every gate takes hours if there are many.
+    void write_now_and_then() {
+        if (gates.size() < next_writing_) return;
+        next_writing_ = std::max(gates.size() + 1, gates.size() * 5 / 4);
         write(false);
     }
-    const std::vector<gate_report>& gates() const { return gates_; }
-    /// Returns the gate to be changed: the files are written again.
-    gate_report& gate(std::size_t number) {
-        changed_ = true;
-        return gates_[number];
-    }
-    /// Adds a section of a verb over several gates. It must outlive this.
-    void add(program_section& more) {
-        if (std::find(beside_.begin(), beside_.end(), &more) == beside_.end())
-            beside_.push_back(&more);
-        changed_ = true;
+    /// A file must not tell of an end while a gate runs.
+    void write_unended() {
+        if (written_as_over_) write(false);
     }
     /// Notes failures outside gates.
     void note_other(const host_failure& at, const std::string& why, gate_outcome outcome) {
-        gate_report g;
-        g.what.name = g.what.test_case = at.test_case;
-        g.what.file = at.file;
-        g.what.line = at.line;
-        g.refusal = why;
-        g.outcome = outcome;
-        others_.push_back(std::move(g));
-        changed_ = true;
+        others_.push_back(report_without(at, outcome, why));
+        has_changed = true;
     }
     /// Marks gates that have not ended as cut off; returns whether there were any.
     bool cut_off(const std::string& why) {
         bool any = false;
-        for (gate_report& g : gates_)
+        for (gate_report& g : gates)
             if (g.outcome == gate_outcome::unfinished) {
                 g.outcome = gate_outcome::invalid;
                 g.refusal = why;
-                changed_ = any = true;
+                has_changed = any = true;
             }
         return any;
     }
-    void note_rehearsal() { is_rehearsal_ = true; }
 
-    /// Whether every gate from this one on allows exit code 0.
-    bool are_green_from(std::size_t first_gate) const {
-        return std::none_of(gates_.begin() + static_cast<std::ptrdiff_t>(first_gate), gates_.end(),
-                            [](const gate_report& g) { return is_red(g.outcome); });
-    }
     /// The worst outcome of all gates and files: a green run with incomplete files is not green.
     gate_outcome worst() const {
         const auto reported = [&](gate_outcome o) {
             const bool is_verdict = o == gate_outcome::passed || o == gate_outcome::failed;
-            return is_rehearsal_ && is_verdict ? gate_outcome::skipped : o;
+            return is_rehearsal && is_verdict ? gate_outcome::skipped : o;
         };
         gate_outcome all = reported(are_whole() ? gate_outcome::passed : gate_outcome::invalid);
-        for (const auto* reports : {&gates_, &others_})
+        for (const auto* reports : {&gates, &others_})
             for (const gate_report& g : *reports) all = worse_of(all, reported(g.outcome));
         return all;
     }
     bool are_whole() const { return whole_ && records_.are_whole(); }
 
     void write(bool is_over) {
-        if (gates_.empty() || !records_.are_open()) return;
-        if (!changed_ && is_over == written_as_over_) return;
-        changed_ = false;
+        if (gates.empty() || !records_.are_open()) return;
+        if (!has_changed && is_over == written_as_over_) return;
+        has_changed = false;
         written_as_over_ = is_over;
         const gate_outcome so_far = is_over ? worst() : worse_of(worst(), gate_outcome::invalid);
         const std::string directory = report_directory();
@@ -142,20 +125,20 @@ public:
         try {
             drafted_files files;
             files.add(dir / "result.json",
-                      result_json(gates_, environment_, records_.index(), exit_code_of(so_far),
-                                  beside_));
-            files.add(dir / "metrics.txt", open_metrics(gates_));
-            if (const std::string lines = answers_jsonl(gates_); !lines.empty())
+                      result_json(gates, environment_, records_.index(), exit_code_of(so_far),
+                                  beside));
+            files.add(dir / "metrics.txt", open_metrics(gates));
+            if (const std::string lines = answers_jsonl(gates); !lines.empty())
                 files.add(dir / "answers.jsonl", lines);
             const auto is_calibrated = [](const gate_report& g) { return !g.calibration.empty(); };
-            if (std::any_of(gates_.begin(), gates_.end(), is_calibrated))
-                files.add(dir / "calibration.json", calibration_json(gates_));
-            for (const program_section* b : beside_)
-                for (const auto& [name, content] : b->files(gates_)) files.add(dir / name, content);
+            if (std::any_of(gates.begin(), gates.end(), is_calibrated))
+                files.add(dir / "calibration.json", calibration_json(gates));
+            for (const program_section* b : beside)
+                for (const auto& [name, content] : b->files(gates)) files.add(dir / name, content);
             with_all_reported(is_over, [&] {
-                files.add(dir / "junit.xml", junit_xml(gates_));
-                files.add(dir / "summary.md", summary_md(gates_, beside_));
-                files.add(dir / "report.html", report_html(gates_, environment_, beside_));
+                files.add(dir / "junit.xml", junit_xml(gates));
+                files.add(dir / "summary.md", summary_md(gates, beside));
+                files.add(dir / "report.html", report_html(gates, environment_, beside));
             });
             files.publish();
         } catch (const std::exception& e) {
@@ -166,14 +149,14 @@ public:
     /// Calls users' reports after the last writing. The files report those that fail.
     void tell_users() {
         const std::string file = report_directory() + "/result.json";
-        if (user_reports().empty() || gates_.empty() || !whole_ || gates_.size() == told_) return;
-        told_ = gates_.size();
+        if (user_reports().empty() || gates.empty() || !whole_ || gates.size() == told_) return;
+        told_ = gates.size();
         const auto contain = [&](const auto& call) {
             try {
                 call();
             } catch (const std::exception& e) {
                 whole_ = false;
-                changed_ = true;
+                has_changed = true;
                 std::cerr << "llmbench: " << e.what() << ": no result of this program is a pass"
                           << std::endl;
             }
@@ -200,11 +183,9 @@ public:
         baselines_[std::filesystem::weakly_canonical(path).string()] = g.what.name;
     }
     /// The gate of this program that wrote its baseline to this file, "" if none.
-    std::string baseline_in(const std::string& file) const {
+    std::string baseline_in(const std::string& file) {
         std::error_code ignored;
-        const auto at =
-            baselines_.find(std::filesystem::weakly_canonical(file, ignored).string());
-        return at == baselines_.end() ? std::string() : at->second;
+        return baselines_[std::filesystem::weakly_canonical(file, ignored).string()];
     }
     /// Adds new measurements to the history, after the reports, which show it without them.
     void add_to_history() {
@@ -212,37 +193,33 @@ public:
             known_past->write_kept(environment_.started_at, environment_.commit,
                                    [this](const std::string& where, const std::exception& e) {
                                        whole_ = false;
-                                       changed_ = true;
+                                       has_changed = true;
                                        report_not_whole(where, std::string("the history: ") +
                                                                    reason_in(e));
                                        write(true);
                                    });
     }
-    /// Returns the text for the console and GitHub Actions at the program's end.
+    /// Prints on the console, and for GitHub Actions, at the program's end.
     void say_at_the_end() {
-        if (!gates_.empty()) with_all_reported(true, [this] { say_all(); });
+        if (!gates.empty()) with_all_reported(true, [this] { say_all(); });
     }
 
 private:
-    /// Calls `tell` with a complete `gates_`. Until the program has ended it has one more entry, so
+    /// Calls `tell` with a complete `gates`. Until the program has ended it has one more entry, so
     /// that the files of a killed program are not green; incomplete files add one, too.
     template <class Tell>
     void with_all_reported(bool is_over, const Tell& tell) {
-        const std::size_t own = gates_.size();
-        const auto without_more = [&](std::vector<gate_report>* all) {
-            all->erase(all->begin() + static_cast<std::ptrdiff_t>(own), all->end());
-        };
-        const std::unique_ptr<std::vector<gate_report>, decltype(without_more)> restored(
-            &gates_, without_more);
-        gates_.insert(gates_.end(), others_.begin(), others_.end());
+        const std::size_t own = gates.size();
+        struct restored {
+            std::vector<gate_report>& all;
+            const std::size_t own;
+            ~restored() { all.resize(own); }
+        } const at_its_end{gates, own};
+        gates.insert(gates.end(), others_.begin(), others_.end());
         const auto add = [&](const char* name, const char* why) {
-            gate_report more;
-            more.what.name = name;
-            more.what.file = gates_[own - 1].what.file;
-            more.what.line = gates_[own - 1].what.line;
-            more.refusal = why;
-            more.outcome = gate_outcome::invalid;
-            gates_.push_back(std::move(more));
+            const plan& last = gates[own - 1].what;
+            gates.push_back(
+                report_without({name, "", last.file, last.line}, gate_outcome::invalid, why));
         };
         if (!are_whole())
             add("the files of the program",
@@ -255,28 +232,26 @@ private:
     }
     void say_all() const {
         const surroundings& around = surroundings_of_program();
-        std::cout << closing_text(gates_, around.style()) << std::flush;
+        std::cout << closing_text(gates, around.style()) << std::flush;
         if (around.on_github)
-            std::cout << github_annotations(gates_, around.github_workspace) << std::flush;
+            std::cout << github_annotations(gates, around.github_workspace) << std::flush;
         if (rank_of_program() == 0 && records_.are_open())
-            std::cout << last_line(gates_, report_directory(), environment_) << std::flush;
+            std::cout << last_line(gates, report_directory(), environment_) << std::flush;
         if (around.step_summary.empty()) return;
         std::error_code none;
         const auto taken = std::filesystem::file_size(around.step_summary, none);
         // Above 1 MiB GitHub shows no summary of the step at all.
         if (none || taken + summary_limit <= 1048576)
             std::ofstream(around.step_summary, std::ios::app)
-                << summary_md(gates_, beside_);
+                << summary_md(gates, beside);
     }
     record_files& records_;
-    std::vector<gate_report> gates_{};
-    all_sections beside_{};
     std::vector<gate_report> others_{};
     std::map<std::string, std::string> baselines_{};  // by file: the gate that wrote it
     environment_facts environment_ = environment_now();
-    std::size_t told_ = 0;  // number of gates, for users' reports
+    std::size_t told_ = 0;          // number of gates, for users' reports
     std::size_t next_writing_ = 1;  // number of gates at the next writing
-    bool changed_ = false, written_as_over_ = false, whole_ = true, is_rehearsal_ = false;
+    bool written_as_over_ = false, whole_ = true;
 };
 
 }  // namespace detail

@@ -20,12 +20,16 @@
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/tokens.hpp"
 #include "effects/system/clock.hpp"
+#include "effects/system/settings.hpp"
+#include "effects/system/sharing.hpp"
 #include "effects/system/signals.hpp"
 #include "effects/load/order.hpp"
 #include "effects/load/run_load.hpp"
 #include "effects/targets/live_target.hpp"
 #include "effects/targets/server_pages.hpp"
 #include "effects/gates/progress_meter.hpp"
+#include "effects/gates/record_files.hpp"
+#include "effects/gates/session.hpp"
 #include "effects/gates/side_tasks.hpp"
 
 #include <algorithm>  // sort, max, min, minmax_element
@@ -47,7 +51,7 @@ inline std::string gone_reason(const std::vector<record>& records) {
     std::sort(measured.begin(), measured.end(), [](const record* a, const record* b) {
         return a->scheduled_ns != b->scheduled_ns ? a->scheduled_ns < b->scheduled_ns : a < b;
     });
-    if (!measured.empty() && failed_for_want(*measured.back())) return {};
+    if (!measured.empty() && failed_by_client(*measured.back())) return {};
     std::size_t trailing = 0;
     while (trailing < measured.size() &&
            measured[measured.size() - 1 - trailing]->status == request_status::connect)
@@ -144,10 +148,15 @@ inline void note_end(const plan& p, live_target& target, repeat_data& d) {
         if (!t.steps.empty()) t.recovery_s = recovery_of(d, t.steps[0].from_ns, *p.sent->recovery);
 }
 
-struct repeat_parameters {
-    long long deadline_ns = 0;                 // of the whole program, 0: none
+/// One repeat, or one probe of a search, on one server.
+struct repeat_order {
+    run_variant variant = run_variant::candidate;
+    int number = 0;  // among all that were measured, those set aside included
+    int gate = 1;
+    double load = 0, answer_s = 0;           // of a probe
+    long long deadline_ns = 0;               // of the whole program, 0: none
     std::uint64_t max_gaps = max_gaps_kept;  // maximum number of single gaps kept
-    outbox* out = nullptr;                     // takes the records while the load runs
+    outbox* out = nullptr;                   // takes the records while the load runs
     progress_meter* meter = nullptr;
     std::function<long long()> start{};  // of a shared load: when to begin it
     answers_shown show = answers_shown::open;
@@ -212,34 +221,33 @@ void send_all(const plan& p, load_order& order, load_state& state, repeat_data& 
     }
 }
 
-/// Runs one repeat of one variant.
-inline repeat_data run_repeat(const plan& p, live_target& target, run_variant variant, int repeat,
-                              int gate_number, const repeat_parameters& parameters = {}) {
+/// Runs one repeat on one server.
+inline repeat_data run_repeat(const plan& p, live_target& target, const repeat_order& asked = {}) {
     repeat_data d;
-    d.variant = variant;
-    d.index = repeat;
+    d.variant = asked.variant;
+    d.index = asked.number;
     d.labels = p.sent->labels;
     d.plays_out = p.sent->plays_out;
     d.usd_per_hour = p.judged->usd_per_hour;
     load_order order;
     order.what = &p;
     order.target = &target.load();
-    order.variant = variant;
-    order.repeat = repeat;
-    order.id_prefix = id_prefix(gate_number, variant, repeat);
-    order.start = parameters.start;
+    order.variant = asked.variant;
+    order.repeat = asked.number;
+    order.id_prefix = id_prefix(asked.gate, asked.variant, asked.number);
+    order.start = asked.start;
     d.startup_s = target.take_startup_s();
     d.first_answer_s = target.take_first_answer_s();
 
     load_state state;
-    state.deadline_ns = parameters.deadline_ns;
-    state.max_gaps = parameters.max_gaps;
-    state.out = parameters.out;
-    state.show = parameters.show;
-    const progress_watch watched(parameters.meter, state);
+    state.deadline_ns = asked.deadline_ns;
+    state.max_gaps = asked.max_gaps;
+    state.out = asked.out;
+    state.show = asked.show;
+    const progress_watch watched(asked.meter, state);
     std::deque<task_under_load> tasks;
     for (std::size_t i = 0; i < p.sent->beside.size(); ++i)
-        tasks.emplace_back(p, i, target, state, gate_number);
+        tasks.emplace_back(p, i, target, state, asked.gate);
     request_log all;
     send_all(p, order, state, d, all, [&] { run_load(order, state, d, all); });
     for (task_under_load& t : tasks) d.side_tasks.push_back(t.finished());
@@ -248,7 +256,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_variant va
         for (finished_request& r : all.requests()) f(r.what);
     });
     note_answers(p, target.load(), all, d);
-    const bool counted = state.gaps > parameters.max_gaps;
+    const bool counted = state.gaps > asked.max_gaps;
     if (counted) all.count_all(d.window);
     all.move_into(d, counted);
     note_lateness(d);
@@ -257,17 +265,25 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_variant va
     note_end(p, target, d);
     note_lags(d);
     d.interrupted = stop_asked.load();
-    d.cut_short = parameters.deadline_ns > 0 && now_ns() > parameters.deadline_ns;
+    d.cut_short = asked.deadline_ns > 0 && now_ns() > asked.deadline_ns;
     return d;
 }
 
-/// The same, with the server's metrics read meanwhile.
-inline repeat_data watched_repeat(const plan& p, live_target& target, run_variant variant,
-                                  int repeat, int gate_number,
-                                  const repeat_parameters& parameters) {
-    page_watch pages(target.pages(), named_series(p.judged->slos));
-    repeat_data d = run_repeat(p, target, variant, repeat, gate_number, parameters);
-    d.server = pages.metrics(cross_check_of(d).finished);
+/// Runs this program's part of a repeat, writes its records and reads the server's metrics
+/// meanwhile.
+inline repeat_data recorded_repeat(const plan& p, live_target& target, repeat_order asked) {
+    session& program = session::of_this_program();
+    record_writer writer(program.records(), p.name);
+    asked.max_gaps = program.room_for_gaps();
+    asked.out = &writer.box();
+    asked.show = settings_of(environment).answers;
+    repeat_data d;
+    if (p.shard.is_whole()) {
+        page_watch pages(target.pages(), named_series(p.judged->slos));
+        d = run_repeat(p, target, asked);
+        d.server = pages.metrics(cross_check_of(d).finished);
+    } else load_sharing_of_program->send(d, p, target, asked);
+    program.note_gaps(d.gaps.size());
     return d;
 }
 

@@ -41,7 +41,7 @@ public:
     /// Returns a target for each server; they differ only in their random numbers.
     virtual any_target stand_in(std::size_t server) const = 0;
     /// Returns a stored baseline as another such model would have left it.
-    virtual stored_gate stored_baseline(const scenario& s, const gate_report& who,
+    virtual stored_gate stored_baseline(const scenario& s, const gate_identity& who,
                                         const settings& asked, scenario_use use) const = 0;
     /// Marks verdicts on a model as none: each says what it would have been.
     virtual void mark(gate_report& g, const measurements& seen) const = 0;
@@ -69,13 +69,12 @@ inline const rehearsals& known_rehearsals() {
     return *rehearsals_of_program;
 }
 
-/// What a run does with the measurements of a gate. A rehearsal and an appended gate are judged.
+/// What a run does with the measurements of a gate. An appended gate is judged.
 enum class run_kind : unsigned char {
     judge,
     calibrate,
     write_baseline,
     send_shard,  // of a load that several programs send
-    rehearse,    // on models of its servers
     append       // to a history
 };
 
@@ -97,9 +96,7 @@ struct run_mode {
         return appends() ? known_past : p.judged->past.by;
     }
     bool appends() const { return kind == run_kind::append; }
-    bool judges() const {
-        return kind == run_kind::judge || kind == run_kind::rehearse || appends();
-    }
+    bool judges() const { return kind == run_kind::judge || appends(); }
 };
 /// `began_ns`: start of LLMBENCH_TIME_BUDGET, on the gate's clock.
 inline run_mode mode_of(const plan& p, const settings& asked, long long began_ns,
@@ -109,12 +106,11 @@ inline run_mode mode_of(const plan& p, const settings& asked, long long began_ns
         refuse({"LLMBENCH_CALIBRATE and LLMBENCH_WRITE_BASELINE are both set: do one after the "
                 "other"});
     run_mode mode;
-    mode.kind = asked.calibrate != 0      ? run_kind::calibrate
-                : writes                  ? run_kind::write_baseline
-                : asked.is_shard          ? run_kind::send_shard
-                : !asked.rehearse.empty() ? run_kind::rehearse
-                : appends                 ? run_kind::append
-                                          : run_kind::judge;
+    mode.kind = asked.calibrate != 0 ? run_kind::calibrate
+                : writes             ? run_kind::write_baseline
+                : asked.is_shard     ? run_kind::send_shard
+                : appends            ? run_kind::append
+                                     : run_kind::judge;
     mode.time_budget_s = asked.time_budget_s;
     if (mode.time_budget_s > 0) mode.deadline_ns = began_ns + ns_of(mode.time_budget_s);
     if (asked.calibration.empty()) return mode;

@@ -3,7 +3,6 @@
 
 #include "api/result.hpp"
 #include "core/base/text.hpp"
-#include "core/judging/measurements.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/reports/gate_report.hpp"
 #include "effects/system/sharing.hpp"
@@ -13,8 +12,9 @@
 #include "effects/gates/program_reports.hpp"
 #include "effects/gates/record_files.hpp"
 
-#include <algorithm>  // count, find, min
+#include <algorithm>  // any_of, count, find, min
 #include <atomic>
+#include <cstddef>  // ptrdiff_t, size_t
 #include <cstdint>  // uint64_t
 #include <cstdio>  // fflush
 #include <cstdlib>  // atexit, at_quick_exit, _Exit
@@ -39,11 +39,16 @@ namespace detail {
 /// The current doctest case, and the names of gates. Any thread may call.
 class host_place {
 public:
-    /// doctest enters this test case.
-    void begin(const host_failure& at) {
+    /// doctest enters this test case. `first_gate`: the number of the next gate.
+    void begin(const gate_identity& at, std::size_t first_gate) {
         const std::lock_guard guard(mutex_);
-        at_ = at;
+        at_ = host_failure{at, "", first_gate};
         subcases_.clear();
+    }
+    /// The test case has failed. Keeps the first reason only.
+    void note(const std::string& why) {
+        const std::lock_guard guard(mutex_);
+        if (at_ && at_->why.empty()) at_->why = why;
     }
     /// doctest enters a subcase, or leaves it.
     void enter(const std::string& subcase) {
@@ -54,28 +59,29 @@ public:
         const std::lock_guard guard(mutex_);
         if (!subcases_.empty()) subcases_.pop_back();
     }
+    std::optional<host_failure> at() const {
+        const std::lock_guard guard(mutex_);
+        return at_;
+    }
     /// doctest leaves the test case; returns it.
     std::optional<host_failure> end() {
         const std::lock_guard guard(mutex_);
         return std::exchange(at_, std::nullopt);
     }
-    std::string test_case() const {
+    /// Returns the identity of a new gate. Its name is the asked one, else its test case and
+    /// subcases, else its place; a second gate of that name gets a number.
+    gate_identity gate_at(std::string name, const char* file, int line, const char* verb) {
         const std::lock_guard guard(mutex_);
-        return at_ ? at_->test_case : std::string();
-    }
-    /// The name of a gate without one: its test case and subcases.
-    std::string usual_name() const {
-        const std::lock_guard guard(mutex_);
-        std::string name = at_ ? at_->test_case : std::string();
-        for (const std::string& s : subcases_) name += " / " + s;
-        return name;
-    }
-    /// Returns a unique name: a second gate of that name gets a number.
-    std::string name_of_its_own(const std::string& name) {
-        const std::lock_guard guard(mutex_);
+        const std::string test_case = at_ ? at_->test_case : std::string();
+        if (name.empty()) {
+            name = test_case;
+            for (const std::string& s : subcases_) name += " / " + s;
+        }
+        if (name.empty()) name = printed("%s at %s:%d", verb, file, line);
         const auto before = std::count(names_.begin(), names_.end(), name);
         names_.push_back(name);
-        return before == 0 ? name : name + printed(" (%d)", static_cast<int>(before) + 1);
+        if (before > 0) name += printed(" (%d)", static_cast<int>(before) + 1);
+        return {name, test_case, file, line};
     }
 
 private:
@@ -100,57 +106,61 @@ public:
     }
 
     /// Adds a gate that has begun; returns its number.
-    std::size_t open_gate(gate_report&& as_far_as_known) {
+    std::size_t open_gate(const gate_identity& who) {
         const std::lock_guard guard(mutex_);
         if (phase_ == phase::ended) {
             phase_ = phase::reported;
             hear_of_the_end();
         }
-        return reports_.open(std::move(as_far_as_known));
+        reports_.gates.push_back(report_without(who, gate_outcome::unfinished,
+                                                "it had not ended when this was written"));
+        reports_.has_changed = true;
+        reports_.write_unended();
+        return reports_.gates.size() - 1;
     }
     /// The gate has ended. `asserts`: it fails its test case.
     void close_gate(std::size_t number, gate_report&& g, bool asserts, bool in_test_case) {
         const std::lock_guard guard(mutex_);
-        if (reports_.gates()[number].outcome != gate_outcome::unfinished) return;  // it has ended
+        gate_report& so_far = reports_.gates[number];
+        if (so_far.outcome != gate_outcome::unfinished) return;  // it has ended
         if (asserts) note_unreported(g.outcome, in_test_case);
-        reports_.close(number, std::move(g));
+        so_far = std::move(g);
+        reports_.has_changed = true;
+        reports_.write_now_and_then();
     }
-    /// `change` adds to a section beside the gates, and gets all of these so far.
+    /// `change` may change the reports of all gates so far, which are written again.
     template <class Change>
-    auto tell_sections(program_section& all, const Change& change) {
+    auto with_reports(const Change& change) {
         const std::lock_guard guard(mutex_);
-        reports_.add(all);
-        return change(reports_.gates());
+        reports_.has_changed = true;
+        return change(reports_);
     }
-    /// Adds an assertion on a gate's result and its effect on the outcome.
-    void add_verdict(std::size_t number, const slo_verdict& v, gate_outcome adds,
-                     const measurements& seen, bool in_test_case) {
-        const std::lock_guard guard(mutex_);
-        gate_report& g = reports_.gate(number);
-        g.verdicts.push_back(v);
-        add_objective(g.figures, seen, v.what);
-        worsen_gate(number, adds, in_test_case);
-    }
+    /// The gate's outcome is this one, if that is worse.
     void worsen(std::size_t number, gate_outcome adds, bool in_test_case) {
-        const std::lock_guard guard(mutex_);
-        worsen_gate(number, adds, in_test_case);
+        with_reports([&](program_reports& r) {
+            r.gates[number].outcome = worse_of(r.gates[number].outcome, adds);
+            note_unreported(adds, in_test_case);
+        });
     }
-    /// A test case with gates from `first_gate` on has failed: their measurements stay, but none is
-    /// called a pass.
-    void fail_test_case(host_failure f, std::size_t first_gate) {
+    /// The test case has failed: the measurements of its gates stay, but none is called a pass.
+    void fail_test_case() {
+        std::optional<host_failure> f = host_.at();
+        if (!f) return;
         const std::lock_guard guard(mutex_);
-        const std::size_t all = reports_.gates().size();
-        if (f.why.empty()) {  // it failed by its gates, or by a decorator
-            if (!reports_.are_green_from(first_gate)) return;
-            f.why = "doctest calls it a failure";
+        const auto begin = reports_.gates.begin() + static_cast<std::ptrdiff_t>(f->first_gate);
+        const auto end = reports_.gates.end();
+        if (f->why.empty()) {  // it failed by its gates, or by a decorator
+            if (std::any_of(begin, end, [](const gate_report& g) { return is_red(g.outcome); }))
+                return;
+            f->why = "doctest calls it a failure";
         }
-        for (std::size_t i = first_gate; i < all; ++i) {
-            gate_report& g = reports_.gate(i);
-            g.outcome = worse_of(g.outcome, gate_outcome::failed);
-            g.beside = "its test case failed: " + f.why;
+        for (auto g = begin; g != end; ++g) {
+            g->outcome = worse_of(g->outcome, gate_outcome::failed);
+            g->beside = "its test case failed: " + f->why;
         }
-        if (first_gate == all)
-            reports_.note_other(f, "the test case has no gate and failed: " + f.why,
+        reports_.has_changed = true;
+        if (begin == end)
+            reports_.note_other(*f, "the test case has no gate and failed: " + f->why,
                                 gate_outcome::failed);
     }
     host_place& host() { return host_; }
@@ -163,7 +173,7 @@ public:
 
     std::size_t number_of_gates() const {
         const std::lock_guard guard(mutex_);
-        return reports_.gates().size();
+        return reports_.gates.size();
     }
     /// The outcome for the exit code: all is written, and the caller reports it.
     gate_outcome final_outcome() {
@@ -188,10 +198,12 @@ public:
     /// From now on nothing passes or fails.
     void note_rehearsal() {
         const std::lock_guard guard(mutex_);
-        is_rehearsal_ = true;
-        reports_.note_rehearsal();
+        reports_.is_rehearsal = true;
     }
-    bool is_rehearsal() const { return is_rehearsal_; }
+    bool is_rehearsal() const {
+        const std::lock_guard guard(mutex_);
+        return reports_.is_rehearsal;
+    }
     /// Adds the virtual time of gates, one after the other; called by the gate that has its turn.
     void spend_virtual_time(long long ns) { virtual_ns_ += ns; }
     long long virtual_time_spent() const { return virtual_ns_; }
@@ -212,7 +224,7 @@ public:
         const std::lock_guard guard(mutex_);
         if (reports_.cut_off("the program ended before this gate did")) cut_off_ = true;
         // exit() in a test case keeps doctest from printing its results.
-        if (returns_exit_code || !reports_.gates().empty())
+        if (returns_exit_code || !reports_.gates.empty())
             if (const auto inside = host_.end()) {
                 reports_.note_other(*inside, "the program ended inside this test case",
                                     gate_outcome::invalid);
@@ -221,15 +233,6 @@ public:
         write_all();
         if (std::exchange(phase_, phase::reported) == phase::running) reports_.say_at_the_end();
     }
-    void write_baseline(const gate_report& g, const std::string& file) {
-        const std::lock_guard guard(mutex_);
-        reports_.write_baseline(g, file);
-    }
-    std::string baseline_in(const std::string& file) const {
-        const std::lock_guard guard(mutex_);
-        return reports_.baseline_in(file);
-    }
-
     std::atomic<bool> returns_exit_code{false};  // main() is ours
     std::atomic<host_run> host_did{host_run::test_cases};
 
@@ -274,7 +277,7 @@ private:
         all.phase_ = phase::ended;
         const gate_outcome unused_option = worse_of(all.unreported_, all.unreported_by_host_);
         // With any main(): whoever does not know 77 would take a rehearsal for a pass.
-        if (!all.is_rehearsal_ && !all.cut_off_ && all.reports_.are_whole() &&
+        if (!all.reports_.is_rehearsal && !all.cut_off_ && all.reports_.are_whole() &&
             !is_red(unused_option))
             return;
         const int code = exit_code_of(all.reports_.worst());
@@ -296,11 +299,6 @@ private:
         gate_outcome& by = in_test_case ? unreported_by_host_ : unreported_;
         by = worse_of(by, o);
     }
-    void worsen_gate(std::size_t number, gate_outcome adds, bool in_test_case) {
-        gate_report& g = reports_.gate(number);
-        g.outcome = worse_of(g.outcome, adds);
-        note_unreported(adds, in_test_case);
-    }
 
     mutable std::mutex mutex_{};
     record_files records_;
@@ -309,7 +307,6 @@ private:
     std::vector<std::string> reported_{};
     const pid_t process_ = ::getpid();
     std::atomic<std::uint64_t> gaps_kept_{0};
-    std::atomic<bool> is_rehearsal_{false};
     std::atomic<int> running_{0};
     std::atomic<long long> virtual_ns_{0};
     // The worst outcome that nobody has reported yet: outside test cases, and inside.

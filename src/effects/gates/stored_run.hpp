@@ -20,7 +20,6 @@
 #include <algorithm>  // min
 #include <filesystem>
 #include <fstream>  // istream, ifstream, ios, getline
-#include <map>
 #include <stdexcept>  // invalid_argument
 #include <string>
 #include <utility>  // move
@@ -94,7 +93,7 @@ inline void read_records(stored_gate& g, const std::string& file, const describe
                          std::istream* events) {
     std::ifstream in(file, std::ios::binary);
     if (!in) refuse({"records_file: ", file, " cannot be read"});
-    std::map<const repeat_data*, request_log> logs;
+    std::vector<request_log> logs(g.seen.candidate.size() + g.seen.baseline.size());
     line_gaps all_gaps(reported, events);
     std::string line, gate;
     std::size_t number = 0;
@@ -102,10 +101,13 @@ inline void read_records(stored_gate& g, const std::string& file, const describe
         record r;
         gap_list gaps;
         const repeat_data* of = nullptr;  // null: another gate's, or incomplete and not counted
+        std::size_t at = 0;
         try {
             r = read_record(line, gate);
-            for (const repeat_data& d : g.seen.variant(r.variant))
-                if (gate == g.name && d.index == r.repeat) of = &d;
+            const repeat_list& repeats = g.seen.variant(r.variant);
+            for (std::size_t i = 0; gate == g.name && i < repeats.size(); ++i)
+                if (repeats[i].index == r.repeat) of = &repeats[at = i];
+            if (r.variant == run_variant::baseline) at += g.seen.candidate.size();
             gaps = all_gaps.of(r, number, of);
         } catch (const std::invalid_argument& e) {
             // The run was cut off in this line.
@@ -113,13 +115,14 @@ inline void read_records(stored_gate& g, const std::string& file, const describe
             throw std::invalid_argument(printed("%s:%zu: %s", file.c_str(), number + 1, e.what()));
         }
         if (!of) continue;
-        request_log& log = logs[of];
+        request_log& log = logs[at];
         log.add(index_of(r, number), std::move(r), gaps);
         if (of->gaps_counted) log.count_all(of->window);
     }
+    std::size_t at = 0;
     for (auto* variant : {&g.seen.candidate, &g.seen.baseline})
         for (std::size_t i = 0; i < variant->size(); ++i) {
-            request_log& log = logs[&(*variant)[i]];
+            request_log& log = logs[at++];
             variant->change(i, [&](repeat_data& d) {
                 log.move_into(d, d.gaps_counted);
                 fail_unfinished([&](auto&& f) {

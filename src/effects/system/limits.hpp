@@ -5,10 +5,7 @@
 #include <atomic>
 
 #include <sys/resource.h>  // how many files may be open, how much memory was used
-#include <unistd.h>  // gethostname, sysconf
-#ifdef __linux__
-#include <sys/timex.h>  // adjtimex
-#endif
+#include <unistd.h>  // sysconf
 #ifdef __APPLE__
 #include <sys/sysctl.h>  // its range of ports
 #include <sys/syslimits.h>  // OPEN_MAX

@@ -1,7 +1,6 @@
 // programs that send one load together, by an extension
 #pragma once
 
-#include "api/result.hpp"
 #include "api/scenario.hpp"
 #include "core/base/text.hpp"
 
@@ -18,19 +17,11 @@ class live_target;
 class progress_meter;
 struct plan;
 struct repeat_data;
-struct repeat_parameters;
+struct repeat_order;
 struct settings;
 
 /// Returns the value of a variable, "" if not set.
 using variable_lookup = std::function<std::string(const char* name)>;
-
-/// A repeat or probe of which all programs send their parts.
-struct shared_repeat_order {
-    run_variant variant = run_variant::candidate;
-    int number = 0;
-    double load = 0, answer_s = 0;  // of a probe
-    double left_s = 0;              // until the time budget is used up, 0: none
-};
 
 /// The part of this program in a load. It sends the whole, unless an extension shares the load:
 /// either the programs of a run communicate, and the first one judges, reports and has the exit
@@ -61,10 +52,9 @@ public:
     /// Reduces the plan of a gate to this program's part.
     virtual void take_part(plan&, const scenario&, const settings&, std::size_t /*gate*/) {}
     /// Sends this program's part of a repeat, if it has not the whole.
-    virtual void send(repeat_data&, const plan&, live_target&, run_variant, int /*number*/,
-                      int /*gate*/, const repeat_parameters&) {}
+    virtual void send(repeat_data&, const plan&, live_target&, const repeat_order&) {}
     /// Rank 0 sends the others the next repeat, until their gate is over.
-    virtual void ask(const shared_repeat_order&) {}
+    virtual void ask(const repeat_order&) {}
     virtual void end_gate() {}
     /// Other ranks send their parts until then. Returns why they have no verdicts.
     virtual std::string follow(const plan&, gate_servers&, progress_meter&) { return {}; }

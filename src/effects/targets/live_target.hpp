@@ -31,15 +31,11 @@
 #include <stdexcept>  // runtime_error
 #include <string>
 #include <utility>  // exchange, move, pair
-#include <variant>
 #include <vector>  // erase_if
 
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
-
-/// For endpoint{...}: nothing to start.
-struct running_already {};
 
 /// Uses a path of the gate for all requests.
 inline void take_path(load_target& to, const std::string& path) {
@@ -104,11 +100,11 @@ public:
         credentials own = credentials_of(
             at_, *load_.api, environment(key_variable(at_, is_apart).c_str()), is_apart);
         own.keep_secrets_of(whole_environment());
-        if (auto* p = std::get_if<started_process>(&server_)) {
-            p->keep_secrets(own);
-            at_.url = p->start(*load_.api, own.secrets, at_most_s);
-        } else if (const auto* s = std::get_if<own_server>(&server_)) {
-            at_.url = (*s)->start();
+        if (process_) {
+            process_->keep_secrets(own);
+            at_.url = process_->start(*load_.api, own.secrets, at_most_s);
+        } else if (own_) {
+            at_.url = own_->start();
             facts_.is_virtual = current_environment != nullptr;
         }
         load_.fields = filled_in(own.fields, session_placeholder, id_of_check());
@@ -149,25 +145,24 @@ public:
     }
     double take_first_answer_s() { return std::exchange(first_answer_s_, not_a_number); }
     /// Whether the scenario wants a new process for each repeat.
-    bool restarts() const { return is_process() && process_of_ours()->restarts(); }
+    bool restarts() const { return process_ && process_->what.restart_between_repeats; }
     void restart(double at_most_s) {
         end();
         bring_up(at_most_s);
     }
     /// Whether we start it, so that it can run only in its repeats.
-    bool is_process() const { return process_of_ours() != nullptr; }
+    bool is_process() const { return process_ != nullptr; }
     /// Ends a process; it can be started again.
     void end() {
-        if (auto* p = std::get_if<started_process>(&server_)) p->end();
+        if (process_) process_->end();
     }
     /// Returns why it ended, "" while it runs.
     std::string how_it_went() {
-        auto* p = std::get_if<started_process>(&server_);
-        return p ? p->how_it_went(load_.secrets) : std::string();
+        return process_ ? process_->how_it_went(load_.secrets) : std::string();
     }
     /// Refuses a server that cannot take the load; our own accept every request.
     void check_answers(const planned_traffic& p) {
-        if (std::holds_alternative<own_server>(server_)) return;
+        if (own_) return;
         load_.connection_resets = 0;
         for_each_part(p, [&](const plan_part& part) {
             const int seen = resets_of_check(load_, part.common, facts_.url);
@@ -182,8 +177,7 @@ public:
     }
     /// Seconds until a process was ready; once per start.
     double take_startup_s() {
-        auto* p = std::get_if<started_process>(&server_);
-        return p ? p->take_startup_s() : not_a_number;
+        return process_ ? std::exchange(process_->startup_s, not_a_number) : not_a_number;
     }
     kept_commands& commands() { return *commands_; }
     const server_pages& pages() const { return pages_; }
@@ -202,14 +196,11 @@ public:
     }
     /// A variable of its process's environment, and its command; "" for an endpoint.
     std::string environment_value(const char* variable) const {
-        return is_process() ? process_of_ours()->environment_value(variable) : "";
+        return process_ ? process_->environment_value(variable) : "";
     }
-    std::string command() const { return is_process() ? process_of_ours()->command() : ""; }
+    std::string command() const { return process_ ? str(process_->what.command) : ""; }
     /// Null if it has no extension.
-    const extension_server* of_extension() const {
-        const auto* s = std::get_if<own_server>(&server_);
-        return s ? s->get() : nullptr;
-    }
+    const extension_server* of_extension() const { return own_.get(); }
     /// The maximum of prompt and answer tokens of a model by its name in requests ("": the
     /// target's); 0: not listed.
     int room_of(const std::string& model) const {
@@ -222,13 +213,8 @@ public:
     const target_facts& facts() const { return facts_; }
 
 private:
-    using own_server = std::unique_ptr<extension_server>;
-
-    const started_process* process_of_ours() const {
-        return std::get_if<started_process>(&server_);
-    }
     void take(const process& p, run_variant variant) {
-        server_.emplace<started_process>(p, variant);
+        process_ = std::make_unique<started_process>(p, variant);
         facts_.kind = target_kind::process;
         at_.api = p.api;
         at_.path = p.path;
@@ -237,7 +223,7 @@ private:
         at_.model = p.model.empty() ? text(environment("LLMBENCH_MODEL")) : p.model;
     }
     void take(const extension_target& t) {
-        server_ = t.by->server(t.settings);
+        own_ = t.by->server(t.settings);
         facts_.kind = target_kind::simulated;
     }
     void take(const extension_target& model, const box& instead_of) {
@@ -269,7 +255,7 @@ private:
     }
     /// Whether it is a baseline endpoint on another host.
     bool is_apart_from_target() const {
-        if (!compared_with_ || !std::holds_alternative<running_already>(server_)) return false;
+        if (!compared_with_ || process_ || own_) return false;
         const http_url its = compared_with_->load_.url, own = parsed_url(str(at_.url), "baseline");
         return its.host != own.host && !(is_this_host(its) && is_this_host(own));
     }
@@ -293,7 +279,7 @@ private:
     /// Waits for the answer to a request of one token; counted from the spawn or from now.
     void await_first_answer() {
         if (!first_like_) return;
-        const long long from_ns = is_process() ? process_of_ours()->began_ns() : now_ns();
+        const long long from_ns = process_ ? process_->began_ns : now_ns();
         const long long until_ns = now_ns() + ns_of(first_within_s_);
         for (;;) {
             const http_answer a = ask_for_one_token(load_, *first_like_, seconds_until(until_ns));
@@ -343,7 +329,8 @@ private:
 
     bool is_baseline_ = false;
     const live_target* compared_with_ = nullptr;  // the target of a baseline
-    std::variant<running_already, started_process, own_server> server_{};
+    std::unique_ptr<started_process> process_{};  // of process{...}
+    std::unique_ptr<extension_server> own_{};     // of an extension; endpoints have neither
     endpoint at_{};  // the server once it is running
     load_target load_{};
     target_facts facts_{};

@@ -20,7 +20,6 @@
 #include <filesystem>  // error_code
 #include <memory>  // make_unique, unique_ptr
 #include <string>
-#include <utility>  // exchange
 #include <vector>
 
 namespace llmbench {
@@ -39,24 +38,26 @@ inline std::string next_log(run_variant variant) {
 /// process{...}: a server that runs from start() to end().
 class started_process {
 public:
-    started_process(const process& p, run_variant variant) : what_(p), variant_(variant) {
-        if (what_.command.empty()) refuse({"process.command is empty: it must start a server"});
-        if (str(what_.command).find("{port}") == std::string::npos)
-            refuse({"process.command \"", printable(str(what_.command), 200),
+    const process what;
+    long long began_ns = 0;            // of the last start
+    double startup_s = not_a_number;   // until it was ready
+
+    started_process(const process& p, run_variant variant) : what(p), variant_(variant) {
+        if (what.command.empty()) refuse({"process.command is empty: it must start a server"});
+        if (str(what.command).find("{port}") == std::string::npos)
+            refuse({"process.command \"", printable(str(what.command), 200),
                     "\" has no {port}: the server is started on a free port, which is written "
                     "there; one with a port of its own is an endpoint that runs already"});
-        if (!(what_.ready_within.seconds() > 0)) refuse({"process.ready_within must be above 0"});
+        if (!(what.ready_within.seconds() > 0)) refuse({"process.ready_within must be above 0"});
     }
-    std::string command() const { return str(what_.command); }
-    bool restarts() const { return what_.restart_between_repeats; }
     /// Adds the secrets of its environment.
     void keep_secrets(credentials& c) const {
-        for (const name_value& v : what_.env)
+        for (const name_value& v : what.env)
             if (v.is_secret || names_secret(str(v.name))) c.keep_secret(str(v.value));
     }
     /// A variable of its environment, set or inherited.
     std::string environment_value(const char* variable) const {
-        for (const name_value& v : what_.env)
+        for (const name_value& v : what.env)
             if (str(v.name) == variable) return str(v.value);
         return environment(variable);
     }
@@ -65,23 +66,20 @@ public:
     /// limit.
     std::string start(const api_traits& api, const std::vector<std::string>& secrets,
                       double at_most_s) {
-        const double ready_within_s = std::min(what_.ready_within.seconds(), at_most_s);
+        const double ready_within_s = std::min(what.ready_within.seconds(), at_most_s);
         const int port = free_port();
         log_ = next_log(variant_);
-        const long long began = began_ns_ = now_ns();
-        running_ = std::make_unique<server_process>(what_, port, log_, secrets);
+        began_ns = now_ns();
+        running_ = std::make_unique<server_process>(what, port, log_, secrets);
         const std::string url = "http://127.0.0.1:" + std::to_string(port);
-        const std::string ready = what_.ready.empty() ? api.ready : str(what_.ready);
+        const std::string ready = what.ready.empty() ? api.ready : str(what.ready);
         const std::string why =
-            why_not_ready(server_at(parsed_url(url, "process")), ready, began, ready_within_s);
+            why_not_ready(server_at(parsed_url(url, "process")), ready, ready_within_s);
         if (!why.empty()) throw given_up(why, secrets);
-        startup_s_ = static_cast<double>(now_ns() - began) * 1e-9;
+        startup_s = static_cast<double>(now_ns() - began_ns) * 1e-9;
         return url;
     }
     void end() { running_.reset(); }
-    /// Seconds of the last start, returned once.
-    double take_startup_s() { return std::exchange(startup_s_, not_a_number); }
-    long long began_ns() const { return began_ns_; }
     /// Returns why it ended, "" while it runs.
     std::string how_it_went(const std::vector<std::string>& secrets) {
         const std::string how = running_ ? running_->how_it_ended() : "";
@@ -92,13 +90,13 @@ public:
 
 private:
     /// Waits until the path `ready` answers 200; returns "", or why it did not.
-    std::string why_not_ready(const http_server& server, const std::string& ready, long long began,
+    std::string why_not_ready(const http_server& server, const std::string& ready,
                               double within_s) {
         http_answer last;
         for (;;) {
             if (const std::string how = running_->how_it_ended(); !how.empty())
                 return how + " before it was ready";
-            if (static_cast<double>(now_ns() - began) * 1e-9 > within_s)
+            if (static_cast<double>(now_ns() - began_ns) * 1e-9 > within_s)
                 return "was not ready within " + time_text(within_s) + " (" + ready +
                        " answered: " +
                        (last.error.empty() ? "HTTP " + std::to_string(last.status) : last.error) +
@@ -112,17 +110,14 @@ private:
     no_server given_up(const std::string& why, const std::vector<std::string>& secrets) {
         const std::string tail = without_secrets(running_->log_tail(), secrets);
         end();
-        return no_server("process \"" + printable(str(what_.command), 200) + "\" " + why +
+        return no_server("process \"" + printable(str(what.command), 200) + "\" " + why +
                          "; log " + log_ + (tail.empty() ? " is empty" : " ends:") +
                          barred_lines(tail));
     }
 
-    process what_;
-    run_variant variant_;
+    const run_variant variant_;
     std::string log_{};
     std::unique_ptr<server_process> running_{};
-    double startup_s_ = not_a_number;
-    long long began_ns_ = 0;
 };
 
 }  // namespace detail

@@ -19,7 +19,7 @@
 #include "core/traffic/plan.hpp"
 #include "effects/gates/doctest_host.hpp"
 #include "effects/gates/gate_run.hpp"
-#include "effects/gates/measure.hpp"
+#include "effects/gates/execution.hpp"
 #include "effects/gates/run_mode.hpp"
 #include "effects/gates/session.hpp"
 #include "effects/system/clock.hpp"
@@ -99,20 +99,13 @@ struct curve_access {
     }
 };
 
-/// Represents all loads, and says why there is no curve.
-class refused_curve : public execution {
-public:
-    refused_curve(const scenario& s, const list<offered_load>& loads, const char* file, int line)
-        : execution(s, file, line, "curve", false), loads_(loads) {}
-    result measured() {
-        begin();
-        check_curve(scenario_, loads_);
-        return {};
-    }
-
-private:
-    const list<offered_load>& loads_;
-};
+/// The section of the program's reports, which is added when it is first asked for.
+inline comparisons_and_curves& section_of(program_reports& reports) {
+    comparisons_and_curves& own = comparisons_and_curves::of_this_program();
+    if (std::find(reports.beside.begin(), reports.beside.end(), &own) == reports.beside.end())
+        reports.beside.push_back(&own);
+    return own;
+}
 
 inline curve_result measured_curve(const scenario& s, const list<offered_load>& loads,
                                    const char* file, int line) {
@@ -120,22 +113,22 @@ inline curve_result measured_curve(const scenario& s, const list<offered_load>& 
         check_curve(s, loads);
     } catch (const std::invalid_argument&) {
         curve_result c;
-        curve_access::add_load(c, 0, executed(refused_curve(s, loads, file, line), file, line,
-                                               "curve"));
+        // Represents all loads, and says why there is no curve.
+        const gate_reader refused = [&] { check_curve(s, loads); return measured_gate(); };
+        curve_access::add_load(c, 0, gate_of(s, file, line, "curve", refused));
         return c;
     }
     session& all = session::of_this_program();
-    curve_report r{opened_gate(s, file, line, "curve").what.name, file, line,
+    curve_report r{identity_of(s, file, line, "curve").name, file, line,
                    loads[0].in_users ? metric_id::capacity_in_users : metric_id::capacity_in_rate,
                    {}};
     curve_result c;
     const auto ended = [&] {
         if (r.loads.empty()) return;
         curve_access::end_curve(c, ends_of(r), curve_line(r));
-        comparisons_and_curves& told = comparisons_and_curves::of_this_program();
-        say(all.tell_sections(told, [&](const std::vector<gate_report>& gates) {
-            told.curves.push_back(r);
-            return curve_text(r, gates);
+        say(all.with_reports([&](program_reports& reports) {
+            section_of(reports).curves.push_back(r);
+            return curve_text(r, reports.gates);
         }));
     };
     try {
@@ -143,7 +136,7 @@ inline curve_result measured_curve(const scenario& s, const list<offered_load>& 
             scenario at = s;
             at.name = r.name + " / " + value_text(r.unit, load.value);
             at.arrivals = arrivals_at(s.arrivals.data(), load);
-            const result one = measured_result(at, file, line, "curve");
+            const result one = gate_of(at, file, line, "curve");
             r.loads.push_back(judged_load_of(load.value, str(one.name()), one.verdicts()));
             curve_access::add_load(c, load.value, one);
             // An unsound scenario is so at every load.
@@ -176,9 +169,9 @@ public:
           of_each_(scenario_of_a_setting(s)),
           settings_(settings) {}
     /// Throws if nothing could be measured; ended_by() then makes the result.
-    comparison_result measured() {
+    comparison_result run() {
         begin();
-        of_each_.slos = of_today(of_each_.slos);
+        of_each_ = scenario_of_a_setting(scenario_);
         check_comparison(of_each_, settings_);
         if (asked_.calibrate > 0)
             return ended_by(gate_outcome::skipped, "a calibration run compares no settings");
@@ -188,7 +181,7 @@ public:
         if (rehearses())
             for (const setting& s : settings_)
                 models_.push_back(known_rehearsals().of_gate(
-                    asked_, who_.what.name + " / " + str(s.name), of_each_));
+                    asked_, who_.name + " / " + str(s.name), of_each_));
         enter(rehearses() ? new_environment_for(*models_[0])
                           : new_environment_for(settings_, of_each_));
         plan whole = plan_of(of_each_, who_, asked_.seed, scenario_use::measure,
@@ -246,30 +239,26 @@ private:
             p.name += " / " + str(s.name);
             p.nonce = fresh_nonce(asked_.seed, p.name);
             parts.push_back({.name = str(s.name),
-                             .what = std::move(p),
                              .server = live_target(s.target, run_variant::candidate,
-                                                   stand_in(parts.size()))});
+                                                   stand_in(parts.size())),
+                             .all = {{.what = std::move(p)}}});
         }
         // The first one takes over the gate that represented all.
         for (std::size_t i = 0; i < parts.size(); ++i) {
-            gate_report g = who_;
-            g.what.name = parts[i].what.name;
-            numbers_.push_back(i == 0 ? number_ : all_.open_gate(std::move(g)));
+            numbers_.push_back(i == 0 ? number_ : all_.open_gate(parts[i].all.what));
             parts[i].number = static_cast<int>(numbers_.back()) + 1;
         }
         return parts;
     }
     gate_report report_on(const setting_under_test& s) const {
         if (s.lost.empty() || !s.all.seen.candidate.empty())
-            return report_of(s.what, s.all, asked_);
-        gate_report who = who_;
-        who.what.name = s.what.name;
+            return report_of(s.all, asked_);
         const bool skips = s.is_missing && may_be_skipped();
-        return unmeasured(std::move(who), of_each_, skips ? gate_outcome::skipped : s.lost_as,
+        return unmeasured(s.all.what, of_each_, skips ? gate_outcome::skipped : s.lost_as,
                           s.lost);
     }
     comparison_result finished(std::vector<setting_under_test>& parts) {
-        const plan& p = parts.front().what;
+        const plan p = parts.front().all.what;
         std::vector<measured_setting> measured;
         for (const setting_under_test& s : parts)
             measured.push_back({s.name, s.all.seen, s.all.judged_by, s.all.found,
@@ -277,7 +266,7 @@ private:
         const settings_comparison found = comparison_of_settings(
             measured, p.judged->slos, p.sent->common.stream,
             static_cast<std::size_t>(p.judged->max_repeats));
-        const comparison_report report{who_.what.name, who_.what.file, who_.what.line, found};
+        const comparison_report report{who_.name, who_.file, who_.line, found};
         comparison_data held;
         list<result> results;
         for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -289,12 +278,11 @@ private:
                 result_of(g, std::move(parts[i].all), numbers_[i], asked_));
             held.names.push_back(parts[i].name);
             held.settings.push_back(result_access::gate_of(results.back()));
-            if (in_test_case_ && g.refusal.empty())
-                g = only_noted(std::move(g), asked_.inconclusive);
+            if (in_test_case_ && g.refusal.empty()) only_note(g, asked_.inconclusive);
             say(console_text(g, surroundings_of_program().style()));
             if (i + 1 == parts.size())
-                all_.tell_sections(comparisons_and_curves::of_this_program(), [&](const auto&) {
-                    comparisons_and_curves::of_this_program().comparisons.push_back(report);
+                all_.with_reports([&](program_reports& reports) {
+                    section_of(reports).comparisons.push_back(report);
                 });
             close(numbers_[i], std::move(g), now_ns() - parts[i].took_ns);
         }
@@ -312,7 +300,7 @@ private:
         for (std::size_t i = 0; i < h.names.size(); ++i) {
             const result_data& g = *h.settings[i];
             if (!g.refusal.empty() && g.outcome != gate_outcome::skipped)
-                refuse_in_test(who_.what.file.c_str(), who_.what.line, "compare",
+                refuse_in_test(who_.file.c_str(), who_.line, "compare",
                                h.names[i] + ": " + g.refusal);
         }
     }

@@ -25,7 +25,6 @@
 #include "effects/targets/server_pages.hpp"
 #include "effects/targets/same_server.hpp"
 #include "effects/gates/gate_run.hpp"
-#include "effects/gates/gate_repeats.hpp"
 #include "effects/gates/progress_meter.hpp"
 #include "effects/gates/profiler.hpp"
 #include "extensions/compare/core/settings.hpp"
@@ -42,10 +41,9 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
-/// One setting: its part of the plan, its server and its measurements.
+/// One setting: its server, its part of the plan and its measurements.
 struct setting_under_test {
     std::string name{};
-    plan what{};
     int number = 0;  // of its gate
     live_target server;
     measured_gate all{};
@@ -65,12 +63,12 @@ public:
         : all_(all),
           whole_(as_a_whole),
           mode_(mode),
-          rounds_(all.front().what.judged->max_repeats),
+          rounds_(all.front().all.what.judged->max_repeats),
           slots_(rounds_),
           meter_(whole_, progress, surroundings_of_program().style()) {
         for (setting_under_test& s : all_) {
-            static_cast<load_conditions&>(s.all.seen) = load_conditions_of(s.what);
-            s.all.judged_by = parameters_asked(s.what, mode);
+            static_cast<load_conditions&>(s.all.seen) = load_conditions_of(s.all.what);
+            s.all.judged_by = parameters_asked(s.all.what, mode);
         }
     }
     /// Until all rounds are measured, the time is spent, or no setting is left. A round that the
@@ -166,8 +164,11 @@ private:
         if (!s.has_turns()) return true;
         meter_.stage(printed("round %d of %d, ", slot + 1, rounds_) + s.name);
         repeat_list& variant = s.all.seen.candidate;
-        variant.push_back(recorded_repeat(s.what, s.server, run_variant::candidate, number,
-                                          s.number, mode_.deadline_ns, meter_));
+        variant.push_back(recorded_repeat(s.all.what, s.server,
+                                          {.number = number,
+                                           .gate = s.number,
+                                           .deadline_ns = mode_.deadline_ns,
+                                           .meter = &meter_}));
         s.server.end();
         if (variant.back().cut_short) return false;
         if (const cause why = fault_of_gate(s.all.seen)) {
@@ -190,7 +191,7 @@ private:
     }
     void prepare(setting_under_test& s, int number) {
         try {
-            prepare_server(s.what, s.server, number, s.what.sent->limits.total.seconds());
+            prepare_server(s.all.what, s.server, number, s.all.what.sent->limits.total.seconds());
         } catch (const std::runtime_error& e) {
             lose(s, gate_outcome::invalid, false, e, "");
         }
@@ -200,19 +201,19 @@ private:
         try {
             s.server.bring_up(seconds_left());
             if (std::exchange(s.is_known, true)) return;
-            check_images(s.what, *s.server.load().api);
+            check_images(s.all.what, *s.server.load().api);
             check_room(s);
-            s.server.check_answers(*s.what.sent);
-            s.server.learn_tokens(s.what, seconds_left());
-            s.server.check_reports_metrics(s.what.judged->slos, s.what.sent->common);
+            s.server.check_answers(*s.all.what.sent);
+            s.server.learn_tokens(s.all.what, seconds_left());
+            s.server.check_reports_metrics(s.all.what.judged->slos, s.all.what.sent->common);
             s.all.target = s.server.facts();
             for (const std::string& note : end_profiles(s.server, s.number)) {
                 meter_.say("  note: " + note + "\n");
                 s.all.seen.notes.push_back(note);
             }
             meter_.say("  " + s.name + ": " + target_text(s.all.target) +
-                       (makes_up_prompts(s.what)
-                            ? "; " + fit_text(s.all.target.tokens, shortest_prompt(s.what))
+                       (makes_up_prompts(s.all.what)
+                            ? "; " + fit_text(s.all.target.tokens, shortest_prompt(s.all.what))
                             : "") +
                        "\n");
             for (const std::string& note : s.all.target.notes)
@@ -229,8 +230,8 @@ private:
     /// Settings are compared on the same sessions, those that fit all.
     static void check_room(const setting_under_test& s) {
         const plan fitted = without_long_sessions(
-            s.what, [&](const std::string& model) { return s.server.room_of(model); });
-        if (trace_hash(fitted) != trace_hash(s.what))
+            s.all.what, [&](const std::string& model) { return s.server.room_of(model); });
+        if (trace_hash(fitted) != trace_hash(s.all.what))
             refuse({"its server has no room for all sessions, which are the same of all settings: ",
                     fitted.sent->workload_text, "; give workload.max_context"});
     }
@@ -245,7 +246,7 @@ private:
                             "\" are one server at ", printable(one.facts().url),
                             ": give them URLs, models, paths or headers of their own"});
                 if (lead_to_one_process(one.load(), one.pages(), other.load(), other.pages(),
-                                        all_[a].what.sent->common))
+                                        all_[a].all.what.sent->common))
                     refuse({one_process_text("setting \"" + all_[a].name + "\"", one.facts().url,
                                              "setting \"" + all_[b].name + "\"", other.facts().url),
                             " and differ in nothing: forward another port"});

@@ -240,14 +240,16 @@ private:
     std::function<void(const std::string&)> lost_{};
 };
 
-/// Rank 0's order to the others between two verdicts.
+/// Rank 0's order to the others between two verdicts: the next repeat, or the end of the gate.
 struct rank_command {
-    bool is_over = false;  // the gate has ended
-    shared_repeat_order next{};
+    bool is_over = false;
+    repeat_order next{};
 };
 inline std::string text_of(const rank_command& c) {
+    const long long deadline_ns = c.next.deadline_ns;
+    const double left_s = deadline_ns > 0 ? std::max(0.001, seconds_until(deadline_ns)) : 0;
     return printed("%d %d %d %.17g %.17g %.17g", c.is_over, c.next.variant == run_variant::baseline,
-                   c.next.number, c.next.load, c.next.answer_s, c.next.left_s);
+                   c.next.number, c.next.load, c.next.answer_s, left_s);
 }
 inline rank_command command_of(const std::string& text) {
     std::vector<double> n;
@@ -258,8 +260,11 @@ inline rank_command command_of(const std::string& text) {
         if (n.size() == 6) break;
     }
     if (n.size() != 6) throw std::runtime_error("rank 0 asks for \"" + printable(text) + "\"");
-    return {n[0] != 0, {n[1] != 0 ? run_variant::baseline : run_variant::candidate,
-                        static_cast<int>(n[2]), n[3], n[4], n[5]}};
+    return {n[0] != 0, {.variant = n[1] != 0 ? run_variant::baseline : run_variant::candidate,
+                        .number = static_cast<int>(n[2]),
+                        .load = n[3],
+                        .answer_s = n[4],
+                        .deadline_ns = n[5] > 0 ? now_ns() + ns_of(n[5]) : 0}};
 }
 
 /// By how much a rank's clock is ahead of rank 0's, and the error of that.
@@ -381,21 +386,20 @@ inline int starts_of(const planned_traffic& p) {
 
 /// Called by all ranks. Returns the whole repeat at rank 0, elsewhere this rank's part. Throws at
 /// all ranks if one could not begin, at rank 0 if one could not end.
-inline repeat_data repeat_of_ranks(const plan& p, live_target& target, run_variant variant,
-                                   int repeat, int gate_number, repeat_parameters parameters) {
+inline repeat_data repeat_of_ranks(const plan& p, live_target& target, repeat_order asked) {
     rank_group& ranks = rank_group::of_this_program();
     common_start start(ranks, clock_offsets(ranks, ranks.wait_s()));
     const server_pages none{};
     page_watch pages(ranks.is_first() ? target.pages() : none, named_series(p.judged->slos));
     long long began_ns = now_ns();
-    parameters.start = [&] { return began_ns = start(); };
+    asked.start = [&] { return began_ns = start(); };
     if (!ranks.is_first())
-        parameters.max_gaps = ~0ull;  // counted when all are combined
+        asked.max_gaps = ~0ull;  // counted when all are combined
     repeat_data d;
     std::string why;
     const long long began = now_ns();
     try {
-        d = run_repeat(p, target, variant, repeat, gate_number, parameters);
+        d = run_repeat(p, target, asked);
         d.ranks = {part_of(d, p.shard, began_ns)};
     } catch (const std::exception& e) {
         if (start.is_called_off()) throw;
@@ -414,7 +418,7 @@ inline repeat_data repeat_of_ranks(const plan& p, live_target& target, run_varia
     const std::vector<std::string> parts =
         ranks.gathered(ranks.is_first() ? "" : why.empty() ? packed(d) : why, max_s);
     if (!ranks.is_first()) return d;
-    repeat_data all = gathered_repeat(p, std::move(d), parts, start, after, parameters.out);
+    repeat_data all = gathered_repeat(p, std::move(d), parts, start, after, asked.out);
     all.server = pages.metrics(cross_check_of(all).finished);
     return all;
 }

@@ -240,8 +240,7 @@ inline void note_server_clock(const load_target& to, clock_ahead& lead) {
 
 /// A shard's part, which begins with all others. Only the first shard reads the server's metrics,
 /// before any of them sends and after all have their answers.
-inline repeat_data repeat_of_shard(const plan& p, live_target& target, run_variant variant,
-                                   int repeat, int gate_number, repeat_parameters parameters) {
+inline repeat_data repeat_of_shard(const plan& p, live_target& target, repeat_order asked) {
     constexpr double to_connect_s = 2;
     shard_clock& clock = shard_clock::of_this_program();
     double begins_s = clock.start_s();
@@ -252,14 +251,14 @@ inline repeat_data repeat_of_shard(const plan& p, live_target& target, run_varia
     if (unix_s() < begins_s - to_connect_s) note_server_clock(target.load(), lead);
     wait_for_unix_time(begins_s - to_connect_s);
     long long planned_ns = 0, began_ns = now_ns();
-    parameters.start = [&] {
+    asked.start = [&] {
         planned_ns = steady_ns_at(begins_s);
         begins_s += shard_clock::measured_after_s(p);
         return began_ns = std::max(planned_ns, now_ns() + 10000000);
     };
     const server_pages none{};
     page_watch pages(p.shard.index == 0 ? target.pages() : none, named_series(p.judged->slos));
-    repeat_data d = run_repeat(p, target, variant, repeat, gate_number, parameters);
+    repeat_data d = run_repeat(p, target, asked);
     rank_part part = part_of(d, p.shard, began_ns);
     wait_for_unix_time(ends_s);
     if (!stop_asked.load()) note_server_clock(target.load(), lead);

@@ -14,8 +14,8 @@
 #include "core/traffic/requests.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/trace_hash.hpp"
-#include "effects/gates/gate_repeats.hpp"
-#include "effects/gates/measure.hpp"
+#include "effects/gates/gate_servers.hpp"
+#include "effects/gates/execution.hpp"
 #include "effects/gates/progress_meter.hpp"
 #include "effects/gates/repeat.hpp"
 #include "effects/gates/session.hpp"
@@ -118,9 +118,9 @@ public:
     void take_part(plan& p, const scenario& s, const settings& asked, std::size_t gate) override {
         if (asked.is_shard) p = as_shard(std::move(p), s, asked, gate);
     }
-    void send(repeat_data& into, const plan& p, live_target& target, run_variant variant,
-              int number, int gate, const repeat_parameters& parameters) override {
-        into = repeat_of_shard(p, target, variant, number, gate, parameters);
+    void send(repeat_data& into, const plan& p, live_target& target,
+              const repeat_order& asked) override {
+        into = repeat_of_shard(p, target, asked);
     }
 };
 
@@ -149,26 +149,24 @@ public:
         if (ranks().is_alone()) shards_of_load::take_part(p, s, asked, gate);
         else p = as_rank(std::move(p));
     }
-    void send(repeat_data& into, const plan& p, live_target& target, run_variant variant,
-              int number, int gate, const repeat_parameters& parameters) override {
-        if (ranks().is_alone())
-            shards_of_load::send(into, p, target, variant, number, gate, parameters);
-        else into = repeat_of_ranks(p, target, variant, number, gate, parameters);
+    void send(repeat_data& into, const plan& p, live_target& target,
+              const repeat_order& asked) override {
+        if (ranks().is_alone()) shards_of_load::send(into, p, target, asked);
+        else into = repeat_of_ranks(p, target, asked);
     }
-    void ask(const shared_repeat_order& next) override { tell({false, next}); }
+    void ask(const repeat_order& next) override { tell({false, next}); }
     void end_gate() override { tell({.is_over = true}); }
     /// Rank 0 reports the failure of a repeat.
     std::string follow(const plan& p, gate_servers& servers, progress_meter& meter) override {
         for (;;) {
-            const rank_command c = command_of(ranks().heard(std::string(), 10 * ranks().wait_s()));
-            const shared_repeat_order& next = c.next;
+            rank_command c = command_of(ranks().heard(std::string(), 10 * ranks().wait_s()));
             if (c.is_over) break;
-            const plan what = next.load > 0 ? at_load(p, next.load, next.answer_s) : p;
-            const long long deadline_ns = next.left_s > 0 ? now_ns() + ns_of(next.left_s) : 0;
+            c.next.gate = session::of_this_program().running_gate();
+            c.next.meter = &meter;
+            const plan what = c.next.load > 0 ? at_load(p, c.next.load, c.next.answer_s) : p;
             try {
-                recorded_repeat(plan_of_variant(what, next.variant), servers.on(next.variant),
-                                next.variant, next.number,
-                                session::of_this_program().running_gate(), deadline_ns, meter);
+                recorded_repeat(plan_of_variant(what, c.next.variant),
+                                servers.on(c.next.variant), c.next);
             } catch (const std::exception&) {
                 // Rank 0 knows of it.
             }
@@ -205,18 +203,17 @@ inline stored_shard read_shard(const std::string& directory, const std::string& 
 
 inline result judged_shards(const types::list<types::text>& directories, const slo_list& slos,
                             const types::text& gate, const char* file, int line) {
-    return read_result(gate, slos, file, line, "judge_shards", [&](const plan& who) {
+    scenario as;
+    as.name = gate;
+    as.slos = slos;
+    return gate_of(as, file, line, "judge_shards", [&] {
         if (directories.size() == 0)
             refuse({"directories: none is named, one for each shard is needed"});
         std::vector<stored_shard> shards;
         for (const text& d : directories) shards.push_back(read_shard(str(d), str(gate)));
-        gathered_shards all = gathered(std::move(shards), slos);
-        read_gate g{named_as(who, std::move(all.what)), {}};
+        measured_gate g = gathered(std::move(shards), slos);
         const slo_context context(g.what);
         for (const slo& s : g.what.judged->slos) check_slo(s, context);
-        g.seen.target = all.target;
-        g.seen.seen = std::move(all.seen);
-        g.seen.judged_by = std::move(all.judged_by);
         return g;
     });
 }

@@ -12,7 +12,7 @@
 #include "core/reports/gate_report.hpp"
 #include "core/stored/stored.hpp"
 #include "effects/gates/gate_run.hpp"
-#include "effects/gates/measure.hpp"
+#include "effects/gates/execution.hpp"
 #include "effects/gates/run_mode.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/files.hpp"
@@ -105,8 +105,8 @@ public:
     void mark(gate_report& g, const measurements& seen) const override {
         mark_rehearsed(g, seen, model_.words, model_.noise, model_.machine_noise);
     }
-    stored_gate stored_baseline(const scenario& s, const gate_report& who, const settings& asked,
-                                scenario_use use) const override {
+    stored_gate stored_baseline(const scenario& s, const gate_identity& who,
+                                const settings& asked, scenario_use use) const override {
         virtual_environment apart;
         const inside_environment inside(&apart);
         plan p = plan_of(s, who, asked.seed, use, api_of(s.target));
@@ -121,10 +121,10 @@ public:
         mode.model = std::make_shared<simulated_rehearsal>(std::move(other));
         mode.deadline_ns = 0;
         mode.kind = run_kind::calibrate;
-        gate_run run(p, s, mode, progress_mode::off);
-        if (run.bring_up()) run.measure_silently();
+        gate_run run(std::move(p), s, mode, progress_mode::off);
+        if (run.bring_up()) run.repeat_until_decided();
         const measured_gate m = run.finished();
-        const gate_figures f = figures_of(p, m.seen, p.judged->slos);
+        const gate_figures f = figures_of(m.what, m.seen, m.what.judged->slos);
         stored_gate reported;
         for (const repeat_figures& d : f.candidate.repeats)
             for (std::size_t i = 0; i < f.kept.size(); ++i)

@@ -12,6 +12,7 @@
 #include "core/judging/rule.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/planning/target_facts.hpp"
+#include "core/reports/gate_report.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
 #include "program/others/records_of_requests.hpp"
@@ -95,12 +96,6 @@ inline std::vector<imported_run> read_imported_runs(std::string_view bytes, cons
     }
     return runs;
 }
-
-struct imported_gate {
-    measurements seen{};
-    plan what{};
-    target_facts target{};
-};
 
 /// The times of the answers identify a run, because clocks have nanoseconds.
 using answer_times = std::vector<std::pair<long long, long long>>;
@@ -307,13 +302,15 @@ inline plan plan_of_runs(const std::vector<imported_run>& runs, const slo_list& 
 }
 
 /// Moves the requests out of the runs, of which there is at least one.
-inline imported_gate gate_of_runs(std::vector<imported_run> runs, const slo_list& slos) {
-    imported_gate g;
+inline measured_gate gate_of_runs(std::vector<imported_run> runs, const slo_list& slos) {
+    measured_gate g;
     for (imported_run& run : runs)
         run.lacks({metric_id::time_to_first_answer},
                   "it does not separate reasoning from the answer");
     const imported_run& first = runs[0];
     g.what = plan_of_runs(runs, slos);
+    g.judged_by.slos = g.what.judged->slos;
+    g.judged_by.rule = g.what.judged->rule;
     g.target.kind = target_kind::files;
     for (const imported_run& run : runs)
         g.target.url += (g.target.url.empty() ? "" : ", ") + run.file;
@@ -334,13 +331,6 @@ inline imported_gate gate_of_runs(std::vector<imported_run> runs, const slo_list
     set_shared_tokens(repeats);
     g.seen.candidate = std::move(repeats);
     return g;
-}
-
-inline judging_parameters parameters_of_files(const plan& p) {
-    judging_parameters t;
-    t.slos = p.judged->slos;
-    t.rule = p.judged->rule;
-    return t;
 }
 
 }  // namespace detail

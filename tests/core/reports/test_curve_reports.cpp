@@ -76,8 +76,8 @@ TEST_CASE("a load is carried where every objective that counts was shown to hold
 
 TEST_CASE("names of curves are words in every report") {
     const std::string hostile = "<img src=x> | \"a\", [l](http://x)\n=1+1";
-    test_gate light = measured_gate("light", {p50(ttft) <= 1_s});
-    test_gate heavy = measured_gate("heavy", {p50(ttft) <= 1_s});
+    test_gate light = sampled_gate("light", {p50(ttft) <= 1_s});
+    test_gate heavy = sampled_gate("heavy", {p50(ttft) <= 1_s});
     judge(light);
     judge(heavy);
     const std::vector<gate_report> gates = {light, heavy};

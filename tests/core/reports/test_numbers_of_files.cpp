@@ -167,7 +167,7 @@ TEST_CASE("a result.json is refused by its field, or judged, whatever its number
         stored_shard first{"shard-0", read}, second{"shard-1", std::move(read)};
         first.gate.load.shard.index = 0;
         try {
-            const gathered_shards all = gathered({first, second}, {mean(ttft) <= 100_ms});
+            const measured_gate all = gathered({first, second}, {mean(ttft) <= 100_ms});
             analyse(all.seen, all.judged_by);
         } catch (const std::invalid_argument& e) { check_sentence(e.what(), "shard"); }
     }, of_long_files);
@@ -259,9 +259,9 @@ void check_tool(const std::string& sound, const std::string& name, const file_be
     check_reader(sound, name, [&](const std::string& s) {
         std::vector<imported_run> runs;
         runs.push_back(result_files::only_run(s, name, beside));
-        imported_gate g = gate_of_runs(std::move(runs), {mean(ttft) <= 1_s, p50(e2e) <= 1_s});
+        measured_gate g = gate_of_runs(std::move(runs), {mean(ttft) <= 1_s, p50(e2e) <= 1_s});
         check_worth(g.seen);
-        analyse(g.seen, parameters_of_files(g.what));
+        analyse(g.seen, g.judged_by);
     });
 }
 std::optional<std::string> nothing(const std::string&) { return {}; }

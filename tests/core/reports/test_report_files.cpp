@@ -20,7 +20,7 @@ namespace {
 
 /// The gate whose objectives stand in lines of their own, wherever they stand here.
 test_gate placed_gate(const std::string& name, const slo_list& slos) {
-    test_gate g = sample_gates::measured_gate(name, slos);
+    test_gate g = sample_gates::sampled_gate(name, slos);
     int line = 20;
     g.what = with_judging(g.what, [&](planned_judging& j) {
         for (slo& s : j.slos)

@@ -24,7 +24,7 @@ const std::string hostile = "<b>&\"'|`*_[x](http://evil)]]> \\ \n\x01\xFF</b>";
 /// Its objectives are met, missed, undecided and missed but only noted; the guard on errors comes
 /// last.
 test_gate sample_gate(const std::string& name = "chat stays interactive") {
-    test_gate g = sample_gates::measured_gate(name, {mean(ttft) <= 100_ms, mean(tpot) <= 9_ms,
+    test_gate g = sample_gates::sampled_gate(name, {mean(ttft) <= 100_ms, mean(tpot) <= 9_ms,
                                          mean(e2e) <= 190_ms, advisory(p50(e2e) <= 50_ms)});
     judge(g);
     return g;
@@ -439,7 +439,7 @@ TEST_CASE("a summary with inconclusive objectives says first what green does not
 }
 
 TEST_CASE("a green summary begins with how many gates and objectives there are") {
-    test_gate g = sample_gates::measured_gate("g", {mean(ttft) <= 100_ms, mean(tpot) <= 11_ms});
+    test_gate g = sample_gates::sampled_gate("g", {mean(ttft) <= 100_ms, mean(tpot) <= 11_ms});
     judge(g);
     CHECK(summary_md({g}).find("**The gate passed, with 2 objectives**\n\n### g") == 0);
     CHECK(summary_md({g, g}).find("**All 2 gates passed, with 4 objectives**\n\n") == 0);
@@ -590,7 +590,7 @@ chat stays interactive: failed
 }
 
 TEST_CASE("the verbose console also has what no verdict depends on") {
-    test_gate g = sample_gates::measured_gate("g", {mean(ttft) <= 100_ms});
+    test_gate g = sample_gates::sampled_gate("g", {mean(ttft) <= 100_ms});
     judge(g);
     const std::string out = console_text(g, {false, false, true});
     CHECK(holds(unwrapped(out), "  PASS          mean(ttft) <= 100 ms  measured 80 ms, 20 % inside "
@@ -601,7 +601,7 @@ TEST_CASE("the verbose console also has what no verdict depends on") {
 }
 
 TEST_CASE("what was measured stands under an objective that is too long for one line") {
-    test_gate g = sample_gates::measured_gate(
+    test_gate g = sample_gates::sampled_gate(
         "g", {goodput(ttft <= 300_ms && tpot <= 50_ms && e2e <= 5_s && itl <= 2_s) >= 70_pct});
     judge(g);
     const std::string out = console_text(g), name = str(g.verdicts[0].what.text());
@@ -671,7 +671,7 @@ TEST_CASE("failures are counted by kind, most frequent first, with an example") 
 }
 
 TEST_CASE("traffic that a server may have seen before says so in every report") {
-    test_gate g = sample_gates::measured_gate("given", {p50(ttft) <= 1_s});
+    test_gate g = sample_gates::sampled_gate("given", {p50(ttft) <= 1_s});
     judge(g);
     const std::string said = "prompts are sent as given: a prefix cache of the server may answer "
                              "them from earlier repeats and earlier runs";
@@ -919,7 +919,7 @@ TEST_CASE("the share of prompt tokens from the prefix cache is told where the se
 
 TEST_CASE("a headline says how much of a pass a green gate is") {
     const auto judged_gate = [](const std::vector<slo>& slos) {
-        test_gate g = sample_gates::measured_gate("g", slos);
+        test_gate g = sample_gates::sampled_gate("g", slos);
         judge(g);
         return g;
     };
@@ -944,7 +944,7 @@ TEST_CASE("a headline says how much of a pass a green gate is") {
 }
 
 TEST_CASE("the console shows both arms of a comparison") {
-    test_gate g = sample_gates::measured_gate("a/b", {mean(ttft) <= 1_s});
+    test_gate g = sample_gates::sampled_gate("a/b", {mean(ttft) <= 1_s});
     g.measured.baseline = {steady_repeat(200), steady_repeat(200)};
     judge(g);
     const gate_report r = g;
@@ -956,7 +956,7 @@ TEST_CASE("the console shows both arms of a comparison") {
 }
 
 TEST_CASE("answers in one piece have no row of first tokens") {
-    test_gate g = sample_gates::measured_gate("whole", {mean(e2e) <= 1_s});
+    test_gate g = sample_gates::sampled_gate("whole", {mean(e2e) <= 1_s});
     g.what = with_traffic(g.what, [&](planned_traffic& t) { t.common.stream = false; });
     judge(g);
     const std::string out = console_text(g);
@@ -981,7 +981,7 @@ TEST_CASE("a calibration prints the line to paste") {
     CHECK(written_in_code("output_throughput >= 400 tok/s") == "output_throughput >= 400_tps");
     CHECK(written_in_code("mean(tpot) <= 1.1 * baseline") == "mean(tpot) <= 1.1 * baseline");
     CHECK(written_in_code("max(queued_requests) <= 8") == "max(queued_requests) <= 8");
-    test_gate g = sample_gates::measured_gate("g", {mean(ttft) <= 100_ms});
+    test_gate g = sample_gates::sampled_gate("g", {mean(ttft) <= 100_ms});
     judge(g);
     calibrated row;
     row.what = mean(tpot) <= 25_ms;

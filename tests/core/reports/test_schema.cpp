@@ -20,7 +20,7 @@ namespace {
 
 /// A gate with a row of each kind that results may have.
 gate_report gate_with_all_rows() {
-    test_gate sample = sample_gates::measured_gate("all", {mean(ttft) <= 100_ms});
+    test_gate sample = sample_gates::sampled_gate("all", {mean(ttft) <= 100_ms});
     judge(sample);
     gate_report g = sample;
     variant_figures& a = g.figures.candidate;

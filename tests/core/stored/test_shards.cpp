@@ -77,7 +77,7 @@ std::string refusal_of_shards(std::vector<stored_shard> all) {
 TEST_CASE("shards are one gate again, with its load in its own words") {
     const std::vector<stored_shard> all = {shard(1, 3), shard(0, 3), shard(2, 3)};
     const std::size_t each = all[0].gate.seen.candidate[0].records.size();
-    const gathered_shards g = gathered(all, {mean(ttft) <= 100_ms});
+    const measured_gate g = gathered(all, {mean(ttft) <= 100_ms});
     REQUIRE(g.seen.candidate.size() == 3);
     for (const repeat_data& d : g.seen.candidate) {
         CHECK(d.records.size() == 3 * each);
@@ -185,7 +185,7 @@ TEST_CASE("conversations in shards are conversations again, with as many first t
     s.requests = 40;
     s.slos = {mean(first_turn_ttft) <= 100_ms};
     const plan whole = planned(s, 1);
-    const gathered_shards g = gathered({shard(0, 2, s), shard(1, 2, s)}, s.slos);
+    const measured_gate g = gathered({shard(0, 2, s), shard(1, 2, s)}, s.slos);
     const slo_context is(g.what), was(whole);
     CHECK(is.has_turns);
     CHECK(is.requests == was.requests);

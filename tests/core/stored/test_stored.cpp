@@ -33,7 +33,7 @@ scenario chat() {
 }
 
 /// A gate of repeats with these values of ttft, its records numbered as a run numbers them.
-test_gate measured_gate(const scenario& s, const std::string& name,
+test_gate sampled_gate(const scenario& s, const std::string& name,
                           const std::vector<double>& ms) {
     test_gate g;
     g.what = planned(s, 1);
@@ -54,7 +54,7 @@ test_gate measured_gate(const scenario& s, const std::string& name,
     return g;
 }
 test_gate chat_gate(const std::string& name = "chat") {
-    return measured_gate(chat(), name, {80, 82});
+    return sampled_gate(chat(), name, {80, 82});
 }
 std::string file_of(const test_gates& gates) { return result_json(gates, {}, {}, 0); }
 struct read_gate : stored_gate {
@@ -164,7 +164,7 @@ TEST_CASE("what is not a result of this schema is refused with its name") {
 }
 
 TEST_CASE("verdicts on what was read back are those of the run, bit for bit") {
-    test_gate g = measured_gate(chat(), "chat", {80, 97, 88});
+    test_gate g = sampled_gate(chat(), "chat", {80, 97, 88});
     measurement& m = g.measured;
     m.slos = {mean(ttft) <= 100_ms,
               p50(itl) <= 11_ms,
@@ -296,7 +296,7 @@ TEST_CASE("prompts of the same number but other words are other traffic") {
         s.workload = prompts({"one", second});
         return s;
     };
-    const read_gate old = read_back(measured_gate(given("two"), "chat", {80, 82}));
+    const read_gate old = read_back(sampled_gate(given("two"), "chat", {80, 82}));
     const auto refused = [&](const char* second) {
         const plan p = planned(given(second), 1);
         return refusal_of([&] { check_comparable(old, "old.json", p, tiny_model()); });
@@ -308,7 +308,7 @@ TEST_CASE("prompts of the same number but other words are other traffic") {
 TEST_CASE("a statistic that the stored run does not have in every repeat is named") {
     const auto refused = [](const slo& s, const std::vector<double>& ms,
                             const repeat_data* bad = nullptr, std::size_t at = 1) {
-        test_gate g = measured_gate(chat(), "chat", ms);
+        test_gate g = sampled_gate(chat(), "chat", ms);
         if (bad) g.measured.candidate[at] = *bad;
         scenario x = chat();
         x.baseline = stored("old.json");
@@ -364,8 +364,8 @@ TEST_CASE("a stored run that was itself no evidence is no baseline") {
 // ---- calibration.json ---------------------------------------------------------------------------
 
 TEST_CASE("a calibration is read back for its gate and statistic") {
-    test_gate g = measured_gate(chat(), "chat", {80, 84, 88}),
-                other = measured_gate(chat(), "other", {80, 80.8, 81});
+    test_gate g = sampled_gate(chat(), "chat", {80, 84, 88}),
+                other = sampled_gate(chat(), "other", {80, 80.8, 81});
     for (test_gate* x : {&g, &other}) x->calibration = calibration_of(x->measured);
     const std::string json = calibration_json({g, chat_gate("not calibrated"), other});
     const gate_calibration read = read_calibration(json, "c.json", "chat");
@@ -382,7 +382,7 @@ TEST_CASE("a calibration is read back for its gate and statistic") {
 }
 
 TEST_CASE("the noise of a ratio is not that of the statistic itself") {
-    test_gate g = measured_gate(chat(), "chat", {80, 100, 80});
+    test_gate g = sampled_gate(chat(), "chat", {80, 100, 80});
     g.measured.baseline = g.measured.candidate;
     g.measured.slos = {mean(ttft) <= 1.1 * baseline, mean(ttft) <= 100_ms};
     g.calibration = calibration_of(g.measured);

@@ -618,7 +618,7 @@ TEST_CASE("a client without a descriptor left says so, and not that the server i
     CHECK(p.last().status == request_status::connect);
     CHECK(std::string(p.last().error.c_str()) ==
           "client: no file descriptor is left (EMFILE): raise its limit, ulimit -n");
-    CHECK(failed_for_want(p.last()));
+    CHECK(failed_by_client(p.last()));
 }
 
 TEST_CASE("each want of the client has its remedy, and a refusal is none") {

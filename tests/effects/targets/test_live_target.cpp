@@ -1,5 +1,5 @@
 // A target that is brought up: whether it is waited for, whose key it gets, what is masked.
-#include "effects/gates/gate_repeats.hpp"
+#include "effects/gates/gate_servers.hpp"
 
 #include "support/environment.hpp"
 #include "support/relay.hpp"

@@ -26,21 +26,21 @@ std::optional<std::string> fixture_beside(const std::string& path) {
     if (bytes.empty()) return {};
     return bytes;
 }
-imported_gate gate_of(const std::vector<std::string>& files, const slo_list& slos) {
+measured_gate gate_of(const std::vector<std::string>& files, const slo_list& slos) {
     std::vector<imported_run> runs;
     for (std::size_t i = 0; i < files.size(); ++i)
         runs.push_back(result_files::only_run(files[i], printed("%c.json", static_cast<char>('a' + i)),
                                          [](const std::string&) { return std::optional<std::string>(); }));
     return gate_of_runs(std::move(runs), slos);
 }
-imported_gate gate_of_fixtures(const std::vector<std::string>& names, const slo_list& slos) {
+measured_gate gate_of_fixtures(const std::vector<std::string>& names, const slo_list& slos) {
     std::vector<imported_run> runs;
     for (const std::string& name : names)
         runs.push_back(result_files::only_run(fixture(name), name, fixture_beside));
     return gate_of_runs(std::move(runs), slos);
 }
-std::vector<slo_verdict> verdicts_of(const imported_gate& g) {
-    return described(analyse(g.seen, parameters_of_files(g.what)).verdicts);
+std::vector<slo_verdict> verdicts_of(const measured_gate& g) {
+    return described(analyse(g.seen, g.judged_by).verdicts);
 }
 slo_verdict verdict_of(const std::vector<std::string>& files, const slo& s) {
     return verdicts_of(gate_of(files, {s}))[0];
@@ -49,7 +49,7 @@ std::string vllm_of(int n, unsigned seed, double ttft = 0.05) {
     return vllm_text(run_of(n, seed, ttft));
 }
 /// Files of several runs.
-imported_gate gate_of_appended(const std::string& bytes, const slo_list& slos) {
+measured_gate gate_of_appended(const std::string& bytes, const slo_list& slos) {
     return gate_of_runs(read_imported_runs(bytes, "all.jsonl", fixture_beside), slos);
 }
 /// Why everything is invalid, "" where it is not.
@@ -64,7 +64,7 @@ std::string why_invalid(const std::vector<std::string>& files) {
 TEST_CASE("files are judged as our own repeats are") {
     const slo_list slos = {p50(ttft) <= 300_ms, mean(tpot) <= 10_ms, p90(itl) <= 50_ms,
                            goodput(ttft <= 300_ms) >= 90_pct, output_throughput >= 1_tps};
-    const imported_gate g = gate_of({vllm_of(60, 1), vllm_of(60, 2), vllm_of(60, 3)}, slos);
+    const measured_gate g = gate_of({vllm_of(60, 1), vllm_of(60, 2), vllm_of(60, 3)}, slos);
     const std::vector<slo_verdict> v = verdicts_of(g);
     REQUIRE(v.size() == 6);
     CHECK(v[0].outcome == verdict::pass);
@@ -246,7 +246,7 @@ TEST_CASE("a request that was cut off with its run decides nothing") {
         const std::string name = printed("guidellm-ok-%d.json", i);
         runs.push_back(result_files::only_run(cut(fixture(name)), name, fixture_beside));
     }
-    const imported_gate g = gate_of_runs(std::move(runs), {p50(ttft) <= 300_ms, error_rate <= 5_pct});
+    const measured_gate g = gate_of_runs(std::move(runs), {p50(ttft) <= 300_ms, error_rate <= 5_pct});
     CHECK(g.seen.has_cut_off);
     const std::vector<slo_verdict> v = verdicts_of(g);
     CHECK(v[0].outcome == verdict::pass);     // whatever they would have taken

@@ -15,6 +15,7 @@
 #include "core/measured/request_log.hpp"
 #include "core/measured/timing_bounds.hpp"
 #include "core/planning/target_facts.hpp"
+#include "core/reports/gate_report.hpp"
 #include "core/stored/record_json.hpp"
 #include "core/stored/stored.hpp"
 #include "core/traffic/plan.hpp"
@@ -167,14 +168,6 @@ struct stored_shard {
     stored_gate gate{};
 };
 
-/// The combined shards, with their common properties.
-struct gathered_shards {
-    plan what{};
-    target_facts target{};
-    measurements seen{};
-    judging_parameters judged_by{};
-};
-
 /// Numbers in a list: "3, 5, 6"; at most ten of them.
 inline std::string numbers_text(const std::vector<std::size_t>& all) {
     std::string t;
@@ -263,14 +256,14 @@ inline void check_one_time(const std::vector<stored_shard>& shards, std::size_t 
 
 /// Throws std::invalid_argument with one sentence if the shards are not a whole run. There is at
 /// least one, and its repeats have their records.
-inline gathered_shards gathered(std::vector<stored_shard> shards, const slo_list& slos) {
+inline measured_gate gathered(std::vector<stored_shard> shards, const slo_list& slos) {
     check_all_there(shards);
     for (const stored_shard& s : shards) check_alike(shards.front(), s);
     std::sort(shards.begin(), shards.end(), [](const stored_shard& a, const stored_shard& b) {
         return a.gate.load.shard.index < b.gate.load.shard.index;
     });
     const stored_gate& first = shards.front().gate;
-    gathered_shards g;
+    measured_gate g;
     g.what = with_judging(first.described, [&](planned_judging& j) {
         j.rule = first.judged_by.rule;
         j.first_repeats = j.max_repeats = static_cast<int>(first.seen.candidate.size());

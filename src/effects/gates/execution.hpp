@@ -82,41 +82,25 @@ inline std::uint64_t fresh_nonce(std::uint64_t seed, std::string_view gate) {
                  mixed(static_cast<std::uint64_t>(now_ns()) + ++gates_executed));
 }
 
-inline scenario_use use_of(std::string_view verb) {
-    return verb == "gate"            ? scenario_use::gate
-           : verb == "find_capacity" ? scenario_use::find_capacity
-                                     : scenario_use::measure;
-}
-/// Returns the plan with the name and the place of its gate.
-inline plan named_as(const gate_identity& who, plan p) {
-    static_cast<gate_identity&>(p) = who;
-    return p;
-}
-inline plan plan_of(const scenario& s, const gate_report& who, std::uint64_t seed,
+inline plan plan_of(const scenario& s, const gate_identity& who, std::uint64_t seed,
                     scenario_use use, const api_traits& api) {
-    plan p = named_as(who.what, planned(s, seed, read_workload_files(s, seed), use, api));
+    plan p = planned(s, seed, read_workload_files(s, seed), use, api);
+    static_cast<gate_identity&>(p) = who;
     p = with_traffic(std::move(p), [](planned_traffic& t) { t.hash = trace_hash(t); });
     p.nonce = fresh_nonce(seed, p.name);
     return p;
 }
 
-/// The report of a gate before it begins.
-inline gate_report opened_gate(const scenario& s, const char* file, int line, const char* verb) {
-    if (!session::of_this_program().is_ours())
+/// The name and the place of a gate that begins.
+inline gate_identity identity_of(const scenario& s, const char* file, int line, const char* verb) {
+    session& all = session::of_this_program();
+    if (!all.is_ours())
         refuse({"a gate in a forked child: its parent has the reports and the exit code; start a "
                 "program of its own instead"});
-    gate_report who;
-    who.what.test_case = test_case_name();
-    session& all = session::of_this_program();
-    std::string name = s.name.empty() ? all.host().usual_name() : str(s.name);
-    if (name.empty()) name = printed("%s at %s:%d", verb, file, line);
-    who.what.name = all.host().name_of_its_own(name);
-    who.what.file = file;
-    who.what.line = line;
-    return who;
+    return all.host().gate_at(str(s.name), file, line, verb);
 }
 
-/// Parts of every execution: a gate that stands for it until its end is known, its turn among other
+/// Parts of every execution: the gate's entry among those of the program, its turn among other
 /// threads' gates, and the environment's settings.
 class execution {
 public:
@@ -127,29 +111,27 @@ public:
         gate_report g = unmeasured(who_, scenario_, outcome, why);
         if (model_) g.rehearsal.model = model_->model();
         if (asked_.keeps && asserts_) g.not_kept = why;
-        const result r = result_of(g, {}, number_, asked_);
-        close(std::move(g));
-        return r;
+        return closed(std::move(g), {});
     }
 
 protected:
     execution(const scenario& s, const char* file, int line, const char* verb, bool asserts)
-        : scenario_(s),
-          asserts_(asserts),
-          who_(opened_gate(s, file, line, verb)),
-          number_(all_.open_gate(gate_report(who_))) {}
+        : scenario_(s), asserts_(asserts), who_(identity_of(s, file, line, verb)) {}
     execution(const execution&) = delete;
     execution& operator=(const execution&) = delete;
     ~execution() {
         if (environment_) all_.spend_virtual_time(now_ns() - began_ns_);
     }
+    /// Waits for its turn, then reads the settings.
     void begin() {
         turn_.emplace();
         all_.give_turn(number_);
         signals_.emplace();
         began_ns_ = now_ns();
-        today_ = utc_day();
-        scenario_.slos = of_today(scenario_.slos);
+        const long long today = utc_day();
+        for (const slo& s : scenario_.slos)  // exceptions that ended block again
+            if (std::string end = end_text(s, today); !end.empty()) ends_.push_back(end);
+        scenario_.slos = on_day(scenario_.slos, today);
         if (const std::string rehearse = environment("LLMBENCH_REHEARSE"); !means_off(rehearse))
             known_rehearsals().check_asked(rehearse);
         all_.records().open();
@@ -158,24 +140,13 @@ protected:
         for (const std::string& note : misspelt_variables(whole_environment()))
             if (all_.is_news(note)) say("note: " + note + "\n");
     }
-    /// Exceptions that ended block again; their notes are kept for reports.
-    slo_list of_today(const slo_list& slos) {
-        ends_.clear();
-        for (const slo& s : slos)
-            if (std::string end = end_text(s, today_); !end.empty()) ends_.push_back(end);
-        return on_day(slos, today_);
-    }
     void add_end_notes(gate_report& g) const {
         g.under.notes.insert(g.under.notes.end(), ends_.begin(), ends_.end());
     }
-    /// Closes the gate with its measurements; returns their result.
+    /// Closes the gate and reports it; returns its result.
     result closed(gate_report&& g, measured_gate&& m) {
         const result r = result_of(g, std::move(m), number_, asked_);
-        const bool only_notes = !asserts_ && in_test_case_;
-        close(only_notes ? only_noted(std::move(g), asked_.inconclusive) : std::move(g));
-        return r;
-    }
-    void close(gate_report&& g) {
+        if (!asserts_ && in_test_case_ && g.refusal.empty()) only_note(g, asked_.inconclusive);
         add_end_notes(g);
         g.took_s = static_cast<double>(now_ns() - began_ns_) * 1e-9;
         say(console_text(g, surroundings_of_program().style()));
@@ -183,6 +154,7 @@ protected:
         if (surroundings_of_program().verbose && all_.records().are_open())
             say(reports_text(report_directory()));
         all_.close_gate(number_, std::move(g), asserts_, in_test_case_);
+        return r;
     }
 
     bool rehearses() const { return !asked_.rehearse.empty(); }
@@ -210,12 +182,11 @@ protected:
     scenario scenario_;
     const bool asserts_;
     const bool in_test_case_ = inside_test_case();
-    const gate_report who_;
-    const std::size_t number_;
+    const gate_identity who_;
+    const std::size_t number_ = all_.open_gate(who_);
     settings asked_{};
     std::shared_ptr<const rehearsal> model_{};  // replaces its server, in a rehearsal
     long long began_ns_ = now_ns();
-    long long today_ = 0;  // days since 1970-01-01 UTC
     std::vector<std::string> ends_{};  // notes on exceptions, one sentence each
 
 private:
@@ -225,52 +196,31 @@ private:
     std::optional<inside_environment> inside_{};
 };
 
-/// Measurements of other programs, with their judging parameters.
-struct read_gate {
-    plan what{};
-    measured_gate seen{};
-};
-/// Reads the measurements for the plan of a gate, which has only its name and place.
-using gate_reader = std::function<read_gate(const plan& who)>;
-/// Judges measurements that `read` returns as a gate.
-class reading_execution : public execution {
-public:
-    reading_execution(const gate_reader& read, const scenario& as, const char* file, int line,
-                      const char* verb)
-        : execution(as, file, line, verb, true), read_(read) {}
-    result measured() {
-        begin();
-        asked_.calibrate = 0;  // the runs are over; the load is that of the files
-        asked_.is_shard = false;
-        asked_.rehearse.clear();
-        read_gate g = read_(who_.what);
-        for (slo& s : g.seen.judged_by.slos) s = on_day(s, today_);
-        g.seen.found = analyse(g.seen.seen, g.seen.judged_by);
-        return closed(report_of(g.what, g.seen, asked_), std::move(g.seen));
-    }
-
-private:
-    const gate_reader& read_;
-};
+/// Returns measurements of other programs, with their plan and judging parameters.
+using gate_reader = std::function<measured_gate()>;
 
 /// One gate, from its scenario to its result and to the reports.
 class gate_execution : public execution {
 public:
-    gate_execution(const scenario& s, const char* file, int line, const char* verb)
+    /// `read`: returns what is judged in place of measurements.
+    gate_execution(const scenario& s, const char* file, int line, const char* verb,
+                   gate_reader read = {})
         : execution(s, file, line, verb, use_of(verb) == scenario_use::gate),
-          use_(use_of(verb)) {}
+          use_(use_of(verb)),
+          read_(std::move(read)) {}
     /// Throws if nothing could be measured; ended_by() then makes the result.
-    result measured() {
+    result run() {
         begin();
+        if (read_) return judged_again();
         if (searches() && asked_.calibrate > 0)
             return ended_by(gate_outcome::skipped, "a calibration run searches no capacity");
         load_sharing& sharing = *load_sharing_of_program;
         sharing.check(scenario_, asked_);
-        if (rehearses()) model_ = known_rehearsals().of_gate(asked_, who_.what.name, scenario_);
+        if (rehearses()) model_ = known_rehearsals().of_gate(asked_, who_.name, scenario_);
         enter(model_ ? new_environment_for(*model_) : new_environment_for(scenario_));
         plan p;
         run_mode mode;
-        std::optional<gate_run> run;
+        std::optional<gate_run> repeats;
         bool is_up = false;
         sharing.all_or_none([&] { prepare(p, mode); });
         sharing.take_part(p, scenario_, asked_, number_);
@@ -279,21 +229,28 @@ public:
         sharing.all_or_none([&] {
             if (stop_asked.load())
                 throw no_server("the run was interrupted before this gate began");
-            run.emplace(p, scenario_, mode, is_first ? shown_progress() : progress_mode::off);
-            is_up = run->bring_up();
+            repeats.emplace(std::move(p), scenario_, mode,
+                        is_first ? shown_progress() : progress_mode::off);
+            is_up = repeats->bring_up();
         });
-        if (!is_first) return ended_by(gate_outcome::skipped, run->follow());
+        if (!is_first) return ended_by(gate_outcome::skipped, repeats->follow());
         try {
-            if (is_up) run->measure();
+            if (is_up) repeats->announce();
+            if (is_up) repeats->repeat_until_decided();
         } catch (...) {
             sharing.end_gate();
             throw;
         }
         sharing.end_gate();
-        return reported(p, mode, run->finished());
+        return reported(mode, repeats->finished());
     }
 
 private:
+    static scenario_use use_of(std::string_view verb) {
+        return verb == "run" || verb == "curve" ? scenario_use::measure
+               : verb == "find_capacity"        ? scenario_use::find_capacity
+                                                : scenario_use::gate;
+    }
     bool searches() const { return scenario_.arrivals.data().is_searched; }
     /// Makes a valid plan, and says how its measurements are used.
     void prepare(plan& p, run_mode& mode) {
@@ -302,12 +259,14 @@ private:
                     api_of(scenario_.target));
         mode = mode_of(p, asked_, budget_began_ns(), appends);
         mode.model = model_;
-        if (model_) p = with_judging(std::move(p), [](planned_judging& j) { j.on_fail = {}; });
         if (p.judged->has_stored_baseline && mode.kind != run_kind::write_baseline)
             mode.stored = model_ ? model_->stored_baseline(scenario_, who_, asked_, use_)
                                  : stored_gate_of(p);
-        if (mode.judges() || mode.kind == run_kind::send_shard || searches()) return;
+        const bool all_repeats =
+            !mode.judges() && mode.kind != run_kind::send_shard && !searches();
         p = with_judging(std::move(p), [&](planned_judging& j) {
+            if (model_) j.on_fail = {};
+            if (!all_repeats) return;
             if (mode.kind == run_kind::calibrate)
                 j.max_repeats = std::max(asked_.calibrate, j.first_repeats);
             j.first_repeats = j.max_repeats;
@@ -315,8 +274,8 @@ private:
         });
     }
     /// Returns the result of the measurements, after the reports are written.
-    result reported(const plan& p, const run_mode& mode, measured_gate m) {
-        gate_report g = report_of(p, m, asked_);
+    result reported(const run_mode& mode, measured_gate m) {
+        gate_report g = report_of(m, asked_);
         if (mode.kind == run_kind::write_baseline) write_as_baseline(g, m, asked_);
         if (asked_.keeps)
             g.not_kept = use_ == scenario_use::gate
@@ -325,7 +284,18 @@ private:
         if (model_) model_->mark(g, m.seen);
         return closed(std::move(g), std::move(m));
     }
+    result judged_again() {
+        asked_.calibrate = 0;  // the runs are over; the load is that of the files
+        asked_.is_shard = false;
+        asked_.rehearse.clear();
+        measured_gate m = read_();
+        static_cast<gate_identity&>(m.what) = who_;
+        for (slo& s : m.judged_by.slos) s = on_day(s, utc_day());
+        m.found = analyse(m.seen, m.judged_by);
+        return closed(report_of(m, asked_), std::move(m));
+    }
     const scenario_use use_;
+    const gate_reader read_;
 };
 
 /// Returns the result of an execution, or of its end if it throws.
@@ -340,7 +310,7 @@ auto executed(Execution&& gate, const char* file, int line, const char* verb) {
         return r;
     };
     try {
-        return gate.measured();
+        return gate.run();
     } catch (const std::invalid_argument& e) {
         return refused(gate_outcome::refused, e);
     } catch (const no_server& e) {
@@ -352,15 +322,10 @@ auto executed(Execution&& gate, const char* file, int line, const char* verb) {
         throw;  // a cancelled thread passes here, too
     }
 }
-inline result read_result(const types::text& name, const slo_list& slos, const char* file,
-                          int line, const char* verb, const gate_reader& read) {
-    scenario as;
-    as.name = name;
-    as.slos = slos;
-    return executed(reading_execution(read, as, file, line, verb), file, line, verb);
-}
-inline result measured_result(const scenario& s, const char* file, int line, const char* verb) {
-    return executed(gate_execution(s, file, line, verb), file, line, verb);
+/// Returns the result of a gate, run or search, or of measurements that `read` returns.
+inline result gate_of(const scenario& s, const char* file, int line, const char* verb,
+                      gate_reader read = {}) {
+    return executed(gate_execution(s, file, line, verb, std::move(read)), file, line, verb);
 }
 
 }  // namespace detail

@@ -1,0 +1,151 @@
+// the servers of a gate
+#pragma once
+
+#include "api/result.hpp"
+#include "api/scenario.hpp"
+#include "api/slo.hpp"
+#include "core/base/text.hpp"
+#include "core/dialects/table.hpp"
+#include "core/traffic/plan.hpp"
+#include "core/traffic/requests.hpp"
+#include "core/traffic/tokens.hpp"
+#include "core/planning/plan_text.hpp"
+#include "core/planning/target_facts.hpp"
+#include "core/reports/console.hpp"
+#include "core/reports/text.hpp"
+#include "effects/system/clock.hpp"
+#include "effects/targets/live_target.hpp"
+#include "effects/targets/same_server.hpp"
+#include "effects/gates/run_mode.hpp"
+#include "effects/gates/session.hpp"
+
+#include <memory>  // make_unique, unique_ptr
+#include <string>
+#include <vector>
+
+namespace llmbench {
+inline namespace v1 {
+namespace detail {
+
+/// The server of the candidate, and that of the baseline: another one, or the same.
+class gate_servers {
+public:
+    gate_servers(const plan& p, const scenario& s, const run_mode& mode)
+        : p_(p),
+          candidate_(s.target, run_variant::candidate, mode.stand_in(run_variant::candidate)) {
+        if (s.baseline.is_same_server() || p.sent->otherwise) baseline_ = &candidate_;
+        else if (p.judged->has_baseline) {
+            other_ = std::make_unique<live_target>(s.baseline.live(), run_variant::baseline,
+                                                   mode.stand_in(run_variant::baseline));
+            other_->is_compared_with(candidate_);
+            baseline_ = other_.get();
+        }
+    }
+    live_target& on(run_variant variant) {
+        return variant == run_variant::baseline ? *baseline_ : candidate_;
+    }
+    live_target& candidate() { return candidate_; }
+    /// The room that both variants have; 0: neither reports one.
+    int room_of(const std::string& model) const {
+        int least = candidate_.room_of(model);
+        const auto take = [&](int room) {
+            if (room > 0 && (least == 0 || room < least)) least = room;
+        };
+        if (other_) take(other_->room_of(model));
+        if (p_.sent->otherwise && model.empty())
+            take(candidate_.room_of((*p_.sent->otherwise).common.model));
+        return least;
+    }
+    bool has_baseline() const { return baseline_ != nullptr; }
+    /// Calls `f` for each different server.
+    template <class F>
+    void each(F&& f) {
+        f(candidate_);
+        if (other_) f(*other_);
+    }
+    void check_two_servers() const {
+        if (!other_) return;
+        const std::string& mine = candidate_.facts().url;
+        const std::string& its = other_->facts().url;
+        std::string why = same_server_reason(candidate_.load(), mine, other_->load(), its);
+        if (why.empty() && lead_to_one_process(candidate_.load(), candidate_.pages(),
+                                               other_->load(), other_->pages(), p_.sent->common))
+            why = one_process_text("target", mine, "baseline", its) +
+                  " and would be compared with itself: forward another port, or say .baseline = "
+                  "otherwise{.same = true}";
+        if (!why.empty()) refuse({why});
+    }
+    /// Fills in all that is known of the servers so far.
+    void report(target_facts& mine, target_facts& its) const {
+        mine = candidate_.facts();
+        if (!baseline_) return;
+        its = baseline_->facts();
+        if (!p_.sent->otherwise) {
+            if (!other_) its.kind = target_kind::same;
+            return;
+        }
+        // Two variants on one server differ by their requests.
+        its.kind = target_kind::otherwise;
+        const std::string& model = (*p_.sent->otherwise).common.model;
+        if (!model.empty()) its.model = printable(model);
+        mine.options = options_text(p_, run_variant::candidate);
+        its.options = options_text(p_, run_variant::baseline);
+        if ((*p_.sent->otherwise).beside.size() != p_.sent->beside.size())
+            its.options += ", nothing done beside the load";
+        check_other_requests(p_, candidate_.load());
+    }
+    void check_objectives() const {
+        candidate_.check_reports_metrics(p_.judged->slos, p_.sent->common);
+        std::vector<slo> compared = p_.judged->slos;
+        std::erase_if(compared, [](const slo& s) { return s.factor == 0; });
+        if (baseline_) baseline_->check_reports_metrics(compared, p_.sent->common);
+        check_images(p_, *candidate_.load().api);
+        if (baseline_) check_images(p_, *baseline_->load().api);
+    }
+
+private:
+    const plan& p_;
+    live_target candidate_;
+    std::unique_ptr<live_target> other_{};  // of the baseline, if it has its own server
+    live_target* baseline_ = nullptr;       // null, `other_`, or the candidate's
+};
+
+inline const char* of_virtual_time() { return current_environment ? " of virtual time" : ""; }
+
+/// Returns the text that a gate prints before its load: plan, servers and limits.
+inline std::string announcement(const plan& p, const target_facts& target,
+                                const target_facts& baseline) {
+    const double seconds = seconds_of_one(p);
+    std::string t = "\n" + p.name + "\n  " + plan_text(p) + "\n  " + target_text(target);
+    t += compared_text(baseline);
+    t += "; " + repeats_text(p);
+    const api_traits* api = api_named(target.api);
+    if (p.sent->forces_length && api && !api->forces_lengths)
+        t += printed("; %s cannot be forced to a length, so answers end where the model ends them",
+                     api->name);
+    const double held = static_cast<double>(p.sent->arrivals.users) * bytes_held_by_a_user(*p.sent);
+    if (held > 64e6)
+        t += printed("; its conversations hold about %.0f MB of answers", held / 1e6);
+    if (seconds > 0) {
+        const auto [least, most] = expected_span(p, seconds);
+        t += ", " + span_text(least, most) + of_virtual_time();
+        if (p.sent->is_open_loop())
+            t += " if the server keeps up, else up to " + time_text(drain_s(*p.sent)) +
+                 " more a " + counted_text(p);
+    }
+    for (const std::string& note : load_notes(*p.sent)) t += "\n  note: " + note;
+    for (const target_facts* f : {&target, &baseline})
+        for (const std::string& note : f->notes)
+            if (session::of_this_program().is_news(note)) t += "\n  note: " + note;
+    const bool is_one_server =
+        baseline.kind == target_kind::same || baseline.kind == target_kind::otherwise;
+    const double shortest = shortest_prompt(p);
+    if (makes_up_prompts(p)) t += "\n  " + fit_text(target.tokens, shortest);
+    if (makes_up_prompts(p) && p.judged->has_baseline && !is_one_server)
+        t += "; baseline: " + fit_text(baseline.tokens, shortest);
+    return t + "\n";
+}
+
+}  // namespace detail
+}  // inline namespace v1
+}  // namespace llmbench
