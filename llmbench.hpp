@@ -140,7 +140,7 @@
 //   [C112] the report page: the whole
 // Part three: effects
 //   [E1] functions of public values: text, arrivals, SLO expressions, users' own APIs
-//   [E2] the data of results
+//   [E2] the data of gates and results
 //   [E3] functions of results
 //   [E4] the clock
 //   [E5] standard input, output and errors
@@ -21553,13 +21553,6 @@ struct gate_facts {
     taken_profile profile{};  // of the server of a failed gate
 };
 
-/// A gate as far as it has come: what was planned, measured and found.
-struct measured_gate : gate_facts {
-    measurements seen{};
-    analysis found{};
-    std::shared_ptr<const gate_past> past{};  // if an extension keeps earlier runs
-};
-
 /// One gate as every report shows it: measured, judged, all figures computed. It has no requests,
 /// so that those of a gate can be freed.
 struct gate_report : gate_facts {
@@ -24544,11 +24537,18 @@ box own_api(const api& a) {
 }  // namespace llmbench
 #endif
 
-// ===== [E2] the data of results ==================================================================
+// ===== [E2] the data of gates and results ========================================================
 
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
+
+/// A gate as far as it has come: what was planned, measured and found.
+struct measured_gate : gate_facts {
+    measurements seen{};
+    analysis found{};
+    std::shared_ptr<const gate_past> past{};  // if an extension keeps earlier runs
+};
 
 /// Copies of a result share it; it does not change.
 struct result_data {

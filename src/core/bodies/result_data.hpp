@@ -1,4 +1,4 @@
-// the data of results
+// the data of gates and results
 #pragma once
 
 #include "api/result.hpp"
@@ -10,6 +10,8 @@
 #include "core/judging/judge.hpp"
 #include "core/judging/validity.hpp"
 #include "core/traffic/plan.hpp"
+#include "core/planning/past_extension.hpp"
+#include "core/reports/gate_report.hpp"
 #include "core/capacity/found.hpp"
 #include "core/capacity/searched.hpp"
 
@@ -25,6 +27,13 @@
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
+
+/// A gate as far as it has come: what was planned, measured and found.
+struct measured_gate : gate_facts {
+    measurements seen{};
+    analysis found{};
+    std::shared_ptr<const gate_past> past{};  // if an extension keeps earlier runs
+};
 
 /// Copies of a result share it; it does not change.
 struct result_data {

@@ -7,18 +7,16 @@
 #include "core/base/text.hpp"
 #include "core/metric/filled.hpp"
 #include "core/metric/table.hpp"
-#include "core/judging/judge.hpp"
+#include "core/judging/decision.hpp"
 #include "core/judging/measurements.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/traffic/plan.hpp"
-#include "core/planning/past_extension.hpp"
 #include "core/planning/target_facts.hpp"
 #include "core/figures/shown_answers.hpp"
 #include "core/figures/gate_figures.hpp"
 
 #include <algorithm>  // any_of
 #include <cstddef>  // size_t
-#include <memory>  // shared_ptr
 #include <string>
 #include <utility>  // pair
 #include <vector>
@@ -77,13 +75,6 @@ struct gate_facts {
     target_facts target{}, baseline{};
     judging_parameters judged_by{};
     taken_profile profile{};  // of the server of a failed gate
-};
-
-/// A gate as far as it has come: what was planned, measured and found.
-struct measured_gate : gate_facts {
-    measurements seen{};
-    analysis found{};
-    std::shared_ptr<const gate_past> past{};  // if an extension keeps earlier runs
 };
 
 /// One gate as every report shows it: measured, judged, all figures computed. It has no requests,

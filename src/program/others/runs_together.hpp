@@ -5,6 +5,7 @@
 
 #include "api/scenario.hpp"
 #include "api/slo.hpp"
+#include "core/bodies/result_data.hpp"
 #include "core/base/bytes.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
@@ -12,7 +13,6 @@
 #include "core/judging/rule.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/planning/target_facts.hpp"
-#include "core/reports/gate_report.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
 #include "program/others/records_of_requests.hpp"

@@ -3,6 +3,7 @@
 
 #include "api/result.hpp"
 #include "api/slo.hpp"
+#include "core/bodies/result_data.hpp"
 #include "core/answers/timeline.hpp"
 #include "core/base/json.hpp"
 #include "core/base/field_json.hpp"
@@ -15,7 +16,6 @@
 #include "core/measured/request_log.hpp"
 #include "core/measured/timing_bounds.hpp"
 #include "core/planning/target_facts.hpp"
-#include "core/reports/gate_report.hpp"
 #include "core/stored/record_json.hpp"
 #include "core/stored/stored.hpp"
 #include "core/traffic/plan.hpp"
