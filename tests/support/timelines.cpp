@@ -3,6 +3,7 @@
 
 #include "core/dialects/openai.hpp"
 #include "core/measured/metrics.hpp"
+#include "core/measured/pooled.hpp"
 
 namespace timelines {
 

@@ -9,6 +9,7 @@
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/metrics.hpp"
+#include "core/measured/pooled.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/judging/client.hpp"
 #include "core/judging/measurements.hpp"

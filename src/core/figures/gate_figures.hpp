@@ -163,8 +163,6 @@ inline repeat_figures repeat_figures_of(const repeat_data& d,
     r.window_s = seconds_into(d, d.window.to_ns());
     r.checked = cross_check_of(d);
     r.statistics = evaluate(kept, d);
-    for (std::size_t i = 0; i < kept.size(); ++i)
-        if (is_drift(kept[i].metric)) r.statistics[i] = drift_of(kept[i], d);
     return r;
 }
 

@@ -7,6 +7,7 @@
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
+#include "core/measured/pooled.hpp"
 #include "core/measured/timing_bounds.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/judging/decision.hpp"

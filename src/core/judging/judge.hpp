@@ -10,6 +10,7 @@
 #include "core/metric/table.hpp"
 #include "core/measured/answers.hpp"
 #include "core/measured/metrics.hpp"
+#include "core/measured/pooled.hpp"
 #include "core/judging/counts.hpp"
 #include "core/judging/decision.hpp"
 #include "core/judging/client.hpp"

@@ -1,7 +1,7 @@
 // histograms of lateness and of gaps
 #pragma once
 
-#include <algorithm>  // max, min
+#include <algorithm>  // clamp, max, min
 #include <array>
 #include <bit>  // bit_width
 #include <cmath>  // ldexp
@@ -91,14 +91,16 @@ public:
     }
     std::uint64_t size() const { return n_; }
     std::uint64_t sum_us() const { return sum_us_; }
-    /// The value of this rank from 0, in microseconds.
-    double at(std::uint64_t rank) const {
-        if (rank == 0) return min_us_;
-        std::uint64_t seen = 0;
-        for (std::size_t c = 0; c < counts_.size() && rank + 1 < n_; ++c)
-            if ((seen += counts_[c]) > rank)
-                return std::min<double>(std::max<double>(middle_of(c), min_us_), max_us_);
-        return max_us_;
+    /// Calls `f(microseconds, number)` in rising order.
+    template <class F>
+    void for_each(F&& f) const {
+        if (n_ > 0) f(static_cast<double>(min_us_), std::uint64_t{1});
+        for (std::size_t c = 0; c < counts_.size(); ++c) {
+            const std::uint64_t n = counts_[c] - (c == classes::of(min_us_)) -
+                                    (c == classes::of(max_us_) && n_ > 1);
+            if (n > 0) f(std::clamp<double>(middle_of(c), min_us_, max_us_), n);
+        }
+        if (n_ > 1) f(static_cast<double>(max_us_), std::uint64_t{1});
     }
     static constexpr double relative_error = 1.0 / 512;
 

@@ -13,16 +13,14 @@
 #include "core/measured/credible.hpp"
 #include "core/measured/histograms.hpp"
 #include "core/measured/rates.hpp"
-#include "core/measured/recovery.hpp"
 #include "core/measured/timing_bounds.hpp"
 #include "core/measured/repeat.hpp"
-#include "core/measured/server_values.hpp"
 
-#include <algorithm>  // count, max, merge, min, nth_element, sort
+#include <algorithm>  // count, count_if, max, merge, min, sort
 #include <cmath>  // isnan
 #include <cstddef>  // ptrdiff_t
 #include <cstdint>  // uint32_t, uint64_t
-#include <utility>  // as_const, move, pair
+#include <utility>  // move, pair
 #include <vector>
 
 namespace llmbench {
@@ -218,15 +216,18 @@ inline std::vector<bool> misses_of(const statistic_data& what, const repeat_data
     return misses;
 }
 
-/// The pooled gaps of repeats by rank. There may be too many to sort: values below a second are
-/// counted, others and small samples are sorted.
+/// The pooled gaps of repeats by rank: each length and its number.
 class ranked_gaps {
 public:
     ranked_gaps() = default;
     explicit ranked_gaps(const repeat_data& d, timing_bound how = timing_bound::measured,
-                         const selection& which = {})
-        : counts_(d.pooled_gaps) {
-        if (d.gaps_counted) return;
+                         const selection& which = {}) {
+        if (d.gaps_counted) {
+            n_ = d.pooled_gaps.size();
+            sum_us_ = d.pooled_gaps.sum_us();
+            d.pooled_gaps.for_each([this](double us, auto n) { sorted_.push_back({us, n}); });
+            return;
+        }
         const selects selected(which, d);
         std::uint32_t longest = 0;
         const auto each = [&](auto&& f) {
@@ -234,62 +235,52 @@ public:
                 if (selected.completed(d.records[i])) for_each_gap(d, i, how, f);
         };
         each([&](std::uint32_t us) { ++n_; longest = std::max(longest, us); });
-        short_.resize(std::min<std::uint64_t>({n_, std::uint64_t{longest} + 1, 1000000}));
+        // There may be too many to sort, but most are below a second.
+        std::vector<std::uint64_t> below(
+            std::min<std::uint64_t>({n_, std::uint64_t{longest} + 1, 1000000}));
+        std::vector<std::uint32_t> others;
         each([&](std::uint32_t us) {
             sum_us_ += us;
-            if (us < short_.size()) ++short_[us];
-            else long_.push_back(us);
+            if (us < below.size()) ++below[us];
+            else others.push_back(us);
         });
-        std::sort(long_.begin(), long_.end());
+        std::sort(others.begin(), others.end());
+        for (std::size_t us = 0; us < below.size(); ++us)
+            if (below[us] > 0) sorted_.push_back({static_cast<double>(us), below[us]});
+        for (const std::uint32_t us : others) sorted_.push_back({static_cast<double>(us), 1});
     }
-    /// Adds another repeat. If either has a histogram, both become one.
+    /// Adds another repeat.
     void add(const ranked_gaps& o) {
-        if (counts_.size() + o.counts_.size() > 0) {
-            gap_counts all = in_classes();
-            all.add(o.in_classes());
-            *this = ranked_gaps();
-            counts_ = std::move(all);
-            return;
-        }
+        std::vector<equal_gaps> both(sorted_.size() + o.sorted_.size());
+        std::merge(sorted_.begin(), sorted_.end(), o.sorted_.begin(), o.sorted_.end(), both.begin(),
+                   [](const equal_gaps& a, const equal_gaps& b) { return a.us < b.us; });
+        sorted_ = std::move(both);
         n_ += o.n_;
         sum_us_ += o.sum_us_;
-        short_.resize(std::max(short_.size(), o.short_.size()));
-        for (std::size_t us = 0; us < o.short_.size(); ++us) short_[us] += o.short_[us];
-        std::vector<std::uint32_t> longer;
-        for (const std::vector<std::uint32_t>* of : {&std::as_const(long_), &o.long_})
-            for (const std::uint32_t us : *of)
-                if (us < short_.size()) ++short_[us];
-                else longer.push_back(us);
-        std::sort(longer.begin(), longer.end());
-        long_ = std::move(longer);
     }
-    std::uint64_t size() const { return n_ + counts_.size(); }
+    std::uint64_t size() const { return n_; }
     /// In seconds.
     double at(std::uint64_t rank) const {
-        if (counts_.size() > 0) return counts_.at(rank) / 1e6;
-        for (std::size_t us = 0; us < short_.size(); ++us) {
-            if (rank < short_[us]) return static_cast<double>(us) / 1e6;
-            rank -= short_[us];
-        }
-        return long_[rank] / 1e6;
+        auto g = sorted_.begin();
+        while (rank >= g->n) rank -= (g++)->n;
+        return g->us / 1e6;
+    }
+    std::uint64_t count_beyond(double seconds) const {
+        std::uint64_t beyond = 0;
+        for (const equal_gaps& g : sorted_) beyond += g.us / 1e6 > seconds ? g.n : 0;
+        return beyond;
     }
     double mean() const {
-        return size() == 0 ? not_a_number
-                           : static_cast<double>(sum_us_ + counts_.sum_us()) /
-                                 static_cast<double>(size()) / 1e6;
+        return n_ == 0 ? not_a_number
+                       : static_cast<double>(sum_us_) / static_cast<double>(n_) / 1e6;
     }
 
 private:
-    gap_counts in_classes() const {
-        gap_counts all = counts_;
-        for (std::size_t us = 0; us < short_.size(); ++us)
-            if (short_[us] > 0) all.add(static_cast<std::uint32_t>(us), short_[us]);
-        for (const std::uint32_t us : long_) all.add(us);
-        return all;
-    }
-    gap_counts counts_{};
-    std::vector<std::uint64_t> short_{};
-    std::vector<std::uint32_t> long_{};
+    struct equal_gaps {
+        double us;
+        std::uint64_t n;
+    };
+    std::vector<equal_gaps> sorted_{};
     std::uint64_t n_ = 0, sum_us_ = 0;
 };
 
@@ -355,28 +346,9 @@ inline sorted_values sorted_values_of(const statistic_data& what, const repeat_d
 inline double fraction_of_gaps_beyond(double bound, const statistic_data& what,
                                       const repeat_data& d,
                                       timing_bound how = timing_bound::measured) {
-    const selects selected(what, d);
-    std::uint64_t n = 0, over = 0;
-    const auto add = [&](double seconds) { ++n; over += seconds > bound; };
-    for (std::size_t i = 0; i < d.records.size(); ++i) {
-        const record& r = d.records[i];
-        if (!selected(r)) continue;
-        if (r.status != request_status::ok) add(infinity);
-        else if (!d.gaps_counted)
-            for_each_gap(d, i, how, [&](std::uint32_t us) { add(us / 1e6); });
-    }
-    if (d.gaps_counted) {
-        const ranked_gaps gaps(d, how);
-        std::uint64_t low = 0;
-        for (std::uint64_t high = gaps.size(); low < high;) {
-            const std::uint64_t mid = low + (high - low) / 2;
-            if (gaps.at(mid) > bound) high = mid;
-            else low = mid + 1;
-        }
-        n += gaps.size();
-        over += gaps.size() - low;
-    }
-    return n == 0 ? 0 : static_cast<double>(over) / static_cast<double>(n);
+    const sorted_values v = sorted_values_of(what, d, how);
+    const std::uint64_t over = v.gaps.count_beyond(bound) + v.all.size();
+    return v.size() == 0 ? 0 : static_cast<double>(over) / static_cast<double>(v.size());
 }
 /// The index of a percentile or an extreme among sorted values.
 inline std::size_t rank_of(const statistic_data& what, std::size_t size) {
@@ -395,47 +367,15 @@ struct fraction_counts {
         misses += static_cast<double>(std::count(more.begin(), more.end(), true));
         all += static_cast<double>(more.size());
     }
+    void add(const fraction_counts& o) {
+        misses += o.misses;
+        all += o.all;
+    }
     double value(metric_id m) const {
         if (all == 0) return not_a_number;
         return m == metric_id::error_rate ? misses / all : 1 - misses / all;
     }
 };
-
-/// The value of a statistic in one repeat in SI units, NaN without a value. A ratio is infinite if
-/// failures reach its numerator, NaN for the denominator.
-inline double evaluate(const statistic_data& what, const repeat_data& d,
-                       timing_bound how = timing_bound::measured) {
-    if (is_request_fraction(what.metric)) {
-        fraction_counts fraction;
-        fraction.add(misses_of(what, d, how));
-        return fraction.value(what.metric);
-    }
-    if (is_throughput(what.metric)) return window_rate(what.metric, d, how, what.which);
-    if (is_ratio(what.metric))
-        return quotient(evaluate(what.parts[0], d, how), evaluate(what.parts[1], d, opposite(how)));
-    if (is_of_prompts(what.metric)) return prefix_hits_of(d, what.which).share();
-    if (what.metric == metric_id::first_answer_time) return d.first_answer_s;
-    if (is_of_start(what.metric)) return d.startup_s;
-    if (is_of_recovery(what.metric)) return recovery_value(str(what.which.during), d);
-    if (is_of_server(what.metric)) return value_by_server(what, d).value;
-    return statistic_among(what, sorted_values_of(what, d, how));
-}
-
-/// Several at once: neighbours of one metric share the expensive sorting.
-inline std::vector<double> evaluate(const std::vector<statistic_data>& whats,
-                                    const repeat_data& d) {
-    std::vector<double> values;
-    sorted_values sorted;
-    for (std::size_t i = 0; i < whats.size(); ++i) {
-        const metric_id m = whats[i].metric;
-        if (!is_of_requests(m)) { values.push_back(evaluate(whats[i], d)); continue; }
-        if (i == 0 || whats[i - 1].metric != m ||
-            selection_text(whats[i - 1].which) != selection_text(whats[i].which))
-            sorted = sorted_values_of(whats[i], d);
-        values.push_back(statistic_among(whats[i], sorted));
-    }
-    return values;
-}
 
 }  // namespace detail
 }  // inline namespace v1

@@ -7,6 +7,7 @@
 #include "core/described/sentences.hpp"
 #include "core/judging/server.hpp"
 #include "core/measured/metrics.hpp"
+#include "core/measured/pooled.hpp"
 #include "core/measured/request_log.hpp"
 #include "support/texts.hpp"
 #include "support/timelines.hpp"

@@ -76,7 +76,7 @@ TEST_CASE("repeats together are what one repeat of all their requests is") {
                 }
                 CHECK(v.together >= least * (1 - 1e-12));
                 CHECK(v.together <= most * (1 + 1e-12));
-                // Once some gaps are in classes, all are: within 1/512.
+                // Some gaps are in classes: within 1/512.
                 const double reported = pooled_value(s, mixed);
                 if (std::isfinite(together) && together > 0) CHECK(reported == about(together).epsilon(1.0 / 512));
                 else CHECK(reported == together);
