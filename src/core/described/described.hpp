@@ -41,8 +41,8 @@ inline std::string method_text(const decision& d) {
     const bool believes = !std::isnan(d.calibrated_sd) && d.repeats > 0 &&
                           !is_of_start(d.what.what.metric);
     const std::string noise =
-        !std::isnan(d.history_sd)
-            ? filled(" with the history's noise of {.3g%} %", {d.history_sd})
+        !std::isnan(d.last.history_sd)
+            ? filled(" with the history's noise of {.3g%} %", {d.last.history_sd})
             : filled("[{?} with the calibrated noise of {.3g%} %][ ({})]",
                      {believes, d.calibrated_sd, believes ? printable(d.calibrated_in, 200) : ""});
     switch (d.decided_by) {

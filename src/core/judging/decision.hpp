@@ -42,8 +42,10 @@ public:
         double log = 0, day_sd = 0;
     };
     virtual std::optional<level> level_of(const slo& s) const = 0;
-    /// For an absolute limit.
-    virtual history_noise noise_of(const slo& s) const = 0;
+    /// The analysis of repeats by the noise of earlier runs. Nothing: unknown.
+    virtual std::optional<interim_analysis> analysis_of(const slo& s,
+                                                        const std::vector<double>& distances,
+                                                        const judging_rule& rule) const = 0;
     /// For reports.
     virtual std::vector<std::string> lines(const gate_report& g) const = 0;
     /// The fields of result.json, enough to judge again.
@@ -210,7 +212,6 @@ struct decision : verdict_numbers {
     judging_rule rule{};
     stored_side stored{};
     std::shared_ptr<const past_judge> past{};  // the judge that decided it
-    double history_sd = not_a_number;  // of repeats, from baseline runs
     bool is_at_its_end = false;        // more repeats cannot change it
     std::vector<double> stored_values{};
     double calibrated_sd = not_a_number;

@@ -136,6 +136,7 @@ struct interim_analysis {
     double mean = 0, sd = 0, df = 0, se = 0, pass_z = 0, fail_z = 0, pass_t = 0, fail_t = 0;
     double prior_df = 0, prior_sd = 0, pass_bound = 0, fail_bound = 0, detectable = 0;
     spread_of spread = spread_of::moderated;
+    double history_sd = not_a_number;  // of repeats of earlier runs, where that is the prior
 };
 /// Sets bounds and verdict from mean, standard error and degrees of freedom.
 inline void decide(interim_analysis& l, const judging_rule& rule) {
@@ -239,37 +240,6 @@ inline interim_analysis analysis_of_pairs(const std::vector<double>& distances, 
     const interim_analysis measured = measured_analysis(
         moderated.mean, sample_variance(distances), n - 1, 1 / n, 0, s0, rule);
     return measured.pass_t * measured.se > moderated.pass_t * moderated.se ? measured : moderated;
-}
-
-inline constexpr double history_prior_df = 4;
-
-/// The noise of repeats from earlier runs; `sd` is 0 if unknown.
-struct history_noise {
-    double sd = 0, df = 0;
-};
-
-/// 80 % quantile of the F distribution.
-inline double f_quantile_80(double df1, double df2) {
-    double high = 2;
-    const auto cdf = [&](double f) {
-        return incomplete_beta(df1 / 2, df2 / 2, df1 * f / (df1 * f + df2));
-    };
-    while (cdf(high) < 0.8 && high < 1e12) high *= 2;
-    return bisect(0, high, 0.8, cdf);
-}
-/// Returns an analysis with the noise of a history, at less weight than a calibration because it is
-/// of other days. The history is not used where the repeats spread by more.
-inline interim_analysis analysis_with_history(const std::vector<double>& distances,
-                                              const history_noise& known,
-                                              const judging_rule& rule) {
-    const double own = sample_variance(distances), df = static_cast<double>(distances.size()) - 1;
-    if (!(known.sd > 0) || df < 1 || own > known.sd * known.sd * f_quantile_80(df, known.df))
-        return analysis_of_repeats(distances, prior_sd, rule);
-    interim_analysis l = moderated_analysis(mean_of(distances), df * own, df, known.sd,
-                                            history_prior_df);
-    l.se = l.sd / std::sqrt(df + 1);
-    decide(l, rule);
-    return l;
 }
 
 }  // namespace detail

@@ -270,24 +270,22 @@ inline cause why_no_value(const measurements& e, const judging_parameters& t, co
     return of_server(std::move(why), is_paired);
 }
 
-/// The noise of repeats by their history, unless a calibration was named.
-inline history_noise known_noise_of(const judging_parameters& t, const slo& s) {
-    if (t.day_sd > 0 || is_of_start(s.what.metric) || t.noise.contains(noise_name(s))) return {};
-    return t.past ? t.past->noise_of(s) : history_noise();
-}
-
-inline interim_analysis analysis_of_values(const comparison& c,
+/// An analysis of the values. The noise of earlier runs counts unless a calibration was named.
+inline interim_analysis analysis_of_values(const judging_parameters& t, const slo& s,
+                                           const comparison& c,
                                            const std::vector<double>& distances, double s0,
-                                           const judging_rule& rule, const history_noise& known) {
-    return c.paired       ? analysis_of_pairs(distances, s0, rule)
-           : known.sd > 0 ? analysis_with_history(distances, known, rule)
-                          : analysis_of_repeats(distances, s0, rule, c.stored);
+                                           const judging_rule& rule) {
+    if (c.paired) return analysis_of_pairs(distances, s0, rule);
+    if (t.past && !(t.day_sd > 0) && !is_of_start(s.what.metric) &&
+        !t.noise.contains(noise_name(s)))
+        if (const auto by_past = t.past->analysis_of(s, distances, rule)) return *by_past;
+    return analysis_of_repeats(distances, s0, rule, c.stored);
 }
 /// One interim analysis of the values, without decisions that come too early.
 inline void decide_by_values(decision& d, const observed_repeats& seen, const comparison& c,
-                             double s0, const judging_rule& rule, const history_noise& known,
+                             const judging_parameters& t, double s0, const judging_rule& rule,
                              std::size_t first, std::size_t fails_from) {
-    d.last = analysis_of_values(c, seen.distances, s0, rule, known);
+    d.last = analysis_of_values(t, d.what, c, seen.distances, s0, rule);
     if (seen.values.size() >= first) d.outcome = d.last.outcome;
     d.why.clear();
     if (d.outcome == verdict::fail && seen.values.size() < fails_from)
@@ -326,7 +324,6 @@ inline decision judge_values(const measurements& e, const judging_parameters& t,
     const bool startup = is_of_start(s.what.metric);
     const double s0 = prior_sd_of(e, t, s);
     const judging_rule rule = rule_for(e, t, s);
-    const history_noise known = known_noise_of(t, s);
     const auto first = static_cast<std::size_t>(
         startup ? 1 : e.has_live_baseline() ? first_pair_analysis : first_analysis);
     const auto fails_from =
@@ -349,7 +346,7 @@ inline decision judge_values(const measurements& e, const judging_parameters& t,
         if (!t.rule.has_analysis(analyses, at_the_end)) continue;
         ++analyses;
         if (seen.unbounded > 0) decide_by_misses(d, seen, e, t, c, fails_from);
-        else decide_by_values(d, seen, c, s0, rule, known, first, fails_from);
+        else decide_by_values(d, seen, c, t, s0, rule, first, fails_from);
         if (d.outcome == verdict::pass) withdraw_over_failures(d, e, t);
         if (d.outcome != verdict::inconclusive && !to_the_end) break;
     }
@@ -363,7 +360,6 @@ inline decision judge_values(const measurements& e, const judging_parameters& t,
     d.decided_by = method_of(d.last.spread);
     d.distances = seen.distances;
     d.stored = c.stored;
-    if (known.sd > 0 && d.last.prior_df == history_prior_df) d.history_sd = known.sd;
     if (c.stored.repeats > 0) d.stored_values = t.stored.values.at(str(s.what.name));
     explain_spread(d, e, t);
     return d;
@@ -383,8 +379,8 @@ inline bool asks_for_more(const measurements& e, const judging_parameters& t,
     if (seen.unbounded > 0 || seen.distances.size() < 2) return false;
     if (c.paired) return std::sqrt(sample_variance(seen.distances)) > s0;
     if (s.factor > 0 && t.past) return false;
-    return analysis_of_values(c, seen.distances, s0, rule_for(e, t, s), known_noise_of(t, s))
-               .spread == spread_of::measured;
+    return analysis_of_values(t, s, c, seen.distances, s0, rule_for(e, t, s)).spread ==
+           spread_of::measured;
 }
 
 }  // namespace detail

@@ -64,12 +64,6 @@ struct history_parameters {
         return nullptr;
     }
 };
-/// The noise of repeats by the history, for a limit without a baseline.
-inline history_noise noise_by(const history_parameters& h, const slo& s) {
-    const objective_history* const o = s.factor > 0 || !h.none.empty() ? nullptr : h.of(s);
-    if (!o) return {};
-    return {prior_sd_of(o->learned.repeats), o->learned.repeats.df};
-}
 
 inline void fields_of(field_visitor& v, main_moved& m) {
     v.number({"level"}, m.now.mean, any_number);
@@ -443,7 +437,15 @@ public:
         if (!o) return std::nullopt;
         return level{(s.at_most ? 1 : -1) * o->learned.level.mean, o->learned.spread.sd};
     }
-    history_noise noise_of(const slo& s) const override { return noise_by(parameters, s); }
+    std::optional<interim_analysis> analysis_of(const slo& s, const std::vector<double>& distances,
+                                                const judging_rule& rule) const override {
+        const bool is_absolute = s.factor <= 0 && parameters.none.empty();
+        const objective_history* const o = is_absolute ? parameters.of(s) : nullptr;
+        if (!o) return {};
+        const history_noise known{prior_sd_of(o->learned.repeats), o->learned.repeats.df};
+        if (!(known.sd > 0)) return {};
+        return analysis_with_history(distances, known, rule);
+    }
     std::vector<std::string> lines(const gate_report& g) const override {
         return report_lines(parameters, g);
     }

@@ -16,6 +16,16 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
+/// 80 % quantile of the F distribution.
+inline double f_quantile_80(double df1, double df2) {
+    double high = 2;
+    const auto cdf = [&](double f) {
+        return incomplete_beta(df1 / 2, df2 / 2, df1 * f / (df1 * f + df2));
+    };
+    while (cdf(high) < 0.8 && high < 1e12) high *= 2;
+    return bisect(0, high, 0.8, cdf);
+}
+
 inline constexpr std::size_t newest_runs = 30;  // the spread is from these
 inline constexpr std::size_t level_runs = 10;   // maximum for a level's mean
 inline constexpr std::size_t fewest_runs = 3;
@@ -447,6 +457,29 @@ inline constexpr double least_prior_sd = 0.04;
 inline double prior_sd_of(const repeats_spread& r) {
     if (r.df < noise_known_from) return 0;
     return std::max(least_prior_sd, std::sqrt(r.variance * r.df / chi_square_20(r.df)));
+}
+
+inline constexpr double history_prior_df = 4;
+
+/// The noise of repeats from earlier runs; `sd` is 0 if unknown.
+struct history_noise {
+    double sd = 0, df = 0;
+};
+
+/// Returns an analysis with the noise of a history, at less weight than a calibration because it is
+/// of other days. The history is not used where the repeats spread by more.
+inline interim_analysis analysis_with_history(const std::vector<double>& distances,
+                                              const history_noise& known,
+                                              const judging_rule& rule) {
+    const double own = sample_variance(distances), df = static_cast<double>(distances.size()) - 1;
+    if (!(known.sd > 0) || df < 1 || own > known.sd * known.sd * f_quantile_80(df, known.df))
+        return analysis_of_repeats(distances, prior_sd, rule);
+    interim_analysis l = moderated_analysis(mean_of(distances), df * own, df, known.sd,
+                                            history_prior_df);
+    l.se = l.sd / std::sqrt(df + 1);
+    if (l.prior_df == history_prior_df) l.history_sd = known.sd;
+    decide(l, rule);
+    return l;
 }
 
 }  // namespace detail
