@@ -176,24 +176,6 @@ private:
     const bool assigns_;
 };
 
-/// Moves all times from their clock to another one.
-class clock_mover : public field_visitor {
-public:
-    explicit clock_mover(long long by_ns) : field_visitor(true), by_ns_(by_ns) {}
-    void time(const field&, long long& ns, bool) override {
-        if (ns != 0) ns += by_ns_;
-    }
-    void time_after(const field& f, long long& ns, long long) override { time(f, ns, true); }
-    void times_after(const field&, std::vector<long long>& ns, long long,
-                     const time_groups& g) override {
-        for (std::size_t i = 0; i < ns.size(); ++i)
-            if (i % g.size < g.times) ns[i] += by_ns_;
-    }
-
-private:
-    const long long by_ns_;
-};
-
 }  // namespace detail
 }  // inline namespace v1
 }  // namespace llmbench

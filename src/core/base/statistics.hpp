@@ -3,8 +3,10 @@
 
 #include "core/base/text.hpp"
 
-#include <algorithm>  // min, max
+#include <algorithm>  // max, min, sort
 #include <cmath>  // ceil, erfc, sqrt, fabs, log
+#include <cstddef>  // size_t
+#include <utility>  // swap
 #include <vector>
 
 namespace llmbench {
@@ -146,6 +148,30 @@ inline std::size_t nearest_rank_of(std::size_t size, double q) {
     const double n = static_cast<double>(size);
     return static_cast<std::size_t>(std::min(std::max(rounded_up(q * n), 1.0), n) - 1);
 }
+/// The indices of numbers in rising order, of equal ones in their own order.
+template <class Number>
+std::vector<std::size_t> order_of(const std::vector<Number>& numbers) {
+    std::vector<std::size_t> order(numbers.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        return numbers[a] != numbers[b] ? numbers[a] < numbers[b] : a < b;
+    });
+    return order;
+}
+/// Sorts items by a whole number of each, equal ones in their own order. Only the numbers are
+/// compared, since a sort compiled for each type of large items is much machine code.
+template <class Items, class Key>
+void sort_by(Items& items, Key&& key) {
+    std::vector<long long> keys;
+    for (const auto& item : items) keys.push_back(static_cast<long long>(key(item)));
+    const std::vector<std::size_t> order = order_of(keys);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        std::size_t from = order[i];
+        while (from < i) from = order[from];  // where a swap has put it
+        if (from != i) std::swap(items[i], items[from]);
+    }
+}
+
 /// The value at that index. `sorted` must not be empty.
 inline double nearest_rank(const std::vector<double>& sorted, double q) {
     return sorted[nearest_rank_of(sorted.size(), q)];

@@ -135,22 +135,19 @@ inline judging_parameters parameters_of_a_load(judging_parameters t) {
     t.day_sd = t.stored.day_sd;
     return t;
 }
-/// The measurements at one load, and their repeats.
-struct load_measurements {
-    measurements seen{};
-    std::vector<std::size_t> places{};
-};
-inline load_measurements measurements_at(const measurements& e, const judging_parameters& t,
-                                         double load) {
-    load_measurements at;
-    static_cast<load_conditions&>(at.seen) = e;
-    for (std::size_t i = 0; i < e.candidate.size(); ++i) {
-        const repeat_data& d = e.candidate[i];
-        if (d.load != load || probe_of_repeat(e, t, d).invalid) continue;
-        at.seen.candidate.push_back(e.candidate.shared(i));
-        at.places.push_back(i);
-    }
-    return at;
+/// The same measurements with some of the candidate's repeats alone.
+inline measurements with_repeats(const load_conditions& under, repeat_list candidate) {
+    measurements some;
+    static_cast<load_conditions&>(some) = under;
+    some.candidate = std::move(candidate);
+    return some;
+}
+/// The valid ones at one load.
+inline measurements measurements_at(const measurements& e, const judging_parameters& t,
+                                    double load) {
+    return with_repeats(e, e.candidate.those([&](const repeat_data& d) {
+        return d.load == load && !probe_of_repeat(e, t, d).invalid;
+    }));
 }
 
 /// The result of all probes.
@@ -164,15 +161,13 @@ struct found_capacity {
 
 inline std::vector<probe> probes_of(const measurements& e, const judging_parameters& t) {
     const judging_parameters judged_by = parameters_of_a_load(t);
-    std::map<double, measurements> at;
+    std::map<double, repeat_list> at;
     std::vector<probe> probes;
     for (std::size_t i = 0; i < e.candidate.size(); ++i) {
         probe p = probe_of_repeat(e, t, e.candidate[i]);
         if (!p.invalid) {
-            measurements& seen = at[p.load];
-            static_cast<load_conditions&>(seen) = e;
-            seen.candidate.push_back(e.candidate.shared(i));
-            p.shown = carried_at(seen, judged_by,
+            at[p.load].push_back(e.candidate.shared(i));
+            p.shown = carried_at(with_repeats(e, at[p.load]), judged_by,
                                  p.part == probe_of::search ? least_of_an_end : first_analysis);
         }
         probes.push_back(p);
@@ -236,12 +231,14 @@ inline bool is_decided(const measurements& e, const judging_parameters& t) {
 /// probes anyway.
 inline std::optional<client_error> client_error_at(const measurements& e,
                                                    const judging_parameters& t, double load) {
-    const load_measurements at = measurements_at(e, t, load);
-    if (at.places.size() < static_cast<std::size_t>(first_analysis)) return {};
+    const measurements at = measurements_at(e, t, load);
+    if (at.candidate.size() < static_cast<std::size_t>(first_analysis)) return {};
     const judging_parameters judged_by = parameters_of_a_load(t);
-    if (!is_decided(at.seen, judged_by)) return {};
-    std::optional<client_error> error = analyse(at.seen, judged_by).by_client;
-    if (error) error->repeat = at.places[error->repeat];
+    if (!is_decided(at, judged_by)) return {};
+    std::optional<client_error> error = analyse(at, judged_by).by_client;
+    if (!error) return {};
+    const repeat_data* const affected = &at.candidate[error->repeat];
+    while (&e.candidate[error->repeat] != affected) ++error->repeat;
     return error;
 }
 
@@ -252,10 +249,9 @@ auto with_load_of_tables(const measurements& e, const judging_parameters& t, F&&
     if (t.objectives_held.empty() || e.candidate.empty()) return f(e);
     const double low = state_of(probes_of(e, t)).low;
     const double load = low > 0 ? low : e.candidate.front().load;
-    measurements at;
-    static_cast<load_conditions&>(at) = e;
-    at.candidate = e.candidate.those([&](const repeat_data& d) { return d.load == load; });
-    return f(static_cast<const measurements&>(at));
+    const measurements at = with_repeats(
+        e, e.candidate.those([&](const repeat_data& d) { return d.load == load; }));
+    return f(at);
 }
 
 inline const char* to_string(carried c) {
@@ -334,9 +330,9 @@ inline std::string invalid_at_a_load(const measurements& e, const judging_parame
     std::set<double> seen;
     for (const repeat_data& d : e.candidate) {
         if (!seen.insert(d.load).second) continue;
-        const load_measurements at = measurements_at(e, t, d.load);
-        if (at.places.size() < static_cast<std::size_t>(first_analysis)) continue;
-        const analysis f = analyse(at.seen, judged_by);
+        const measurements at = measurements_at(e, t, d.load);
+        if (at.candidate.size() < static_cast<std::size_t>(first_analysis)) continue;
+        const analysis f = analyse(at, judged_by);
         if (f.on.saturated || f.on.invalid || f.by_client) continue;
         for (const decision& v : f.verdicts)
             if (v.outcome == verdict::invalid && !v.what.is_advisory)
@@ -377,8 +373,8 @@ inline decision capacity_verdict(const measurements& e, const judging_parameters
         v.margins.push_back({p.load, p.margin});
         v.repeats += p.load == asked && !p.invalid;
     }
-    const load_measurements at = measurements_at(e, t, asked);
-    v.requests = measured_requests(at.seen, at.seen.candidate.size());
+    const measurements at = measurements_at(e, t, asked);
+    v.requests = measured_requests(at, at.candidate.size());
     const cause stopped = with_text(because::stopped, e.stopped);
     if (f.probes.empty() && stopped) return decided(v, verdict::inconclusive, stopped);
     if (g.invalid) return decided(v, verdict::invalid, g.invalid);
@@ -388,7 +384,7 @@ inline decision capacity_verdict(const measurements& e, const judging_parameters
     else if (f.state.high <= asked) v.outcome = verdict::fail;
     else if (cause why = with_text(because::reported, fault_of_search(e, t, f)))
         return decided(v, verdict::invalid, std::move(why));
-    v.at_the_load = at.places.empty() ? "" : text_at(at.seen, t);
+    v.at_the_load = at.candidate.empty() ? "" : text_at(at, t);
     v.why = {{because::carries, {f.state.low, f.state.high}}};
     if (v.outcome == verdict::inconclusive && stopped) v.why.push_back(stopped);
     if (cause here = with_text(because::reported, v.at_the_load)) v.why.push_back(std::move(here));

@@ -16,7 +16,7 @@
 #include "core/judging/rule.hpp"
 #include "core/judging/values.hpp"
 
-#include <algorithm>  // any_of, count_if, max, min, sort, upper_bound
+#include <algorithm>  // count_if, max, min, sort, upper_bound
 #include <cmath>  // fabs, log
 #include <cstdint>  // uint64_t
 #include <optional>
@@ -48,12 +48,6 @@ inline double late_after_s(const judging_parameters& t) {
 inline bool client_lost_much(const repeat_data& d) {
     return d.lost_fraction > 0.01 ||
            d.disturbed_requests * 100 > static_cast<long long>(d.records.size());
-}
-/// Whether the client may have affected a repeat.
-inline bool client_had_part(const repeat_data& d, double late_after) {
-    return late_fraction_of(d, late_after) > most_late_fraction ||
-           std::any_of(d.records.begin(), d.records.end(),
-                       [](const record& r) { return is_measured(r) && r.first_early_ns > 0; });
 }
 
 inline std::vector<double> pooled_lateness(const repeat_list& repeats) {

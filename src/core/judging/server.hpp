@@ -295,7 +295,6 @@ inline trend trend_of(const std::vector<double>& values) {
 /// A request, or a session of several steps.
 struct load_unit {
     long long scheduled_ns = 0, end_ns = 0;
-    std::size_t number = 0;
     double waited_ns = 0;  // for first tokens of its steps, beyond the usual wait
     double tokens = 0;
     bool is_measured = true, all_ok = true;
@@ -328,7 +327,7 @@ inline std::vector<load_unit> started_by(const repeat_data& d, bool sessions) {
         std::size_t at = units.size();
         if (sessions && r.conversation >= 0)
             at = of_session.emplace(r.conversation, at).first->second;
-        if (at == units.size()) units.push_back({r.scheduled_ns, r.end_ns, at});
+        if (at == units.size()) units.push_back({r.scheduled_ns, r.end_ns});
         load_unit& u = units[at];
         u.scheduled_ns = std::min(u.scheduled_ns, r.scheduled_ns);
         u.end_ns = std::max(u.end_ns, r.end_ns);
@@ -339,10 +338,7 @@ inline std::vector<load_unit> started_by(const repeat_data& d, bool sessions) {
         u.is_measured = u.is_measured && is_measured(r);
         u.all_ok = u.all_ok && r.status == request_status::ok;
     }
-    std::sort(units.begin(), units.end(), [](const load_unit& a, const load_unit& b) {
-        return a.scheduled_ns != b.scheduled_ns ? a.scheduled_ns < b.scheduled_ns
-                                                : a.number < b.number;
-    });
+    sort_by(units, [](const load_unit& u) { return u.scheduled_ns; });
     return units;
 }
 

@@ -224,7 +224,7 @@ public:
                          const selection& which = {}) {
         if (d.gaps_counted) {
             n_ = d.pooled_gaps.size();
-            sum_us_ = d.pooled_gaps.sum_us();
+            sum_us_ = d.pooled_gaps.sum();
             d.pooled_gaps.for_each([this](double us, auto n) { sorted_.push_back({us, n}); });
             return;
         }

@@ -107,12 +107,6 @@ inline void fields_of(field_visitor& v, record& r, std::string& gate) {
         v.whole({"idle_ns", "that its lost connection had not been used", at_times}, r.idle_ns);
 }
 
-inline void move_clock(record& r, long long by_ns) {
-    clock_mover mover(by_ns);
-    std::string gate;
-    fields_of(mover, r, gate);
-}
-
 inline constexpr double max_ranks = 100000;
 inline constexpr double max_cost = 1e6;  // USD an hour
 inline constexpr double max_missed = 1e6;  // readings of a repeat
@@ -402,7 +396,7 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
                d.plays_out);
     v.flag({"gaps_counted", "there were too many gaps between events to keep each one"},
            d.gaps_counted);
-    double error = d.gaps_counted ? gap_counts::relative_error : 0;  // not read back
+    double error = d.gaps_counted ? gap_error : 0;  // not read back
     v.number({"itl_relative_error", "of itl percentiles at most, 0 where every gap was kept"},
              error, {0, 1, 0});
     if (v.begin({"server", "what the server reported in a repeat, on its page of metrics and "
@@ -421,14 +415,6 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
                 at_times}, d.ranks, [&](rank_part& r) { fields_of(v, r, from_ns); });
     named_fields(v, {"statistics", "by name, as in an SLO: \"p99(ttft)\""}, statistics,
                  any_number);
-}
-
-/// Moves all times of a repeat to another clock.
-inline void move_clock(repeat_facts& d, long long by_ns) {
-    clock_mover mover(by_ns);
-    cross_check checked;
-    std::vector<named_number> statistics;
-    fields_of(mover, d, checked, statistics);
 }
 
 }  // namespace detail

@@ -2,13 +2,14 @@
 #pragma once
 
 #include "api/result.hpp"
+#include "core/base/statistics.hpp"
 #include "core/base/time_interval.hpp"
 #include "core/wire/http.hpp"
 #include "core/answers/timeline.hpp"
 #include "core/measured/histograms.hpp"
 #include "core/measured/repeat.hpp"
 
-#include <algorithm>  // max, any_of, sort
+#include <algorithm>  // max, any_of
 #include <array>
 #include <cstdint>  // uint32_t, uint64_t
 #include <deque>
@@ -100,8 +101,7 @@ public:
                                      d.gaps_counted, d.gaps_counted ? d.longest_gaps[i] : 0});
         }
         // Gaps are released from the front, so they are counted in that order.
-        std::sort(log.requests_.begin(), log.requests_.end(),
-                  [](const auto& a, const auto& b) { return a.gaps_at < b.gaps_at; });
+        sort_by(log.requests_, [](const finished_request& f) { return f.gaps_at; });
         (d.gaps_counted ? log.spanning_ : log.gaps_) = std::move(d.gaps);
         log.pooled_ = std::move(d.pooled_gaps);
         d.records.clear();
@@ -113,8 +113,7 @@ public:
     }
     /// Becomes the records of a repeat in order of planned sends. `counted`: all are.
     void move_into(repeat_data& d, bool counted) {
-        std::sort(requests_.begin(), requests_.end(),
-                  [](const auto& a, const auto& b) { return a.index < b.index; });
+        sort_by(requests_, [](const finished_request& f) { return f.index; });
         d.records.reserve(requests_.size());
         d.gap_offsets.reserve(requests_.size());
         for (; !requests_.empty(); requests_.pop_front()) {

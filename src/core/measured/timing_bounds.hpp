@@ -9,12 +9,11 @@
 #include "core/measured/credible.hpp"
 #include "core/measured/repeat.hpp"
 
-#include <algorithm>  // any_of, max, min, sort
+#include <algorithm>  // any_of, max, min
 #include <cmath>  // round
 #include <cstddef>  // size_t
 #include <cstdint>  // uint32_t
 #include <map>
-#include <numeric>  // iota
 #include <vector>
 
 namespace llmbench {
@@ -153,15 +152,11 @@ using session_steps = std::vector<std::size_t>;
 inline std::vector<session_steps> measured_sessions(const selection& which, const repeat_data& d) {
     if (!d.plays_out) return {};
     const selects selected(which, d);
-    std::vector<std::size_t> order(d.records.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-        const long long at = d.records[a].scheduled_ns, other = d.records[b].scheduled_ns;
-        return at != other ? at < other : a < b;
-    });
+    std::vector<long long> scheduled;
+    for (const record& r : d.records) scheduled.push_back(r.scheduled_ns);
     std::map<long long, std::size_t> by_number;
     std::vector<session_steps> all;
-    for (const std::size_t i : order) {
+    for (const std::size_t i : order_of(scheduled)) {
         const auto at = by_number.emplace(d.records[i].conversation, all.size());
         if (at.second) all.emplace_back();
         all[at.first->second].push_back(i);

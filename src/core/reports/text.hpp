@@ -293,7 +293,7 @@ inline std::vector<std::string> notes_on(const gate_report& g,
     add("{}", {prefix_cache_text(g.figures)});
     add("[itl: {} gaps were too many to keep each one, so its percentiles are within {.1f%} %; "
         "means, longest gaps and throughputs are exact]",
-        {g.figures.counted_gaps, gap_counts::relative_error});
+        {g.figures.counted_gaps, gap_error});
     for (const variant_figures* variant : {&mine, &other}) {
         const char* whose = variant == &other ? "baseline: " : "";
         add("{}", {reasoning_text(variant->reasoning, whose)});

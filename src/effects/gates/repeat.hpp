@@ -48,9 +48,7 @@ inline std::string gone_reason(const std::vector<record>& records) {
     std::vector<const record*> measured;
     for (const record& r : records)
         if (is_measured(r)) measured.push_back(&r);
-    std::sort(measured.begin(), measured.end(), [](const record* a, const record* b) {
-        return a->scheduled_ns != b->scheduled_ns ? a->scheduled_ns < b->scheduled_ns : a < b;
-    });
+    sort_by(measured, [](const record* r) { return r->scheduled_ns; });
     if (!measured.empty() && failed_by_client(*measured.back())) return {};
     std::size_t trailing = 0;
     while (trailing < measured.size() &&

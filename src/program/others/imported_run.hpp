@@ -8,6 +8,7 @@
 #include "api/traffic.hpp"
 #include "core/answers/timeline.hpp"
 #include "core/base/json.hpp"
+#include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/base/time_interval.hpp"
 #include "core/judging/measurements.hpp"
@@ -16,8 +17,9 @@
 #include "core/measured/request_log.hpp"
 #include "core/metric/table.hpp"
 #include "core/traffic/arrivals.hpp"
+#include "extensions/machines/core/clock.hpp"
 
-#include <algorithm>  // all_of, max, min, minmax_element, sort
+#include <algorithm>  // all_of, max, min, minmax_element
 #include <cmath>  // isnan, llround, round
 #include <cstddef>  // size_t
 #include <cstdint>  // uint32_t, uint64_t
@@ -335,18 +337,13 @@ inline void set_second_event(record& r, const gap_list& gaps) {
 inline repeat_data repeat_of(imported_run& run, int index) {
     std::vector<imported_request>& all = run.requests;
     begin_at_one_second(all, run);
-    std::vector<std::size_t> order(all.size());
-    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-        const long long at = all[a].what.scheduled_ns, other = all[b].what.scheduled_ns;
-        return at != other ? at < other : a < b;
-    });
+    sort_by(all, [](const imported_request& r) { return r.what.scheduled_ns; });
     request_log log;
     gap_list gaps;
     repeat_data d;
     d.index = index;
-    for (std::size_t place = 0; place < order.size(); ++place) {
-        imported_request& r = all[order[place]];
+    for (std::size_t place = 0; place < all.size(); ++place) {
+        imported_request& r = all[place];
         gaps.clear();
         for (const std::uint32_t us : r.gaps) gaps.push_back(us);
         r.what.repeat = index;

@@ -148,7 +148,7 @@ TEST_CASE("gaps that one program has counted are counted together with the other
     const repeat_data d = together(std::move(all), false);
     CHECK(d.gaps_counted);
     CHECK(d.pooled_gaps.size() == gaps);
-    CHECK(d.pooled_gaps.sum_us() == sum_us);
+    CHECK(d.pooled_gaps.sum() == sum_us);
     CHECK(d.longest_gaps.size() == whole.records.size());
 }
 

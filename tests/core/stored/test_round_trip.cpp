@@ -108,7 +108,7 @@ TEST_CASE("a record's list has all that a record has") {
 TEST_CASE("a clock that moves moves every time, and nothing else") {
     generator random(5);
     for (int i = 0; i < 500; ++i) {
-        repeat_facts d;
+        repeat_data d;
         cross_check checked;
         std::vector<named_number> statistics;
         record r;

@@ -300,6 +300,12 @@ inline std::string fault_of_statistic(const measured_setting& m, const statistic
     return described(why, alone);
 }
 
+/// Whether the client may have affected a repeat.
+inline bool client_had_part(const repeat_data& d, double late_after) {
+    return late_fraction_of(d, late_after) > most_late_fraction ||
+           std::any_of(d.records.begin(), d.records.end(),
+                       [](const record& r) { return is_measured(r) && r.first_early_ns > 0; });
+}
 inline values_in_rounds values_of_setting(const measured_setting& m,
                                           const reported_setting& reported,
                                           const statistic_data& what) {

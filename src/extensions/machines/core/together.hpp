@@ -6,6 +6,7 @@
 #include "core/bodies/result_data.hpp"
 #include "core/answers/timeline.hpp"
 #include "core/base/json.hpp"
+#include "core/base/statistics.hpp"
 #include "core/base/field_json.hpp"
 #include "core/base/text.hpp"
 #include "core/judging/measurements.hpp"
@@ -19,6 +20,7 @@
 #include "core/stored/record_json.hpp"
 #include "core/stored/stored.hpp"
 #include "core/traffic/plan.hpp"
+#include "extensions/machines/core/clock.hpp"
 
 #include <algorithm>  // max, min
 #include <cstddef>  // size_t
@@ -84,12 +86,6 @@ inline repeat_data unpacked(std::string_view bytes, run_variant variant) {
     }
     log.move_into(d, false);
     return d;
-}
-
-/// Moves all times of a part to another clock.
-inline void move_clock(repeat_data& d, long long by_ns) {
-    for (record& r : d.records) move_clock(r, by_ns);
-    move_clock(static_cast<repeat_facts&>(d), by_ns);
 }
 
 /// Adds the facts of another part to a repeat. Both are on one clock.
@@ -259,9 +255,7 @@ inline void check_one_time(const std::vector<stored_shard>& shards, std::size_t 
 inline measured_gate gathered(std::vector<stored_shard> shards, const slo_list& slos) {
     check_all_there(shards);
     for (const stored_shard& s : shards) check_alike(shards.front(), s);
-    std::sort(shards.begin(), shards.end(), [](const stored_shard& a, const stored_shard& b) {
-        return a.gate.load.shard.index < b.gate.load.shard.index;
-    });
+    sort_by(shards, [](const stored_shard& s) { return s.gate.load.shard.index; });
     const stored_gate& first = shards.front().gate;
     measured_gate g;
     g.what = with_judging(first.described, [&](planned_judging& j) {

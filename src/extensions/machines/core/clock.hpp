@@ -1,0 +1,51 @@
+// measurements on another machine's clock
+#pragma once
+
+#include "api/result.hpp"
+#include "core/base/fields.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/measured/repeat_fields.hpp"
+
+#include <cstddef>  // size_t
+#include <string>
+#include <vector>
+
+namespace llmbench {
+inline namespace v1 {
+namespace detail {
+
+/// Moves all times from their clock to another one.
+class clock_mover : public field_visitor {
+public:
+    explicit clock_mover(long long by_ns) : field_visitor(true), by_ns_(by_ns) {}
+    void time(const field&, long long& ns, bool) override {
+        if (ns != 0) ns += by_ns_;
+    }
+    void time_after(const field& f, long long& ns, long long) override { time(f, ns, true); }
+    void times_after(const field&, std::vector<long long>& ns, long long,
+                     const time_groups& g) override {
+        for (std::size_t i = 0; i < ns.size(); ++i)
+            if (i % g.size < g.times) ns[i] += by_ns_;
+    }
+
+private:
+    const long long by_ns_;
+};
+
+inline void move_clock(record& r, long long by_ns) {
+    clock_mover mover(by_ns);
+    std::string gate;
+    fields_of(mover, r, gate);
+}
+/// Moves all times of a repeat.
+inline void move_clock(repeat_data& d, long long by_ns) {
+    for (record& r : d.records) move_clock(r, by_ns);
+    clock_mover mover(by_ns);
+    cross_check checked;
+    std::vector<named_number> statistics;
+    fields_of(mover, d, checked, statistics);
+}
+
+}  // namespace detail
+}  // inline namespace v1
+}  // namespace llmbench
