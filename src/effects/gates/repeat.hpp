@@ -32,7 +32,7 @@
 #include "effects/gates/session.hpp"
 #include "effects/gates/side_tasks.hpp"
 
-#include <algorithm>  // sort, max, min, minmax_element
+#include <algorithm>  // max, min, minmax_element
 #include <cstdint>  // uint64_t
 #include <deque>
 #include <functional>  // when a load begins
