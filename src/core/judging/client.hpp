@@ -224,13 +224,6 @@ inline bool may_be_the_clients(const measurements& e, const judging_parameters& 
     }
 }
 
-/// Returns the repeat in which a late client read most events together.
-inline std::optional<client_error> error_in_gaps(const variant_list& variants, const cause& why) {
-    return greatest_part(
-        variants, 0, [](const repeat_data& d) { return static_cast<double>(d.unknown_gaps); },
-        [&](const repeat_data&, double) { return why; });
-}
-
 /// Whether a client's delay can be part of a metric.
 inline bool is_of_times(metric_id m) {
     return is_of_service(m) && !is_of_server(m) && !is_of_answers(m);
@@ -242,8 +235,10 @@ inline std::optional<client_error> client_error_of(const measurements& e,
     const slo& s = v.what;
     const variant_list variants = variants_of(e, s);
     const because first = v.why.empty() ? because::nothing : v.why[0].what;
-    if (v.outcome == verdict::invalid && first == because::read_together)
-        return error_in_gaps(variants, v.why[0]);
+    if (v.outcome == verdict::invalid && first == because::read_together)  // by a late client
+        return greatest_part(
+            variants, 0, [](const repeat_data& d) { return static_cast<double>(d.unknown_gaps); },
+            [&](const repeat_data&, double) { return v.why[0]; });
     if (v.outcome == verdict::invalid &&  // the client may have merged them
         (first == because::in_one_piece || first == because::in_a_burst ||
          first == because::comes_in_bursts))

@@ -100,48 +100,29 @@ inline request_times times_of(const repeat_data& d, const record& r,
     return t;
 }
 
-/// Gaps of events with unknown times between two certain events. Their sum is as measured.
-class uncertain_gaps {
-public:
-    void add(std::uint32_t us) {
-        together_us_ += us;
-        ++count_;
-    }
-    void begin_earlier(long long delay_ns) { together_us_ += static_cast<double>(delay_ns) / 1000; }
-    /// Calls `f(us)` for the longest possible gaps: the k-th longest is at most the k-th part of
-    /// the sum.
-    template <class F>
-    void each_longest(F&& f) {
-        for (std::size_t k = 0; k < count_; ++k)
-            f(static_cast<std::uint32_t>(std::min(
-                std::round(together_us_ / static_cast<double>(k + 1)), 3.6e9)));
-        count_ = 0;
-        together_us_ = 0;
-    }
-
-private:
-    std::size_t count_ = 0;
-    double together_us_ = 0;
-};
-
 /// Calls `f(us)` for each listed gap of one request; for a buffered one, for the longest gaps that
-/// coalesced tokens may have had.
+/// coalesced tokens may have had: the k-th longest is at most the k-th part of their sum.
 template <class F>
 void for_each_gap(const repeat_data& d, std::size_t i, timing_bound how, F&& f) {
     const record& r = d.records[i];
-    const std::size_t n = gap_count(r);
-    uncertain_gaps open;
-    open.begin_earlier(buffered_ns(r));
-    for (std::size_t k = 0; k < n; ++k) {
+    const bool is_buffered = how == timing_bound::buffered;
+    double together_us = is_buffered ? static_cast<double>(buffered_ns(r)) / 1000 : 0;
+    std::size_t open = 0;  // gaps of unknown times, whose sum that is
+    const auto end_them = [&] {
+        for (std::size_t k = 1; k <= open; ++k)
+            f(static_cast<std::uint32_t>(
+                std::min(std::round(together_us / static_cast<double>(k)), 3.6e9)));
+        open = 0;
+        together_us = 0;
+    };
+    for (std::size_t k = 0, n = gap_count(r); k < n; ++k) {
         const std::uint32_t us = d.gaps[d.gap_offsets[i] + k];
-        if (how != timing_bound::buffered) {
-            f(us);
-            continue;
-        }
-        if (us > 0) open.each_longest(f);
-        open.add(us);
+        if (!is_buffered) { f(us); continue; }
+        if (us > 0) end_them();
+        together_us += us;
+        ++open;
     }
-    open.each_longest(f);
+    end_them();
 }
 
 /// Indices of a session's records in order of planned sends.
