@@ -29,8 +29,8 @@
 //   [C1] text helpers
 //   [C2] field lists of stored structs
 //   [C3] JSON, read, checked and written
-//   [C4] time intervals
-//   [C5] statistics
+//   [C4] statistics
+//   [C5] time intervals
 //   [C6] base64 and a hash
 //   [C7] random numbers
 //   [C8] fields as JSON
@@ -64,10 +64,10 @@
 //   [C36] whether the times of an answer are plausible
 //   [C37] times of requests and sessions, and the bounds of those
 //   [C38] tokens of requests, in the prefix cache and per second
-//   [C39] requests during a side task
-//   [C40] metrics that a server reports
-//   [C41] metrics of requests and of repeats
-//   [C42] how a run changes from its first third to its last
+//   [C39] metrics of requests and of repeats
+//   [C40] how a run changes from its first third to its last
+//   [C41] requests during a side task
+//   [C42] metrics that a server reports
 //   [C43] statistics over several repeats
 //   [C44] the fields of a record and of a repeat
 //   [C45] when a thread of the client did not run, and the kernel's times on its clock
@@ -2491,7 +2491,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
 
-#include <algorithm>  // equal, count_if, min, max, find, clamp, all_of, search, equal_range, ...
+#include <algorithm>  // equal, count_if, min, max, sort, find, clamp, all_of, search, ...
 #include <array>
 #include <bit>  // bit_width
 #include <cctype>  // isalnum
@@ -2513,7 +2513,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <limits>  // infinity, numeric_limits, of whole numbers
 #include <map>
 #include <memory>  // shared_ptr, make_shared
-#include <numeric>  // iota, gcd
+#include <numeric>  // gcd
 #include <optional>
 #include <set>
 #include <span>
@@ -2524,7 +2524,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <tuple>  // fields that are checked alike
 #include <type_traits>  // is_same_v, which JSON a value becomes, conditional_t, is_const_v
 #include <unordered_map>
-#include <utility>  // move, exchange, pair, as_const, swap
+#include <utility>  // move, swap, exchange, pair, as_const
 #include <vector>
 
 #include <locale.h>  // newlocale, uselocale
@@ -3010,8 +3010,9 @@ inline constexpr double max_text_bytes = 2147483647;  // of an answer
 inline constexpr double max_rate = 1e12;      // of requests per second
 inline constexpr double max_statistic = 1e100;  // a server may report anything
 
-/// Whether files always have a field, as since the first version, or only sometimes.
-enum class presence : unsigned char { always, at_times };
+/// Whether files have a field always, as since the first version, only sometimes, or where it is
+/// not 0, false or empty.
+enum class presence : unsigned char { always, at_times, if_any };
 
 /// A field's name and one line of documentation; for an object, what others of its kind are called.
 struct field {
@@ -3020,7 +3021,7 @@ struct field {
     presence is_there = presence::always;
     const char* kind = "";
 };
-inline constexpr presence at_times = presence::at_times;
+inline constexpr presence at_times = presence::at_times, if_any = presence::if_any;
 
 /// The allowed numbers, and the value of null and missing fields.
 struct number_range {
@@ -3057,21 +3058,18 @@ public:
     template <class Text>
     void text(const field& f, Text& t) {
         std::string to;
-        if (visit_text(f, {t.data(), t.size()}, to)) t = to;
-    }
-    /// Present if not empty.
-    template <class Text>
-    void text_if_any(const char* name, const char* about, Text& t) {
-        if (has(name, !t.empty())) text({name, about, presence::at_times}, t);
+        if (is_here(f, !t.empty()) && visit_text(f, {t.data(), t.size()}, to)) t = to;
     }
     /// Text from outside, made printable. If allowed, null is "".
     template <class Text>
     void quoted(const field& f, Text& t, bool may_be_null) {
         std::string to;
-        if (visit_quoted(f, {t.data(), t.size()}, to, may_be_null)) t = to;
+        if (is_here(f, !t.empty()) && visit_quoted(f, {t.data(), t.size()}, to, may_be_null))
+            t = to;
     }
     template <integer Whole>
     void whole(const field& f, Whole& n, const whole_range& of = {}) {
+        if (!is_here(f, n != 0)) return;
         auto to = static_cast<long long>(n);
         constexpr auto most = static_cast<double>(std::numeric_limits<Whole>::max());
         visit_whole(f, to, {of.least, std::min(of.most, most), of.null});
@@ -3080,6 +3078,7 @@ public:
     /// `to_string` names the enumerators.
     template <class Enum>
     void choice(const field& f, Enum& e, Enum last) {
+        if (!is_here(f, e != Enum{})) return;
         auto to = static_cast<int>(e);
         visit_choice(f, to, static_cast<int>(last) + 1,
                      [](int k) { return to_string(static_cast<Enum>(k)); });
@@ -3093,8 +3092,12 @@ public:
                      [](int k) { return Name(static_cast<Enum>(k)); });
         if (assigns_) e = static_cast<Enum>(to);
     }
-    virtual void flag(const field&, bool&, bool /* where it is not there */ = false) {}
-    virtual void number(const field&, double&, const number_range& = {}) {}
+    void flag(const field& f, bool& b, bool where_it_is_not_there = false) {
+        if (is_here(f, b)) visit_flag(f, b, where_it_is_not_there);
+    }
+    void number(const field& f, double& n, const number_range& of = {}) {
+        if (is_here(f, n > 0)) visit_number(f, n, of);
+    }
     void seconds(const field& f, double& s) { number(f, s, seconds_range); }
     /// An integer up to 1e18, which a double may not hold. If allowed, null is 0.
     virtual void exact(const field&, long long&, bool /* may be null */) {}
@@ -3108,7 +3111,9 @@ public:
                              const time_groups& = {}) {}
     virtual void numbers(const field&, std::vector<double>&, const number_range& = {},
                          layout = layout::lines) {}
-    virtual void texts(const field&, std::vector<std::string>&) {}
+    void texts(const field& f, std::vector<std::string>& all) {
+        if (is_here(f, !all.empty())) visit_texts(f, all);
+    }
     void interval(const field& f, double low, double high) {
         std::vector<double> both = {low, high};
         numbers(f, both, any_number);
@@ -3130,6 +3135,7 @@ public:
     virtual std::vector<std::string> names(const std::vector<std::string>& have) { return have; }
     template <class List, class Each>
     void list(const field& f, List& all, Each&& each) {
+        if (!is_here(f, !all.empty())) return;
         const std::size_t n = begin_list(f, all.size());
         if (assigns_) all.resize(n);
         for (std::size_t i = 0; i < n; ++i) {
@@ -3145,6 +3151,9 @@ protected:
     virtual bool visit_quoted(const field& f, std::string_view t, std::string& to, bool) {
         return visit_text(f, t, to);
     }
+    virtual void visit_flag(const field&, bool&, bool) {}
+    virtual void visit_number(const field&, double&, const number_range&) {}
+    virtual void visit_texts(const field&, std::vector<std::string>&) {}
     virtual void visit_whole(const field&, long long&, const whole_range&) {}
     virtual void visit_choice(const field&, int&, int /* how many */, const char* (*)(int)) {}
     virtual std::size_t begin_list(const field&, std::size_t n) { return n; }
@@ -3152,25 +3161,11 @@ protected:
     virtual void end_list() {}
 
 private:
+    bool is_here(const field& f, bool any) {
+        return f.is_there != presence::if_any || has(f.name, any);
+    }
+
     const bool assigns_;
-};
-
-/// Moves all times from their clock to another one.
-class clock_mover : public field_visitor {
-public:
-    explicit clock_mover(long long by_ns) : field_visitor(true), by_ns_(by_ns) {}
-    void time(const field&, long long& ns, bool) override {
-        if (ns != 0) ns += by_ns_;
-    }
-    void time_after(const field& f, long long& ns, long long) override { time(f, ns, true); }
-    void times_after(const field&, std::vector<long long>& ns, long long,
-                     const time_groups& g) override {
-        for (std::size_t i = 0; i < ns.size(); ++i)
-            if (i % g.size < g.times) ns[i] += by_ns_;
-    }
-
-private:
-    const long long by_ns_;
 };
 
 // ===== [C3] JSON, read, checked and written ======================================================
@@ -3578,39 +3573,7 @@ private:
     std::string file_, path_;
 };
 
-// ===== [C4] time intervals =======================================================================
-
-/// Nanoseconds of one clock without the end. If the times are in the wrong order, the interval is
-/// empty.
-class time_interval {
-public:
-    time_interval() = default;
-    static time_interval between(long long from_ns, long long to_ns) {
-        time_interval t;
-        t.from_ns_ = from_ns;
-        t.to_ns_ = std::max(from_ns, to_ns);
-        return t;
-    }
-    long long from_ns() const { return from_ns_; }
-    long long to_ns() const { return to_ns_; }
-    bool is_empty() const { return from_ns_ == to_ns_; }
-    double length_ns() const {
-        const auto from = static_cast<unsigned long long>(from_ns_);  // avoids overflow
-        return static_cast<double>(static_cast<unsigned long long>(to_ns_) - from);
-    }
-    double seconds() const { return length_ns() * 1e-9; }
-    bool holds(long long time_ns) const { return time_ns >= from_ns_ && time_ns < to_ns_; }
-    /// The intersection. It begins at the later start.
-    time_interval shared_with(const time_interval& o) const {
-        return between(std::max(from_ns_, o.from_ns_), std::min(to_ns_, o.to_ns_));
-    }
-    bool operator==(const time_interval&) const = default;
-
-private:
-    long long from_ns_ = 0, to_ns_ = 0;
-};
-
-// ===== [C5] statistics ===========================================================================
+// ===== [C4] statistics ===========================================================================
 
 inline double normal_cdf(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
 
@@ -3747,6 +3710,30 @@ inline std::size_t nearest_rank_of(std::size_t size, double q) {
     const double n = static_cast<double>(size);
     return static_cast<std::size_t>(std::min(std::max(rounded_up(q * n), 1.0), n) - 1);
 }
+/// The indices of numbers in rising order, of equal ones in their own order.
+template <class Number>
+std::vector<std::size_t> order_of(const std::vector<Number>& numbers) {
+    std::vector<std::size_t> order(numbers.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        return numbers[a] != numbers[b] ? numbers[a] < numbers[b] : a < b;
+    });
+    return order;
+}
+/// Sorts items by a whole number of each, equal ones in their own order. Only the numbers are
+/// compared, since a sort compiled for each type of large items is much machine code.
+template <class Items, class Key>
+void sort_by(Items& items, Key&& key) {
+    std::vector<long long> keys;
+    for (const auto& item : items) keys.push_back(static_cast<long long>(key(item)));
+    const std::vector<std::size_t> order = order_of(keys);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        std::size_t from = order[i];
+        while (from < i) from = order[from];  // where a swap has put it
+        if (from != i) std::swap(items[i], items[from]);
+    }
+}
+
 /// The value at that index. `sorted` must not be empty.
 inline double nearest_rank(const std::vector<double>& sorted, double q) {
     return sorted[nearest_rank_of(sorted.size(), q)];
@@ -3831,6 +3818,38 @@ inline double pocock_constant(int analyses, double alpha) {
     };
     return bisect(0, 10, -alpha, crossed);
 }
+
+// ===== [C5] time intervals =======================================================================
+
+/// Nanoseconds of one clock without the end. If the times are in the wrong order, the interval is
+/// empty.
+class time_interval {
+public:
+    time_interval() = default;
+    static time_interval between(long long from_ns, long long to_ns) {
+        time_interval t;
+        t.from_ns_ = from_ns;
+        t.to_ns_ = std::max(from_ns, to_ns);
+        return t;
+    }
+    long long from_ns() const { return from_ns_; }
+    long long to_ns() const { return to_ns_; }
+    bool is_empty() const { return from_ns_ == to_ns_; }
+    double length_ns() const {
+        const auto from = static_cast<unsigned long long>(from_ns_);  // avoids overflow
+        return static_cast<double>(static_cast<unsigned long long>(to_ns_) - from);
+    }
+    double seconds() const { return length_ns() * 1e-9; }
+    bool holds(long long time_ns) const { return time_ns >= from_ns_ && time_ns < to_ns_; }
+    /// The intersection. It begins at the later start.
+    time_interval shared_with(const time_interval& o) const {
+        return between(std::max(from_ns_, o.from_ns_), std::min(to_ns_, o.to_ns_));
+    }
+    bool operator==(const time_interval&) const = default;
+
+private:
+    long long from_ns_ = 0, to_ns_ = 0;
+};
 
 // ===== [C6] base64 and a hash ====================================================================
 
@@ -3946,8 +3965,10 @@ private:
 class field_writer : public field_visitor {
 public:
     explicit field_writer(json_writer& j) : field_visitor(false), j_(j) {}
-    void flag(const field& f, bool& b, bool) override { j_.key(f.name).raw(b ? "true" : "false"); }
-    void number(const field& f, double& n, const number_range& of) override {
+    void visit_flag(const field& f, bool& b, bool) override {
+        j_.key(f.name).raw(b ? "true" : "false");
+    }
+    void visit_number(const field& f, double& n, const number_range& of) override {
         j_.key(f.name).value(finite(n, of));
     }
     void exact(const field& f, long long& n, bool may_be_null) override {
@@ -3979,7 +4000,7 @@ public:
         if (on == layout::lines) j_.close();
         else j_.raw("[" + line + "]");
     }
-    void texts(const field& f, std::vector<std::string>& all) override {
+    void visit_texts(const field& f, std::vector<std::string>& all) override {
         j_.key(f.name).open('[');
         for (const std::string& t : all) j_.value(std::string_view(t));
         j_.close();
@@ -4054,12 +4075,12 @@ public:
                  bool insists = false)
         : field_visitor(true), digits_(digits), place_(place), insists_(insists), in_{of} {}
 
-    void flag(const field& f, bool& b, bool otherwise) override {
+    void visit_flag(const field& f, bool& b, bool otherwise) override {
         const picojson::value* v = present(f);
         if (v && !v->is<bool>()) at().refuse(f.name, "true or false is allowed");
         b = v ? v->get<bool>() : otherwise;
     }
-    void number(const field& f, double& n, const number_range& of) override {
+    void visit_number(const field& f, double& n, const number_range& of) override {
         const picojson::value* v = present(f);
         n = v ? meant(at().number_of(*v, f.name, of.least, of.most), of) : of.otherwise;
     }
@@ -4087,7 +4108,7 @@ public:
             all.push_back(std::isnan(n) ? of.otherwise : meant(n, of));
         });
     }
-    void texts(const field& f, std::vector<std::string>& all) override {
+    void visit_texts(const field& f, std::vector<std::string>& all) override {
         all.clear();
         for (const picojson::value& t : array_member(at().value(), f.name))
             all.push_back(t.is<std::string>() ? t.get<std::string>() : "");
@@ -8149,105 +8170,94 @@ private:
 
 // ===== [C29] histograms of lateness and of gaps ==================================================
 
-/// Classes of values: exact below 2^(bits + 1), then 2^bits per octave.
+/// A histogram of whole numbers: exact below 2^(bits + 1), then with 2^bits classes per octave. The
+/// number of values, their sum and extremes are exact.
 template <unsigned bits>
-struct octave_classes {
-    static constexpr std::size_t an_octave = std::size_t{1} << bits;
-    static std::size_t of(std::uint64_t v) {
-        if (v < 2 * an_octave) return static_cast<std::size_t>(v);
-        const auto shift = static_cast<std::size_t>(std::bit_width(v)) - bits - 1;
-        return shift * an_octave + static_cast<std::size_t>(v >> shift);
-    }
-    /// The first value of a class, and its number of values.
-    static double first(std::size_t c) {
-        const std::size_t s = shift(c);
-        return std::ldexp(static_cast<double>(c - s * an_octave), static_cast<int>(s));
-    }
-    static double width(std::size_t c) { return std::ldexp(1.0, static_cast<int>(shift(c))); }
-
-private:
-    static std::size_t shift(std::size_t c) { return c < 2 * an_octave ? 0 : c / an_octave - 1; }
-};
-
-/// A histogram of delays. With 16 classes per octave a quantile is at most 1/16 too high.
-class lag_counts {
+class octave_counts {
 public:
-    void add(long long ns) {
-        const auto v = static_cast<std::uint64_t>(std::max(ns, 0ll));
-        ++counts_[classes::of(v)];
-        ++n_;
-        max_ns_ = std::max(max_ns_, ns);
-    }
-    void add(const lag_counts& o) {
-        for (std::size_t i = 0; i < counts_.size(); ++i) counts_[i] += o.counts_[i];
-        n_ += o.n_;
-        max_ns_ = std::max(max_ns_, o.max_ns_);
-    }
-    std::uint64_t count() const { return n_; }
-    double max() const { return static_cast<double>(max_ns_) * 1e-9; }
-    /// By nearest rank, in seconds; 0 if empty.
-    double quantile(double q) const {
-        const double rank = q * static_cast<double>(n_);
-        double seen = 0;
-        for (std::size_t i = 0; i < counts_.size(); ++i) {
-            seen += static_cast<double>(counts_[i]);
-            const double above = i < classes::an_octave ? static_cast<double>(i)
-                                                        : classes::first(i) + classes::width(i);
-            if (seen > 0 && seen >= rank) return std::min(above * 1e-9, max());
-        }
-        return 0;
-    }
-
-private:
-    using classes = octave_classes<4>;
-    std::array<std::uint64_t, 976> counts_{};
-    std::uint64_t n_ = 0;
-    long long max_ns_ = 0;
-};
-
-/// A histogram of gaps with the memory of 13,000 gaps. It is exact up to 511 us, then has 256
-/// classes per octave, each with the value of its middle. A class at v is at most v / 256 wide, so
-/// values and quantiles are at most 1/512 = 0.2 % off. Mean and extremes are exact.
-class gap_counts {
-public:
-    void add(std::uint32_t us, std::uint64_t times = 1) {
-        if (counts_.empty()) counts_.resize(classes::of(4294967295u) + 1);
-        counts_[classes::of(us)] += times;
+    void add(std::uint64_t v, std::uint64_t times = 1) {
+        if (counts_.empty()) counts_.resize((66 - bits) << bits);
+        counts_[class_of(v)] += times;
         n_ += times;
-        sum_us_ += us * times;
-        min_us_ = std::min(min_us_, us);
-        max_us_ = std::max(max_us_, us);
+        sum_ += v * times;
+        min_ = std::min(min_, v);
+        max_ = std::max(max_, v);
     }
-    void add(const gap_counts& o) {
+    void add(const octave_counts& o) {
         if (counts_.empty()) { *this = o; return; }
         for (std::size_t i = 0; i < o.counts_.size(); ++i) counts_[i] += o.counts_[i];
         n_ += o.n_;
-        sum_us_ += o.sum_us_;
-        min_us_ = std::min(min_us_, o.min_us_);
-        max_us_ = std::max(max_us_, o.max_us_);
+        sum_ += o.sum_;
+        min_ = std::min(min_, o.min_);
+        max_ = std::max(max_, o.max_);
     }
     std::uint64_t size() const { return n_; }
-    std::uint64_t sum_us() const { return sum_us_; }
-    /// The value of this rank from 0, in microseconds.
-    double at(std::uint64_t rank) const {
-        if (rank == 0) return min_us_;
-        std::uint64_t seen = 0;
-        for (std::size_t c = 0; c < counts_.size() && rank + 1 < n_; ++c)
-            if ((seen += counts_[c]) > rank)
-                return std::min<double>(std::max<double>(middle_of(c), min_us_), max_us_);
-        return max_us_;
+    std::uint64_t sum() const { return sum_; }
+    std::uint64_t max() const { return max_; }
+    /// By nearest rank, at most 2^-bits too high; 0 if empty.
+    double quantile(double q) const {
+        const double rank = q * static_cast<double>(n_);
+        double seen = 0;
+        for (std::size_t c = 0; c < counts_.size(); ++c) {
+            seen += static_cast<double>(counts_[c]);
+            const double above = c < an_octave ? static_cast<double>(c) : first(c) + width(c);
+            if (seen > 0 && seen >= rank) return std::min(above, static_cast<double>(max_));
+        }
+        return 0;
     }
-    static constexpr double relative_error = 1.0 / 512;
+    /// Calls `f(value, number)` in rising order. Those between the extremes have the value of the
+    /// middle of their class.
+    template <class F>
+    void for_each(F&& f) const {
+        const auto least = static_cast<double>(min_), most = static_cast<double>(max_);
+        if (n_ > 0) f(least, std::uint64_t{1});
+        for (std::size_t c = 0; c < counts_.size(); ++c) {
+            const std::uint64_t n =
+                counts_[c] - (c == class_of(min_)) - (c == class_of(max_) && n_ > 1);
+            if (n > 0) f(std::clamp(first(c) + (width(c) - 1) / 2, least, most), n);
+        }
+        if (n_ > 1) f(most, std::uint64_t{1});
+    }
 
 private:
-    using classes = octave_classes<8>;
-    static double middle_of(std::size_t c) {
-        return classes::first(c) + (classes::width(c) - 1) / 2;
+    static constexpr std::size_t an_octave = std::size_t{1} << bits;
+    static std::size_t class_of(std::uint64_t v) {
+        if (v < 2 * an_octave) return static_cast<std::size_t>(v);
+        const auto octave = static_cast<std::size_t>(std::bit_width(v)) - bits - 1;
+        return octave * an_octave + static_cast<std::size_t>(v >> octave);
     }
+    static std::size_t octave_of(std::size_t c) {
+        return c < 2 * an_octave ? 0 : c / an_octave - 1;
+    }
+    static double first(std::size_t c) {
+        const std::size_t octave = octave_of(c);
+        return std::ldexp(static_cast<double>(c - octave * an_octave), static_cast<int>(octave));
+    }
+    static double width(std::size_t c) {
+        return std::ldexp(1.0, static_cast<int>(octave_of(c)));
+    }
+
     std::vector<std::uint64_t> counts_{};
-    std::uint64_t n_ = 0, sum_us_ = 0;
-    std::uint32_t min_us_ = 4294967295u, max_us_ = 0;
+    std::uint64_t n_ = 0, sum_ = 0, min_ = ~std::uint64_t{0}, max_ = 0;
 };
+
+/// Delays.
+class lag_counts {
+public:
+    void add(long long ns) { counts_.add(static_cast<std::uint64_t>(std::max(ns, 0ll))); }
+    void add(const lag_counts& o) { counts_.add(o.counts_); }
+    std::uint64_t count() const { return counts_.size(); }
+    /// In seconds.
+    double quantile(double q) const { return counts_.quantile(q) * 1e-9; }
+    double max() const { return static_cast<double>(counts_.max()) * 1e-9; }
+
+private:
+    octave_counts<4> counts_{};
+};
+/// Gaps in microseconds, with the memory of 30,000 of them. A class at v is at most v / 256 wide,
+/// so values and quantiles are at most 1/512 = 0.2 % off.
+using gap_counts = octave_counts<8>;
+inline constexpr double gap_error = 1.0 / 512;
 
 // ===== [C30] the programs that sent a load together ==============================================
 
@@ -8907,8 +8917,7 @@ public:
                                      d.gaps_counted, d.gaps_counted ? d.longest_gaps[i] : 0});
         }
         // Gaps are released from the front, so they are counted in that order.
-        std::sort(log.requests_.begin(), log.requests_.end(),
-                  [](const auto& a, const auto& b) { return a.gaps_at < b.gaps_at; });
+        sort_by(log.requests_, [](const finished_request& f) { return f.gaps_at; });
         (d.gaps_counted ? log.spanning_ : log.gaps_) = std::move(d.gaps);
         log.pooled_ = std::move(d.pooled_gaps);
         d.records.clear();
@@ -8920,8 +8929,7 @@ public:
     }
     /// Becomes the records of a repeat in order of planned sends. `counted`: all are.
     void move_into(repeat_data& d, bool counted) {
-        std::sort(requests_.begin(), requests_.end(),
-                  [](const auto& a, const auto& b) { return a.index < b.index; });
+        sort_by(requests_, [](const finished_request& f) { return f.index; });
         d.records.reserve(requests_.size());
         d.gap_offsets.reserve(requests_.size());
         for (; !requests_.empty(); requests_.pop_front()) {
@@ -9319,48 +9327,29 @@ inline request_times times_of(const repeat_data& d, const record& r,
     return t;
 }
 
-/// Gaps of events with unknown times between two certain events. Their sum is as measured.
-class uncertain_gaps {
-public:
-    void add(std::uint32_t us) {
-        together_us_ += us;
-        ++count_;
-    }
-    void begin_earlier(long long delay_ns) { together_us_ += static_cast<double>(delay_ns) / 1000; }
-    /// Calls `f(us)` for the longest possible gaps: the k-th longest is at most the k-th part of
-    /// the sum.
-    template <class F>
-    void each_longest(F&& f) {
-        for (std::size_t k = 0; k < count_; ++k)
-            f(static_cast<std::uint32_t>(std::min(
-                std::round(together_us_ / static_cast<double>(k + 1)), 3.6e9)));
-        count_ = 0;
-        together_us_ = 0;
-    }
-
-private:
-    std::size_t count_ = 0;
-    double together_us_ = 0;
-};
-
 /// Calls `f(us)` for each listed gap of one request; for a buffered one, for the longest gaps that
-/// coalesced tokens may have had.
+/// coalesced tokens may have had: the k-th longest is at most the k-th part of their sum.
 template <class F>
 void for_each_gap(const repeat_data& d, std::size_t i, timing_bound how, F&& f) {
     const record& r = d.records[i];
-    const std::size_t n = gap_count(r);
-    uncertain_gaps open;
-    open.begin_earlier(buffered_ns(r));
-    for (std::size_t k = 0; k < n; ++k) {
+    const bool is_buffered = how == timing_bound::buffered;
+    double together_us = is_buffered ? static_cast<double>(buffered_ns(r)) / 1000 : 0;
+    std::size_t open = 0;  // gaps of unknown times, whose sum that is
+    const auto end_them = [&] {
+        for (std::size_t k = 1; k <= open; ++k)
+            f(static_cast<std::uint32_t>(
+                std::min(std::round(together_us / static_cast<double>(k)), 3.6e9)));
+        open = 0;
+        together_us = 0;
+    };
+    for (std::size_t k = 0, n = gap_count(r); k < n; ++k) {
         const std::uint32_t us = d.gaps[d.gap_offsets[i] + k];
-        if (how != timing_bound::buffered) {
-            f(us);
-            continue;
-        }
-        if (us > 0) open.each_longest(f);
-        open.add(us);
+        if (!is_buffered) { f(us); continue; }
+        if (us > 0) end_them();
+        together_us += us;
+        ++open;
     }
-    open.each_longest(f);
+    end_them();
 }
 
 /// Indices of a session's records in order of planned sends.
@@ -9371,15 +9360,11 @@ using session_steps = std::vector<std::size_t>;
 inline std::vector<session_steps> measured_sessions(const selection& which, const repeat_data& d) {
     if (!d.plays_out) return {};
     const selects selected(which, d);
-    std::vector<std::size_t> order(d.records.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-        const long long at = d.records[a].scheduled_ns, other = d.records[b].scheduled_ns;
-        return at != other ? at < other : a < b;
-    });
+    std::vector<long long> scheduled;
+    for (const record& r : d.records) scheduled.push_back(r.scheduled_ns);
     std::map<long long, std::size_t> by_number;
     std::vector<session_steps> all;
-    for (const std::size_t i : order) {
+    for (const std::size_t i : order_of(scheduled)) {
         const auto at = by_number.emplace(d.records[i].conversation, all.size());
         if (at.second) all.emplace_back();
         all[at.first->second].push_back(i);
@@ -9538,7 +9523,414 @@ inline double window_rate(metric_id m, const repeat_data& d,
     return rate_in(m, d, d.window, how, which);
 }
 
-// ===== [C39] requests during a side task =========================================================
+// ===== [C39] metrics of requests and of repeats ==================================================
+
+/// The longest gap of one request, 0 without gaps.
+inline double longest_gap(const repeat_data& d, std::size_t i,
+                          timing_bound how = timing_bound::measured) {
+    const record& r = d.records[i];
+    if (d.gaps_counted) {
+        const double hidden =
+            how == timing_bound::buffered ? static_cast<double>(buffered_ns(r)) / 1e9 : 0;
+        return std::max(d.longest_gaps[i] / 1e6, hidden);
+    }
+    std::uint32_t longest = 0;
+    for_each_gap(d, i, how, [&](std::uint32_t us) { longest = std::max(longest, us); });
+    return longest / 1e6;
+}
+
+inline double value_by_user(metric_id m, const repeat_data& d, std::size_t i, timing_bound how);
+/// A metric of one completed request in SI units, NaN without a value.
+inline double request_value(metric_id m, const repeat_data& d, std::size_t i,
+                            timing_bound how = timing_bound::measured) {
+    const record& r = d.records[i];
+    const request_times t = times_of(d, r, how);
+    // Division matches how limits are written: a time on its limit equals it.
+    const auto seconds = [](long long ns) { return static_cast<double>(ns) / 1e9; };
+    const double ttft_s = seconds(t.to_first);
+    const double e2e_s = seconds(t.to_end);
+    const int after_first = paced_tokens(r);
+    const double tpot_s =
+        after_first > 0 ? seconds(t.first_to_last) / after_first : not_a_number;
+    // Without time there is no speed, unless the client may have caused that.
+    const auto speed = [&](double n, double s) {
+        return s > 0 ? n / s : s == 0 && how == timing_bound::optimistic ? infinity : not_a_number;
+    };
+    switch (m) {
+    case metric_id::ttft: return ttft_s;
+    case metric_id::tpot: return tpot_s;
+    case metric_id::itl: return longest_gap(d, i, how);  // of one request: for predicates
+    case metric_id::e2e: return e2e_s;
+    case metric_id::normalized_latency:
+        return streamed_tokens(r) > 0 ? e2e_s / streamed_tokens(r) : not_a_number;
+    case metric_id::ttft_per_prompt_token:
+        return r.prompt_tokens > 0 ? ttft_s / r.prompt_tokens : not_a_number;
+    case metric_id::ttft_from_send: return seconds(t.sent_to_first);
+    case metric_id::first_turn_ttft:
+    case metric_id::later_turn_ttft: return is_in_turns_of(m, r.turn) ? ttft_s : not_a_number;
+    case metric_id::time_to_first_answer:
+        return r.first_answer_ns > 0 ? seconds(t.to_answer) : not_a_number;
+    case metric_id::second_token_gap:  // unknown for events of one read
+        return r.second_token_ns > r.first_token_ns ? seconds(t.first_to_second) : not_a_number;
+    case metric_id::prefill_speed:
+        return r.prompt_tokens > 0 ? speed(r.prompt_tokens, ttft_s) : not_a_number;
+    case metric_id::decode_speed: return speed(1, tpot_s);
+    case metric_id::tokens_per_event:
+        return r.events > 0 && r.token_source == token_origin::usage
+                   ? static_cast<double>(streamed_tokens(r)) / r.events
+                   : not_a_number;
+    default: return is_own(m) ? value_by_user(m, d, i, how) : not_a_number;
+    }
+}
+
+/// A request as a user's function sees it.
+struct measured_request final : request_source {
+    const repeat_data& d;
+    std::size_t i;
+    timing_bound how;
+    std::vector<double> gaps_s{};
+    bool is_known = true;
+    measured_request(const repeat_data& of, std::size_t at, timing_bound b)
+        : d(of), i(at), how(b) {}
+    double value(metric_id m) override { return request_value(m, d, i, how); }
+    /// Histograms do not know which gaps are this request's; neither does a repeat that kept none.
+    long long gaps() override {
+        is_known = is_known && !d.gaps_counted && i < d.gap_offsets.size() &&
+                   d.gap_offsets[i] + gap_count(d.records[i]) <= d.gaps.size();
+        if (gaps_s.empty() && is_known)
+            for_each_gap(d, i, how, [&](std::uint32_t us) { gaps_s.push_back(us / 1e6); });
+        return static_cast<long long>(gaps_s.size());
+    }
+    double gap(long long k) override {
+        return k >= 0 && k < gaps() ? gaps_s[static_cast<std::size_t>(k)] : not_a_number;
+    }
+    const record& read(counted) override { return d.records[i]; }
+    const char* label() override {
+        const std::size_t part = d.records[i].part;
+        return part < d.labels.size() ? d.labels[part].c_str() : "";
+    }
+};
+/// A function that throws gives no value.
+inline double value_by_user(metric_id m, const repeat_data& d, std::size_t i, timing_bound how) {
+    measured_request seen(d, i, how);
+    if (!own_row(m).value) return not_a_number;
+    try {
+        const double v = own_row(m).value(request_view(seen));
+        return seen.is_known && is_value_of_user(v) ? v : not_a_number;
+    } catch (...) {
+        return not_a_number;
+    }
+}
+
+/// Whether a completed request has what the metric needs.
+inline bool has_value(metric_id m, const repeat_data& d, std::size_t i) {
+    const metric_facts& f = facts_of(m);
+    if (f.needs == value_needs::prompt_tokens && !is_own(m)) return d.records[i].prompt_tokens > 0;
+    if (f.needs == value_needs::second_event) return gap_count(d.records[i]) > 0;
+    if (f.needs == value_needs::cached_tokens) return tells_cached_tokens(d.records[i]);
+    return f.needs == value_needs::nothing || !std::isnan(request_value(m, d, i));
+}
+
+/// The values of a metric in one repeat, in the order of planned sends. Failed requests have the
+/// worst value, as have sessions; completed ones without a value are left out.
+struct metric_values {
+    std::vector<double> all{};
+    std::size_t failed = 0;
+};
+/// `when`: if given, only requests planned in it.
+inline metric_values values_in_repeat(const statistic_data& what, const repeat_data& d,
+                                      timing_bound how = timing_bound::measured,
+                                      const time_interval* when = nullptr) {
+    const metric_id m = what.metric;
+    if (is_of_sessions(m)) {
+        metric_values v{session_times(what, d, how)};
+        v.failed = static_cast<std::size_t>(std::count(v.all.begin(), v.all.end(), infinity));
+        return v;
+    }
+    const selects selected(what, d);
+    metric_values v;
+    for (std::size_t i = 0; i < d.records.size(); ++i) {
+        const record& r = d.records[i];
+        if (!selected(r) || (when && !when->holds(r.scheduled_ns))) continue;
+        const bool ok = r.status == request_status::ok;
+        const double value = ok ? request_value(m, d, i, how) : is_speed(m) ? 0 : infinity;
+        v.failed += !ok;
+        if (!std::isnan(value)) v.all.push_back(value);
+    }
+    return v;
+}
+
+/// Whether one measured request satisfies a predicate. Failed requests never do; a missing value
+/// always does.
+inline bool satisfies(const list<predicate_step>& steps, const repeat_data& d, std::size_t i,
+                      timing_bound how = timing_bound::measured) {
+    if (d.records[i].status != request_status::ok) return false;
+    std::vector<bool> stack;
+    for (const predicate_step& s : steps) {
+        if (s.op == predicate_step::op_kind::compare) {
+            const double v = request_value(s.metric, d, i, how);
+            stack.push_back(std::isnan(v) || (s.at_most ? v <= s.bound : v >= s.bound));
+            continue;
+        }
+        const bool b = stack.back();
+        stack.pop_back();
+        stack.back() =
+            s.op == predicate_step::op_kind::both ? (stack.back() && b) : (stack.back() || b);
+    }
+    return stack.back();
+}
+
+/// Whether an answer is right, or the same as the baseline's, if known.
+inline const maybe<bool>& is_good_answer(metric_id m, const record& r) {
+    return m == metric_id::same_answers ? r.same : r.right;
+}
+/// Whether a measured request counts in a fraction. Fractions of answers have only those that were
+/// graded or compared.
+inline bool counts_in(metric_id m, const record& r) {
+    return is_measured(r) && (!is_of_answers(m) || is_good_answer(m, r));
+}
+/// Calls `f(record)` for each request of a statistic that counts in its fraction.
+template <class F>
+void for_each_counted(const statistic_data& what, const repeat_data& d, F&& f) {
+    const selects selected(what, d);
+    for (const record& r : d.records)
+        if (selected(r) && counts_in(what.metric, r)) f(r);
+}
+/// Misses of a fraction, one per counted request, in order. Throws std::invalid_argument for
+/// goodput without a condition, which no plan has checked if a user asks a result for it.
+inline std::vector<bool> misses_of(const statistic_data& what, const repeat_data& d,
+                                   timing_bound how = timing_bound::measured) {
+    if (what.metric == metric_id::goodput && !is_condition(what.where))
+        refuse({str(what.name), ": ", no_condition_text});
+    const selects selected(what, d);
+    std::vector<bool> misses;
+    for (std::size_t i = 0; i < d.records.size(); ++i) {
+        const record& r = d.records[i];
+        if (!selected(r) || !counts_in(what.metric, r)) continue;
+        misses.push_back(what.metric == metric_id::goodput ? !satisfies(what.where, d, i, how)
+                         : is_of_answers(what.metric) ? !*is_good_answer(what.metric, r)
+                                                      : has_failed(r));
+    }
+    return misses;
+}
+
+/// The pooled gaps of repeats by rank: each length and its number.
+class ranked_gaps {
+public:
+    ranked_gaps() = default;
+    explicit ranked_gaps(const repeat_data& d, timing_bound how = timing_bound::measured,
+                         const selection& which = {}) {
+        if (d.gaps_counted) {
+            n_ = d.pooled_gaps.size();
+            sum_us_ = d.pooled_gaps.sum();
+            d.pooled_gaps.for_each([this](double us, auto n) { sorted_.push_back({us, n}); });
+            return;
+        }
+        const selects selected(which, d);
+        std::uint32_t longest = 0;
+        const auto each = [&](auto&& f) {
+            for (std::size_t i = 0; i < d.records.size(); ++i)
+                if (selected.completed(d.records[i])) for_each_gap(d, i, how, f);
+        };
+        each([&](std::uint32_t us) { ++n_; longest = std::max(longest, us); });
+        // There may be too many to sort, but most are below a second.
+        std::vector<std::uint64_t> below(
+            std::min<std::uint64_t>({n_, std::uint64_t{longest} + 1, 1000000}));
+        std::vector<std::uint32_t> others;
+        each([&](std::uint32_t us) {
+            sum_us_ += us;
+            if (us < below.size()) ++below[us];
+            else others.push_back(us);
+        });
+        std::sort(others.begin(), others.end());
+        for (std::size_t us = 0; us < below.size(); ++us)
+            if (below[us] > 0) sorted_.push_back({static_cast<double>(us), below[us]});
+        for (const std::uint32_t us : others) sorted_.push_back({static_cast<double>(us), 1});
+    }
+    /// Adds another repeat.
+    void add(const ranked_gaps& o) {
+        std::vector<equal_gaps> both(sorted_.size() + o.sorted_.size());
+        std::merge(sorted_.begin(), sorted_.end(), o.sorted_.begin(), o.sorted_.end(), both.begin(),
+                   [](const equal_gaps& a, const equal_gaps& b) { return a.us < b.us; });
+        sorted_ = std::move(both);
+        n_ += o.n_;
+        sum_us_ += o.sum_us_;
+    }
+    std::uint64_t size() const { return n_; }
+    /// In seconds.
+    double at(std::uint64_t rank) const {
+        auto g = sorted_.begin();
+        while (rank >= g->n) rank -= (g++)->n;
+        return g->us / 1e6;
+    }
+    std::uint64_t count_beyond(double seconds) const {
+        std::uint64_t beyond = 0;
+        for (const equal_gaps& g : sorted_) beyond += g.us / 1e6 > seconds ? g.n : 0;
+        return beyond;
+    }
+    double mean() const {
+        return n_ == 0 ? not_a_number
+                       : static_cast<double>(sum_us_) / static_cast<double>(n_) / 1e6;
+    }
+
+private:
+    struct equal_gaps {
+        double us;
+        std::uint64_t n;
+    };
+    std::vector<equal_gaps> sorted_{};
+    std::uint64_t n_ = 0, sum_us_ = 0;
+};
+
+/// The sorted values of a metric. Failed requests are infinite or zero.
+struct sorted_values {
+    std::vector<double> all{};
+    ranked_gaps gaps{};  // of itl; `all` then has only failed requests, which follow
+    double mean_of_completed = not_a_number;
+    std::size_t completed = 0;  // values behind the mean, except gaps
+    /// Adds another repeat.
+    void add(const sorted_values& o) {
+        std::vector<double> both(all.size() + o.all.size());
+        std::merge(all.begin(), all.end(), o.all.begin(), o.all.end(), both.begin());
+        all = std::move(both);
+        gaps.add(o.gaps);
+        const auto of_both = {std::pair(mean_of_completed, static_cast<double>(completed)),
+                              std::pair(o.mean_of_completed, static_cast<double>(o.completed))};
+        mean_of_completed = gaps.size() > 0 ? gaps.mean() : weighted_mean(of_both);
+        completed += o.completed;
+    }
+    std::size_t size() const { return gaps.size() + all.size(); }
+    double at(std::size_t rank) const {
+        return rank < gaps.size() ? gaps.at(rank) : all[rank - gaps.size()];
+    }
+};
+/// The mean gap where first events may have come earlier. Later events do not change it.
+inline double moved_mean_gap(const repeat_data& d, timing_bound how, const selection& which) {
+    const selects selected(which, d);
+    double seconds = 0, n = 0;
+    for (const record& r : d.records) {
+        if (!selected.completed(r) || gap_count(r) == 0) continue;
+        seconds += static_cast<double>(times_of(d, r, how).first_to_last) / 1e9;
+        n += static_cast<double>(gap_count(r));
+    }
+    return n > 0 ? seconds / n : not_a_number;
+}
+inline sorted_values sorted_values_of(const statistic_data& what, const repeat_data& d,
+                                      timing_bound how = timing_bound::measured,
+                                      const time_interval* when = nullptr) {
+    sorted_values v;
+    if (pools_gaps(what.metric)) {
+        const selects selected(what, d);
+        const auto failed = std::count_if(d.records.begin(), d.records.end(), [&](const record& r) {
+            return selected(r) && r.status != request_status::ok;
+        });
+        v.all.assign(static_cast<std::size_t>(failed), infinity);
+        v.gaps = ranked_gaps(d, how, what.which);
+        v.mean_of_completed =
+            how == timing_bound::measured ? v.gaps.mean() : moved_mean_gap(d, how, what.which);
+        return v;
+    }
+    metric_values own = values_in_repeat(what, d, how, when);
+    std::sort(own.all.begin(), own.all.end());
+    v.all = std::move(own.all);
+    v.completed = v.all.size() - own.failed;
+    // In this order, as that of the records varies. Failed ones come first or last.
+    const auto first =
+        v.all.begin() + static_cast<std::ptrdiff_t>(is_speed(what.metric) ? own.failed : 0);
+    v.mean_of_completed = mean_of({first, first + static_cast<std::ptrdiff_t>(v.completed)});
+    return v;
+}
+/// The fraction of gaps over a bound in seconds. A failed request has one.
+inline double fraction_of_gaps_beyond(double bound, const statistic_data& what,
+                                      const repeat_data& d,
+                                      timing_bound how = timing_bound::measured) {
+    const sorted_values v = sorted_values_of(what, d, how);
+    const std::uint64_t over = v.gaps.count_beyond(bound) + v.all.size();
+    return v.size() == 0 ? 0 : static_cast<double>(over) / static_cast<double>(v.size());
+}
+/// The index of a percentile or an extreme among sorted values.
+inline std::size_t rank_of(const statistic_data& what, std::size_t size) {
+    if (what.kind == statistic_kind::max) return size - 1;
+    return what.kind == statistic_kind::min ? 0 : nearest_rank_of(size, what.q);
+}
+inline double statistic_among(const statistic_data& what, const sorted_values& v) {
+    if (what.kind == statistic_kind::mean) return v.mean_of_completed;
+    return v.size() == 0 ? not_a_number : v.at(rank_of(what, v.size()));
+}
+
+/// The misses of a fraction, and all its requests.
+struct fraction_counts {
+    double misses = 0, all = 0;
+    void add(const std::vector<bool>& more) {
+        misses += static_cast<double>(std::count(more.begin(), more.end(), true));
+        all += static_cast<double>(more.size());
+    }
+    void add(const fraction_counts& o) {
+        misses += o.misses;
+        all += o.all;
+    }
+    double value(metric_id m) const {
+        if (all == 0) return not_a_number;
+        return m == metric_id::error_rate ? misses / all : 1 - misses / all;
+    }
+};
+
+// ===== [C40] how a run changes from its first third to its last ==================================
+// Each third of the steady window has slices of equal length. The spread of the slices within a
+// third shows how well it is known, whatever its traffic.
+
+inline constexpr std::size_t least_slices = 5, max_slices = 20;  // of a third
+
+/// The fewest requests of a slice: one beyond a percentile.
+inline double least_of_slice(const statistic_data& drift) {
+    if (drift.kind != statistic_kind::percentile) return 10;
+    const double tail = is_speed(drift.of) ? drift.q : 1 - drift.q;
+    return std::max(10.0, rounded_up(1 / tail));
+}
+/// The fewest measured requests of a run with a drift.
+inline long long least_of_drift(const statistic_data& drift) {
+    return static_cast<long long>(3 * least_slices * least_of_slice(drift));
+}
+inline std::size_t slices_of_third(const statistic_data& drift, double measured_requests) {
+    const double fit = measured_requests / (3 * least_of_slice(drift));
+    return std::clamp(static_cast<std::size_t>(fit), least_slices, max_slices);
+}
+
+/// The statistic over the requests planned in a time interval.
+inline double value_in(const statistic_data& drift, const repeat_data& d,
+                       const time_interval& when, timing_bound how = timing_bound::measured) {
+    if (is_throughput(drift.of)) return rate_in(drift.of, d, when, how, drift.which);
+    const statistic_data what = drifting(drift);
+    return statistic_among(what, sorted_values_of(what, d, how, &when));
+}
+/// One of the equal parts of the steady window.
+inline double value_of_part(const statistic_data& drift, const repeat_data& d, std::size_t part,
+                            std::size_t parts, timing_bound how = timing_bound::measured) {
+    const auto at = [&](std::size_t i) {
+        const double fraction = static_cast<double>(i) / static_cast<double>(parts);
+        const double into_ns = fraction * d.window.length_ns();
+        return d.window.from_ns() + static_cast<long long>(into_ns) + (i == parts);
+    };
+    return value_in(drift, d, time_interval::between(at(part), at(part + 1)), how);
+}
+
+/// The last third divided by the first, NaN where either has no value.
+inline double drift_of(const statistic_data& drift, const repeat_data& d,
+                       timing_bound how = timing_bound::measured) {
+    if (d.window.is_empty()) return not_a_number;
+    return quotient(value_of_part(drift, d, 2, 3, how), value_of_part(drift, d, 0, 3, how));
+}
+
+inline std::vector<double> slices_of(const statistic_data& drift, const repeat_data& d,
+                                     std::size_t of_third,
+                                     timing_bound how = timing_bound::measured) {
+    std::vector<double> values;
+    for (std::size_t i = 0; i < 3 * of_third; ++i)
+        values.push_back(value_of_part(drift, d, i, 3 * of_third, how));
+    return values;
+}
+
+// ===== [C41] requests during a side task =========================================================
 
 inline bool is_affected(const repeat_facts& d) {
     return std::any_of(d.side_tasks.begin(), d.side_tasks.end(),
@@ -9605,7 +9997,7 @@ inline double recovery_value(const std::string& task, const repeat_facts& d) {
     return not_a_number;
 }
 
-// ===== [C40] metrics that a server reports =======================================================
+// ===== [C42] metrics that a server reports =======================================================
 
 /// A value of one repeat and its weight in a mean.
 struct weighed_value {
@@ -9841,400 +10233,58 @@ inline std::string why_no_server_value(const statistic_data& what, const repeat_
     return printed("nothing that %s is of happened between the readings", what.name.c_str());
 }
 
-// ===== [C41] metrics of requests and of repeats ==================================================
+// ===== [C43] statistics over several repeats =====================================================
+// As tables and files show them: the maximum of all repeats, a percentile or mean of all requests.
+// Never outside the range of the single repeats.
 
-/// The longest gap of one request, 0 without gaps.
-inline double longest_gap(const repeat_data& d, std::size_t i,
-                          timing_bound how = timing_bound::measured) {
-    const record& r = d.records[i];
-    if (d.gaps_counted) {
-        const double hidden =
-            how == timing_bound::buffered ? static_cast<double>(buffered_ns(r)) / 1e9 : 0;
-        return std::max(d.longest_gaps[i] / 1e6, hidden);
-    }
-    std::uint32_t longest = 0;
-    for_each_gap(d, i, how, [&](std::uint32_t us) { longest = std::max(longest, us); });
-    return longest / 1e6;
-}
-
-inline double value_by_user(metric_id m, const repeat_data& d, std::size_t i, timing_bound how);
-/// A metric of one completed request in SI units, NaN without a value.
-inline double request_value(metric_id m, const repeat_data& d, std::size_t i,
-                            timing_bound how = timing_bound::measured) {
-    const record& r = d.records[i];
-    const request_times t = times_of(d, r, how);
-    // Division matches how limits are written: a time on its limit equals it.
-    const auto seconds = [](long long ns) { return static_cast<double>(ns) / 1e9; };
-    const double ttft_s = seconds(t.to_first);
-    const double e2e_s = seconds(t.to_end);
-    const int after_first = paced_tokens(r);
-    const double tpot_s =
-        after_first > 0 ? seconds(t.first_to_last) / after_first : not_a_number;
-    // Without time there is no speed, unless the client may have caused that.
-    const auto speed = [&](double n, double s) {
-        return s > 0 ? n / s : s == 0 && how == timing_bound::optimistic ? infinity : not_a_number;
-    };
-    switch (m) {
-    case metric_id::ttft: return ttft_s;
-    case metric_id::tpot: return tpot_s;
-    case metric_id::itl: return longest_gap(d, i, how);  // of one request: for predicates
-    case metric_id::e2e: return e2e_s;
-    case metric_id::normalized_latency:
-        return streamed_tokens(r) > 0 ? e2e_s / streamed_tokens(r) : not_a_number;
-    case metric_id::ttft_per_prompt_token:
-        return r.prompt_tokens > 0 ? ttft_s / r.prompt_tokens : not_a_number;
-    case metric_id::ttft_from_send: return seconds(t.sent_to_first);
-    case metric_id::first_turn_ttft:
-    case metric_id::later_turn_ttft: return is_in_turns_of(m, r.turn) ? ttft_s : not_a_number;
-    case metric_id::time_to_first_answer:
-        return r.first_answer_ns > 0 ? seconds(t.to_answer) : not_a_number;
-    case metric_id::second_token_gap:  // unknown for events of one read
-        return r.second_token_ns > r.first_token_ns ? seconds(t.first_to_second) : not_a_number;
-    case metric_id::prefill_speed:
-        return r.prompt_tokens > 0 ? speed(r.prompt_tokens, ttft_s) : not_a_number;
-    case metric_id::decode_speed: return speed(1, tpot_s);
-    case metric_id::tokens_per_event:
-        return r.events > 0 && r.token_source == token_origin::usage
-                   ? static_cast<double>(streamed_tokens(r)) / r.events
-                   : not_a_number;
-    default: return is_own(m) ? value_by_user(m, d, i, how) : not_a_number;
-    }
-}
-
-/// A request as a user's function sees it.
-struct measured_request final : request_source {
-    const repeat_data& d;
-    std::size_t i;
-    timing_bound how;
-    std::vector<double> gaps_s{};
-    bool is_known = true;
-    measured_request(const repeat_data& of, std::size_t at, timing_bound b)
-        : d(of), i(at), how(b) {}
-    double value(metric_id m) override { return request_value(m, d, i, how); }
-    /// Histograms do not know which gaps are this request's; neither does a repeat that kept none.
-    long long gaps() override {
-        is_known = is_known && !d.gaps_counted && i < d.gap_offsets.size() &&
-                   d.gap_offsets[i] + gap_count(d.records[i]) <= d.gaps.size();
-        if (gaps_s.empty() && is_known)
-            for_each_gap(d, i, how, [&](std::uint32_t us) { gaps_s.push_back(us / 1e6); });
-        return static_cast<long long>(gaps_s.size());
-    }
-    double gap(long long k) override {
-        return k >= 0 && k < gaps() ? gaps_s[static_cast<std::size_t>(k)] : not_a_number;
-    }
-    const record& read(counted) override { return d.records[i]; }
-    const char* label() override {
-        const std::size_t part = d.records[i].part;
-        return part < d.labels.size() ? d.labels[part].c_str() : "";
-    }
+/// A statistic of one repeat, and what joins it with those of other repeats.
+struct repeat_statistic {
+    double value = not_a_number;  // in SI units, NaN without one
+    double weight = 1;            // in a mean
+    fraction_counts counts{};     // of a fraction
+    sorted_values sorted{};       // of requests, sessions and gaps
 };
-/// A function that throws gives no value.
-inline double value_by_user(metric_id m, const repeat_data& d, std::size_t i, timing_bound how) {
-    measured_request seen(d, i, how);
-    if (!own_row(m).value) return not_a_number;
-    try {
-        const double v = own_row(m).value(request_view(seen));
-        return seen.is_known && is_value_of_user(v) ? v : not_a_number;
-    } catch (...) {
-        return not_a_number;
-    }
-}
-
-/// Whether a completed request has what the metric needs.
-inline bool has_value(metric_id m, const repeat_data& d, std::size_t i) {
-    const metric_facts& f = facts_of(m);
-    if (f.needs == value_needs::prompt_tokens && !is_own(m)) return d.records[i].prompt_tokens > 0;
-    if (f.needs == value_needs::second_event) return gap_count(d.records[i]) > 0;
-    if (f.needs == value_needs::cached_tokens) return tells_cached_tokens(d.records[i]);
-    return f.needs == value_needs::nothing || !std::isnan(request_value(m, d, i));
-}
-
-/// The values of a metric in one repeat, in the order of planned sends. Failed requests have the
-/// worst value, as have sessions; completed ones without a value are left out.
-struct metric_values {
-    std::vector<double> all{};
-    std::size_t failed = 0;
-};
-/// `when`: if given, only requests planned in it.
-inline metric_values values_in_repeat(const statistic_data& what, const repeat_data& d,
-                                      timing_bound how = timing_bound::measured,
-                                      const time_interval* when = nullptr) {
-    const metric_id m = what.metric;
-    if (is_of_sessions(m)) {
-        metric_values v{session_times(what, d, how)};
-        v.failed = static_cast<std::size_t>(std::count(v.all.begin(), v.all.end(), infinity));
-        return v;
-    }
-    const selects selected(what, d);
-    metric_values v;
-    for (std::size_t i = 0; i < d.records.size(); ++i) {
-        const record& r = d.records[i];
-        if (!selected(r) || (when && !when->holds(r.scheduled_ns))) continue;
-        const bool ok = r.status == request_status::ok;
-        const double value = ok ? request_value(m, d, i, how) : is_speed(m) ? 0 : infinity;
-        v.failed += !ok;
-        if (!std::isnan(value)) v.all.push_back(value);
-    }
-    return v;
-}
-
-/// Whether one measured request satisfies a predicate. Failed requests never do; a missing value
-/// always does.
-inline bool satisfies(const list<predicate_step>& steps, const repeat_data& d, std::size_t i,
-                      timing_bound how = timing_bound::measured) {
-    if (d.records[i].status != request_status::ok) return false;
-    std::vector<bool> stack;
-    for (const predicate_step& s : steps) {
-        if (s.op == predicate_step::op_kind::compare) {
-            const double v = request_value(s.metric, d, i, how);
-            stack.push_back(std::isnan(v) || (s.at_most ? v <= s.bound : v >= s.bound));
-            continue;
-        }
-        const bool b = stack.back();
-        stack.pop_back();
-        stack.back() =
-            s.op == predicate_step::op_kind::both ? (stack.back() && b) : (stack.back() || b);
-    }
-    return stack.back();
-}
-
-/// Whether an answer is right, or the same as the baseline's, if known.
-inline const maybe<bool>& is_good_answer(metric_id m, const record& r) {
-    return m == metric_id::same_answers ? r.same : r.right;
-}
-/// Whether a measured request counts in a fraction. Fractions of answers have only those that were
-/// graded or compared.
-inline bool counts_in(metric_id m, const record& r) {
-    return is_measured(r) && (!is_of_answers(m) || is_good_answer(m, r));
-}
-/// Calls `f(record)` for each request of a statistic that counts in its fraction.
-template <class F>
-void for_each_counted(const statistic_data& what, const repeat_data& d, F&& f) {
-    const selects selected(what, d);
-    for (const record& r : d.records)
-        if (selected(r) && counts_in(what.metric, r)) f(r);
-}
-/// Misses of a fraction, one per counted request, in order. Throws std::invalid_argument for
-/// goodput without a condition, which no plan has checked if a user asks a result for it.
-inline std::vector<bool> misses_of(const statistic_data& what, const repeat_data& d,
-                                   timing_bound how = timing_bound::measured) {
-    if (what.metric == metric_id::goodput && !is_condition(what.where))
-        refuse({str(what.name), ": ", no_condition_text});
-    const selects selected(what, d);
-    std::vector<bool> misses;
-    for (std::size_t i = 0; i < d.records.size(); ++i) {
-        const record& r = d.records[i];
-        if (!selected(r) || !counts_in(what.metric, r)) continue;
-        misses.push_back(what.metric == metric_id::goodput ? !satisfies(what.where, d, i, how)
-                         : is_of_answers(what.metric) ? !*is_good_answer(what.metric, r)
-                                                      : has_failed(r));
-    }
-    return misses;
-}
-
-/// The pooled gaps of repeats by rank. There may be too many to sort: values below a second are
-/// counted, others and small samples are sorted.
-class ranked_gaps {
-public:
-    ranked_gaps() = default;
-    explicit ranked_gaps(const repeat_data& d, timing_bound how = timing_bound::measured,
-                         const selection& which = {})
-        : counts_(d.pooled_gaps) {
-        if (d.gaps_counted) return;
-        const selects selected(which, d);
-        std::uint32_t longest = 0;
-        const auto each = [&](auto&& f) {
-            for (std::size_t i = 0; i < d.records.size(); ++i)
-                if (selected.completed(d.records[i])) for_each_gap(d, i, how, f);
-        };
-        each([&](std::uint32_t us) { ++n_; longest = std::max(longest, us); });
-        short_.resize(std::min<std::uint64_t>({n_, std::uint64_t{longest} + 1, 1000000}));
-        each([&](std::uint32_t us) {
-            sum_us_ += us;
-            if (us < short_.size()) ++short_[us];
-            else long_.push_back(us);
-        });
-        std::sort(long_.begin(), long_.end());
-    }
-    /// Adds another repeat. If either has a histogram, both become one.
-    void add(const ranked_gaps& o) {
-        if (counts_.size() + o.counts_.size() > 0) {
-            gap_counts all = in_classes();
-            all.add(o.in_classes());
-            *this = ranked_gaps();
-            counts_ = std::move(all);
-            return;
-        }
-        n_ += o.n_;
-        sum_us_ += o.sum_us_;
-        short_.resize(std::max(short_.size(), o.short_.size()));
-        for (std::size_t us = 0; us < o.short_.size(); ++us) short_[us] += o.short_[us];
-        std::vector<std::uint32_t> longer;
-        for (const std::vector<std::uint32_t>* of : {&std::as_const(long_), &o.long_})
-            for (const std::uint32_t us : *of)
-                if (us < short_.size()) ++short_[us];
-                else longer.push_back(us);
-        std::sort(longer.begin(), longer.end());
-        long_ = std::move(longer);
-    }
-    std::uint64_t size() const { return n_ + counts_.size(); }
-    /// In seconds.
-    double at(std::uint64_t rank) const {
-        if (counts_.size() > 0) return counts_.at(rank) / 1e6;
-        for (std::size_t us = 0; us < short_.size(); ++us) {
-            if (rank < short_[us]) return static_cast<double>(us) / 1e6;
-            rank -= short_[us];
-        }
-        return long_[rank] / 1e6;
-    }
-    double mean() const {
-        return size() == 0 ? not_a_number
-                           : static_cast<double>(sum_us_ + counts_.sum_us()) /
-                                 static_cast<double>(size()) / 1e6;
-    }
-
-private:
-    gap_counts in_classes() const {
-        gap_counts all = counts_;
-        for (std::size_t us = 0; us < short_.size(); ++us)
-            if (short_[us] > 0) all.add(static_cast<std::uint32_t>(us), short_[us]);
-        for (const std::uint32_t us : long_) all.add(us);
-        return all;
-    }
-    gap_counts counts_{};
-    std::vector<std::uint64_t> short_{};
-    std::vector<std::uint32_t> long_{};
-    std::uint64_t n_ = 0, sum_us_ = 0;
-};
-
-/// The sorted values of a metric. Failed requests are infinite or zero.
-struct sorted_values {
-    std::vector<double> all{};
-    ranked_gaps gaps{};  // of itl; `all` then has only failed requests, which follow
-    double mean_of_completed = not_a_number;
-    std::size_t completed = 0;  // values behind the mean, except gaps
-    /// Adds another repeat.
-    void add(const sorted_values& o) {
-        std::vector<double> both(all.size() + o.all.size());
-        std::merge(all.begin(), all.end(), o.all.begin(), o.all.end(), both.begin());
-        all = std::move(both);
-        gaps.add(o.gaps);
-        const auto of_both = {std::pair(mean_of_completed, static_cast<double>(completed)),
-                              std::pair(o.mean_of_completed, static_cast<double>(o.completed))};
-        mean_of_completed = gaps.size() > 0 ? gaps.mean() : weighted_mean(of_both);
-        completed += o.completed;
-    }
-    std::size_t size() const { return gaps.size() + all.size(); }
-    double at(std::size_t rank) const {
-        return rank < gaps.size() ? gaps.at(rank) : all[rank - gaps.size()];
-    }
-};
-/// The mean gap where first events may have come earlier. Later events do not change it.
-inline double moved_mean_gap(const repeat_data& d, timing_bound how, const selection& which) {
-    const selects selected(which, d);
-    double seconds = 0, n = 0;
-    for (const record& r : d.records) {
-        if (!selected.completed(r) || gap_count(r) == 0) continue;
-        seconds += static_cast<double>(times_of(d, r, how).first_to_last) / 1e9;
-        n += static_cast<double>(gap_count(r));
-    }
-    return n > 0 ? seconds / n : not_a_number;
-}
-inline sorted_values sorted_values_of(const statistic_data& what, const repeat_data& d,
-                                      timing_bound how = timing_bound::measured,
-                                      const time_interval* when = nullptr) {
-    sorted_values v;
-    if (pools_gaps(what.metric)) {
-        const selects selected(what, d);
-        const auto failed = std::count_if(d.records.begin(), d.records.end(), [&](const record& r) {
-            return selected(r) && r.status != request_status::ok;
-        });
-        v.all.assign(static_cast<std::size_t>(failed), infinity);
-        v.gaps = ranked_gaps(d, how, what.which);
-        v.mean_of_completed =
-            how == timing_bound::measured ? v.gaps.mean() : moved_mean_gap(d, how, what.which);
-        return v;
-    }
-    metric_values own = values_in_repeat(what, d, how, when);
-    std::sort(own.all.begin(), own.all.end());
-    v.all = std::move(own.all);
-    v.completed = v.all.size() - own.failed;
-    // In this order, as that of the records varies. Failed ones come first or last.
-    const auto first =
-        v.all.begin() + static_cast<std::ptrdiff_t>(is_speed(what.metric) ? own.failed : 0);
-    v.mean_of_completed = mean_of({first, first + static_cast<std::ptrdiff_t>(v.completed)});
-    return v;
-}
-/// The fraction of gaps over a bound in seconds. A failed request has one.
-inline double fraction_of_gaps_beyond(double bound, const statistic_data& what,
-                                      const repeat_data& d,
-                                      timing_bound how = timing_bound::measured) {
-    const selects selected(what, d);
-    std::uint64_t n = 0, over = 0;
-    const auto add = [&](double seconds) { ++n; over += seconds > bound; };
-    for (std::size_t i = 0; i < d.records.size(); ++i) {
-        const record& r = d.records[i];
-        if (!selected(r)) continue;
-        if (r.status != request_status::ok) add(infinity);
-        else if (!d.gaps_counted)
-            for_each_gap(d, i, how, [&](std::uint32_t us) { add(us / 1e6); });
-    }
-    if (d.gaps_counted) {
-        const ranked_gaps gaps(d, how);
-        std::uint64_t low = 0;
-        for (std::uint64_t high = gaps.size(); low < high;) {
-            const std::uint64_t mid = low + (high - low) / 2;
-            if (gaps.at(mid) > bound) high = mid;
-            else low = mid + 1;
-        }
-        n += gaps.size();
-        over += gaps.size() - low;
-    }
-    return n == 0 ? 0 : static_cast<double>(over) / static_cast<double>(n);
-}
-/// The index of a percentile or an extreme among sorted values.
-inline std::size_t rank_of(const statistic_data& what, std::size_t size) {
-    if (what.kind == statistic_kind::max) return size - 1;
-    return what.kind == statistic_kind::min ? 0 : nearest_rank_of(size, what.q);
-}
-inline double statistic_among(const statistic_data& what, const sorted_values& v) {
-    if (what.kind == statistic_kind::mean) return v.mean_of_completed;
-    return v.size() == 0 ? not_a_number : v.at(rank_of(what, v.size()));
-}
-
-/// The misses of a fraction, and all its requests.
-struct fraction_counts {
-    double misses = 0, all = 0;
-    void add(const std::vector<bool>& more) {
-        misses += static_cast<double>(std::count(more.begin(), more.end(), true));
-        all += static_cast<double>(more.size());
-    }
-    double value(metric_id m) const {
-        if (all == 0) return not_a_number;
-        return m == metric_id::error_rate ? misses / all : 1 - misses / all;
-    }
-};
-
-/// The value of a statistic in one repeat in SI units, NaN without a value. A ratio is infinite if
-/// failures reach its numerator, NaN for the denominator.
 inline double evaluate(const statistic_data& what, const repeat_data& d,
-                       timing_bound how = timing_bound::measured) {
-    if (is_request_fraction(what.metric)) {
-        fraction_counts fraction;
-        fraction.add(misses_of(what, d, how));
-        return fraction.value(what.metric);
+                       timing_bound how = timing_bound::measured);
+/// A ratio is infinite if failures reach its numerator, NaN for the denominator.
+inline repeat_statistic statistic_in(const statistic_data& what, const repeat_data& d,
+                                     timing_bound how) {
+    const metric_id m = what.metric;
+    repeat_statistic s;
+    switch (facts_of(m).of) {
+    case metric_of::ratio:
+        s.value = quotient(evaluate(what.parts[0], d, how),
+                           evaluate(what.parts[1], d, opposite(how)));
+        break;
+    case metric_of::thirds: s.value = drift_of(what, d, how); break;
+    case metric_of::window: return {window_rate(m, d, how, what.which), d.window.seconds()};
+    case metric_of::prompts: {
+        const prefix_hits hits = prefix_hits_of(d, what.which);
+        return {hits.share(), hits.prompt};
     }
-    if (is_throughput(what.metric)) return window_rate(what.metric, d, how, what.which);
-    if (is_ratio(what.metric))
-        return quotient(evaluate(what.parts[0], d, how), evaluate(what.parts[1], d, opposite(how)));
-    if (is_of_prompts(what.metric)) return prefix_hits_of(d, what.which).share();
-    if (what.metric == metric_id::first_answer_time) return d.first_answer_s;
-    if (is_of_start(what.metric)) return d.startup_s;
-    if (is_of_recovery(what.metric)) return recovery_value(str(what.which.during), d);
-    if (is_of_server(what.metric)) return value_by_server(what, d).value;
-    return statistic_among(what, sorted_values_of(what, d, how));
+    case metric_of::start:
+        s.value = m == metric_id::first_answer_time ? d.first_answer_s : d.startup_s;
+        break;
+    case metric_of::recovery: s.value = recovery_value(str(what.which.during), d); break;
+    case metric_of::server: {
+        const weighed_value read = value_by_server(what, d);
+        return {read.value, read.weight};
+    }
+    case metric_of::requests:
+        s.counts.add(misses_of(what, d, how));
+        s.value = s.counts.value(m);
+        break;
+    default:
+        s.sorted = sorted_values_of(what, d, how);
+        s.value = statistic_among(what, s.sorted);
+        s.weight =
+            static_cast<double>(pools_gaps(m) ? s.sorted.gaps.size() : s.sorted.completed);
+    }
+    return s;
 }
-
+inline double evaluate(const statistic_data& what, const repeat_data& d, timing_bound how) {
+    return statistic_in(what, d, how).value;
+}
 /// Several at once: neighbours of one metric share the expensive sorting.
 inline std::vector<double> evaluate(const std::vector<statistic_data>& whats,
                                     const repeat_data& d) {
@@ -10251,149 +10301,50 @@ inline std::vector<double> evaluate(const std::vector<statistic_data>& whats,
     return values;
 }
 
-// ===== [C42] how a run changes from its first third to its last ==================================
-// Each third of the steady window has slices of equal length. The spread of the slices within a
-// third shows how well it is known, whatever its traffic.
-
-inline constexpr std::size_t least_slices = 5, max_slices = 20;  // of a third
-
-/// The fewest requests of a slice: one beyond a percentile.
-inline double least_of_slice(const statistic_data& drift) {
-    if (drift.kind != statistic_kind::percentile) return 10;
-    const double tail = is_speed(drift.of) ? drift.q : 1 - drift.q;
-    return std::max(10.0, rounded_up(1 / tail));
-}
-/// The fewest measured requests of a run with a drift.
-inline long long least_of_drift(const statistic_data& drift) {
-    return static_cast<long long>(3 * least_slices * least_of_slice(drift));
-}
-inline std::size_t slices_of_third(const statistic_data& drift, double measured_requests) {
-    const double fit = measured_requests / (3 * least_of_slice(drift));
-    return std::clamp(static_cast<std::size_t>(fit), least_slices, max_slices);
-}
-
-/// The statistic over the requests planned in a time interval.
-inline double value_in(const statistic_data& drift, const repeat_data& d,
-                       const time_interval& when, timing_bound how = timing_bound::measured) {
-    if (is_throughput(drift.of)) return rate_in(drift.of, d, when, how, drift.which);
-    const statistic_data what = drifting(drift);
-    return statistic_among(what, sorted_values_of(what, d, how, &when));
-}
-/// One of the equal parts of the steady window.
-inline double value_of_part(const statistic_data& drift, const repeat_data& d, std::size_t part,
-                            std::size_t parts, timing_bound how = timing_bound::measured) {
-    const auto at = [&](std::size_t i) {
-        const double fraction = static_cast<double>(i) / static_cast<double>(parts);
-        const double into_ns = fraction * d.window.length_ns();
-        return d.window.from_ns() + static_cast<long long>(into_ns) + (i == parts);
-    };
-    return value_in(drift, d, time_interval::between(at(part), at(part + 1)), how);
-}
-
-/// The last third divided by the first, NaN where either has no value.
-inline double drift_of(const statistic_data& drift, const repeat_data& d,
-                       timing_bound how = timing_bound::measured) {
-    if (d.window.is_empty()) return not_a_number;
-    return quotient(value_of_part(drift, d, 2, 3, how), value_of_part(drift, d, 0, 3, how));
-}
-
-inline std::vector<double> slices_of(const statistic_data& drift, const repeat_data& d,
-                                     std::size_t of_third,
-                                     timing_bound how = timing_bound::measured) {
-    std::vector<double> values;
-    for (std::size_t i = 0; i < 3 * of_third; ++i)
-        values.push_back(value_of_part(drift, d, i, 3 * of_third, how));
-    return values;
-}
-
-// ===== [C43] statistics over several repeats =====================================================
-// As tables and files show them: the maximum of all repeats, a percentile or mean of all requests.
-// Never outside the range of the single repeats.
-
 /// A statistic in each repeat of a variant, NaN without a value, and over all of them.
 struct variant_values {
     std::vector<double> each{};
     double together = not_a_number;
 };
-
-/// For requests, sessions and gaps: a percentile is selected among the values of all repeats.
-inline variant_values values_of_requests(const statistic_data& what, const repeat_list& variant,
-                                         timing_bound how) {
-    const bool of_gaps = pools_gaps(what.metric);
-    const bool is_of_means = what.kind == statistic_kind::mean &&
-                             !(of_gaps && how == timing_bound::measured);
-    variant_values v;
-    sorted_values all;
-    std::vector<std::pair<double, double>> means;  // with their numbers of values
-    for (const repeat_data& d : variant) {
-        const sorted_values one = sorted_values_of(what, d, how);
-        v.each.push_back(statistic_among(what, one));
-        means.emplace_back(v.each.back(),
-                           static_cast<double>(of_gaps ? one.gaps.size() : one.completed));
-        if (!is_of_means) all.add(one);
-    }
-    v.together = is_of_means ? weighted_mean(means) : statistic_among(what, all);
-    return v;
-}
-/// For server metrics.
-inline variant_values values_of_server(const statistic_data& what,
-                                   const repeat_list& variant) {
-    variant_values v;
-    std::vector<std::pair<double, double>> weighted;
-    for (const repeat_data& d : variant) {
-        const weighed_value one = value_by_server(what, d);
-        v.each.push_back(one.value);
-        weighted.emplace_back(one.value, one.weight);
-    }
-    const auto largest = std::max_element(v.each.begin(), v.each.end());
-    const bool is_largest = is_largest_of_repeats(what) && largest != v.each.end();
-    v.together = is_largest ? *largest : weighted_mean(weighted);
-    return v;
-}
+/// A percentile of requests, sessions or gaps is selected among the values of all repeats.
 /// Throughput is over all windows, a fraction over all requests or prompt tokens, a time to start
 /// the mean of the starts.
 inline variant_values values_of(const statistic_data& what, const repeat_list& variant,
-                            timing_bound how = timing_bound::measured) {
-    if (is_ratio(what.metric)) {
-        variant_values of = values_of(what.parts[0], variant, how);
-        const variant_values to = values_of(what.parts[1], variant, opposite(how));
-        for (std::size_t i = 0; i < of.each.size(); ++i)
-            of.each[i] = quotient(of.each[i], to.each[i]);
-        of.together = quotient(of.together, to.together);
-        return of;
-    }
-    if (is_cost(what.metric)) {
-        statistic_data tokens = what;
-        tokens.metric = metric_id::output_throughput;
-        variant_values v = values_of(tokens, variant, how);
-        const double price = variant.empty() ? 0 : variant[0].usd_per_hour;
-        v.together = cost_of_tokens(price, v.together);
-        for (double& value : v.each) value = cost_of_tokens(price, value);
-        return v;
-    }
-    if (is_of_requests(what.metric) || is_of_sessions(what.metric))
-        return values_of_requests(what, variant, how);
-    if (is_of_server(what.metric)) return values_of_server(what, variant);
+                                timing_bound how = timing_bound::measured) {
+    const metric_id m = what.metric;
     variant_values v;
     fraction_counts counts;
+    sorted_values all;
     std::vector<std::pair<double, double>> weighted;
+    const bool of_requests = is_of_requests(m) || is_of_sessions(m);
+    const bool is_ranked = of_requests && (what.kind != statistic_kind::mean ||
+                                           (pools_gaps(m) && how == timing_bound::measured));
     for (const repeat_data& d : variant) {
-        if (is_request_fraction(what.metric)) {
-            fraction_counts own;
-            own.add(misses_of(what, d, how));
-            v.each.push_back(own.value(what.metric));
-            counts.misses += own.misses;
-            counts.all += own.all;
-            continue;
-        }
-        v.each.push_back(is_drift(what.metric) ? drift_of(what, d, how) : evaluate(what, d, how));
-        weighted.emplace_back(v.each.back(),
-                              is_throughput(what.metric)   ? d.window.seconds()
-                              : is_of_prompts(what.metric) ? prefix_hits_of(d, what.which).prompt
-                                                           : 1.0);
+        const repeat_statistic one = statistic_in(what, d, how);
+        v.each.push_back(one.value);
+        weighted.emplace_back(one.value, one.weight);
+        counts.add(one.counts);
+        if (is_ranked) all.add(one.sorted);
     }
-    v.together =
-        is_request_fraction(what.metric) ? counts.value(what.metric) : weighted_mean(weighted);
+    const auto pooled = [&](const statistic_data& of, timing_bound as) {
+        return values_of(of, variant, as).together;
+    };
+    if (is_ratio(m)) {
+        v.together = quotient(pooled(what.parts[0], how), pooled(what.parts[1], opposite(how)));
+    } else if (is_cost(m)) {
+        statistic_data tokens = what;
+        tokens.metric = metric_id::output_throughput;
+        const double price = variant.empty() ? 0 : variant[0].usd_per_hour;
+        v.together = cost_of_tokens(price, pooled(tokens, how));
+    } else if (is_request_fraction(m)) {
+        v.together = counts.value(m);
+    } else if (is_ranked) {
+        v.together = statistic_among(what, all);
+    } else if (is_of_server(m) && is_largest_of_repeats(what) && !variant.empty()) {
+        v.together = *std::max_element(v.each.begin(), v.each.end());
+    } else {
+        v.together = weighted_mean(weighted);
+    }
     return v;
 }
 inline double pooled_value(const statistic_data& what, const repeat_list& variant,
@@ -10448,20 +10399,16 @@ inline void fields_of(field_visitor& v, record& r, std::string& gate) {
             may_be_reported);
     v.exact({"conversation", "its number in the trace", at_times}, r.conversation, false);
     v.whole({"turn", "of the conversation", at_times}, r.turn, few);
-    if (v.has("depth", r.depth != 0))
-        v.whole({"depth", "in its session, 0 is the main line", at_times}, r.depth, few);
-    if (v.has("part", r.part != 0))
-        v.whole({"part", "of the workload: its place among the repeat's labels", at_times}, r.part);
+    v.whole({"depth", "in its session, 0 is the main line", if_any}, r.depth, few);
+    v.whole({"part", "of the workload: its place among the repeat's labels", if_any}, r.part);
     v.whole({"reads", "that brought content events", at_times}, r.reads, events);
     v.whole({"first_read_events", "", at_times}, r.first_read_events, events);
-    if (v.has("unknown_gaps", r.unknown_gaps != 0))
-        v.whole({"unknown_gaps", "between events that a late client read together: only the last "
-                                 "of them has a time of its own", at_times},
-                r.unknown_gaps, events);
-    if (v.has("first_early_ns", r.first_early_ns != 0))
-        v.whole({"first_early_ns", "the first token was one of these, and came earlier by this at "
-                                   "most", at_times},
-                r.first_early_ns, {0, max_count});
+    v.whole({"unknown_gaps", "between events that a late client read together: only the last "
+                             "of them has a time of its own", if_any},
+            r.unknown_gaps, events);
+    v.whole({"first_early_ns", "the first token was one of these, and came earlier by this at "
+                               "most", if_any},
+            r.first_early_ns, {0, max_count});
     v.whole({"text_bytes", "of generated text", at_times}, r.text_bytes, bytes);
     v.whole({"most_prompt_tokens", "that what was sent can be", at_times}, r.most_prompt_tokens,
             bytes);
@@ -10473,22 +10420,14 @@ inline void fields_of(field_visitor& v, record& r, std::string& gate) {
         v.flag({"right", "the answer to a question", at_times}, right);
         if (v.assigns()) r.right = right;
     }
-    if (v.has("graded", !r.graded.empty()))
-        v.quoted({"graded", "what was read in it", at_times}, r.graded, true);
+    v.quoted({"graded", "what was read in it", if_any}, r.graded, true);
     std::string hash = printed("%016llx", r.answer_hash);
     if (v.has("answer_hash", r.answer_hash != 0)) {
         v.text({"answer_hash", "of all that was generated", at_times}, hash);
         if (v.assigns()) r.answer_hash = hash_in(hash);
     }
     v.whole({"resends", "times it was sent again", at_times}, r.resends, few);
-    if (v.has("idle_ns", r.idle_ns != 0))
-        v.whole({"idle_ns", "that its lost connection had not been used", at_times}, r.idle_ns);
-}
-
-inline void move_clock(record& r, long long by_ns) {
-    clock_mover mover(by_ns);
-    std::string gate;
-    fields_of(mover, r, gate);
+    v.whole({"idle_ns", "that its lost connection had not been used", if_any}, r.idle_ns);
 }
 
 inline constexpr double max_ranks = 100000;
@@ -10557,9 +10496,8 @@ inline void fields_of(field_visitor& v, rank_part& r, long long window_from_ns) 
 inline void fields_of(field_visitor& v, side_task_seen& t, long long window_from_ns) {
     v.text({"name"}, t.name);
     v.flag({"may_fail"}, t.may_fail);
-    if (v.has("excuses_s", t.excuses_s > 0))
-        v.number({"excuses_s", "requests that failed within so long of a step are counted apart",
-                  at_times}, t.excuses_s, {0, longest_time_s, 0});
+    v.number({"excuses_s", "requests that failed within so long of a step are counted apart",
+              if_any}, t.excuses_s, {0, longest_time_s, 0});
     const bool recovers = !std::isnan(t.recovery_s);
     if (v.has("recovery_s", recovers))
         v.number({"recovery_s", "until the load was answered in time again", at_times},
@@ -10711,10 +10649,8 @@ inline void fields_of(field_visitor& v, answer_differences& differ) {
 inline void way_fields(field_visitor& v, repeat_facts& d) {
     v.whole({"resends", "of requests whose kept connection was closed without an answer"},
             d.resends);
-    if (v.has("idle_resends", d.idle_resends != 0))
-        v.whole({"idle_resends", "of these, on connections that had been idle for a second",
-                 at_times},
-                d.idle_resends);
+    v.whole({"idle_resends", "of these, on connections that had been idle for a second", if_any},
+            d.idle_resends);
     v.whole({"hang_ups", "connections that the server closed right after their first answer "
                          "without saying so"},
             d.connection_resets);
@@ -10741,8 +10677,7 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
     v.time({"window_to_ns"}, to_ns, false);
     v.must(to_ns >= from_ns, "window_to_ns", "a window ends after it began");
     if (v.assigns()) d.window = time_interval::between(from_ns, to_ns);
-    if (v.has("labels", !d.labels.empty()))
-        v.texts({"labels", "of the parts of the workload, in order", at_times}, d.labels);
+    v.texts({"labels", "of the parts of the workload, in order", if_any}, d.labels);
     v.number({"asked_rate", "requests/s, 0 where the load asks for none"}, d.asked_rate,
              rate_range);
     v.number({"achieved_rate"}, d.achieved_rate, rate_range);
@@ -10772,15 +10707,13 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
     v.whole({"shared_tokens", "prompt tokens that the workload lets a prefix cache have, of "
                               "requests that report how many were cached; -1 where none does"},
             d.shared_tokens, {-1, max_count});
-    if (v.has("usd_per_hour", d.usd_per_hour > 0))
-        v.number({"usd_per_hour", "of its server", at_times}, d.usd_per_hour, {0, max_cost, 0});
-    if (v.has("plays_out", d.plays_out))
-        v.flag({"plays_out", "whether sessions under way at its end were played to theirs, as an "
-                             "objective on session_time asks for", at_times},
-               d.plays_out);
+    v.number({"usd_per_hour", "of its server", if_any}, d.usd_per_hour, {0, max_cost, 0});
+    v.flag({"plays_out", "whether sessions under way at its end were played to theirs, as an "
+                         "objective on session_time asks for", if_any},
+           d.plays_out);
     v.flag({"gaps_counted", "there were too many gaps between events to keep each one"},
            d.gaps_counted);
-    double error = d.gaps_counted ? gap_counts::relative_error : 0;  // not read back
+    double error = d.gaps_counted ? gap_error : 0;  // not read back
     v.number({"itl_relative_error", "of itl percentiles at most, 0 where every gap was kept"},
              error, {0, 1, 0});
     if (v.begin({"server", "what the server reported in a repeat, on its page of metrics and "
@@ -10790,23 +10723,13 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
         fields_of(v, d.server, checked, from_ns);
         v.end();
     }
-    if (v.has("beside", !d.side_tasks.empty()))
-        v.list({"beside", "what else was done to the server under the load, task by task",
-                at_times}, d.side_tasks, [&](side_task_seen& t) { fields_of(v, t, from_ns); });
+    v.list({"beside", "what else was done to the server under the load, task by task", if_any},
+           d.side_tasks, [&](side_task_seen& t) { fields_of(v, t, from_ns); });
     fields_of(v, d.differences);
-    if (v.has("ranks", !d.ranks.empty()))
-        v.list({"ranks", "of a load that several programs sent: what each says of itself",
-                at_times}, d.ranks, [&](rank_part& r) { fields_of(v, r, from_ns); });
+    v.list({"ranks", "of a load that several programs sent: what each says of itself", if_any},
+           d.ranks, [&](rank_part& r) { fields_of(v, r, from_ns); });
     named_fields(v, {"statistics", "by name, as in an SLO: \"p99(ttft)\""}, statistics,
                  any_number);
-}
-
-/// Moves all times of a repeat to another clock.
-inline void move_clock(repeat_facts& d, long long by_ns) {
-    clock_mover mover(by_ns);
-    cross_check checked;
-    std::vector<named_number> statistics;
-    fields_of(mover, d, checked, statistics);
 }
 
 // ===== [C45] when a thread of the client did not run, and the kernel's times on its clock ========
@@ -11037,6 +10960,7 @@ struct interim_analysis {
     double mean = 0, sd = 0, df = 0, se = 0, pass_z = 0, fail_z = 0, pass_t = 0, fail_t = 0;
     double prior_df = 0, prior_sd = 0, pass_bound = 0, fail_bound = 0, detectable = 0;
     spread_of spread = spread_of::moderated;
+    double history_sd = not_a_number;  // of repeats of earlier runs, where that is the prior
 };
 /// Sets bounds and verdict from mean, standard error and degrees of freedom.
 inline void decide(interim_analysis& l, const judging_rule& rule) {
@@ -11142,37 +11066,6 @@ inline interim_analysis analysis_of_pairs(const std::vector<double>& distances, 
     return measured.pass_t * measured.se > moderated.pass_t * moderated.se ? measured : moderated;
 }
 
-inline constexpr double history_prior_df = 4;
-
-/// The noise of repeats from earlier runs; `sd` is 0 if unknown.
-struct history_noise {
-    double sd = 0, df = 0;
-};
-
-/// 80 % quantile of the F distribution.
-inline double f_quantile_80(double df1, double df2) {
-    double high = 2;
-    const auto cdf = [&](double f) {
-        return incomplete_beta(df1 / 2, df2 / 2, df1 * f / (df1 * f + df2));
-    };
-    while (cdf(high) < 0.8 && high < 1e12) high *= 2;
-    return bisect(0, high, 0.8, cdf);
-}
-/// Returns an analysis with the noise of a history, at less weight than a calibration because it is
-/// of other days. The history is not used where the repeats spread by more.
-inline interim_analysis analysis_with_history(const std::vector<double>& distances,
-                                              const history_noise& known,
-                                              const judging_rule& rule) {
-    const double own = sample_variance(distances), df = static_cast<double>(distances.size()) - 1;
-    if (!(known.sd > 0) || df < 1 || own > known.sd * known.sd * f_quantile_80(df, known.df))
-        return analysis_of_repeats(distances, prior_sd, rule);
-    interim_analysis l = moderated_analysis(mean_of(distances), df * own, df, known.sd,
-                                            history_prior_df);
-    l.se = l.sd / std::sqrt(df + 1);
-    decide(l, rule);
-    return l;
-}
-
 // ===== [C47] decisions on objectives and their causes ============================================
 
 struct arithmetic;
@@ -11197,8 +11090,10 @@ public:
         double log = 0, day_sd = 0;
     };
     virtual std::optional<level> level_of(const slo& s) const = 0;
-    /// For an absolute limit.
-    virtual history_noise noise_of(const slo& s) const = 0;
+    /// The analysis of repeats by the noise of earlier runs. Nothing: unknown.
+    virtual std::optional<interim_analysis> analysis_of(const slo& s,
+                                                        const std::vector<double>& distances,
+                                                        const judging_rule& rule) const = 0;
     /// For reports.
     virtual std::vector<std::string> lines(const gate_report& g) const = 0;
     /// The fields of result.json, enough to judge again.
@@ -11365,7 +11260,6 @@ struct decision : verdict_numbers {
     judging_rule rule{};
     stored_side stored{};
     std::shared_ptr<const past_judge> past{};  // the judge that decided it
-    double history_sd = not_a_number;  // of repeats, from baseline runs
     bool is_at_its_end = false;        // more repeats cannot change it
     std::vector<double> stored_values{};
     double calibrated_sd = not_a_number;
@@ -12103,24 +11997,22 @@ inline cause why_no_value(const measurements& e, const judging_parameters& t, co
     return of_server(std::move(why), is_paired);
 }
 
-/// The noise of repeats by their history, unless a calibration was named.
-inline history_noise known_noise_of(const judging_parameters& t, const slo& s) {
-    if (t.day_sd > 0 || is_of_start(s.what.metric) || t.noise.contains(noise_name(s))) return {};
-    return t.past ? t.past->noise_of(s) : history_noise();
-}
-
-inline interim_analysis analysis_of_values(const comparison& c,
+/// An analysis of the values. The noise of earlier runs counts unless a calibration was named.
+inline interim_analysis analysis_of_values(const judging_parameters& t, const slo& s,
+                                           const comparison& c,
                                            const std::vector<double>& distances, double s0,
-                                           const judging_rule& rule, const history_noise& known) {
-    return c.paired       ? analysis_of_pairs(distances, s0, rule)
-           : known.sd > 0 ? analysis_with_history(distances, known, rule)
-                          : analysis_of_repeats(distances, s0, rule, c.stored);
+                                           const judging_rule& rule) {
+    if (c.paired) return analysis_of_pairs(distances, s0, rule);
+    if (t.past && !(t.day_sd > 0) && !is_of_start(s.what.metric) &&
+        !t.noise.contains(noise_name(s)))
+        if (const auto by_past = t.past->analysis_of(s, distances, rule)) return *by_past;
+    return analysis_of_repeats(distances, s0, rule, c.stored);
 }
 /// One interim analysis of the values, without decisions that come too early.
 inline void decide_by_values(decision& d, const observed_repeats& seen, const comparison& c,
-                             double s0, const judging_rule& rule, const history_noise& known,
+                             const judging_parameters& t, double s0, const judging_rule& rule,
                              std::size_t first, std::size_t fails_from) {
-    d.last = analysis_of_values(c, seen.distances, s0, rule, known);
+    d.last = analysis_of_values(t, d.what, c, seen.distances, s0, rule);
     if (seen.values.size() >= first) d.outcome = d.last.outcome;
     d.why.clear();
     if (d.outcome == verdict::fail && seen.values.size() < fails_from)
@@ -12159,7 +12051,6 @@ inline decision judge_values(const measurements& e, const judging_parameters& t,
     const bool startup = is_of_start(s.what.metric);
     const double s0 = prior_sd_of(e, t, s);
     const judging_rule rule = rule_for(e, t, s);
-    const history_noise known = known_noise_of(t, s);
     const auto first = static_cast<std::size_t>(
         startup ? 1 : e.has_live_baseline() ? first_pair_analysis : first_analysis);
     const auto fails_from =
@@ -12182,7 +12073,7 @@ inline decision judge_values(const measurements& e, const judging_parameters& t,
         if (!t.rule.has_analysis(analyses, at_the_end)) continue;
         ++analyses;
         if (seen.unbounded > 0) decide_by_misses(d, seen, e, t, c, fails_from);
-        else decide_by_values(d, seen, c, s0, rule, known, first, fails_from);
+        else decide_by_values(d, seen, c, t, s0, rule, first, fails_from);
         if (d.outcome == verdict::pass) withdraw_over_failures(d, e, t);
         if (d.outcome != verdict::inconclusive && !to_the_end) break;
     }
@@ -12196,7 +12087,6 @@ inline decision judge_values(const measurements& e, const judging_parameters& t,
     d.decided_by = method_of(d.last.spread);
     d.distances = seen.distances;
     d.stored = c.stored;
-    if (known.sd > 0 && d.last.prior_df == history_prior_df) d.history_sd = known.sd;
     if (c.stored.repeats > 0) d.stored_values = t.stored.values.at(str(s.what.name));
     explain_spread(d, e, t);
     return d;
@@ -12216,8 +12106,8 @@ inline bool asks_for_more(const measurements& e, const judging_parameters& t,
     if (seen.unbounded > 0 || seen.distances.size() < 2) return false;
     if (c.paired) return std::sqrt(sample_variance(seen.distances)) > s0;
     if (s.factor > 0 && t.past) return false;
-    return analysis_of_values(c, seen.distances, s0, rule_for(e, t, s), known_noise_of(t, s))
-               .spread == spread_of::measured;
+    return analysis_of_values(t, s, c, seen.distances, s0, rule_for(e, t, s)).spread ==
+           spread_of::measured;
 }
 
 // ===== [C51] decisions by the numbers alone: drifts, and which method decides ====================
@@ -12435,12 +12325,6 @@ inline bool client_lost_much(const repeat_data& d) {
     return d.lost_fraction > 0.01 ||
            d.disturbed_requests * 100 > static_cast<long long>(d.records.size());
 }
-/// Whether the client may have affected a repeat.
-inline bool client_had_part(const repeat_data& d, double late_after) {
-    return late_fraction_of(d, late_after) > most_late_fraction ||
-           std::any_of(d.records.begin(), d.records.end(),
-                       [](const record& r) { return is_measured(r) && r.first_early_ns > 0; });
-}
 
 inline std::vector<double> pooled_lateness(const repeat_list& repeats) {
     std::vector<double> late;
@@ -12616,13 +12500,6 @@ inline bool may_be_the_clients(const measurements& e, const judging_parameters& 
     }
 }
 
-/// Returns the repeat in which a late client read most events together.
-inline std::optional<client_error> error_in_gaps(const variant_list& variants, const cause& why) {
-    return greatest_part(
-        variants, 0, [](const repeat_data& d) { return static_cast<double>(d.unknown_gaps); },
-        [&](const repeat_data&, double) { return why; });
-}
-
 /// Whether a client's delay can be part of a metric.
 inline bool is_of_times(metric_id m) {
     return is_of_service(m) && !is_of_server(m) && !is_of_answers(m);
@@ -12634,8 +12511,10 @@ inline std::optional<client_error> client_error_of(const measurements& e,
     const slo& s = v.what;
     const variant_list variants = variants_of(e, s);
     const because first = v.why.empty() ? because::nothing : v.why[0].what;
-    if (v.outcome == verdict::invalid && first == because::read_together)
-        return error_in_gaps(variants, v.why[0]);
+    if (v.outcome == verdict::invalid && first == because::read_together)  // by a late client
+        return greatest_part(
+            variants, 0, [](const repeat_data& d) { return static_cast<double>(d.unknown_gaps); },
+            [&](const repeat_data&, double) { return v.why[0]; });
     if (v.outcome == verdict::invalid &&  // the client may have merged them
         (first == because::in_one_piece || first == because::in_a_burst ||
          first == because::comes_in_bursts))
@@ -13303,7 +13182,6 @@ inline trend trend_of(const std::vector<double>& values) {
 /// A request, or a session of several steps.
 struct load_unit {
     long long scheduled_ns = 0, end_ns = 0;
-    std::size_t number = 0;
     double waited_ns = 0;  // for first tokens of its steps, beyond the usual wait
     double tokens = 0;
     bool is_measured = true, all_ok = true;
@@ -13336,7 +13214,7 @@ inline std::vector<load_unit> started_by(const repeat_data& d, bool sessions) {
         std::size_t at = units.size();
         if (sessions && r.conversation >= 0)
             at = of_session.emplace(r.conversation, at).first->second;
-        if (at == units.size()) units.push_back({r.scheduled_ns, r.end_ns, at});
+        if (at == units.size()) units.push_back({r.scheduled_ns, r.end_ns});
         load_unit& u = units[at];
         u.scheduled_ns = std::min(u.scheduled_ns, r.scheduled_ns);
         u.end_ns = std::max(u.end_ns, r.end_ns);
@@ -13347,10 +13225,7 @@ inline std::vector<load_unit> started_by(const repeat_data& d, bool sessions) {
         u.is_measured = u.is_measured && is_measured(r);
         u.all_ok = u.all_ok && r.status == request_status::ok;
     }
-    std::sort(units.begin(), units.end(), [](const load_unit& a, const load_unit& b) {
-        return a.scheduled_ns != b.scheduled_ns ? a.scheduled_ns < b.scheduled_ns
-                                                : a.number < b.number;
-    });
+    sort_by(units, [](const load_unit& u) { return u.scheduled_ns; });
     return units;
 }
 
@@ -13961,41 +13836,31 @@ bool all_decided(const Verdicts& verdicts, bool repeats_are_asked = false) {
 inline std::vector<calibrated> calibration_of(const measurements& e, const judging_parameters& t) {
     std::vector<calibrated> rows;
     for (const slo& s : t.slos) {
-        calibrated c;
-        c.what = s;
-        rows.push_back(c);
+        rows.emplace_back().what = s;
         if (is_request_fraction(s.what.metric) || is_of_server(s.what.metric) ||
             is_drift(s.what.metric))
             continue;
-        const auto level = s.factor > 0 && t.past ? t.past->level_of(s) : std::nullopt;
-        if (s.factor > 0 && t.past && !level) continue;
-        const double sign = s.at_most ? 1 : -1, limit = s.factor > 0 ? s.factor : s.bound;
+        const comparison c = comparison_of(e, t, s);
+        if (c.is_missing) continue;
         const auto log_of = [&](double v) {
-            return std::log(s.factor > 0 ? with_offset(s.what.metric, v) : v);
+            return std::log(c.relative ? with_offset(s.what.metric, v) : v);
         };
         std::vector<double> logs;
-        const bool paired = s.factor > 0 && e.has_live_baseline();
-        double base_log = 0;
-        if (const auto at = t.stored.values.find(str(s.what.name));
-            s.factor > 0 && at != t.stored.values.end()) {
-            for (const double v : at->second) base_log += log_of(v);
-            base_log /= static_cast<double>(at->second.size());
-        }
-        if (level) base_log = level->log;
-        for (std::size_t i = 0; i < e.candidate.size() && (!paired || i < e.baseline.size()); ++i)
-            logs.push_back(log_of(evaluate(s.what, e.candidate[i])) -
-                           (paired ? log_of(evaluate(s.what, e.baseline[i])) : base_log));
+        for (std::size_t i = 0; i < e.candidate.size() && (!c.paired || i < e.baseline.size()); ++i)
+            logs.push_back(log_of(c.mine.each[i]) -
+                           (c.paired ? log_of(c.other.each[i]) : c.base_log));
         if (logs.size() < 2 || !std::isfinite(mean_of(logs))) continue;
         calibrated& row = rows.back();
+        const double sign = s.at_most ? 1 : -1, limit = c.relative ? s.factor : s.bound;
         row.estimate = std::exp(mean_of(logs));
         row.sd = std::sqrt(sample_variance(logs));
         row.headroom_sd = -sign * (mean_of(logs) - std::log(limit)) / row.sd;
         const double sd = std::max(row.sd, prior_sd_of(e, t, s)), most = t.rule.most;
         const double quantile = student_t_quantile(normal_cdf(t.rule.pass_z), prior_df + most - 1);
-        const bool against_stored = s.factor > 0 && !paired;
-        const double day_sd = level ? level->day_sd : t.stored.day_sd;
-        const double se = std::sqrt(sd * sd * (against_stored ? 2 : 1) / most +
-                                    (against_stored ? day_sd * day_sd : 0));
+        const bool against_stored = c.relative && !c.paired;
+        const double se =
+            std::sqrt(sd * sd * (against_stored ? 2 : 1) / most +
+                      (against_stored ? c.stored.day_sd * c.stored.day_sd : 0));
         row.to_write = row.estimate * std::exp(sign * (quantile + 1.645) * se);
     }
     return rows;
@@ -14460,8 +14325,8 @@ inline std::string method_text(const decision& d) {
     const bool believes = !std::isnan(d.calibrated_sd) && d.repeats > 0 &&
                           !is_of_start(d.what.what.metric);
     const std::string noise =
-        !std::isnan(d.history_sd)
-            ? filled(" with the history's noise of {.3g%} %", {d.history_sd})
+        !std::isnan(d.last.history_sd)
+            ? filled(" with the history's noise of {.3g%} %", {d.last.history_sd})
             : filled("[{?} with the calibrated noise of {.3g%} %][ ({})]",
                      {believes, d.calibrated_sd, believes ? printable(d.calibrated_in, 200) : ""});
     switch (d.decided_by) {
@@ -17994,22 +17859,19 @@ inline judging_parameters parameters_of_a_load(judging_parameters t) {
     t.day_sd = t.stored.day_sd;
     return t;
 }
-/// The measurements at one load, and their repeats.
-struct load_measurements {
-    measurements seen{};
-    std::vector<std::size_t> places{};
-};
-inline load_measurements measurements_at(const measurements& e, const judging_parameters& t,
-                                         double load) {
-    load_measurements at;
-    static_cast<load_conditions&>(at.seen) = e;
-    for (std::size_t i = 0; i < e.candidate.size(); ++i) {
-        const repeat_data& d = e.candidate[i];
-        if (d.load != load || probe_of_repeat(e, t, d).invalid) continue;
-        at.seen.candidate.push_back(e.candidate.shared(i));
-        at.places.push_back(i);
-    }
-    return at;
+/// The same measurements with some of the candidate's repeats alone.
+inline measurements with_repeats(const load_conditions& under, repeat_list candidate) {
+    measurements some;
+    static_cast<load_conditions&>(some) = under;
+    some.candidate = std::move(candidate);
+    return some;
+}
+/// The valid ones at one load.
+inline measurements measurements_at(const measurements& e, const judging_parameters& t,
+                                    double load) {
+    return with_repeats(e, e.candidate.those([&](const repeat_data& d) {
+        return d.load == load && !probe_of_repeat(e, t, d).invalid;
+    }));
 }
 
 /// The result of all probes.
@@ -18023,15 +17885,13 @@ struct found_capacity {
 
 inline std::vector<probe> probes_of(const measurements& e, const judging_parameters& t) {
     const judging_parameters judged_by = parameters_of_a_load(t);
-    std::map<double, measurements> at;
+    std::map<double, repeat_list> at;
     std::vector<probe> probes;
     for (std::size_t i = 0; i < e.candidate.size(); ++i) {
         probe p = probe_of_repeat(e, t, e.candidate[i]);
         if (!p.invalid) {
-            measurements& seen = at[p.load];
-            static_cast<load_conditions&>(seen) = e;
-            seen.candidate.push_back(e.candidate.shared(i));
-            p.shown = carried_at(seen, judged_by,
+            at[p.load].push_back(e.candidate.shared(i));
+            p.shown = carried_at(with_repeats(e, at[p.load]), judged_by,
                                  p.part == probe_of::search ? least_of_an_end : first_analysis);
         }
         probes.push_back(p);
@@ -18095,12 +17955,14 @@ inline bool is_decided(const measurements& e, const judging_parameters& t) {
 /// probes anyway.
 inline std::optional<client_error> client_error_at(const measurements& e,
                                                    const judging_parameters& t, double load) {
-    const load_measurements at = measurements_at(e, t, load);
-    if (at.places.size() < static_cast<std::size_t>(first_analysis)) return {};
+    const measurements at = measurements_at(e, t, load);
+    if (at.candidate.size() < static_cast<std::size_t>(first_analysis)) return {};
     const judging_parameters judged_by = parameters_of_a_load(t);
-    if (!is_decided(at.seen, judged_by)) return {};
-    std::optional<client_error> error = analyse(at.seen, judged_by).by_client;
-    if (error) error->repeat = at.places[error->repeat];
+    if (!is_decided(at, judged_by)) return {};
+    std::optional<client_error> error = analyse(at, judged_by).by_client;
+    if (!error) return {};
+    const repeat_data* const affected = &at.candidate[error->repeat];
+    while (&e.candidate[error->repeat] != affected) ++error->repeat;
     return error;
 }
 
@@ -18111,10 +17973,9 @@ auto with_load_of_tables(const measurements& e, const judging_parameters& t, F&&
     if (t.objectives_held.empty() || e.candidate.empty()) return f(e);
     const double low = state_of(probes_of(e, t)).low;
     const double load = low > 0 ? low : e.candidate.front().load;
-    measurements at;
-    static_cast<load_conditions&>(at) = e;
-    at.candidate = e.candidate.those([&](const repeat_data& d) { return d.load == load; });
-    return f(static_cast<const measurements&>(at));
+    const measurements at = with_repeats(
+        e, e.candidate.those([&](const repeat_data& d) { return d.load == load; }));
+    return f(at);
 }
 
 inline const char* to_string(carried c) {
@@ -18193,9 +18054,9 @@ inline std::string invalid_at_a_load(const measurements& e, const judging_parame
     std::set<double> seen;
     for (const repeat_data& d : e.candidate) {
         if (!seen.insert(d.load).second) continue;
-        const load_measurements at = measurements_at(e, t, d.load);
-        if (at.places.size() < static_cast<std::size_t>(first_analysis)) continue;
-        const analysis f = analyse(at.seen, judged_by);
+        const measurements at = measurements_at(e, t, d.load);
+        if (at.candidate.size() < static_cast<std::size_t>(first_analysis)) continue;
+        const analysis f = analyse(at, judged_by);
         if (f.on.saturated || f.on.invalid || f.by_client) continue;
         for (const decision& v : f.verdicts)
             if (v.outcome == verdict::invalid && !v.what.is_advisory)
@@ -18236,8 +18097,8 @@ inline decision capacity_verdict(const measurements& e, const judging_parameters
         v.margins.push_back({p.load, p.margin});
         v.repeats += p.load == asked && !p.invalid;
     }
-    const load_measurements at = measurements_at(e, t, asked);
-    v.requests = measured_requests(at.seen, at.seen.candidate.size());
+    const measurements at = measurements_at(e, t, asked);
+    v.requests = measured_requests(at, at.candidate.size());
     const cause stopped = with_text(because::stopped, e.stopped);
     if (f.probes.empty() && stopped) return decided(v, verdict::inconclusive, stopped);
     if (g.invalid) return decided(v, verdict::invalid, g.invalid);
@@ -18247,7 +18108,7 @@ inline decision capacity_verdict(const measurements& e, const judging_parameters
     else if (f.state.high <= asked) v.outcome = verdict::fail;
     else if (cause why = with_text(because::reported, fault_of_search(e, t, f)))
         return decided(v, verdict::invalid, std::move(why));
-    v.at_the_load = at.places.empty() ? "" : text_at(at.seen, t);
+    v.at_the_load = at.candidate.empty() ? "" : text_at(at, t);
     v.why = {{because::carries, {f.state.low, f.state.high}}};
     if (v.outcome == verdict::inconclusive && stopped) v.why.push_back(stopped);
     if (cause here = with_text(because::reported, v.at_the_load)) v.why.push_back(std::move(here));
@@ -20475,8 +20336,6 @@ inline repeat_figures repeat_figures_of(const repeat_data& d,
     r.window_s = seconds_into(d, d.window.to_ns());
     r.checked = cross_check_of(d);
     r.statistics = evaluate(kept, d);
-    for (std::size_t i = 0; i < kept.size(); ++i)
-        if (is_drift(kept[i].metric)) r.statistics[i] = drift_of(kept[i], d);
     return r;
 }
 
@@ -20670,16 +20529,14 @@ inline void fields_of(field_visitor& v, target_facts& t) {
     v.text({"url", "of a stored baseline its file"}, t.url);
     v.text({"model"}, t.model);
     v.text({"api"}, t.api);
-    if (v.has("virtual_time", t.is_virtual))
-        v.flag({"virtual_time", "simulated, and the load was computed instead of waited for",
-                at_times}, t.is_virtual);
-    if (v.has("tls", t.tls != tls_trust::no_tls))
-        v.choice({"tls", "whether its certificate was verified", at_times}, t.tls,
-                 tls_trust::not_verified);
-    v.text_if_any("options", "where the arms are one server asked in two ways: what this one's "
-                             "requests say", t.options);
-    v.text_if_any("measured_by", "of files the tool that wrote them, and its version",
-                  t.measured_by);
+    v.flag({"virtual_time", "simulated, and the load was computed instead of waited for", if_any},
+           t.is_virtual);
+    v.choice({"tls", "whether its certificate was verified", if_any}, t.tls,
+             tls_trust::not_verified);
+    v.text({"options", "where the arms are one server asked in two ways: what this one's "
+                       "requests say", if_any}, t.options);
+    v.text({"measured_by", "of files the tool that wrote them, and its version", if_any},
+           t.measured_by);
 }
 
 /// The planned load as files describe it: fields of the traffic, and texts.
@@ -20721,7 +20578,7 @@ inline void fields_of(field_visitor& v, load_facts& l) {
     v.text({"extent"}, l.extent);
     v.text({"options"}, l.options);
     v.flag({"stream"}, t.common.stream, true);
-    v.text_if_any("scores", "the API, where it generates nothing", t.scores);
+    v.text({"scores", "the API, where it generates nothing", if_any}, t.scores);
     v.whole({"requests"}, t.requests);
     v.number({"duration_s"}, t.duration_s, {0, longest_time_s, 0});
     v.text({"repeats_planned"}, l.repeats);
@@ -20729,7 +20586,7 @@ inline void fields_of(field_visitor& v, load_facts& l) {
     v.whole({"seed", "see seed_text where it is above 2^53"}, seed, {-0x1p63, 0x1p63 - 1024});
     v.text({"seed_text"}, l.seed);
     v.text({"trace_hash", "of arrival times and lengths"}, l.trace_hash);
-    v.text_if_any("load_hash", "of arrivals, lengths, extent and options as values", l.values);
+    v.text({"load_hash", "of arrivals, lengths, extent and options as values", if_any}, l.values);
     v.text({"nonce", "of this execution: made-up words are new in each"}, l.nonce);
     v.text({"limits", "how long is waited for what", at_times}, l.limits);
     if (!v.begin({"shard", "of a load that several programs sent: which part this is, counted from "
@@ -20802,9 +20659,8 @@ inline void fields_of(field_visitor& v, judging_rule& r) {
     v.flag({"trusts_belief", "what is believed of the noise may narrow what the repeats' own "
                              "spread leaves open", at_times},
            r.trusts_prior);
-    if (v.has("looks_once", r.is_single_analysis))
-        v.flag({"looks_once", "nothing was decided before all repeats were there", at_times},
-               r.is_single_analysis);
+    v.flag({"looks_once", "nothing was decided before all repeats were there", if_any},
+           r.is_single_analysis);
     v.number({"fail_z"}, r.fail_z, quantile);
     positive("fail_z", r.fail_z);
     v.flag({"holm"}, r.holm);
@@ -20815,9 +20671,7 @@ inline void fields_of(field_visitor& v, judging_parameters& judged_by, load_cond
     fields_of(v, judged_by.rule);
     v.flag({"paired"}, expected.has_baseline);
     v.number({"arrival_cv2"}, under.arrival_cv2);
-    if (v.has("other_workload", under.other_workload))
-        v.flag({"other_workload", "the baseline's workload was another", at_times},
-               under.other_workload);
+    v.flag({"other_workload", "the baseline's workload was another", if_any}, under.other_workload);
     v.flag({"short_outputs_expected"}, under.short_outputs_expected);
     v.flag({"spin"}, under.spins);
     v.whole({"expected_requests"}, expected.requests);
@@ -20832,12 +20686,10 @@ inline void fields_of(field_visitor& v, judging_parameters& judged_by, load_cond
     v.list({"set_aside", "repeats in records.jsonl that are no evidence: the client had too "
                          "great a part in them, and others were measured in their place"},
            under.set_aside, [&](set_aside_repeat& r) { fields_of(v, r); });
-    if (v.has("unsupported", !under.unsupported.empty()))
-        v.list({"unsupported",
-                "of files of another tool: what they leave out or mean otherwise, and of "
-                          "which metrics nothing is judged for it; of none where none is named",
-                at_times},
-               under.unsupported, [&](unsupported_metrics& u) { fields_of(v, u); });
+    v.list({"unsupported", "of files of another tool: what they leave out or mean otherwise, and "
+                           "of which metrics nothing is judged for it; of none where none is "
+                           "named", if_any},
+           under.unsupported, [&](unsupported_metrics& u) { fields_of(v, u); });
     v.text({"calibration", "the file that calibrated_sd was read from"}, judged_by.noise_file);
     std::vector<named_number> noise;
     for (const auto& [name, sd] : judged_by.noise) noise.push_back({name, sd});
@@ -21228,9 +21080,8 @@ inline void fields_of(field_visitor& v, variant_figures& a, token_fit& fit, std:
         v.object({"tokens_per_request", "of completed requests, on the average: where the arms are "
                                         "one server asked in two ways", at_times},
                  true, a.tokens);
-    if (v.has("labels", !a.labels.empty()))
-        v.list({"labels", "of the parts of a mix, or the steps of sessions", at_times}, a.labels,
-               [&](label_figures& f) { fields_of(v, f); });
+    v.list({"labels", "of the parts of a mix, or the steps of sessions", if_any}, a.labels,
+           [&](label_figures& f) { fields_of(v, f); });
     if (v.begin({"prefix_cache", "what the server's prefix cache had of the prompts; missing where "
                                  "the server does not say", at_times}, a.prefix_cache.prompt > 0)) {
         v.number({"cached_tokens"}, a.prefix_cache.cached);
@@ -21322,9 +21173,9 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
     v.text({"slo", "as its author wrote it"}, text);
     v.choice({"verdict"}, of.outcome, verdict::skipped);
     v.flag({"advisory", "never fails the gate"}, of.what.is_advisory);
-    v.text_if_any("advisory_until", "the day of UTC from which it fails the gate again", until);
+    v.text({"advisory_until", "the day of UTC from which it fails the gate again", if_any}, until);
     v.text({"metric"}, metric);
-    v.text_if_any("of", "the requests that it is of, where those are not all", which);
+    v.text({"of", "the requests that it is of, where those are not all", if_any}, which);
     v.number({"measured", "of the requests of all repeats together, in seconds, per second, as a "
                           "fraction; of a relative SLO the ratio", at_times},
              of.measured, any_number);
@@ -22063,7 +21914,7 @@ inline std::vector<std::string> notes_on(const gate_report& g,
     add("{}", {prefix_cache_text(g.figures)});
     add("[itl: {} gaps were too many to keep each one, so its percentiles are within {.1f%} %; "
         "means, longest gaps and throughputs are exact]",
-        {g.figures.counted_gaps, gap_counts::relative_error});
+        {g.figures.counted_gaps, gap_error});
     for (const variant_figures* variant : {&mine, &other}) {
         const char* whose = variant == &other ? "baseline: " : "";
         add("{}", {reasoning_text(variant->reasoning, whose)});
@@ -22491,8 +22342,8 @@ inline void fields_of(field_visitor& v, gate_report& g) {
                        "there"}, g.refusal);
     v.text({"file"}, g.what.file);
     v.whole({"line"}, g.what.line);
-    v.text_if_any("failed_beside", "why its test case failed where no objective of it did",
-                  g.beside);
+    v.text({"failed_beside", "why its test case failed where no objective of it did", if_any},
+           g.beside);
     v.object({"rehearsal", "LLMBENCH_REHEARSE: a model answered instead of every server, nothing "
                            "was sent, and nothing here is evidence of any", at_times},
              !g.rehearsal.model.empty(), g.rehearsal, g.took_s);
@@ -32030,9 +31881,7 @@ inline std::string gone_reason(const std::vector<record>& records) {
     std::vector<const record*> measured;
     for (const record& r : records)
         if (is_measured(r)) measured.push_back(&r);
-    std::sort(measured.begin(), measured.end(), [](const record* a, const record* b) {
-        return a->scheduled_ns != b->scheduled_ns ? a->scheduled_ns < b->scheduled_ns : a < b;
-    });
+    sort_by(measured, [](const record* r) { return r->scheduled_ns; });
     if (!measured.empty() && failed_by_client(*measured.back())) return {};
     std::size_t trailing = 0;
     while (trailing < measured.size() &&

@@ -480,6 +480,12 @@ inline std::string fault_of_statistic(const measured_setting& m, const statistic
     return described(why, alone);
 }
 
+/// Whether the client may have affected a repeat.
+inline bool client_had_part(const repeat_data& d, double late_after) {
+    return late_fraction_of(d, late_after) > most_late_fraction ||
+           std::any_of(d.records.begin(), d.records.end(),
+                       [](const record& r) { return is_measured(r) && r.first_early_ns > 0; });
+}
 inline values_in_rounds values_of_setting(const measured_setting& m,
                                           const reported_setting& reported,
                                           const statistic_data& what) {
@@ -1364,13 +1370,11 @@ public:
     std::vector<curve_report> curves;
 
     void fields(field_visitor& v) override {
-        if (v.has("comparisons", !comparisons.empty()))
-            v.list({"comparisons", "several settings of a server, measured in turns on one trace; "
-                                   "of compare()", at_times},
-                   comparisons, [&](comparison_report& c) { fields_of(v, c); });
-        if (v.has("curves", !curves.empty()))
-            v.list({"curves", "one load after the other, of curve()", at_times}, curves,
-                   [&](curve_report& c) { fields_of(v, c); });
+        v.list({"comparisons", "several settings of a server, measured in turns on one trace; "
+                               "of compare()", if_any},
+               comparisons, [&](comparison_report& c) { fields_of(v, c); });
+        v.list({"curves", "one load after the other, of curve()", if_any}, curves,
+               [&](curve_report& c) { fields_of(v, c); });
     }
     std::vector<std::string> tables(const std::vector<gate_report>& gates) const override {
         std::vector<std::string> all;

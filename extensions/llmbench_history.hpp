@@ -796,8 +796,7 @@ inline bool describes_load(std::string run_series::* fact) {
 
 inline void fields_of(field_visitor& v, run_series& c) {
     for (const auto& [name, fact] : series_facts) v.quoted({name}, c.*fact, false);
-    if (v.has("load", !c.load.empty()))
-        v.quoted({"load", "a hash of its values", at_times}, c.load, false);
+    v.quoted({"load", "a hash of its values", if_any}, c.load, false);
 }
 
 /// 16 hexadecimal digits: a hash of every property and its name. If the load's values are known its
@@ -1215,6 +1214,16 @@ inline std::string append_history(const std::filesystem::path& folder,
 }
 
 // ===== [E5] what a history teaches, and a run judged against it ==================================
+
+/// 80 % quantile of the F distribution.
+inline double f_quantile_80(double df1, double df2) {
+    double high = 2;
+    const auto cdf = [&](double f) {
+        return incomplete_beta(df1 / 2, df2 / 2, df1 * f / (df1 * f + df2));
+    };
+    while (cdf(high) < 0.8 && high < 1e12) high *= 2;
+    return bisect(0, high, 0.8, cdf);
+}
 
 inline constexpr std::size_t newest_runs = 30;  // the spread is from these
 inline constexpr std::size_t level_runs = 10;   // maximum for a level's mean
@@ -1649,6 +1658,29 @@ inline double prior_sd_of(const repeats_spread& r) {
     return std::max(least_prior_sd, std::sqrt(r.variance * r.df / chi_square_20(r.df)));
 }
 
+inline constexpr double history_prior_df = 4;
+
+/// The noise of repeats from earlier runs; `sd` is 0 if unknown.
+struct history_noise {
+    double sd = 0, df = 0;
+};
+
+/// Returns an analysis with the noise of a history, at less weight than a calibration because it is
+/// of other days. The history is not used where the repeats spread by more.
+inline interim_analysis analysis_with_history(const std::vector<double>& distances,
+                                              const history_noise& known,
+                                              const judging_rule& rule) {
+    const double own = sample_variance(distances), df = static_cast<double>(distances.size()) - 1;
+    if (!(known.sd > 0) || df < 1 || own > known.sd * known.sd * f_quantile_80(df, known.df))
+        return analysis_of_repeats(distances, prior_sd, rule);
+    interim_analysis l = moderated_analysis(mean_of(distances), df * own, df, known.sd,
+                                            history_prior_df);
+    l.se = l.sd / std::sqrt(df + 1);
+    if (l.prior_df == history_prior_df) l.history_sd = known.sd;
+    decide(l, rule);
+    return l;
+}
+
 // ===== [E6] the history that a gate is judged by, and verdicts by it =============================
 // All that the rule needs: judging again needs no folder and gives the same bits.
 
@@ -1683,12 +1715,6 @@ struct history_parameters {
         return nullptr;
     }
 };
-/// The noise of repeats by the history, for a limit without a baseline.
-inline history_noise noise_by(const history_parameters& h, const slo& s) {
-    const objective_history* const o = s.factor > 0 || !h.none.empty() ? nullptr : h.of(s);
-    if (!o) return {};
-    return {prior_sd_of(o->learned.repeats), o->learned.repeats.df};
-}
 
 inline void fields_of(field_visitor& v, main_moved& m) {
     v.number({"level"}, m.now.mean, any_number);
@@ -2062,7 +2088,15 @@ public:
         if (!o) return std::nullopt;
         return level{(s.at_most ? 1 : -1) * o->learned.level.mean, o->learned.spread.sd};
     }
-    history_noise noise_of(const slo& s) const override { return noise_by(parameters, s); }
+    std::optional<interim_analysis> analysis_of(const slo& s, const std::vector<double>& distances,
+                                                const judging_rule& rule) const override {
+        const bool is_absolute = s.factor <= 0 && parameters.none.empty();
+        const objective_history* const o = is_absolute ? parameters.of(s) : nullptr;
+        if (!o) return {};
+        const history_noise known{prior_sd_of(o->learned.repeats), o->learned.repeats.df};
+        if (!(known.sd > 0)) return {};
+        return analysis_with_history(distances, known, rule);
+    }
     std::vector<std::string> lines(const gate_report& g) const override {
         return report_lines(parameters, g);
     }

@@ -82,11 +82,45 @@ result judge_shards(const types::list<types::text>& directories, const slo_list&
 #include <picojson.h>  // JSON of servers
 #include <sys/resource.h>  // getrusage
 
-// ===== [E1] one repeat from the parts of several programs ========================================
+// ===== [E1] measurements on another machine's clock ==============================================
 
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
+
+/// Moves all times from their clock to another one.
+class clock_mover : public field_visitor {
+public:
+    explicit clock_mover(long long by_ns) : field_visitor(true), by_ns_(by_ns) {}
+    void time(const field&, long long& ns, bool) override {
+        if (ns != 0) ns += by_ns_;
+    }
+    void time_after(const field& f, long long& ns, long long) override { time(f, ns, true); }
+    void times_after(const field&, std::vector<long long>& ns, long long,
+                     const time_groups& g) override {
+        for (std::size_t i = 0; i < ns.size(); ++i)
+            if (i % g.size < g.times) ns[i] += by_ns_;
+    }
+
+private:
+    const long long by_ns_;
+};
+
+inline void move_clock(record& r, long long by_ns) {
+    clock_mover mover(by_ns);
+    std::string gate;
+    fields_of(mover, r, gate);
+}
+/// Moves all times of a repeat.
+inline void move_clock(repeat_data& d, long long by_ns) {
+    for (record& r : d.records) move_clock(r, by_ns);
+    clock_mover mover(by_ns);
+    cross_check checked;
+    std::vector<named_number> statistics;
+    fields_of(mover, d, checked, statistics);
+}
+
+// ===== [E2] one repeat from the parts of several programs ========================================
 
 /// As in result.json, records.jsonl and events.bin: facts on the first line, a line for each
 /// request, an empty line, and all gaps in that order. Every gap must be listed.
@@ -137,12 +171,6 @@ inline repeat_data unpacked(std::string_view bytes, run_variant variant) {
     }
     log.move_into(d, false);
     return d;
-}
-
-/// Moves all times of a part to another clock.
-inline void move_clock(repeat_data& d, long long by_ns) {
-    for (record& r : d.records) move_clock(r, by_ns);
-    move_clock(static_cast<repeat_facts&>(d), by_ns);
 }
 
 /// Adds the facts of another part to a repeat. Both are on one clock.
@@ -312,9 +340,7 @@ inline void check_one_time(const std::vector<stored_shard>& shards, std::size_t 
 inline measured_gate gathered(std::vector<stored_shard> shards, const slo_list& slos) {
     check_all_there(shards);
     for (const stored_shard& s : shards) check_alike(shards.front(), s);
-    std::sort(shards.begin(), shards.end(), [](const stored_shard& a, const stored_shard& b) {
-        return a.gate.load.shard.index < b.gate.load.shard.index;
-    });
+    sort_by(shards, [](const stored_shard& s) { return s.gate.load.shard.index; });
     const stored_gate& first = shards.front().gate;
     measured_gate g;
     g.what = with_judging(first.described, [&](planned_judging& j) {
@@ -348,7 +374,7 @@ inline measured_gate gathered(std::vector<stored_shard> shards, const slo_list& 
 }  // inline namespace v1
 }  // namespace llmbench
 
-// ===== [E2] a load sent by several programs without communication ================================
+// ===== [E3] a load sent by several programs without communication ================================
 
 #ifdef __linux__
 #include <sys/timex.h>  // adjtimex
@@ -591,7 +617,7 @@ inline repeat_data repeat_of_shard(const plan& p, live_target& target, repeat_or
 }  // inline namespace v1
 }  // namespace llmbench
 
-// ===== [E3] programs started together by MPI =====================================================
+// ===== [E4] programs started together by MPI =====================================================
 // Rank 0 plans, judges and reports; the others send their share of the load and return their
 // measurements. Only this part calls MPI, from one thread (MPI_THREAD_FUNNELED), with nine
 // functions: Init_thread, Comm_rank, Comm_size, Bcast, Barrier, Allreduce, Gatherv, Finalize and
@@ -987,7 +1013,7 @@ inline repeat_data repeat_of_ranks(const plan& p, live_target& target, repeat_or
 }  // namespace llmbench
 #endif
 
-// ===== [E4] this program's role in a shared load =================================================
+// ===== [E5] this program's role in a shared load =================================================
 
 namespace llmbench {
 inline namespace v1 {

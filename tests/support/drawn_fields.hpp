@@ -24,8 +24,8 @@ public:
     /// Whether what was drawn goes together.
     bool is_sound() const { return sound_; }
 
-    void flag(const field&, bool& b, bool) override { b = coin(); }
-    void number(const field&, double& n, const lb::number_range& of) override {
+    void visit_flag(const field&, bool& b, bool) override { b = coin(); }
+    void visit_number(const field&, double& n, const lb::number_range& of) override {
         // The largest number that there is stands for infinity.
         switch (random_.below(5)) {
         case 0: n = of.with_infinity ? -lb::infinity : of.least; break;
@@ -54,7 +54,7 @@ public:
         if (all.empty()) all.resize(random_.below(4));
         for (double& n : all) number(f, n, of);
     }
-    void texts(const field&, std::vector<std::string>& all) override {
+    void visit_texts(const field&, std::vector<std::string>& all) override {
         all.resize(random_.below(4));
         for (std::string& t : all) t = some_text();
     }

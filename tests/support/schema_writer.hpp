@@ -33,8 +33,8 @@ public:
         return indented(all + "\n}\n}\n");
     }
 
-    void flag(const field& f, bool&, bool) override { add(f, type("boolean")); }
-    void number(const field& f, double&, const lb::number_range& of) override {
+    void visit_flag(const field& f, bool&, bool) override { add(f, type("boolean")); }
+    void visit_number(const field& f, double&, const lb::number_range& of) override {
         add(f, R"("type": ["number", "null"])" + range(of.least, of.most));
     }
     void exact(const field& f, long long&, bool may_be_null) override {
@@ -49,7 +49,7 @@ public:
                  lb::layout) override {
         add(f, list_of(R"("type": ["number", "null"])" + range(of.least, of.most)));
     }
-    void texts(const field& f, std::vector<std::string>&) override {
+    void visit_texts(const field& f, std::vector<std::string>&) override {
         add(f, list_of(type("string")));
     }
     bool has(const char*, bool) override { return true; }
@@ -136,7 +136,7 @@ private:
         }
         const std::string name = lb::json_quoted(f.name);
         const std::string all = "{" + what + about + "}";
-        in.is_uniform = in.is_uniform && f.is_there == lb::presence::at_times &&
+        in.is_uniform = in.is_uniform && f.is_there != lb::presence::always &&
                         (in.names.empty() || in.any == all);
         in.any = all;
         in.names += (in.names.empty() ? "" : ", ") + name;

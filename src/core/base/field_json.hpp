@@ -26,8 +26,10 @@ namespace detail {
 class field_writer : public field_visitor {
 public:
     explicit field_writer(json_writer& j) : field_visitor(false), j_(j) {}
-    void flag(const field& f, bool& b, bool) override { j_.key(f.name).raw(b ? "true" : "false"); }
-    void number(const field& f, double& n, const number_range& of) override {
+    void visit_flag(const field& f, bool& b, bool) override {
+        j_.key(f.name).raw(b ? "true" : "false");
+    }
+    void visit_number(const field& f, double& n, const number_range& of) override {
         j_.key(f.name).value(finite(n, of));
     }
     void exact(const field& f, long long& n, bool may_be_null) override {
@@ -59,7 +61,7 @@ public:
         if (on == layout::lines) j_.close();
         else j_.raw("[" + line + "]");
     }
-    void texts(const field& f, std::vector<std::string>& all) override {
+    void visit_texts(const field& f, std::vector<std::string>& all) override {
         j_.key(f.name).open('[');
         for (const std::string& t : all) j_.value(std::string_view(t));
         j_.close();
@@ -134,12 +136,12 @@ public:
                  bool insists = false)
         : field_visitor(true), digits_(digits), place_(place), insists_(insists), in_{of} {}
 
-    void flag(const field& f, bool& b, bool otherwise) override {
+    void visit_flag(const field& f, bool& b, bool otherwise) override {
         const picojson::value* v = present(f);
         if (v && !v->is<bool>()) at().refuse(f.name, "true or false is allowed");
         b = v ? v->get<bool>() : otherwise;
     }
-    void number(const field& f, double& n, const number_range& of) override {
+    void visit_number(const field& f, double& n, const number_range& of) override {
         const picojson::value* v = present(f);
         n = v ? meant(at().number_of(*v, f.name, of.least, of.most), of) : of.otherwise;
     }
@@ -167,7 +169,7 @@ public:
             all.push_back(std::isnan(n) ? of.otherwise : meant(n, of));
         });
     }
-    void texts(const field& f, std::vector<std::string>& all) override {
+    void visit_texts(const field& f, std::vector<std::string>& all) override {
         all.clear();
         for (const picojson::value& t : array_member(at().value(), f.name))
             all.push_back(t.is<std::string>() ? t.get<std::string>() : "");

@@ -31,8 +31,9 @@ inline constexpr double max_text_bytes = 2147483647;  // of an answer
 inline constexpr double max_rate = 1e12;      // of requests per second
 inline constexpr double max_statistic = 1e100;  // a server may report anything
 
-/// Whether files always have a field, as since the first version, or only sometimes.
-enum class presence : unsigned char { always, at_times };
+/// Whether files have a field always, as since the first version, only sometimes, or where it is
+/// not 0, false or empty.
+enum class presence : unsigned char { always, at_times, if_any };
 
 /// A field's name and one line of documentation; for an object, what others of its kind are called.
 struct field {
@@ -41,7 +42,7 @@ struct field {
     presence is_there = presence::always;
     const char* kind = "";
 };
-inline constexpr presence at_times = presence::at_times;
+inline constexpr presence at_times = presence::at_times, if_any = presence::if_any;
 
 /// The allowed numbers, and the value of null and missing fields.
 struct number_range {
@@ -78,21 +79,18 @@ public:
     template <class Text>
     void text(const field& f, Text& t) {
         std::string to;
-        if (visit_text(f, {t.data(), t.size()}, to)) t = to;
-    }
-    /// Present if not empty.
-    template <class Text>
-    void text_if_any(const char* name, const char* about, Text& t) {
-        if (has(name, !t.empty())) text({name, about, presence::at_times}, t);
+        if (is_here(f, !t.empty()) && visit_text(f, {t.data(), t.size()}, to)) t = to;
     }
     /// Text from outside, made printable. If allowed, null is "".
     template <class Text>
     void quoted(const field& f, Text& t, bool may_be_null) {
         std::string to;
-        if (visit_quoted(f, {t.data(), t.size()}, to, may_be_null)) t = to;
+        if (is_here(f, !t.empty()) && visit_quoted(f, {t.data(), t.size()}, to, may_be_null))
+            t = to;
     }
     template <integer Whole>
     void whole(const field& f, Whole& n, const whole_range& of = {}) {
+        if (!is_here(f, n != 0)) return;
         auto to = static_cast<long long>(n);
         constexpr auto most = static_cast<double>(std::numeric_limits<Whole>::max());
         visit_whole(f, to, {of.least, std::min(of.most, most), of.null});
@@ -101,6 +99,7 @@ public:
     /// `to_string` names the enumerators.
     template <class Enum>
     void choice(const field& f, Enum& e, Enum last) {
+        if (!is_here(f, e != Enum{})) return;
         auto to = static_cast<int>(e);
         visit_choice(f, to, static_cast<int>(last) + 1,
                      [](int k) { return to_string(static_cast<Enum>(k)); });
@@ -114,8 +113,12 @@ public:
                      [](int k) { return Name(static_cast<Enum>(k)); });
         if (assigns_) e = static_cast<Enum>(to);
     }
-    virtual void flag(const field&, bool&, bool /* where it is not there */ = false) {}
-    virtual void number(const field&, double&, const number_range& = {}) {}
+    void flag(const field& f, bool& b, bool where_it_is_not_there = false) {
+        if (is_here(f, b)) visit_flag(f, b, where_it_is_not_there);
+    }
+    void number(const field& f, double& n, const number_range& of = {}) {
+        if (is_here(f, n > 0)) visit_number(f, n, of);
+    }
     void seconds(const field& f, double& s) { number(f, s, seconds_range); }
     /// An integer up to 1e18, which a double may not hold. If allowed, null is 0.
     virtual void exact(const field&, long long&, bool /* may be null */) {}
@@ -129,7 +132,9 @@ public:
                              const time_groups& = {}) {}
     virtual void numbers(const field&, std::vector<double>&, const number_range& = {},
                          layout = layout::lines) {}
-    virtual void texts(const field&, std::vector<std::string>&) {}
+    void texts(const field& f, std::vector<std::string>& all) {
+        if (is_here(f, !all.empty())) visit_texts(f, all);
+    }
     void interval(const field& f, double low, double high) {
         std::vector<double> both = {low, high};
         numbers(f, both, any_number);
@@ -151,6 +156,7 @@ public:
     virtual std::vector<std::string> names(const std::vector<std::string>& have) { return have; }
     template <class List, class Each>
     void list(const field& f, List& all, Each&& each) {
+        if (!is_here(f, !all.empty())) return;
         const std::size_t n = begin_list(f, all.size());
         if (assigns_) all.resize(n);
         for (std::size_t i = 0; i < n; ++i) {
@@ -166,6 +172,9 @@ protected:
     virtual bool visit_quoted(const field& f, std::string_view t, std::string& to, bool) {
         return visit_text(f, t, to);
     }
+    virtual void visit_flag(const field&, bool&, bool) {}
+    virtual void visit_number(const field&, double&, const number_range&) {}
+    virtual void visit_texts(const field&, std::vector<std::string>&) {}
     virtual void visit_whole(const field&, long long&, const whole_range&) {}
     virtual void visit_choice(const field&, int&, int /* how many */, const char* (*)(int)) {}
     virtual std::size_t begin_list(const field&, std::size_t n) { return n; }
@@ -173,6 +182,10 @@ protected:
     virtual void end_list() {}
 
 private:
+    bool is_here(const field& f, bool any) {
+        return f.is_there != presence::if_any || has(f.name, any);
+    }
+
     const bool assigns_;
 };
 

@@ -96,8 +96,8 @@ public:
 private:
     octave_counts<4> counts_{};
 };
-/// Gaps in microseconds, with the memory of 30,000 of them. A class at v is at most v / 256 wide, so
-/// values and quantiles are at most 1/512 = 0.2 % off.
+/// Gaps in microseconds, with the memory of 30,000 of them. A class at v is at most v / 256 wide,
+/// so values and quantiles are at most 1/512 = 0.2 % off.
 using gap_counts = octave_counts<8>;
 inline constexpr double gap_error = 1.0 / 512;
 

@@ -70,20 +70,16 @@ inline void fields_of(field_visitor& v, record& r, std::string& gate) {
             may_be_reported);
     v.exact({"conversation", "its number in the trace", at_times}, r.conversation, false);
     v.whole({"turn", "of the conversation", at_times}, r.turn, few);
-    if (v.has("depth", r.depth != 0))
-        v.whole({"depth", "in its session, 0 is the main line", at_times}, r.depth, few);
-    if (v.has("part", r.part != 0))
-        v.whole({"part", "of the workload: its place among the repeat's labels", at_times}, r.part);
+    v.whole({"depth", "in its session, 0 is the main line", if_any}, r.depth, few);
+    v.whole({"part", "of the workload: its place among the repeat's labels", if_any}, r.part);
     v.whole({"reads", "that brought content events", at_times}, r.reads, events);
     v.whole({"first_read_events", "", at_times}, r.first_read_events, events);
-    if (v.has("unknown_gaps", r.unknown_gaps != 0))
-        v.whole({"unknown_gaps", "between events that a late client read together: only the last "
-                                 "of them has a time of its own", at_times},
-                r.unknown_gaps, events);
-    if (v.has("first_early_ns", r.first_early_ns != 0))
-        v.whole({"first_early_ns", "the first token was one of these, and came earlier by this at "
-                                   "most", at_times},
-                r.first_early_ns, {0, max_count});
+    v.whole({"unknown_gaps", "between events that a late client read together: only the last "
+                             "of them has a time of its own", if_any},
+            r.unknown_gaps, events);
+    v.whole({"first_early_ns", "the first token was one of these, and came earlier by this at "
+                               "most", if_any},
+            r.first_early_ns, {0, max_count});
     v.whole({"text_bytes", "of generated text", at_times}, r.text_bytes, bytes);
     v.whole({"most_prompt_tokens", "that what was sent can be", at_times}, r.most_prompt_tokens,
             bytes);
@@ -95,16 +91,14 @@ inline void fields_of(field_visitor& v, record& r, std::string& gate) {
         v.flag({"right", "the answer to a question", at_times}, right);
         if (v.assigns()) r.right = right;
     }
-    if (v.has("graded", !r.graded.empty()))
-        v.quoted({"graded", "what was read in it", at_times}, r.graded, true);
+    v.quoted({"graded", "what was read in it", if_any}, r.graded, true);
     std::string hash = printed("%016llx", r.answer_hash);
     if (v.has("answer_hash", r.answer_hash != 0)) {
         v.text({"answer_hash", "of all that was generated", at_times}, hash);
         if (v.assigns()) r.answer_hash = hash_in(hash);
     }
     v.whole({"resends", "times it was sent again", at_times}, r.resends, few);
-    if (v.has("idle_ns", r.idle_ns != 0))
-        v.whole({"idle_ns", "that its lost connection had not been used", at_times}, r.idle_ns);
+    v.whole({"idle_ns", "that its lost connection had not been used", if_any}, r.idle_ns);
 }
 
 inline constexpr double max_ranks = 100000;
@@ -173,9 +167,8 @@ inline void fields_of(field_visitor& v, rank_part& r, long long window_from_ns) 
 inline void fields_of(field_visitor& v, side_task_seen& t, long long window_from_ns) {
     v.text({"name"}, t.name);
     v.flag({"may_fail"}, t.may_fail);
-    if (v.has("excuses_s", t.excuses_s > 0))
-        v.number({"excuses_s", "requests that failed within so long of a step are counted apart",
-                  at_times}, t.excuses_s, {0, longest_time_s, 0});
+    v.number({"excuses_s", "requests that failed within so long of a step are counted apart",
+              if_any}, t.excuses_s, {0, longest_time_s, 0});
     const bool recovers = !std::isnan(t.recovery_s);
     if (v.has("recovery_s", recovers))
         v.number({"recovery_s", "until the load was answered in time again", at_times},
@@ -327,10 +320,8 @@ inline void fields_of(field_visitor& v, answer_differences& differ) {
 inline void way_fields(field_visitor& v, repeat_facts& d) {
     v.whole({"resends", "of requests whose kept connection was closed without an answer"},
             d.resends);
-    if (v.has("idle_resends", d.idle_resends != 0))
-        v.whole({"idle_resends", "of these, on connections that had been idle for a second",
-                 at_times},
-                d.idle_resends);
+    v.whole({"idle_resends", "of these, on connections that had been idle for a second", if_any},
+            d.idle_resends);
     v.whole({"hang_ups", "connections that the server closed right after their first answer "
                          "without saying so"},
             d.connection_resets);
@@ -357,8 +348,7 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
     v.time({"window_to_ns"}, to_ns, false);
     v.must(to_ns >= from_ns, "window_to_ns", "a window ends after it began");
     if (v.assigns()) d.window = time_interval::between(from_ns, to_ns);
-    if (v.has("labels", !d.labels.empty()))
-        v.texts({"labels", "of the parts of the workload, in order", at_times}, d.labels);
+    v.texts({"labels", "of the parts of the workload, in order", if_any}, d.labels);
     v.number({"asked_rate", "requests/s, 0 where the load asks for none"}, d.asked_rate,
              rate_range);
     v.number({"achieved_rate"}, d.achieved_rate, rate_range);
@@ -388,12 +378,10 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
     v.whole({"shared_tokens", "prompt tokens that the workload lets a prefix cache have, of "
                               "requests that report how many were cached; -1 where none does"},
             d.shared_tokens, {-1, max_count});
-    if (v.has("usd_per_hour", d.usd_per_hour > 0))
-        v.number({"usd_per_hour", "of its server", at_times}, d.usd_per_hour, {0, max_cost, 0});
-    if (v.has("plays_out", d.plays_out))
-        v.flag({"plays_out", "whether sessions under way at its end were played to theirs, as an "
-                             "objective on session_time asks for", at_times},
-               d.plays_out);
+    v.number({"usd_per_hour", "of its server", if_any}, d.usd_per_hour, {0, max_cost, 0});
+    v.flag({"plays_out", "whether sessions under way at its end were played to theirs, as an "
+                         "objective on session_time asks for", if_any},
+           d.plays_out);
     v.flag({"gaps_counted", "there were too many gaps between events to keep each one"},
            d.gaps_counted);
     double error = d.gaps_counted ? gap_error : 0;  // not read back
@@ -406,13 +394,11 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
         fields_of(v, d.server, checked, from_ns);
         v.end();
     }
-    if (v.has("beside", !d.side_tasks.empty()))
-        v.list({"beside", "what else was done to the server under the load, task by task",
-                at_times}, d.side_tasks, [&](side_task_seen& t) { fields_of(v, t, from_ns); });
+    v.list({"beside", "what else was done to the server under the load, task by task", if_any},
+           d.side_tasks, [&](side_task_seen& t) { fields_of(v, t, from_ns); });
     fields_of(v, d.differences);
-    if (v.has("ranks", !d.ranks.empty()))
-        v.list({"ranks", "of a load that several programs sent: what each says of itself",
-                at_times}, d.ranks, [&](rank_part& r) { fields_of(v, r, from_ns); });
+    v.list({"ranks", "of a load that several programs sent: what each says of itself", if_any},
+           d.ranks, [&](rank_part& r) { fields_of(v, r, from_ns); });
     named_fields(v, {"statistics", "by name, as in an SLO: \"p99(ttft)\""}, statistics,
                  any_number);
 }

@@ -99,8 +99,8 @@ inline void fields_of(field_visitor& v, gate_report& g) {
                        "there"}, g.refusal);
     v.text({"file"}, g.what.file);
     v.whole({"line"}, g.what.line);
-    v.text_if_any("failed_beside", "why its test case failed where no objective of it did",
-                  g.beside);
+    v.text({"failed_beside", "why its test case failed where no objective of it did", if_any},
+           g.beside);
     v.object({"rehearsal", "LLMBENCH_REHEARSE: a model answered instead of every server, nothing "
                            "was sent, and nothing here is evidence of any", at_times},
              !g.rehearsal.model.empty(), g.rehearsal, g.took_s);

@@ -122,9 +122,8 @@ inline void fields_of(field_visitor& v, variant_figures& a, token_fit& fit, std:
         v.object({"tokens_per_request", "of completed requests, on the average: where the arms are "
                                         "one server asked in two ways", at_times},
                  true, a.tokens);
-    if (v.has("labels", !a.labels.empty()))
-        v.list({"labels", "of the parts of a mix, or the steps of sessions", at_times}, a.labels,
-               [&](label_figures& f) { fields_of(v, f); });
+    v.list({"labels", "of the parts of a mix, or the steps of sessions", if_any}, a.labels,
+           [&](label_figures& f) { fields_of(v, f); });
     if (v.begin({"prefix_cache", "what the server's prefix cache had of the prompts; missing where "
                                  "the server does not say", at_times}, a.prefix_cache.prompt > 0)) {
         v.number({"cached_tokens"}, a.prefix_cache.cached);
@@ -216,9 +215,9 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
     v.text({"slo", "as its author wrote it"}, text);
     v.choice({"verdict"}, of.outcome, verdict::skipped);
     v.flag({"advisory", "never fails the gate"}, of.what.is_advisory);
-    v.text_if_any("advisory_until", "the day of UTC from which it fails the gate again", until);
+    v.text({"advisory_until", "the day of UTC from which it fails the gate again", if_any}, until);
     v.text({"metric"}, metric);
-    v.text_if_any("of", "the requests that it is of, where those are not all", which);
+    v.text({"of", "the requests that it is of, where those are not all", if_any}, which);
     v.number({"measured", "of the requests of all repeats together, in seconds, per second, as a "
                           "fraction; of a relative SLO the ratio", at_times},
              of.measured, any_number);

@@ -33,16 +33,14 @@ inline void fields_of(field_visitor& v, target_facts& t) {
     v.text({"url", "of a stored baseline its file"}, t.url);
     v.text({"model"}, t.model);
     v.text({"api"}, t.api);
-    if (v.has("virtual_time", t.is_virtual))
-        v.flag({"virtual_time", "simulated, and the load was computed instead of waited for",
-                at_times}, t.is_virtual);
-    if (v.has("tls", t.tls != tls_trust::no_tls))
-        v.choice({"tls", "whether its certificate was verified", at_times}, t.tls,
-                 tls_trust::not_verified);
-    v.text_if_any("options", "where the arms are one server asked in two ways: what this one's "
-                             "requests say", t.options);
-    v.text_if_any("measured_by", "of files the tool that wrote them, and its version",
-                  t.measured_by);
+    v.flag({"virtual_time", "simulated, and the load was computed instead of waited for", if_any},
+           t.is_virtual);
+    v.choice({"tls", "whether its certificate was verified", if_any}, t.tls,
+             tls_trust::not_verified);
+    v.text({"options", "where the arms are one server asked in two ways: what this one's "
+                       "requests say", if_any}, t.options);
+    v.text({"measured_by", "of files the tool that wrote them, and its version", if_any},
+           t.measured_by);
 }
 
 /// The planned load as files describe it: fields of the traffic, and texts.
@@ -84,7 +82,7 @@ inline void fields_of(field_visitor& v, load_facts& l) {
     v.text({"extent"}, l.extent);
     v.text({"options"}, l.options);
     v.flag({"stream"}, t.common.stream, true);
-    v.text_if_any("scores", "the API, where it generates nothing", t.scores);
+    v.text({"scores", "the API, where it generates nothing", if_any}, t.scores);
     v.whole({"requests"}, t.requests);
     v.number({"duration_s"}, t.duration_s, {0, longest_time_s, 0});
     v.text({"repeats_planned"}, l.repeats);
@@ -92,7 +90,7 @@ inline void fields_of(field_visitor& v, load_facts& l) {
     v.whole({"seed", "see seed_text where it is above 2^53"}, seed, {-0x1p63, 0x1p63 - 1024});
     v.text({"seed_text"}, l.seed);
     v.text({"trace_hash", "of arrival times and lengths"}, l.trace_hash);
-    v.text_if_any("load_hash", "of arrivals, lengths, extent and options as values", l.values);
+    v.text({"load_hash", "of arrivals, lengths, extent and options as values", if_any}, l.values);
     v.text({"nonce", "of this execution: made-up words are new in each"}, l.nonce);
     v.text({"limits", "how long is waited for what", at_times}, l.limits);
     if (!v.begin({"shard", "of a load that several programs sent: which part this is, counted from "
@@ -165,9 +163,8 @@ inline void fields_of(field_visitor& v, judging_rule& r) {
     v.flag({"trusts_belief", "what is believed of the noise may narrow what the repeats' own "
                              "spread leaves open", at_times},
            r.trusts_prior);
-    if (v.has("looks_once", r.is_single_analysis))
-        v.flag({"looks_once", "nothing was decided before all repeats were there", at_times},
-               r.is_single_analysis);
+    v.flag({"looks_once", "nothing was decided before all repeats were there", if_any},
+           r.is_single_analysis);
     v.number({"fail_z"}, r.fail_z, quantile);
     positive("fail_z", r.fail_z);
     v.flag({"holm"}, r.holm);
@@ -178,9 +175,7 @@ inline void fields_of(field_visitor& v, judging_parameters& judged_by, load_cond
     fields_of(v, judged_by.rule);
     v.flag({"paired"}, expected.has_baseline);
     v.number({"arrival_cv2"}, under.arrival_cv2);
-    if (v.has("other_workload", under.other_workload))
-        v.flag({"other_workload", "the baseline's workload was another", at_times},
-               under.other_workload);
+    v.flag({"other_workload", "the baseline's workload was another", if_any}, under.other_workload);
     v.flag({"short_outputs_expected"}, under.short_outputs_expected);
     v.flag({"spin"}, under.spins);
     v.whole({"expected_requests"}, expected.requests);
@@ -195,12 +190,10 @@ inline void fields_of(field_visitor& v, judging_parameters& judged_by, load_cond
     v.list({"set_aside", "repeats in records.jsonl that are no evidence: the client had too "
                          "great a part in them, and others were measured in their place"},
            under.set_aside, [&](set_aside_repeat& r) { fields_of(v, r); });
-    if (v.has("unsupported", !under.unsupported.empty()))
-        v.list({"unsupported",
-                "of files of another tool: what they leave out or mean otherwise, and of "
-                          "which metrics nothing is judged for it; of none where none is named",
-                at_times},
-               under.unsupported, [&](unsupported_metrics& u) { fields_of(v, u); });
+    v.list({"unsupported", "of files of another tool: what they leave out or mean otherwise, and "
+                           "of which metrics nothing is judged for it; of none where none is "
+                           "named", if_any},
+           under.unsupported, [&](unsupported_metrics& u) { fields_of(v, u); });
     v.text({"calibration", "the file that calibrated_sd was read from"}, judged_by.noise_file);
     std::vector<named_number> noise;
     for (const auto& [name, sd] : judged_by.noise) noise.push_back({name, sd});

@@ -304,13 +304,11 @@ public:
     std::vector<curve_report> curves;
 
     void fields(field_visitor& v) override {
-        if (v.has("comparisons", !comparisons.empty()))
-            v.list({"comparisons", "several settings of a server, measured in turns on one trace; "
-                                   "of compare()", at_times},
-                   comparisons, [&](comparison_report& c) { fields_of(v, c); });
-        if (v.has("curves", !curves.empty()))
-            v.list({"curves", "one load after the other, of curve()", at_times}, curves,
-                   [&](curve_report& c) { fields_of(v, c); });
+        v.list({"comparisons", "several settings of a server, measured in turns on one trace; "
+                               "of compare()", if_any},
+               comparisons, [&](comparison_report& c) { fields_of(v, c); });
+        v.list({"curves", "one load after the other, of curve()", if_any}, curves,
+               [&](curve_report& c) { fields_of(v, c); });
     }
     std::vector<std::string> tables(const std::vector<gate_report>& gates) const override {
         std::vector<std::string> all;

@@ -230,8 +230,7 @@ inline bool describes_load(std::string run_series::* fact) {
 
 inline void fields_of(field_visitor& v, run_series& c) {
     for (const auto& [name, fact] : series_facts) v.quoted({name}, c.*fact, false);
-    if (v.has("load", !c.load.empty()))
-        v.quoted({"load", "a hash of its values", at_times}, c.load, false);
+    v.quoted({"load", "a hash of its values", if_any}, c.load, false);
 }
 
 /// 16 hexadecimal digits: a hash of every property and its name. If the load's values are known its
