@@ -99,12 +99,10 @@ struct in_llmbench_answers_hpp::questions {
 #include <cstddef>  // size_t
 #include <cstdint>  // uint64_t
 #include <cstdlib>  // abs
-#include <initializer_list>
 #include <map>
 #include <memory>  // shared_ptr, make_shared
 #include <optional>
 #include <set>
-#include <stdexcept>  // invalid_argument
 #include <string>
 #include <string_view>
 #include <utility>  // move
@@ -923,7 +921,6 @@ public:
 };
 inline const questions_of_files reads_questions{};
 
-extern const workload_extension* const include_llmbench_answers_hpp_where_LLMBENCH_MAIN_is;
 const workload_extension* const include_llmbench_answers_hpp_where_LLMBENCH_MAIN_is =
     &reads_questions;
 

@@ -69,7 +69,7 @@ inline history_baseline history(const types::text& folder = "perf-history",
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_HISTORY_IMPLEMENTED)
 #define LLMBENCH_HISTORY_IMPLEMENTED
 
-#include <algorithm>  // clamp, count_if, max, min, nth_element, is_sorted, none_of, sort, ...
+#include <algorithm>  // clamp, find, max, max_element, nth_element, any_of, find_if, min, move, ...
 #include <cerrno>  // errno, EEXIST
 #include <cmath>  // exp, fabs, log, sqrt, isfinite, pow, round, expm1, isnan, log1p, floor, ceil
 #include <cstddef>  // size_t
@@ -79,6 +79,8 @@ inline history_baseline history(const types::text& folder = "perf-history",
 #include <fstream>  // ifstream, ios
 #include <functional>
 #include <iostream>  // cout
+#include <iterator>  // make_move_iterator
+#include <list>
 #include <map>
 #include <memory>  // shared_ptr
 #include <mutex>  // lock_guard
@@ -480,16 +482,9 @@ inline void read_history_file(std::string_view text, const std::string& file,
 /// warns.
 template <class T, class Before>
 void sort_stably(std::vector<T>& all, Before&& before) {
-    if (std::is_sorted(all.begin(), all.end(), before)) return;
-    std::vector<std::size_t> places(all.size());
-    for (std::size_t i = 0; i < places.size(); ++i) places[i] = i;
-    std::sort(places.begin(), places.end(), [&](std::size_t a, std::size_t b) {
-        return before(all[a], all[b]) || (a < b && !before(all[b], all[a]));
-    });
-    std::vector<T> sorted;
-    sorted.reserve(all.size());
-    for (const std::size_t place : places) sorted.push_back(std::move(all[place]));
-    all = std::move(sorted);
+    std::list<T> sorted(std::make_move_iterator(all.begin()), std::make_move_iterator(all.end()));
+    sorted.sort(before);
+    std::move(sorted.begin(), sorted.end(), all.begin());
 }
 /// Oldest first, and only the oldest of equal ids: files may be concatenated and kept beside their
 /// sources.

@@ -847,7 +847,6 @@ public:
 };
 inline const sessions_of_files reads_sessions{};
 
-extern const workload_extension* const include_llmbench_sessions_hpp_where_LLMBENCH_MAIN_is;
 const workload_extension* const include_llmbench_sessions_hpp_where_LLMBENCH_MAIN_is =
     &reads_sessions;
 

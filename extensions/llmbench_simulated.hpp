@@ -136,6 +136,7 @@ libasio-dev, brew install asio), or the option -I with the folder that has asio.
 #include <cstdint>  // uint64_t, uint16_t
 #include <cstring>  // memcpy
 #include <deque>
+#include <exception>
 #include <filesystem>  // where reports go
 #include <functional>  // what stands behind connections, what is to be done at a time, ...
 #include <initializer_list>
@@ -147,7 +148,7 @@ libasio-dev, brew install asio), or the option -I with the folder that has asio.
 #include <optional>
 #include <set>  // the engine's cached blocks, adapters by name
 #include <span>
-#include <stdexcept>  // logic_error, runtime_error, exception
+#include <stdexcept>  // logic_error, runtime_error
 #include <string>
 #include <string_view>
 #include <system_error>  // error_code

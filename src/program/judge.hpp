@@ -33,7 +33,6 @@
 #include <filesystem>
 #include <fstream>  // ifstream, ios
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <utility>  // move
 #include <vector>

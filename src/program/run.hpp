@@ -4,8 +4,6 @@
 #include "api/verbs.hpp"
 #include "core/base/text.hpp"
 #include "core/dialects/table.hpp"
-#include "effects/gates/execution.hpp"
-#include "effects/gates/session.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/verbs.hpp"
 #include "program/arguments.hpp"

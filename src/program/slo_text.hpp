@@ -8,7 +8,6 @@
 #include "core/base/text.hpp"
 #include "core/measured/server_metrics.hpp"
 #include "core/metric/table.hpp"
-#include "core/wire/http.hpp"
 
 #include <algorithm>  // any_of
 #include <cmath>  // floor

@@ -17,7 +17,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>  // move
 #include <vector>
 
 namespace llmbench_program {

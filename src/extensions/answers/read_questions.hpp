@@ -31,7 +31,6 @@ public:
 };
 inline const questions_of_files reads_questions{};
 
-extern const workload_extension* const include_llmbench_answers_hpp_where_LLMBENCH_MAIN_is;
 const workload_extension* const include_llmbench_answers_hpp_where_LLMBENCH_MAIN_is =
     &reads_questions;
 

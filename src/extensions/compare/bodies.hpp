@@ -18,7 +18,6 @@
 #include "core/reports/text.hpp"
 #include "core/traffic/plan.hpp"
 #include "effects/gates/doctest_host.hpp"
-#include "effects/gates/gate_run.hpp"
 #include "effects/gates/execution.hpp"
 #include "effects/gates/run_mode.hpp"
 #include "effects/gates/session.hpp"

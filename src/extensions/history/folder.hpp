@@ -2,7 +2,6 @@
 #pragma once
 
 #include "api/text.hpp"
-#include "core/base/random.hpp"
 #include "core/base/text.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/errors.hpp"
@@ -10,7 +9,6 @@
 #include "effects/system/settings.hpp"
 #include "extensions/history/core/entry.hpp"
 #include "extensions/history/core/lines.hpp"
-#include "extensions/history/core/levels.hpp"
 
 #include <algorithm>  // max, sort
 #include <cerrno>  // errno, EEXIST

@@ -9,7 +9,6 @@
 #include "core/planning/target_facts.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/traffic/plan.hpp"
-#include "core/wire/url.hpp"
 #include "effects/gates/run_mode.hpp"
 #include "effects/net/blocking_http.hpp"
 #include "effects/system/clock.hpp"

@@ -11,7 +11,6 @@
 #include "core/measured/repeat.hpp"
 #include "core/planning/check_slo.hpp"
 #include "core/planning/plan_text.hpp"
-#include "core/traffic/requests.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/trace_hash.hpp"
 #include "effects/gates/gate_servers.hpp"
@@ -178,7 +177,7 @@ public:
 private:
     static rank_group& ranks() { return rank_group::of_this_program(); }
     static void tell(const rank_command& c) {
-        if (!ranks().is_alone() && ranks().is_first()) ranks().heard(text_of(c), ranks().wait_s());
+        if (!ranks().is_alone() && ranks().is_first()) ranks().heard(packed(c), ranks().wait_s());
     }
 };
 inline constinit ranks_of_load sharing_with_others{};

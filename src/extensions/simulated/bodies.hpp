@@ -9,8 +9,7 @@
 #include "extensions/simulated/target.hpp"
 
 #include <iostream>  // cerr
-#include <stdexcept>  // exception
-#include <string>
+#include <exception>
 
 namespace llmbench {
 inline namespace v1 {

@@ -22,7 +22,6 @@
 #include "extensions/simulated/core/foreseen.hpp"
 #include "extensions/simulated/virtual_environment.hpp"
 
-#include <algorithm>  // max
 #include <cstddef>  // size_t
 #include <filesystem>  // where reports go
 #include <map>

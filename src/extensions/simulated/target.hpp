@@ -2,7 +2,6 @@
 #pragma once
 
 #include "api/target.hpp"
-#include "core/base/text.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/threads.hpp"
 #include "effects/targets/extension_server.hpp"

@@ -15,7 +15,6 @@
 #include <cmath>
 #include <map>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 

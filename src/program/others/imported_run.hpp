@@ -23,7 +23,7 @@
 #include <cmath>  // isnan, llround, round
 #include <cstddef>  // size_t
 #include <cstdint>  // uint32_t, uint64_t
-#include <stdexcept>  // exception, invalid_argument
+#include <exception>
 #include <string>
 #include <string_view>
 #include <utility>  // move

@@ -13,12 +13,12 @@
 #include "program/others/imported_run.hpp"
 
 #include <algorithm>  // max
-#include <cmath>  // round, isnan
+#include <cmath>  // isfinite, isinf, isnan
 #include <cstddef>  // size_t
 #include <cstdint>  // uint32_t
 #include <cstdlib>  // abs
 #include <string>
-#include <utility>  // move, pair
+#include <utility>  // move
 #include <vector>
 
 #include <picojson.h>  // JSON of servers

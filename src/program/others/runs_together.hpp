@@ -19,7 +19,7 @@
 #include "program/others/imported_run.hpp"
 #include "program/others/lists_of_requests.hpp"
 
-#include <algorithm>  // all_of, any_of, binary_search, count, find, max, min, sort
+#include <algorithm>  // binary_search, count_if, find, find_if, max, min, sort
 #include <cmath>  // fabs
 #include <cstddef>  // size_t
 #include <functional>

@@ -10,7 +10,7 @@
 #include "program/sessions/derived_graph.hpp"
 #include "program/sessions/genai_spans.hpp"
 
-#include <algorithm>  // max, min, sort
+#include <algorithm>  // max, sort
 #include <cmath>  // floor
 #include <cstddef>  // size_t
 #include <cstdint>  // uint64_t, uint32_t

@@ -7,7 +7,6 @@
 #include <cmath>  // floor, pow
 #include <cstddef>  // size_t
 #include <cstdlib>  // abs
-#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>

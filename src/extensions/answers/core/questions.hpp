@@ -24,7 +24,6 @@
 #include <memory>  // shared_ptr, make_shared
 #include <optional>
 #include <set>
-#include <stdexcept>  // invalid_argument
 #include <string>
 #include <string_view>
 #include <utility>  // move

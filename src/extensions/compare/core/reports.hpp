@@ -8,9 +8,7 @@
 #include "core/base/text.hpp"
 #include "core/capacity/found.hpp"
 #include "core/capacity/search.hpp"
-#include "core/figures/gate_figures.hpp"
 #include "core/figures/rows.hpp"
-#include "core/figures/timelines.hpp"
 #include "core/metric/table.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/reports/tables.hpp"
@@ -22,7 +20,7 @@
 #include "extensions/compare/core/text.hpp"
 
 #include <algorithm>  // max, min
-#include <cmath>  // isfinite, isnan
+#include <cmath>  // isfinite
 #include <cstddef>  // size_t
 #include <string>
 #include <utility>  // move, pair

@@ -19,14 +19,14 @@
 #include "extensions/history/core/levels.hpp"
 #include "extensions/history/core/lines.hpp"
 
-#include <algorithm>  // any_of, max_element, clamp
+#include <algorithm>  // clamp, max_element
 #include <cmath>  // expm1, fabs, isnan, log, log1p, sqrt, floor
 #include <cstddef>  // size_t
 #include <map>
 #include <memory>  // shared_ptr
 #include <optional>
 #include <string>
-#include <utility>  // move, pair
+#include <utility>  // move
 #include <vector>
 
 namespace llmbench {

@@ -4,7 +4,7 @@
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 
-#include <algorithm>  // clamp, count_if, max, min, nth_element
+#include <algorithm>  // clamp, find, max, max_element, nth_element
 #include <cmath>  // exp, fabs, log, sqrt
 #include <cstddef>  // size_t
 #include <string>

@@ -7,9 +7,11 @@
 #include "core/base/text.hpp"
 #include "extensions/history/core/levels.hpp"
 
-#include <algorithm>  // is_sorted, min, none_of, sort, any_of, find_if
+#include <algorithm>  // any_of, find_if, min, move, none_of
 #include <cmath>  // isfinite
 #include <cstddef>  // size_t
+#include <iterator>  // make_move_iterator
+#include <list>
 #include <map>
 #include <set>
 #include <stdexcept>  // invalid_argument
@@ -207,16 +209,9 @@ inline void read_history_file(std::string_view text, const std::string& file,
 /// warns.
 template <class T, class Before>
 void sort_stably(std::vector<T>& all, Before&& before) {
-    if (std::is_sorted(all.begin(), all.end(), before)) return;
-    std::vector<std::size_t> places(all.size());
-    for (std::size_t i = 0; i < places.size(); ++i) places[i] = i;
-    std::sort(places.begin(), places.end(), [&](std::size_t a, std::size_t b) {
-        return before(all[a], all[b]) || (a < b && !before(all[b], all[a]));
-    });
-    std::vector<T> sorted;
-    sorted.reserve(all.size());
-    for (const std::size_t place : places) sorted.push_back(std::move(all[place]));
-    all = std::move(sorted);
+    std::list<T> sorted(std::make_move_iterator(all.begin()), std::make_move_iterator(all.end()));
+    sorted.sort(before);
+    std::move(sorted.begin(), sorted.end(), all.begin());
 }
 /// Oldest first, and only the oldest of equal ids: files may be concatenated and kept beside their
 /// sources.
