@@ -1178,34 +1178,43 @@ inline void check_clock(const std::filesystem::path& folder, const std::string& 
     }
 }
 
-/// Adds the gates of one program as a file with a line for each; returns its name. Describes series
-/// that are new in the folder. Throws std::runtime_error.
-inline std::string append_history(const std::filesystem::path& folder,
-                                  const std::vector<history_entry>& gates, const std::string& at,
-                                  const std::string& commit) {
+/// Adds a file with `count` lines, which `line(i, id)` makes, and returns its name. Throws
+/// std::runtime_error.
+template <class Line>
+std::string add_lines(const std::filesystem::path& folder, const std::string& at,
+                      const std::string& commit, std::size_t count, Line&& line) {
     std::random_device random;
-    const auto drawn = [&] { return static_cast<std::uint64_t>(random()); };
-    const std::string tomorrow = utc_text(machine_unix_s() + 86400);
-    check_clock(folder, stem_of_run(tomorrow, "", 0).substr(0, 8));
-    for (const history_entry& e : gates)
-        add_file(folder / "cohorts" / (e.run.run_series + ".json"), series_json(e.in), drawn());
     for (int tries = 0; tries < 5; ++tries) {
-        const std::uint64_t own = drawn();
+        const std::uint64_t own = random();
         const std::string stem = stem_of_run(at, commit, own);
         std::string lines;
-        for (std::size_t i = 0; i < gates.size(); ++i) {
-            history_run run = gates[i].run;
-            run.id = stem + "." + std::to_string(i + 1);
-            run.at = at;
-            run.commit = commit.substr(0, 12);
-            lines += history_line(run);
-        }
+        for (std::size_t i = 0; i < count; ++i)
+            lines += line(i, stem + "." + std::to_string(i + 1));
         const std::filesystem::path file =
             folder / at.substr(0, 4) / at.substr(5, 2) / (stem + ".jsonl");
         if (add_file(file, lines, own)) return file.string();
     }
     throw std::runtime_error("cannot write into " + folder.string() +
                              ": five names are taken already");
+}
+
+/// Adds the gates of one program as a file with a line for each; returns its name. Describes series
+/// that are new in the folder. Throws std::runtime_error.
+inline std::string append_history(const std::filesystem::path& folder,
+                                  const std::vector<history_entry>& gates, const std::string& at,
+                                  const std::string& commit) {
+    const std::string tomorrow = utc_text(machine_unix_s() + 86400);
+    check_clock(folder, stem_of_run(tomorrow, "", 0).substr(0, 8));
+    for (const history_entry& e : gates)
+        add_file(folder / "cohorts" / (e.run.run_series + ".json"), series_json(e.in),
+                 std::random_device()());
+    return add_lines(folder, at, commit, gates.size(), [&](std::size_t i, const std::string& id) {
+        history_run run = gates[i].run;
+        run.id = id;
+        run.at = at;
+        run.commit = commit.substr(0, 12);
+        return history_line(run);
+    });
 }
 
 // ===== [E5] what a history teaches, and a run judged against it ==================================
@@ -1518,6 +1527,7 @@ struct history_analysis {
     std::size_t by = 0;                         // index of main's step that held it back
     std::size_t repeats = 0;
     double distance = 0, pass_bound = 0, fail_bound = 0;
+    double pass_z = 0, fail_z = 0;              // of the bounds
     bool is_noisier = false;                    // today's repeats vary more than the history's
 };
 
@@ -1555,16 +1565,16 @@ inline history_analysis analysis_against(const learned_history& h, const std::ve
     l.repeats = run.size();
     const double mean = mean_of(run), own = sample_variance(run);
     const auto is = [&](history_analysis_kind k) { return kind == k; };
-    const double pass_z = is(history_analysis_kind::early)  ? bounds.early_pass
-                          : is(history_analysis_kind::late) ? bounds.late_pass
-                                                            : bounds.pass;
-    const double fail_z = is(history_analysis_kind::late) ? bounds.late_fail : bounds.fail;
+    l.pass_z = is(history_analysis_kind::early)  ? bounds.early_pass
+               : is(history_analysis_kind::late) ? bounds.late_pass
+                                                 : bounds.pass;
+    l.fail_z = is(history_analysis_kind::late) ? bounds.late_fail : bounds.fail;
     const auto k = static_cast<double>(run.size());
     l.is_noisier = h.repeats.variance <= 0
                        ? own > 0
                        : own > h.repeats.variance * f_quantile_80(k - 1, h.repeats.df);
     const auto outcome_against = [&](const level_of_runs& level, history_reach& reach) {
-        reach = reach_of(h, own, run.size(), level.runs, pass_z, fail_z);
+        reach = reach_of(h, own, run.size(), level.runs, l.pass_z, l.fail_z);
         const double distance = mean - level.mean - line;
         if (distance + reach.pass < 0) return verdict::pass;
         const bool is_missed = distance - reach.fail > 0 && !is(history_analysis_kind::early);
@@ -1903,19 +1913,15 @@ inline cause cause_of(const history_analysis& l, const objective_history& o) {
 }
 
 /// The analysis in the form of others: bounds in standard errors.
-inline interim_analysis reported_analysis(const history_analysis& l, const learned_history& h,
-                                          const history_bounds& z) {
+inline interim_analysis reported_analysis(const history_analysis& l, const learned_history& h) {
     interim_analysis out;
-    const bool is_late = l.kind == history_analysis_kind::late;
     out.outcome = l.outcome;
     out.spread = spread_of::measured;
     out.mean = l.distance;
     out.sd = h.spread.sd;
     out.df = h.spread.df;
-    out.pass_z = l.kind == history_analysis_kind::early ? z.early_pass
-                 : is_late                              ? z.late_pass
-                                                        : z.pass;
-    out.fail_z = is_late ? z.late_fail : z.fail;
+    out.pass_z = l.pass_z;
+    out.fail_z = l.fail_z;
     out.pass_t = student_t_quantile(normal_cdf(out.pass_z), out.df);
     out.se = (l.pass_bound - l.distance) / out.pass_t;
     out.fail_t = (l.distance - l.fail_bound) / out.se;
@@ -1973,7 +1979,7 @@ inline decision judge_by_history(const history_parameters& past, const measureme
     d.requests = measured_requests(e, l.repeats, s.what);
     d.values.resize(l.repeats);
     d.distances.resize(l.repeats);
-    d.last = reported_analysis(l, h, bounds);
+    d.last = reported_analysis(l, h);
     d.outcome = l.outcome;
     d.is_at_its_end = !past.appends && is_last_analysis(h, l);
     if (cause why = cause_of(l, o)) d.why = {std::move(why)};

@@ -693,18 +693,14 @@ struct recorded_sessions final : prompt_source {
     }
 };
 
-/// The sessions to play, in the order of the seed.
-inline std::shared_ptr<const std::vector<std::uint32_t>> drawn_order(std::size_t sessions,
-                                                                     std::size_t most,
-                                                                     std::uint64_t seed) {
+/// The sessions in the order of the seed.
+inline std::vector<std::uint32_t> order_of_seed(std::size_t sessions, std::uint64_t seed) {
     std::vector<std::uint32_t> order(sessions);
     for (std::size_t i = 0; i < sessions; ++i) order[i] = static_cast<std::uint32_t>(i);
     generator random(seed, streams::turns);
     for (std::size_t i = sessions; i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
-    if (most > 0 && most < sessions) order.resize(most);
-    return std::make_shared<const std::vector<std::uint32_t>>(std::move(order));
+    return order;
 }
-
 inline std::vector<std::uint32_t> order_of_starts(const session_corpus& c) {
     std::vector<std::uint32_t> order(c.sessions.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::uint32_t>(i);
@@ -727,14 +723,6 @@ inline recorded_trace trace_of_starts(const session_corpus& c, std::size_t most,
     }
     for (std::size_t i = t.rows.size(); i-- > 0;) t.rows[i].at_s -= t.rows[0].at_s;
     return t;
-}
-
-/// The sessions to play, in the order of their starts.
-inline std::shared_ptr<const std::vector<std::uint32_t>> recorded_order(const session_corpus& c,
-                                                                        std::size_t most) {
-    std::vector<std::uint32_t> order = order_of_starts(c);
-    if (most > 0 && most < order.size()) order.resize(most);
-    return std::make_shared<const std::vector<std::uint32_t>>(std::move(order));
 }
 
 /// Checks that do not need the files.
@@ -766,11 +754,14 @@ public:
         check_no_max_tokens(s.options);
         const auto most = static_cast<std::size_t>(w_.max_items ? *w_.max_items : 0);
         const bool as_recorded = a.kind == arrival_kind::replay;
+        std::vector<std::uint32_t> order = as_recorded
+                                               ? order_of_starts(*corpus_)
+                                               : order_of_seed(corpus_->sessions.size(), seed);
+        if (most > 0 && most < order.size()) order.resize(most);
         const auto source = std::make_shared<recorded_sessions>();
         source->corpus = corpus_;
         source->max_wait_s = w_.max_wait.seconds();
-        source->order = as_recorded ? recorded_order(*corpus_, most)
-                                    : drawn_order(corpus_->sessions.size(), most, seed);
+        source->order = std::make_shared<const std::vector<std::uint32_t>>(std::move(order));
         source->models.resize(corpus_->models.size());
         source->name = file_name(str(w_.path));
         for (const model_name& m : w_.models) {

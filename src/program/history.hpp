@@ -17,7 +17,6 @@
 #include <algorithm>  // find, none_of
 #include <cstddef>    // size_t
 #include <iterator>   // begin, end, size
-#include <random>
 #include <string>
 #include <vector>
 
@@ -63,19 +62,11 @@ inline std::vector<history_note> notes_of(const given_options& o, annotation_kin
 
 /// Writes them to a new file, and returns its name.
 inline std::string add_notes(const std::string& folder, std::vector<history_note> notes) {
-    std::random_device random;
-    const std::uint64_t own = random();
-    const std::string now = utc_text(machine_unix_s());
-    const std::string stem = stem_of_run(now, "", own);
-    std::string lines;
-    for (std::size_t i = 0; i < notes.size(); ++i) {
-        notes[i].id = stem + "." + std::to_string(i + 1);
-        lines += history_line(notes[i]);
-    }
-    const std::filesystem::path file =
-        std::filesystem::path(folder) / now.substr(0, 4) / now.substr(5, 2) / (stem + ".jsonl");
-    if (!add_file(file, lines, own)) refuse({file.string(), " is there already: try again"});
-    return file.string();
+    return add_lines(folder, utc_text(machine_unix_s()), "", notes.size(),
+                     [&](std::size_t i, const std::string& id) {
+                         notes[i].id = id;
+                         return history_line(notes[i]);
+                     });
 }
 
 /// Compares loads only: a result.json does not have the machine.

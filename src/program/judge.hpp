@@ -132,22 +132,14 @@ inline measured_gate gate_of_own(const own_run& of, const std::string& name,
     return r;
 }
 
-inline constexpr std::uintmax_t max_file_bytes = 1024 * 1024 * 1024;
-
 /// Returns the bytes of a regular file; nothing if there is none.
 inline std::optional<std::string> bytes_of_file(const std::string& path) {
+    constexpr std::uintmax_t max_bytes = 1024 * 1024 * 1024;
     std::error_code problem;
     if (!std::filesystem::is_regular_file(path, problem)) return {};
-    const std::uintmax_t size = std::filesystem::file_size(path, problem);
-    if (problem || size > max_file_bytes)
-        refuse({printable(path),
-                printed(": it has %.0f bytes, up to 1 GiB is allowed", static_cast<double>(size))});
-    std::ifstream in(path, std::ios::binary);
-    if (!in) return {};
-    std::string bytes(static_cast<std::size_t>(size), '\0');
-    in.read(bytes.data(), static_cast<std::streamsize>(size));
-    bytes.resize(static_cast<std::size_t>(in.gcount()));
-    return bytes;
+    if (std::filesystem::file_size(path, problem) > max_bytes)
+        refuse({printable(path), ": it has over 1 GiB, which no file of a run has"});
+    return file_content(path, "files");
 }
 inline std::vector<imported_run> imported_runs_of(const std::string& path) {
     const std::optional<std::string> bytes = bytes_of_file(path);

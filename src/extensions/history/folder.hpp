@@ -222,34 +222,43 @@ inline void check_clock(const std::filesystem::path& folder, const std::string& 
     }
 }
 
-/// Adds the gates of one program as a file with a line for each; returns its name. Describes series
-/// that are new in the folder. Throws std::runtime_error.
-inline std::string append_history(const std::filesystem::path& folder,
-                                  const std::vector<history_entry>& gates, const std::string& at,
-                                  const std::string& commit) {
+/// Adds a file with `count` lines, which `line(i, id)` makes, and returns its name. Throws
+/// std::runtime_error.
+template <class Line>
+std::string add_lines(const std::filesystem::path& folder, const std::string& at,
+                      const std::string& commit, std::size_t count, Line&& line) {
     std::random_device random;
-    const auto drawn = [&] { return static_cast<std::uint64_t>(random()); };
-    const std::string tomorrow = utc_text(machine_unix_s() + 86400);
-    check_clock(folder, stem_of_run(tomorrow, "", 0).substr(0, 8));
-    for (const history_entry& e : gates)
-        add_file(folder / "cohorts" / (e.run.run_series + ".json"), series_json(e.in), drawn());
     for (int tries = 0; tries < 5; ++tries) {
-        const std::uint64_t own = drawn();
+        const std::uint64_t own = random();
         const std::string stem = stem_of_run(at, commit, own);
         std::string lines;
-        for (std::size_t i = 0; i < gates.size(); ++i) {
-            history_run run = gates[i].run;
-            run.id = stem + "." + std::to_string(i + 1);
-            run.at = at;
-            run.commit = commit.substr(0, 12);
-            lines += history_line(run);
-        }
+        for (std::size_t i = 0; i < count; ++i)
+            lines += line(i, stem + "." + std::to_string(i + 1));
         const std::filesystem::path file =
             folder / at.substr(0, 4) / at.substr(5, 2) / (stem + ".jsonl");
         if (add_file(file, lines, own)) return file.string();
     }
     throw std::runtime_error("cannot write into " + folder.string() +
                              ": five names are taken already");
+}
+
+/// Adds the gates of one program as a file with a line for each; returns its name. Describes series
+/// that are new in the folder. Throws std::runtime_error.
+inline std::string append_history(const std::filesystem::path& folder,
+                                  const std::vector<history_entry>& gates, const std::string& at,
+                                  const std::string& commit) {
+    const std::string tomorrow = utc_text(machine_unix_s() + 86400);
+    check_clock(folder, stem_of_run(tomorrow, "", 0).substr(0, 8));
+    for (const history_entry& e : gates)
+        add_file(folder / "cohorts" / (e.run.run_series + ".json"), series_json(e.in),
+                 std::random_device()());
+    return add_lines(folder, at, commit, gates.size(), [&](std::size_t i, const std::string& id) {
+        history_run run = gates[i].run;
+        run.id = id;
+        run.at = at;
+        run.commit = commit.substr(0, 12);
+        return history_line(run);
+    });
 }
 
 }  // namespace detail

@@ -177,7 +177,7 @@ public:
 private:
     static rank_group& ranks() { return rank_group::of_this_program(); }
     static void tell(const rank_command& c) {
-        if (!ranks().is_alone() && ranks().is_first()) ranks().heard(packed(c), ranks().wait_s());
+        if (!ranks().is_alone() && ranks().is_first()) ranks().heard(text_of(c), ranks().wait_s());
     }
 };
 inline constinit ranks_of_load sharing_with_others{};

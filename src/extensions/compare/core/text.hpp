@@ -15,7 +15,7 @@
 #include <algorithm>  // find, find_if, sort, max, min
 #include <cstddef>  // size_t
 #include <string>
-#include <utility>  // exchange, pair, move
+#include <utility>  // exchange, pair
 #include <vector>
 
 namespace llmbench {

@@ -257,19 +257,15 @@ inline cause cause_of(const history_analysis& l, const objective_history& o) {
 }
 
 /// The analysis in the form of others: bounds in standard errors.
-inline interim_analysis reported_analysis(const history_analysis& l, const learned_history& h,
-                                          const history_bounds& z) {
+inline interim_analysis reported_analysis(const history_analysis& l, const learned_history& h) {
     interim_analysis out;
-    const bool is_late = l.kind == history_analysis_kind::late;
     out.outcome = l.outcome;
     out.spread = spread_of::measured;
     out.mean = l.distance;
     out.sd = h.spread.sd;
     out.df = h.spread.df;
-    out.pass_z = l.kind == history_analysis_kind::early ? z.early_pass
-                 : is_late                              ? z.late_pass
-                                                        : z.pass;
-    out.fail_z = is_late ? z.late_fail : z.fail;
+    out.pass_z = l.pass_z;
+    out.fail_z = l.fail_z;
     out.pass_t = student_t_quantile(normal_cdf(out.pass_z), out.df);
     out.se = (l.pass_bound - l.distance) / out.pass_t;
     out.fail_t = (l.distance - l.fail_bound) / out.se;
@@ -327,7 +323,7 @@ inline decision judge_by_history(const history_parameters& past, const measureme
     d.requests = measured_requests(e, l.repeats, s.what);
     d.values.resize(l.repeats);
     d.distances.resize(l.repeats);
-    d.last = reported_analysis(l, h, bounds);
+    d.last = reported_analysis(l, h);
     d.outcome = l.outcome;
     d.is_at_its_end = !past.appends && is_last_analysis(h, l);
     if (cause why = cause_of(l, o)) d.why = {std::move(why)};

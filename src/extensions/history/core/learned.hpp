@@ -324,6 +324,7 @@ struct history_analysis {
     std::size_t by = 0;                         // index of main's step that held it back
     std::size_t repeats = 0;
     double distance = 0, pass_bound = 0, fail_bound = 0;
+    double pass_z = 0, fail_z = 0;              // of the bounds
     bool is_noisier = false;                    // today's repeats vary more than the history's
 };
 
@@ -361,16 +362,16 @@ inline history_analysis analysis_against(const learned_history& h, const std::ve
     l.repeats = run.size();
     const double mean = mean_of(run), own = sample_variance(run);
     const auto is = [&](history_analysis_kind k) { return kind == k; };
-    const double pass_z = is(history_analysis_kind::early)  ? bounds.early_pass
-                          : is(history_analysis_kind::late) ? bounds.late_pass
-                                                            : bounds.pass;
-    const double fail_z = is(history_analysis_kind::late) ? bounds.late_fail : bounds.fail;
+    l.pass_z = is(history_analysis_kind::early)  ? bounds.early_pass
+               : is(history_analysis_kind::late) ? bounds.late_pass
+                                                 : bounds.pass;
+    l.fail_z = is(history_analysis_kind::late) ? bounds.late_fail : bounds.fail;
     const auto k = static_cast<double>(run.size());
     l.is_noisier = h.repeats.variance <= 0
                        ? own > 0
                        : own > h.repeats.variance * f_quantile_80(k - 1, h.repeats.df);
     const auto outcome_against = [&](const level_of_runs& level, history_reach& reach) {
-        reach = reach_of(h, own, run.size(), level.runs, pass_z, fail_z);
+        reach = reach_of(h, own, run.size(), level.runs, l.pass_z, l.fail_z);
         const double distance = mean - level.mean - line;
         if (distance + reach.pass < 0) return verdict::pass;
         const bool is_missed = distance - reach.fail > 0 && !is(history_analysis_kind::early);
