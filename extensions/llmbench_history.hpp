@@ -981,11 +981,6 @@ inline history_entry history_entry_of(const plan& p, run_series in, const finger
     return e;
 }
 
-/// The note on gates added to a file.
-inline std::string history_text(const std::string& file, std::size_t gates) {
-    return "history: " + plural(gates, "gate") + " added, " + file + "\n";
-}
-
 // ===== [E4] the folder of a history: settings, reading, adding a run =============================
 
 enum class history_use : unsigned char { read, append, off };
@@ -2311,7 +2306,8 @@ public:
         }
         for (const auto& [folder, gates] : runs) try {
                 const std::string file = append_history(folder, gates, began_at, commit);
-                std::cout << history_text(file, gates.size()) << std::flush;
+                std::cout << "history: " << plural(gates.size(), "gate") << " added, " << file
+                          << std::endl;
             } catch (const std::exception& e) { lost(folder, e); }
     }
 

@@ -2309,10 +2309,6 @@ inline std::map<std::string, double> noise_of_repeats(
     }
     return noise;
 }
-/// NaN without values.
-inline double typical_of_repeats(const std::vector<double>& values) {
-    return values.empty() ? not_a_number : mean_of(values);
-}
 
 /// A verdict's input by name; null if it has none.
 inline const list<double>* input_of(const slo_verdict& v, std::string_view name) {
@@ -2578,8 +2574,8 @@ inline reported_pace read_pace(const std::string& json, const std::string& file,
         for (const named_number& n : statistics) values[n.name].push_back(n.value);
     }
     t.noise = noise_of_repeats(values);
-    const double waited = typical_of_repeats(values["mean(queue_time)"]);
-    if (waited >= 0) p.queue_time = waited;
+    const std::vector<double>& waits = values["mean(queue_time)"];
+    if (!waits.empty() && mean_of(waits) >= 0) p.queue_time = mean_of(waits);
     return t;
 }
 

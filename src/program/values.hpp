@@ -59,7 +59,6 @@ inline const std::vector<std::string>& files_in(const given_options& o, const ch
 struct call_text {
     std::string name{};
     std::vector<std::string> arguments{};
-    bool has_brackets = false;
 };
 inline std::optional<call_text> call_in(std::string_view s) {
     s = trimmed(s);
@@ -67,7 +66,6 @@ inline std::optional<call_text> call_in(std::string_view s) {
     call_text c{std::string(trimmed(s.substr(0, open)))};
     if (open == std::string_view::npos) return c;
     if (s.back() != ')') return {};
-    c.has_brackets = true;
     const std::string_view inside = trimmed(s.substr(open + 1, s.size() - open - 2));
     int depth = 0;
     std::size_t from = 0;

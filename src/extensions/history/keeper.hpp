@@ -243,7 +243,8 @@ public:
         }
         for (const auto& [folder, gates] : runs) try {
                 const std::string file = append_history(folder, gates, began_at, commit);
-                std::cout << history_text(file, gates.size()) << std::flush;
+                std::cout << "history: " << plural(gates.size(), "gate") << " added, " << file
+                          << std::endl;
             } catch (const std::exception& e) { lost(folder, e); }
     }
 

@@ -420,11 +420,6 @@ inline history_entry history_entry_of(const plan& p, run_series in, const finger
     return e;
 }
 
-/// The note on gates added to a file.
-inline std::string history_text(const std::string& file, std::size_t gates) {
-    return "history: " + plural(gates, "gate") + " added, " + file + "\n";
-}
-
 }  // namespace detail
 }  // inline namespace v1
 }  // namespace llmbench
