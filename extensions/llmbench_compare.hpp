@@ -650,6 +650,12 @@ inline void check_comparison(const scenario& s, const list<setting>& settings) {
                         fewest_rounds, max_rounds, usual_rounds)});
 }
 
+/// The scenario of each setting: one repeat a round.
+inline scenario scenario_of_a_setting(scenario s) {
+    if (s.repeats == 0) s.repeats = usual_rounds;
+    return s;
+}
+
 // ===== [E3] curves over the load =================================================================
 
 /// One load, measured as a gate of its own, and the result of its verdicts.
@@ -1766,10 +1772,8 @@ public:
     comparison_execution(const scenario& s, const list<setting>& settings, const char* file,
                          int line)
         : execution(s, file, line, "compare", false),
-          of_each_(s),
-          settings_(settings) {
-        if (s.repeats == 0) of_each_.repeats = usual_rounds;  // a repeat in each round
-    }
+          of_each_(scenario_of_a_setting(s)),
+          settings_(settings) {}
     /// Throws if nothing could be measured; ended_by() then makes the result.
     comparison_result run() {
         begin();

@@ -165,10 +165,8 @@ public:
     comparison_execution(const scenario& s, const list<setting>& settings, const char* file,
                          int line)
         : execution(s, file, line, "compare", false),
-          of_each_(s),
-          settings_(settings) {
-        if (s.repeats == 0) of_each_.repeats = usual_rounds;  // a repeat in each round
-    }
+          of_each_(scenario_of_a_setting(s)),
+          settings_(settings) {}
     /// Throws if nothing could be measured; ended_by() then makes the result.
     comparison_result run() {
         begin();

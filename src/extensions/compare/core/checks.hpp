@@ -110,6 +110,12 @@ inline void check_comparison(const scenario& s, const list<setting>& settings) {
                         fewest_rounds, max_rounds, usual_rounds)});
 }
 
+/// The scenario of each setting: one repeat a round.
+inline scenario scenario_of_a_setting(scenario s) {
+    if (s.repeats == 0) s.repeats = usual_rounds;
+    return s;
+}
+
 }  // namespace detail
 }  // inline namespace v1
 }  // namespace llmbench
