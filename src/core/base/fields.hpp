@@ -105,14 +105,6 @@ public:
                      [](int k) { return to_string(static_cast<Enum>(k)); });
         if (assigns_) e = static_cast<Enum>(to);
     }
-    /// `Name` names the enumerators.
-    template <auto Name, class Enum>
-    void choice_of(const field& f, Enum& e, Enum last) {
-        auto to = static_cast<int>(e);
-        visit_choice(f, to, static_cast<int>(last) + 1,
-                     [](int k) { return Name(static_cast<Enum>(k)); });
-        if (assigns_) e = static_cast<Enum>(to);
-    }
     void flag(const field& f, bool& b, bool where_it_is_not_there = false) {
         if (is_here(f, b)) visit_flag(f, b, where_it_is_not_there);
     }

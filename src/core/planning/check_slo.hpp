@@ -109,7 +109,7 @@ struct slo_context {
     const planned_judging& judged;
     bool has_turns;
     long long requests;  // measured ones of a repeat, 0 if only the run can tell
-    std::vector<request_kind> kinds;  // of these
+    counts_by_kind kinds;  // of these
     explicit slo_context(const plan& p)
         : sent(*p.sent), judged(*p.judged), has_turns(detail::has_turns(p)),
           requests(expected_requests(p)), kinds(expected_kinds(p)) {}

@@ -171,7 +171,7 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
     return s;
 }
 
-inline const char* arrival_name(arrival_kind k) {
+inline const char* to_string(arrival_kind k) {
     return name_at({"constant", "poisson", "gamma", "ramp", "steps", "replay", "all_at_once",
                     "closed_loop"}, k);
 }
@@ -182,7 +182,7 @@ inline bool is_counted_in_users(const arrival_data& a) {
 
 inline std::string arrival_text(const arrival_data& a) {
     if (!a.described.empty()) return str(a.described);
-    std::string t = arrival_name(a.kind);
+    std::string t = to_string(a.kind);
     const char* most = a.is_searched ? "up to " : "";
     switch (a.kind) {
         case arrival_kind::constant:
@@ -219,18 +219,18 @@ inline void check_arrivals(const arrival_data& a) {
     const auto rate_ok = [](double r) { return std::isfinite(r) && r > 0 && r <= 1e6; };
     const std::string given = "arrivals is " + arrival_text(a) + ": ";
     if (a.kind == arrival_kind::closed_loop) {
-        if (!(a.users >= 1 && a.users <= 100000)) refuse({given, "users run from 1 to 100000"});
-        if (!is_sound(a.think) || !(a.users_ramp_s >= 0 && a.users_ramp_s <= 86400))
-            refuse({given, "think time and ramp cannot be negative, and last at most 86400 s"});
+        check_numbers({{"users", static_cast<double>(a.users), 1, 100000},
+                       {"ramp", a.users_ramp_s, 0, 86400, " s"}}, given);
+        if (!is_sound(a.think))
+            refuse({given, "think time cannot be negative, and lasts at most 86400 s"});
         return;
     }
-    if (a.max_in_flight < 0)
-        refuse({given, printed("max_in_flight is %lld, it must be at least 1", a.max_in_flight)});
+    check_numbers({{"max_in_flight", static_cast<double>(a.max_in_flight), 0, infinity, "",
+                    "must be at least 1"}}, given);
     if (a.kind == arrival_kind::all_at_once) return;
     if (a.kind == arrival_kind::replay) {
         if (a.file.empty()) refuse({given, "it must name a file"});
-        if (!(a.speed >= 1e-6 && a.speed <= 1e6))
-            refuse({given, printed("speed is %.9g, it runs from 0.000001 to 1000000", a.speed)});
+        check_numbers({{"speed", a.speed, 1e-6, 1e6}}, given);
         if (a.unit_s != 0 && !(a.unit_s >= 1e-9 && a.unit_s <= 86400))
             refuse({given, "its unit runs from 1 ns to a day"});
         return;
@@ -240,15 +240,13 @@ inline void check_arrivals(const arrival_data& a) {
         for (const load_step& s : a.stages)
             if (!(rate_ok(s.rate.per_second) && s.lasts.seconds() > 0))
                 refuse({given, "every stage needs a rate and a time above zero"});
-        if (!(planned_length(a) <= 86400))
-            refuse({given, "all stages together last at most 86400 s"});
+        check_numbers({{"their length", planned_length(a), 0, 86400, " s"}}, given);
         return;
     }
     if (!rate_ok(a.rate))
         refuse({given, "the rate must be above 0 and at most 1000000 requests/s"});
     if (a.kind == arrival_kind::gamma)
-        if (!(std::isfinite(a.burstiness) && a.burstiness >= 0.01 && a.burstiness <= 1000))
-            refuse({given, "burstiness runs from 0.01 to 1000"});
+        check_numbers({{"burstiness", a.burstiness, 0.01, 1000}}, given);
     if (a.kind == arrival_kind::ramp)
         if (!(rate_ok(a.rate_to) && a.over_s > 0))
             refuse({given, "both rates and the time must be above zero"});
@@ -264,10 +262,9 @@ inline double arrival_cv2_of(const arrival_data& a) {
     }
 }
 
-inline bool saturates(arrival_kind k) {
-    return k == arrival_kind::all_at_once || k == arrival_kind::closed_loop;
+inline bool saturates(const arrival_data& a) {
+    return a.kind == arrival_kind::all_at_once || a.kind == arrival_kind::closed_loop;
 }
-inline bool saturates(const arrival_data& a) { return saturates(a.kind); }
 
 }  // namespace detail
 }  // inline namespace v1

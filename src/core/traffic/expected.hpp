@@ -11,33 +11,19 @@
 #include "core/traffic/arrivals.hpp"
 
 #include <algorithm>  // min
+#include <array>
 #include <cmath>  // llround, isfinite
 #include <map>
 #include <string>
-#include <tuple>
 #include <vector>
 
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
-/// Requests that all selections treat alike, except those of side tasks.
-struct request_kind {
-    int turn = 0, depth = 0;
-    unsigned char part = 0;
-    long long count = 0;
-};
-/// The number of requests by turn, depth and part.
-using counts_by_kind = std::map<std::tuple<int, int, unsigned char>, long long>;
-inline std::vector<request_kind> kinds_of(const counts_by_kind& counts) {
-    std::vector<request_kind> kinds;
-    for (const auto& [of, n] : counts)
-        if (n > 0) kinds.push_back({std::get<0>(of), std::get<1>(of), std::get<2>(of), n});
-    return kinds;
-}
-inline std::vector<request_kind> kinds_of_turns(long long first, long long later) {
-    return kinds_of({{{0, 0, 0}, first}, {{1, 0, 0}, later}});
-}
+/// The number of requests, except those of side tasks, by turn, depth and part: selections treat
+/// those alike.
+using counts_by_kind = std::map<std::array<int, 3>, long long>;
 /// Returns the measured requests of one repeat, 0 if only the run can tell.
 inline long long expected_requests(const planned_traffic& p) {
     if (p.described.is_there) return p.described.requests;
@@ -60,12 +46,11 @@ inline long long expected_requests(const planned_traffic& p) {
     const double n = std::min(by_time, by_count);
     return std::isfinite(n) ? std::llround(n) : 0;
 }
-/// Returns the kinds of all of these, none if only the run can tell.
-inline std::vector<request_kind> expected_kinds(const planned_traffic& p) {
-    const long long n = expected_requests(p);
-    if (p.described.is_there)
-        return kinds_of_turns(p.described.first_turns, n - p.described.first_turns);
-    if (p.stride == 1 && p.parts.empty()) return kinds_of_turns(n, 0);
+/// Counts all of these, none if only the run can tell.
+inline counts_by_kind expected_kinds(const planned_traffic& p) {
+    const long long n = expected_requests(p), first = p.described.first_turns;
+    if (p.described.is_there) return {{{0, 0, 0}, first}, {{1, 0, 0}, n - first}};
+    if (p.stride == 1 && p.parts.empty()) return {{{0, 0, 0}, n}};
     counts_by_kind counts;
     const bool is_graph = has_graphs(p);
     auto left = static_cast<std::size_t>(n);
@@ -79,20 +64,20 @@ inline std::vector<request_kind> expected_kinds(const planned_traffic& p) {
         }
         left -= steps;
     }
-    return kinds_of(counts);
+    return counts;
 }
-inline long long selected_of(const std::vector<request_kind>& kinds,
-                             const std::vector<std::string>& labels, const selection& which) {
+inline long long selected_of(const counts_by_kind& counts, const std::vector<std::string>& labels,
+                             const selection& which) {
     repeat_facts d;
     d.labels = labels;
     const selects selected(which, d);
     long long n = 0;
     record r;
-    for (const request_kind& k : kinds) {
-        r.turn = k.turn;
-        r.depth = k.depth;
-        r.part = k.part;
-        n += selected.has(r) ? k.count : 0;
+    for (const auto& [of, count] : counts) {
+        r.turn = of[0];
+        r.depth = of[1];
+        r.part = static_cast<unsigned char>(of[2]);
+        n += selected.has(r) ? count : 0;
     }
     return n;
 }

@@ -3,19 +3,21 @@
 // half a page would be misleading.
 #pragma once
 
+#include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/wire/series.hpp"
 
 #include <algorithm>  // min, sort
-#include <cmath>  // isfinite, isinf
+#include <cmath>  // isfinite
 #include <cstddef>  // size_t
-#include <cstdlib>  // strtod
 #include <memory>  // shared_ptr, make_shared
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>  // move
 #include <vector>
+
+#include <picojson.h>  // JSON of servers
 
 namespace llmbench {
 inline namespace v1 {
@@ -34,22 +36,11 @@ inline bool begins_name(char c) {
 }
 inline bool continues_name(char c) { return begins_name(c) || (c >= '0' && c <= '9'); }
 
-/// Whether a text that begins with { is a JSON object. After {" it may instead be a metric's name,
-/// as in Prometheus 3, without a colon after it.
-inline bool is_json_object(std::string_view text) {
-    const std::size_t next = std::min(text.find_first_not_of(" \t", 1), text.size());
-    if (next == text.size()) return true;
-    if (text[next] == '}' || text[next] == '\n' || text[next] == '\r') return true;
-    if (text[next] != '"') return false;
-    std::size_t quote = next;  // becomes the closing one
-    do quote = std::min(text.find_first_of("\"\n", quote + 1), text.size());
-    while (quote < text.size() && text[quote - 1] == '\\');
-    const std::size_t after = std::min(text.find_first_not_of(" \t", quote + 1), text.size());
-    return after < text.size() && text[after] == ':';
-}
+/// In Prometheus 3 a sample may begin with { as well.
 inline bool is_json(std::string_view text, std::string_view content_type) {
+    picojson::value v;
     return content_type.find("json") != std::string_view::npos || text.front() == '[' ||
-           text.front() == '"' || (text.front() == '{' && is_json_object(text));
+           text.front() == '"' || (text.front() == '{' && parse_json(text, v));
 }
 /// Why a body is not a page of metrics, without a problem if it may be one. An empty text is the
 /// page of a server that has counted nothing yet.
@@ -74,24 +65,14 @@ inline bool is_openmetrics(std::string_view body, std::string_view content_type)
     return body == "# EOF" || body.ends_with("\n# EOF");
 }
 
-/// A value as Go's strconv.ParseFloat reads it: decimal or hexadecimal, infinite and NaN in any
-/// case. A number that is too large is invalid, and one that is too small is 0.
+/// A value as Go prints it: decimal, infinite or NaN, in any case.
 inline std::optional<double> go_float(std::string_view s) {
     if (same_ignoring_case(s, "nan")) return not_a_number;
-    const std::string_view unsigned_part = s.substr(s.substr(0, 1) == "+" || s.substr(0, 1) == "-");
-    const char first = unsigned_part.empty() ? ' ' : unsigned_part[0];
-    // strtod also takes blanks, "nan(1)" and hexadecimal without an exponent.
-    const bool is_hexadecimal = same_ignoring_case(unsigned_part.substr(0, 2), "0x");
-    if (std::string_view("0123456789.iI").find(first) == std::string_view::npos ||
-        (is_hexadecimal && unsigned_part.find_first_of("pP") == std::string_view::npos))
-        return std::nullopt;
-    const in_c_locale with_points;
-    const std::string number(s);  // strtod needs a final zero
-    char* end = nullptr;
-    const double value = std::strtod(number.c_str(), &end);
-    const bool is_too_large = std::isinf(value) && (first | ' ') != 'i';
-    if (is_too_large || end != number.c_str() + number.size()) return std::nullopt;
-    return value;
+    const double sign = s.starts_with('-') ? -1 : 1;
+    if (s.starts_with('+') || s.starts_with('-')) s.remove_prefix(1);
+    if (same_ignoring_case(s, "inf") || same_ignoring_case(s, "infinity")) return sign * infinity;
+    const auto value = s.starts_with('-') ? std::nullopt : parsed_number<double>(s);
+    return value ? std::optional(sign * *value) : std::nullopt;
 }
 
 /// Reads one body. Escapes are longer than their characters, so these overwrite them, and all views

@@ -153,7 +153,7 @@ TEST_CASE("nonsense is refused in a sentence") {
     CHECK(refused(s) == "arrivals is poisson(up to 0 req/s): the rate must be above 0 and at most "
                         "1000000 requests/s");
     s.arrivals = closed_loop(up_to(0));
-    CHECK(refused(s) == "arrivals is closed_loop(up to 0 users): users run from 1 to 100000");
+    CHECK(refused(s) == "arrivals is closed_loop(up to 0 users): users is 0: it runs from 1 to 100000");
 }
 
 TEST_CASE("a probe is as long as answers need") {

@@ -559,11 +559,12 @@ TEST_CASE("numbers of a result that can be none are refused by file and field") 
 TEST_CASE("an objective that a stored load cannot have is refused by what that load was") {
     const stored_gate s = read_back(chat_gate());
     CHECK(s.described.sent->described.requests == 20);
-    CHECK(refusal_of([&] { check_slo(p50(ttft) <= 100_ms, s.context); }) == "");
-    CHECK(holds(refusal_of([&] { check_slo(output_throughput >= 5_tps, s.context); }),
+    const slo_context context(s.described);
+    CHECK(refusal_of([&] { check_slo(p50(ttft) <= 100_ms, context); }) == "");
+    CHECK(holds(refusal_of([&] { check_slo(output_throughput >= 5_tps, context); }),
                 "the arrival rate of poisson(8 req/s)"));
-    CHECK(holds(refusal_of([&] { check_slo(p99(ttft) <= 100_ms, s.context); }),
+    CHECK(holds(refusal_of([&] { check_slo(p99(ttft) <= 100_ms, context); }),
                 "and the scenario has 20"));
-    CHECK(holds(refusal_of([&] { check_slo(p50(ttft) <= 1.1 * baseline, s.context); }),
+    CHECK(holds(refusal_of([&] { check_slo(p50(ttft) <= 1.1 * baseline, context); }),
                 "no baseline"));
 }

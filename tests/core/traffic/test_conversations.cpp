@@ -387,7 +387,7 @@ TEST_CASE("what grades the questions of a file is named with as many as it grade
             asked.push_back({.turns = {{.prompt = "?"}}});
             asked.back().wanted = std::make_shared<const keyed_answer>(answer_key{.by = by, .key = "1"});
         }
-        return asked_questions({.path = "q.jsonl"}, asked).planned({}, {}, 1).text;
+        return asked_questions({.path = "q.jsonl"}, asked).planned({}, {}, 1).workload_text;
     };
     CHECK(text({choice, choice}) == "2 questions of q.jsonl (qa_jsonl, graded by choice)");
     CHECK(text({choice, exact, choice}) ==

@@ -126,7 +126,7 @@ TEST_CASE("a part of conversations stands beside prompts, and each thinks as lon
         CHECK(turns_of(p, c) == (of.which == 0 ? 3 : 1));
         CHECK(of.part.think.a == (of.which == 0 ? 2 : 0));
     }
-    const std::vector<request_kind> kinds = expected_kinds(p);
+    const counts_by_kind kinds = expected_kinds(p);
     const auto n = [&](const selection& s) { return selected_of(kinds, p.sent->labels, s); };
     CHECK(n({}) == 50);
     CHECK(n(label("talk")) == 30);
