@@ -321,13 +321,13 @@ inline std::string enumerated(const std::vector<std::string>& words) {
 }
 /// Whether any element is so. The standard's function is four times as much code.
 template <class List, class IsSo>
-bool any_of(const List& all, IsSo&& is_so) {
+constexpr bool any_of(const List& all, IsSo&& is_so) {
     for (const auto& x : all)
         if (is_so(x)) return true;
     return false;
 }
 template <class List, class IsSo>
-bool all_of(const List& all, IsSo&& is_so) {
+constexpr bool all_of(const List& all, IsSo&& is_so) {
     return !any_of(all, [&](const auto& x) { return !is_so(x); });
 }
 /// The name of an enumerator, for enumerations from 0.

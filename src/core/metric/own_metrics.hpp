@@ -68,8 +68,9 @@ inline bool is_metric_name(const std::string& name) {
 /// used.
 inline own_metric_row own_metric_row_of(const std::string& name, metric_unit unit, bound_side side,
                                         double (*value)(const request_view&)) {
-    own_metric_row row{.name = name, .value = value, .facts = {.id = metric_id::ttft,
-                       .name = "", .unit = unit, .side = side, .needs = value_needs::own_value}};
+    own_metric_row row{.name = name, .value = value, .facts = {
+                           .name = "", .unit = unit, .side = side,
+                           .needs = value_needs::own_value}};
     if (!is_metric_name(name)) {
         row.problem = "a name has up to 40 of the characters a-z, 0-9 and _, a letter first, and "
                       "is not \"baseline\"";

@@ -69,8 +69,8 @@ enum class value_needs : unsigned char {
 };
 
 struct metric_facts {
-    metric_id id;
     const char* name;
+    metric_id id{};  // by its place in the table
     metric_unit unit = metric_unit::by_type;
     bound_side side = bound_side::at_most;  // the side from which a limit makes sense
     metric_of of = metric_of::request;
@@ -104,10 +104,12 @@ constexpr void set_type(auto& rows) {
         rows[i].side = metric_traits<M>::side;
     }
 }
-/// The types from the last one to the first, so that each ends where the next one begins.
+/// The types from the last one to the first, so that each ends where the next one begins. The rows
+/// stand in the order of metric_id.
 template <class... Types>
 constexpr auto with_types(auto rows) {
     (set_type<Types>(rows), ...);
+    for (std::size_t i = 0; i < rows.size(); ++i) rows[i].id = static_cast<metric_id>(i);
     return rows;
 }
 
@@ -116,95 +118,75 @@ inline constexpr auto metric_table = with_types<
     cache_gauge, running_gauge, queue_gauge, server_time, run_time_metric, answer_metric,
     fraction_metric, request_throughput_t, token_throughput, event_metric, speed_metric,
     session_metric, latency_metric>(std::to_array<metric_facts>({
-    {.id = metric_id::ttft, .name = "ttft", .needs_stream = true, .is_of_prefill = true,
-     .is_affected_by_lateness = true},
-    {.id = metric_id::tpot, .name = "tpot", .needs = value_needs::second_token,
-     .is_of_decoding = true, .counts_output = true, .needs_stream = true},
-    {.id = metric_id::itl, .name = "itl", .is_of_gaps = true, .needs = value_needs::second_event,
-     .is_of_decoding = true, .needs_stream = true, .needs_event_times = true},
-    {.id = metric_id::e2e, .name = "e2e", .is_affected_by_lateness = true},
-    {.id = metric_id::normalized_latency, .name = "normalized_latency", .counts_output = true,
-     .is_affected_by_lateness = true},
-    {.id = metric_id::ttft_per_prompt_token, .name = "ttft_per_prompt_token",
-     .needs = value_needs::prompt_tokens, .needs_stream = true, .is_of_prefill = true,
-     .is_affected_by_lateness = true},
-    {.id = metric_id::ttft_from_send, .name = "ttft_from_send", .needs_stream = true,
-     .is_of_prefill = true},
-    {.id = metric_id::first_turn_ttft, .name = "first_turn_ttft", .needs_stream = true,
+    {.name = "ttft", .needs_stream = true, .is_of_prefill = true, .is_affected_by_lateness = true},
+    {.name = "tpot", .needs = value_needs::second_token, .is_of_decoding = true,
+     .counts_output = true, .needs_stream = true},
+    {.name = "itl", .is_of_gaps = true, .needs = value_needs::second_event, .is_of_decoding = true,
+     .needs_stream = true, .needs_event_times = true},
+    {.name = "e2e", .is_affected_by_lateness = true},
+    {.name = "normalized_latency", .counts_output = true, .is_affected_by_lateness = true},
+    {.name = "ttft_per_prompt_token", .needs = value_needs::prompt_tokens, .needs_stream = true,
      .is_of_prefill = true, .is_affected_by_lateness = true},
-    {.id = metric_id::later_turn_ttft, .name = "later_turn_ttft", .needs_stream = true,
+    {.name = "ttft_from_send", .needs_stream = true, .is_of_prefill = true},
+    {.name = "first_turn_ttft", .needs_stream = true, .is_of_prefill = true,
+     .is_affected_by_lateness = true},
+    {.name = "later_turn_ttft", .needs_stream = true, .is_of_prefill = true,
+     .is_affected_by_lateness = true},
+    {.name = "time_to_first_answer", .needs = value_needs::answer, .needs_stream = true,
      .is_of_prefill = true, .is_affected_by_lateness = true},
-    {.id = metric_id::time_to_first_answer, .name = "time_to_first_answer",
-     .needs = value_needs::answer, .needs_stream = true, .is_of_prefill = true,
-     .is_affected_by_lateness = true},
-    {.id = metric_id::second_token_gap, .name = "second_token_gap",
-     .needs = value_needs::second_read, .is_of_decoding = true, .needs_stream = true},
-    {.id = metric_id::session_time, .name = "session_time", .of = metric_of::session,
-     .is_affected_by_lateness = true},
-    {.id = metric_id::prefill_speed, .name = "prefill_speed", .needs = value_needs::prompt_tokens,
-     .needs_stream = true, .is_of_prefill = true, .is_affected_by_lateness = true},
-    {.id = metric_id::decode_speed, .name = "decode_speed", .needs = value_needs::second_token,
-     .is_of_decoding = true, .counts_output = true, .needs_stream = true},
-    {.id = metric_id::tokens_per_event, .name = "tokens_per_event",
-     .needs = value_needs::reported_tokens, .is_of_decoding = true, .counts_output = true,
+    {.name = "second_token_gap", .needs = value_needs::second_read, .is_of_decoding = true,
      .needs_stream = true},
-    {.id = metric_id::output_throughput, .name = "output_throughput", .of = metric_of::window,
+    {.name = "session_time", .of = metric_of::session, .is_affected_by_lateness = true},
+    {.name = "prefill_speed", .needs = value_needs::prompt_tokens, .needs_stream = true,
+     .is_of_prefill = true, .is_affected_by_lateness = true},
+    {.name = "decode_speed", .needs = value_needs::second_token, .is_of_decoding = true,
+     .counts_output = true, .needs_stream = true},
+    {.name = "tokens_per_event", .needs = value_needs::reported_tokens, .is_of_decoding = true,
+     .counts_output = true, .needs_stream = true},
+    {.name = "output_throughput", .of = metric_of::window, .counts_output = true,
+     .needs_event_times = true, .is_affected_by_lateness = true},
+    {.name = "total_throughput", .of = metric_of::window, .needs = value_needs::prompt_tokens,
      .counts_output = true, .needs_event_times = true, .is_affected_by_lateness = true},
-    {.id = metric_id::total_throughput, .name = "total_throughput", .of = metric_of::window,
-     .needs = value_needs::prompt_tokens, .counts_output = true, .needs_event_times = true,
+    {.name = "prefill_throughput", .of = metric_of::window, .needs = value_needs::prompt_tokens,
+     .needs_stream = true, .is_of_prefill = true, .is_affected_by_lateness = true},
+    {.name = "decode_throughput", .of = metric_of::window, .is_of_decoding = true,
+     .counts_output = true, .needs_stream = true, .needs_event_times = true,
      .is_affected_by_lateness = true},
-    {.id = metric_id::prefill_throughput, .name = "prefill_throughput", .of = metric_of::window,
-     .needs = value_needs::prompt_tokens, .needs_stream = true, .is_of_prefill = true,
-     .is_affected_by_lateness = true},
-    {.id = metric_id::decode_throughput, .name = "decode_throughput", .of = metric_of::window,
-     .is_of_decoding = true, .counts_output = true, .needs_stream = true, .needs_event_times = true,
-     .is_affected_by_lateness = true},
-    {.id = metric_id::input_throughput, .name = "input_throughput", .of = metric_of::window,
-     .needs = value_needs::prompt_tokens, .is_of_prefill = true, .is_affected_by_lateness = true},
-    {.id = metric_id::request_throughput, .name = "request_throughput", .of = metric_of::window,
-     .is_affected_by_lateness = true},
-    {.id = metric_id::error_rate, .name = "error_rate", .of = metric_of::requests},
-    {.id = metric_id::accuracy, .name = "accuracy", .of = metric_of::requests},
-    {.id = metric_id::same_answers, .name = "same_answers", .of = metric_of::requests},
-    {.id = metric_id::startup_time, .name = "startup_time", .of = metric_of::start},
-    {.id = metric_id::first_answer_time, .name = "first_answer_time", .of = metric_of::start},
-    {.id = metric_id::recovery_time, .name = "recovery_time", .of = metric_of::recovery,
-     .offset = 1},
-    {.id = metric_id::goodput, .name = "goodput", .unit = metric_unit::fraction,
-     .side = bound_side::at_least, .of = metric_of::requests},
-    {.id = metric_id::drift, .name = "drift", .unit = metric_unit::fraction,
-     .side = bound_side::either, .of = metric_of::thirds},
-    {.id = metric_id::ratio, .name = "ratio", .unit = metric_unit::none, .side = bound_side::either,
+    {.name = "input_throughput", .of = metric_of::window, .needs = value_needs::prompt_tokens,
+     .is_of_prefill = true, .is_affected_by_lateness = true},
+    {.name = "request_throughput", .of = metric_of::window, .is_affected_by_lateness = true},
+    {.name = "error_rate", .of = metric_of::requests},
+    {.name = "accuracy", .of = metric_of::requests},
+    {.name = "same_answers", .of = metric_of::requests},
+    {.name = "startup_time", .of = metric_of::start},
+    {.name = "first_answer_time", .of = metric_of::start},
+    {.name = "recovery_time", .of = metric_of::recovery, .offset = 1},
+    {.name = "goodput", .unit = metric_unit::fraction, .side = bound_side::at_least,
+     .of = metric_of::requests},
+    {.name = "drift", .unit = metric_unit::fraction, .side = bound_side::either,
+     .of = metric_of::thirds},
+    {.name = "ratio", .unit = metric_unit::none, .side = bound_side::either,
      .of = metric_of::ratio},
-    {.id = metric_id::server_metric, .name = "server_metric", .unit = metric_unit::none,
-     .side = bound_side::either, .of = metric_of::server},
-    {.id = metric_id::queue_time, .name = "queue_time", .of = metric_of::server, .offset = 0.001},
-    {.id = metric_id::server_prefill_time, .name = "server_prefill_time", .of = metric_of::server,
-     .offset = 0.001},
-    {.id = metric_id::server_decode_time, .name = "server_decode_time", .of = metric_of::server,
-     .offset = 0.001},
-    {.id = metric_id::queued_requests, .name = "queued_requests", .of = metric_of::server,
-     .offset = 1, .is_whole = true},
-    {.id = metric_id::running_requests, .name = "running_requests", .of = metric_of::server,
-     .offset = 1, .is_whole = true},
-    {.id = metric_id::kv_cache_usage, .name = "kv_cache_usage", .of = metric_of::server,
+    {.name = "server_metric", .unit = metric_unit::none, .side = bound_side::either,
+     .of = metric_of::server},
+    {.name = "queue_time", .of = metric_of::server, .offset = 0.001},
+    {.name = "server_prefill_time", .of = metric_of::server, .offset = 0.001},
+    {.name = "server_decode_time", .of = metric_of::server, .offset = 0.001},
+    {.name = "queued_requests", .of = metric_of::server, .offset = 1, .is_whole = true},
+    {.name = "running_requests", .of = metric_of::server, .offset = 1, .is_whole = true},
+    {.name = "kv_cache_usage", .of = metric_of::server, .offset = 0.01},
+    {.name = "preemptions", .of = metric_of::server, .offset = 1, .is_whole = true},
+    {.name = "prefix_cache_hits", .of = metric_of::server, .offset = 0.01},
+    {.name = "acceptance_length", .of = metric_of::server},
+    {.name = "energy_per_token", .of = metric_of::server, .needs_event_times = true},
+    {.name = "cost_per_million_tokens", .of = metric_of::window, .counts_output = true,
+     .needs_event_times = true, .is_affected_by_lateness = true},
+    {.name = "cached_share", .of = metric_of::prompts, .needs = value_needs::cached_tokens,
      .offset = 0.01},
-    {.id = metric_id::preemptions, .name = "preemptions", .of = metric_of::server, .offset = 1,
-     .is_whole = true},
-    {.id = metric_id::prefix_cache_hits, .name = "prefix_cache_hits", .of = metric_of::server,
-     .offset = 0.01},
-    {.id = metric_id::acceptance_length, .name = "acceptance_length", .of = metric_of::server},
-    {.id = metric_id::energy_per_token, .name = "energy_per_token", .of = metric_of::server,
-     .needs_event_times = true},
-    {.id = metric_id::cost_per_million_tokens, .name = "cost_per_million_tokens",
-     .of = metric_of::window, .counts_output = true, .needs_event_times = true,
-     .is_affected_by_lateness = true},
-    {.id = metric_id::cached_share, .name = "cached_share", .of = metric_of::prompts,
-     .needs = value_needs::cached_tokens, .offset = 0.01},
-    {.id = metric_id::capacity_in_rate, .name = "capacity", .unit = metric_unit::requests_per_s,
-     .side = bound_side::at_least, .of = metric_of::loads},
-    {.id = metric_id::capacity_in_users, .name = "capacity", .unit = metric_unit::users,
-     .side = bound_side::at_least, .of = metric_of::loads}
+    {.name = "capacity", .unit = metric_unit::requests_per_s, .side = bound_side::at_least,
+     .of = metric_of::loads},
+    {.name = "capacity", .unit = metric_unit::users, .side = bound_side::at_least,
+     .of = metric_of::loads}
 }));
 
 // ---- user-defined metrics: their ids follow the built-in ones in order of creation
@@ -256,7 +238,7 @@ inline metric_id own_id(std::size_t place) {
 inline const own_metric_row& own_row(metric_id m) {
     static const own_metric_row none{
         .name = "metric", .value = nullptr,
-        .facts = {.id = metric_id::ttft, .name = "metric", .unit = metric_unit::time},
+        .facts = {.name = "metric", .unit = metric_unit::time},
         .problem = printed("a metric of your own is not made yet, as it is in another file: say "
                            "`inline const` in a header; or there are more than %d",
                            max_own_metrics)};
@@ -284,14 +266,11 @@ inline std::string metric_problem(metric_id m) {
     return {};
 }
 
-constexpr bool has_a_row_for_each_metric() {
-    for (std::size_t i = 0; i < std::size(metric_table); ++i)
-        if (metric_table[i].id != static_cast<metric_id>(i) ||
-            metric_table[i].unit == metric_unit::by_type)
-            return false;
-    return metric_table[std::size(metric_table) - 1].id == metric_id::capacity_in_users;
-}
-static_assert(has_a_row_for_each_metric(), "one row for each metric, in the order of metric_id");
+static_assert(std::size(metric_table) == static_cast<std::size_t>(first_own_metric) &&
+                  all_of(metric_table, [](const metric_facts& f) {
+                      return f.unit != metric_unit::by_type;
+                  }),
+              "one row for each metric, in the order of metric_id");
 
 constexpr const char* metric_name(metric_id m) { return facts_of(m).name; }
 constexpr bool is_request_fraction(metric_id m) { return facts_of(m).of == metric_of::requests; }

@@ -25,16 +25,6 @@ inline bool holds_options(std::string_view name, const picojson::value& value) {
     return value.is<picojson::object>() &&
            (name == "parameters" || name == "options" || name == "sampling_params");
 }
-inline std::string checked_fields(const picojson::object& fields, bool with_objects) {
-    std::string out;
-    for (const auto& [name, value] : fields) {
-        if (const std::string why = fault_of_field("options.extra_body", name, value); !why.empty())
-            refuse({why});
-        if (with_objects || !holds_options(name, value))
-            out += "," + json_quoted(name) + ":" + value.serialize();
-    }
-    return out;
-}
 inline picojson::object extra_body_of(const request_options& o) {
     picojson::value v;
     if (o.extra_body.empty()) return {};
@@ -43,15 +33,23 @@ inline picojson::object extra_body_of(const request_options& o) {
                 "\": it must be a JSON object"});
     return v.get<picojson::object>();
 }
-inline std::string shared_fields(const request_options& o) {
-    return checked_fields(extra_body_of(o), false);
-}
-inline std::vector<extra_object> shared_objects(const request_options& o) {
-    std::vector<extra_object> objects;
-    for (const auto& [name, value] : extra_body_of(o))
-        if (holds_options(name, value))
-            objects.push_back({name, checked_fields(value.get<picojson::object>(), true)});
-    return objects;
+/// Adds the fields of options.extra_body, and its objects of options.
+inline void add_extra_body(request_spec& r, const request_options& o) {
+    const auto checked = [](const std::string& name, const picojson::value& value) {
+        const std::string why = fault_of_field("options.extra_body", name, value);
+        if (!why.empty()) refuse({why});
+        return "," + json_quoted(name) + ":" + value.serialize();
+    };
+    for (const auto& [name, value] : extra_body_of(o)) {
+        const std::string field = checked(name, value);
+        if (!holds_options(name, value)) {
+            r.extra_fields += field;
+            continue;
+        }
+        r.extra_objects.push_back({name, {}});
+        for (const auto& [inner, v] : value.get<picojson::object>())
+            r.extra_objects.back().fields += checked(inner, v);
+    }
 }
 
 inline void check_options(const request_options& o) {
@@ -95,8 +93,7 @@ inline request_spec common_request(const request_options& o, const api_traits& a
     r.stream = o.stream && api.generates;
     r.events_are_tokens = o.events_are_tokens;
     r.cancel_after_s = o.cancel_after.seconds();
-    r.extra_fields = shared_fields(o);
-    r.extra_objects = shared_objects(o);
+    add_extra_body(r, o);
     r.max_tokens = o.max_tokens ? *o.max_tokens : 0;
     const long long documents = o.documents;
     r.documents = documents > 0 ? static_cast<int>(documents) : api.documents;

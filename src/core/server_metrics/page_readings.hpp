@@ -150,9 +150,9 @@ inline double beginning_of(const metrics_page& page) {
 }
 
 /// Adds one quantity of one page.
-inline void read_quantity(page_reading& into, const metrics_page& page, server_kind kind,
-                          server_quantity q) {
-    const auto reported = value_on(page, kind, q);
+inline void read_quantity(page_reading& into, const metrics_page& page,
+                          const server_traits& server, server_quantity q) {
+    const auto reported = value_on(page, server, q);
     if (!reported) return;
     // infinity is a valid value
     const bool is_gauge = reported->row->kind == series_kind::gauge;
@@ -174,11 +174,11 @@ inline std::string accelerator_of(const metrics_page& page, const page_sample& s
                                                       : "");
 }
 /// Adds the accelerators of one page, except those of earlier pages.
-inline void read_accelerators(page_reading& into, const metrics_page& page, server_kind kind,
-                              server_quantity q, std::size_t number_of_page,
-                              std::set<std::string>& known) {
+inline void read_accelerators(page_reading& into, const metrics_page& page,
+                              const server_traits& server, server_quantity q,
+                              std::size_t number_of_page, std::set<std::string>& known) {
     for (const server_name& row : server_table::rows) {
-        if (row.server != kind || row.of != q) continue;
+        if (!row.is_of(server, q)) continue;
         const auto samples = samples_of(page, row);
         for (const page_sample* s : samples) {
             const std::string name = accelerator_of(page, *s, number_of_page);
@@ -202,16 +202,16 @@ inline page_reading reading_of(const std::vector<metrics_page>& pages, bool firs
     page_reading r;
     std::array<std::set<std::string>, quantity_count> known;  // accelerators
     for (std::size_t i = pages.size(); i-- > 0;) {
-        const auto kind = found_in(pages[i]);
-        if (!kind) continue;
+        const server_traits* const server = found_in(pages[i]);
+        if (!server) continue;
         const bool is_server = i == 0 && first_is_servers;
         for (std::size_t k = 0; k < quantity_count; ++k) {
             const auto q = static_cast<server_quantity>(k);
             if (is_of_accelerator(q)) {
                 if (!is_server || known[k].empty())
-                    read_accelerators(r, pages[i], *kind, q, i, known[k]);
+                    read_accelerators(r, pages[i], *server, q, i, known[k]);
             } else if (is_server) {
-                read_quantity(r, pages[i], *kind, q);
+                read_quantity(r, pages[i], *server, q);
             }
         }
     }

@@ -19,70 +19,34 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
-enum class server_kind : unsigned char {
-    vllm,
-    sglang,
-    tgi,
-    tei,
-    tensorrt_llm,
-    triton,
-    llama_cpp,
-    lmdeploy,
-    dynamo,
-    dcgm_exporter,
-    amd_exporter
-};
-
-/// How to recognise the page of a server.
+/// How to recognise the page of a server, and its names in the table below.
 struct server_traits {
-    server_kind kind;
     const char* name;
-    const char* prefix;     // of its names
-    bool has_own_prefix;    // else only the names below identify it
-    const char* more = "";  // how to get more metrics
+    const char* prefix;          // of its names
+    bool has_own_prefix = true;  // else only the names below identify it
+    const char* more = "";       // how to get more metrics
 };
 inline constexpr server_traits known_servers[] = {
-    {server_kind::vllm, "vLLM", "vllm:", true},
-    {server_kind::sglang, "SGLang", "sglang:", true},
-    {server_kind::tgi, "TGI", "tgi_", true},
-    {server_kind::tei, "TEI", "te_", true},
-    {server_kind::tensorrt_llm, "TensorRT-LLM", "trtllm_", true,
+    {"vLLM", "vllm:"},
+    {"SGLang", "sglang:"},
+    {"TGI", "tgi_"},
+    {"TEI", "te_"},
+    {"TensorRT-LLM", "trtllm_", true,
      "with enable_iter_perf_stats: true in its options it reports running and waiting requests and "
      "the KV cache"},
-    {server_kind::triton, "Triton", "nv_", true},
-    {server_kind::llama_cpp, "llama.cpp", "llamacpp:", true},
-    {server_kind::lmdeploy, "LMDeploy", "lmdeploy:", true},
-    {server_kind::dynamo, "Dynamo", "dynamo_frontend_", true},
-    {server_kind::dcgm_exporter, "dcgm-exporter", "DCGM_FI_", true},
-    {server_kind::amd_exporter, "AMD Device Metrics Exporter", "gpu_", false},
+    {"Triton", "nv_"},
+    {"llama.cpp", "llamacpp:"},
+    {"LMDeploy", "lmdeploy:"},
+    {"Dynamo", "dynamo_frontend_"},
+    {"dcgm-exporter", "DCGM_FI_"},
+    {"AMD Device Metrics Exporter", "gpu_", false},
 };
-inline const server_traits& traits_of(server_kind s) {
-    return known_servers[static_cast<std::size_t>(s)];
-}
 
 enum class server_quantity : unsigned char {
-    running,
-    waiting,
-    kv_usage,
-    queue_time,
-    prefill_time,
-    decode_time,
-    prompt_tokens,
-    generation_tokens,
-    prefix_queries,
-    prefix_hits,
-    preemptions,
-    drafts,
-    draft_tokens,
-    accepted_tokens,
-    requests_done,
-    energy,
-    power,
-    utilisation,
-    temperature,
-    clock
+    running, waiting, kv_usage, queue_time, prefill_time, decode_time, prompt_tokens,
+    generation_tokens, prefix_queries, prefix_hits, preemptions, drafts, draft_tokens,
+    accepted_tokens, requests_done, energy, power, utilisation, temperature, clock
 };
-
 /// As in files.
 inline constexpr const char* quantity_names[] = {
     "running", "waiting", "kv_usage", "queue_time", "prefill_time", "decode_time", "prompt_tokens",
@@ -116,7 +80,6 @@ enum class series_kind : unsigned char { counter, gauge, histogram };
 /// One name. The value times `to_si` is in seconds, joules, watts, hertz, degrees Celsius, or a
 /// fraction; counts have no unit.
 struct server_name {
-    server_kind server;
     server_quantity of;
     series_kind kind;
     const char* name;
@@ -125,12 +88,14 @@ struct server_name {
     const char* label_value = "";
     bool adds = false;           // to the previous row; else rows are other versions
     bool is_of_stages = false;   // each stage counts all requests, so the largest counts
+    bool is_of(const server_traits& s, server_quantity q) const {
+        return of == q && std::string_view(name).starts_with(s.prefix);
+    }
 };
 
 namespace server_table {
 
 using q = server_quantity;
-using s = server_kind;
 inline constexpr series_kind counter = series_kind::counter, gauge = series_kind::gauge,
                              histogram = series_kind::histogram;
 
@@ -140,138 +105,135 @@ inline constexpr series_kind counter = series_kind::counter, gauge = series_kind
 
 /// Rows of a server and quantity are adjacent, newest first.
 inline constexpr server_name rows[] = {
-    {s::vllm, q::running, gauge, "vllm:num_requests_running"},
-    {s::vllm, q::waiting, gauge, "vllm:num_requests_waiting"},
-    {s::vllm, q::kv_usage, gauge, "vllm:kv_cache_usage_perc"},   // 0..1 despite its name
-    {s::vllm, q::kv_usage, gauge, "vllm:gpu_cache_usage_perc"},  // before 0.26
-    {s::vllm, q::queue_time, histogram, "vllm:request_queue_time_seconds"},
-    {s::vllm, q::prefill_time, histogram, "vllm:request_prefill_time_seconds"},
-    {s::vllm, q::decode_time, histogram, "vllm:request_decode_time_seconds"},
-    {s::vllm, q::prompt_tokens, counter, "vllm:prompt_tokens_total"},
-    {s::vllm, q::generation_tokens, counter, "vllm:generation_tokens_total"},
-    {s::vllm, q::prefix_queries, counter, "vllm:prefix_cache_queries_total"},
-    {s::vllm, q::prefix_hits, counter, "vllm:prefix_cache_hits_total"},
-    {s::vllm, q::preemptions, counter, "vllm:num_preemptions_total"},
-    {s::vllm, q::drafts, counter, "vllm:spec_decode_num_drafts_total"},
-    {s::vllm, q::draft_tokens, counter, "vllm:spec_decode_num_draft_tokens_total"},
-    {s::vllm, q::accepted_tokens, counter, "vllm:spec_decode_num_accepted_tokens_total"},
-    {s::vllm, q::requests_done, counter, "vllm:request_success_total"},
+    {q::running, gauge, "vllm:num_requests_running"},
+    {q::waiting, gauge, "vllm:num_requests_waiting"},
+    {q::kv_usage, gauge, "vllm:kv_cache_usage_perc"},   // 0..1 despite its name
+    {q::kv_usage, gauge, "vllm:gpu_cache_usage_perc"},  // before 0.26
+    {q::queue_time, histogram, "vllm:request_queue_time_seconds"},
+    {q::prefill_time, histogram, "vllm:request_prefill_time_seconds"},
+    {q::decode_time, histogram, "vllm:request_decode_time_seconds"},
+    {q::prompt_tokens, counter, "vllm:prompt_tokens_total"},
+    {q::generation_tokens, counter, "vllm:generation_tokens_total"},
+    {q::prefix_queries, counter, "vllm:prefix_cache_queries_total"},
+    {q::prefix_hits, counter, "vllm:prefix_cache_hits_total"},
+    {q::preemptions, counter, "vllm:num_preemptions_total"},
+    {q::drafts, counter, "vllm:spec_decode_num_drafts_total"},
+    {q::draft_tokens, counter, "vllm:spec_decode_num_draft_tokens_total"},
+    {q::accepted_tokens, counter, "vllm:spec_decode_num_accepted_tokens_total"},
+    {q::requests_done, counter, "vllm:request_success_total"},
 
     // sglang:cache_hit_rate and sglang:spec_accept_rate have an unknown window. With priorities
     // there are series of each, and the total with "".
-    {s::sglang, q::running, gauge, "sglang:num_running_reqs", 1, "priority", ""},
+    {q::running, gauge, "sglang:num_running_reqs", 1, "priority", ""},
     // Without the grammar queue.
-    {s::sglang, q::waiting, gauge, "sglang:num_queue_reqs", 1, "priority", ""},
-    {s::sglang, q::kv_usage, gauge, "sglang:token_usage"},
-    {s::sglang, q::queue_time, histogram, "sglang:queue_time_seconds"},
-    {s::sglang, q::prompt_tokens, counter, "sglang:prompt_tokens_total"},
-    {s::sglang, q::generation_tokens, counter, "sglang:generation_tokens_total"},
-    {s::sglang, q::preemptions, counter, "sglang:num_retracted_requests_total"},
+    {q::waiting, gauge, "sglang:num_queue_reqs", 1, "priority", ""},
+    {q::kv_usage, gauge, "sglang:token_usage"},
+    {q::queue_time, histogram, "sglang:queue_time_seconds"},
+    {q::prompt_tokens, counter, "sglang:prompt_tokens_total"},
+    {q::generation_tokens, counter, "sglang:generation_tokens_total"},
+    {q::preemptions, counter, "sglang:num_retracted_requests_total"},
     // Of the prompts above; absent before a first hit.
-    {s::sglang, q::prefix_queries, counter, "sglang:prompt_tokens_total"},
-    {s::sglang, q::prefix_hits, counter, "sglang:cached_tokens_total"},
-    {s::sglang, q::requests_done, counter, "sglang:num_requests_total"},
+    {q::prefix_queries, counter, "sglang:prompt_tokens_total"},
+    {q::prefix_hits, counter, "sglang:cached_tokens_total"},
+    {q::requests_done, counter, "sglang:num_requests_total"},
 
-    {s::tgi, q::running, gauge, "tgi_batch_current_size"},
-    {s::tgi, q::waiting, gauge, "tgi_queue_size"},
-    {s::tgi, q::queue_time, histogram, "tgi_request_queue_duration"},
+    {q::running, gauge, "tgi_batch_current_size"},
+    {q::waiting, gauge, "tgi_queue_size"},
+    {q::queue_time, histogram, "tgi_request_queue_duration"},
     // tgi_batch_forward_duration is per batch, not per request. tgi_request_input_length counts
     // each attempt of a request.
-    {s::tgi, q::generation_tokens, histogram, "tgi_request_generated_tokens"},
-    {s::tgi, q::accepted_tokens, histogram, "tgi_request_skipped_tokens"},
-    {s::tgi, q::requests_done, counter, "tgi_request_success"},
+    {q::generation_tokens, histogram, "tgi_request_generated_tokens"},
+    {q::accepted_tokens, histogram, "tgi_request_skipped_tokens"},
+    {q::requests_done, counter, "tgi_request_success"},
 
     // A request of several inputs is one, with their mean time.
-    {s::tei, q::waiting, gauge, "te_queue_size"},
-    {s::tei, q::queue_time, histogram, "te_request_queue_duration"},
-    {s::tei, q::requests_done, counter, "te_request_success"},
+    {q::waiting, gauge, "te_queue_size"},
+    {q::queue_time, histogram, "te_request_queue_duration"},
+    {q::requests_done, counter, "te_request_success"},
 
     // trtllm_num_paused_requests is a gauge, not a count of pauses.
-    {s::tensorrt_llm, q::running, gauge, "trtllm_num_requests_running"},
-    {s::tensorrt_llm, q::waiting, gauge, "trtllm_num_requests_waiting"},
-    {s::tensorrt_llm, q::kv_usage, gauge, "trtllm_kv_cache_utilization"},
-    {s::tensorrt_llm, q::queue_time, histogram, "trtllm_request_queue_time_seconds"},
-    {s::tensorrt_llm, q::prefill_time, histogram, "trtllm_request_prefill_time_seconds"},
-    {s::tensorrt_llm, q::decode_time, histogram, "trtllm_request_decode_time_seconds"},
-    {s::tensorrt_llm, q::prompt_tokens, counter, "trtllm_prompt_tokens_total"},
-    {s::tensorrt_llm, q::generation_tokens, counter, "trtllm_generation_tokens_total"},
+    {q::running, gauge, "trtllm_num_requests_running"},
+    {q::waiting, gauge, "trtllm_num_requests_waiting"},
+    {q::kv_usage, gauge, "trtllm_kv_cache_utilization"},
+    {q::queue_time, histogram, "trtllm_request_queue_time_seconds"},
+    {q::prefill_time, histogram, "trtllm_request_prefill_time_seconds"},
+    {q::decode_time, histogram, "trtllm_request_decode_time_seconds"},
+    {q::prompt_tokens, counter, "trtllm_prompt_tokens_total"},
+    {q::generation_tokens, counter, "trtllm_generation_tokens_total"},
     // Of finished requests. trtllm_kv_cache_reused_blocks_total is in blocks, and absent without
     // enable_iter_perf_stats.
-    {s::tensorrt_llm, q::prefix_queries, counter, "trtllm_prompt_tokens_total"},
-    {s::tensorrt_llm, q::prefix_hits, counter, "trtllm_prompt_cached_tokens_total"},
-    {s::tensorrt_llm, q::draft_tokens, counter, "trtllm_spec_decode_num_draft_tokens_total"},
-    {s::tensorrt_llm, q::accepted_tokens, counter, "trtllm_spec_decode_num_accepted_tokens_total"},
-    {s::tensorrt_llm, q::requests_done, counter, "trtllm_request_success_total"},
+    {q::prefix_queries, counter, "trtllm_prompt_tokens_total"},
+    {q::prefix_hits, counter, "trtllm_prompt_cached_tokens_total"},
+    {q::draft_tokens, counter, "trtllm_spec_decode_num_draft_tokens_total"},
+    {q::accepted_tokens, counter, "trtllm_spec_decode_num_accepted_tokens_total"},
+    {q::requests_done, counter, "trtllm_request_success_total"},
 
-    {s::triton, q::running, gauge, "nv_trt_llm_request_metrics", 1, "request_type", "scheduled"},
-    {s::triton, q::waiting, gauge, "nv_trt_llm_request_metrics", 1, "request_type", "waiting"},
-    {s::triton, q::waiting, gauge, "nv_inference_pending_request_count"},
-    {s::triton, q::kv_usage, gauge, "nv_trt_llm_kv_cache_block_metrics", 1, "kv_cache_block_type",
-     "fraction"},
+    {q::running, gauge, "nv_trt_llm_request_metrics", 1, "request_type", "scheduled"},
+    {q::waiting, gauge, "nv_trt_llm_request_metrics", 1, "request_type", "waiting"},
+    {q::waiting, gauge, "nv_inference_pending_request_count"},
+    {q::kv_usage, gauge, "nv_trt_llm_kv_cache_block_metrics", 1, "kv_cache_block_type", "fraction"},
     // Each model of an ensemble counts and waits.
-    {s::triton, q::queue_time, counter, "nv_inference_queue_duration_us", 1e-6},
-    {.server = s::triton, .of = q::requests_done, .kind = counter,
+    {q::queue_time, counter, "nv_inference_queue_duration_us", 1e-6},
+    {.of = q::requests_done, .kind = counter,
      .name = "nv_inference_request_success", .is_of_stages = true},
-    {s::triton, q::energy, counter, "nv_energy_consumption"},  // unverified
-    {s::triton, q::power, gauge, "nv_gpu_power_usage"},        // unverified
-    {s::triton, q::utilisation, gauge, "nv_gpu_utilization"},  // unverified
+    {q::energy, counter, "nv_energy_consumption"},  // unverified
+    {q::power, gauge, "nv_gpu_power_usage"},        // unverified
+    {q::utilisation, gauge, "nv_gpu_utilization"},  // unverified
 
     // llamacpp:n_decode_total counts calls of llama_decode, not requests.
-    {s::llama_cpp, q::running, gauge, "llamacpp:requests_processing"},
-    {s::llama_cpp, q::waiting, gauge, "llamacpp:requests_deferred"},
-    {s::llama_cpp, q::prefill_time, counter, "llamacpp:prompt_seconds_total"},
-    {s::llama_cpp, q::decode_time, counter, "llamacpp:tokens_predicted_seconds_total"},
+    {q::running, gauge, "llamacpp:requests_processing"},
+    {q::waiting, gauge, "llamacpp:requests_deferred"},
+    {q::prefill_time, counter, "llamacpp:prompt_seconds_total"},
+    {q::decode_time, counter, "llamacpp:tokens_predicted_seconds_total"},
     // llamacpp:prompt_tokens_total omits cached tokens. Newer versions count those apart, older
     // ones do not.
-    {s::llama_cpp, q::prompt_tokens, counter, "llamacpp:prompt_tokens_cached_total"},
-    {.server = s::llama_cpp, .of = q::prompt_tokens, .kind = counter,
+    {q::prompt_tokens, counter, "llamacpp:prompt_tokens_cached_total"},
+    {.of = q::prompt_tokens, .kind = counter, .name = "llamacpp:prompt_tokens_total", .adds = true},
+    {q::prompt_tokens, counter, "llamacpp:prompt_tokens_total"},
+    {q::prefix_queries, counter, "llamacpp:prompt_tokens_cached_total"},
+    {.of = q::prefix_queries, .kind = counter,
      .name = "llamacpp:prompt_tokens_total", .adds = true},
-    {s::llama_cpp, q::prompt_tokens, counter, "llamacpp:prompt_tokens_total"},
-    {s::llama_cpp, q::prefix_queries, counter, "llamacpp:prompt_tokens_cached_total"},
-    {.server = s::llama_cpp, .of = q::prefix_queries, .kind = counter,
-     .name = "llamacpp:prompt_tokens_total", .adds = true},
-    {s::llama_cpp, q::prefix_hits, counter, "llamacpp:prompt_tokens_cached_total"},
-    {s::llama_cpp, q::generation_tokens, counter, "llamacpp:tokens_predicted_total"},
-    {s::llama_cpp, q::drafts, counter, "llamacpp:spec_decode_num_drafts_total"},
-    {s::llama_cpp, q::draft_tokens, counter, "llamacpp:spec_decode_num_draft_tokens_total"},
-    {s::llama_cpp, q::accepted_tokens, counter, "llamacpp:spec_decode_num_accepted_tokens_total"},
+    {q::prefix_hits, counter, "llamacpp:prompt_tokens_cached_total"},
+    {q::generation_tokens, counter, "llamacpp:tokens_predicted_total"},
+    {q::drafts, counter, "llamacpp:spec_decode_num_drafts_total"},
+    {q::draft_tokens, counter, "llamacpp:spec_decode_num_draft_tokens_total"},
+    {q::accepted_tokens, counter, "llamacpp:spec_decode_num_accepted_tokens_total"},
 
-    {s::lmdeploy, q::running, gauge, "lmdeploy:num_requests_running"},
-    {s::lmdeploy, q::waiting, gauge, "lmdeploy:num_requests_waiting"},
-    {s::lmdeploy, q::kv_usage, gauge, "lmdeploy:gpu_cache_usage_perc"},
-    {s::lmdeploy, q::queue_time, histogram, "lmdeploy:request_queue_time_seconds"},
-    {s::lmdeploy, q::prefill_time, histogram, "lmdeploy:request_prefill_time_seconds"},
-    {s::lmdeploy, q::decode_time, histogram, "lmdeploy:request_decode_time_seconds"},
-    {s::lmdeploy, q::prompt_tokens, counter, "lmdeploy:prompt_tokens_total"},
+    {q::running, gauge, "lmdeploy:num_requests_running"},
+    {q::waiting, gauge, "lmdeploy:num_requests_waiting"},
+    {q::kv_usage, gauge, "lmdeploy:gpu_cache_usage_perc"},
+    {q::queue_time, histogram, "lmdeploy:request_queue_time_seconds"},
+    {q::prefill_time, histogram, "lmdeploy:request_prefill_time_seconds"},
+    {q::decode_time, histogram, "lmdeploy:request_decode_time_seconds"},
+    {q::prompt_tokens, counter, "lmdeploy:prompt_tokens_total"},
     // Commit 0168eed counts each token twice, 0.18.0 once.
-    {s::lmdeploy, q::generation_tokens, counter, "lmdeploy:generation_tokens_total"},
-    {s::lmdeploy, q::prefix_queries, counter, "lmdeploy:prompt_tokens_total"},
-    {s::lmdeploy, q::prefix_hits, counter, "lmdeploy:cached_tokens_total"},
-    {s::lmdeploy, q::drafts, counter, "lmdeploy:spec_decode_num_drafts_total"},
-    {s::lmdeploy, q::draft_tokens, counter, "lmdeploy:spec_decode_num_draft_tokens_total"},
-    {s::lmdeploy, q::accepted_tokens, counter, "lmdeploy:spec_decode_num_accepted_tokens_total"},
-    {s::lmdeploy, q::requests_done, counter, "lmdeploy:request_success_total"},
+    {q::generation_tokens, counter, "lmdeploy:generation_tokens_total"},
+    {q::prefix_queries, counter, "lmdeploy:prompt_tokens_total"},
+    {q::prefix_hits, counter, "lmdeploy:cached_tokens_total"},
+    {q::drafts, counter, "lmdeploy:spec_decode_num_drafts_total"},
+    {q::draft_tokens, counter, "lmdeploy:spec_decode_num_draft_tokens_total"},
+    {q::accepted_tokens, counter, "lmdeploy:spec_decode_num_accepted_tokens_total"},
+    {q::requests_done, counter, "lmdeploy:request_success_total"},
 
     // Of its front end. dynamo_frontend_queued_requests includes requests in prefill, and
     // dynamo_frontend_inflight_requests includes all. dynamo_frontend_cached_tokens needs an engine
     // that reports it.
-    {s::dynamo, q::prompt_tokens, histogram, "dynamo_frontend_input_sequence_tokens"},
-    {s::dynamo, q::generation_tokens, counter, "dynamo_frontend_output_tokens_total"},
-    {s::dynamo, q::requests_done, counter, "dynamo_frontend_requests_total", 1, "status",
-     "success"},
+    {q::prompt_tokens, histogram, "dynamo_frontend_input_sequence_tokens"},
+    {q::generation_tokens, counter, "dynamo_frontend_output_tokens_total"},
+    {q::requests_done, counter, "dynamo_frontend_requests_total", 1, "status", "success"},
 
-    {s::dcgm_exporter, q::energy, counter, "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", 1e-3},
-    {s::dcgm_exporter, q::power, gauge, "DCGM_FI_DEV_POWER_USAGE"},
-    {s::dcgm_exporter, q::utilisation, gauge, "DCGM_FI_DEV_GPU_UTIL", 0.01},
-    {s::dcgm_exporter, q::temperature, gauge, "DCGM_FI_DEV_GPU_TEMP"},
-    {s::dcgm_exporter, q::clock, gauge, "DCGM_FI_DEV_SM_CLOCK", 1e6},
+    {q::energy, counter, "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", 1e-3},
+    {q::power, gauge, "DCGM_FI_DEV_POWER_USAGE"},
+    {q::utilisation, gauge, "DCGM_FI_DEV_GPU_UTIL", 0.01},
+    {q::temperature, gauge, "DCGM_FI_DEV_GPU_TEMP"},
+    {q::clock, gauge, "DCGM_FI_DEV_SM_CLOCK", 1e6},
 
     // gpu_clock is of many clocks, and the clock_type of the cores is unknown.
-    {s::amd_exporter, q::energy, counter, "gpu_energy_consumed", 1e-6},
-    {s::amd_exporter, q::power, gauge, "gpu_package_power"},
-    {s::amd_exporter, q::power, gauge, "gpu_power_usage"},
-    {s::amd_exporter, q::utilisation, gauge, "gpu_gfx_activity", 0.01},
-    {s::amd_exporter, q::temperature, gauge, "gpu_junction_temperature"},
+    {q::energy, counter, "gpu_energy_consumed", 1e-6},
+    {q::power, gauge, "gpu_package_power"},
+    {q::power, gauge, "gpu_power_usage"},
+    {q::utilisation, gauge, "gpu_gfx_activity", 0.01},
+    {q::temperature, gauge, "gpu_junction_temperature"},
 };
 
 }  // namespace server_table
@@ -365,11 +327,11 @@ inline std::optional<server_value> value_of(const metrics_page& page, const serv
 }
 
 /// By the newest name on the page. A sum needs all its parts.
-inline std::optional<server_value> value_on(const metrics_page& page, server_kind server,
+inline std::optional<server_value> value_on(const metrics_page& page, const server_traits& server,
                                             server_quantity quantity) {
     std::optional<server_value> found;
     for (const server_name& row : server_table::rows) {
-        if (row.server != server || row.of != quantity) continue;
+        if (!row.is_of(server, quantity)) continue;
         if (found && !row.adds) break;
         if (!found && row.adds) continue;
         const auto value = value_of(page, row);
@@ -380,23 +342,23 @@ inline std::optional<server_value> value_on(const metrics_page& page, server_kin
     return found;
 }
 
-/// The server of a page, by the first name that only one server has. Metrics of the runtime
-/// (python_info, process_cpu_seconds_total) identify none.
-inline std::optional<server_kind> found_in(const metrics_page& page) {
+/// The server of a page, by the first name that only one server has; nullptr if unknown. Metrics of
+/// the runtime (python_info, process_cpu_seconds_total) identify none.
+inline const server_traits* found_in(const metrics_page& page) {
     for (const std::string_view name : page.names)
-        for (const server_traits& s : known_servers) {
-            if (!name.starts_with(s.prefix)) continue;
-            if (s.has_own_prefix) return s.kind;
-            for (const server_name& row : server_table::rows)
-                if (row.server == s.kind && name == row.name) return s.kind;
-        }
-    return std::nullopt;
+        for (const server_traits& s : known_servers)
+            if (name.starts_with(s.prefix) &&
+                (s.has_own_prefix || any_of(server_table::rows, [&](const server_name& row) {
+                     return name == row.name;
+                 })))
+                return &s;
+    return nullptr;
 }
 
 /// "" if unknown.
 inline const char* name_found_in(const metrics_page& page) {
-    const auto kind = found_in(page);
-    return kind ? traits_of(*kind).name : "";
+    const server_traits* const s = found_in(page);
+    return s ? s->name : "";
 }
 
 /// For servers without a page.

@@ -1,6 +1,6 @@
 // pages of metrics
-// Prometheus' text format 0.0.4 and OpenMetrics 1.0. A page is read whole or refused, as values of
-// half a page would be misleading.
+// Prometheus' text format 0.0.4 and OpenMetrics 1.0, as far as they have the same samples. A page is
+// read whole or refused, as values of half a page would be misleading.
 #pragma once
 
 #include "core/base/json.hpp"
@@ -56,15 +56,6 @@ inline parsed_page other_than_metrics(std::string_view body, std::string_view co
     return {.problem = "the page is JSON and no metrics" + shown, .is_json = true};
 }
 
-/// OpenMetrics by its content type, or by its end unless the type differs.
-inline bool is_openmetrics(std::string_view body, std::string_view content_type) {
-    constexpr std::string_view name = "application/openmetrics-text";
-    if (same_ignoring_case(trimmed(content_type).substr(0, name.size()), name)) return true;
-    if (content_type.find("version=0.0.4") != std::string_view::npos) return false;
-    if (body.ends_with('\n')) body.remove_suffix(1);
-    return body == "# EOF" || body.ends_with("\n# EOF");
-}
-
 /// A value as Go prints it: decimal, infinite or NaN, in any case.
 inline std::optional<double> go_float(std::string_view s) {
     if (same_ignoring_case(s, "nan")) return not_a_number;
@@ -79,9 +70,8 @@ inline std::optional<double> go_float(std::string_view s) {
 /// are into one copy of the body.
 class metrics_page_reader {
 public:
-    metrics_page_reader(std::string_view body, std::string_view content_type)
-        : body_(body), text_(std::make_shared<std::string>(body)),
-          is_openmetrics_(is_openmetrics(body, content_type)) {}
+    explicit metrics_page_reader(std::string_view body)
+        : body_(body), text_(std::make_shared<std::string>(body)) {}
     parsed_page read() {
         std::size_t from = 0;
         while (from < body_.size() && problem_.empty()) {
@@ -92,12 +82,10 @@ public:
             ++number_;
             read_line();
             from = end + 1;
-            // OpenMetrics may omit the end of the last line only.
-            if (end == body_.size() && problem_.empty() && !ended_)
+            // OpenMetrics may omit the end of its last line.
+            if (end == body_.size() && problem_.empty() && line_ != "# EOF")
                 problem_ = "the page of metrics was cut: its last line does not end";
         }
-        if (problem_.empty() && is_openmetrics_ && !ended_)
-            problem_ = "the page of metrics was cut: OpenMetrics ends with \"# EOF\"";
         if (!problem_.empty()) return {.problem = std::move(problem_)};
         std::sort(page_.samples.begin(), page_.samples.end(),
                   [](const page_sample& a, const page_sample& b) {
@@ -156,10 +144,6 @@ private:
     }
 
     void read_line() {
-        if (ended_) {
-            fail("something behind \"# EOF\"");
-            return;
-        }
         skip_blanks();
         if (at_end()) return;
         if (at('#')) read_comment();
@@ -173,7 +157,6 @@ private:
         skip_blanks();
         const std::string_view what = word();
         skip_blanks();
-        if (what == "EOF" && is_openmetrics_) ended_ = at_end();
         if (what == "HELP" || what == "TYPE")
             add_name(at('"') ? quoted().value_or("") : name(true));
     }
@@ -235,35 +218,32 @@ private:
         page_.labels.push_back(label);
         return true;
     }
-    /// A time may follow a value, and an exemplar in OpenMetrics; neither is used.
+    /// A time may follow a value, and an exemplar behind a #; neither is used.
     bool read_time() {
         skip_blanks();
-        if (at_end() || begins_exemplar()) return true;
+        if (at_end() || at('#')) return true;
         if (!std::isfinite(go_float(word()).value_or(infinity)))
             return fail("no time behind its value");
         skip_blanks();
-        return at_end() || begins_exemplar() || fail("more than a value and a time");
+        return at_end() || at('#') || fail("more than a value and a time");
     }
-    bool begins_exemplar() const { return is_openmetrics_ && at('#'); }
 
     std::string_view body_;
     std::shared_ptr<std::string> text_;
-    const bool is_openmetrics_;
     metrics_page page_{};
     std::string problem_{};
     std::string_view line_{};
     std::size_t number_ = 0;  // of lines
     char* at_ = nullptr;
     char* end_ = nullptr;
-    bool seen_ = false;   // there was a non-empty line
-    bool ended_ = false;  // by # EOF
+    bool seen_ = false;  // there was a non-empty line
 };
 
 /// Reads a server's answer with this content type, which may be "".
 inline parsed_page read_metrics_page(std::string_view body, std::string_view content_type) {
     parsed_page other = other_than_metrics(body, content_type);
     if (!other.problem.empty()) return other;
-    return metrics_page_reader(body, content_type).read();
+    return metrics_page_reader(body).read();
 }
 
 }  // namespace detail

@@ -173,9 +173,9 @@ inline std::string why_unreported(const server_pages& on, const std::vector<metr
                          : on.problem + (on.problem.empty() ? "" : "; ") + how_to_switch_on;
     const auto q = quantity_of(what.metric);
     if (!q || !std::isnan(r.value(*q))) return {};
-    const auto kind = found_in(pages.front());
-    const std::string more = kind ? traits_of(*kind).more : "";
-    return "the page of " + std::string(kind ? traits_of(*kind).name : "this server") +
+    const server_traits* const server = found_in(pages.front());
+    const std::string more = server ? server->more : "";
+    return "the page of " + std::string(server ? server->name : "this server") +
            " does not report it; it reports " + reported_metrics(r) + (more.empty() ? "" : "; ") +
            more;
 }

@@ -18,6 +18,7 @@ using metrics_pages::page_of;
 
 namespace {
 
+std::string server_on(const metrics_page& page) { return name_found_in(page); }
 /// The value, -1 where there is none.
 double value(const metrics_page& page, quantity q) {
     const auto server = found_in(page);
@@ -75,7 +76,7 @@ TEST_CASE("vLLM, of two engines") {
                 "vllm:request_success_total{engine=\"0\",finished_reason=\"length\"} 6.0\n") +
         "# TYPE " + queue + " histogram\n" + both(queue + "_sum", "0.5", "1.5") +
         both(queue + "_count", "10.0", "30.0"));
-    REQUIRE(found_in(page) == server_kind::vllm);
+    REQUIRE(server_on(page) == "vLLM");
     CHECK(value(page, quantity::running) == 7);
     CHECK(value(page, quantity::waiting) == 2);
     CHECK(value(page, quantity::kv_usage) == 0.75);  // the fullest
@@ -92,7 +93,7 @@ TEST_CASE("vLLM, of two engines") {
 TEST_CASE("vLLM before its KV cache was named so, and the newer name where both are there") {
     const std::string old = gauge("vllm:gpu_cache_usage_perc", "vllm:gpu_cache_usage_perc 0.5\n");
     CHECK(value(page_of(old), quantity::kv_usage) == 0.5);
-    const auto both = value_on(page_of(old + "vllm:kv_cache_usage_perc 0.6\n"), server_kind::vllm,
+    const auto both = value_on(page_of(old + "vllm:kv_cache_usage_perc 0.6\n"), known_servers[0],
                                quantity::kv_usage);
     REQUIRE(both);
     CHECK(both->value == 0.6);
@@ -125,7 +126,7 @@ TEST_CASE("SGLang") {
         counter("sglang:num_requests_total",
                 "sglang:num_requests_total{is_streaming=\"true\"} 18\n"
                 "sglang:num_requests_total{is_streaming=\"false\"} 2\n"));
-    REQUIRE(found_in(page) == server_kind::sglang);
+    REQUIRE(server_on(page) == "SGLang");
     CHECK(value(page, quantity::running) == 2);
     CHECK(value(page, quantity::waiting) == 3);
     CHECK(value(page, quantity::kv_usage) == 0.28);
@@ -157,7 +158,7 @@ TEST_CASE("TGI, where the work is told for each batch and tokens as a histogram"
         "tgi_batch_forward_duration_count{method=\"decode\"} 400\n" +
         histogram("tgi_request_generated_tokens", "", "512", "4") +
         counter("tgi_request_success", "tgi_request_success 4\n"));
-    REQUIRE(found_in(page) == server_kind::tgi);
+    REQUIRE(server_on(page) == "TGI");
     CHECK(value(page, quantity::running) == 5);
     CHECK(value(page, quantity::waiting) == 6);
     CHECK(value(page, quantity::queue_time) == 0.25);
@@ -175,7 +176,7 @@ TEST_CASE("TEI counts a request of several inputs as one, and inputs under other
         counter("te_embed_success", "te_embed_success 12\n") +
         counter("te_request_success", "te_request_success{method=\"single\"} 3\n"
                                       "te_request_success{method=\"batch\"} 1\n"));
-    REQUIRE(found_in(page) == server_kind::tei);
+    REQUIRE(server_on(page) == "TEI");
     CHECK(value(page, quantity::waiting) == 3);
     CHECK(value(page, quantity::queue_time) == 0.25);
     CHECK(count(page, quantity::queue_time) == 4);
@@ -195,7 +196,7 @@ TEST_CASE("trtllm-serve, whose blocks of the cache are not mixed with tokens of 
         histogram("trtllm_request_prefill_time_seconds", "", "2", "8") +
         "trtllm_spec_decode_num_draft_tokens_total 40\n"
         "trtllm_spec_decode_num_accepted_tokens_total 25\ntrtllm_request_success_total 8\n");
-    REQUIRE(found_in(page) == server_kind::tensorrt_llm);
+    REQUIRE(server_on(page) == "TensorRT-LLM");
     CHECK(value(page, quantity::running) == 1);
     CHECK(value(page, quantity::kv_usage) == 0.5);
     CHECK(value(page, quantity::prompt_tokens) == 640);
@@ -224,7 +225,7 @@ TEST_CASE("Triton tells with labels what others tell with names, and microsecond
               "nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type=\"fraction\"} 0.125\n") +
         gauge("nv_gpu_utilization", "nv_gpu_utilization{gpu_uuid=\"a\"} 0.5\n"
                                     "nv_gpu_utilization{gpu_uuid=\"b\"} 1\n"));
-    REQUIRE(found_in(page) == server_kind::triton);
+    REQUIRE(server_on(page) == "Triton");
     CHECK(value(page, quantity::running) == 3);
     CHECK(value(page, quantity::waiting) == 1);
     CHECK(value(page, quantity::kv_usage) == 0.125);
@@ -246,7 +247,7 @@ TEST_CASE("llama.cpp, where a count of decode calls is none of requests") {
         gauge("llamacpp:requests_processing", "llamacpp:requests_processing 2\n") +
         gauge("llamacpp:requests_deferred", "llamacpp:requests_deferred 1\n") +
         "llamacpp:spec_decode_num_drafts_total 9\n");
-    REQUIRE(found_in(page) == server_kind::llama_cpp);
+    REQUIRE(server_on(page) == "llama.cpp");
     CHECK(value(page, quantity::running) == 2);
     CHECK(value(page, quantity::waiting) == 1);
     CHECK(value(page, quantity::prompt_tokens) == 64);
@@ -269,7 +270,7 @@ TEST_CASE("LMDeploy") {
         histogram("lmdeploy:request_decode_time_seconds", "engine=\"0\"", "3", "2") +
         counter("lmdeploy:prompt_tokens_total", "lmdeploy:prompt_tokens_total 900.0\n") +
         counter("lmdeploy:generation_tokens_total", "lmdeploy:generation_tokens_total 512.0\n"));
-    REQUIRE(found_in(page) == server_kind::lmdeploy);
+    REQUIRE(server_on(page) == "LMDeploy");
     CHECK(value(page, quantity::running) == 2);
     CHECK(value(page, quantity::waiting) == 1);
     CHECK(value(page, quantity::kv_usage) == 0.5);
@@ -308,7 +309,7 @@ TEST_CASE("Dynamo's front end: what it calls queued has what is being read, and 
                 "dynamo_frontend_output_tokens_total{model=\"m\"} 1208\n") +
         counter("dynamo_frontend_requests_total",
                 finished + "\"success\"} 5\n" + finished + "\"error\"} 1\n"));
-    REQUIRE(found_in(page) == server_kind::dynamo);
+    REQUIRE(server_on(page) == "Dynamo");
     CHECK(value(page, quantity::running) == -1);
     CHECK(value(page, quantity::waiting) == -1);
     CHECK(value(page, quantity::prompt_tokens) == 676);
@@ -328,7 +329,7 @@ TEST_CASE("dcgm-exporter, of two accelerators: millijoules, percent and megahert
                 both("DCGM_FI_DEV_POWER_USAGE", "gauge", "300.5", "99.5") +
                 both("DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", "counter", "1000000", "500000") +
                 both("DCGM_FI_DEV_GPU_UTIL", "gauge", "100", "50"));
-    REQUIRE(found_in(page) == server_kind::dcgm_exporter);
+    REQUIRE(server_on(page) == "dcgm-exporter");
     CHECK(value(page, quantity::energy) == doctest::Approx(1500));
     CHECK(value(page, quantity::power) == 400);
     CHECK(value(page, quantity::utilisation) == doctest::Approx(0.5));
@@ -341,7 +342,7 @@ TEST_CASE("AMD's exporter: microjoules, and power under either name") {
                                       "gpu_power_usage{gpu_id=\"0\"} 450\n"
                                       "gpu_gfx_activity{gpu_id=\"0\"} 80\n"
                                       "gpu_junction_temperature{gpu_id=\"0\"} 70\n");
-    REQUIRE(found_in(page) == server_kind::amd_exporter);
+    REQUIRE(server_on(page) == "AMD Device Metrics Exporter");
     CHECK(value(page, quantity::energy) == doctest::Approx(2500));
     CHECK(value(page, quantity::power) == 450);
     CHECK(value(page, quantity::utilisation) == doctest::Approx(0.8));
@@ -353,9 +354,9 @@ TEST_CASE("AMD's exporter: microjoules, and power under either name") {
 TEST_CASE("whose page it is, the first family of a server tells") {
     CHECK(!found_in(page_of("python_info 1\nprocess_cpu_seconds_total 2\n")));
     CHECK(!found_in(metrics_page{}));
-    CHECK(found_in(page_of("x 1\nvllm:b 1\nnv_a 1\n")) == server_kind::vllm);
-    CHECK(found_in(page_of("nv_a 1\nvllm:b 1\n")) == server_kind::triton);
-    CHECK(found_in(page_of("# TYPE sglang:x gauge\n")) == server_kind::sglang);  // nothing yet
+    CHECK(server_on(page_of("x 1\nvllm:b 1\nnv_a 1\n")) == "vLLM");
+    CHECK(server_on(page_of("nv_a 1\nvllm:b 1\n")) == "Triton");
+    CHECK(server_on(page_of("# TYPE sglang:x gauge\n")) == "SGLang");  // nothing yet
 }
 
 TEST_CASE("what is not a number is not known") {
@@ -368,21 +369,27 @@ TEST_CASE("what is not a number is not known") {
 }
 
 TEST_CASE("the table is in order") {
-    std::size_t at = 0;
-    for (const server_traits& s : known_servers) CHECK(static_cast<std::size_t>(s.kind) == at++);
-    std::set<std::tuple<server_kind, quantity, std::string, std::string, bool>> names;
-    std::set<std::pair<server_kind, quantity>> ended;
+    std::set<std::tuple<quantity, std::string, std::string, bool>> names;
+    std::set<std::pair<const server_traits*, quantity>> ended;
+    const server_traits* server = nullptr;
     const server_name* before = nullptr;
     for (const server_name& row : server_table::rows) {
         CAPTURE(row.name);
-        CHECK(std::string(row.name).rfind(traits_of(row.server).prefix, 0) == 0);
+        const server_traits* of = nullptr;
+        for (const server_traits& s : known_servers)
+            if (row.is_of(s, row.of)) {
+                CHECK(!of);  // of one server alone
+                of = &s;
+            }
+        REQUIRE(of);
         // A name may be a part of a newer version's sum, and an older one's whole.
-        CHECK(names.emplace(row.server, row.of, row.name, row.label_value, row.adds).second);
+        CHECK(names.emplace(row.of, row.name, row.label_value, row.adds).second);
         CHECK(row.to_si > 0);
         CHECK((*row.label || !*row.label_value));
-        const bool goes_on = before && before->server == row.server && before->of == row.of;
+        const bool goes_on = before && server == of && before->of == row.of;
         if (row.adds) CHECK(goes_on);
-        if (!goes_on) CHECK(ended.emplace(row.server, row.of).second);
+        if (!goes_on) CHECK(ended.emplace(of, row.of).second);
         before = &row;
+        server = of;
     }
 }
