@@ -1,6 +1,6 @@
 // pages of metrics
-// Prometheus' text format 0.0.4 and OpenMetrics 1.0, as far as they have the same samples. A page is
-// read whole or refused, as values of half a page would be misleading.
+// Prometheus' text format 0.0.4 and OpenMetrics 1.0, which have the same samples. A page is read
+// whole or refused, as values of half a page would be misleading.
 #pragma once
 
 #include "core/base/json.hpp"
