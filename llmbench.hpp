@@ -2504,7 +2504,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <cstddef>  // size_t, ptrdiff_t
 #include <cstdint>  // uint32_t, uint64_t
 #include <cstdio>  // vsnprintf
-#include <cstdlib>  // strtod_l, strtod, llabs
+#include <cstdlib>  // strtod_l, llabs
 #include <cstring>  // strchr, memchr, memcmp
 #include <deque>
 #include <exception>
@@ -2830,13 +2830,13 @@ inline std::string enumerated(const std::vector<std::string>& words) {
 }
 /// Whether any element is so. The standard's function is four times as much code.
 template <class List, class IsSo>
-bool any_of(const List& all, IsSo&& is_so) {
+constexpr bool any_of(const List& all, IsSo&& is_so) {
     for (const auto& x : all)
         if (is_so(x)) return true;
     return false;
 }
 template <class List, class IsSo>
-bool all_of(const List& all, IsSo&& is_so) {
+constexpr bool all_of(const List& all, IsSo&& is_so) {
     return !any_of(all, [&](const auto& x) { return !is_so(x); });
 }
 /// The name of an enumerator, for enumerations from 0.
@@ -3082,14 +3082,6 @@ public:
         auto to = static_cast<int>(e);
         visit_choice(f, to, static_cast<int>(last) + 1,
                      [](int k) { return to_string(static_cast<Enum>(k)); });
-        if (assigns_) e = static_cast<Enum>(to);
-    }
-    /// `Name` names the enumerators.
-    template <auto Name, class Enum>
-    void choice_of(const field& f, Enum& e, Enum last) {
-        auto to = static_cast<int>(e);
-        visit_choice(f, to, static_cast<int>(last) + 1,
-                     [](int k) { return Name(static_cast<Enum>(k)); });
         if (assigns_) e = static_cast<Enum>(to);
     }
     void flag(const field& f, bool& b, bool where_it_is_not_there = false) {
@@ -4296,8 +4288,8 @@ enum class value_needs : unsigned char {
 };
 
 struct metric_facts {
-    metric_id id;
     const char* name;
+    metric_id id{};  // by its place in the table
     metric_unit unit = metric_unit::by_type;
     bound_side side = bound_side::at_most;  // the side from which a limit makes sense
     metric_of of = metric_of::request;
@@ -4331,10 +4323,12 @@ constexpr void set_type(auto& rows) {
         rows[i].side = metric_traits<M>::side;
     }
 }
-/// The types from the last one to the first, so that each ends where the next one begins.
+/// The types from the last one to the first, so that each ends where the next one begins. The rows
+/// stand in the order of metric_id.
 template <class... Types>
 constexpr auto with_types(auto rows) {
     (set_type<Types>(rows), ...);
+    for (std::size_t i = 0; i < rows.size(); ++i) rows[i].id = static_cast<metric_id>(i);
     return rows;
 }
 
@@ -4343,95 +4337,75 @@ inline constexpr auto metric_table = with_types<
     cache_gauge, running_gauge, queue_gauge, server_time, run_time_metric, answer_metric,
     fraction_metric, request_throughput_t, token_throughput, event_metric, speed_metric,
     session_metric, latency_metric>(std::to_array<metric_facts>({
-    {.id = metric_id::ttft, .name = "ttft", .needs_stream = true, .is_of_prefill = true,
-     .is_affected_by_lateness = true},
-    {.id = metric_id::tpot, .name = "tpot", .needs = value_needs::second_token,
-     .is_of_decoding = true, .counts_output = true, .needs_stream = true},
-    {.id = metric_id::itl, .name = "itl", .is_of_gaps = true, .needs = value_needs::second_event,
-     .is_of_decoding = true, .needs_stream = true, .needs_event_times = true},
-    {.id = metric_id::e2e, .name = "e2e", .is_affected_by_lateness = true},
-    {.id = metric_id::normalized_latency, .name = "normalized_latency", .counts_output = true,
-     .is_affected_by_lateness = true},
-    {.id = metric_id::ttft_per_prompt_token, .name = "ttft_per_prompt_token",
-     .needs = value_needs::prompt_tokens, .needs_stream = true, .is_of_prefill = true,
-     .is_affected_by_lateness = true},
-    {.id = metric_id::ttft_from_send, .name = "ttft_from_send", .needs_stream = true,
-     .is_of_prefill = true},
-    {.id = metric_id::first_turn_ttft, .name = "first_turn_ttft", .needs_stream = true,
+    {.name = "ttft", .needs_stream = true, .is_of_prefill = true, .is_affected_by_lateness = true},
+    {.name = "tpot", .needs = value_needs::second_token, .is_of_decoding = true,
+     .counts_output = true, .needs_stream = true},
+    {.name = "itl", .is_of_gaps = true, .needs = value_needs::second_event, .is_of_decoding = true,
+     .needs_stream = true, .needs_event_times = true},
+    {.name = "e2e", .is_affected_by_lateness = true},
+    {.name = "normalized_latency", .counts_output = true, .is_affected_by_lateness = true},
+    {.name = "ttft_per_prompt_token", .needs = value_needs::prompt_tokens, .needs_stream = true,
      .is_of_prefill = true, .is_affected_by_lateness = true},
-    {.id = metric_id::later_turn_ttft, .name = "later_turn_ttft", .needs_stream = true,
+    {.name = "ttft_from_send", .needs_stream = true, .is_of_prefill = true},
+    {.name = "first_turn_ttft", .needs_stream = true, .is_of_prefill = true,
+     .is_affected_by_lateness = true},
+    {.name = "later_turn_ttft", .needs_stream = true, .is_of_prefill = true,
+     .is_affected_by_lateness = true},
+    {.name = "time_to_first_answer", .needs = value_needs::answer, .needs_stream = true,
      .is_of_prefill = true, .is_affected_by_lateness = true},
-    {.id = metric_id::time_to_first_answer, .name = "time_to_first_answer",
-     .needs = value_needs::answer, .needs_stream = true, .is_of_prefill = true,
-     .is_affected_by_lateness = true},
-    {.id = metric_id::second_token_gap, .name = "second_token_gap",
-     .needs = value_needs::second_read, .is_of_decoding = true, .needs_stream = true},
-    {.id = metric_id::session_time, .name = "session_time", .of = metric_of::session,
-     .is_affected_by_lateness = true},
-    {.id = metric_id::prefill_speed, .name = "prefill_speed", .needs = value_needs::prompt_tokens,
-     .needs_stream = true, .is_of_prefill = true, .is_affected_by_lateness = true},
-    {.id = metric_id::decode_speed, .name = "decode_speed", .needs = value_needs::second_token,
-     .is_of_decoding = true, .counts_output = true, .needs_stream = true},
-    {.id = metric_id::tokens_per_event, .name = "tokens_per_event",
-     .needs = value_needs::reported_tokens, .is_of_decoding = true, .counts_output = true,
+    {.name = "second_token_gap", .needs = value_needs::second_read, .is_of_decoding = true,
      .needs_stream = true},
-    {.id = metric_id::output_throughput, .name = "output_throughput", .of = metric_of::window,
+    {.name = "session_time", .of = metric_of::session, .is_affected_by_lateness = true},
+    {.name = "prefill_speed", .needs = value_needs::prompt_tokens, .needs_stream = true,
+     .is_of_prefill = true, .is_affected_by_lateness = true},
+    {.name = "decode_speed", .needs = value_needs::second_token, .is_of_decoding = true,
+     .counts_output = true, .needs_stream = true},
+    {.name = "tokens_per_event", .needs = value_needs::reported_tokens, .is_of_decoding = true,
+     .counts_output = true, .needs_stream = true},
+    {.name = "output_throughput", .of = metric_of::window, .counts_output = true,
+     .needs_event_times = true, .is_affected_by_lateness = true},
+    {.name = "total_throughput", .of = metric_of::window, .needs = value_needs::prompt_tokens,
      .counts_output = true, .needs_event_times = true, .is_affected_by_lateness = true},
-    {.id = metric_id::total_throughput, .name = "total_throughput", .of = metric_of::window,
-     .needs = value_needs::prompt_tokens, .counts_output = true, .needs_event_times = true,
+    {.name = "prefill_throughput", .of = metric_of::window, .needs = value_needs::prompt_tokens,
+     .needs_stream = true, .is_of_prefill = true, .is_affected_by_lateness = true},
+    {.name = "decode_throughput", .of = metric_of::window, .is_of_decoding = true,
+     .counts_output = true, .needs_stream = true, .needs_event_times = true,
      .is_affected_by_lateness = true},
-    {.id = metric_id::prefill_throughput, .name = "prefill_throughput", .of = metric_of::window,
-     .needs = value_needs::prompt_tokens, .needs_stream = true, .is_of_prefill = true,
-     .is_affected_by_lateness = true},
-    {.id = metric_id::decode_throughput, .name = "decode_throughput", .of = metric_of::window,
-     .is_of_decoding = true, .counts_output = true, .needs_stream = true, .needs_event_times = true,
-     .is_affected_by_lateness = true},
-    {.id = metric_id::input_throughput, .name = "input_throughput", .of = metric_of::window,
-     .needs = value_needs::prompt_tokens, .is_of_prefill = true, .is_affected_by_lateness = true},
-    {.id = metric_id::request_throughput, .name = "request_throughput", .of = metric_of::window,
-     .is_affected_by_lateness = true},
-    {.id = metric_id::error_rate, .name = "error_rate", .of = metric_of::requests},
-    {.id = metric_id::accuracy, .name = "accuracy", .of = metric_of::requests},
-    {.id = metric_id::same_answers, .name = "same_answers", .of = metric_of::requests},
-    {.id = metric_id::startup_time, .name = "startup_time", .of = metric_of::start},
-    {.id = metric_id::first_answer_time, .name = "first_answer_time", .of = metric_of::start},
-    {.id = metric_id::recovery_time, .name = "recovery_time", .of = metric_of::recovery,
-     .offset = 1},
-    {.id = metric_id::goodput, .name = "goodput", .unit = metric_unit::fraction,
-     .side = bound_side::at_least, .of = metric_of::requests},
-    {.id = metric_id::drift, .name = "drift", .unit = metric_unit::fraction,
-     .side = bound_side::either, .of = metric_of::thirds},
-    {.id = metric_id::ratio, .name = "ratio", .unit = metric_unit::none, .side = bound_side::either,
+    {.name = "input_throughput", .of = metric_of::window, .needs = value_needs::prompt_tokens,
+     .is_of_prefill = true, .is_affected_by_lateness = true},
+    {.name = "request_throughput", .of = metric_of::window, .is_affected_by_lateness = true},
+    {.name = "error_rate", .of = metric_of::requests},
+    {.name = "accuracy", .of = metric_of::requests},
+    {.name = "same_answers", .of = metric_of::requests},
+    {.name = "startup_time", .of = metric_of::start},
+    {.name = "first_answer_time", .of = metric_of::start},
+    {.name = "recovery_time", .of = metric_of::recovery, .offset = 1},
+    {.name = "goodput", .unit = metric_unit::fraction, .side = bound_side::at_least,
+     .of = metric_of::requests},
+    {.name = "drift", .unit = metric_unit::fraction, .side = bound_side::either,
+     .of = metric_of::thirds},
+    {.name = "ratio", .unit = metric_unit::none, .side = bound_side::either,
      .of = metric_of::ratio},
-    {.id = metric_id::server_metric, .name = "server_metric", .unit = metric_unit::none,
-     .side = bound_side::either, .of = metric_of::server},
-    {.id = metric_id::queue_time, .name = "queue_time", .of = metric_of::server, .offset = 0.001},
-    {.id = metric_id::server_prefill_time, .name = "server_prefill_time", .of = metric_of::server,
-     .offset = 0.001},
-    {.id = metric_id::server_decode_time, .name = "server_decode_time", .of = metric_of::server,
-     .offset = 0.001},
-    {.id = metric_id::queued_requests, .name = "queued_requests", .of = metric_of::server,
-     .offset = 1, .is_whole = true},
-    {.id = metric_id::running_requests, .name = "running_requests", .of = metric_of::server,
-     .offset = 1, .is_whole = true},
-    {.id = metric_id::kv_cache_usage, .name = "kv_cache_usage", .of = metric_of::server,
+    {.name = "server_metric", .unit = metric_unit::none, .side = bound_side::either,
+     .of = metric_of::server},
+    {.name = "queue_time", .of = metric_of::server, .offset = 0.001},
+    {.name = "server_prefill_time", .of = metric_of::server, .offset = 0.001},
+    {.name = "server_decode_time", .of = metric_of::server, .offset = 0.001},
+    {.name = "queued_requests", .of = metric_of::server, .offset = 1, .is_whole = true},
+    {.name = "running_requests", .of = metric_of::server, .offset = 1, .is_whole = true},
+    {.name = "kv_cache_usage", .of = metric_of::server, .offset = 0.01},
+    {.name = "preemptions", .of = metric_of::server, .offset = 1, .is_whole = true},
+    {.name = "prefix_cache_hits", .of = metric_of::server, .offset = 0.01},
+    {.name = "acceptance_length", .of = metric_of::server},
+    {.name = "energy_per_token", .of = metric_of::server, .needs_event_times = true},
+    {.name = "cost_per_million_tokens", .of = metric_of::window, .counts_output = true,
+     .needs_event_times = true, .is_affected_by_lateness = true},
+    {.name = "cached_share", .of = metric_of::prompts, .needs = value_needs::cached_tokens,
      .offset = 0.01},
-    {.id = metric_id::preemptions, .name = "preemptions", .of = metric_of::server, .offset = 1,
-     .is_whole = true},
-    {.id = metric_id::prefix_cache_hits, .name = "prefix_cache_hits", .of = metric_of::server,
-     .offset = 0.01},
-    {.id = metric_id::acceptance_length, .name = "acceptance_length", .of = metric_of::server},
-    {.id = metric_id::energy_per_token, .name = "energy_per_token", .of = metric_of::server,
-     .needs_event_times = true},
-    {.id = metric_id::cost_per_million_tokens, .name = "cost_per_million_tokens",
-     .of = metric_of::window, .counts_output = true, .needs_event_times = true,
-     .is_affected_by_lateness = true},
-    {.id = metric_id::cached_share, .name = "cached_share", .of = metric_of::prompts,
-     .needs = value_needs::cached_tokens, .offset = 0.01},
-    {.id = metric_id::capacity_in_rate, .name = "capacity", .unit = metric_unit::requests_per_s,
-     .side = bound_side::at_least, .of = metric_of::loads},
-    {.id = metric_id::capacity_in_users, .name = "capacity", .unit = metric_unit::users,
-     .side = bound_side::at_least, .of = metric_of::loads}
+    {.name = "capacity", .unit = metric_unit::requests_per_s, .side = bound_side::at_least,
+     .of = metric_of::loads},
+    {.name = "capacity", .unit = metric_unit::users, .side = bound_side::at_least,
+     .of = metric_of::loads}
 }));
 
 // ---- user-defined metrics: their ids follow the built-in ones in order of creation
@@ -4483,7 +4457,7 @@ inline metric_id own_id(std::size_t place) {
 inline const own_metric_row& own_row(metric_id m) {
     static const own_metric_row none{
         .name = "metric", .value = nullptr,
-        .facts = {.id = metric_id::ttft, .name = "metric", .unit = metric_unit::time},
+        .facts = {.name = "metric", .unit = metric_unit::time},
         .problem = printed("a metric of your own is not made yet, as it is in another file: say "
                            "`inline const` in a header; or there are more than %d",
                            max_own_metrics)};
@@ -4511,14 +4485,11 @@ inline std::string metric_problem(metric_id m) {
     return {};
 }
 
-constexpr bool has_a_row_for_each_metric() {
-    for (std::size_t i = 0; i < std::size(metric_table); ++i)
-        if (metric_table[i].id != static_cast<metric_id>(i) ||
-            metric_table[i].unit == metric_unit::by_type)
-            return false;
-    return metric_table[std::size(metric_table) - 1].id == metric_id::capacity_in_users;
-}
-static_assert(has_a_row_for_each_metric(), "one row for each metric, in the order of metric_id");
+static_assert(std::size(metric_table) == static_cast<std::size_t>(first_own_metric) &&
+                  all_of(metric_table, [](const metric_facts& f) {
+                      return f.unit != metric_unit::by_type;
+                  }),
+              "one row for each metric, in the order of metric_id");
 
 constexpr const char* metric_name(metric_id m) { return facts_of(m).name; }
 constexpr bool is_request_fraction(metric_id m) { return facts_of(m).of == metric_of::requests; }
@@ -4881,8 +4852,9 @@ inline bool is_metric_name(const std::string& name) {
 /// used.
 inline own_metric_row own_metric_row_of(const std::string& name, metric_unit unit, bound_side side,
                                         double (*value)(const request_view&)) {
-    own_metric_row row{.name = name, .value = value, .facts = {.id = metric_id::ttft,
-                       .name = "", .unit = unit, .side = side, .needs = value_needs::own_value}};
+    own_metric_row row{.name = name, .value = value, .facts = {
+                           .name = "", .unit = unit, .side = side,
+                           .needs = value_needs::own_value}};
     if (!is_metric_name(name)) {
         row.problem = "a name has up to 40 of the characters a-z, 0-9 and _, a letter first, and "
                       "is not \"baseline\"";
@@ -5556,8 +5528,8 @@ inline std::optional<histogram_totals> totals_of(const metrics_page& page, std::
 }
 
 // ===== [C17] pages of metrics ====================================================================
-// Prometheus' text format 0.0.4 and OpenMetrics 1.0. A page is read whole or refused, as values of
-// half a page would be misleading.
+// Prometheus' text format 0.0.4 and OpenMetrics 1.0, which have the same samples. A page is read
+// whole or refused, as values of half a page would be misleading.
 
 /// A page, or why there is none.
 struct parsed_page {
@@ -5572,22 +5544,11 @@ inline bool begins_name(char c) {
 }
 inline bool continues_name(char c) { return begins_name(c) || (c >= '0' && c <= '9'); }
 
-/// Whether a text that begins with { is a JSON object. After {" it may instead be a metric's name,
-/// as in Prometheus 3, without a colon after it.
-inline bool is_json_object(std::string_view text) {
-    const std::size_t next = std::min(text.find_first_not_of(" \t", 1), text.size());
-    if (next == text.size()) return true;
-    if (text[next] == '}' || text[next] == '\n' || text[next] == '\r') return true;
-    if (text[next] != '"') return false;
-    std::size_t quote = next;  // becomes the closing one
-    do quote = std::min(text.find_first_of("\"\n", quote + 1), text.size());
-    while (quote < text.size() && text[quote - 1] == '\\');
-    const std::size_t after = std::min(text.find_first_not_of(" \t", quote + 1), text.size());
-    return after < text.size() && text[after] == ':';
-}
+/// In Prometheus 3 a sample may begin with { as well.
 inline bool is_json(std::string_view text, std::string_view content_type) {
+    picojson::value v;
     return content_type.find("json") != std::string_view::npos || text.front() == '[' ||
-           text.front() == '"' || (text.front() == '{' && is_json_object(text));
+           text.front() == '"' || (text.front() == '{' && parse_json(text, v));
 }
 /// Why a body is not a page of metrics, without a problem if it may be one. An empty text is the
 /// page of a server that has counted nothing yet.
@@ -5603,42 +5564,22 @@ inline parsed_page other_than_metrics(std::string_view body, std::string_view co
     return {.problem = "the page is JSON and no metrics" + shown, .is_json = true};
 }
 
-/// OpenMetrics by its content type, or by its end unless the type differs.
-inline bool is_openmetrics(std::string_view body, std::string_view content_type) {
-    constexpr std::string_view name = "application/openmetrics-text";
-    if (same_ignoring_case(trimmed(content_type).substr(0, name.size()), name)) return true;
-    if (content_type.find("version=0.0.4") != std::string_view::npos) return false;
-    if (body.ends_with('\n')) body.remove_suffix(1);
-    return body == "# EOF" || body.ends_with("\n# EOF");
-}
-
-/// A value as Go's strconv.ParseFloat reads it: decimal or hexadecimal, infinite and NaN in any
-/// case. A number that is too large is invalid, and one that is too small is 0.
+/// A value as Go prints it: decimal, infinite or NaN, in any case.
 inline std::optional<double> go_float(std::string_view s) {
     if (same_ignoring_case(s, "nan")) return not_a_number;
-    const std::string_view unsigned_part = s.substr(s.substr(0, 1) == "+" || s.substr(0, 1) == "-");
-    const char first = unsigned_part.empty() ? ' ' : unsigned_part[0];
-    // strtod also takes blanks, "nan(1)" and hexadecimal without an exponent.
-    const bool is_hexadecimal = same_ignoring_case(unsigned_part.substr(0, 2), "0x");
-    if (std::string_view("0123456789.iI").find(first) == std::string_view::npos ||
-        (is_hexadecimal && unsigned_part.find_first_of("pP") == std::string_view::npos))
-        return std::nullopt;
-    const in_c_locale with_points;
-    const std::string number(s);  // strtod needs a final zero
-    char* end = nullptr;
-    const double value = std::strtod(number.c_str(), &end);
-    const bool is_too_large = std::isinf(value) && (first | ' ') != 'i';
-    if (is_too_large || end != number.c_str() + number.size()) return std::nullopt;
-    return value;
+    const double sign = s.starts_with('-') ? -1 : 1;
+    if (s.starts_with('+') || s.starts_with('-')) s.remove_prefix(1);
+    if (same_ignoring_case(s, "inf") || same_ignoring_case(s, "infinity")) return sign * infinity;
+    const auto value = s.starts_with('-') ? std::nullopt : parsed_number<double>(s);
+    return value ? std::optional(sign * *value) : std::nullopt;
 }
 
 /// Reads one body. Escapes are longer than their characters, so these overwrite them, and all views
 /// are into one copy of the body.
 class metrics_page_reader {
 public:
-    metrics_page_reader(std::string_view body, std::string_view content_type)
-        : body_(body), text_(std::make_shared<std::string>(body)),
-          is_openmetrics_(is_openmetrics(body, content_type)) {}
+    explicit metrics_page_reader(std::string_view body)
+        : body_(body), text_(std::make_shared<std::string>(body)) {}
     parsed_page read() {
         std::size_t from = 0;
         while (from < body_.size() && problem_.empty()) {
@@ -5649,12 +5590,10 @@ public:
             ++number_;
             read_line();
             from = end + 1;
-            // OpenMetrics may omit the end of the last line only.
-            if (end == body_.size() && problem_.empty() && !ended_)
+            // OpenMetrics may omit the end of its last line.
+            if (end == body_.size() && problem_.empty() && line_ != "# EOF")
                 problem_ = "the page of metrics was cut: its last line does not end";
         }
-        if (problem_.empty() && is_openmetrics_ && !ended_)
-            problem_ = "the page of metrics was cut: OpenMetrics ends with \"# EOF\"";
         if (!problem_.empty()) return {.problem = std::move(problem_)};
         std::sort(page_.samples.begin(), page_.samples.end(),
                   [](const page_sample& a, const page_sample& b) {
@@ -5713,10 +5652,6 @@ private:
     }
 
     void read_line() {
-        if (ended_) {
-            fail("something behind \"# EOF\"");
-            return;
-        }
         skip_blanks();
         if (at_end()) return;
         if (at('#')) read_comment();
@@ -5730,7 +5665,6 @@ private:
         skip_blanks();
         const std::string_view what = word();
         skip_blanks();
-        if (what == "EOF" && is_openmetrics_) ended_ = at_end();
         if (what == "HELP" || what == "TYPE")
             add_name(at('"') ? quoted().value_or("") : name(true));
     }
@@ -5792,105 +5726,66 @@ private:
         page_.labels.push_back(label);
         return true;
     }
-    /// A time may follow a value, and an exemplar in OpenMetrics; neither is used.
+    /// A time may follow a value, and an exemplar behind a #; neither is used.
     bool read_time() {
         skip_blanks();
-        if (at_end() || begins_exemplar()) return true;
+        if (at_end() || at('#')) return true;
         if (!std::isfinite(go_float(word()).value_or(infinity)))
             return fail("no time behind its value");
         skip_blanks();
-        return at_end() || begins_exemplar() || fail("more than a value and a time");
+        return at_end() || at('#') || fail("more than a value and a time");
     }
-    bool begins_exemplar() const { return is_openmetrics_ && at('#'); }
 
     std::string_view body_;
     std::shared_ptr<std::string> text_;
-    const bool is_openmetrics_;
     metrics_page page_{};
     std::string problem_{};
     std::string_view line_{};
     std::size_t number_ = 0;  // of lines
     char* at_ = nullptr;
     char* end_ = nullptr;
-    bool seen_ = false;   // there was a non-empty line
-    bool ended_ = false;  // by # EOF
+    bool seen_ = false;  // there was a non-empty line
 };
 
 /// Reads a server's answer with this content type, which may be "".
 inline parsed_page read_metrics_page(std::string_view body, std::string_view content_type) {
     parsed_page other = other_than_metrics(body, content_type);
     if (!other.problem.empty()) return other;
-    return metrics_page_reader(body, content_type).read();
+    return metrics_page_reader(body).read();
 }
 
 // ===== [C18] names of servers' metrics ===========================================================
 // One row per name with the same meaning on every server, with its factor to SI. Names with similar
 // meanings are only in comments.
 
-enum class server_kind : unsigned char {
-    vllm,
-    sglang,
-    tgi,
-    tei,
-    tensorrt_llm,
-    triton,
-    llama_cpp,
-    lmdeploy,
-    dynamo,
-    dcgm_exporter,
-    amd_exporter
-};
-
-/// How to recognise the page of a server.
+/// How to recognise the page of a server, and its names in the table below.
 struct server_traits {
-    server_kind kind;
     const char* name;
-    const char* prefix;     // of its names
-    bool has_own_prefix;    // else only the names below identify it
-    const char* more = "";  // how to get more metrics
+    const char* prefix;          // of its names
+    bool has_own_prefix = true;  // else only the names below identify it
+    const char* more = "";       // how to get more metrics
 };
 inline constexpr server_traits known_servers[] = {
-    {server_kind::vllm, "vLLM", "vllm:", true},
-    {server_kind::sglang, "SGLang", "sglang:", true},
-    {server_kind::tgi, "TGI", "tgi_", true},
-    {server_kind::tei, "TEI", "te_", true},
-    {server_kind::tensorrt_llm, "TensorRT-LLM", "trtllm_", true,
+    {"vLLM", "vllm:"},
+    {"SGLang", "sglang:"},
+    {"TGI", "tgi_"},
+    {"TEI", "te_"},
+    {"TensorRT-LLM", "trtllm_", true,
      "with enable_iter_perf_stats: true in its options it reports running and waiting requests and "
      "the KV cache"},
-    {server_kind::triton, "Triton", "nv_", true},
-    {server_kind::llama_cpp, "llama.cpp", "llamacpp:", true},
-    {server_kind::lmdeploy, "LMDeploy", "lmdeploy:", true},
-    {server_kind::dynamo, "Dynamo", "dynamo_frontend_", true},
-    {server_kind::dcgm_exporter, "dcgm-exporter", "DCGM_FI_", true},
-    {server_kind::amd_exporter, "AMD Device Metrics Exporter", "gpu_", false},
+    {"Triton", "nv_"},
+    {"llama.cpp", "llamacpp:"},
+    {"LMDeploy", "lmdeploy:"},
+    {"Dynamo", "dynamo_frontend_"},
+    {"dcgm-exporter", "DCGM_FI_"},
+    {"AMD Device Metrics Exporter", "gpu_", false},
 };
-inline const server_traits& traits_of(server_kind s) {
-    return known_servers[static_cast<std::size_t>(s)];
-}
 
 enum class server_quantity : unsigned char {
-    running,
-    waiting,
-    kv_usage,
-    queue_time,
-    prefill_time,
-    decode_time,
-    prompt_tokens,
-    generation_tokens,
-    prefix_queries,
-    prefix_hits,
-    preemptions,
-    drafts,
-    draft_tokens,
-    accepted_tokens,
-    requests_done,
-    energy,
-    power,
-    utilisation,
-    temperature,
-    clock
+    running, waiting, kv_usage, queue_time, prefill_time, decode_time, prompt_tokens,
+    generation_tokens, prefix_queries, prefix_hits, preemptions, drafts, draft_tokens,
+    accepted_tokens, requests_done, energy, power, utilisation, temperature, clock
 };
-
 /// As in files.
 inline constexpr const char* quantity_names[] = {
     "running", "waiting", "kv_usage", "queue_time", "prefill_time", "decode_time", "prompt_tokens",
@@ -5924,7 +5819,6 @@ enum class series_kind : unsigned char { counter, gauge, histogram };
 /// One name. The value times `to_si` is in seconds, joules, watts, hertz, degrees Celsius, or a
 /// fraction; counts have no unit.
 struct server_name {
-    server_kind server;
     server_quantity of;
     series_kind kind;
     const char* name;
@@ -5933,12 +5827,14 @@ struct server_name {
     const char* label_value = "";
     bool adds = false;           // to the previous row; else rows are other versions
     bool is_of_stages = false;   // each stage counts all requests, so the largest counts
+    bool is_of(const server_traits& s, server_quantity q) const {
+        return of == q && std::string_view(name).starts_with(s.prefix);
+    }
 };
 
 namespace server_table {
 
 using q = server_quantity;
-using s = server_kind;
 inline constexpr series_kind counter = series_kind::counter, gauge = series_kind::gauge,
                              histogram = series_kind::histogram;
 
@@ -5948,138 +5844,135 @@ inline constexpr series_kind counter = series_kind::counter, gauge = series_kind
 
 /// Rows of a server and quantity are adjacent, newest first.
 inline constexpr server_name rows[] = {
-    {s::vllm, q::running, gauge, "vllm:num_requests_running"},
-    {s::vllm, q::waiting, gauge, "vllm:num_requests_waiting"},
-    {s::vllm, q::kv_usage, gauge, "vllm:kv_cache_usage_perc"},   // 0..1 despite its name
-    {s::vllm, q::kv_usage, gauge, "vllm:gpu_cache_usage_perc"},  // before 0.26
-    {s::vllm, q::queue_time, histogram, "vllm:request_queue_time_seconds"},
-    {s::vllm, q::prefill_time, histogram, "vllm:request_prefill_time_seconds"},
-    {s::vllm, q::decode_time, histogram, "vllm:request_decode_time_seconds"},
-    {s::vllm, q::prompt_tokens, counter, "vllm:prompt_tokens_total"},
-    {s::vllm, q::generation_tokens, counter, "vllm:generation_tokens_total"},
-    {s::vllm, q::prefix_queries, counter, "vllm:prefix_cache_queries_total"},
-    {s::vllm, q::prefix_hits, counter, "vllm:prefix_cache_hits_total"},
-    {s::vllm, q::preemptions, counter, "vllm:num_preemptions_total"},
-    {s::vllm, q::drafts, counter, "vllm:spec_decode_num_drafts_total"},
-    {s::vllm, q::draft_tokens, counter, "vllm:spec_decode_num_draft_tokens_total"},
-    {s::vllm, q::accepted_tokens, counter, "vllm:spec_decode_num_accepted_tokens_total"},
-    {s::vllm, q::requests_done, counter, "vllm:request_success_total"},
+    {q::running, gauge, "vllm:num_requests_running"},
+    {q::waiting, gauge, "vllm:num_requests_waiting"},
+    {q::kv_usage, gauge, "vllm:kv_cache_usage_perc"},   // 0..1 despite its name
+    {q::kv_usage, gauge, "vllm:gpu_cache_usage_perc"},  // before 0.26
+    {q::queue_time, histogram, "vllm:request_queue_time_seconds"},
+    {q::prefill_time, histogram, "vllm:request_prefill_time_seconds"},
+    {q::decode_time, histogram, "vllm:request_decode_time_seconds"},
+    {q::prompt_tokens, counter, "vllm:prompt_tokens_total"},
+    {q::generation_tokens, counter, "vllm:generation_tokens_total"},
+    {q::prefix_queries, counter, "vllm:prefix_cache_queries_total"},
+    {q::prefix_hits, counter, "vllm:prefix_cache_hits_total"},
+    {q::preemptions, counter, "vllm:num_preemptions_total"},
+    {q::drafts, counter, "vllm:spec_decode_num_drafts_total"},
+    {q::draft_tokens, counter, "vllm:spec_decode_num_draft_tokens_total"},
+    {q::accepted_tokens, counter, "vllm:spec_decode_num_accepted_tokens_total"},
+    {q::requests_done, counter, "vllm:request_success_total"},
 
     // sglang:cache_hit_rate and sglang:spec_accept_rate have an unknown window. With priorities
     // there are series of each, and the total with "".
-    {s::sglang, q::running, gauge, "sglang:num_running_reqs", 1, "priority", ""},
+    {q::running, gauge, "sglang:num_running_reqs", 1, "priority", ""},
     // Without the grammar queue.
-    {s::sglang, q::waiting, gauge, "sglang:num_queue_reqs", 1, "priority", ""},
-    {s::sglang, q::kv_usage, gauge, "sglang:token_usage"},
-    {s::sglang, q::queue_time, histogram, "sglang:queue_time_seconds"},
-    {s::sglang, q::prompt_tokens, counter, "sglang:prompt_tokens_total"},
-    {s::sglang, q::generation_tokens, counter, "sglang:generation_tokens_total"},
-    {s::sglang, q::preemptions, counter, "sglang:num_retracted_requests_total"},
+    {q::waiting, gauge, "sglang:num_queue_reqs", 1, "priority", ""},
+    {q::kv_usage, gauge, "sglang:token_usage"},
+    {q::queue_time, histogram, "sglang:queue_time_seconds"},
+    {q::prompt_tokens, counter, "sglang:prompt_tokens_total"},
+    {q::generation_tokens, counter, "sglang:generation_tokens_total"},
+    {q::preemptions, counter, "sglang:num_retracted_requests_total"},
     // Of the prompts above; absent before a first hit.
-    {s::sglang, q::prefix_queries, counter, "sglang:prompt_tokens_total"},
-    {s::sglang, q::prefix_hits, counter, "sglang:cached_tokens_total"},
-    {s::sglang, q::requests_done, counter, "sglang:num_requests_total"},
+    {q::prefix_queries, counter, "sglang:prompt_tokens_total"},
+    {q::prefix_hits, counter, "sglang:cached_tokens_total"},
+    {q::requests_done, counter, "sglang:num_requests_total"},
 
-    {s::tgi, q::running, gauge, "tgi_batch_current_size"},
-    {s::tgi, q::waiting, gauge, "tgi_queue_size"},
-    {s::tgi, q::queue_time, histogram, "tgi_request_queue_duration"},
+    {q::running, gauge, "tgi_batch_current_size"},
+    {q::waiting, gauge, "tgi_queue_size"},
+    {q::queue_time, histogram, "tgi_request_queue_duration"},
     // tgi_batch_forward_duration is per batch, not per request. tgi_request_input_length counts
     // each attempt of a request.
-    {s::tgi, q::generation_tokens, histogram, "tgi_request_generated_tokens"},
-    {s::tgi, q::accepted_tokens, histogram, "tgi_request_skipped_tokens"},
-    {s::tgi, q::requests_done, counter, "tgi_request_success"},
+    {q::generation_tokens, histogram, "tgi_request_generated_tokens"},
+    {q::accepted_tokens, histogram, "tgi_request_skipped_tokens"},
+    {q::requests_done, counter, "tgi_request_success"},
 
     // A request of several inputs is one, with their mean time.
-    {s::tei, q::waiting, gauge, "te_queue_size"},
-    {s::tei, q::queue_time, histogram, "te_request_queue_duration"},
-    {s::tei, q::requests_done, counter, "te_request_success"},
+    {q::waiting, gauge, "te_queue_size"},
+    {q::queue_time, histogram, "te_request_queue_duration"},
+    {q::requests_done, counter, "te_request_success"},
 
     // trtllm_num_paused_requests is a gauge, not a count of pauses.
-    {s::tensorrt_llm, q::running, gauge, "trtllm_num_requests_running"},
-    {s::tensorrt_llm, q::waiting, gauge, "trtllm_num_requests_waiting"},
-    {s::tensorrt_llm, q::kv_usage, gauge, "trtllm_kv_cache_utilization"},
-    {s::tensorrt_llm, q::queue_time, histogram, "trtllm_request_queue_time_seconds"},
-    {s::tensorrt_llm, q::prefill_time, histogram, "trtllm_request_prefill_time_seconds"},
-    {s::tensorrt_llm, q::decode_time, histogram, "trtllm_request_decode_time_seconds"},
-    {s::tensorrt_llm, q::prompt_tokens, counter, "trtllm_prompt_tokens_total"},
-    {s::tensorrt_llm, q::generation_tokens, counter, "trtllm_generation_tokens_total"},
+    {q::running, gauge, "trtllm_num_requests_running"},
+    {q::waiting, gauge, "trtllm_num_requests_waiting"},
+    {q::kv_usage, gauge, "trtllm_kv_cache_utilization"},
+    {q::queue_time, histogram, "trtllm_request_queue_time_seconds"},
+    {q::prefill_time, histogram, "trtllm_request_prefill_time_seconds"},
+    {q::decode_time, histogram, "trtllm_request_decode_time_seconds"},
+    {q::prompt_tokens, counter, "trtllm_prompt_tokens_total"},
+    {q::generation_tokens, counter, "trtllm_generation_tokens_total"},
     // Of finished requests. trtllm_kv_cache_reused_blocks_total is in blocks, and absent without
     // enable_iter_perf_stats.
-    {s::tensorrt_llm, q::prefix_queries, counter, "trtllm_prompt_tokens_total"},
-    {s::tensorrt_llm, q::prefix_hits, counter, "trtllm_prompt_cached_tokens_total"},
-    {s::tensorrt_llm, q::draft_tokens, counter, "trtllm_spec_decode_num_draft_tokens_total"},
-    {s::tensorrt_llm, q::accepted_tokens, counter, "trtllm_spec_decode_num_accepted_tokens_total"},
-    {s::tensorrt_llm, q::requests_done, counter, "trtllm_request_success_total"},
+    {q::prefix_queries, counter, "trtllm_prompt_tokens_total"},
+    {q::prefix_hits, counter, "trtllm_prompt_cached_tokens_total"},
+    {q::draft_tokens, counter, "trtllm_spec_decode_num_draft_tokens_total"},
+    {q::accepted_tokens, counter, "trtllm_spec_decode_num_accepted_tokens_total"},
+    {q::requests_done, counter, "trtllm_request_success_total"},
 
-    {s::triton, q::running, gauge, "nv_trt_llm_request_metrics", 1, "request_type", "scheduled"},
-    {s::triton, q::waiting, gauge, "nv_trt_llm_request_metrics", 1, "request_type", "waiting"},
-    {s::triton, q::waiting, gauge, "nv_inference_pending_request_count"},
-    {s::triton, q::kv_usage, gauge, "nv_trt_llm_kv_cache_block_metrics", 1, "kv_cache_block_type",
-     "fraction"},
+    {q::running, gauge, "nv_trt_llm_request_metrics", 1, "request_type", "scheduled"},
+    {q::waiting, gauge, "nv_trt_llm_request_metrics", 1, "request_type", "waiting"},
+    {q::waiting, gauge, "nv_inference_pending_request_count"},
+    {q::kv_usage, gauge, "nv_trt_llm_kv_cache_block_metrics", 1, "kv_cache_block_type", "fraction"},
     // Each model of an ensemble counts and waits.
-    {s::triton, q::queue_time, counter, "nv_inference_queue_duration_us", 1e-6},
-    {.server = s::triton, .of = q::requests_done, .kind = counter,
+    {q::queue_time, counter, "nv_inference_queue_duration_us", 1e-6},
+    {.of = q::requests_done, .kind = counter,
      .name = "nv_inference_request_success", .is_of_stages = true},
-    {s::triton, q::energy, counter, "nv_energy_consumption"},  // unverified
-    {s::triton, q::power, gauge, "nv_gpu_power_usage"},        // unverified
-    {s::triton, q::utilisation, gauge, "nv_gpu_utilization"},  // unverified
+    {q::energy, counter, "nv_energy_consumption"},  // unverified
+    {q::power, gauge, "nv_gpu_power_usage"},        // unverified
+    {q::utilisation, gauge, "nv_gpu_utilization"},  // unverified
 
     // llamacpp:n_decode_total counts calls of llama_decode, not requests.
-    {s::llama_cpp, q::running, gauge, "llamacpp:requests_processing"},
-    {s::llama_cpp, q::waiting, gauge, "llamacpp:requests_deferred"},
-    {s::llama_cpp, q::prefill_time, counter, "llamacpp:prompt_seconds_total"},
-    {s::llama_cpp, q::decode_time, counter, "llamacpp:tokens_predicted_seconds_total"},
+    {q::running, gauge, "llamacpp:requests_processing"},
+    {q::waiting, gauge, "llamacpp:requests_deferred"},
+    {q::prefill_time, counter, "llamacpp:prompt_seconds_total"},
+    {q::decode_time, counter, "llamacpp:tokens_predicted_seconds_total"},
     // llamacpp:prompt_tokens_total omits cached tokens. Newer versions count those apart, older
     // ones do not.
-    {s::llama_cpp, q::prompt_tokens, counter, "llamacpp:prompt_tokens_cached_total"},
-    {.server = s::llama_cpp, .of = q::prompt_tokens, .kind = counter,
+    {q::prompt_tokens, counter, "llamacpp:prompt_tokens_cached_total"},
+    {.of = q::prompt_tokens, .kind = counter, .name = "llamacpp:prompt_tokens_total", .adds = true},
+    {q::prompt_tokens, counter, "llamacpp:prompt_tokens_total"},
+    {q::prefix_queries, counter, "llamacpp:prompt_tokens_cached_total"},
+    {.of = q::prefix_queries, .kind = counter,
      .name = "llamacpp:prompt_tokens_total", .adds = true},
-    {s::llama_cpp, q::prompt_tokens, counter, "llamacpp:prompt_tokens_total"},
-    {s::llama_cpp, q::prefix_queries, counter, "llamacpp:prompt_tokens_cached_total"},
-    {.server = s::llama_cpp, .of = q::prefix_queries, .kind = counter,
-     .name = "llamacpp:prompt_tokens_total", .adds = true},
-    {s::llama_cpp, q::prefix_hits, counter, "llamacpp:prompt_tokens_cached_total"},
-    {s::llama_cpp, q::generation_tokens, counter, "llamacpp:tokens_predicted_total"},
-    {s::llama_cpp, q::drafts, counter, "llamacpp:spec_decode_num_drafts_total"},
-    {s::llama_cpp, q::draft_tokens, counter, "llamacpp:spec_decode_num_draft_tokens_total"},
-    {s::llama_cpp, q::accepted_tokens, counter, "llamacpp:spec_decode_num_accepted_tokens_total"},
+    {q::prefix_hits, counter, "llamacpp:prompt_tokens_cached_total"},
+    {q::generation_tokens, counter, "llamacpp:tokens_predicted_total"},
+    {q::drafts, counter, "llamacpp:spec_decode_num_drafts_total"},
+    {q::draft_tokens, counter, "llamacpp:spec_decode_num_draft_tokens_total"},
+    {q::accepted_tokens, counter, "llamacpp:spec_decode_num_accepted_tokens_total"},
 
-    {s::lmdeploy, q::running, gauge, "lmdeploy:num_requests_running"},
-    {s::lmdeploy, q::waiting, gauge, "lmdeploy:num_requests_waiting"},
-    {s::lmdeploy, q::kv_usage, gauge, "lmdeploy:gpu_cache_usage_perc"},
-    {s::lmdeploy, q::queue_time, histogram, "lmdeploy:request_queue_time_seconds"},
-    {s::lmdeploy, q::prefill_time, histogram, "lmdeploy:request_prefill_time_seconds"},
-    {s::lmdeploy, q::decode_time, histogram, "lmdeploy:request_decode_time_seconds"},
-    {s::lmdeploy, q::prompt_tokens, counter, "lmdeploy:prompt_tokens_total"},
+    {q::running, gauge, "lmdeploy:num_requests_running"},
+    {q::waiting, gauge, "lmdeploy:num_requests_waiting"},
+    {q::kv_usage, gauge, "lmdeploy:gpu_cache_usage_perc"},
+    {q::queue_time, histogram, "lmdeploy:request_queue_time_seconds"},
+    {q::prefill_time, histogram, "lmdeploy:request_prefill_time_seconds"},
+    {q::decode_time, histogram, "lmdeploy:request_decode_time_seconds"},
+    {q::prompt_tokens, counter, "lmdeploy:prompt_tokens_total"},
     // Commit 0168eed counts each token twice, 0.18.0 once.
-    {s::lmdeploy, q::generation_tokens, counter, "lmdeploy:generation_tokens_total"},
-    {s::lmdeploy, q::prefix_queries, counter, "lmdeploy:prompt_tokens_total"},
-    {s::lmdeploy, q::prefix_hits, counter, "lmdeploy:cached_tokens_total"},
-    {s::lmdeploy, q::drafts, counter, "lmdeploy:spec_decode_num_drafts_total"},
-    {s::lmdeploy, q::draft_tokens, counter, "lmdeploy:spec_decode_num_draft_tokens_total"},
-    {s::lmdeploy, q::accepted_tokens, counter, "lmdeploy:spec_decode_num_accepted_tokens_total"},
-    {s::lmdeploy, q::requests_done, counter, "lmdeploy:request_success_total"},
+    {q::generation_tokens, counter, "lmdeploy:generation_tokens_total"},
+    {q::prefix_queries, counter, "lmdeploy:prompt_tokens_total"},
+    {q::prefix_hits, counter, "lmdeploy:cached_tokens_total"},
+    {q::drafts, counter, "lmdeploy:spec_decode_num_drafts_total"},
+    {q::draft_tokens, counter, "lmdeploy:spec_decode_num_draft_tokens_total"},
+    {q::accepted_tokens, counter, "lmdeploy:spec_decode_num_accepted_tokens_total"},
+    {q::requests_done, counter, "lmdeploy:request_success_total"},
 
     // Of its front end. dynamo_frontend_queued_requests includes requests in prefill, and
     // dynamo_frontend_inflight_requests includes all. dynamo_frontend_cached_tokens needs an engine
     // that reports it.
-    {s::dynamo, q::prompt_tokens, histogram, "dynamo_frontend_input_sequence_tokens"},
-    {s::dynamo, q::generation_tokens, counter, "dynamo_frontend_output_tokens_total"},
-    {s::dynamo, q::requests_done, counter, "dynamo_frontend_requests_total", 1, "status",
-     "success"},
+    {q::prompt_tokens, histogram, "dynamo_frontend_input_sequence_tokens"},
+    {q::generation_tokens, counter, "dynamo_frontend_output_tokens_total"},
+    {q::requests_done, counter, "dynamo_frontend_requests_total", 1, "status", "success"},
 
-    {s::dcgm_exporter, q::energy, counter, "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", 1e-3},
-    {s::dcgm_exporter, q::power, gauge, "DCGM_FI_DEV_POWER_USAGE"},
-    {s::dcgm_exporter, q::utilisation, gauge, "DCGM_FI_DEV_GPU_UTIL", 0.01},
-    {s::dcgm_exporter, q::temperature, gauge, "DCGM_FI_DEV_GPU_TEMP"},
-    {s::dcgm_exporter, q::clock, gauge, "DCGM_FI_DEV_SM_CLOCK", 1e6},
+    {q::energy, counter, "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", 1e-3},
+    {q::power, gauge, "DCGM_FI_DEV_POWER_USAGE"},
+    {q::utilisation, gauge, "DCGM_FI_DEV_GPU_UTIL", 0.01},
+    {q::temperature, gauge, "DCGM_FI_DEV_GPU_TEMP"},
+    {q::clock, gauge, "DCGM_FI_DEV_SM_CLOCK", 1e6},
 
     // gpu_clock is of many clocks, and the clock_type of the cores is unknown.
-    {s::amd_exporter, q::energy, counter, "gpu_energy_consumed", 1e-6},
-    {s::amd_exporter, q::power, gauge, "gpu_package_power"},
-    {s::amd_exporter, q::power, gauge, "gpu_power_usage"},
-    {s::amd_exporter, q::utilisation, gauge, "gpu_gfx_activity", 0.01},
-    {s::amd_exporter, q::temperature, gauge, "gpu_junction_temperature"},
+    {q::energy, counter, "gpu_energy_consumed", 1e-6},
+    {q::power, gauge, "gpu_package_power"},
+    {q::power, gauge, "gpu_power_usage"},
+    {q::utilisation, gauge, "gpu_gfx_activity", 0.01},
+    {q::temperature, gauge, "gpu_junction_temperature"},
 };
 
 }  // namespace server_table
@@ -6173,11 +6066,11 @@ inline std::optional<server_value> value_of(const metrics_page& page, const serv
 }
 
 /// By the newest name on the page. A sum needs all its parts.
-inline std::optional<server_value> value_on(const metrics_page& page, server_kind server,
+inline std::optional<server_value> value_on(const metrics_page& page, const server_traits& server,
                                             server_quantity quantity) {
     std::optional<server_value> found;
     for (const server_name& row : server_table::rows) {
-        if (row.server != server || row.of != quantity) continue;
+        if (!row.is_of(server, quantity)) continue;
         if (found && !row.adds) break;
         if (!found && row.adds) continue;
         const auto value = value_of(page, row);
@@ -6188,23 +6081,23 @@ inline std::optional<server_value> value_on(const metrics_page& page, server_kin
     return found;
 }
 
-/// The server of a page, by the first name that only one server has. Metrics of the runtime
-/// (python_info, process_cpu_seconds_total) identify none.
-inline std::optional<server_kind> found_in(const metrics_page& page) {
+/// The server of a page, by the first name that only one server has; nullptr if unknown. Metrics of
+/// the runtime (python_info, process_cpu_seconds_total) identify none.
+inline const server_traits* found_in(const metrics_page& page) {
     for (const std::string_view name : page.names)
-        for (const server_traits& s : known_servers) {
-            if (!name.starts_with(s.prefix)) continue;
-            if (s.has_own_prefix) return s.kind;
-            for (const server_name& row : server_table::rows)
-                if (row.server == s.kind && name == row.name) return s.kind;
-        }
-    return std::nullopt;
+        for (const server_traits& s : known_servers)
+            if (name.starts_with(s.prefix) &&
+                (s.has_own_prefix || any_of(server_table::rows, [&](const server_name& row) {
+                     return name == row.name;
+                 })))
+                return &s;
+    return nullptr;
 }
 
 /// "" if unknown.
 inline const char* name_found_in(const metrics_page& page) {
-    const auto kind = found_in(page);
-    return kind ? traits_of(*kind).name : "";
+    const server_traits* const s = found_in(page);
+    return s ? s->name : "";
 }
 
 /// For servers without a page.
@@ -6341,9 +6234,9 @@ inline double beginning_of(const metrics_page& page) {
 }
 
 /// Adds one quantity of one page.
-inline void read_quantity(page_reading& into, const metrics_page& page, server_kind kind,
-                          server_quantity q) {
-    const auto reported = value_on(page, kind, q);
+inline void read_quantity(page_reading& into, const metrics_page& page,
+                          const server_traits& server, server_quantity q) {
+    const auto reported = value_on(page, server, q);
     if (!reported) return;
     // infinity is a valid value
     const bool is_gauge = reported->row->kind == series_kind::gauge;
@@ -6365,11 +6258,11 @@ inline std::string accelerator_of(const metrics_page& page, const page_sample& s
                                                       : "");
 }
 /// Adds the accelerators of one page, except those of earlier pages.
-inline void read_accelerators(page_reading& into, const metrics_page& page, server_kind kind,
-                              server_quantity q, std::size_t number_of_page,
-                              std::set<std::string>& known) {
+inline void read_accelerators(page_reading& into, const metrics_page& page,
+                              const server_traits& server, server_quantity q,
+                              std::size_t number_of_page, std::set<std::string>& known) {
     for (const server_name& row : server_table::rows) {
-        if (row.server != kind || row.of != q) continue;
+        if (!row.is_of(server, q)) continue;
         const auto samples = samples_of(page, row);
         for (const page_sample* s : samples) {
             const std::string name = accelerator_of(page, *s, number_of_page);
@@ -6393,16 +6286,16 @@ inline page_reading reading_of(const std::vector<metrics_page>& pages, bool firs
     page_reading r;
     std::array<std::set<std::string>, quantity_count> known;  // accelerators
     for (std::size_t i = pages.size(); i-- > 0;) {
-        const auto kind = found_in(pages[i]);
-        if (!kind) continue;
+        const server_traits* const server = found_in(pages[i]);
+        if (!server) continue;
         const bool is_server = i == 0 && first_is_servers;
         for (std::size_t k = 0; k < quantity_count; ++k) {
             const auto q = static_cast<server_quantity>(k);
             if (is_of_accelerator(q)) {
                 if (!is_server || known[k].empty())
-                    read_accelerators(r, pages[i], *kind, q, i, known[k]);
+                    read_accelerators(r, pages[i], *server, q, i, known[k]);
             } else if (is_server) {
-                read_quantity(r, pages[i], *kind, q);
+                read_quantity(r, pages[i], *server, q);
             }
         }
     }
@@ -15832,7 +15725,7 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
     return s;
 }
 
-inline const char* arrival_name(arrival_kind k) {
+inline const char* to_string(arrival_kind k) {
     return name_at({"constant", "poisson", "gamma", "ramp", "steps", "replay", "all_at_once",
                     "closed_loop"}, k);
 }
@@ -15843,7 +15736,7 @@ inline bool is_counted_in_users(const arrival_data& a) {
 
 inline std::string arrival_text(const arrival_data& a) {
     if (!a.described.empty()) return str(a.described);
-    std::string t = arrival_name(a.kind);
+    std::string t = to_string(a.kind);
     const char* most = a.is_searched ? "up to " : "";
     switch (a.kind) {
         case arrival_kind::constant:
@@ -15880,18 +15773,18 @@ inline void check_arrivals(const arrival_data& a) {
     const auto rate_ok = [](double r) { return std::isfinite(r) && r > 0 && r <= 1e6; };
     const std::string given = "arrivals is " + arrival_text(a) + ": ";
     if (a.kind == arrival_kind::closed_loop) {
-        if (!(a.users >= 1 && a.users <= 100000)) refuse({given, "users run from 1 to 100000"});
-        if (!is_sound(a.think) || !(a.users_ramp_s >= 0 && a.users_ramp_s <= 86400))
-            refuse({given, "think time and ramp cannot be negative, and last at most 86400 s"});
+        check_numbers({{"users", static_cast<double>(a.users), 1, 100000},
+                       {"ramp", a.users_ramp_s, 0, 86400, " s"}}, given);
+        if (!is_sound(a.think))
+            refuse({given, "think time cannot be negative, and lasts at most 86400 s"});
         return;
     }
-    if (a.max_in_flight < 0)
-        refuse({given, printed("max_in_flight is %lld, it must be at least 1", a.max_in_flight)});
+    check_numbers({{"max_in_flight", static_cast<double>(a.max_in_flight), 0, infinity, "",
+                    "must be at least 1"}}, given);
     if (a.kind == arrival_kind::all_at_once) return;
     if (a.kind == arrival_kind::replay) {
         if (a.file.empty()) refuse({given, "it must name a file"});
-        if (!(a.speed >= 1e-6 && a.speed <= 1e6))
-            refuse({given, printed("speed is %.9g, it runs from 0.000001 to 1000000", a.speed)});
+        check_numbers({{"speed", a.speed, 1e-6, 1e6, "", "runs from 0.000001 to 1000000"}}, given);
         if (a.unit_s != 0 && !(a.unit_s >= 1e-9 && a.unit_s <= 86400))
             refuse({given, "its unit runs from 1 ns to a day"});
         return;
@@ -15901,15 +15794,13 @@ inline void check_arrivals(const arrival_data& a) {
         for (const load_step& s : a.stages)
             if (!(rate_ok(s.rate.per_second) && s.lasts.seconds() > 0))
                 refuse({given, "every stage needs a rate and a time above zero"});
-        if (!(planned_length(a) <= 86400))
-            refuse({given, "all stages together last at most 86400 s"});
+        check_numbers({{"their length", planned_length(a), 0, 86400, " s"}}, given);
         return;
     }
     if (!rate_ok(a.rate))
         refuse({given, "the rate must be above 0 and at most 1000000 requests/s"});
     if (a.kind == arrival_kind::gamma)
-        if (!(std::isfinite(a.burstiness) && a.burstiness >= 0.01 && a.burstiness <= 1000))
-            refuse({given, "burstiness runs from 0.01 to 1000"});
+        check_numbers({{"burstiness", a.burstiness, 0.01, 1000}}, given);
     if (a.kind == arrival_kind::ramp)
         if (!(rate_ok(a.rate_to) && a.over_s > 0))
             refuse({given, "both rates and the time must be above zero"});
@@ -15925,10 +15816,9 @@ inline double arrival_cv2_of(const arrival_data& a) {
     }
 }
 
-inline bool saturates(arrival_kind k) {
-    return k == arrival_kind::all_at_once || k == arrival_kind::closed_loop;
+inline bool saturates(const arrival_data& a) {
+    return a.kind == arrival_kind::all_at_once || a.kind == arrival_kind::closed_loop;
 }
-inline bool saturates(const arrival_data& a) { return saturates(a.kind); }
 
 // ===== [C69] prompts of a given number of tokens =================================================
 
@@ -17090,23 +16980,9 @@ inline std::string load_hash(const planned_traffic& p) {
 
 // ===== [C76] the number of requests that a plan expects ==========================================
 
-/// Requests that all selections treat alike, except those of side tasks.
-struct request_kind {
-    int turn = 0, depth = 0;
-    unsigned char part = 0;
-    long long count = 0;
-};
-/// The number of requests by turn, depth and part.
-using counts_by_kind = std::map<std::tuple<int, int, unsigned char>, long long>;
-inline std::vector<request_kind> kinds_of(const counts_by_kind& counts) {
-    std::vector<request_kind> kinds;
-    for (const auto& [of, n] : counts)
-        if (n > 0) kinds.push_back({std::get<0>(of), std::get<1>(of), std::get<2>(of), n});
-    return kinds;
-}
-inline std::vector<request_kind> kinds_of_turns(long long first, long long later) {
-    return kinds_of({{{0, 0, 0}, first}, {{1, 0, 0}, later}});
-}
+/// The number of requests, except those of side tasks, by turn, depth and part: selections treat
+/// those alike.
+using counts_by_kind = std::map<std::array<int, 3>, long long>;
 /// Returns the measured requests of one repeat, 0 if only the run can tell.
 inline long long expected_requests(const planned_traffic& p) {
     if (p.described.is_there) return p.described.requests;
@@ -17129,12 +17005,11 @@ inline long long expected_requests(const planned_traffic& p) {
     const double n = std::min(by_time, by_count);
     return std::isfinite(n) ? std::llround(n) : 0;
 }
-/// Returns the kinds of all of these, none if only the run can tell.
-inline std::vector<request_kind> expected_kinds(const planned_traffic& p) {
-    const long long n = expected_requests(p);
-    if (p.described.is_there)
-        return kinds_of_turns(p.described.first_turns, n - p.described.first_turns);
-    if (p.stride == 1 && p.parts.empty()) return kinds_of_turns(n, 0);
+/// Counts all of these, none if only the run can tell.
+inline counts_by_kind expected_kinds(const planned_traffic& p) {
+    const long long n = expected_requests(p), first = p.described.first_turns;
+    if (p.described.is_there) return {{{0, 0, 0}, first}, {{1, 0, 0}, n - first}};
+    if (p.stride == 1 && p.parts.empty()) return {{{0, 0, 0}, n}};
     counts_by_kind counts;
     const bool is_graph = has_graphs(p);
     auto left = static_cast<std::size_t>(n);
@@ -17148,20 +17023,20 @@ inline std::vector<request_kind> expected_kinds(const planned_traffic& p) {
         }
         left -= steps;
     }
-    return kinds_of(counts);
+    return counts;
 }
-inline long long selected_of(const std::vector<request_kind>& kinds,
-                             const std::vector<std::string>& labels, const selection& which) {
+inline long long selected_of(const counts_by_kind& counts, const std::vector<std::string>& labels,
+                             const selection& which) {
     repeat_facts d;
     d.labels = labels;
     const selects selected(which, d);
     long long n = 0;
     record r;
-    for (const request_kind& k : kinds) {
-        r.turn = k.turn;
-        r.depth = k.depth;
-        r.part = k.part;
-        n += selected.has(r) ? k.count : 0;
+    for (const auto& [of, count] : counts) {
+        r.turn = of[0];
+        r.depth = of[1];
+        r.part = static_cast<unsigned char>(of[2]);
+        n += selected.has(r) ? count : 0;
     }
     return n;
 }
@@ -18445,7 +18320,7 @@ struct slo_context {
     const planned_judging& judged;
     bool has_turns;
     long long requests;  // measured ones of a repeat, 0 if only the run can tell
-    std::vector<request_kind> kinds;  // of these
+    counts_by_kind kinds;  // of these
     explicit slo_context(const plan& p)
         : sent(*p.sent), judged(*p.judged), has_turns(detail::has_turns(p)),
           requests(expected_requests(p)), kinds(expected_kinds(p)) {}
@@ -18876,16 +18751,6 @@ inline bool holds_options(std::string_view name, const picojson::value& value) {
     return value.is<picojson::object>() &&
            (name == "parameters" || name == "options" || name == "sampling_params");
 }
-inline std::string checked_fields(const picojson::object& fields, bool with_objects) {
-    std::string out;
-    for (const auto& [name, value] : fields) {
-        if (const std::string why = fault_of_field("options.extra_body", name, value); !why.empty())
-            refuse({why});
-        if (with_objects || !holds_options(name, value))
-            out += "," + json_quoted(name) + ":" + value.serialize();
-    }
-    return out;
-}
 inline picojson::object extra_body_of(const request_options& o) {
     picojson::value v;
     if (o.extra_body.empty()) return {};
@@ -18894,15 +18759,23 @@ inline picojson::object extra_body_of(const request_options& o) {
                 "\": it must be a JSON object"});
     return v.get<picojson::object>();
 }
-inline std::string shared_fields(const request_options& o) {
-    return checked_fields(extra_body_of(o), false);
-}
-inline std::vector<extra_object> shared_objects(const request_options& o) {
-    std::vector<extra_object> objects;
-    for (const auto& [name, value] : extra_body_of(o))
-        if (holds_options(name, value))
-            objects.push_back({name, checked_fields(value.get<picojson::object>(), true)});
-    return objects;
+/// Adds the fields of options.extra_body, and its objects of options.
+inline void add_extra_body(request_spec& r, const request_options& o) {
+    const auto checked = [](const std::string& name, const picojson::value& value) {
+        const std::string why = fault_of_field("options.extra_body", name, value);
+        if (!why.empty()) refuse({why});
+        return "," + json_quoted(name) + ":" + value.serialize();
+    };
+    for (const auto& [name, value] : extra_body_of(o)) {
+        const std::string field = checked(name, value);
+        if (!holds_options(name, value)) {
+            r.extra_fields += field;
+            continue;
+        }
+        r.extra_objects.push_back({name, {}});
+        for (const auto& [inner, v] : value.get<picojson::object>())
+            r.extra_objects.back().fields += checked(inner, v);
+    }
 }
 
 inline void check_options(const request_options& o) {
@@ -18946,8 +18819,7 @@ inline request_spec common_request(const request_options& o, const api_traits& a
     r.stream = o.stream && api.generates;
     r.events_are_tokens = o.events_are_tokens;
     r.cancel_after_s = o.cancel_after.seconds();
-    r.extra_fields = shared_fields(o);
-    r.extra_objects = shared_objects(o);
+    add_extra_body(r, o);
     r.max_tokens = o.max_tokens ? *o.max_tokens : 0;
     const long long documents = o.documents;
     r.documents = documents > 0 ? static_cast<int>(documents) : api.documents;
@@ -19236,7 +19108,8 @@ inline void check_extent(const scenario& s, const arrival_data& a, const recorde
                 ": nothing is stable before all users are there, give it more time than the ramp"});
     check_numbers({{"warmup", static_cast<double>(s.warmup.requests()), 0, 1e6, " requests"},
                    {"warmup", warmup_s, 0, 86400, " s"},
-                   {"requests", static_cast<double>(requests), 0, 1e8},
+                   {"requests", static_cast<double>(requests), 0, 1e8, "",
+                    "runs from 1 to 100000000"},
                    {"duration", duration_s, 0, 86400, " s"}});
     const double by_time = duration_s > 0 ? duration_s : own_length(a, trace);
     if (requests <= 0 && !(by_time > 0) && !a.is_searched)
@@ -20563,7 +20436,7 @@ inline void fields_of(field_visitor& v, load_facts& l) {
     planned_traffic& t = l.sent;
     arrival_data& a = t.arrivals;
     v.text({"arrivals"}, l.arrivals);
-    v.choice_of<arrival_name>({"arrival_kind"}, a.kind, arrival_kind::closed_loop);
+    v.choice({"arrival_kind"}, a.kind, arrival_kind::closed_loop);
     v.number({"offered_rate", "requests/s, 0 in a closed loop"}, a.rate, rate_range);
     auto users = static_cast<long long>(users_of(t));
     v.whole({"users"}, users);
@@ -29632,9 +29505,9 @@ inline std::string why_unreported(const server_pages& on, const std::vector<metr
                          : on.problem + (on.problem.empty() ? "" : "; ") + how_to_switch_on;
     const auto q = quantity_of(what.metric);
     if (!q || !std::isnan(r.value(*q))) return {};
-    const auto kind = found_in(pages.front());
-    const std::string more = kind ? traits_of(*kind).more : "";
-    return "the page of " + std::string(kind ? traits_of(*kind).name : "this server") +
+    const server_traits* const server = found_in(pages.front());
+    const std::string more = server ? server->more : "";
+    return "the page of " + std::string(server ? server->name : "this server") +
            " does not report it; it reports " + reported_metrics(r) + (more.empty() ? "" : "; ") +
            more;
 }

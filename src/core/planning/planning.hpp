@@ -44,7 +44,8 @@ inline void check_extent(const scenario& s, const arrival_data& a, const recorde
                 ": nothing is stable before all users are there, give it more time than the ramp"});
     check_numbers({{"warmup", static_cast<double>(s.warmup.requests()), 0, 1e6, " requests"},
                    {"warmup", warmup_s, 0, 86400, " s"},
-                   {"requests", static_cast<double>(requests), 0, 1e8},
+                   {"requests", static_cast<double>(requests), 0, 1e8, "",
+                    "runs from 1 to 100000000"},
                    {"duration", duration_s, 0, 86400, " s"}});
     const double by_time = duration_s > 0 ? duration_s : own_length(a, trace);
     if (requests <= 0 && !(by_time > 0) && !a.is_searched)

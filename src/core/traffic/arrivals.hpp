@@ -230,7 +230,7 @@ inline void check_arrivals(const arrival_data& a) {
     if (a.kind == arrival_kind::all_at_once) return;
     if (a.kind == arrival_kind::replay) {
         if (a.file.empty()) refuse({given, "it must name a file"});
-        check_numbers({{"speed", a.speed, 1e-6, 1e6}}, given);
+        check_numbers({{"speed", a.speed, 1e-6, 1e6, "", "runs from 0.000001 to 1000000"}}, given);
         if (a.unit_s != 0 && !(a.unit_s >= 1e-9 && a.unit_s <= 86400))
             refuse({given, "its unit runs from 1 ns to a day"});
         return;

@@ -419,8 +419,7 @@ TEST_CASE("SGLang: an answer in one piece, and its request with fields of the us
     o.extra_body = R"({"sampling_params":{"top_p":0.25,"json_schema":"{}"},"return_logprob":false,)"
                    R"("options":{"a":1}})";
     request_spec r = asked();
-    r.extra_fields = shared_fields(o);
-    r.extra_objects = shared_objects(o);
+    add_extra_body(r, o);
     const picojson::value b = body_of(sglang, r);
     CHECK(at(b, {"text"}) == all_turns);
     CHECK(at(b, {"sampling_params"}) ==

@@ -583,7 +583,7 @@ TEST_CASE("extra fields are added to every request") {
     r.prompt = "Hello";
     request_options o;
     o.extra_body = R"({"top_k": 1, "stop": ["\n", "</s>"], "nested": {"a": [true, null]}})";
-    r.extra_fields = shared_fields(o);
+    add_extra_body(r, o);
     const picojson::value b = parsed(openai_body(openai_chat, "m", r));
     CHECK(b.get("top_k").get<double>() == 1);
     CHECK(b.get("stop").get(0).get<std::string>() == "\n");

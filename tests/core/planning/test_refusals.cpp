@@ -50,7 +50,7 @@ TEST_CASE("a closed loop without users, with too many, or with negative times is
                       "arrivals is closed_loop(4 users", "86400 s");
     }
     CHECK_REFUSED(refusal_of_load(closed_loop(4).ramp(time_span::from_seconds(-1))),
-                  "arrivals is closed_loop(4 users", "ramp", "negative");
+                  "arrivals is closed_loop(4 users", "ramp is -1 s", "from 0 to 86400 s");
     CHECK_REFUSED(refusal_of_load(closed_loop(4).think(time_span::from_seconds(nan_value))),
                   "think time");
 }
