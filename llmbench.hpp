@@ -9839,9 +9839,8 @@ inline void note_exempt(repeat_data& d) {
     };
     for (record& r : d.records)
         r.exempt = failed_by_client(r) ||
-                    (has_failed(r) &&
-                     std::any_of(d.side_tasks.begin(), d.side_tasks.end(),
-                                 [&](const auto& t) { return is_within(r, t); }));
+                   (has_failed(r) && std::any_of(d.side_tasks.begin(), d.side_tasks.end(),
+                                                 [&](const auto& t) { return is_within(r, t); }));
 }
 
 /// The objective that must hold again, and the kind of load.
@@ -17505,8 +17504,7 @@ inline std::vector<probed_load> loads_of(const std::vector<probe>& probes) {
         auto at = std::lower_bound(loads.begin(), loads.end(), p.load,
                                    [](const probed_load& l, double load) { return l.load < load; });
         if (at == loads.end() || at->load != p.load) at = loads.insert(at, {p.load});
-        const double margin =
-            std::clamp(p.over ? infinity : p.margin, min_margin, max_margin);
+        const double margin = std::clamp(p.over ? infinity : p.margin, min_margin, max_margin);
         at->margin += (margin - at->margin) / ++at->probes;
         if (at->shown == carried::open) at->shown = p.shown;
     }
@@ -29653,8 +29651,8 @@ inline std::string next_log(run_variant variant) {
 class started_process {
 public:
     const process what;
-    long long began_ns = 0;            // of the last start
-    double startup_s = not_a_number;   // until it was ready
+    long long began_ns = 0;           // of the last start
+    double startup_s = not_a_number;  // until it was ready
 
     started_process(const process& p, run_variant variant) : what(p), variant_(variant) {
         if (what.command.empty()) refuse({"process.command is empty: it must start a server"});
@@ -29724,9 +29722,8 @@ private:
     no_server given_up(const std::string& why, const std::vector<std::string>& secrets) {
         const std::string tail = without_secrets(running_->log_tail(), secrets);
         end();
-        return no_server("process \"" + printable(str(what.command), 200) + "\" " + why +
-                         "; log " + log_ + (tail.empty() ? " is empty" : " ends:") +
-                         barred_lines(tail));
+        return no_server("process \"" + printable(str(what.command), 200) + "\" " + why + "; log " +
+                         log_ + (tail.empty() ? " is empty" : " ends:") + barred_lines(tail));
     }
 
     const run_variant variant_;
@@ -30407,9 +30404,8 @@ public:
         // All or none: older files say that the program has not ended.
         try {
             drafted_files files;
-            files.add(dir / "result.json",
-                      result_json(gates, environment_, records_.index(), exit_code_of(so_far),
-                                  beside));
+            files.add(dir / "result.json", result_json(gates, environment_, records_.index(),
+                                                       exit_code_of(so_far), beside));
             files.add(dir / "metrics.txt", open_metrics(gates));
             if (const std::string lines = answers_jsonl(gates); !lines.empty())
                 files.add(dir / "answers.jsonl", lines);
@@ -30525,8 +30521,7 @@ private:
         const auto taken = std::filesystem::file_size(around.step_summary, none);
         // Above 1 MiB GitHub shows no summary of the step at all.
         if (none || taken + summary_limit <= 1048576)
-            std::ofstream(around.step_summary, std::ios::app)
-                << summary_md(gates, beside);
+            std::ofstream(around.step_summary, std::ios::app) << summary_md(gates, beside);
     }
     record_files& records_;
     std::vector<gate_report> others_{};
@@ -31006,8 +31001,7 @@ inline void write_as_baseline(gate_report& g, const measured_gate& m, const sett
     }
     mark_skipped(g.verdicts, true, "written to " + file + " as a baseline, not compared");
     g.outcome = outcome_of(g.verdicts, asked.inconclusive);
-    session::of_this_program().with_reports(
-        [&](program_reports& r) { r.write_baseline(g, file); });
+    session::of_this_program().with_reports([&](program_reports& r) { r.write_baseline(g, file); });
 }
 
 /// The report of a gate that never ran, or ended by an unexpected error; it has every SLO.
@@ -31309,14 +31303,13 @@ inline std::string announcement(const plan& p, const target_facts& target,
         t += printed("; %s cannot be forced to a length, so answers end where the model ends them",
                      api->name);
     const double held = static_cast<double>(p.sent->arrivals.users) * bytes_held_by_a_user(*p.sent);
-    if (held > 64e6)
-        t += printed("; its conversations hold about %.0f MB of answers", held / 1e6);
+    if (held > 64e6) t += printed("; its conversations hold about %.0f MB of answers", held / 1e6);
     if (seconds > 0) {
         const auto [least, most] = expected_span(p, seconds);
         t += ", " + span_text(least, most) + of_virtual_time();
         if (p.sent->is_open_loop())
-            t += " if the server keeps up, else up to " + time_text(drain_s(*p.sent)) +
-                 " more a " + counted_text(p);
+            t += " if the server keeps up, else up to " + time_text(drain_s(*p.sent)) + " more a " +
+                 counted_text(p);
     }
     for (const std::string& note : load_notes(*p.sent)) t += "\n  note: " + note;
     for (const target_facts* f : {&target, &baseline})
@@ -32056,8 +32049,9 @@ public:
         if (mode.kind == run_kind::write_baseline) {
             const std::string file = str(judged_.stored.file);
             check_writable(file);
-            check_own_baseline(file, p_.name, session::of_this_program().with_reports(
-                [&](program_reports& r) { return r.baseline_in(file); }));
+            check_own_baseline(file, p_.name,
+                               session::of_this_program().with_reports(
+                                   [&](program_reports& r) { return r.baseline_in(file); }));
         }
         static_cast<load_conditions&>(all_.seen) = load_conditions_of(p_);
         all_.judged_by = parameters_asked(p_, mode);
@@ -32125,7 +32119,8 @@ public:
             // A miss shown under saturation is reported as such; a fail takes a third repeat.
             if (count() < first_fail && found.on.saturated) continue;
             if (!mode_.appends() && !found.by_client &&  // all baseline runs have the same number
-                all_decided(found.verdicts, judged_.repeats_are_asked)) return;
+                all_decided(found.verdicts, judged_.repeats_are_asked))
+                return;
             if (count() == judged_.max_repeats && is_noisy(found))
                 max_repeats_ = std::max(max_repeats_, judged_.max_if_noisy);
             meter_.decided(found.verdicts);
@@ -32177,10 +32172,9 @@ private:
     /// Returns false.
     bool note_end_of_time() {
         is_analysed_ = false;  // the reason of undecided verdicts changes
-        all_.seen.stopped =
-            budget_text(mode_.time_budget_s, seconds_until(mode_.deadline_ns),
-                        static_cast<double>(needed_ns()) * 1e-9, count(), max_repeats_,
-                        counted_text(p_));
+        all_.seen.stopped = budget_text(mode_.time_budget_s, seconds_until(mode_.deadline_ns),
+                                        static_cast<double>(needed_ns()) * 1e-9, count(),
+                                        max_repeats_, counted_text(p_));
         return false;
     }
     /// Calls `act`, and returns false if the time ended before it was done.
@@ -32209,8 +32203,8 @@ private:
                 run_variant::baseline);
         bool whole = true;
         for (const run_variant variant : variants)
-            whole = whole && repeat_on(plan_of_variant(what, variant), variant, position,
-                                             number, probed_load);
+            whole = whole && repeat_on(plan_of_variant(what, variant), variant, position, number,
+                                       probed_load);
         if (whole && variants.size() > 1) hold_answers_together();
         for (std::vector<kept_text>& texts : texts_) texts.clear();
         positions_.end({&all_.seen}, position, number, whole);
@@ -32218,21 +32212,20 @@ private:
         return whole;
     }
     bool repeat_on(const plan& what, run_variant variant, int position, int number,
-                         double probed_load) {
+                   double probed_load) {
         live_target& target = servers_.on(variant);
         if (number > 0) {
             if (!target.restarts()) rest(target.pages());
             else if (!is_in_time([&] { target.restart(seconds_until(mode_.deadline_ns)); }))
                 return false;
         }
-        meter_.stage(probed_load > 0
-                         ? probe_name(p_, all_.seen.candidate.size()) + " at " +
-                               value_text(load_metric(p_), probed_load)
-                         : stage_text(p_, position, variant) +
-                               (positions_.is_again() ? ", again" : ""));
+        meter_.stage(probed_load > 0 ? probe_name(p_, all_.seen.candidate.size()) + " at " +
+                                           value_text(load_metric(p_), probed_load)
+                                     : stage_text(p_, position, variant) +
+                                           (positions_.is_again() ? ", again" : ""));
         target.start_cold(report_directory() + printed("/cold-%d.log", gate_));
-        const double max_s = std::min(seconds_until(mode_.deadline_ns),
-                                      what.sent->limits.total.seconds());
+        const double max_s =
+            std::min(seconds_until(mode_.deadline_ns), what.sent->limits.total.seconds());
         if (!mode_.model && !is_in_time([&] { prepare_server(what, target, number, max_s); }))
             return false;
         const repeat_order asked{.variant = variant,
@@ -32297,8 +32290,7 @@ private:
     void search_capacity() {
         for (;;) {
             if (count() > 0 && fault_of_gate(all_.seen)) return;
-            const std::optional<double> load =
-                next_load(p_, probes_of(all_.seen, all_.judged_by));
+            const std::optional<double> load = next_load(p_, probes_of(all_.seen, all_.judged_by));
             if (!load) return;
             if (!plans_.contains(*load)) plans_.emplace(*load, at_load(p_, *load, answer_s_));
             const plan& what = plans_.at(*load);
@@ -32313,10 +32305,10 @@ private:
     }
     /// The probe stays in the list, but counts as no result.
     void leave_out(const client_error& error) {
-        all_.seen.candidate.change(
-            error.repeat, [&](repeat_data& d) { d.disturbed = described(error.why); });
-        meter_.say(printed("  probe %zu shows nothing: ", error.repeat + 1) +
-                   described(error.why) + "\n");
+        all_.seen.candidate.change(error.repeat,
+                                   [&](repeat_data& d) { d.disturbed = described(error.why); });
+        meter_.say(printed("  probe %zu shows nothing: ", error.repeat + 1) + described(error.why) +
+                   "\n");
     }
     /// If answers take so long that a probe measured only the start of its load, the first probe is
     /// set aside and later ones are longer. A later probe stays, however slow: a selection must not
@@ -32355,9 +32347,13 @@ private:
                                       reason_in(e));
         }
         all_.profile = profile_under_load(by, lasts_s, mode_.deadline_ns, [&](long long until_ns) {
-            return run_repeat(again, failed, {.number = number, .gate = gate_,
-                                              .deadline_ns = until_ns, .meter = &meter_,
-                                              .show = answers_shown::none}).records.size();
+            return run_repeat(again, failed,
+                              {.number = number,
+                               .gate = gate_,
+                               .deadline_ns = until_ns,
+                               .meter = &meter_,
+                               .show = answers_shown::none})
+                .records.size();
         });
         if (all_.profile.goes_on && !failed.is_process())
             unended_profiles().push_back({failed.facts().url, p_.name, *judged_.on_fail});
@@ -32513,7 +32509,7 @@ protected:
     /// A gate in virtual time shows no progress.
     progress_mode shown_progress() const {
         return current_environment ? progress_mode::off
-                             : surroundings_of_program().shown(asked_.progress);
+                                   : surroundings_of_program().shown(asked_.progress);
     }
 
     session& all_ = session::of_this_program();
@@ -32528,7 +32524,7 @@ protected:
     std::vector<std::string> ends_{};  // notes on exceptions, one sentence each
 
 private:
-    std::optional<gate_turn> turn_{};           // both last until the reports are written
+    std::optional<gate_turn> turn_{};  // both last until the reports are written
     std::optional<interrupt_guard> signals_{};
     std::unique_ptr<execution_environment> environment_{};  // null: the machine
     std::optional<inside_environment> inside_{};
@@ -32568,7 +32564,7 @@ public:
             if (stop_asked.load())
                 throw no_server("the run was interrupted before this gate began");
             repeats.emplace(std::move(p), scenario_, mode,
-                        is_first ? shown_progress() : progress_mode::off);
+                            is_first ? shown_progress() : progress_mode::off);
             is_up = repeats->bring_up();
         });
         if (!is_first) return ended_by(gate_outcome::skipped, repeats->follow());
@@ -32598,10 +32594,9 @@ private:
         mode = mode_of(p, asked_, budget_began_ns(), appends);
         mode.model = model_;
         if (p.judged->has_stored_baseline && mode.kind != run_kind::write_baseline)
-            mode.stored = model_ ? model_->stored_baseline(scenario_, who_, asked_, use_)
-                                 : stored_gate_of(p);
-        const bool all_repeats =
-            !mode.judges() && mode.kind != run_kind::send_shard && !searches();
+            mode.stored =
+                model_ ? model_->stored_baseline(scenario_, who_, asked_, use_) : stored_gate_of(p);
+        const bool all_repeats = !mode.judges() && mode.kind != run_kind::send_shard && !searches();
         p = with_judging(std::move(p), [&](planned_judging& j) {
             if (model_) j.on_fail = {};
             if (!all_repeats) return;
@@ -32929,8 +32924,8 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
         refuse({str(records_file), ": of \"", g.name, "\" ", shard_text(g.load.shard)});
     const std::string& problem = run.problem_of_events;
     for (const slo& s : slos) g.judged_by.slos.push_back(s);
-    const plan what = with_judging(g.described,
-                                   [&](planned_judging& j) { j.slos = g.judged_by.slos; });
+    const plan what =
+        with_judging(g.described, [&](planned_judging& j) { j.slos = g.judged_by.slos; });
     const slo_context context(what);
     divide_by_loads(g);
     for (const slo& s : slos) {
@@ -32963,8 +32958,7 @@ result run(const scenario& s, const char* file, int line) {
     return detail::gate_of(s, file, line, "run");
 }
 capacity_result find_capacity(const scenario& s, const char* file, int line) {
-    return detail::result_access::capacity_in(
-        detail::gate_of(s, file, line, "find_capacity"));
+    return detail::result_access::capacity_in(detail::gate_of(s, file, line, "find_capacity"));
 }
 result gate(const scenario& s, const char* file, int line) {
     return detail::asserted(detail::gate_of(s, file, line, "gate"), file, line);

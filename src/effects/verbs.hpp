@@ -139,8 +139,8 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
         refuse({str(records_file), ": of \"", g.name, "\" ", shard_text(g.load.shard)});
     const std::string& problem = run.problem_of_events;
     for (const slo& s : slos) g.judged_by.slos.push_back(s);
-    const plan what = with_judging(g.described,
-                                   [&](planned_judging& j) { j.slos = g.judged_by.slos; });
+    const plan what =
+        with_judging(g.described, [&](planned_judging& j) { j.slos = g.judged_by.slos; });
     const slo_context context(what);
     divide_by_loads(g);
     for (const slo& s : slos) {
@@ -173,8 +173,7 @@ result run(const scenario& s, const char* file, int line) {
     return detail::gate_of(s, file, line, "run");
 }
 capacity_result find_capacity(const scenario& s, const char* file, int line) {
-    return detail::result_access::capacity_in(
-        detail::gate_of(s, file, line, "find_capacity"));
+    return detail::result_access::capacity_in(detail::gate_of(s, file, line, "find_capacity"));
 }
 result gate(const scenario& s, const char* file, int line) {
     return detail::asserted(detail::gate_of(s, file, line, "gate"), file, line);

@@ -85,8 +85,7 @@ inline std::vector<probed_load> loads_of(const std::vector<probe>& probes) {
         auto at = std::lower_bound(loads.begin(), loads.end(), p.load,
                                    [](const probed_load& l, double load) { return l.load < load; });
         if (at == loads.end() || at->load != p.load) at = loads.insert(at, {p.load});
-        const double margin =
-            std::clamp(p.over ? infinity : p.margin, min_margin, max_margin);
+        const double margin = std::clamp(p.over ? infinity : p.margin, min_margin, max_margin);
         at->margin += (margin - at->margin) / ++at->probes;
         if (at->shown == carried::open) at->shown = p.shown;
     }

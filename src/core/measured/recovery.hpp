@@ -28,9 +28,8 @@ inline void note_exempt(repeat_data& d) {
     };
     for (record& r : d.records)
         r.exempt = failed_by_client(r) ||
-                    (has_failed(r) &&
-                     std::any_of(d.side_tasks.begin(), d.side_tasks.end(),
-                                 [&](const auto& t) { return is_within(r, t); }));
+                   (has_failed(r) && std::any_of(d.side_tasks.begin(), d.side_tasks.end(),
+                                                 [&](const auto& t) { return is_within(r, t); }));
 }
 
 /// The objective that must hold again, and the kind of load.

@@ -175,7 +175,7 @@ protected:
     /// A gate in virtual time shows no progress.
     progress_mode shown_progress() const {
         return current_environment ? progress_mode::off
-                             : surroundings_of_program().shown(asked_.progress);
+                                   : surroundings_of_program().shown(asked_.progress);
     }
 
     session& all_ = session::of_this_program();
@@ -190,7 +190,7 @@ protected:
     std::vector<std::string> ends_{};  // notes on exceptions, one sentence each
 
 private:
-    std::optional<gate_turn> turn_{};           // both last until the reports are written
+    std::optional<gate_turn> turn_{};  // both last until the reports are written
     std::optional<interrupt_guard> signals_{};
     std::unique_ptr<execution_environment> environment_{};  // null: the machine
     std::optional<inside_environment> inside_{};
@@ -230,7 +230,7 @@ public:
             if (stop_asked.load())
                 throw no_server("the run was interrupted before this gate began");
             repeats.emplace(std::move(p), scenario_, mode,
-                        is_first ? shown_progress() : progress_mode::off);
+                            is_first ? shown_progress() : progress_mode::off);
             is_up = repeats->bring_up();
         });
         if (!is_first) return ended_by(gate_outcome::skipped, repeats->follow());
@@ -260,10 +260,9 @@ private:
         mode = mode_of(p, asked_, budget_began_ns(), appends);
         mode.model = model_;
         if (p.judged->has_stored_baseline && mode.kind != run_kind::write_baseline)
-            mode.stored = model_ ? model_->stored_baseline(scenario_, who_, asked_, use_)
-                                 : stored_gate_of(p);
-        const bool all_repeats =
-            !mode.judges() && mode.kind != run_kind::send_shard && !searches();
+            mode.stored =
+                model_ ? model_->stored_baseline(scenario_, who_, asked_, use_) : stored_gate_of(p);
+        const bool all_repeats = !mode.judges() && mode.kind != run_kind::send_shard && !searches();
         p = with_judging(std::move(p), [&](planned_judging& j) {
             if (model_) j.on_fail = {};
             if (!all_repeats) return;

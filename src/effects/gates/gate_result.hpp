@@ -97,8 +97,7 @@ inline void write_as_baseline(gate_report& g, const measured_gate& m, const sett
     }
     mark_skipped(g.verdicts, true, "written to " + file + " as a baseline, not compared");
     g.outcome = outcome_of(g.verdicts, asked.inconclusive);
-    session::of_this_program().with_reports(
-        [&](program_reports& r) { r.write_baseline(g, file); });
+    session::of_this_program().with_reports([&](program_reports& r) { r.write_baseline(g, file); });
 }
 
 /// The report of a gate that never ran, or ended by an unexpected error; it has every SLO.

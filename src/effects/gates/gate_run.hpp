@@ -121,8 +121,9 @@ public:
         if (mode.kind == run_kind::write_baseline) {
             const std::string file = str(judged_.stored.file);
             check_writable(file);
-            check_own_baseline(file, p_.name, session::of_this_program().with_reports(
-                [&](program_reports& r) { return r.baseline_in(file); }));
+            check_own_baseline(file, p_.name,
+                               session::of_this_program().with_reports(
+                                   [&](program_reports& r) { return r.baseline_in(file); }));
         }
         static_cast<load_conditions&>(all_.seen) = load_conditions_of(p_);
         all_.judged_by = parameters_asked(p_, mode);
@@ -190,7 +191,8 @@ public:
             // A miss shown under saturation is reported as such; a fail takes a third repeat.
             if (count() < first_fail && found.on.saturated) continue;
             if (!mode_.appends() && !found.by_client &&  // all baseline runs have the same number
-                all_decided(found.verdicts, judged_.repeats_are_asked)) return;
+                all_decided(found.verdicts, judged_.repeats_are_asked))
+                return;
             if (count() == judged_.max_repeats && is_noisy(found))
                 max_repeats_ = std::max(max_repeats_, judged_.max_if_noisy);
             meter_.decided(found.verdicts);
@@ -242,10 +244,9 @@ private:
     /// Returns false.
     bool note_end_of_time() {
         is_analysed_ = false;  // the reason of undecided verdicts changes
-        all_.seen.stopped =
-            budget_text(mode_.time_budget_s, seconds_until(mode_.deadline_ns),
-                        static_cast<double>(needed_ns()) * 1e-9, count(), max_repeats_,
-                        counted_text(p_));
+        all_.seen.stopped = budget_text(mode_.time_budget_s, seconds_until(mode_.deadline_ns),
+                                        static_cast<double>(needed_ns()) * 1e-9, count(),
+                                        max_repeats_, counted_text(p_));
         return false;
     }
     /// Calls `act`, and returns false if the time ended before it was done.
@@ -274,8 +275,8 @@ private:
                 run_variant::baseline);
         bool whole = true;
         for (const run_variant variant : variants)
-            whole = whole && repeat_on(plan_of_variant(what, variant), variant, position,
-                                             number, probed_load);
+            whole = whole && repeat_on(plan_of_variant(what, variant), variant, position, number,
+                                       probed_load);
         if (whole && variants.size() > 1) hold_answers_together();
         for (std::vector<kept_text>& texts : texts_) texts.clear();
         positions_.end({&all_.seen}, position, number, whole);
@@ -283,21 +284,20 @@ private:
         return whole;
     }
     bool repeat_on(const plan& what, run_variant variant, int position, int number,
-                         double probed_load) {
+                   double probed_load) {
         live_target& target = servers_.on(variant);
         if (number > 0) {
             if (!target.restarts()) rest(target.pages());
             else if (!is_in_time([&] { target.restart(seconds_until(mode_.deadline_ns)); }))
                 return false;
         }
-        meter_.stage(probed_load > 0
-                         ? probe_name(p_, all_.seen.candidate.size()) + " at " +
-                               value_text(load_metric(p_), probed_load)
-                         : stage_text(p_, position, variant) +
-                               (positions_.is_again() ? ", again" : ""));
+        meter_.stage(probed_load > 0 ? probe_name(p_, all_.seen.candidate.size()) + " at " +
+                                           value_text(load_metric(p_), probed_load)
+                                     : stage_text(p_, position, variant) +
+                                           (positions_.is_again() ? ", again" : ""));
         target.start_cold(report_directory() + printed("/cold-%d.log", gate_));
-        const double max_s = std::min(seconds_until(mode_.deadline_ns),
-                                      what.sent->limits.total.seconds());
+        const double max_s =
+            std::min(seconds_until(mode_.deadline_ns), what.sent->limits.total.seconds());
         if (!mode_.model && !is_in_time([&] { prepare_server(what, target, number, max_s); }))
             return false;
         const repeat_order asked{.variant = variant,
@@ -362,8 +362,7 @@ private:
     void search_capacity() {
         for (;;) {
             if (count() > 0 && fault_of_gate(all_.seen)) return;
-            const std::optional<double> load =
-                next_load(p_, probes_of(all_.seen, all_.judged_by));
+            const std::optional<double> load = next_load(p_, probes_of(all_.seen, all_.judged_by));
             if (!load) return;
             if (!plans_.contains(*load)) plans_.emplace(*load, at_load(p_, *load, answer_s_));
             const plan& what = plans_.at(*load);
@@ -378,10 +377,10 @@ private:
     }
     /// The probe stays in the list, but counts as no result.
     void leave_out(const client_error& error) {
-        all_.seen.candidate.change(
-            error.repeat, [&](repeat_data& d) { d.disturbed = described(error.why); });
-        meter_.say(printed("  probe %zu shows nothing: ", error.repeat + 1) +
-                   described(error.why) + "\n");
+        all_.seen.candidate.change(error.repeat,
+                                   [&](repeat_data& d) { d.disturbed = described(error.why); });
+        meter_.say(printed("  probe %zu shows nothing: ", error.repeat + 1) + described(error.why) +
+                   "\n");
     }
     /// If answers take so long that a probe measured only the start of its load, the first probe is
     /// set aside and later ones are longer. A later probe stays, however slow: a selection must not
@@ -420,9 +419,13 @@ private:
                                       reason_in(e));
         }
         all_.profile = profile_under_load(by, lasts_s, mode_.deadline_ns, [&](long long until_ns) {
-            return run_repeat(again, failed, {.number = number, .gate = gate_,
-                                              .deadline_ns = until_ns, .meter = &meter_,
-                                              .show = answers_shown::none}).records.size();
+            return run_repeat(again, failed,
+                              {.number = number,
+                               .gate = gate_,
+                               .deadline_ns = until_ns,
+                               .meter = &meter_,
+                               .show = answers_shown::none})
+                .records.size();
         });
         if (all_.profile.goes_on && !failed.is_process())
             unended_profiles().push_back({failed.facts().url, p_.name, *judged_.on_fail});

@@ -124,14 +124,13 @@ inline std::string announcement(const plan& p, const target_facts& target,
         t += printed("; %s cannot be forced to a length, so answers end where the model ends them",
                      api->name);
     const double held = static_cast<double>(p.sent->arrivals.users) * bytes_held_by_a_user(*p.sent);
-    if (held > 64e6)
-        t += printed("; its conversations hold about %.0f MB of answers", held / 1e6);
+    if (held > 64e6) t += printed("; its conversations hold about %.0f MB of answers", held / 1e6);
     if (seconds > 0) {
         const auto [least, most] = expected_span(p, seconds);
         t += ", " + span_text(least, most) + of_virtual_time();
         if (p.sent->is_open_loop())
-            t += " if the server keeps up, else up to " + time_text(drain_s(*p.sent)) +
-                 " more a " + counted_text(p);
+            t += " if the server keeps up, else up to " + time_text(drain_s(*p.sent)) + " more a " +
+                 counted_text(p);
     }
     for (const std::string& note : load_notes(*p.sent)) t += "\n  note: " + note;
     for (const target_facts* f : {&target, &baseline})

@@ -124,9 +124,8 @@ public:
         // All or none: older files say that the program has not ended.
         try {
             drafted_files files;
-            files.add(dir / "result.json",
-                      result_json(gates, environment_, records_.index(), exit_code_of(so_far),
-                                  beside));
+            files.add(dir / "result.json", result_json(gates, environment_, records_.index(),
+                                                       exit_code_of(so_far), beside));
             files.add(dir / "metrics.txt", open_metrics(gates));
             if (const std::string lines = answers_jsonl(gates); !lines.empty())
                 files.add(dir / "answers.jsonl", lines);
@@ -242,8 +241,7 @@ private:
         const auto taken = std::filesystem::file_size(around.step_summary, none);
         // Above 1 MiB GitHub shows no summary of the step at all.
         if (none || taken + summary_limit <= 1048576)
-            std::ofstream(around.step_summary, std::ios::app)
-                << summary_md(gates, beside);
+            std::ofstream(around.step_summary, std::ios::app) << summary_md(gates, beside);
     }
     record_files& records_;
     std::vector<gate_report> others_{};

@@ -39,8 +39,8 @@ inline std::string next_log(run_variant variant) {
 class started_process {
 public:
     const process what;
-    long long began_ns = 0;            // of the last start
-    double startup_s = not_a_number;   // until it was ready
+    long long began_ns = 0;           // of the last start
+    double startup_s = not_a_number;  // until it was ready
 
     started_process(const process& p, run_variant variant) : what(p), variant_(variant) {
         if (what.command.empty()) refuse({"process.command is empty: it must start a server"});
@@ -110,9 +110,8 @@ private:
     no_server given_up(const std::string& why, const std::vector<std::string>& secrets) {
         const std::string tail = without_secrets(running_->log_tail(), secrets);
         end();
-        return no_server("process \"" + printable(str(what.command), 200) + "\" " + why +
-                         "; log " + log_ + (tail.empty() ? " is empty" : " ends:") +
-                         barred_lines(tail));
+        return no_server("process \"" + printable(str(what.command), 200) + "\" " + why + "; log " +
+                         log_ + (tail.empty() ? " is empty" : " ends:") + barred_lines(tail));
     }
 
     const run_variant variant_;

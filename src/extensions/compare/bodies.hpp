@@ -113,12 +113,17 @@ inline curve_result measured_curve(const scenario& s, const list<offered_load>& 
     } catch (const std::invalid_argument&) {
         curve_result c;
         // Represents all loads, and says why there is no curve.
-        const gate_reader refused = [&] { check_curve(s, loads); return measured_gate(); };
+        const gate_reader refused = [&] {
+            check_curve(s, loads);
+            return measured_gate();
+        };
         curve_access::add_load(c, 0, gate_of(s, file, line, "curve", refused));
         return c;
     }
     session& all = session::of_this_program();
-    curve_report r{identity_of(s, file, line, "curve").name, file, line,
+    curve_report r{identity_of(s, file, line, "curve").name,
+                   file,
+                   line,
                    loads[0].in_users ? metric_id::capacity_in_users : metric_id::capacity_in_rate,
                    {}};
     curve_result c;
@@ -179,8 +184,8 @@ public:
                             "a run that writes baselines compares no settings");
         if (rehearses())
             for (const setting& s : settings_)
-                models_.push_back(known_rehearsals().of_gate(
-                    asked_, who_.name + " / " + str(s.name), of_each_));
+                models_.push_back(
+                    known_rehearsals().of_gate(asked_, who_.name + " / " + str(s.name), of_each_));
         enter(rehearses() ? new_environment_for(*models_[0])
                           : new_environment_for(settings_, of_each_));
         plan whole = plan_of(of_each_, who_, asked_.seed, scenario_use::measure,
@@ -237,10 +242,10 @@ private:
             plan p = whole;
             p.name += " / " + str(s.name);
             p.nonce = fresh_nonce(asked_.seed, p.name);
-            parts.push_back({.name = str(s.name),
-                             .server = live_target(s.target, run_variant::candidate,
-                                                   stand_in(parts.size())),
-                             .all = {{.what = std::move(p)}}});
+            parts.push_back(
+                {.name = str(s.name),
+                 .server = live_target(s.target, run_variant::candidate, stand_in(parts.size())),
+                 .all = {{.what = std::move(p)}}});
         }
         // The first one takes over the gate that represented all.
         for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -250,11 +255,9 @@ private:
         return parts;
     }
     gate_report report_on(const setting_under_test& s) const {
-        if (s.lost.empty() || !s.all.seen.candidate.empty())
-            return report_of(s.all, asked_);
+        if (s.lost.empty() || !s.all.seen.candidate.empty()) return report_of(s.all, asked_);
         const bool skips = s.is_missing && may_be_skipped();
-        return unmeasured(s.all.what, of_each_, skips ? gate_outcome::skipped : s.lost_as,
-                          s.lost);
+        return unmeasured(s.all.what, of_each_, skips ? gate_outcome::skipped : s.lost_as, s.lost);
     }
     comparison_result finished(std::vector<setting_under_test>& parts) {
         const plan p = parts.front().all.what;
