@@ -31581,7 +31581,7 @@ private:
 
     const progress_mode mode_;
     const console_style style_;
-    const plan& plan_;
+    const plan plan_;  // a copy: a gate fits its own to its servers meanwhile
     const long long began_ns_;
     std::mutex mutex_{};
     progress_facts facts_{};
