@@ -12,6 +12,7 @@
 #include "core/reports/gate_report.hpp"
 #include "core/reports/result_json.hpp"
 #include "support/drawn_fields.hpp"
+#include "support/histories.hpp"  // the judge of a history, which a result may have
 #include "support/texts.hpp"
 
 #include <string>
