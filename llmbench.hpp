@@ -21343,10 +21343,9 @@ inline bool is_own_objective(const slo_verdict& v) {
     const bool is_guard = v.what.what.metric == metric_id::error_rate && v.what.at.line == 0;
     return !v.what.is_advisory && !is_guard;
 }
-inline std::size_t undecided_objectives(const gate_report& g) {
+inline std::size_t count_of(const gate_report& g, verdict outcome) {
     std::size_t n = 0;
-    for (const slo_verdict& v : g.verdicts)
-        n += v.outcome == verdict::inconclusive && !v.what.is_advisory;
+    for (const slo_verdict& v : g.verdicts) n += v.outcome == outcome && !v.what.is_advisory;
     return n;
 }
 
@@ -21357,7 +21356,7 @@ inline headline headline_of(const gate_report& g) {
         return headline::invalid;
     if (!g.calibration.empty()) return headline::calibrated;
     if (!g.rehearsal.model.empty()) return headline::rehearsed;
-    if (undecided_objectives(g) > 0) return headline::inconclusive;
+    if (count_of(g, verdict::inconclusive) > 0) return headline::inconclusive;
     if (g.outcome == gate_outcome::skipped) return headline::skipped;
     const bool shows_any =
         std::any_of(g.verdicts.begin(), g.verdicts.end(), is_own_objective);
@@ -21379,7 +21378,7 @@ inline std::vector<const gate_report*> most_urgent_first(const std::vector<gate_
 inline std::string headline_text(const gate_report& g) {
     const headline h = headline_of(g);
     if (h != headline::inconclusive) return to_string(h);
-    const std::size_t open = undecided_objectives(g);
+    const std::size_t open = count_of(g, verdict::inconclusive);
     std::size_t all = 0;
     for (const slo_verdict& v : g.verdicts)
         all += is_own_objective(v) ||
@@ -22282,19 +22281,27 @@ inline std::string result_json(const std::vector<gate_report>& gates, const envi
     return j.close().text() + "\n";
 }
 
+inline void fields_of(field_visitor& v, shown_answer& a) {
+    v.text({"id"}, a.id);
+    v.text({"is"}, a.is);
+    v.whole({"times"}, a.times);
+    v.whole({"asked"}, a.asked);
+    v.text({"question"}, a.question);
+    v.text({"wanted"}, a.wanted);
+    v.text({"read"}, a.read);
+    v.text({"answer"}, a.answer);
+    if (std::isnan(a.same_characters)) return;
+    v.text({"baseline_answer"}, a.baseline_answer);
+    v.number({"same_characters"}, a.same_characters);
+}
 /// answers.jsonl: a line for each answer that a gate shows.
 inline std::string answers_jsonl(const std::vector<gate_report>& gates) {
     std::string lines;
     for (const gate_report& g : gates)
         for (const shown_answer& a : g.answers) {
             json_writer j(true);
-            j.open('{').field("gate", g.what.name).field("id", a.id).field("is", a.is);
-            j.field("times", a.times).field("asked", a.asked);
-            j.field("question", a.question).field("wanted", a.wanted).field("read", a.read);
-            j.field("answer", a.answer);
-            if (!std::isnan(a.same_characters))
-                j.field("baseline_answer", a.baseline_answer)
-                    .field("same_characters", a.same_characters);
+            j.open('{').field("gate", g.what.name);
+            write_fields(j, a);
             lines += j.close().text() + "\n";
         }
     return lines;
@@ -22532,7 +22539,7 @@ inline std::string summary_md(const std::vector<gate_report>& gates,
     std::string out = filled("[**{m}**\n\n]", {rehearsal_of_all(gates)});
     const char* undecided = "";
     for (const gate_report& g : gates)
-        if (undecided_objectives(g) > 0 && out.empty()) undecided = undecided_text(g);
+        if (count_of(g, verdict::inconclusive) > 0 && out.empty()) undecided = undecided_text(g);
     fill(out, "{}[**Some objectives are {}.**\n\n]{}",
          {opening_of(gates), undecided, all_passed(gates)});
     std::size_t left = 0, tables = 0, tables_left = 0;
@@ -22861,11 +22868,6 @@ inline std::string badge(const char* look, const std::string& words) {
 }
 /// Returns the CSS class of the verdict that a headline resembles.
 inline const char* look_of(headline h) { return to_string(verdict_like(h)); }
-inline std::size_t count_of(const gate_report& g, verdict outcome) {
-    std::size_t n = 0;
-    for (const slo_verdict& v : g.verdicts) n += v.outcome == outcome && !v.what.is_advisory;
-    return n;
-}
 
 /// Keeps the ends of lines, which xml_escaped makes spaces.
 inline std::string escaped_lines(std::string_view s) {
@@ -23040,14 +23042,11 @@ inline std::string failures_html(const variant_figures& variant, const char* who
     return filled("<h3>{}</h3>\n{}", {title, page_table(title, t)});
 }
 
-inline std::string row_of(std::string_view name, const std::string& value) {
-    return filled("[{?}<dt>{}</dt><dd>{x}</dd>\n]", {value, name, value});
-}
 /// Returns a list of names and values, without those that have no value.
-inline std::string list_of(
-    std::initializer_list<std::pair<const char*, std::string>> rows) {
+inline std::string list_of(std::initializer_list<std::pair<const char*, filling>> rows) {
     std::string h;
-    for (const auto& [name, value] : rows) h += row_of(name, value);
+    for (const auto& [name, value] : rows)
+        fill(h, "[{?}<dt>{}</dt><dd>{x}</dd>\n]", {value, name, value});
     return h;
 }
 inline std::string folded(const std::string& title, const std::string& aside, bool open,
@@ -23143,42 +23142,38 @@ inline std::string side_tasks_html(const gate_report& g) {
                   false, page_table(filled("Side tasks of {}", {g.what.name}), t));
 }
 
-/// Returns the rows that only the sender of the load knows.
-inline std::string sent_html(const gate_report& g) {
-    const plan& p = g.what;
-    return list_of({{"seed", std::to_string(p.sent->seed)},
-                    {"trace hash", trace_hash(p)},
-                    {"prompt tokens", prompt_lengths_text(g.figures.candidate.prompts)},
-                    {"options", options_text(p)},
-                    {"limits", limits_text(p)}});
-}
 inline std::string scenario_html(const gate_report& g) {
     const plan& p = g.what;
     const judging_rule& rule = p.judged->rule;
     const bool has_baseline = g.baseline.kind != target_kind::none;
+    const bool is_read = p.sent->is_read;  // then only the sender of the load knows the rest
     return folded_list(
         "The scenario in full", "", false,
-        list_of({{"target", target_text(g.target)},
-                 {"api", g.target.api},
-                 {"baseline", has_baseline ? target_text(g.baseline) : ""},
-                 {"arrivals", arrival_text(p.sent->arrivals)},
-                 {"workload", p.sent->workload_text},
-                 {"measured", extent_text(p)},
-                 {"repeats", repeats_text(p)}}) +
-            (p.sent->is_read ? "" : sent_html(g)) +
-            list_of({{"error levels",
-                      filled("false pass {} %, false fail {} %{, Holm over the gate|}",
-                             {rule.pass_level * 100, rule.fail_level * 100, rule.holm})},
-                     {"stopped", g.under.stopped},
-                     {"definitions", definitions_version},
-                     {"stands at", filled("[{?}{}:{}]", {p.line > 0, p.file, p.line})}}));
+        list_of(
+            {{"target", target_text(g.target)},
+             {"api", g.target.api},
+             {"baseline", has_baseline ? target_text(g.baseline) : ""},
+             {"arrivals", arrival_text(p.sent->arrivals)},
+             {"workload", p.sent->workload_text},
+             {"measured", extent_text(p)},
+             {"repeats", repeats_text(p)},
+             {"seed", is_read ? "" : std::to_string(p.sent->seed)},
+             {"trace hash", is_read ? "" : trace_hash(p)},
+             {"prompt tokens", is_read ? "" : prompt_lengths_text(g.figures.candidate.prompts)},
+             {"options", is_read ? "" : options_text(p)},
+             {"limits", is_read ? "" : limits_text(p)},
+             {"error levels", filled("false pass {} %, false fail {} %{, Holm over the gate|}",
+                                     {rule.pass_level * 100, rule.fail_level * 100, rule.holm})},
+             {"stopped", g.under.stopped},
+             {"definitions", definitions_version},
+             {"stands at", filled("[{?}{}:{}]", {p.line > 0, p.file, p.line})}}));
 }
 
 inline std::string arithmetic_html(const gate_report& g) {
     std::string rows;
     for (const slo_verdict& v : g.verdicts)
-        rows += row_of(xml_escaped(str(v.what.text())),
-                       filled("[{}: ]{}", {v.method, v.arithmetic}));
+        rows += list_of({{xml_escaped(str(v.what.text())).c_str(),
+                          filled("[{}: ]{}", {v.method, v.arithmetic})}});
     return folded_list("How the verdicts came about", "", false, rows);
 }
 
@@ -23208,7 +23203,7 @@ inline std::string answer_html(const shown_answer& a) {
         false,
         joined({lines("question", a.question), lines("wanted", a.wanted), lines("read", a.read),
                 lines("answer", a.answer), lines("baseline's answer", a.baseline_answer),
-                row_of("request", a.id)}));
+                list_of({{"request", a.id}})}));
 }
 /// Returns the answers of objectives on answers that did not pass.
 inline std::string answers_html(const gate_report& g) {

@@ -256,7 +256,7 @@ inline std::string summary_md(const std::vector<gate_report>& gates,
     std::string out = filled("[**{m}**\n\n]", {rehearsal_of_all(gates)});
     const char* undecided = "";
     for (const gate_report& g : gates)
-        if (undecided_objectives(g) > 0 && out.empty()) undecided = undecided_text(g);
+        if (count_of(g, verdict::inconclusive) > 0 && out.empty()) undecided = undecided_text(g);
     fill(out, "{}[**Some objectives are {}.**\n\n]{}",
          {opening_of(gates), undecided, all_passed(gates)});
     std::size_t left = 0, tables = 0, tables_left = 0;

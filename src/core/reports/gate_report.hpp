@@ -145,10 +145,9 @@ inline bool is_own_objective(const slo_verdict& v) {
     const bool is_guard = v.what.what.metric == metric_id::error_rate && v.what.at.line == 0;
     return !v.what.is_advisory && !is_guard;
 }
-inline std::size_t undecided_objectives(const gate_report& g) {
+inline std::size_t count_of(const gate_report& g, verdict outcome) {
     std::size_t n = 0;
-    for (const slo_verdict& v : g.verdicts)
-        n += v.outcome == verdict::inconclusive && !v.what.is_advisory;
+    for (const slo_verdict& v : g.verdicts) n += v.outcome == outcome && !v.what.is_advisory;
     return n;
 }
 
@@ -159,7 +158,7 @@ inline headline headline_of(const gate_report& g) {
         return headline::invalid;
     if (!g.calibration.empty()) return headline::calibrated;
     if (!g.rehearsal.model.empty()) return headline::rehearsed;
-    if (undecided_objectives(g) > 0) return headline::inconclusive;
+    if (count_of(g, verdict::inconclusive) > 0) return headline::inconclusive;
     if (g.outcome == gate_outcome::skipped) return headline::skipped;
     const bool shows_any =
         std::any_of(g.verdicts.begin(), g.verdicts.end(), is_own_objective);
@@ -181,7 +180,7 @@ inline std::vector<const gate_report*> most_urgent_first(const std::vector<gate_
 inline std::string headline_text(const gate_report& g) {
     const headline h = headline_of(g);
     if (h != headline::inconclusive) return to_string(h);
-    const std::size_t open = undecided_objectives(g);
+    const std::size_t open = count_of(g, verdict::inconclusive);
     std::size_t all = 0;
     for (const slo_verdict& v : g.verdicts)
         all += is_own_objective(v) ||

@@ -168,19 +168,27 @@ inline std::string result_json(const std::vector<gate_report>& gates, const envi
     return j.close().text() + "\n";
 }
 
+inline void fields_of(field_visitor& v, shown_answer& a) {
+    v.text({"id"}, a.id);
+    v.text({"is"}, a.is);
+    v.whole({"times"}, a.times);
+    v.whole({"asked"}, a.asked);
+    v.text({"question"}, a.question);
+    v.text({"wanted"}, a.wanted);
+    v.text({"read"}, a.read);
+    v.text({"answer"}, a.answer);
+    if (std::isnan(a.same_characters)) return;
+    v.text({"baseline_answer"}, a.baseline_answer);
+    v.number({"same_characters"}, a.same_characters);
+}
 /// answers.jsonl: a line for each answer that a gate shows.
 inline std::string answers_jsonl(const std::vector<gate_report>& gates) {
     std::string lines;
     for (const gate_report& g : gates)
         for (const shown_answer& a : g.answers) {
             json_writer j(true);
-            j.open('{').field("gate", g.what.name).field("id", a.id).field("is", a.is);
-            j.field("times", a.times).field("asked", a.asked);
-            j.field("question", a.question).field("wanted", a.wanted).field("read", a.read);
-            j.field("answer", a.answer);
-            if (!std::isnan(a.same_characters))
-                j.field("baseline_answer", a.baseline_answer)
-                    .field("same_characters", a.same_characters);
+            j.open('{').field("gate", g.what.name);
+            write_fields(j, a);
             lines += j.close().text() + "\n";
         }
     return lines;

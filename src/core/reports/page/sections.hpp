@@ -49,14 +49,11 @@ inline std::string failures_html(const variant_figures& variant, const char* who
     return filled("<h3>{}</h3>\n{}", {title, page_table(title, t)});
 }
 
-inline std::string row_of(std::string_view name, const std::string& value) {
-    return filled("[{?}<dt>{}</dt><dd>{x}</dd>\n]", {value, name, value});
-}
 /// Returns a list of names and values, without those that have no value.
-inline std::string list_of(
-    std::initializer_list<std::pair<const char*, std::string>> rows) {
+inline std::string list_of(std::initializer_list<std::pair<const char*, filling>> rows) {
     std::string h;
-    for (const auto& [name, value] : rows) h += row_of(name, value);
+    for (const auto& [name, value] : rows)
+        fill(h, "[{?}<dt>{}</dt><dd>{x}</dd>\n]", {value, name, value});
     return h;
 }
 inline std::string folded(const std::string& title, const std::string& aside, bool open,
@@ -152,42 +149,38 @@ inline std::string side_tasks_html(const gate_report& g) {
                   false, page_table(filled("Side tasks of {}", {g.what.name}), t));
 }
 
-/// Returns the rows that only the sender of the load knows.
-inline std::string sent_html(const gate_report& g) {
-    const plan& p = g.what;
-    return list_of({{"seed", std::to_string(p.sent->seed)},
-                    {"trace hash", trace_hash(p)},
-                    {"prompt tokens", prompt_lengths_text(g.figures.candidate.prompts)},
-                    {"options", options_text(p)},
-                    {"limits", limits_text(p)}});
-}
 inline std::string scenario_html(const gate_report& g) {
     const plan& p = g.what;
     const judging_rule& rule = p.judged->rule;
     const bool has_baseline = g.baseline.kind != target_kind::none;
+    const bool is_read = p.sent->is_read;  // then only the sender of the load knows the rest
     return folded_list(
         "The scenario in full", "", false,
-        list_of({{"target", target_text(g.target)},
-                 {"api", g.target.api},
-                 {"baseline", has_baseline ? target_text(g.baseline) : ""},
-                 {"arrivals", arrival_text(p.sent->arrivals)},
-                 {"workload", p.sent->workload_text},
-                 {"measured", extent_text(p)},
-                 {"repeats", repeats_text(p)}}) +
-            (p.sent->is_read ? "" : sent_html(g)) +
-            list_of({{"error levels",
-                      filled("false pass {} %, false fail {} %{, Holm over the gate|}",
-                             {rule.pass_level * 100, rule.fail_level * 100, rule.holm})},
-                     {"stopped", g.under.stopped},
-                     {"definitions", definitions_version},
-                     {"stands at", filled("[{?}{}:{}]", {p.line > 0, p.file, p.line})}}));
+        list_of(
+            {{"target", target_text(g.target)},
+             {"api", g.target.api},
+             {"baseline", has_baseline ? target_text(g.baseline) : ""},
+             {"arrivals", arrival_text(p.sent->arrivals)},
+             {"workload", p.sent->workload_text},
+             {"measured", extent_text(p)},
+             {"repeats", repeats_text(p)},
+             {"seed", is_read ? "" : std::to_string(p.sent->seed)},
+             {"trace hash", is_read ? "" : trace_hash(p)},
+             {"prompt tokens", is_read ? "" : prompt_lengths_text(g.figures.candidate.prompts)},
+             {"options", is_read ? "" : options_text(p)},
+             {"limits", is_read ? "" : limits_text(p)},
+             {"error levels", filled("false pass {} %, false fail {} %{, Holm over the gate|}",
+                                     {rule.pass_level * 100, rule.fail_level * 100, rule.holm})},
+             {"stopped", g.under.stopped},
+             {"definitions", definitions_version},
+             {"stands at", filled("[{?}{}:{}]", {p.line > 0, p.file, p.line})}}));
 }
 
 inline std::string arithmetic_html(const gate_report& g) {
     std::string rows;
     for (const slo_verdict& v : g.verdicts)
-        rows += row_of(xml_escaped(str(v.what.text())),
-                       filled("[{}: ]{}", {v.method, v.arithmetic}));
+        rows += list_of({{xml_escaped(str(v.what.text())).c_str(),
+                          filled("[{}: ]{}", {v.method, v.arithmetic})}});
     return folded_list("How the verdicts came about", "", false, rows);
 }
 
@@ -217,7 +210,7 @@ inline std::string answer_html(const shown_answer& a) {
         false,
         joined({lines("question", a.question), lines("wanted", a.wanted), lines("read", a.read),
                 lines("answer", a.answer), lines("baseline's answer", a.baseline_answer),
-                row_of("request", a.id)}));
+                list_of({{"request", a.id}})}));
 }
 /// Returns the answers of objectives on answers that did not pass.
 inline std::string answers_html(const gate_report& g) {

@@ -28,11 +28,6 @@ inline std::string badge(const char* look, const std::string& words) {
 }
 /// Returns the CSS class of the verdict that a headline resembles.
 inline const char* look_of(headline h) { return to_string(verdict_like(h)); }
-inline std::size_t count_of(const gate_report& g, verdict outcome) {
-    std::size_t n = 0;
-    for (const slo_verdict& v : g.verdicts) n += v.outcome == outcome && !v.what.is_advisory;
-    return n;
-}
 
 /// Keeps the ends of lines, which xml_escaped makes spaces.
 inline std::string escaped_lines(std::string_view s) {
