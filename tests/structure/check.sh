@@ -223,6 +223,8 @@ pages() {
 
 check "the tests that pages name are there" named_tests_exist
 check "every link of the documentation leads somewhere" pages
+# A symbolic link would do for GitHub, but archives and other systems may bring a file with its path.
+check "the action at the top is that of ci/github" diff ci/github/action.yml action.yml
 check "a page has the whole vocabulary" python3 tests/structure/vocabulary.py
 check "a gate of others fits in 15 lines" real_gates_are_short
 check "the table of contents equals the banners" contents_equal_banners

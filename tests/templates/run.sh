@@ -270,7 +270,7 @@ mkdir "$GITHUB_CACHE"
 echo main | tee perf/main.cpp > perf/llmbench.hpp
 mkdir ci
 cp -r "$ci/github" ci/
-ln -s ci/github/action.yml action.yml
+cp "$ci/../action.yml" action.yml
 # of_readme STATUS USES: its job, with a server of ours
 of_readme() {
     local status=0
