@@ -102,6 +102,9 @@ private:
     std::map<std::string, call_place> last_{};  // calls that others continue
 };
 
+using bailian_reader = chat_reader<true>;
+using mooncake_reader = chat_reader<false>;
+
 /// Holds only one request's text of a file.
 class weka_reader final : public block_reader {
 public:
@@ -220,8 +223,8 @@ struct recording_format {
 };
 inline constexpr recording_format recording_formats[] = {
     {"weka", corpus_by<weka_reader>},
-    {"bailian", corpus_by<chat_reader<true>>},
-    {"mooncake_agents", corpus_by<chat_reader<false>>},
+    {"bailian", corpus_by<bailian_reader>},
+    {"mooncake_agents", corpus_by<mooncake_reader>},
     {"otel", corpus_by<span_reader>},
 };
 
