@@ -11,10 +11,9 @@ foreach(llmbench_name IN ITEMS asio picojson doctest)
     if(TARGET llmbench::${llmbench_name})
         continue()
     endif()
-    # picojson stands in a directory of its own or not, depending on who packaged it.
-    set(llmbench_files_asio asio.hpp)
-    set(llmbench_files_picojson picojson.h picojson/picojson.h)
-    set(llmbench_files_doctest doctest/doctest.h)
+    set(llmbench_file_asio asio.hpp)
+    set(llmbench_file_picojson picojson.h)
+    set(llmbench_file_doctest doctest/doctest.h)
     string(TOUPPER "LLMBENCH_${llmbench_name}_INCLUDE_DIR" llmbench_variable)
     set(llmbench_hints "")
     set(llmbench_theirs ${llmbench_name}::${llmbench_name})
@@ -26,8 +25,9 @@ foreach(llmbench_name IN ITEMS asio picojson doctest)
             get_target_property(llmbench_hints ${llmbench_theirs} INTERFACE_INCLUDE_DIRECTORIES)
         endif()
     endif()
-    find_path(${llmbench_variable} NAMES ${llmbench_files_${llmbench_name}} HINTS ${llmbench_hints}
-              DOC "Directory that holds ${llmbench_files_${llmbench_name}}")
+    # vcpkg has picojson.h in a directory of its own.
+    find_path(${llmbench_variable} NAMES ${llmbench_file_${llmbench_name}} HINTS ${llmbench_hints}
+              PATH_SUFFIXES picojson DOC "Directory that holds ${llmbench_file_${llmbench_name}}")
     mark_as_advanced(${llmbench_variable})
     if(NOT ${llmbench_variable})
         set(llmbench_missing "llmbench needs ${llmbench_name}: install it (Debian and Ubuntu: \

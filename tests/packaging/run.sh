@@ -56,3 +56,15 @@ for tls in no yes; do
         [[ -s ${includes#-I}/llmbench.hpp ]] || { echo "pkg-config says $includes"; exit 1; }
     fi
 done
+
+# What stands elsewhere than in Debian is found: vcpkg has picojson.h in a folder of its own.
+mkdir -p "$work/theirs/include/picojson"
+touch "$work/theirs/include/picojson/picojson.h"
+cat >> "$work/user/CMakeLists.txt" << 'PROJECT'
+get_target_property(include llmbench::picojson INTERFACE_INCLUDE_DIRECTORIES)
+message(STATUS "picojson: ${include}.")
+PROJECT
+"$CMAKE" -S "$work/user" -B "$work/theirs-user" -DCMAKE_PREFIX_PATH="$work/theirs;$work/vcpkg-no" \
+    -DCMAKE_CXX_COMPILER_WORKS=ON > "$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+grep -qxF -- "-- picojson: $work/theirs/include/picojson." "$work/log" || { echo "not vcpkg's picojson"; cat "$work/log"; exit 1; }
+echo "works: libraries of package managers"
