@@ -39,7 +39,8 @@ libasio-dev picojson-dev doctest-dev) or set ${llmbench_variable} to the directo
         INTERFACE_INCLUDE_DIRECTORIES "${${llmbench_variable}}")
 endforeach()
 
-# https:// where OpenSSL is there. Not through its own targets, which are not GLOBAL.
+# https:// where OpenSSL is there. Not through its own targets, which are not GLOBAL, except where a package
+# manager's OPENSSL_LIBRARIES is one: Conan's variables for each library are bare names.
 if(NOT DEFINED llmbench_with_tls_default)
     set(llmbench_with_tls_default AUTO)
 endif()
@@ -55,7 +56,7 @@ if(NOT TARGET llmbench::tls)
         set_target_properties(llmbench::tls PROPERTIES
             INTERFACE_COMPILE_DEFINITIONS LLMBENCH_WITH_TLS
             INTERFACE_INCLUDE_DIRECTORIES "${OPENSSL_INCLUDE_DIR}"
-            INTERFACE_LINK_LIBRARIES "${OPENSSL_SSL_LIBRARY};${OPENSSL_CRYPTO_LIBRARY}")
+            INTERFACE_LINK_LIBRARIES "${OPENSSL_LIBRARIES}")
     elseif(LLMBENCH_WITH_TLS AND NOT LLMBENCH_WITH_TLS STREQUAL "AUTO")
         set(llmbench_missing "llmbench is to be built with TLS (LLMBENCH_WITH_TLS is ON) and needs \
 OpenSSL 1.1.1 or newer: install it (Debian and Ubuntu: libssl-dev) or set OPENSSL_ROOT_DIR.")

@@ -57,14 +57,23 @@ for tls in no yes; do
     fi
 done
 
-# What stands elsewhere than in Debian is found: vcpkg has picojson.h in a folder of its own.
+# What is otherwise than in Debian: vcpkg has picojson.h in a folder of its own, and Conan's OpenSSL is a
+# target, beside variables that do not say where its libraries are.
 mkdir -p "$work/theirs/include/picojson"
 touch "$work/theirs/include/picojson/picojson.h"
+cat > "$work/theirs/FindOpenSSL.cmake" << 'MODULE'
+set(OPENSSL_FOUND TRUE)
+set(OPENSSL_INCLUDE_DIR "${CMAKE_CURRENT_LIST_DIR}/include")
+set(OPENSSL_SSL_LIBRARY ssl)
+set(OPENSSL_CRYPTO_LIBRARY crypto)
+set(OPENSSL_LIBRARIES openssl::openssl)
+MODULE
 cat >> "$work/user/CMakeLists.txt" << 'PROJECT'
 get_target_property(include llmbench::picojson INTERFACE_INCLUDE_DIRECTORIES)
-message(STATUS "picojson: ${include}.")
+get_target_property(libraries llmbench::tls INTERFACE_LINK_LIBRARIES)
+message(STATUS "picojson: ${include}, OpenSSL: ${libraries}.")
 PROJECT
-"$CMAKE" -S "$work/user" -B "$work/theirs-user" -DCMAKE_PREFIX_PATH="$work/theirs;$work/vcpkg-no" \
-    -DCMAKE_CXX_COMPILER_WORKS=ON > "$work/log" 2>&1 || { cat "$work/log"; exit 1; }
-grep -qxF -- "-- picojson: $work/theirs/include/picojson." "$work/log" || { echo "not vcpkg's picojson"; cat "$work/log"; exit 1; }
+"$CMAKE" -S "$work/user" -B "$work/theirs-user" -DCMAKE_PREFIX_PATH="$work/theirs;$work/vcpkg-yes" \
+    -DCMAKE_MODULE_PATH="$work/theirs" -DCMAKE_CXX_COMPILER_WORKS=ON > "$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+grep -qxF -- "-- picojson: $work/theirs/include/picojson, OpenSSL: openssl::openssl." "$work/log" || { cat "$work/log"; exit 1; }
 echo "works: libraries of package managers"
