@@ -87,16 +87,17 @@ gates 1 'mean(tpot) <= 0.1 ms'
 
 say "ports that name $url/$archive"
 mkdir -p "$out/ports/vcpkg" "$out/ports/conan"
-cp ci/packaging/vcpkg/{vcpkg.json,usage} "$out/ports/vcpkg"
+ports=$source/ci/packaging  # without what a build has left in the tree
+cp "$ports"/vcpkg/{vcpkg.json,usage} "$out/ports/vcpkg"
 {
     cat << PORT
 vcpkg_download_distfile(ARCHIVE FILENAME "$archive" URLS "$url/$archive"
     SHA512 $(sha512sum < "$out/$archive" | cut -d ' ' -f 1))
 vcpkg_extract_source_archive(SOURCE_PATH ARCHIVE "\${ARCHIVE}")
 PORT
-    sed '1,/SOURCE_PATH/d' ci/packaging/vcpkg/portfile.cmake
+    sed '1,/SOURCE_PATH/d' "$ports/vcpkg/portfile.cmake"
 } > "$out/ports/vcpkg/portfile.cmake"
-cp -r ci/packaging/{conanfile.py,test_package} "$out/ports/conan"
+cp -r "$ports"/{conanfile.py,test_package} "$out/ports/conan"
 cat > "$out/ports/conan/conandata.yml" << DATA
 sources:
   "$version":
