@@ -1,4 +1,4 @@
-"""llmbench as a Conan 2 package: conan create ci/packaging [-o "llmbench/*:with_tls=True"]
+"""llmbench as a Conan 2 package: conan create ci/packaging -s compiler.cppstd=20 [-o "llmbench/*:with_tls=True"]
 
 The recipe exports the tree it stands in and installs it with its own CMake; beside a conandata.yml,
 as ci/release.sh makes one, it takes the archive that this names. Versions of the three
