@@ -45,7 +45,7 @@ for tls in no yes; do
     "$CMAKE" -DPORT="$ports/vcpkg" -DFEATURES="$features" -DCURRENT_PACKAGES_DIR="$work/vcpkg-$tls" \
         -DBUILD="$work/vcpkg-$tls-build" -P "$here/vcpkg.cmake"
     cmp LICENSE "$work/vcpkg-$tls/share/llmbench/copyright"
-    [[ -s $work/vcpkg-$tls/share/llmbench/usage && ! -e $work/vcpkg-$tls/lib ]]
+    [[ -s $work/vcpkg-$tls/share/llmbench/usage && $(cd "$work/vcpkg-$tls/lib" && echo *) == pkgconfig ]]
     has_tls "vcpkg-$tls" "$tls"
     python3 "$here/conan.py" "$recipe" "$work/conan-$tls" "$tls" "$version"
     has_tls "conan-$tls" "$tls"
