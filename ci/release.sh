@@ -50,8 +50,9 @@ cmake -S "$source" -B "$work/build" "${launcher[@]}" -DLLMBENCH_BUILD_{PROGRAM,E
     -DLLMBENCH_PROGRAM_STATIC=ON -DLLMBENCH_WITH_TLS=ON > /dev/null
 cmake --build "$work/build" --parallel "$(cores)" --target llmbench_program simulated_server
 strip -o "$out/$program" "$work/build/llmbench"
-# What is linked into it asks for this.
-cat /usr/share/doc/{libcli11-dev,picojson-dev,libssl-dev,libc6-dev,libstdc++-*-dev}/copyright > "$out/$program.licenses"
+# What is linked into it asks for this: who wrote it, and the licences that Debian's files only name.
+cat /usr/share/doc/{libcli11-dev,picojson-dev,libssl-dev,libc6-dev,libstdc++-*-dev}/copyright \
+    /usr/share/common-licenses/{Apache-2.0,LGPL-2.1,GPL-3} > "$out/$program.licenses"
 
 say "the program alone, in a root that has nothing else"
 root=$work/root
