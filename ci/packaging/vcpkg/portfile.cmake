@@ -1,7 +1,8 @@
 # An overlay port: vcpkg install llmbench --overlay-ports=ci/packaging/vcpkg
 # llmbench[tls] brings https:// with it.
-# It installs the tree it stands in. The port of a release, which ci/release.sh makes of this one, names
-# its archive and that one's hash here.
+# It installs the tree it stands in, which vcpkg's cache does not look at: after a change, `vcpkg remove
+# llmbench` and install with --no-binarycaching. The port of a release, which ci/release.sh makes of this
+# one, names its archive and that one's hash here.
 get_filename_component(SOURCE_PATH "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
 set(VCPKG_BUILD_TYPE release)  # nothing is compiled
 set(VCPKG_FIXUP_ELF_RPATH OFF)  # else patchelf is downloaded, to look at the scripts
