@@ -7,7 +7,15 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 take "$2"
 setsid bash "$reality/start.sh" "$@" &
 group=$!
-trap 'kill -KILL -- -$group 2> /dev/null' EXIT
+# with_children PID: some of them are in process groups of their own
+with_children() {
+    local child
+    echo "$1"
+    grep -ls "^PPid:[[:space:]]$1\$" /proc/[0-9]*/status | cut -d / -f 3 |
+        while read -r child; do with_children "$child"; done
+}
+# shellcheck disable=SC2046  # each word is a process
+trap 'kill -KILL -- -$group $(with_children "$group") 2> /dev/null' EXIT
 trap 'exit 1' TERM INT
 until curl -sf -o /dev/null "http://127.0.0.1:$3$ready"; do sleep 0.2; done
 sleep "$lives"

@@ -84,9 +84,10 @@ check() {
         passed+=("$1")
         return
     fi
-    if ((status == 2)) || ! grep -Eq 'test cases: +[1-9][0-9]* \|.*\| 0 failed' <(tr -s ' ' < "$log"); then
+    if ((status == 2)) || grep -q 'has left its process group' "$log" ||
+        ! grep -Eq 'test cases: +[1-9][0-9]* \|.*\| 0 failed' <(tr -s ' ' < "$log"); then
         echo "   NOT OK: $1 (exit code $status), see $log"
-        grep -E -A3 'ERROR|refused' "$log" | head -n 12
+        grep -E -A3 'ERROR|refused|left its process group' "$log" | head -n 12 || true
         failed+=("$1")
         return
     fi
