@@ -10,7 +10,7 @@ take() {
     title='' version='' size='' apis=openai_chat model=tiny ready=/health lengths=capped context=''
     key='' key_refused=401 page='' cache='' wrong_model=yes whole=yes ends=yes extra_body=''
     own_ttft='' own_tpot='' own_tpot_count='' python=python3 overrides='' behind='' gauges='' reasons=''
-    scores='' rerank_model='' batched='' lives=8
+    scores='' rerank_model='' batched=''
     # shellcheck source=/dev/null
     source "$reality/servers/$server.sh"
 }

@@ -1,6 +1,7 @@
 // What is checked on every real server, written the way a user would write it. run.sh starts the
 // server, says in the environment what it can do, and chooses the test cases:
-//   SERVER_URL      of the server that runs (for "process:" and "killed:" its command, SERVER_START)
+//   SERVER_URL      of the server that runs (for "process:" and "killed:" its command, SERVER_START;
+//                   that of "killed:" ends once there is a file SERVER_KILL)
 //   SERVER_API, SERVER_MODEL, SERVER_READY, SERVER_EXTRA_BODY
 //   SERVER_LENGTHS  forced, capped, or refused where it does not take ignore_eos; "characters" where
 //                   what it tells of a prompt are those, and no tokens
@@ -140,7 +141,6 @@ TEST_CASE("process: it is started, gated and ended") {
 }
 
 TEST_CASE("killed: a server that is gone in mid-run is no pass") {
-    // Its command has it killed some seconds after it was ready.
     const result r = run({.target = started(),
                           .workload = taken(synthetic{.prompt_tokens = fixed(32),
                                                       .output_tokens = fixed(64)}),
@@ -149,7 +149,10 @@ TEST_CASE("killed: a server that is gone in mid-run is no pass") {
                           .duration = 60_s,
                           .slos = {p90(first_part()) <= 60_s, error_rate <= 5_pct},
                           .limits = {.first_event = 20_s, .between_events = 20_s},
-                          .options = options()});
+                          .options = options(),
+                          .beside = {{.name = "kill",
+                                      .steps = {command("touch '" + reported("SERVER_KILL") + "'")},
+                                      .first = 10_s}}});
     long long ok = 0;
     for (const record& x : r.requests()) ok += x.status == request_status::ok;
     CHECK(ok > 0);

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# As start.sh, but some seconds after the server is ready all of it is killed at once.
+# As start.sh, but once there is a file BUILD_DIR/NAME/kill all of it is killed at once.
 set -euo pipefail
 build=${1:?usage: killed.sh BUILD_DIR NAME PORT}
 # shellcheck source=tests/reality/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 take "$2"
+rm -f "$home/kill"
 setsid bash "$reality/start.sh" "$@" &
 group=$!
 # with_children PID: some of them are in process groups of their own
@@ -17,5 +18,4 @@ with_children() {
 # shellcheck disable=SC2046  # each word is a process
 trap 'kill -KILL -- -$group $(with_children "$group") 2> /dev/null' EXIT
 trap 'exit 1' TERM INT
-until curl -sf -o /dev/null "http://127.0.0.1:$3$ready"; do sleep 0.2; done
-sleep "$lives"
+until [[ -e $home/kill ]]; do sleep 0.1; done

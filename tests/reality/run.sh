@@ -163,7 +163,7 @@ model_of() { if [[ $1 == rerank && $rerank_model ]]; then echo "$rerank_model"; 
 # loads: the test cases of a load on $api
 loads() { if [[ $api == openai_embeddings || $api == rerank ]]; then echo scores; else echo running; fi; }
 # started NAME TEST_CASES: a check that starts the server itself, by $SERVER_START
-started() { check "$1" "$2" SERVER_START="$SERVER_START"; }
+started() { check "$1" "$2" SERVER_START="$SERVER_START" SERVER_KILL="$home/kill"; }
 
 row() {
     local own own_apis checks

