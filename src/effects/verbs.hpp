@@ -67,9 +67,10 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
     if (const std::string note = end_text(s, utc_day()); !note.empty())
         say("  note: " + note + "\n");
     all.worsen(g->number, outcome_of(std::vector{v}, g->undecided_is), inside_test_case());
-    all.with_reports([&](program_reports& r) {
-        r.gates[g->number].verdicts.push_back(v);
-        add_objective(r.gates[g->number].figures, g->seen, v.what);
+    all.with_reports([&](program_reports& reports) {
+        gate_report& of_gate = reports.gates[g->number];
+        of_gate.verdicts.push_back(v);
+        add_objective(of_gate.figures, g->seen, v.what);
     });
     say(verdict_block(v, {}, surroundings_of_program().style()));
     assert_verdict(real, file, line, expression, v, g->undecided_is);
