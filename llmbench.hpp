@@ -4776,7 +4776,7 @@ inline std::string filled_place(std::string_view place, const filling& f) {
             if (left_out) out.resize(part);
             begins = left_out = false;
         } else {
-            length = rest.find('}') + 1;
+            length = std::min(rest.find('}'), rest.size() - 1) + 1;
             const std::string_view place = rest.substr(1, length - 2);
             if (place == "s") out += last == 1 ? "" : "s";
             else if (place == "," && !out.empty()) out += ", ";
@@ -5751,7 +5751,12 @@ private:
 inline parsed_page read_metrics_page(std::string_view body, std::string_view content_type) {
     parsed_page other = other_than_metrics(body, content_type);
     if (!other.problem.empty()) return other;
-    return metrics_page_reader(body).read();
+    parsed_page p = metrics_page_reader(body).read();
+    constexpr std::string_view open = "application/openmetrics-text";
+    if (p.problem.empty() && same_ignoring_case(trimmed(content_type).substr(0, open.size()), open) &&
+        !trimmed(body).ends_with("# EOF"))
+        return {.problem = "the page of metrics was cut: OpenMetrics ends with \"# EOF\""};
+    return p;
 }
 
 // ===== [C18] names of servers' metrics ===========================================================
@@ -14120,15 +14125,15 @@ inline std::string verdict_value_text(const verdict_numbers& v, double x) {
 inline std::string all_together_text(const cause& c, const verdict_numbers& of) {
     const double all = c.numbers[0], other = c.numbers[1], first = c.numbers[2];
     const bool is_over = all > of.limit, is_met = of.what.at_most ? !is_over : all >= of.limit;
+    const char* side = is_met ? "within" : is_over ? "over" : "under";
+    if (std::isnan(first))
+        return filled("all repeats together: {}, {} the limit; before: {}",
+                      {verdict_value_text(of, all), side, verdict_value_text(of, other)});
     return filled(
         "all repeats together: {}, {} the limit; the [{?}typical ][{?}first ][{?}{.0f} ]{}"
         "{s|}: {}",
-        {verdict_value_text(of, all),
-         is_met    ? "within"
-         : is_over ? "over"
-                   : "under",
-         first == 0, first > 0, first > 1, first, name_of(of.counted_in), first > 1,
-         verdict_value_text(of, other)});
+        {verdict_value_text(of, all), side, first == 0, first > 0, first > 1, first,
+         name_of(of.counted_in), first > 1, verdict_value_text(of, other)});
 }
 
 /// "41 wrong: 9 cut off, 6 unreadable, 2 failed".
@@ -20434,6 +20439,7 @@ inline void fields_of(field_visitor& v, load_facts& l) {
     planned_traffic& t = l.sent;
     arrival_data& a = t.arrivals;
     v.text({"arrivals"}, l.arrivals);
+    if (v.assigns()) a.kind = arrival_kind::poisson;  // of an older file, which does not say it
     v.choice({"arrival_kind"}, a.kind, arrival_kind::closed_loop);
     v.number({"offered_rate", "requests/s, 0 in a closed loop"}, a.rate, rate_range);
     auto users = static_cast<long long>(users_of(t));
@@ -21589,7 +21595,7 @@ void add_notes_on_the_way(const Add& add, const variant_figures& variant, const 
             "without saying so", {whose, connection_resets, connections});
     add("[{?}{}sent again, as the server closed the kept connection without an answer: {} "
         "requests; more than one that are over 1 % of a repeat's are failures]",
-        {resends - idle, whose, resends - idle});
+        {std::max(resends - idle, 0LL), whose, resends - idle});
     add("[{?}{}sent again, as the server closed the connection, which had been idle for a second "
         "or more, as they came: {} requests; that is nobody's failure, and their times include it]",
         {idle, whose, idle});

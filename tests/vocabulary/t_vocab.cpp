@@ -259,7 +259,7 @@ TEST_CASE("slos") {
     const curve_result by_load = curve(base, {2_rps, 4.5_rps});
     const vector<offered_load> users = {8_users, 16_users};
     cout << by_load << by_load[2_rps].name() << curve(base, users).low() << money(0.4_usd).usd;
-    on_report([](const report_view& r) { cout << r.json << r.exit_code; });
+    on_report([](const report_view& view) { cout << view.json << view.exit_code; });
     cout << read_result("result.json").gates.size();
     INFO("as text: ", all[0]);
     std::ostringstream os;

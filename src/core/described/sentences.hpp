@@ -320,15 +320,15 @@ inline std::string verdict_value_text(const verdict_numbers& v, double x) {
 inline std::string all_together_text(const cause& c, const verdict_numbers& of) {
     const double all = c.numbers[0], other = c.numbers[1], first = c.numbers[2];
     const bool is_over = all > of.limit, is_met = of.what.at_most ? !is_over : all >= of.limit;
+    const char* side = is_met ? "within" : is_over ? "over" : "under";
+    if (std::isnan(first))
+        return filled("all repeats together: {}, {} the limit; before: {}",
+                      {verdict_value_text(of, all), side, verdict_value_text(of, other)});
     return filled(
         "all repeats together: {}, {} the limit; the [{?}typical ][{?}first ][{?}{.0f} ]{}"
         "{s|}: {}",
-        {verdict_value_text(of, all),
-         is_met    ? "within"
-         : is_over ? "over"
-                   : "under",
-         first == 0, first > 0, first > 1, first, name_of(of.counted_in), first > 1,
-         verdict_value_text(of, other)});
+        {verdict_value_text(of, all), side, first == 0, first > 0, first > 1, first,
+         name_of(of.counted_in), first > 1, verdict_value_text(of, other)});
 }
 
 /// "41 wrong: 9 cut off, 6 unreadable, 2 failed".

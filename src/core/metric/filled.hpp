@@ -145,7 +145,7 @@ inline std::string filled_place(std::string_view place, const filling& f) {
             if (left_out) out.resize(part);
             begins = left_out = false;
         } else {
-            length = rest.find('}') + 1;
+            length = std::min(rest.find('}'), rest.size() - 1) + 1;
             const std::string_view place = rest.substr(1, length - 2);
             if (place == "s") out += last == 1 ? "" : "s";
             else if (place == "," && !out.empty()) out += ", ";

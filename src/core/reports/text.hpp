@@ -98,7 +98,7 @@ void add_notes_on_the_way(const Add& add, const variant_figures& variant, const 
             "without saying so", {whose, connection_resets, connections});
     add("[{?}{}sent again, as the server closed the kept connection without an answer: {} "
         "requests; more than one that are over 1 % of a repeat's are failures]",
-        {resends - idle, whose, resends - idle});
+        {std::max(resends - idle, 0LL), whose, resends - idle});
     add("[{?}{}sent again, as the server closed the connection, which had been idle for a second "
         "or more, as they came: {} requests; that is nobody's failure, and their times include it]",
         {idle, whose, idle});

@@ -67,6 +67,7 @@ inline void fields_of(field_visitor& v, load_facts& l) {
     planned_traffic& t = l.sent;
     arrival_data& a = t.arrivals;
     v.text({"arrivals"}, l.arrivals);
+    if (v.assigns()) a.kind = arrival_kind::poisson;  // of an older file, which does not say it
     v.choice({"arrival_kind"}, a.kind, arrival_kind::closed_loop);
     v.number({"offered_rate", "requests/s, 0 in a closed loop"}, a.rate, rate_range);
     auto users = static_cast<long long>(users_of(t));

@@ -243,7 +243,12 @@ private:
 inline parsed_page read_metrics_page(std::string_view body, std::string_view content_type) {
     parsed_page other = other_than_metrics(body, content_type);
     if (!other.problem.empty()) return other;
-    return metrics_page_reader(body).read();
+    parsed_page p = metrics_page_reader(body).read();
+    constexpr std::string_view open = "application/openmetrics-text";
+    if (p.problem.empty() && same_ignoring_case(trimmed(content_type).substr(0, open.size()), open) &&
+        !trimmed(body).ends_with("# EOF"))
+        return {.problem = "the page of metrics was cut: OpenMetrics ends with \"# EOF\""};
+    return p;
 }
 
 }  // namespace detail

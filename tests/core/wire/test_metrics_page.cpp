@@ -170,6 +170,7 @@ TEST_CASE("rule 10: half a page is none") {
     CHECK_REFUSED(problem_of("a 1"), "cut");
     CHECK_REFUSED(problem_of("a 1\n# HELP"), "cut");
     CHECK_REFUSED(problem_of("a 1\n# EO", openmetrics_type), "cut");
+    CHECK_REFUSED(problem_of("a 1\n", openmetrics_type), "cut", "# EOF");
     CHECK(reported(page_of("a 1\n# EOF", openmetrics_type)) == lines{"a=1"});  // may end so
 }
 
