@@ -115,7 +115,6 @@ inline measured_gate gate_of_own(const own_run& of, const std::string& name,
     r.what = with_judging(g.described, [&](planned_judging& j) {
         j.rule = g.judged_by.rule;
         j.first_repeats = j.max_repeats = static_cast<int>(g.seen.candidate.size());
-        j.has_baseline = !g.seen.baseline.empty();
         j.slos = {slos.begin(), slos.end()};
     });
     const slo_context context(r.what);

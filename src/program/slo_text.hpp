@@ -242,17 +242,16 @@ private:
                                                     : percentile;
         double q = kind == percentile && !names_quantile ? quantile_in(name) : 0;
         // The labels of a series have quotes of their own.
-        const std::string gauge = kind != min && take("server_metric(\"")
-                                      ? up_to("\")", "the end of a name, \"\\\")\",")
-                                      : "";
-        const metric_id m = gauge.empty() ? metric_with(kind, name) : metric_id::server_metric;
+        const bool is_gauge = kind != min && take("server_metric(\"");
+        const std::string gauge = is_gauge ? up_to("\")", "the end of a name, \"\\\")\",") : "";
+        const metric_id m = is_gauge ? metric_id::server_metric : metric_with(kind, name);
         if (names_quantile) {
             expect(",");
             q = number();
             if (!(q > 0 && q < 1)) refuse("(after a percentile strictly between 0 and 1) \")\"");
         }
         expect(")");
-        return gauge.empty() ? make_statistic(kind, m, q) : make_gauge(kind, gauge, q);
+        return is_gauge ? make_gauge(kind, gauge, q) : make_statistic(kind, m, q);
     }
     /// "p90", "p999" as 0.999, as in slo::text().
     double quantile_in(std::string_view name) {

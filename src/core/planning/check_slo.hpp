@@ -269,7 +269,8 @@ inline const char* what_of(const statistic_data& w) {
 }
 inline void check_sample(const statistic_data& w, const slo_context& c, const std::string& given) {
     const std::size_t readings = least_readings_of(w);
-    if (w.kind == statistic_kind::percentile && is_of_gauge(w.metric) && c.sent.duration_s > 0 &&
+    if (w.kind == statistic_kind::percentile && is_of_gauge(w.metric) &&
+        !c.sent.described.is_there && c.sent.duration_s > 0 &&
         c.sent.duration_s < static_cast<double>(readings))
         refuse({given, printed("%s needs at least %zu readings of the server's page, one a second, "
                                "so that three lie beyond it, and the duration is %g s",

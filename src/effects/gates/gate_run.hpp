@@ -304,7 +304,7 @@ private:
                                  .number = number,
                                  .gate = gate_,
                                  .load = probed_load,
-                                 .answer_s = answer_s_,
+                                 .answer_s = probed_load > 0 ? probes_.at(probed_load).answer_s : 0,
                                  .deadline_ns = mode_.deadline_ns,
                                  .meter = &meter_};
         load_sharing_of_program->ask(asked);
@@ -364,8 +364,9 @@ private:
             if (count() > 0 && fault_of_gate(all_.seen)) return;
             const std::optional<double> load = next_load(p_, probes_of(all_.seen, all_.judged_by));
             if (!load) return;
-            if (!plans_.contains(*load)) plans_.emplace(*load, at_load(p_, *load, answer_s_));
-            const plan& what = plans_.at(*load);
+            if (!probes_.contains(*load))
+                probes_.emplace(*load, planned_probe{at_load(p_, *load, answer_s_), answer_s_});
+            const plan& what = probes_.at(*load).what;
             if (ends_late(ns_of(expected_seconds(what))) || !next_repeat(what, *load)) {
                 note_end_of_time();
                 return;
@@ -394,7 +395,7 @@ private:
         const repeat_list& all = all_.seen.candidate;
         const bool is_first = std::count_if(all.begin(), all.end(), at_this_load) == 1;
         if (!is_first || probe_seconds(p_, d.load, now) <= 1.25 * measured_s) return false;
-        plans_.erase(d.load);
+        probes_.erase(d.load);
         return repeats_again(client_error{{because::probe_too_short, {now, measured_s}},
                                           all_.seen.candidate.size() - 1});
     }
@@ -449,7 +450,11 @@ private:
     int max_repeats_ = judged_.max_repeats;
     long long slowest_ns_ = 0;  // of the repeats so far
     bool is_analysed_ = false;  // the analysis is that of the repeats so far
-    std::map<double, plan> plans_{};  // of the probed loads
+    struct planned_probe {
+        plan what;
+        double answer_s = 0;  // which the plan was made for
+    };
+    std::map<double, planned_probe> probes_{};  // by their loads
     double answer_s_ = 0;  // duration of an answer, while the server kept up with a probed load
     std::vector<kept_text> texts_[2]{};  // of the variants of the current pair
 };

@@ -19,11 +19,12 @@
 #include "core/traffic/arrivals.hpp"
 #include "extensions/machines/core/clock.hpp"
 
-#include <algorithm>  // all_of, max, min, minmax_element
+#include <algorithm>  // all_of, find, max, min, minmax_element
 #include <cmath>  // isnan, llround, round
 #include <cstddef>  // size_t
 #include <cstdint>  // uint32_t, uint64_t
 #include <exception>
+#include <iterator>  // begin, end
 #include <string>
 #include <string_view>
 #include <utility>  // move
@@ -34,6 +35,32 @@
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
+
+/// Large members that no judging needs: they are skipped, and take no memory.
+inline constexpr std::string_view unread_members[] = {
+    "request_args", "traceback", "trace_data", "response_metrics", "telemetry_data",
+    "cached_tokens_details", "spec_decode_acceptance"};
+
+class lean_context : public picojson::default_parse_context {
+public:
+    explicit lean_context(picojson::value& out) : default_parse_context(&out) {}
+    template <class Input>
+    bool parse_array_item(Input& in, std::size_t) {
+        auto& items = out_->get<picojson::array>();
+        items.emplace_back();
+        lean_context item(items.back());
+        return picojson::_parse(item, in);
+    }
+    template <class Input>
+    bool parse_object_item(Input& in, const std::string& key) {
+        picojson::null_parse_context nothing;
+        if (std::find(std::begin(unread_members), std::end(unread_members), key) !=
+            std::end(unread_members))
+            return picojson::_parse(nothing, in);
+        lean_context member(out_->get<picojson::object>()[key]);
+        return picojson::_parse(member, in);
+    }
+};
 
 /// Returns Python's NaN and infinities as strings, so that a reader of numbers can name them in its
 /// refusal.
@@ -81,8 +108,9 @@ inline std::vector<picojson::value> read_json_values(std::string_view s, const s
     for (skip_blanks(); at != last; skip_blanks()) {
         values.emplace_back();
         std::string error;
+        lean_context context(values.back());
         try {
-            at = picojson::parse(values.back(), at, last, &error);
+            at = picojson::_parse(context, at, last, &error);
         } catch (const std::exception&) {
             error = "it has a number that no double holds";
         }
