@@ -14,6 +14,8 @@ names=("${@:3}")
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 # What a caller has set for gates of its own must not reach these.
 unset "${!LLMBENCH_@}" "${!SERVER_@}" API_KEY
+# With it servers compile their modules anew at each start.
+unset PYTHONDONTWRITEBYTECODE
 
 make_models() {
     local maker=$reality/../real_engine variant
