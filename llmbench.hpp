@@ -15848,6 +15848,7 @@ struct token_fit {
     std::size_t last_id = 0;           // of those ids, 0 if only as many as words are known
     double per_word = 1;               // tokens of a word after a space
     double overhead = 0;               // tokens around the prompt
+    bool is_unanswered = false;        // unknown, as a question got no answer in time
 
     std::string word(std::size_t i) const {
         return as_ids ? std::to_string(first_token_id + i) : prompt_words[i];
@@ -16001,7 +16002,9 @@ inline std::string fit_text(const token_fit& f, double shortest = 0) {
                around;
     case token_fit::quality::unknown: break;
     }
-    return "prompt lengths in words: the server does not tell how many tokens they have";
+    return std::string("prompt lengths in words: the server ") +
+           (f.is_unanswered ? "did not say in time" : "does not tell") +
+           " how many tokens they have";
 }
 
 inline void append_words(std::string& out, int count, generator& random,
@@ -28689,6 +28692,13 @@ public:
 
     /// `may_be_ids`: a prompt may be a list of token ids.
     token_fit fit(bool may_be_ids) {
+        token_fit found = best_fit(may_be_ids);
+        found.is_unanswered = is_unanswered_ && found.lengths == token_fit::quality::unknown;
+        return found;
+    }
+
+private:
+    token_fit best_fit(bool may_be_ids) {
         const token_fit words = fitted_tokens(
             [&](const std::string& text) { return tokenized(body_of_text(text)); },
             [&](const std::string& prompt) {
@@ -28698,8 +28708,8 @@ public:
             });
         if (!may_be_ids || words.lengths == token_fit::quality::exact) return words;
         const std::size_t known_id =
-            tokenizes_ ? largest_id(post_(inquiry_path(to_, "/tokenize"),
-                                          body_of_text(text_of_many_scripts())))
+            tokenizes_ ? largest_id(answer_to(inquiry_path(to_, "/tokenize"),
+                                              body_of_text(text_of_many_scripts())))
                        : 0;
         const token_fit ids = fitted_ids(
             [&](const std::string& list) {
@@ -28710,8 +28720,11 @@ public:
             known_id);
         return ids.as_ids ? ids : words;
     }
-
-private:
+    http_answer answer_to(const std::string& path, const std::string& body) {
+        http_answer a = post_(path, body);
+        is_unanswered_ |= a.status == 0;
+        return a;
+    }
     std::string body_of_text(const std::string& text) const {
         request_spec none;
         body_writer b(none);  // "content" is for llama.cpp
@@ -28721,7 +28734,7 @@ private:
     /// After a failure it is not asked again.
     int tokenized(const std::string& body) {
         if (!tokenizes_) return -1;
-        const int n = counted_tokens(post_(inquiry_path(to_, "/tokenize"), body));
+        const int n = counted_tokens(answer_to(inquiry_path(to_, "/tokenize"), body));
         tokenizes_ = n > 0;
         return tokenizes_ ? n : -1;
     }
@@ -28730,14 +28743,15 @@ private:
         short_one.max_tokens = 1;
         const std::string body = request_body(*to_.api, to_.model, short_one);
         if (const int n = may_tokenize ? tokenized(body) : -1; n > 0) return n;
-        return used_tokens(*to_.api, post_(r.stream ? to_.path : to_.whole_path, body), r.stream,
-                           asked_by(*to_.api, r, body.size()));
+        return used_tokens(*to_.api, answer_to(r.stream ? to_.path : to_.whole_path, body),
+                           r.stream, asked_by(*to_.api, r, body.size()));
     }
 
     const load_target& to_;
     const request_spec& common_;
     post_t post_;
     bool tokenizes_ = true;
+    bool is_unanswered_ = false;
 };
 
 /// Sends one short request. Its id differs from those of a load.

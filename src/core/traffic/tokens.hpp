@@ -35,6 +35,7 @@ struct token_fit {
     std::size_t last_id = 0;           // of those ids, 0 if only as many as words are known
     double per_word = 1;               // tokens of a word after a space
     double overhead = 0;               // tokens around the prompt
+    bool is_unanswered = false;        // unknown, as a question got no answer in time
 
     std::string word(std::size_t i) const {
         return as_ids ? std::to_string(first_token_id + i) : prompt_words[i];
@@ -188,7 +189,9 @@ inline std::string fit_text(const token_fit& f, double shortest = 0) {
                around;
     case token_fit::quality::unknown: break;
     }
-    return "prompt lengths in words: the server does not tell how many tokens they have";
+    return std::string("prompt lengths in words: the server ") +
+           (f.is_unanswered ? "did not say in time" : "does not tell") +
+           " how many tokens they have";
 }
 
 inline void append_words(std::string& out, int count, generator& random,

@@ -265,6 +265,13 @@ public:
 
     /// `may_be_ids`: a prompt may be a list of token ids.
     token_fit fit(bool may_be_ids) {
+        token_fit found = best_fit(may_be_ids);
+        found.is_unanswered = is_unanswered_ && found.lengths == token_fit::quality::unknown;
+        return found;
+    }
+
+private:
+    token_fit best_fit(bool may_be_ids) {
         const token_fit words = fitted_tokens(
             [&](const std::string& text) { return tokenized(body_of_text(text)); },
             [&](const std::string& prompt) {
@@ -274,8 +281,8 @@ public:
             });
         if (!may_be_ids || words.lengths == token_fit::quality::exact) return words;
         const std::size_t known_id =
-            tokenizes_ ? largest_id(post_(inquiry_path(to_, "/tokenize"),
-                                          body_of_text(text_of_many_scripts())))
+            tokenizes_ ? largest_id(answer_to(inquiry_path(to_, "/tokenize"),
+                                              body_of_text(text_of_many_scripts())))
                        : 0;
         const token_fit ids = fitted_ids(
             [&](const std::string& list) {
@@ -286,8 +293,11 @@ public:
             known_id);
         return ids.as_ids ? ids : words;
     }
-
-private:
+    http_answer answer_to(const std::string& path, const std::string& body) {
+        http_answer a = post_(path, body);
+        is_unanswered_ |= a.status == 0;
+        return a;
+    }
     std::string body_of_text(const std::string& text) const {
         request_spec none;
         body_writer b(none);  // "content" is for llama.cpp
@@ -297,7 +307,7 @@ private:
     /// After a failure it is not asked again.
     int tokenized(const std::string& body) {
         if (!tokenizes_) return -1;
-        const int n = counted_tokens(post_(inquiry_path(to_, "/tokenize"), body));
+        const int n = counted_tokens(answer_to(inquiry_path(to_, "/tokenize"), body));
         tokenizes_ = n > 0;
         return tokenizes_ ? n : -1;
     }
@@ -306,14 +316,15 @@ private:
         short_one.max_tokens = 1;
         const std::string body = request_body(*to_.api, to_.model, short_one);
         if (const int n = may_tokenize ? tokenized(body) : -1; n > 0) return n;
-        return used_tokens(*to_.api, post_(r.stream ? to_.path : to_.whole_path, body), r.stream,
-                           asked_by(*to_.api, r, body.size()));
+        return used_tokens(*to_.api, answer_to(r.stream ? to_.path : to_.whole_path, body),
+                           r.stream, asked_by(*to_.api, r, body.size()));
     }
 
     const load_target& to_;
     const request_spec& common_;
     post_t post_;
     bool tokenizes_ = true;
+    bool is_unanswered_ = false;
 };
 
 /// Sends one short request. Its id differs from those of a load.

@@ -295,6 +295,16 @@ TEST_CASE("a server that does not answer leaves lengths unknown") {
     const token_fit fit = token_inquiry(to, common, std::ref(server)).fit(true);
     CHECK(fit.lengths == token_fit::quality::unknown);
     CHECK(fit.words.empty());
+    CHECK(fit_text(fit) ==
+          "prompt lengths in words: the server did not say in time how many tokens they have");
+}
+
+TEST_CASE("a server whose answers have no usage does not tell lengths") {
+    fake_server server{[](const std::string&, const std::string&) { return ok("{}"); }};
+    const load_target to = target_of(openai_chat);
+    const request_spec common;
+    CHECK(fit_text(token_inquiry(to, common, std::ref(server)).fit(true)) ==
+          "prompt lengths in words: the server does not tell how many tokens they have");
 }
 
 // ---- whether it keeps connections
