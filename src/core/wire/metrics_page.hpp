@@ -245,8 +245,8 @@ inline parsed_page read_metrics_page(std::string_view body, std::string_view con
     if (!other.problem.empty()) return other;
     parsed_page p = metrics_page_reader(body).read();
     constexpr std::string_view open = "application/openmetrics-text";
-    if (p.problem.empty() && same_ignoring_case(trimmed(content_type).substr(0, open.size()), open) &&
-        !trimmed(body).ends_with("# EOF"))
+    const std::string_view type = trimmed(content_type).substr(0, open.size());
+    if (p.problem.empty() && same_ignoring_case(type, open) && !trimmed(body).ends_with("# EOF"))
         return {.problem = "the page of metrics was cut: OpenMetrics ends with \"# EOF\""};
     return p;
 }
