@@ -5754,7 +5754,8 @@ inline parsed_page read_metrics_page(std::string_view body, std::string_view con
     parsed_page p = metrics_page_reader(body).read();
     constexpr std::string_view open = "application/openmetrics-text";
     const std::string_view type = trimmed(content_type).substr(0, open.size());
-    if (p.problem.empty() && same_ignoring_case(type, open) && !trimmed(body).ends_with("# EOF"))
+    if (body.ends_with('\n')) body.remove_suffix(1);
+    if (p.problem.empty() && same_ignoring_case(type, open) && !body.ends_with("# EOF"))
         return {.problem = "the page of metrics was cut: OpenMetrics ends with \"# EOF\""};
     return p;
 }
