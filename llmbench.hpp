@@ -30479,9 +30479,10 @@ public:
         baselines_[std::filesystem::weakly_canonical(path).string()] = g.what.name;
     }
     /// The gate of this program that wrote its baseline to this file, "" if none.
-    std::string baseline_in(const std::string& file) {
+    std::string baseline_in(const std::string& file) const {
         std::error_code ignored;
-        return baselines_[std::filesystem::weakly_canonical(file, ignored).string()];
+        const auto at = baselines_.find(std::filesystem::weakly_canonical(file, ignored).string());
+        return at == baselines_.end() ? std::string() : at->second;
     }
     /// Adds new measurements to the history, after the reports, which show it without them.
     void add_to_history() {
@@ -32079,7 +32080,10 @@ public:
 
     /// Returns false if there is no time for a single repeat.
     bool bring_up() {
-        if (is_out_of_time()) return note_end_of_time();
+        if (is_out_of_time()) {
+            note_end_of_time();
+            return false;
+        }
         const auto left_s = [&] { return seconds_until(mode_.deadline_ns); };
         const bool asks_first = std::any_of(
             judged_.slos.begin(), judged_.slos.end(),
@@ -32186,13 +32190,11 @@ private:
         const double variants = servers_.has_baseline() ? 2 : 1;
         return std::max(slowest_ns_, ns_of(variants * expected_seconds(p_)));
     }
-    /// Returns false.
-    bool note_end_of_time() {
+    void note_end_of_time() {
         is_analysed_ = false;  // the reason of undecided verdicts changes
         all_.seen.stopped = budget_text(mode_.time_budget_s, seconds_until(mode_.deadline_ns),
                                         static_cast<double>(needed_ns()) * 1e-9, count(),
                                         max_repeats_, counted_text(p_));
-        return false;
     }
     /// Calls `act`, and returns false if the time ended before it was done.
     template <class Act>
@@ -32845,6 +32847,16 @@ inline stored_run read_stored_run(const std::filesystem::path& records, const st
                  run.problem_of_events.empty() ? &events : nullptr);
     return run;
 }
+/// Refuses objectives that the plan of a stored run cannot have, or whose events its files lack.
+inline void check_stored_objectives(const stored_run& run, const plan& what, const slo_list& slos) {
+    const slo_context context(what);
+    for (const slo& s : slos) {
+        check_slo(s, context);
+        if (!run.problem_of_events.empty() && concerns(s.what, &metric_facts::needs_event_times))
+            refuse({"the SLO ", str(s.text()), " needs the time of every event: ",
+                    run.problem_of_events});
+    }
+}
 
 // ===== [E51] public functions ====================================================================
 
@@ -32945,17 +32957,11 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
     stored_gate& g = run.gate;
     if (!g.load.shard.is_whole())
         refuse({str(records_file), ": of \"", g.name, "\" ", shard_text(g.load.shard)});
-    const std::string& problem = run.problem_of_events;
     for (const slo& s : slos) g.judged_by.slos.push_back(s);
     const plan what =
         with_judging(g.described, [&](planned_judging& j) { j.slos = g.judged_by.slos; });
-    const slo_context context(what);
     divide_by_loads(g);
-    for (const slo& s : slos) {
-        check_slo(s, context);
-        if (!problem.empty() && concerns(s.what, &metric_facts::needs_event_times))
-            refuse({"the SLO ", str(s.text()), " needs the time of every event: ", problem});
-    }
+    check_stored_objectives(run, what, slos);
     return described(analyse_loads(g.seen, g.judged_by).verdicts);
 }
 past_result read_result(const types::text& file) {

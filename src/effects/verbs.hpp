@@ -17,7 +17,6 @@
 #include "core/traffic/shard.hpp"
 #include "core/capacity/found.hpp"
 #include "core/capacity/searched.hpp"
-#include "core/planning/check_slo.hpp"
 #include "core/stored/stored.hpp"
 #include "core/reports/console.hpp"
 #include "core/bodies/result_data.hpp"
@@ -138,17 +137,11 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
     stored_gate& g = run.gate;
     if (!g.load.shard.is_whole())
         refuse({str(records_file), ": of \"", g.name, "\" ", shard_text(g.load.shard)});
-    const std::string& problem = run.problem_of_events;
     for (const slo& s : slos) g.judged_by.slos.push_back(s);
     const plan what =
         with_judging(g.described, [&](planned_judging& j) { j.slos = g.judged_by.slos; });
-    const slo_context context(what);
     divide_by_loads(g);
-    for (const slo& s : slos) {
-        check_slo(s, context);
-        if (!problem.empty() && concerns(s.what, &metric_facts::needs_event_times))
-            refuse({"the SLO ", str(s.text()), " needs the time of every event: ", problem});
-    }
+    check_stored_objectives(run, what, slos);
     return described(analyse_loads(g.seen, g.judged_by).verdicts);
 }
 past_result read_result(const types::text& file) {

@@ -117,13 +117,7 @@ inline measured_gate gate_of_own(const own_run& of, const std::string& name,
         j.first_repeats = j.max_repeats = static_cast<int>(g.seen.candidate.size());
         j.slos = {slos.begin(), slos.end()};
     });
-    const slo_context context(r.what);
-    for (const slo& s : slos) {
-        check_slo(s, context);
-        if (!run.problem_of_events.empty() && concerns(s.what, &metric_facts::needs_event_times))
-            refuse({"the SLO ", str(s.text()), " needs the time of every event: ",
-                    run.problem_of_events});
-    }
+    check_stored_objectives(run, r.what, slos);
     r.target = g.target;
     r.judged_by = std::move(g.judged_by);
     r.judged_by.slos = r.what.judged->slos;
@@ -302,6 +296,8 @@ inline int show_runs(const given_options& o) {
     return 0;
 }
 
+inline constexpr option_row judged_report_row{
+    "--report", "PATH", "where reports go; default: llmbench-judged"};
 inline verb judge_verb() {
     return {
         "judge",
@@ -313,7 +309,7 @@ inline verb judge_verb() {
            {"--gate", "NAME", "one of several in the run"},
            {"--name", "TEXT", "of the gate in the new reports"},
            inconclusive_row,
-           {"--report", "PATH", "where reports go; default: llmbench-judged"}}}},
+           judged_report_row}}},
         std::string(
             "Examples:\n"
             "  llmbench judge llmbench-report --slo 'p90(ttft) <= 400 ms'\n"
@@ -334,7 +330,7 @@ inline verb merge_verb() {
           {{"--slo", "TEXT", "an objective; may be repeated; default: the gate's own", takes::each},
            {"--gate", "NAME", "one of several"},
            inconclusive_row,
-           {"--report", "PATH", "where reports go; default: llmbench-judged"}}}},
+           judged_report_row}}},
         std::string("Example:\n"
                     "  llmbench merge shard-0 shard-1 --slo 'p90(ttft) <= 300 ms'\n"
                     "A part that is missing or of another run is refused by name.\n") +

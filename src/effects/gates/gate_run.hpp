@@ -134,7 +134,10 @@ public:
 
     /// Returns false if there is no time for a single repeat.
     bool bring_up() {
-        if (is_out_of_time()) return note_end_of_time();
+        if (is_out_of_time()) {
+            note_end_of_time();
+            return false;
+        }
         const auto left_s = [&] { return seconds_until(mode_.deadline_ns); };
         const bool asks_first = std::any_of(
             judged_.slos.begin(), judged_.slos.end(),
@@ -241,13 +244,11 @@ private:
         const double variants = servers_.has_baseline() ? 2 : 1;
         return std::max(slowest_ns_, ns_of(variants * expected_seconds(p_)));
     }
-    /// Returns false.
-    bool note_end_of_time() {
+    void note_end_of_time() {
         is_analysed_ = false;  // the reason of undecided verdicts changes
         all_.seen.stopped = budget_text(mode_.time_budget_s, seconds_until(mode_.deadline_ns),
                                         static_cast<double>(needed_ns()) * 1e-9, count(),
                                         max_repeats_, counted_text(p_));
-        return false;
     }
     /// Calls `act`, and returns false if the time ended before it was done.
     template <class Act>

@@ -182,9 +182,10 @@ public:
         baselines_[std::filesystem::weakly_canonical(path).string()] = g.what.name;
     }
     /// The gate of this program that wrote its baseline to this file, "" if none.
-    std::string baseline_in(const std::string& file) {
+    std::string baseline_in(const std::string& file) const {
         std::error_code ignored;
-        return baselines_[std::filesystem::weakly_canonical(file, ignored).string()];
+        const auto at = baselines_.find(std::filesystem::weakly_canonical(file, ignored).string());
+        return at == baselines_.end() ? std::string() : at->second;
     }
     /// Adds new measurements to the history, after the reports, which show it without them.
     void add_to_history() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/result.hpp"
+#include "api/slo.hpp"
 #include "core/base/bytes.hpp"
 #include "core/base/json.hpp"
 #include "core/base/field_json.hpp"
@@ -13,6 +14,8 @@
 #include "core/measured/timing_bounds.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/request_log.hpp"
+#include "core/traffic/plan.hpp"
+#include "core/planning/check_slo.hpp"
 #include "core/stored/record_json.hpp"
 #include "core/stored/stored.hpp"
 #include "effects/system/files.hpp"
@@ -190,6 +193,16 @@ inline stored_run read_stored_run(const std::filesystem::path& records, const st
     read_records(run.gate, records.string(), reported,
                  run.problem_of_events.empty() ? &events : nullptr);
     return run;
+}
+/// Refuses objectives that the plan of a stored run cannot have, or whose events its files lack.
+inline void check_stored_objectives(const stored_run& run, const plan& what, const slo_list& slos) {
+    const slo_context context(what);
+    for (const slo& s : slos) {
+        check_slo(s, context);
+        if (!run.problem_of_events.empty() && concerns(s.what, &metric_facts::needs_event_times))
+            refuse({"the SLO ", str(s.text()), " needs the time of every event: ",
+                    run.problem_of_events});
+    }
 }
 
 }  // namespace detail
