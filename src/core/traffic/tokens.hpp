@@ -35,7 +35,7 @@ struct token_fit {
     std::size_t last_id = 0;           // of those ids, 0 if only as many as words are known
     double per_word = 1;               // tokens of a word after a space
     double overhead = 0;               // tokens around the prompt
-    bool is_unanswered = false;        // unknown, as a question got no answer in time
+    bool is_unanswered = false;        // not exact, and a question got no answer in time
 
     std::string word(std::size_t i) const {
         return as_ids ? std::to_string(first_token_id + i) : prompt_words[i];
@@ -65,14 +65,17 @@ inline std::string id_list(std::string words) {
     return "[" + words + "]";
 }
 
-/// Returns the prompt_words that are one token after a space; none if `count(text)`, the tokens of
-/// a text, returns -1. A word has at least one token, so one count settles many of them.
+/// Returns prompt_words that are one token after a space, all or at least `enough`; none if
+/// `count(text)`, the tokens of a text, returns -1. A word has at least one token, so one count
+/// settles many of them.
 template <class Count>
-std::vector<std::size_t> one_token_vocabulary(Count&& count) {
+std::vector<std::size_t> one_token_vocabulary(Count&& count,
+                                              std::size_t enough = std::size(prompt_words)) {
     const int start = count(prompt_words[0]);
     std::vector<std::size_t> found;
     bool reported = start > 0;
     const auto search = [&](auto&& self, std::size_t from, std::size_t to) -> void {
+        if (found.size() >= enough) return;
         std::vector<std::size_t> some;
         for (std::size_t i = from; i < to; ++i) some.push_back(i);
         const token_fit these{.words = some};
@@ -112,7 +115,7 @@ token_fit fitted_vocabulary(token_fit fit, Count&& count) {
 }
 
 /// Returns words of one token each if there are enough, counted by `count_text` for a text or by
-/// `count_prompt` for a request, else all words.
+/// `count_prompt` for a request, else all words. A request is slower, so the search ends with those.
 template <class CountText, class CountPrompt>
 token_fit fitted_tokens(CountText&& count_text, CountPrompt&& count_prompt) {
     constexpr std::size_t least_vocabulary = 16;
@@ -120,7 +123,7 @@ token_fit fitted_tokens(CountText&& count_text, CountPrompt&& count_prompt) {
     if (some.words.size() >= least_vocabulary) return fitted_vocabulary(some, count_prompt);
     const token_fit all = fitted_vocabulary({.words = whole_vocabulary()}, count_prompt);
     if (all.lengths != token_fit::quality::average) return all;
-    some.words = one_token_vocabulary(count_prompt);
+    some.words = one_token_vocabulary(count_prompt, least_vocabulary);
     if (some.words.size() < least_vocabulary) return all;
     some = fitted_vocabulary(some, count_prompt);
     return some.lengths == token_fit::quality::exact ? some : all;
@@ -186,7 +189,7 @@ inline std::string fit_text(const token_fit& f, double shortest = 0) {
         return exact + printed(": %zu words of one token", f.words.size()) + around;
     case token_fit::quality::average:
         return printed("prompt lengths right on the average: %.3g tokens a word", f.per_word) +
-               around;
+               around + (f.is_unanswered ? "; the server did not answer in time for more" : "");
     case token_fit::quality::unknown: break;
     }
     return std::string("prompt lengths in words: the server ") +

@@ -266,7 +266,7 @@ public:
     /// `may_be_ids`: a prompt may be a list of token ids.
     token_fit fit(bool may_be_ids) {
         token_fit found = best_fit(may_be_ids);
-        found.is_unanswered = is_unanswered_ && found.lengths == token_fit::quality::unknown;
+        found.is_unanswered = is_unanswered_ && found.lengths != token_fit::quality::exact;
         return found;
     }
 

@@ -299,6 +299,26 @@ TEST_CASE("a server that does not answer leaves lengths unknown") {
           "prompt lengths in words: the server did not say in time how many tokens they have");
 }
 
+TEST_CASE("a server that stops answering leaves lengths right on the average, and reports say why") {
+    int answers = 0;
+    fake_server server{[&](const std::string& path, const std::string& body) {
+        if (path == "/tokenize") return http_answer{.status = 404};
+        if (++answers > 8) return http_answer();
+        picojson::value v;
+        REQUIRE(parse_json(body, v));
+        const std::size_t n = member(v, "prompt")->get<std::string>().size();
+        return ok("data: {\"choices\":[],\"usage\":{\"prompt_tokens\":" + std::to_string(n) +
+                  "}}\n\ndata: [DONE]\n\n");
+    }};
+    const load_target to = target_of(openai_completions);
+    request_spec common;
+    common.stream = true;
+    const token_fit fit = token_inquiry(to, common, std::ref(server)).fit(false);
+    CHECK(fit.lengths == token_fit::quality::average);
+    CHECK(fit.words.size() == std::size(prompt_words));
+    CHECK(fit_text(fit).find("; the server did not answer in time for more") != std::string::npos);
+}
+
 TEST_CASE("a server whose answers have no usage does not tell lengths") {
     fake_server server{[](const std::string&, const std::string&) { return ok("{}"); }};
     const load_target to = target_of(openai_chat);
