@@ -32,6 +32,7 @@ build_for() {
     configure "$name" -DCMAKE_SYSTEM_NAME="$2" -DCMAKE_SYSTEM_PROCESSOR="$3" \
         -DCMAKE_CXX_COMPILER="$4" -DCMAKE_BUILD_TYPE=Debug "-DCMAKE_CXX_FLAGS_DEBUG=-O0" \
         -DLLMBENCH_WITH_TLS=OFF -DLLMBENCH_WERROR=ON -DLLMBENCH_BUILD_BENCH=OFF \
+        -DLLMBENCH_TESTS_AT_ONCE=35 \
         -DLLMBENCH_{ASIO,PICOJSON,DOCTEST}_INCLUDE_DIR="$headers" \
         -DCMAKE_DISABLE_FIND_PACKAGE_GTest=ON "${@:5}"
     cmake --build "build/$name" --parallel "$(cores)"
