@@ -175,10 +175,15 @@ public:
         });
         write(true);
     }
-    void write_baseline(const gate_report& g, const std::string& file) {
+    void write_baseline(gate_report& g, const std::string& file) {
         const std::filesystem::path path = file;
         if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path());
-        write_file(path, result_json({g}, environment_, {}, exit_code_of(g.outcome)));
+        std::vector<gate_report> alone;  // a report is moved, never copied
+        alone.push_back(std::move(g));
+        const std::string text =
+            result_json(alone, environment_, {}, exit_code_of(alone[0].outcome));
+        g = std::move(alone[0]);
+        write_file(path, text);
         baselines_[std::filesystem::weakly_canonical(path).string()] = g.what.name;
     }
     /// The gate of this program that wrote its baseline to this file, "" if none.
@@ -211,11 +216,17 @@ private:
     void with_all_reported(bool is_over, const Tell& tell) {
         const std::size_t own = gates.size();
         struct restored {
-            std::vector<gate_report>& all;
+            std::vector<gate_report>&all, &others;
             const std::size_t own;
-            ~restored() { all.resize(own); }
-        } const at_its_end{gates, own};
-        gates.insert(gates.end(), others_.begin(), others_.end());
+            ~restored() {
+                while (all.size() > own + others.size()) all.pop_back();
+                for (std::size_t i = others.size(); i-- > 0; all.pop_back())
+                    others[i] = std::move(all.back());
+            }
+        };
+        gates.reserve(own + others_.size());
+        for (gate_report& g : others_) gates.push_back(std::move(g));
+        const restored at_its_end{gates, others_, own};
         const auto add = [&](const char* name, const char* why) {
             const plan& last = gates[own - 1].what;
             gates.push_back(
