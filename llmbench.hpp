@@ -26,118 +26,119 @@
 //   [A15] results
 //   [A16] verbs and assertions
 // Part two: the pure core
-//   [C1] text helpers
-//   [C2] field lists of stored structs
-//   [C3] JSON, read, checked and written
-//   [C4] statistics
-//   [C5] time intervals
-//   [C6] base64 and a hash
-//   [C7] random numbers
-//   [C8] fields as JSON
-//   [C9] secrets in texts
-//   [C10] the table of metrics, and their values as text
-//   [C11] texts with places for values
-//   [C12] user-defined metrics
-//   [C13] URLs
-//   [C14] HTTP/1.1
-//   [C15] server-sent events
-//   [C16] the contents of a page of metrics
-//   [C17] pages of metrics
-//   [C18] names of servers' metrics
-//   [C19] readings of a server's pages
-//   [C20] bodies of requests
-//   [C21] stream events of any API
-//   [C22] OpenAI's answers
-//   [C23] APIs that generate nothing: embeddings, rerankers and scores
-//   [C24] request and response formats of each API
-//   [C25] the table of APIs, ours and users'
-//   [C26] from the bytes of a body to events
-//   [C27] the timeline of one answer
-//   [C28] from bytes to the timeline of an answer
-//   [C29] histograms of lateness and of gaps
-//   [C30] the programs that sent a load together
-//   [C31] server metrics of a repeat
-//   [C32] whether a load has settled
-//   [C33] the measurements of one repeat, and lists of repeats
-//   [C34] the requests of a repeat, as they end
-//   [C35] grading and comparison of answers
-//   [C36] whether the times of an answer are plausible
-//   [C37] times of requests and sessions, and the bounds of those
-//   [C38] tokens of requests, in the prefix cache and per second
-//   [C39] metrics of requests and of repeats
-//   [C40] how a run changes from its first third to its last
-//   [C41] requests during a side task
-//   [C42] metrics that a server reports
-//   [C43] statistics over several repeats
-//   [C44] the fields of a record and of a repeat
-//   [C45] when a thread of the client did not run, and the kernel's times on its clock
-//   [C46] the rule: distances from a limit, interim analyses, bounds, prior noise
-//   [C47] decisions on objectives and their causes
-//   [C48] the inputs of verdicts: the measurements of a gate, its objectives and rule
-//   [C49] counts of misses: fractions, and percentiles that failures reach
-//   [C50] values: times, speeds and rates
-//   [C51] decisions by the numbers alone: drifts, and which method decides
-//   [C52] validity checks of the client, and verdicts that it may have affected
-//   [C53] the least number of requests for a verdict
-//   [C54] the server's metrics page beside our requests: the cross-check, and explanations
-//   [C55] validity checks of the server: its answers, and whether it keeps up
-//   [C56] checks that make measurements invalid
-//   [C57] the verdicts of a gate, and its calibration
-//   [C58] from verdicts to an exit code
-//   [C59] a sentence for each cause
-//   [C60] decisions in sentences
-//   [C61] verdicts in words
-//   [C62] files of other tools, read value by value
-//   [C63] conversations in rows of files
-//   [C64] datasets
-//   [C65] common prefixes of recorded prompts
-//   [C66] traces
-//   [C67] lengths
-//   [C68] arrivals and their send times
-//   [C69] prompts of a given number of tokens
-//   [C70] positions in a trace
-//   [C71] the part of a load that one of several programs sends
-//   [C72] the interface of sources of prompts
-//   [C73] sources of prompts and conversations
-//   [C74] the plan of a gate
-//   [C75] the hash of a plan's traffic
-//   [C76] the number of requests that a plan expects
-//   [C77] the requests of a plan
-//   [C78] a workload's part of the plan
-//   [C79] the search for a capacity
-//   [C80] the capacity that probes show
-//   [C81] capacity searches as scenarios
-//   [C82] which SLOs a scenario can have, and on which day they block
-//   [C83] side tasks and profiles of a scenario
-//   [C84] the options of requests
-//   [C85] the traffic of each variant of a gate
-//   [C86] facts about a gate's server
-//   [C87] extensions that keep measurements of gates, and compare later ones with them
-//   [C88] from a scenario to its plan
-//   [C89] plans as text, and notes on their load
-//   [C90] how requests and side tasks ended, and the tokens that answers report
-//   [C91] timelines, and the points of drawings
-//   [C92] metrics over the repeats of a variant: rows of tables, labels, curves
-//   [C93] servers, and the programs that send a load, over all repeats
-//   [C94] the numbers of a gate that reports show, computed once
-//   [C95] answers that reports show
-//   [C96] the fields of a gate: its servers, its load, its judging parameters
-//   [C97] stored results
-//   [C98] the fields of a variant's measurements, and of a verdict
-//   [C99] calibration.json
-//   [C100] one line of records.jsonl, and the index of events.bin
-//   [C101] gates in reports, and their headlines
-//   [C102] tables of reports
-//   [C103] texts of reports
-//   [C104] the console: gates, and the progress line
-//   [C105] result.json, calibration.json and answers.jsonl
-//   [C106] junit.xml, summary.md, annotations, metrics.txt
-//   [C107] the report page: drawings
-//   [C108] the report page: verdicts
-//   [C109] the report page: other sections of a gate
-//   [C110] the report page: distributions and timelines
-//   [C111] the report page: the result of a search
-//   [C112] the report page: the whole
+//   [C1] the array of every type
+//   [C2] text helpers
+//   [C3] field lists of stored structs
+//   [C4] JSON, read, checked and written
+//   [C5] statistics
+//   [C6] time intervals
+//   [C7] base64 and a hash
+//   [C8] random numbers
+//   [C9] fields as JSON
+//   [C10] secrets in texts
+//   [C11] the table of metrics, and their values as text
+//   [C12] texts with places for values
+//   [C13] user-defined metrics
+//   [C14] URLs
+//   [C15] HTTP/1.1
+//   [C16] server-sent events
+//   [C17] the contents of a page of metrics
+//   [C18] pages of metrics
+//   [C19] names of servers' metrics
+//   [C20] readings of a server's pages
+//   [C21] bodies of requests
+//   [C22] stream events of any API
+//   [C23] OpenAI's answers
+//   [C24] APIs that generate nothing: embeddings, rerankers and scores
+//   [C25] request and response formats of each API
+//   [C26] the table of APIs, ours and users'
+//   [C27] from the bytes of a body to events
+//   [C28] the timeline of one answer
+//   [C29] from bytes to the timeline of an answer
+//   [C30] histograms of lateness and of gaps
+//   [C31] the programs that sent a load together
+//   [C32] server metrics of a repeat
+//   [C33] whether a load has settled
+//   [C34] the measurements of one repeat, and lists of repeats
+//   [C35] the requests of a repeat, as they end
+//   [C36] grading and comparison of answers
+//   [C37] whether the times of an answer are plausible
+//   [C38] times of requests and sessions, and the bounds of those
+//   [C39] tokens of requests, in the prefix cache and per second
+//   [C40] metrics of requests and of repeats
+//   [C41] how a run changes from its first third to its last
+//   [C42] requests during a side task
+//   [C43] metrics that a server reports
+//   [C44] statistics over several repeats
+//   [C45] the fields of a record and of a repeat
+//   [C46] when a thread of the client did not run, and the kernel's times on its clock
+//   [C47] the rule: distances from a limit, interim analyses, bounds, prior noise
+//   [C48] decisions on objectives and their causes
+//   [C49] the inputs of verdicts: the measurements of a gate, its objectives and rule
+//   [C50] counts of misses: fractions, and percentiles that failures reach
+//   [C51] values: times, speeds and rates
+//   [C52] decisions by the numbers alone: drifts, and which method decides
+//   [C53] validity checks of the client, and verdicts that it may have affected
+//   [C54] the least number of requests for a verdict
+//   [C55] the server's metrics page beside our requests: the cross-check, and explanations
+//   [C56] validity checks of the server: its answers, and whether it keeps up
+//   [C57] checks that make measurements invalid
+//   [C58] the verdicts of a gate, and its calibration
+//   [C59] from verdicts to an exit code
+//   [C60] a sentence for each cause
+//   [C61] decisions in sentences
+//   [C62] verdicts in words
+//   [C63] files of other tools, read value by value
+//   [C64] conversations in rows of files
+//   [C65] datasets
+//   [C66] common prefixes of recorded prompts
+//   [C67] traces
+//   [C68] lengths
+//   [C69] arrivals and their send times
+//   [C70] prompts of a given number of tokens
+//   [C71] positions in a trace
+//   [C72] the part of a load that one of several programs sends
+//   [C73] the interface of sources of prompts
+//   [C74] sources of prompts and conversations
+//   [C75] the plan of a gate
+//   [C76] the hash of a plan's traffic
+//   [C77] the number of requests that a plan expects
+//   [C78] the requests of a plan
+//   [C79] a workload's part of the plan
+//   [C80] the search for a capacity
+//   [C81] the capacity that probes show
+//   [C82] capacity searches as scenarios
+//   [C83] which SLOs a scenario can have, and on which day they block
+//   [C84] side tasks and profiles of a scenario
+//   [C85] the options of requests
+//   [C86] the traffic of each variant of a gate
+//   [C87] facts about a gate's server
+//   [C88] extensions that keep measurements of gates, and compare later ones with them
+//   [C89] from a scenario to its plan
+//   [C90] plans as text, and notes on their load
+//   [C91] how requests and side tasks ended, and the tokens that answers report
+//   [C92] timelines, and the points of drawings
+//   [C93] metrics over the repeats of a variant: rows of tables, labels, curves
+//   [C94] servers, and the programs that send a load, over all repeats
+//   [C95] the numbers of a gate that reports show, computed once
+//   [C96] answers that reports show
+//   [C97] the fields of a gate: its servers, its load, its judging parameters
+//   [C98] stored results
+//   [C99] the fields of a variant's measurements, and of a verdict
+//   [C100] calibration.json
+//   [C101] one line of records.jsonl, and the index of events.bin
+//   [C102] gates in reports, and their headlines
+//   [C103] tables of reports
+//   [C104] texts of reports
+//   [C105] the console: gates, and the progress line
+//   [C106] result.json, calibration.json and answers.jsonl
+//   [C107] junit.xml, summary.md, annotations, metrics.txt
+//   [C108] the report page: drawings
+//   [C109] the report page: verdicts
+//   [C110] the report page: other sections of a gate
+//   [C111] the report page: distributions and timelines
+//   [C112] the report page: the result of a search
+//   [C113] the report page: the whole
 // Part three: effects
 //   [E1] functions of public values: text, arrivals, SLO expressions, users' own APIs
 //   [E2] the data of gates and results
@@ -2491,7 +2492,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
 
-#include <algorithm>  // equal, count_if, min, max, sort, find, clamp, all_of, search, ...
+#include <algorithm>  // equal, lexicographical_compare, max, rotate, count_if, min, sort, find, ...
 #include <array>
 #include <bit>  // bit_width
 #include <cctype>  // isalnum
@@ -2501,40 +2502,247 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <cmath>  // fabs, isfinite, isnan, isinf, floor, ceil, erfc, sqrt, log, pow, copysign, ...
 #include <concepts>  // integral
 #include <cstdarg>  // printed()
-#include <cstddef>  // size_t, ptrdiff_t
+#include <cstddef>  // ptrdiff_t, size_t
 #include <cstdint>  // uint32_t, uint64_t
 #include <cstdio>  // vsnprintf
 #include <cstdlib>  // strtod_l, llabs
-#include <cstring>  // strchr, memchr, memcmp
+#include <cstring>  // memcpy, strchr, memchr, memcmp
 #include <deque>
 #include <exception>
 #include <functional>  // where bytes come from
-#include <iterator>  // size, forward_iterator_tag, begin, end
+#include <iterator>  // reverse_iterator, size, forward_iterator_tag, begin, end
 #include <limits>  // infinity, numeric_limits, of whole numbers
 #include <map>
 #include <memory>  // shared_ptr, make_shared
+#include <new>  // placement, operator delete
 #include <numeric>  // gcd
 #include <optional>
 #include <set>
 #include <span>
-#include <stdexcept>  // exception, invalid_argument, runtime_error
+#include <stdexcept>  // length_error, out_of_range, exception, invalid_argument, runtime_error
 #include <string>
 #include <string_view>
 #include <system_error>  // errc
 #include <tuple>  // fields that are checked alike
-#include <type_traits>  // is_same_v, which JSON a value becomes, conditional_t, is_const_v
+#include <type_traits>  // is_trivially_copyable_v, is_trivially_destructible_v, is_same_v, ...
 #include <unordered_map>
-#include <utility>  // move, swap, exchange, pair, as_const
-#include <vector>
+#include <utility>  // exchange, forward, move, swap, pair, as_const
 
 #include <locale.h>  // newlocale, uselocale
 #include <picojson.h>  // JSON of servers
 
-// ===== [C1] text helpers =========================================================================
+// ===== [C1] the array of every type ==============================================================
 
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
+
+#ifdef LLMBENCH_CHECK_BOUNDS  // set where sanitizers are
+inline constexpr bool checks_bounds = true;
+#else
+inline constexpr bool checks_bounds = false;
+#endif
+inline void trap_if(bool is_beyond) {
+    if (is_beyond) __builtin_trap();
+}
+
+/// Returns memory for `n` objects. Throws std::length_error if their size cannot be told.
+inline void* memory_for(std::size_t n, std::size_t size) {
+    if (n > static_cast<std::size_t>(-1) / 2 / size) throw std::length_error("vector");
+    return ::operator new(n * size);
+}
+
+/// std::vector as far as this header uses it. Each type that std::vector holds brings a compiler
+/// some fifty functions, this one twelve: without optimization the whole header compiles in two
+/// thirds of the time.
+template <class T>
+class vector {
+public:
+    using value_type = T;
+    using size_type = std::size_t;
+    using difference_type = std::ptrdiff_t;
+    using reference = T&;
+    using const_reference = const T&;
+    using iterator = T*;
+    using const_iterator = const T*;
+    using allocator_type = void;  // a container, for types::list
+
+    vector() = default;
+    explicit vector(std::size_t n) : vector() { resize(n); }
+    vector(std::size_t n, const T& value) : vector() { resize(n, value); }
+    vector(std::initializer_list<T> items) : vector(items.begin(), items.end()) {}
+    template <class It>
+        requires requires(It i) { *i; ++i; }
+    vector(It from, It to) : vector() { append(from, to); }
+    vector(const vector& o) : vector(o.begin(), o.end()) {}
+    vector(vector&& o) noexcept { swap(o); }
+    vector& operator=(const vector& o) { return *this = vector(o); }
+    vector& operator=(vector&& o) noexcept {
+        vector old(std::move(*this));
+        swap(o);
+        return *this;
+    }
+    ~vector() {
+        clear();
+        ::operator delete(static_cast<void*>(begin_));
+    }
+
+    iterator begin() { return begin_; }
+    iterator end() { return end_; }
+    const_iterator begin() const { return begin_; }
+    const_iterator end() const { return end_; }
+    const_iterator cbegin() const { return begin_; }
+    const_iterator cend() const { return end_; }
+    std::reverse_iterator<iterator> rbegin() { return std::reverse_iterator(end_); }
+    std::reverse_iterator<iterator> rend() { return std::reverse_iterator(begin_); }
+    std::reverse_iterator<const_iterator> rbegin() const { return std::reverse_iterator(end()); }
+    std::reverse_iterator<const_iterator> rend() const { return std::reverse_iterator(begin()); }
+
+    std::size_t size() const { return static_cast<std::size_t>(end_ - begin_); }
+    std::size_t capacity() const { return static_cast<std::size_t>(room_ - begin_); }
+    bool empty() const { return begin_ == end_; }
+    T* data() { return begin_; }
+    const T* data() const { return begin_; }
+    T& operator[](std::size_t i) {
+        if constexpr (checks_bounds) trap_if(i >= size());
+        return begin_[i];
+    }
+    const T& operator[](std::size_t i) const {
+        if constexpr (checks_bounds) trap_if(i >= size());
+        return begin_[i];
+    }
+    const T& at(std::size_t i) const {
+        if (i >= size()) throw std::out_of_range("vector");
+        return begin_[i];
+    }
+    T& front() { return (*this)[0]; }
+    const T& front() const { return (*this)[0]; }
+    T& back() { return (*this)[size() - 1]; }
+    const T& back() const { return (*this)[size() - 1]; }
+
+    void reserve(std::size_t n) { if (n > capacity()) move_to_room_for(n); }
+    void push_back(const T& item) { emplace_back(item); }
+    void push_back(T&& item) { emplace_back(std::move(item)); }
+    template <class... Args>
+    T& emplace_back(Args&&... args) {
+        if (end_ != room_) {
+            ::new (static_cast<void*>(end_)) T(std::forward<Args>(args)...);
+        } else {  // what it is made of may be in here
+            T item(std::forward<Args>(args)...);
+            grow_by(1);
+            ::new (static_cast<void*>(end_)) T(std::move(item));
+        }
+        return *end_++;
+    }
+    void pop_back() { end_at(&back()); }
+    void clear() { end_at(begin_); }
+    void resize(std::size_t n) {
+        if (n < size()) return end_at(begin_ + n);
+        reserve(n);
+        for (T* const to = begin_ + n; end_ != to; ++end_) ::new (static_cast<void*>(end_)) T();
+    }
+    void resize(std::size_t n, T value) {  // a copy, as it may be in here
+        if (n < size()) return end_at(begin_ + n);
+        reserve(n);
+        while (size() < n) emplace_back(value);
+    }
+    void assign(std::size_t n, const T& value) { *this = vector(n, value); }
+    template <class It>
+        requires requires(It i) { *i; ++i; }
+    void assign(It from, It to) { *this = vector(from, to); }
+    template <class It>
+    void append(It from, It to) {
+        if constexpr (requires { to - from; }) grow_by(static_cast<std::size_t>(to - from));
+        for (; from != to; ++from) emplace_back(*from);
+    }
+    iterator insert(const_iterator at, T item) {
+        const std::ptrdiff_t i = at - begin_;
+        emplace_back(std::move(item));
+        return rotated(i, end_ - begin_ - 1);
+    }
+    template <class It>
+        requires requires(It i) { *i; ++i; }
+    iterator insert(const_iterator at, It from, It to) {
+        const std::ptrdiff_t i = at - begin_, n = end_ - begin_;
+        append(from, to);
+        return rotated(i, n);
+    }
+    iterator insert(const_iterator at, std::initializer_list<T> items) {
+        return insert(at, items.begin(), items.end());
+    }
+    iterator erase(const_iterator at) { return erase(at, at + 1); }
+    iterator erase(const_iterator from, const_iterator to) {
+        T* const first = begin_ + (from - begin_);
+        T* end = first;
+        for (T* kept = begin_ + (to - begin_); kept != end_; ++kept, ++end) *end = std::move(*kept);
+        if (from != to) end_at(end);
+        return first;
+    }
+    template <class F>
+    friend std::size_t erase_if(vector& v, F&& f) {
+        T* end = v.begin_;
+        for (T& item : v) {
+            if (f(item)) continue;
+            if (end != &item) *end = std::move(item);
+            ++end;
+        }
+        const std::size_t erased = static_cast<std::size_t>(v.end_ - end);
+        v.end_at(end);
+        return erased;
+    }
+    void swap(vector& o) noexcept {
+        std::swap(begin_, o.begin_);
+        std::swap(end_, o.end_);
+        std::swap(room_, o.room_);
+    }
+    friend bool operator==(const vector& a, const vector& b) {
+        return std::equal(a.begin_, a.end_, b.begin_, b.end_);
+    }
+    friend bool operator<(const vector& a, const vector& b) {
+        return std::lexicographical_compare(a.begin_, a.end_, b.begin_, b.end_);
+    }
+
+private:
+    iterator rotated(std::ptrdiff_t at, std::ptrdiff_t middle) {
+        std::rotate(begin_ + at, begin_ + middle, end_);
+        return begin_ + at;
+    }
+    void end_at(T* end) {
+        if constexpr (std::is_trivially_destructible_v<T>) end_ = end;
+        else while (end_ != end) (--end_)->~T();
+    }
+    void grow_by(std::size_t n) {
+        if (n > capacity() - size()) move_to_room_for(std::max(2 * capacity(), size() + n));
+    }
+    [[gnu::noinline]] void move_to_room_for(std::size_t n) {
+        T* const to = n > 0 ? static_cast<T*>(memory_for(n, sizeof(T))) : nullptr;
+        T* const from = std::exchange(begin_, to);
+        room_ = to + n;
+        end_ = moved(from, std::exchange(end_, to), to);
+        ::operator delete(static_cast<void*>(from));
+    }
+    /// To memory without objects. A move that throws would have to be undone, so it may not.
+    static T* moved(T* from, T* const from_end, T* to) noexcept {
+        if constexpr (std::is_trivially_copyable_v<T>) {
+            if (from != from_end)
+                std::memcpy(static_cast<void*>(to), from,
+                            static_cast<std::size_t>(from_end - from) * sizeof(T));
+            return to + (from_end - from);
+        } else {
+            for (; from != from_end; ++from, ++to) {
+                ::new (static_cast<void*>(to)) T(std::move(*from));
+                from->~T();
+            }
+            return to;
+        }
+    }
+
+    T* begin_ = nullptr;
+    T* end_ = nullptr;
+    T* room_ = nullptr;  // the end of its memory
+};
+
+// ===== [C2] text helpers =========================================================================
 
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
 inline constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
@@ -2816,7 +3024,7 @@ inline std::string time_text(double seconds) {
 }
 
 /// "a", "a and b", "a, b and c".
-inline std::string enumerated(const std::vector<std::string>& words) {
+inline std::string enumerated(const vector<std::string>& words) {
     std::string out;
     for (std::size_t i = 0; i < words.size(); ++i)
         out += (i == 0 ? "" : i + 1 == words.size() ? " and " : ", ") + words[i];
@@ -2993,7 +3201,7 @@ inline std::string wrapped_lines(std::string_view text) {
     }
 }
 
-// ===== [C2] field lists of stored structs ========================================================
+// ===== [C3] field lists of stored structs ========================================================
 // Each stored struct has one function fields_of(field_visitor&, it). The writer, the reader, the
 // clock mover, ci/result.schema.json and tests all use it, so that none of them omits a field.
 
@@ -3099,15 +3307,15 @@ public:
     }
     /// A time relative to another one in files.
     virtual void time_after(const field&, long long&, long long /* from_ns */) {}
-    virtual void times_after(const field&, std::vector<long long>&, long long /* from_ns */,
+    virtual void times_after(const field&, vector<long long>&, long long /* from_ns */,
                              const time_groups& = {}) {}
-    virtual void numbers(const field&, std::vector<double>&, const number_range& = {},
+    virtual void numbers(const field&, vector<double>&, const number_range& = {},
                          layout = layout::lines) {}
-    void texts(const field& f, std::vector<std::string>& all) {
+    void texts(const field& f, vector<std::string>& all) {
         if (is_here(f, !all.empty())) visit_texts(f, all);
     }
     void interval(const field& f, double low, double high) {
-        std::vector<double> both = {low, high};
+        vector<double> both = {low, high};
         numbers(f, both, any_number);
     }
     /// Refuses a field if fields do not fit together.
@@ -3124,7 +3332,7 @@ public:
         end();
     }
     /// The names of variable fields: `have`, or as in the file.
-    virtual std::vector<std::string> names(const std::vector<std::string>& have) { return have; }
+    virtual vector<std::string> names(const vector<std::string>& have) { return have; }
     template <class List, class Each>
     void list(const field& f, List& all, Each&& each) {
         if (!is_here(f, !all.empty())) return;
@@ -3145,7 +3353,7 @@ protected:
     }
     virtual void visit_flag(const field&, bool&, bool) {}
     virtual void visit_number(const field&, double&, const number_range&) {}
-    virtual void visit_texts(const field&, std::vector<std::string>&) {}
+    virtual void visit_texts(const field&, vector<std::string>&) {}
     virtual void visit_whole(const field&, long long&, const whole_range&) {}
     virtual void visit_choice(const field&, int&, int /* how many */, const char* (*)(int)) {}
     virtual std::size_t begin_list(const field&, std::size_t n) { return n; }
@@ -3160,7 +3368,7 @@ private:
     const bool assigns_;
 };
 
-// ===== [C3] JSON, read, checked and written ======================================================
+// ===== [C4] JSON, read, checked and written ======================================================
 // A file may contain anything. Its numbers pass through here before they are cast, added or used as
 // sizes. An error names the file, the field, the value and what is allowed.
 
@@ -3403,9 +3611,9 @@ private:
 
 /// The integers under a key in document order, none for other values: a clock reading may not fit
 /// picojson's double. Quotes inside strings are escaped, so they do not match.
-inline std::vector<std::optional<long long>> whole_numbers(std::string_view json,
-                                                           const std::string& key) {
-    std::vector<std::optional<long long>> found;
+inline vector<std::optional<long long>> whole_numbers(std::string_view json,
+                                                      const std::string& key) {
+    vector<std::optional<long long>> found;
     const std::string mark = "\"" + key + "\":";
     for (std::size_t at = 0; (at = json.find(mark, at)) != std::string_view::npos;) {
         at += mark.size();
@@ -3545,8 +3753,8 @@ public:
         const picojson::value* m = member(v_, name);
         return {m ? *m : none, file_, name_of(name)};
     }
-    std::vector<checked_object> each(const char* name) const {
-        std::vector<checked_object> all;
+    vector<checked_object> each(const char* name) const {
+        vector<checked_object> all;
         for (const picojson::value& v : array_member(v_, name))
             all.emplace_back(v, file_, element_name(name_of(name), all.size()));
         return all;
@@ -3565,7 +3773,7 @@ private:
     std::string file_, path_;
 };
 
-// ===== [C4] statistics ===========================================================================
+// ===== [C5] statistics ===========================================================================
 
 inline double normal_cdf(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
 
@@ -3704,8 +3912,8 @@ inline std::size_t nearest_rank_of(std::size_t size, double q) {
 }
 /// The indices of numbers in rising order, of equal ones in their own order.
 template <class Number>
-std::vector<std::size_t> order_of(const std::vector<Number>& numbers) {
-    std::vector<std::size_t> order(numbers.size());
+vector<std::size_t> order_of(const vector<Number>& numbers) {
+    vector<std::size_t> order(numbers.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
     std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
         return numbers[a] != numbers[b] ? numbers[a] < numbers[b] : a < b;
@@ -3716,9 +3924,9 @@ std::vector<std::size_t> order_of(const std::vector<Number>& numbers) {
 /// compared, since a sort compiled for each type of large items is much machine code.
 template <class Items, class Key>
 void sort_by(Items& items, Key&& key) {
-    std::vector<long long> keys;
+    vector<long long> keys;
     for (const auto& item : items) keys.push_back(static_cast<long long>(key(item)));
-    const std::vector<std::size_t> order = order_of(keys);
+    const vector<std::size_t> order = order_of(keys);
     for (std::size_t i = 0; i < order.size(); ++i) {
         std::size_t from = order[i];
         while (from < i) from = order[from];  // where a swap has put it
@@ -3727,11 +3935,11 @@ void sort_by(Items& items, Key&& key) {
 }
 
 /// The value at that index. `sorted` must not be empty.
-inline double nearest_rank(const std::vector<double>& sorted, double q) {
+inline double nearest_rank(const vector<double>& sorted, double q) {
     return sorted[nearest_rank_of(sorted.size(), q)];
 }
 
-inline double mean_of(const std::vector<double>& v) {
+inline double mean_of(const vector<double>& v) {
     double sum = 0;
     for (const double x : v) sum += x;
     return v.empty() ? not_a_number : sum / static_cast<double>(v.size());
@@ -3747,7 +3955,7 @@ double weighted_mean(const Pairs& pairs) {
     }
     return weights > 0 ? sum / weights : not_a_number;
 }
-inline double sample_variance(const std::vector<double>& v) {
+inline double sample_variance(const vector<double>& v) {
     if (v.size() < 2) return 0;
     const double m = mean_of(v);
     double sum = 0;
@@ -3757,7 +3965,7 @@ inline double sample_variance(const std::vector<double>& v) {
 
 /// How much more a fraction varies than with independent trials: the variance of batch sums in
 /// arrival order over the binomial one, at least 1 (Kish's design effect from batch means).
-inline double design_effect(const std::vector<std::vector<bool>>& repeats) {
+inline double design_effect(const vector<vector<bool>>& repeats) {
     double hits = 0, trials = 0;
     for (const auto& r : repeats)
         for (const bool hit : r) { hits += hit; ++trials; }
@@ -3789,7 +3997,7 @@ inline double pocock_constant(int analyses, double alpha) {
         const auto grid = [&](int n, std::size_t i) {
             return (-7 + (c + 7) * static_cast<double>(i) / cells) * std::sqrt(n);
         };
-        std::vector<double> weight(cells + 1), next(cells + 1);
+        vector<double> weight(cells + 1), next(cells + 1);
         const auto simpson = [&](int n, std::size_t i) {
             return (grid(n, 1) - grid(n, 0)) / 3 * (i == 0 || i == cells ? 1 : i % 2 ? 4 : 2);
         };
@@ -3811,7 +4019,7 @@ inline double pocock_constant(int analyses, double alpha) {
     return bisect(0, 10, -alpha, crossed);
 }
 
-// ===== [C5] time intervals =======================================================================
+// ===== [C6] time intervals =======================================================================
 
 /// Nanoseconds of one clock without the end. If the times are in the wrong order, the interval is
 /// empty.
@@ -3843,7 +4051,7 @@ private:
     long long from_ns_ = 0, to_ns_ = 0;
 };
 
-// ===== [C6] base64 and a hash ====================================================================
+// ===== [C7] base64 and a hash ====================================================================
 
 /// RFC 4648.
 inline std::string base64(std::string_view bytes) {
@@ -3881,7 +4089,7 @@ private:
     std::uint64_t h_ = 0xCBF29CE484222325ull;
 };
 
-// ===== [C7] random numbers =======================================================================
+// ===== [C8] random numbers =======================================================================
 // Own generators and distributions: std::*_distribution differ between standard libraries, and the
 // same seed must give the same traffic.
 
@@ -3951,7 +4159,7 @@ private:
     std::array<std::uint64_t, 4> state_{};
 };
 
-// ===== [C8] fields as JSON =======================================================================
+// ===== [C9] fields as JSON =======================================================================
 
 /// Writes fields into the open object.
 class field_writer : public field_visitor {
@@ -3971,7 +4179,7 @@ public:
     void time_after(const field& f, long long& ns, long long from_ns) override {
         j_.key(f.name).value(ns - from_ns);
     }
-    void times_after(const field& f, std::vector<long long>& ns, long long from_ns,
+    void times_after(const field& f, vector<long long>& ns, long long from_ns,
                      const time_groups& g) override {
         std::string line;
         for (std::size_t i = 0; i < ns.size(); ++i) {
@@ -3980,7 +4188,7 @@ public:
         }
         j_.key(f.name).raw("[" + line + "]");
     }
-    void numbers(const field& f, std::vector<double>& all, const number_range& of,
+    void numbers(const field& f, vector<double>& all, const number_range& of,
                  layout on) override {
         j_.key(f.name);
         std::string line;
@@ -3992,7 +4200,7 @@ public:
         if (on == layout::lines) j_.close();
         else j_.raw("[" + line + "]");
     }
-    void visit_texts(const field& f, std::vector<std::string>& all) override {
+    void visit_texts(const field& f, vector<std::string>& all) override {
         j_.key(f.name).open('[');
         for (const std::string& t : all) j_.value(std::string_view(t));
         j_.close();
@@ -4055,7 +4263,7 @@ public:
 
 private:
     std::string_view json_;
-    std::map<std::string, std::vector<std::optional<long long>>> found_{};
+    std::map<std::string, vector<std::optional<long long>>> found_{};
 };
 
 /// Reads fields of an object. Throws std::invalid_argument with the field, its value and what is
@@ -4085,7 +4293,7 @@ public:
     void time_after(const field& f, long long& ns, long long from_ns) override {
         ns = from_ns + at().whole(f.name, -max_count, max_count, 0ll);
     }
-    void times_after(const field& f, std::vector<long long>& ns, long long from_ns,
+    void times_after(const field& f, vector<long long>& ns, long long from_ns,
                      const time_groups& g) override {
         ns.clear();
         at().numbers(f.name, -max_count, max_count, [&](std::size_t i, double t) {
@@ -4093,14 +4301,14 @@ public:
                          (std::isnan(t) ? 0 : static_cast<long long>(t)));
         });
     }
-    void numbers(const field& f, std::vector<double>& all, const number_range& of,
+    void numbers(const field& f, vector<double>& all, const number_range& of,
                  layout) override {
         all.clear();
         at().numbers(f.name, of.least, of.most, [&](std::size_t, double n) {
             all.push_back(std::isnan(n) ? of.otherwise : meant(n, of));
         });
     }
-    void visit_texts(const field& f, std::vector<std::string>& all) override {
+    void visit_texts(const field& f, vector<std::string>& all) override {
         all.clear();
         for (const picojson::value& t : array_member(at().value(), f.name))
             all.push_back(t.is<std::string>() ? t.get<std::string>() : "");
@@ -4115,8 +4323,8 @@ public:
         return there;
     }
     void end() override { in_.pop_back(); }
-    std::vector<std::string> names(const std::vector<std::string>&) override {
-        std::vector<std::string> all;
+    vector<std::string> names(const vector<std::string>&) override {
+        vector<std::string> all;
         if (at().value().is<picojson::object>())
             for (const auto& named : at().value().get<picojson::object>())
                 all.push_back(named.first);
@@ -4182,8 +4390,8 @@ private:
     const std::size_t place_;
     std::size_t element_ = 0;
     const bool insists_;
-    std::vector<checked_object> in_;
-    std::vector<std::vector<checked_object>> lists_{};
+    vector<checked_object> in_;
+    vector<vector<checked_object>> lists_{};
 };
 
 template <class T, class... More>
@@ -4192,13 +4400,13 @@ void read_fields(const checked_object& from, document_digits& digits, T& to, Mor
     fields_of(r, to, more...);
 }
 
-// ===== [C9] secrets in texts =====================================================================
+// ===== [C10] secrets in texts ====================================================================
 
 /// Shorter words are not secrets, and masking them would garble texts.
 inline constexpr std::size_t shortest_secret = 4;
 
 /// Adds a secret, and how messages may quote it.
-inline void add_secret(std::vector<std::string>& secrets, const std::string& s) {
+inline void add_secret(vector<std::string>& secrets, const std::string& s) {
     if (s.size() < shortest_secret) return;
     secrets.push_back(s);
     const std::string json = json_quoted(s);
@@ -4223,7 +4431,7 @@ inline bool names_secret(std::string_view name) {
     return false;
 }
 /// Masks secrets in a server's text, whole or cut off by printable().
-inline std::string without_secrets(std::string s, const std::vector<std::string>& secrets) {
+inline std::string without_secrets(std::string s, const vector<std::string>& secrets) {
     if (s.empty()) return s;
     for (const std::string& secret : secrets) {
         for (std::size_t at = 0; (at = s.find(secret, at)) != std::string::npos; at += 3)
@@ -4238,7 +4446,7 @@ inline std::string without_secrets(std::string s, const std::vector<std::string>
     return s;
 }
 
-// ===== [C10] the table of metrics, and their values as text ======================================
+// ===== [C11] the table of metrics, and their values as text ======================================
 // All properties of a metric except how its value is computed (core/measured).
 
 enum class metric_unit : unsigned char {
@@ -4415,7 +4623,7 @@ struct own_metric_row {
     std::string name;
     double (*value)(const request_view&);
     metric_facts facts{};
-    std::vector<metric_id> reads{};  // built-in metrics
+    vector<metric_id> reads{};  // built-in metrics
     std::string problem{};  // why it is invalid, "" where it is valid
 };
 /// Verdicts need logarithms and finite sums.
@@ -4469,8 +4677,8 @@ constexpr const metric_facts& facts_of(metric_id m) {
     return is_own(m) ? own_row(m).facts : metric_table[static_cast<std::size_t>(m)];
 }
 /// The built-in metrics, then the user-defined ones.
-inline std::vector<metric_id> all_metrics() {
-    std::vector<metric_id> all;
+inline vector<metric_id> all_metrics() {
+    vector<metric_id> all;
     for (const metric_facts& f : metric_table) all.push_back(f.id);
     for (std::size_t i = 0; own_metrics.at(i); ++i) all.push_back(own_id(i));
     return all;
@@ -4598,7 +4806,7 @@ constexpr bool pools_gaps(metric_id m) { return facts_of(m).is_of_gaps && !is_ow
 /// Whether a metric is `other` or is computed from it.
 inline bool is_or_reads(metric_id m, metric_id other) {
     if (m == other || !is_own(m)) return m == other;
-    const std::vector<metric_id>& reads = own_row(m).reads;
+    const vector<metric_id>& reads = own_row(m).reads;
     return std::find(reads.begin(), reads.end(), other) != reads.end();
 }
 inline bool concerns(const statistic_data& s, bool metric_facts::*fact) {
@@ -4646,7 +4854,7 @@ inline std::string limit_text(metric_id m, double v) {
     return unit_text(unit, v, 6);
 }
 
-// ===== [C11] texts with places for values ========================================================
+// ===== [C12] texts with places for values ========================================================
 // A place stands in braces and takes the next value:
 //   {}            as it is: a text, a count, a number, a value of a metric with its unit
 //   {t} {p}       a time; a coordinate in a drawing
@@ -4798,7 +5006,7 @@ inline std::string filled_place(std::string_view place, const filling& f) {
     return out;
 }
 
-// ===== [C12] user-defined metrics ================================================================
+// ===== [C13] user-defined metrics ================================================================
 // The metrics that a user's function reads decide what invalidates its verdicts. They are found by
 // calling the function with synthetic requests.
 
@@ -4882,7 +5090,7 @@ inline own_metric_row own_metric_row_of(const std::string& name, metric_unit uni
     return row;
 }
 
-// ===== [C13] URLs ================================================================================
+// ===== [C14] URLs ================================================================================
 
 /// A target: http://host:port/path, the same with https, or unix:/path/of/a.socket.
 struct http_url {
@@ -4918,8 +5126,8 @@ inline std::string without_credentials(std::string_view url) {
 }
 
 /// The values in a URL's query that may be keys: all except versions.
-inline std::vector<std::string_view> query_secrets(std::string_view url) {
-    std::vector<std::string_view> found;
+inline vector<std::string_view> query_secrets(std::string_view url) {
+    vector<std::string_view> found;
     std::size_t at = url.find('?');
     while (at < url.size()) {
         const std::size_t end = std::min(url.find('&', at + 1), url.size());
@@ -5006,7 +5214,7 @@ inline http_url parsed_url(std::string_view whole, std::string_view field) {
     return u;
 }
 
-// ===== [C14] HTTP/1.1 ============================================================================
+// ===== [C15] HTTP/1.1 ============================================================================
 
 /// Whether a list header, such as Connection, has this name.
 inline bool lists(std::string_view list, std::string_view name) {
@@ -5298,7 +5506,7 @@ private:
 
     state at_ = state::status_line;
     std::string line_{};
-    std::vector<header_field> fields_{};
+    vector<header_field> fields_{};
     std::string error_{};
     std::uint64_t left_ = 0;
     std::size_t head_size_ = 0;
@@ -5331,7 +5539,7 @@ inline constexpr const char* session_placeholder = "{session}";
 /// For requests before a load.
 inline std::string id_of_check() { return request_id(id_prefix(0, run_variant::candidate, 0), 0); }
 
-// ===== [C15] server-sent events ==================================================================
+// ===== [C16] server-sent events ==================================================================
 
 /// Whether the name of an event or field means an error: "error", "response.failed".
 inline bool speaks_of_error(std::string_view name) {
@@ -5453,13 +5661,13 @@ private:
     bool broken_ = false;
 };
 
-// ===== [C16] the contents of a page of metrics ===================================================
+// ===== [C17] the contents of a page of metrics ===================================================
 
 struct page_label {
     std::string_view name{};
     std::string_view value{};
 };
-using page_labels = std::vector<page_label>;
+using page_labels = vector<page_label>;
 
 struct page_sample {
     std::string_view name{};
@@ -5468,8 +5676,8 @@ struct page_sample {
 };
 /// Its views are into a text that all copies share.
 struct metrics_page {
-    std::vector<std::string_view> names{};  // of comments and samples, in the order of the page
-    std::vector<page_sample> samples{};     // by name, then as on the page
+    vector<std::string_view> names{};  // of comments and samples, in the order of the page
+    vector<page_sample> samples{};     // by name, then as on the page
     page_labels labels{};                   // of all samples
     std::shared_ptr<const std::string> text{};
 };
@@ -5496,9 +5704,9 @@ inline std::span<const page_sample> samples_named(const metrics_page& page,
     return {found.first, found.second};
 }
 /// The samples of this name with at least these labels.
-inline std::vector<const page_sample*> samples_of(const metrics_page& page, std::string_view name,
-                                                  const page_labels& wanted = {}) {
-    std::vector<const page_sample*> found;
+inline vector<const page_sample*> samples_of(const metrics_page& page, std::string_view name,
+                                             const page_labels& wanted = {}) {
+    vector<const page_sample*> found;
     for (const page_sample& s : samples_named(page, name))
         if (all_of(wanted,
                    [&](const page_label& l) { return label_of(page, s, l.name) == l.value; }))
@@ -5527,7 +5735,7 @@ inline std::optional<histogram_totals> totals_of(const metrics_page& page, std::
     return histogram_totals{*sum, *count};
 }
 
-// ===== [C17] pages of metrics ====================================================================
+// ===== [C18] pages of metrics ====================================================================
 // Prometheus' text format 0.0.4 and OpenMetrics 1.0, which have the same samples. A page is read
 // whole or refused, as values of half a page would be misleading.
 
@@ -5760,7 +5968,7 @@ inline parsed_page read_metrics_page(std::string_view body, std::string_view con
     return p;
 }
 
-// ===== [C18] names of servers' metrics ===========================================================
+// ===== [C19] names of servers' metrics ===========================================================
 // One row per name with the same meaning on every server, with its factor to SI. Names with similar
 // meanings are only in comments.
 
@@ -5984,8 +6192,8 @@ inline constexpr server_name rows[] = {
 }  // namespace server_table
 
 /// The suffix of counters is optional in some servers and versions, and required by OpenMetrics.
-inline std::vector<const page_sample*> samples_of(const metrics_page& page,
-                                                  const server_name& row) {
+inline vector<const page_sample*> samples_of(const metrics_page& page,
+                                             const server_name& row) {
     page_labels wanted;
     if (*row.label) wanted.push_back({row.label, row.label_value});
     auto found = samples_of(page, row.name, wanted);
@@ -6038,7 +6246,7 @@ inline std::string replica_of(const metrics_page& page, const page_sample& s) {
 /// NaN means that the server does not know the value, so the combination is unknown, too. Sums are
 /// over replicas.
 inline std::optional<double> combined(const metrics_page& page,
-                                      const std::vector<const page_sample*>& samples,
+                                      const vector<const page_sample*>& samples,
                                       joined_by how) {
     std::map<std::string, double> of_replicas;
     for (const page_sample* s : samples) {
@@ -6111,7 +6319,7 @@ inline constexpr const char how_to_switch_on[] =
     "servers that have no page of metrics by default have one with --enable-metrics (SGLang), "
     "--metrics (llama-server) or return_perf_metrics: true (trtllm-serve)";
 
-// ===== [C19] readings of a server's pages ========================================================
+// ===== [C20] readings of a server's pages ========================================================
 
 inline constexpr std::size_t quantity_count = static_cast<std::size_t>(server_quantity::clock) + 1;
 static_assert(std::size(quantity_names) == quantity_count);
@@ -6128,7 +6336,7 @@ struct page_reading {
     double began = not_a_number;  // start of its counters, seconds since 1970
     quantity_values values = no_values();  // of a histogram, the sum
     quantity_values counts = no_values();  // of a histogram, the count
-    std::vector<double> named{};           // of the series that objectives name
+    vector<double> named{};           // of the series that objectives name
     std::map<std::string, double> joules{};  // of each accelerator's counter of energy
     std::array<std::size_t, quantity_count> series{};  // behind a gauge
     double value(server_quantity q) const { return values[static_cast<std::size_t>(q)]; }
@@ -6182,7 +6390,7 @@ inline std::string names_like(const metrics_page& page, std::string_view wanted)
         return words;
     };
     const auto asked = words_in(wanted);
-    std::vector<std::pair<std::size_t, std::string_view>> names;  // with missing words
+    vector<std::pair<std::size_t, std::string_view>> names;  // with missing words
     for (const page_sample& s : page.samples) {
         if (s.name.ends_with("_bucket") || s.name.ends_with("_created")) continue;
         if (!names.empty() && names.back().second == s.name) continue;
@@ -6201,7 +6409,7 @@ inline std::string names_like(const metrics_page& page, std::string_view wanted)
 inline std::string why_no_series(const metrics_page& page, const series_selector& wanted) {
     const auto found = samples_of(page, wanted.name, wanted.labels);
     if (found.size() == 1) return {};
-    const auto listed = [](const std::vector<const page_sample*>& all, const metrics_page& on) {
+    const auto listed = [](const vector<const page_sample*>& all, const metrics_page& on) {
         std::string names;
         for (std::size_t i = 0; i < std::min<std::size_t>(all.size(), 4); ++i)
             names += (i > 0 ? ", " : "") + series_text(on, *all[i]);
@@ -6287,8 +6495,8 @@ inline void read_accelerators(page_reading& into, const metrics_page& page,
 
 /// The first page is the server's own, if it has one; others are exporters'. A server's
 /// accelerators count only without exporters.
-inline page_reading reading_of(const std::vector<metrics_page>& pages, bool first_is_servers,
-                               const std::vector<std::string>& selectors) {
+inline page_reading reading_of(const vector<metrics_page>& pages, bool first_is_servers,
+                               const vector<std::string>& selectors) {
     page_reading r;
     std::array<std::set<std::string>, quantity_count> known;  // accelerators
     for (std::size_t i = pages.size(); i-- > 0;) {
@@ -6318,7 +6526,7 @@ inline page_reading reading_of(const std::vector<metrics_page>& pages, bool firs
     return r;
 }
 
-// ===== [C20] bodies of requests ==================================================================
+// ===== [C21] bodies of requests ==================================================================
 
 /// One message of a conversation.
 struct chat_message {
@@ -6339,7 +6547,7 @@ struct request_spec {
     std::string token_ids{};  // instead of the prompt, as a JSON array
     std::string image{};      // as a data: URL
     std::string system_prompt{};
-    std::vector<chat_message> history{};  // between system prompt and prompt
+    vector<chat_message> history{};  // between system prompt and prompt
     int max_tokens = 0;  // 0: no limit
     int documents = 1;   // into which the prompt is split, besides a query
     bool force_length = false;
@@ -6348,7 +6556,7 @@ struct request_spec {
     double cancel_after_s = 0;  // when the client closes the connection; 0: never
     double temperature = not_a_number;
     std::string extra_fields{};  // ",\"name\":value" pairs, checked when planned
-    std::vector<extra_object> extra_objects{};
+    vector<extra_object> extra_objects{};
 };
 
 /// Why a field may not be set in a request's body, "" if it may: it would be duplicate, or change
@@ -6462,7 +6670,7 @@ private:
     std::string object_{};
 };
 
-// ===== [C21] stream events of any API ============================================================
+// ===== [C22] stream events of any API ============================================================
 
 /// One event of a stream.
 struct stream_event {
@@ -6664,7 +6872,7 @@ stream_event read_json_event(std::string_view type, std::string_view data, Read 
     return e;
 }
 
-// ===== [C22] OpenAI's answers ====================================================================
+// ===== [C23] OpenAI's answers ====================================================================
 
 /// Calls `take(text, reasons)` for each text of an output field: a text, or a list of parts, where
 /// a reasoning part may have its own list (Mistral's API, some gateways). Output without text
@@ -6821,24 +7029,24 @@ private:
     std::size_t before_ = 0, after_ = 0;  // bytes around that text
 };
 
-// ===== [C23] APIs that generate nothing: embeddings, rerankers and scores ========================
+// ===== [C24] APIs that generate nothing: embeddings, rerankers and scores ========================
 
 /// Where the words of a text, or the numbers of a list, begin.
 inline constexpr std::string_view blanks = " \t\n\r";
-inline std::vector<std::size_t> word_starts(std::string_view text,
-                                            std::string_view between = blanks) {
+inline vector<std::size_t> word_starts(std::string_view text,
+                                       std::string_view between = blanks) {
     const auto is_blank = [&](std::size_t i) { return between.find(text[i]) != text.npos; };
-    std::vector<std::size_t> words;
+    vector<std::size_t> words;
     for (std::size_t i = 0; i < text.size(); ++i)
         if (!is_blank(i) && (i == 0 || is_blank(i - 1))) words.push_back(i);
     return words;
 }
 /// Splits a text into parts with about equally many words, at most one part per word.
-inline std::vector<std::string> parts_of(std::string_view text, std::size_t n,
-                                         std::string_view between = blanks) {
-    const std::vector<std::size_t> words = word_starts(text, between);
+inline vector<std::string> parts_of(std::string_view text, std::size_t n,
+                                    std::string_view between = blanks) {
+    const vector<std::size_t> words = word_starts(text, between);
     n = std::max<std::size_t>(std::min(n, words.size()), 1);
-    std::vector<std::string> parts;
+    vector<std::string> parts;
     for (std::size_t k = 0; k < n; ++k) {
         const std::size_t from = k == 0 ? 0 : words[k * words.size() / n];
         const std::string_view part =
@@ -6849,7 +7057,7 @@ inline std::vector<std::string> parts_of(std::string_view text, std::size_t n,
     return parts;
 }
 /// A JSON list of texts.
-inline std::string quoted_list(const std::vector<std::string>& texts) {
+inline std::string quoted_list(const vector<std::string>& texts) {
     std::string all;
     for (const std::string& t : texts) all += (all.empty() ? "[" : ",") + json_quoted(t);
     return all + "]";
@@ -6871,7 +7079,7 @@ inline void write_embeddings(body_writer& b, const std::string& model, const req
 /// A query and documents. A text of one word is both.
 inline void write_texts(body_writer& b, const std::string& model, const request_spec& r,
                         const char* query, const char* documents) {
-    std::vector<std::string> texts =
+    vector<std::string> texts =
         parts_of(r.prompt, 1 + static_cast<std::size_t>(std::max(r.documents, 1)));
     b.string("model", model).string(query, texts[0]);
     if (texts.size() > 1) texts.erase(texts.begin());
@@ -6897,7 +7105,7 @@ inline int texts_in(const request_spec& r, std::size_t queries) {
 /// Characters of these texts, where the first is read with each other one; 0 for token ids.
 inline int characters_in(const request_spec& r, int n, bool has_query) {
     if (!r.token_ids.empty()) return 0;
-    const std::vector<std::string> texts = parts_of(r.prompt, static_cast<std::size_t>(n));
+    const vector<std::string> texts = parts_of(r.prompt, static_cast<std::size_t>(n));
     int all = 0;
     for (std::size_t k = 0; k < texts.size(); ++k) {
         const auto bytes = std::count_if(texts[k].begin(), texts[k].end(), [](char c) {
@@ -7016,7 +7224,7 @@ inline void read_sglang_score(const picojson::value& v, stream_event& e, stream_
     });
 }
 
-// ===== [C24] request and response formats of each API ============================================
+// ===== [C25] request and response formats of each API ============================================
 
 /// "image/png" and "AA==" of "data:image/png;base64,AA==".
 inline std::pair<std::string, std::string> parts_of_data_url(const std::string& url) {
@@ -7314,7 +7522,7 @@ inline void read_responses_whole(const picojson::value& v, stream_event& e,
     read_response_end(v, e);
 }
 
-// ===== [C25] the table of APIs, ours and users' ==================================================
+// ===== [C26] the table of APIs, ours and users' ==================================================
 
 struct own_request {
     body_writer& to;
@@ -7582,7 +7790,7 @@ inline std::string own_api_problem(const api_traits& a) {
     return {};
 }
 
-// ===== [C26] from the bytes of a body to events ==================================================
+// ===== [C27] from the bytes of a body to events ==================================================
 
 /// Splits the body of an answer into events, by the framing of its API.
 class body_reader {
@@ -7701,7 +7909,7 @@ private:
     std::string held_{};
 };
 
-// ===== [C27] the timeline of one answer ==========================================================
+// ===== [C28] the timeline of one answer ==========================================================
 // The definitions "metrics/1": all numbers derive from these timelines.
 
 /// Gaps between events in microseconds, 4 bytes each. It grows by blocks of 4 KiB without copying,
@@ -7716,7 +7924,7 @@ public:
     /// Returns the index of the first one.
     std::uint64_t append(const gap_list& more) {
         const std::uint64_t at = size_;
-        more.for_each_block([this](const std::vector<std::uint32_t>& b) {
+        more.for_each_block([this](const vector<std::uint32_t>& b) {
             for (std::size_t from = 0; from < b.size();) {
                 if (size_ % block == 0) add_block();
                 const std::size_t n = std::min<std::size_t>(b.size() - from, block - size_ % block);
@@ -7748,11 +7956,11 @@ public:
     /// Releases gaps before this index; other indices stay valid.
     void release_before(std::uint64_t at) {
         for (; (released_ + 1) * block <= at; ++released_)
-            std::vector<std::uint32_t>().swap(blocks_[released_]);
+            vector<std::uint32_t>().swap(blocks_[released_]);
     }
     template <class F>
     void for_each_block(F&& f) const {
-        for (const std::vector<std::uint32_t>& b : blocks_) f(b);
+        for (const vector<std::uint32_t>& b : blocks_) f(b);
     }
 
 private:
@@ -7763,7 +7971,7 @@ private:
         blocks_.emplace_back();
         blocks_.back().reserve(block);
     }
-    std::vector<std::vector<std::uint32_t>> blocks_{};
+    vector<vector<std::uint32_t>> blocks_{};
     std::uint64_t size_ = 0, released_ = 0;
 };
 
@@ -7944,7 +8152,7 @@ private:
     bool ended_ = false, tokenless_ = false, counted_ = false, tells_usage_ = false;
 };
 
-// ===== [C28] from bytes to the timeline of an answer =============================================
+// ===== [C29] from bytes to the timeline of an answer =============================================
 
 /// Reads one answer without I/O: it takes the bytes of a connection in pieces of any size with
 /// their times, and gives the result of the request.
@@ -8067,7 +8275,7 @@ private:
     bool more_came_ = false;
 };
 
-// ===== [C29] histograms of lateness and of gaps ==================================================
+// ===== [C30] histograms of lateness and of gaps ==================================================
 
 /// A histogram of whole numbers: exact below 2^(bits + 1), then with 2^bits classes per octave. The
 /// number of values, their sum and extremes are exact.
@@ -8136,7 +8344,7 @@ private:
         return std::ldexp(1.0, static_cast<int>(octave_of(c)));
     }
 
-    std::vector<std::uint64_t> counts_{};
+    vector<std::uint64_t> counts_{};
     std::uint64_t n_ = 0, sum_ = 0, min_ = ~std::uint64_t{0}, max_ = 0;
 };
 
@@ -8158,7 +8366,7 @@ private:
 using gap_counts = octave_counts<8>;
 inline constexpr double gap_error = 1.0 / 512;
 
-// ===== [C30] the programs that sent a load together ==============================================
+// ===== [C31] the programs that sent a load together ==============================================
 
 /// How far a machine's clock is ahead of the server's Date headers. These have whole seconds and
 /// some servers write them once a second, so they may be two seconds old.
@@ -8197,7 +8405,7 @@ struct rank_part {
 };
 
 /// The part with the greatest possible start error over the limit; nullptr if none.
-inline const rank_part* most_skewed(const std::vector<rank_part>& parts, double max_s) {
+inline const rank_part* most_skewed(const vector<rank_part>& parts, double max_s) {
     const rank_part* worst = nullptr;
     for (const rank_part& r : parts) {
         const double off_s = std::fabs(r.off_s) + (std::isnan(r.error_s) ? 0 : r.error_s);
@@ -8210,7 +8418,7 @@ inline const rank_part* most_skewed(const std::vector<rank_part>& parts, double 
 }
 
 /// Why the load was not as planned, "" where it was.
-inline std::string skew_fault(const std::vector<rank_part>& parts, double max_s) {
+inline std::string skew_fault(const vector<rank_part>& parts, double max_s) {
     const rank_part* r = most_skewed(parts, max_s);
     if (!r) return {};
     const std::string known =
@@ -8220,16 +8428,16 @@ inline std::string skew_fault(const std::vector<rank_part>& parts, double max_s)
            ", up to " + time_text(max_s) + " is allowed";
 }
 
-// ===== [C31] server metrics of a repeat ==========================================================
+// ===== [C32] server metrics of a repeat ==========================================================
 
 /// The readings of a server's pages for one repeat: one before its load, one after it and one per
 /// second in between.
 struct server_metrics {
     std::string of{};       // the server's name, "" if unknown
     bool is_read = false;   // there are pages of the server or an exporter
-    std::vector<std::string> selectors{};  // of page_reading::named
-    std::vector<page_reading> readings{};
-    std::vector<long long> missed_ns{};  // times of failed readings
+    vector<std::string> selectors{};  // of page_reading::named
+    vector<page_reading> readings{};
+    vector<long long> missed_ns{};  // times of failed readings
     std::string problem{};  // of the last failure, or why there are no pages
     bool has_both_ends = false;  // readings before the first and after the last request
     double from_s = not_a_number;  // time of the first reading by the server, seconds since 1970
@@ -8249,7 +8457,7 @@ struct cross_check {
 };
 
 /// Drops values of gauges that lost one of their series, as they cover only the others.
-inline void drop_partial_gauges(std::vector<page_reading>& readings) {
+inline void drop_partial_gauges(vector<page_reading>& readings) {
     for (std::size_t q = 0; q < quantity_count; ++q) {
         std::size_t most = 0;
         for (page_reading& r : readings) {
@@ -8303,7 +8511,7 @@ inline bool may_have_begun_in(const server_metrics& w, double began_s) {
 /// begins a new process; an older one is another server at the address.
 enum class page_history : unsigned char { one_process, restarted, several_servers };
 inline page_history history_of(const server_metrics& w) {
-    std::vector<double> beginnings;
+    vector<double> beginnings;
     int falls = 0;
     bool returned = w.is_of_several, is_new = false;
     for (std::size_t i = 0; i < w.readings.size(); ++i) {
@@ -8342,8 +8550,8 @@ inline std::optional<server_quantity> quantity_of(metric_id m) {
     default: return {};
     }
 }
-inline std::vector<std::string> named_series(const std::vector<slo>& slos) {
-    std::vector<std::string> names;
+inline vector<std::string> named_series(const vector<slo>& slos) {
+    vector<std::string> names;
     for (const slo& s : slos) {
         if (s.what.metric != metric_id::server_metric) continue;
         const std::string name = str(s.what.gauge);
@@ -8356,7 +8564,7 @@ inline bool is_of_gauge(metric_id m) {
            m == metric_id::kv_cache_usage || m == metric_id::server_metric;
 }
 
-// ===== [C32] whether a load has settled ==========================================================
+// ===== [C33] whether a load has settled ==========================================================
 
 /// A request of a warm-up, finished or not.
 struct warming_request {
@@ -8376,7 +8584,7 @@ inline constexpr std::size_t least_of_settling = 30;
 inline constexpr double settled_within = 0.10;
 
 /// Whether two samples of logarithms differ by at most 10 % plus two standard errors.
-inline bool is_alike(const std::vector<double>& a, const std::vector<double>& b) {
+inline bool is_alike(const vector<double>& a, const vector<double>& b) {
     const double se = std::sqrt(sample_variance(a) / static_cast<double>(a.size()) +
                                 sample_variance(b) / static_cast<double>(b.size()));
     return std::fabs(mean_of(a) - mean_of(b)) <= std::log(1 + settled_within) + 2 * se;
@@ -8391,7 +8599,7 @@ inline bool is_settled(std::span<const warming_request> sent) {
     if (known < least_of_settling) return false;
     const std::size_t n = std::max(least_of_settling, known / 2), third = n / 3;
     struct part {
-        std::vector<double> ttft{};
+        vector<double> ttft{};
         double tokens = 0, squares = 0, from = infinity, to = 0;
     };
     const auto part_from = [&](std::size_t begin) {
@@ -8423,7 +8631,7 @@ inline bool is_settled(std::span<const warming_request> sent) {
 
 /// The geometric mean of ttft over the first or last ten answers; NaN if none.
 inline double ttft_at(std::span<const warming_request> sent, bool at_the_end) {
-    std::vector<double> logs;
+    vector<double> logs;
     for (std::size_t i = 0; i < sent.size() && logs.size() < 10; ++i) {
         const warming_request& r = sent[at_the_end ? sent.size() - 1 - i : i];
         if (r.has_ended && r.ok && r.ttft_s > 0) logs.push_back(std::log(r.ttft_s));
@@ -8443,7 +8651,7 @@ inline std::string warmup_sentence(const warmup_seen& w, const std::string& whos
            "; what was measured then may still have been on its way";
 }
 
-// ===== [C33] the measurements of one repeat, and lists of repeats ================================
+// ===== [C34] the measurements of one repeat, and lists of repeats ================================
 
 inline void add_handshakes(handshakes_t& to, const handshakes_t& more) {
     const auto total = [](const handshakes_t& h) { return h.mean * static_cast<double>(h.count); };
@@ -8482,12 +8690,12 @@ struct side_task_seen {
     bool may_fail = false;
     double excuses_s = 0;  // failures so long after a step are exempt
     double recovery_s = not_a_number;  // from its first step, if asked for
-    std::vector<side_step> steps{};
+    vector<side_step> steps{};
 };
 
 /// Where the candidate's answers differ from the baseline's in a pair.
 struct answer_differences {
-    std::vector<double> places{};  // characters before each first difference
+    vector<double> places{};  // characters before each first difference
     double tokens = 0;             // before differences, and of equal answers
     long long without_place = 0;   // differing answers whose texts were not kept
     void add(const answer_differences& o) {
@@ -8511,8 +8719,8 @@ struct repeat_facts {
     double load = 0;  // of a probe: requests/s or users; 0: not a search
     probe_of part = probe_of::asked;  // of a probe
     std::string disturbed{};  // why a probe does not count: the client affected it
-    std::vector<std::string> labels{};  // of the parts of the workload
-    std::vector<side_task_seen> side_tasks{};
+    vector<std::string> labels{};  // of the parts of the workload
+    vector<side_task_seen> side_tasks{};
     time_interval window{};  // the steady part; without it there are no rates
     double startup_s = not_a_number, first_answer_s = not_a_number;
     long long short_outputs = 0;  // completed requests with fewer tokens than forced
@@ -8532,7 +8740,7 @@ struct repeat_facts {
     bool interrupted = false;
     bool cut_short = false;     // by the time budget, so it does not count
     bool gaps_counted = false;  // as histograms, because there were too many
-    std::vector<double> thread_cpu_utilization{};
+    vector<double> thread_cpu_utilization{};
     double loop_lag_p99 = 0, loop_lag_max = 0, stamp_lag_p99 = 0, stamp_lag_max = 0;  // seconds
     handshakes_t handshakes_full{}, handshakes_resumed{};
     long long reads = 0, stamped_reads = 0;  // of client sockets; those with kernel stamps
@@ -8542,7 +8750,7 @@ struct repeat_facts {
     double lost_fraction = 0;
     long long disturbed_requests = 0;
     server_metrics server{};  // during the repeat
-    std::vector<rank_part> ranks{};  // where several programs sent the load
+    vector<rank_part> ranks{};  // where several programs sent the load
     double usd_per_hour = 0;  // of the server, 0: unknown
     bool plays_out = false;   // unfinished sessions were played to their ends
     warmup_seen warmup{};     // if it ends when the server is stable
@@ -8551,17 +8759,17 @@ struct repeat_facts {
 
 /// A repeat with its requests, before any verdict.
 struct repeat_data : repeat_facts {
-    std::vector<record> records{};              // in order of planned sends
+    vector<record> records{};              // in order of planned sends
     gap_list gaps{};                            // of all records, unless counted
-    std::vector<std::uint64_t> gap_offsets{};   // of each record into gaps, or `not_listed`
+    vector<std::uint64_t> gap_offsets{};   // of each record into gaps, or `not_listed`
     gap_counts pooled_gaps{};                   // if counted: completed measured requests
-    std::vector<std::uint32_t> longest_gaps{};  // if counted: per record, microseconds
+    vector<std::uint32_t> longest_gaps{};  // if counted: per record, microseconds
     long long latest_send_ns = 0;  // its delay, if many were late
     double late_part = 0;          // the client's delay, as a fraction of request times
     lag_counts loop_lag{};   // delay of the client's threads, sampled every 20 ms
     lag_counts stamp_lag{};  // of each read: from wake-up to stamp
-    std::vector<kept_text> texts{};  // whole, until compared with the other variant
-    std::vector<kept_text> shown{};  // masked excerpts that reports may show
+    vector<kept_text> texts{};  // whole, until compared with the other variant
+    vector<kept_text> shown{};  // masked excerpts that reports may show
 };
 
 inline std::size_t gap_count(const record& r) {
@@ -8613,7 +8821,7 @@ private:
 
     int first_turn_, last_turn_, depth_, part_ = -1;
     bool by_label_, by_time_, with_left_ = false;
-    std::vector<side_step> steps_{};
+    vector<side_step> steps_{};
 };
 
 inline bool is_pooled(const record& r) { return is_measured(r) && r.status == request_status::ok; }
@@ -8676,11 +8884,11 @@ public:
     };
 
     repeat_list() = default;
-    repeat_list(std::vector<repeat_data> all) {
+    repeat_list(vector<repeat_data> all) {
         for (repeat_data& d : all) push_back(std::move(d));
     }
     repeat_list(std::initializer_list<repeat_data> all)
-        : repeat_list(std::vector<repeat_data>(all)) {}
+        : repeat_list(vector<repeat_data>(all)) {}
 
     /// One repeat, which must outlive the list.
     static repeat_list of(const repeat_data& only) {
@@ -8730,10 +8938,10 @@ public:
     void change_last(F&& f) { change(size() - 1, f); }
 
 private:
-    std::vector<shared_repeat> all_{};
+    vector<shared_repeat> all_{};
 };
 
-// ===== [C34] the requests of a repeat, as they end ===============================================
+// ===== [C35] the requests of a repeat, as they end ===============================================
 
 /// Adds a request's gaps to the pool if they belong there. Returns the longest one.
 inline std::uint32_t count_gaps(const record& r, const gap_list& gaps, std::uint64_t at,
@@ -8849,7 +9057,7 @@ private:
     std::size_t observed_repeats_ = 0;  // requests, from the front
 };
 
-// ===== [C35] grading and comparison of answers ===================================================
+// ===== [C36] grading and comparison of answers ===================================================
 // Only the answer is graded, not the reasoning. An answer without a readable result is wrong, and
 // marked unreadable.
 
@@ -8930,7 +9138,7 @@ inline parting parting_of(std::string_view a, std::string_view b) {
 
 /// Calls `f(candidate's record, baseline's)` for each request that both variants of a pair sent.
 template <class Records, class F>
-void for_each_pair(Records& mine, const std::vector<record>& theirs, F&& f) {
+void for_each_pair(Records& mine, const vector<record>& theirs, F&& f) {
     std::size_t i = 0;
     for (auto& r : mine) {
         const auto at = place_of(r.id.c_str());
@@ -8947,7 +9155,7 @@ inline bool has_hashes(const repeat_data& d) {
 /// Marks the candidate's answers that equal the baseline's. An answer that failed in either variant
 /// differs; a cancelled request is not compared.
 inline void mark_same_answers(repeat_data& mine, const repeat_data& theirs) {
-    std::vector<bool> compared(256);
+    vector<bool> compared(256);
     for (const repeat_data* d : {static_cast<const repeat_data*>(&mine), &theirs})
         for (const record& r : d->records)
             if (r.answer_hash != 0) compared[r.part] = true;
@@ -8959,7 +9167,7 @@ inline void mark_same_answers(repeat_data& mine, const repeat_data& theirs) {
 /// The same with differences. `masked` makes an excerpt fit to be shown.
 template <class Masked>
 void compare_answers(repeat_data& mine, const repeat_data& theirs,
-                     const std::vector<kept_text>& said, const std::vector<kept_text>& expected,
+                     const vector<kept_text>& said, const vector<kept_text>& expected,
                      std::size_t max_shown, Masked&& masked) {
     mark_same_answers(mine, theirs);
     std::map<std::size_t, const std::string*> mine_at, theirs_at;
@@ -9011,7 +9219,7 @@ double own_agreement(const Repeats& variant, std::size_t repeats, const statisti
     return pairs > 0 ? alike / pairs : not_a_number;
 }
 
-// ===== [C36] whether the times of an answer are plausible ========================================
+// ===== [C37] whether the times of an answer are plausible ========================================
 
 /// Output tokens that events brought. Hidden tokens have no times.
 inline int streamed_tokens(const record& r) {
@@ -9144,7 +9352,7 @@ inline void fail_frequent_resends(std::span<repeat_data> parts) {
 }
 inline void fail_frequent_resends(repeat_data& whole) { fail_frequent_resends({&whole, 1}); }
 
-// ===== [C37] times of requests and sessions, and the bounds of those =============================
+// ===== [C38] times of requests and sessions, and the bounds of those =============================
 
 /// `measured`: times as they are. A late client leaves little open: the first token may have come
 /// before others of its read, and late sends have late answers. A pass must hold with `pessimistic`
@@ -9252,23 +9460,23 @@ void for_each_gap(const repeat_data& d, std::size_t i, timing_bound how, F&& f) 
 }
 
 /// Indices of a session's records in order of planned sends.
-using session_steps = std::vector<std::size_t>;
+using session_steps = vector<std::size_t>;
 
 /// The measured sessions of a repeat that were played to their ends, in order of their starts.
 /// Sessions that began in the warm-up are not measured.
-inline std::vector<session_steps> measured_sessions(const selection& which, const repeat_data& d) {
+inline vector<session_steps> measured_sessions(const selection& which, const repeat_data& d) {
     if (!d.plays_out) return {};
     const selects selected(which, d);
-    std::vector<long long> scheduled;
+    vector<long long> scheduled;
     for (const record& r : d.records) scheduled.push_back(r.scheduled_ns);
     std::map<long long, std::size_t> by_number;
-    std::vector<session_steps> all;
+    vector<session_steps> all;
     for (const std::size_t i : order_of(scheduled)) {
         const auto at = by_number.emplace(d.records[i].conversation, all.size());
         if (at.second) all.emplace_back();
         all[at.first->second].push_back(i);
     }
-    std::erase_if(all, [&](const session_steps& steps) {
+    erase_if(all, [&](const session_steps& steps) {
         return std::any_of(steps.begin(), steps.end(), [&](std::size_t i) {
             return !is_measured(d.records[i]) || !selected.has(d.records[i]);
         });
@@ -9278,9 +9486,9 @@ inline std::vector<session_steps> measured_sessions(const selection& which, cons
 
 /// Seconds in which steps of each session were due or in flight: the union of their times from
 /// planned send to end. Infinite if one failed.
-inline std::vector<double> session_times(const statistic_data& what, const repeat_data& d,
-                                         timing_bound how = timing_bound::measured) {
-    std::vector<double> seconds;
+inline vector<double> session_times(const statistic_data& what, const repeat_data& d,
+                                    timing_bound how = timing_bound::measured) {
+    vector<double> seconds;
     for (const session_steps& steps : measured_sessions(what.which, d)) {
         long long covered_to = 0, took = 0;
         bool any_failed = false;
@@ -9296,7 +9504,7 @@ inline std::vector<double> session_times(const statistic_data& what, const repea
     return seconds;
 }
 
-// ===== [C38] tokens of requests, in the prefix cache and per second ==============================
+// ===== [C39] tokens of requests, in the prefix cache and per second ==============================
 
 /// Means over the completed requests; for prompts, over those that report them.
 struct request_tokens {
@@ -9372,7 +9580,7 @@ inline double rate_in(metric_id m, const repeat_data& d, const time_interval& wh
     const bool of_input = m == metric_id::input_throughput;
     const selects selected(which, d);
     bool prompts_reported = m != metric_id::prefill_throughput && !of_input;
-    std::vector<double> parts;  // summed in order of size, as that of the records varies
+    vector<double> parts;  // summed in order of size, as that of the records varies
     for (std::size_t i = 0; i < d.records.size(); ++i) {
         const record& r = d.records[i];
         // A cancelled request has tokens but no whole answer.
@@ -9422,7 +9630,7 @@ inline double window_rate(metric_id m, const repeat_data& d,
     return rate_in(m, d, d.window, how, which);
 }
 
-// ===== [C39] metrics of requests and of repeats ==================================================
+// ===== [C40] metrics of requests and of repeats ==================================================
 
 /// The longest gap of one request, 0 without gaps.
 inline double longest_gap(const repeat_data& d, std::size_t i,
@@ -9487,7 +9695,7 @@ struct measured_request final : request_source {
     const repeat_data& d;
     std::size_t i;
     timing_bound how;
-    std::vector<double> gaps_s{};
+    vector<double> gaps_s{};
     bool is_known = true;
     measured_request(const repeat_data& of, std::size_t at, timing_bound b)
         : d(of), i(at), how(b) {}
@@ -9533,7 +9741,7 @@ inline bool has_value(metric_id m, const repeat_data& d, std::size_t i) {
 /// The values of a metric in one repeat, in the order of planned sends. Failed requests have the
 /// worst value, as have sessions; completed ones without a value are left out.
 struct metric_values {
-    std::vector<double> all{};
+    vector<double> all{};
     std::size_t failed = 0;
 };
 /// `when`: if given, only requests planned in it.
@@ -9564,7 +9772,7 @@ inline metric_values values_in_repeat(const statistic_data& what, const repeat_d
 inline bool satisfies(const list<predicate_step>& steps, const repeat_data& d, std::size_t i,
                       timing_bound how = timing_bound::measured) {
     if (d.records[i].status != request_status::ok) return false;
-    std::vector<bool> stack;
+    vector<bool> stack;
     for (const predicate_step& s : steps) {
         if (s.op == predicate_step::op_kind::compare) {
             const double v = request_value(s.metric, d, i, how);
@@ -9597,12 +9805,12 @@ void for_each_counted(const statistic_data& what, const repeat_data& d, F&& f) {
 }
 /// Misses of a fraction, one per counted request, in order. Throws std::invalid_argument for
 /// goodput without a condition, which no plan has checked if a user asks a result for it.
-inline std::vector<bool> misses_of(const statistic_data& what, const repeat_data& d,
-                                   timing_bound how = timing_bound::measured) {
+inline vector<bool> misses_of(const statistic_data& what, const repeat_data& d,
+                              timing_bound how = timing_bound::measured) {
     if (what.metric == metric_id::goodput && !is_condition(what.where))
         refuse({str(what.name), ": ", no_condition_text});
     const selects selected(what, d);
-    std::vector<bool> misses;
+    vector<bool> misses;
     for (std::size_t i = 0; i < d.records.size(); ++i) {
         const record& r = d.records[i];
         if (!selected(r) || !counts_in(what.metric, r)) continue;
@@ -9633,9 +9841,9 @@ public:
         };
         each([&](std::uint32_t us) { ++n_; longest = std::max(longest, us); });
         // There may be too many to sort, but most are below a second.
-        std::vector<std::uint64_t> below(
+        vector<std::uint64_t> below(
             std::min<std::uint64_t>({n_, std::uint64_t{longest} + 1, 1000000}));
-        std::vector<std::uint32_t> others;
+        vector<std::uint32_t> others;
         each([&](std::uint32_t us) {
             sum_us_ += us;
             if (us < below.size()) ++below[us];
@@ -9648,7 +9856,7 @@ public:
     }
     /// Adds another repeat.
     void add(const ranked_gaps& o) {
-        std::vector<equal_gaps> both(sorted_.size() + o.sorted_.size());
+        vector<equal_gaps> both(sorted_.size() + o.sorted_.size());
         std::merge(sorted_.begin(), sorted_.end(), o.sorted_.begin(), o.sorted_.end(), both.begin(),
                    [](const equal_gaps& a, const equal_gaps& b) { return a.us < b.us; });
         sorted_ = std::move(both);
@@ -9677,19 +9885,19 @@ private:
         double us;
         std::uint64_t n;
     };
-    std::vector<equal_gaps> sorted_{};
+    vector<equal_gaps> sorted_{};
     std::uint64_t n_ = 0, sum_us_ = 0;
 };
 
 /// The sorted values of a metric. Failed requests are infinite or zero.
 struct sorted_values {
-    std::vector<double> all{};
+    vector<double> all{};
     ranked_gaps gaps{};  // of itl; `all` then has only failed requests, which follow
     double mean_of_completed = not_a_number;
     std::size_t completed = 0;  // values behind the mean, except gaps
     /// Adds another repeat.
     void add(const sorted_values& o) {
-        std::vector<double> both(all.size() + o.all.size());
+        vector<double> both(all.size() + o.all.size());
         std::merge(all.begin(), all.end(), o.all.begin(), o.all.end(), both.begin());
         all = std::move(both);
         gaps.add(o.gaps);
@@ -9760,7 +9968,7 @@ inline double statistic_among(const statistic_data& what, const sorted_values& v
 /// The misses of a fraction, and all its requests.
 struct fraction_counts {
     double misses = 0, all = 0;
-    void add(const std::vector<bool>& more) {
+    void add(const vector<bool>& more) {
         misses += static_cast<double>(std::count(more.begin(), more.end(), true));
         all += static_cast<double>(more.size());
     }
@@ -9774,7 +9982,7 @@ struct fraction_counts {
     }
 };
 
-// ===== [C40] how a run changes from its first third to its last ==================================
+// ===== [C41] how a run changes from its first third to its last ==================================
 // Each third of the steady window has slices of equal length. The spread of the slices within a
 // third shows how well it is known, whatever its traffic.
 
@@ -9820,16 +10028,16 @@ inline double drift_of(const statistic_data& drift, const repeat_data& d,
     return quotient(value_of_part(drift, d, 2, 3, how), value_of_part(drift, d, 0, 3, how));
 }
 
-inline std::vector<double> slices_of(const statistic_data& drift, const repeat_data& d,
-                                     std::size_t of_third,
-                                     timing_bound how = timing_bound::measured) {
-    std::vector<double> values;
+inline vector<double> slices_of(const statistic_data& drift, const repeat_data& d,
+                                std::size_t of_third,
+                                timing_bound how = timing_bound::measured) {
+    vector<double> values;
     for (std::size_t i = 0; i < 3 * of_third; ++i)
         values.push_back(value_of_part(drift, d, i, 3 * of_third, how));
     return values;
 }
 
-// ===== [C41] requests during a side task =========================================================
+// ===== [C42] requests during a side task =========================================================
 
 inline bool is_affected(const repeat_facts& d) {
     return std::any_of(d.side_tasks.begin(), d.side_tasks.end(),
@@ -9861,8 +10069,8 @@ inline constexpr double recovered_for_s = 5;
 inline double recovery_of(const repeat_data& d, long long event_ns, const recovery_parameters& t) {
     const auto span_ns = static_cast<long long>(recovered_for_s * 1e9);
     constexpr double as_many = 0.8;  // for a closed loop
-    std::vector<long long> at;
-    std::vector<std::size_t> bad = {0};  // before each request
+    vector<long long> at;
+    vector<std::size_t> bad = {0};  // before each request
     double before = 0;
     for (const record& r : d.records) {
         if (!is_measured(r) || has_left(r)) continue;
@@ -9895,7 +10103,7 @@ inline double recovery_value(const std::string& task, const repeat_facts& d) {
     return not_a_number;
 }
 
-// ===== [C42] metrics that a server reports =======================================================
+// ===== [C43] metrics that a server reports =======================================================
 
 /// A value of one repeat and its weight in a mean.
 struct weighed_value {
@@ -9919,7 +10127,7 @@ inline std::size_t least_readings_of(const statistic_data& what) {
 
 /// A gauge's values in the steady window, and missing ones.
 struct gauge_readings {
-    std::vector<double> values{};
+    vector<double> values{};
     std::size_t unreported = 0;  // missing on a page
     std::size_t failed = 0;  // pages that were not read
     std::size_t unknown() const { return unreported + failed; }
@@ -10030,7 +10238,7 @@ inline weighed_value energy_per_token_of(const repeat_data& d, const reading_spa
 /// A server metric in one repeat in SI units, NaN if not on its pages.
 inline weighed_value value_by_server(const statistic_data& what, const repeat_data& d) {
     if (is_of_gauge(what.metric)) {
-        std::vector<double> read = read_in_window(d, what).values;
+        vector<double> read = read_in_window(d, what).values;
         const auto n = static_cast<double>(read.size());
         if (read.size() < least_readings_of(what)) return {};
         if (what.kind == statistic_kind::percentile) {
@@ -10131,7 +10339,7 @@ inline std::string why_no_server_value(const statistic_data& what, const repeat_
     return printed("nothing that %s is of happened between the readings", what.name.c_str());
 }
 
-// ===== [C43] statistics over several repeats =====================================================
+// ===== [C44] statistics over several repeats =====================================================
 // As tables and files show them: the maximum of all repeats, a percentile or mean of all requests.
 // Never outside the range of the single repeats.
 
@@ -10184,9 +10392,9 @@ inline double evaluate(const statistic_data& what, const repeat_data& d, timing_
     return statistic_in(what, d, how).value;
 }
 /// Several at once: neighbours of one metric share the expensive sorting.
-inline std::vector<double> evaluate(const std::vector<statistic_data>& whats,
-                                    const repeat_data& d) {
-    std::vector<double> values;
+inline vector<double> evaluate(const vector<statistic_data>& whats,
+                               const repeat_data& d) {
+    vector<double> values;
     sorted_values sorted;
     for (std::size_t i = 0; i < whats.size(); ++i) {
         const metric_id m = whats[i].metric;
@@ -10201,7 +10409,7 @@ inline std::vector<double> evaluate(const std::vector<statistic_data>& whats,
 
 /// A statistic in each repeat of a variant, NaN without a value, and over all of them.
 struct variant_values {
-    std::vector<double> each{};
+    vector<double> each{};
     double together = not_a_number;
 };
 /// A percentile of requests, sessions or gaps is selected among the values of all repeats.
@@ -10213,7 +10421,7 @@ inline variant_values values_of(const statistic_data& what, const repeat_list& v
     variant_values v;
     fraction_counts counts;
     sorted_values all;
-    std::vector<std::pair<double, double>> weighted;
+    vector<std::pair<double, double>> weighted;
     const bool of_requests = is_of_requests(m) || is_of_sessions(m);
     const bool is_ranked = of_requests && (what.kind != statistic_kind::mean ||
                                            (pools_gaps(m) && how == timing_bound::measured));
@@ -10250,7 +10458,7 @@ inline double pooled_value(const statistic_data& what, const repeat_list& varian
     return values_of(what, variant, how).together;
 }
 
-// ===== [C44] the fields of a record and of a repeat ==============================================
+// ===== [C45] the fields of a record and of a repeat ==============================================
 
 /// Returns the value of sixteen hex digits, else 0.
 inline unsigned long long hash_in(const std::string& digits) {
@@ -10412,16 +10620,16 @@ inline void fields_of(field_visitor& v, side_task_seen& t, long long window_from
 
 /// One number per reading, on one line. A list of another length is ignored.
 template <class Of>
-void reading_fields(field_visitor& v, const field& f, std::vector<page_reading>& readings,
+void reading_fields(field_visitor& v, const field& f, vector<page_reading>& readings,
                     Of&& of) {
-    std::vector<double> numbers;
+    vector<double> numbers;
     for (page_reading& r : readings) numbers.push_back(of(r));
     v.numbers(f, numbers, {-DBL_MAX, DBL_MAX, not_a_number, true}, layout::one_line);
     if (!v.assigns() || numbers.size() != readings.size()) return;
     for (std::size_t i = 0; i < numbers.size(); ++i) of(readings[i]) = numbers[i];
 }
 /// Only quantities with values.
-inline void quantity_fields(field_visitor& v, const field& f, std::vector<page_reading>& readings,
+inline void quantity_fields(field_visitor& v, const field& f, vector<page_reading>& readings,
                             quantity_values page_reading::*values) {
     if (!v.begin(f)) return;
     for (std::size_t q = 0; q < quantity_count; ++q) {
@@ -10433,14 +10641,14 @@ inline void quantity_fields(field_visitor& v, const field& f, std::vector<page_r
     v.end();
 }
 
-inline void joules_fields(field_visitor& v, std::vector<page_reading>& readings) {
+inline void joules_fields(field_visitor& v, vector<page_reading>& readings) {
     std::set<std::string> cards;
     for (const page_reading& r : readings)
         for (const auto& [name, joules] : r.joules) cards.insert(name);
     if (v.begin({"joules", "of each accelerator's counter of energy, in the same way", at_times},
                 !cards.empty())) {
         for (const std::string& name : v.names({cards.begin(), cards.end()})) {
-            std::vector<double> joules;
+            vector<double> joules;
             for (page_reading& r : readings) {
                 const auto at = r.joules.find(name);
                 joules.push_back(at == r.joules.end() ? not_a_number : at->second);
@@ -10486,7 +10694,7 @@ inline void fields_of(field_visitor& v, server_metrics& w, cross_check& checked,
     // Older files have only the number, so all may be in the window.
     if (!v.has("missed_at_ns", true)) w.missed_ns.assign(missed, window_from_ns);
 
-    std::vector<long long> at_ns;
+    vector<long long> at_ns;
     for (const page_reading& r : w.readings) at_ns.push_back(r.at_ns);
     v.times_after({"at_ns", "when it was read, in ns after window_from_ns"}, at_ns, window_from_ns);
     if (v.assigns()) w.readings.resize(at_ns.size());
@@ -10500,7 +10708,7 @@ inline void fields_of(field_visitor& v, server_metrics& w, cross_check& checked,
                     &page_reading::counts);
     joules_fields(v, w.readings);
     if (!v.begin({"named", "of each series that an objective names, in the same way"})) return;
-    const std::vector<std::string> names = v.names(w.selectors);
+    const vector<std::string> names = v.names(w.selectors);
     if (v.assigns()) w.selectors = names;
     for (std::size_t i = 0; i < names.size(); ++i) {
         for (page_reading& r : w.readings)
@@ -10516,10 +10724,10 @@ struct named_number {
     std::string name{};
     double value = not_a_number;
 };
-inline void named_fields(field_visitor& v, const field& f, std::vector<named_number>& all,
+inline void named_fields(field_visitor& v, const field& f, vector<named_number>& all,
                          const number_range& of) {
     if (!v.begin(f)) return;
-    std::vector<std::string> names;
+    vector<std::string> names;
     for (const named_number& n : all) names.push_back(n.name);
     names = v.names(names);
     if (v.assigns()) all.resize(names.size());
@@ -10559,7 +10767,7 @@ inline void way_fields(field_visitor& v, repeat_facts& d) {
 /// A repeat of one variant in result.json, without its requests: facts, the cross-check and
 /// statistics. Times are of the clock.
 inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
-                      std::vector<named_number>& statistics) {
+                      vector<named_number>& statistics) {
     v.whole({"index"}, d.index, {0, most_of_few});
     if (v.has("load", d.load > 0)) {
         v.number({"load", "of a probe: requests/s, or users of a closed loop", at_times}, d.load,
@@ -10630,7 +10838,7 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
                  any_number);
 }
 
-// ===== [C45] when a thread of the client did not run, and the kernel's times on its clock ========
+// ===== [C46] when a thread of the client did not run, and the kernel's times on its clock ========
 // Without a clock: the caller passes times that it reads anyway.
 
 /// Adds up the time that a thread lost: it woke up later than asked, since an unknown time before,
@@ -10736,7 +10944,7 @@ private:
     bool is_known_ = false;
 };
 
-// ===== [C46] the rule: distances from a limit, interim analyses, bounds, prior noise =============
+// ===== [C47] the rule: distances from a limit, interim analyses, bounds, prior noise =============
 // Values vary in proportion to their size, so they are compared on a log scale. A metric that can
 // be zero is compared on log(x + offset) (Tukey's started logarithm, 1977).
 // Without clock and randomness: the same records give the same verdicts, bit for bit.
@@ -10917,13 +11125,13 @@ struct stored_side {
 struct own_spread {
     double squares = 0, df = 0, shares = 0;
 };
-inline own_spread own_spread_of(const std::vector<double>& distances, const stored_side& other) {
+inline own_spread own_spread_of(const vector<double>& distances, const stored_side& other) {
     const double n = static_cast<double>(distances.size());
     const double others = std::max(0.0, other.repeats - 1);
     return {(n - 1) * sample_variance(distances) + others * other.variance, n - 1 + others,
             1 / n + (other.repeats > 0 ? 1 / other.repeats : 0)};
 }
-inline interim_analysis analysis_of(const std::vector<double>& distances, double s0,
+inline interim_analysis analysis_of(const vector<double>& distances, double s0,
                                     const judging_rule& rule = {},
                                     const stored_side& other = {}) {
     const own_spread own = own_spread_of(distances, other);
@@ -10936,7 +11144,7 @@ inline interim_analysis analysis_of(const std::vector<double>& distances, double
 /// An analysis of the repeats of an uncalibrated machine. The prior only widens the interval, as a
 /// few repeats may look quieter than they are. No test would detect that: two repeats of a machine
 /// with 12 % noise look quiet in every third gate.
-inline interim_analysis analysis_of_repeats(const std::vector<double>& distances, double s0,
+inline interim_analysis analysis_of_repeats(const vector<double>& distances, double s0,
                                             const judging_rule& rule,
                                             const stored_side& other = {}) {
     const interim_analysis moderated = analysis_of(distances, s0, rule, other);
@@ -10954,7 +11162,7 @@ inline interim_analysis analysis_of_repeats(const std::vector<double>& distances
 
 /// An analysis of the log ratios of pairs. The prior noise only widens the interval: four pairs
 /// estimate their own spread well, and a machine whose speed shifts spreads far beyond any prior.
-inline interim_analysis analysis_of_pairs(const std::vector<double>& distances, double s0,
+inline interim_analysis analysis_of_pairs(const vector<double>& distances, double s0,
                                           const judging_rule& rule) {
     const interim_analysis moderated = analysis_of(distances, s0, rule);
     if (distances.size() < 2) return moderated;
@@ -10964,7 +11172,7 @@ inline interim_analysis analysis_of_pairs(const std::vector<double>& distances, 
     return measured.pass_t * measured.se > moderated.pass_t * moderated.se ? measured : moderated;
 }
 
-// ===== [C47] decisions on objectives and their causes ============================================
+// ===== [C48] decisions on objectives and their causes ============================================
 
 struct arithmetic;
 struct decision;
@@ -10990,10 +11198,10 @@ public:
     virtual std::optional<level> level_of(const slo& s) const = 0;
     /// The analysis of repeats by the noise of earlier runs. Nothing: unknown.
     virtual std::optional<interim_analysis> analysis_of(const slo& s,
-                                                        const std::vector<double>& distances,
+                                                        const vector<double>& distances,
                                                         const judging_rule& rule) const = 0;
     /// For reports.
-    virtual std::vector<std::string> lines(const gate_report& g) const = 0;
+    virtual vector<std::string> lines(const gate_report& g) const = 0;
     /// The fields of result.json, enough to judge again.
     virtual void fields(field_visitor& v) = 0;
 };
@@ -11052,7 +11260,7 @@ enum class whose : unsigned char { nobody, client, plan, server, baseline_server
 
 struct cause {
     because what = because::nothing;
-    std::vector<double> numbers{};
+    vector<double> numbers{};
     whose of = whose::nobody;
     std::string text{};   // from outside: an error, a name
     explicit operator bool() const { return what != because::nothing; }
@@ -11148,22 +11356,22 @@ struct margin_at {
 
 /// A verdict as numbers and causes, from which core/described makes sentences.
 struct decision : verdict_numbers {
-    std::vector<cause> why{};
+    vector<cause> why{};
     cause advice{};
     bool paired = false;             // with a live baseline, not a stored one
-    std::vector<double> values{};    // of repeats, pairs or slices
-    std::vector<double> distances{}; // of these values from the limit
+    vector<double> values{};    // of repeats, pairs or slices
+    vector<double> distances{}; // of these values from the limit
     interim_analysis last{};
     std::optional<analysis_of_misses> counted{};
     judging_rule rule{};
     stored_side stored{};
     std::shared_ptr<const past_judge> past{};  // the judge that decided it
     bool is_at_its_end = false;        // more repeats cannot change it
-    std::vector<double> stored_values{};
+    vector<double> stored_values{};
     double calibrated_sd = not_a_number;
     double dependence = not_a_number;  // of neighbouring slices
     std::string calibrated_in{};     // the calibration file
-    std::vector<margin_at> margins{};
+    vector<margin_at> margins{};
     std::string at_the_load{};       // why that load is decided
 };
 
@@ -11196,7 +11404,7 @@ inline double headroom(const verdict_numbers& v) {
     return (v.what.at_most ? 1 : -1) * (1 - v.estimate.value / v.limit);
 }
 
-// ===== [C48] the inputs of verdicts: the measurements of a gate, its objectives and rule =========
+// ===== [C49] the inputs of verdicts: the measurements of a gate, its objectives and rule =========
 
 /// A repeat, or one variant of a pair, that was measured again because the client had affected it.
 struct set_aside_repeat {
@@ -11209,7 +11417,7 @@ struct set_aside_repeat {
 /// means all metrics.
 struct unsupported_metrics {
     std::string why{};
-    std::vector<metric_id> of{};
+    vector<metric_id> of{};
 };
 
 /// The conditions of the load that its validity depends on.
@@ -11222,9 +11430,9 @@ struct load_conditions {
     bool spins = false;                   // the client was asked to busy-wait
     double max_skew_s = infinity;        // between the starts of ranks
     std::string stopped{};                // why there are fewer repeats than planned
-    std::vector<set_aside_repeat> set_aside{};
-    std::vector<unsupported_metrics> unsupported{};  // by the files read
-    std::vector<std::string> notes{};      // on the files, a sentence each
+    vector<set_aside_repeat> set_aside{};
+    vector<unsupported_metrics> unsupported{};  // by the files read
+    vector<std::string> notes{};      // on the files, a sentence each
     // Some requests, reported as cancelled, were unfinished at the end of their run.
     bool has_cut_off = false;
 };
@@ -11259,7 +11467,7 @@ inline bool is_unsupported(const load_conditions& under, metric_id m) {
     return !unsupported_reason(under, what).empty();
 }
 
-using variant_list = std::vector<const repeat_list*>;
+using variant_list = vector<const repeat_list*>;
 inline variant_list variants_of(const measurements& e) { return {&e.candidate, &e.baseline}; }
 /// The variants that an objective needs. An absolute one needs the candidate alone, whatever
 /// happened to the baseline.
@@ -11290,15 +11498,15 @@ inline long long measured_requests(const measurements& e, std::size_t repeats,
 struct stored_baseline {
     std::string file{};
     double day_sd = 0;
-    std::map<std::string, std::vector<double>> values{};
+    std::map<std::string, vector<double>> values{};
 };
 
 /// The objectives of a gate and their error levels. The same measurements can be judged again with
 /// others.
 struct judging_parameters {
-    std::vector<slo> slos{};
+    vector<slo> slos{};
     // for a searched load, whose `slos` are capacities
-    std::vector<slo> objectives_held{};
+    vector<slo> objectives_held{};
     judging_rule rule{};
     std::map<std::string, double> noise{};  // calibrated sd of the log statistic, by name
     std::string noise_file{};               // its file
@@ -11344,7 +11552,7 @@ inline judging_rule rule_for(const measurements& e, const judging_parameters& t,
     return r;
 }
 
-// ===== [C49] counts of misses: fractions, and percentiles that failures reach ====================
+// ===== [C50] counts of misses: fractions, and percentiles that failures reach ====================
 
 /// "p_q(T) <= X" says that a fraction of at most 1-q of the requests has T > X.
 inline bool is_worse(bool at_most, double value, double bound) {
@@ -11354,10 +11562,10 @@ inline double allowed_misses(const slo& s) {
     if (s.what.kind == statistic_kind::percentile) return s.at_most ? 1 - s.what.q : s.what.q;
     return s.at_most ? s.bound : 1 - s.bound;
 }
-inline std::vector<bool> misses_of(const slo& s, const repeat_data& d,
-                                   timing_bound how = timing_bound::measured) {
+inline vector<bool> misses_of(const slo& s, const repeat_data& d,
+                              timing_bound how = timing_bound::measured) {
     if (is_request_fraction(s.what.metric)) return misses_of(s.what, d, how);
-    std::vector<bool> misses;
+    vector<bool> misses;
     for (const double v : values_in_repeat(s.what, d, how).all)
         misses.push_back(is_worse(s.at_most, v, s.bound));
     return misses;
@@ -11366,7 +11574,7 @@ inline std::vector<bool> misses_of(const slo& s, const repeat_data& d,
 /// Where misses are rare, those with at most one success between them are one burst. Returns the
 /// size of the burst of an average miss. A design effect from batches is too small for a burst that
 /// fills many batches or half of two.
-inline double burst_size(const std::vector<std::vector<bool>>& repeats, double allowed) {
+inline double burst_size(const vector<vector<bool>>& repeats, double allowed) {
     if (allowed > 0.05) return 1;  // neighbours by chance would be frequent
     double misses = 0, squares = 0, trials = 0;
     for (const auto& r : repeats) {
@@ -11391,7 +11599,7 @@ inline double burst_size(const std::vector<std::vector<bool>>& repeats, double a
 /// The repeats as clusters, whatever the misses do inside them. If the true fraction is within the
 /// limit, each repeat's is expected to be at most `allowed`, so that the product of the ratios
 /// exceeds 1 / alpha in at most a fraction alpha of gates, at any analysis (Ville 1939).
-inline double product_of_fractions(const std::vector<double>& fractions, double allowed) {
+inline double product_of_fractions(const vector<double>& fractions, double allowed) {
     double product = 1;
     for (const double fraction : fractions) product *= fraction / allowed;
     return product;
@@ -11410,7 +11618,7 @@ inline void add_flips(miss_counts& c, const measurements& e, const statistic_dat
         double variance() const { return misses * (times - misses) / (times * (times - 1)); }
     };
     std::map<long long, trial> trials;
-    std::vector<double> fractions;
+    vector<double> fractions;
     for (std::size_t i = 0; i < repeats; ++i) {
         double misses = 0, n = 0;
         for_each_counted(what, e.candidate[i], [&](const record& r) {
@@ -11437,7 +11645,7 @@ inline void add_flips(miss_counts& c, const measurements& e, const statistic_dat
     // Batches of neighbours, compared with the same trials of other repeats.
     double squares = 0, expected = 0;
     for (std::size_t i = 0; i < repeats; ++i) {
-        std::vector<double> off;
+        vector<double> off;
         for_each_counted(what, e.candidate[i], [&](const record& r) {
             const trial& t = trials[r.conversation];
             off.push_back(!*is_good_answer(what.metric, r) - t.misses / t.times);
@@ -11459,12 +11667,12 @@ inline void add_flips(miss_counts& c, const measurements& e, const statistic_dat
 }
 
 /// The sorted values of the first repeats, with failed requests.
-inline std::vector<double> sorted_values_in(const statistic_data& what, const repeat_list& variant,
-                                            std::size_t repeats,
-                                            timing_bound how = timing_bound::measured) {
-    std::vector<double> all;
+inline vector<double> sorted_values_in(const statistic_data& what, const repeat_list& variant,
+                                       std::size_t repeats,
+                                       timing_bound how = timing_bound::measured) {
+    vector<double> all;
     for (std::size_t i = 0; i < repeats; ++i) {
-        const std::vector<double> more = values_in_repeat(what, variant[i], how).all;
+        const vector<double> more = values_in_repeat(what, variant[i], how).all;
         all.insert(all.end(), more.begin(), more.end());
     }
     std::sort(all.begin(), all.end());
@@ -11473,7 +11681,7 @@ inline std::vector<double> sorted_values_in(const statistic_data& what, const re
 /// The quantile, and the limits that would just pass and just fail at this level.
 inline estimate_t quantile_estimate(const measurements& e, const slo& s, std::size_t repeats,
                                     const miss_counts& c, double pass_alpha) {
-    std::vector<double> pooled = sorted_values_in(s.what, e.candidate, repeats);
+    vector<double> pooled = sorted_values_in(s.what, e.candidate, repeats);
     if (pooled.empty()) return {not_a_number, not_a_number, not_a_number};
     const double value = nearest_rank(pooled, s.what.q);
     if (!s.at_most) std::reverse(pooled.begin(), pooled.end());
@@ -11492,10 +11700,10 @@ inline estimate_t quantile_estimate(const measurements& e, const slo& s, std::si
 
 /// The misses of all repeats so far and their dependence.
 inline miss_counts counted_misses(const measurements& e, const slo& s,
-                                  const std::vector<std::vector<bool>>& misses, double allowed) {
+                                  const vector<vector<bool>>& misses, double allowed) {
     miss_counts c;
     c.allowed = allowed;
-    std::vector<double> fractions;
+    vector<double> fractions;
     for (const auto& r : misses) {
         const auto k = static_cast<double>(std::count(r.begin(), r.end(), true));
         const auto n = static_cast<double>(r.size());
@@ -11543,7 +11751,7 @@ struct worst_repeat {
     std::size_t number = 0;  // from 1; 0: none
     double k = 0, n = 0;
 };
-inline worst_repeat repeat_over_limit(const std::vector<std::vector<bool>>& misses, double allowed,
+inline worst_repeat repeat_over_limit(const vector<vector<bool>>& misses, double allowed,
                                       double alpha) {
     worst_repeat worst;
     for (std::size_t i = 0; i < misses.size(); ++i) {
@@ -11558,7 +11766,7 @@ inline worst_repeat repeat_over_limit(const std::vector<std::vector<bool>>& miss
 
 /// Adds the reasons of an error rate. The implicit guard passes unproven if the observed rate is at
 /// or under the limit, and no repeat has a burst.
-inline void judge_errors(decision& d, bool is_guard, const std::vector<std::vector<bool>>& misses,
+inline void judge_errors(decision& d, bool is_guard, const vector<vector<bool>>& misses,
                          const judging_rule& rule) {
     if (d.outcome == verdict::pass) return;
     const miss_counts& c = d.counted->seen;
@@ -11592,7 +11800,7 @@ inline decision judge_counts(const measurements& e, const judging_parameters& t,
     // At the same analyses as the gate's other verdicts.
     const auto first = static_cast<std::size_t>(e.has_live_baseline() ? first_pair_analysis
                                                                       : first_analysis);
-    std::vector<std::vector<bool>> misses;
+    vector<vector<bool>> misses;
     int analyses = 0;
     for (std::size_t i = 0; i < e.candidate.size(); ++i) {
         misses.push_back(misses_of(s, e.candidate[i], t.read));
@@ -11638,7 +11846,7 @@ inline std::string failure_example(const repeat_list& variant) {
 /// for the baseline.
 inline cause errors_of_baseline(const measurements& e, const judging_parameters& t,
                                 const slo& limit) {
-    std::vector<std::vector<bool>> misses;
+    vector<vector<bool>> misses;
     for (const repeat_data& r : e.baseline) misses.push_back(misses_of(limit, r));
     const miss_counts c = counted_misses(e, limit, misses, allowed_misses(limit));
     if (c.n == 0 || c.k <= c.allowed * c.n) return {};
@@ -11647,7 +11855,7 @@ inline cause errors_of_baseline(const measurements& e, const judging_parameters&
             {c.k, c.n, c.allowed}, whose::baseline_server, failure_example(e.baseline)};
 }
 
-// ===== [C50] values: times, speeds and rates =====================================================
+// ===== [C51] values: times, speeds and rates =====================================================
 
 /// Sets the estimate of an analysis with a standard error. `repeats` of `most` are known.
 inline void estimate_analysis(decision& d, double most, double repeats,
@@ -11707,7 +11915,7 @@ inline comparison comparison_of(const measurements& e, const judging_parameters&
         return c;
     }
     const auto at = t.stored.values.find(str(s.what.name));
-    std::vector<double> logs;
+    vector<double> logs;
     if (at != t.stored.values.end())
         for (const double x : at->second) logs.push_back(std::log(with_offset(s.what.metric, x)));
     if (logs.empty() || !std::isfinite(mean_of(logs))) {
@@ -11740,7 +11948,7 @@ inline void set_measured(decision& d, const measurements& e, const judging_param
 
 /// The repeats so far. A miss without a size has no logarithm, so it is counted.
 struct observed_repeats {
-    std::vector<double> values{}, distances{};
+    vector<double> values{}, distances{};
     std::size_t unbounded = 0;
     void add(double value, const slo& s, double limit) {
         values.push_back(value);
@@ -11767,7 +11975,7 @@ inline limit_of_values limit_of_values_of(const measurements& e, const judging_p
         l.bound = factor * std::exp(c.base_log);
         return l;
     }
-    const std::vector<double> pooled =
+    const vector<double> pooled =
         sorted_values_in(s.what, e.baseline, repeats, opposite(t.read));
     if (pooled.empty()) return {not_a_number, l.allowed, false};
     l.bound = s.factor * nearest_rank(pooled, s.what.q);
@@ -11786,7 +11994,7 @@ inline verdict decide_by_counts(decision& d, const measurements& e, const judgin
     const bool is_known = std::isfinite(l.bound) && l.bound > 0;
     slo s = d.what;
     s.bound = l.bound;
-    std::vector<std::vector<bool>> misses;
+    vector<vector<bool>> misses;
     for (std::size_t i = 0; is_known && i < repeats; ++i)
         misses.push_back(misses_of(s, e.candidate[i], t.read));
     const miss_counts counts = counted_misses(e, s, misses, l.allowed);
@@ -11801,7 +12009,7 @@ inline verdict decide_by_gaps(const decision& d, const measurements& e, const ju
                               const comparison& c) {
     const auto repeats = static_cast<std::size_t>(d.repeats);
     if (c.relative) return verdict::inconclusive;
-    std::vector<double> fractions;
+    vector<double> fractions;
     for (std::size_t i = 0; i < repeats; ++i)
         fractions.push_back(fraction_of_gaps_beyond(d.what.bound, d.what.what,
                                                     e.candidate[i], t.read));
@@ -11837,7 +12045,7 @@ inline cause failures_in_tail(const measurements& e, const judging_parameters& t
     if (what.kind != statistic_kind::percentile || pools_gaps(what.metric) ||
         is_of_server(what.metric))
         return {};
-    std::vector<std::vector<bool>> misses;
+    vector<vector<bool>> misses;
     for (std::size_t i = 0; i < std::min(repeats, variant.size()); ++i) {
         misses.emplace_back();
         if (is_of_sessions(what.metric)) {
@@ -11898,7 +12106,7 @@ inline cause why_no_value(const measurements& e, const judging_parameters& t, co
 /// An analysis of the values. The noise of earlier runs counts unless a calibration was named.
 inline interim_analysis analysis_of_values(const judging_parameters& t, const slo& s,
                                            const comparison& c,
-                                           const std::vector<double>& distances, double s0,
+                                           const vector<double>& distances, double s0,
                                            const judging_rule& rule) {
     if (c.paired) return analysis_of_pairs(distances, s0, rule);
     if (t.past && !(t.day_sd > 0) && !is_of_start(s.what.metric) &&
@@ -12008,31 +12216,31 @@ inline bool asks_for_more(const measurements& e, const judging_parameters& t,
            spread_of::measured;
 }
 
-// ===== [C51] decisions by the numbers alone: drifts, and which method decides ====================
+// ===== [C52] decisions by the numbers alone: drifts, and which method decides ====================
 
 inline constexpr double most_longer = 100;  // no longer run is advised
 
 /// Returns the residuals of slices from a line: an even drift is not noise.
-inline std::vector<double> around_their_line(const std::vector<double>& logs) {
+inline vector<double> around_their_line(const vector<double>& logs) {
     const auto n = static_cast<double>(logs.size());
     const double mean = mean_of(logs), middle = (n - 1) / 2;
     double slope = 0;
     for (std::size_t i = 0; i < logs.size(); ++i)
         slope += (static_cast<double>(i) - middle) * (logs[i] - mean) / (n * (n * n - 1) / 12);
-    std::vector<double> rest;
+    vector<double> rest;
     for (std::size_t i = 0; i < logs.size(); ++i)
         rest.push_back(logs[i] - mean - slope * (static_cast<double>(i) - middle));
     return rest;
 }
-inline double sum_of_products(const std::vector<double>& x, std::size_t lag) {
+inline double sum_of_products(const vector<double>& x, std::size_t lag) {
     double sum = 0;
     for (std::size_t i = lag; i < x.size(); ++i) sum += x[i] * x[i - lag];
     return sum;
 }
 /// How dependent neighbouring slices are, and so how little they add. Residuals from a line are
 /// less alike than the slices, by about 2 / n.
-inline double dependence_of_slices(const std::vector<double>& logs) {
-    const std::vector<double> rest = around_their_line(logs);
+inline double dependence_of_slices(const vector<double>& logs) {
+    const vector<double> rest = around_their_line(logs);
     const double squares = sum_of_products(rest, 0);
     if (!(squares > 0)) return 0;
     const double correlation =
@@ -12041,7 +12249,7 @@ inline double dependence_of_slices(const std::vector<double>& logs) {
 }
 
 /// An analysis of slices. `logs`: means of their logarithms over the repeats so far.
-inline interim_analysis analysis_of_drift(const slo& s, const std::vector<double>& logs,
+inline interim_analysis analysis_of_drift(const slo& s, const vector<double>& logs,
                                           const judging_rule& rule) {
     const auto k = static_cast<long>(logs.size() / 3);
     const double first = mean_of({logs.begin(), logs.begin() + k}),
@@ -12101,11 +12309,11 @@ inline decision judge_drift(const measurements& e, const judging_parameters& t, 
         return decided(d, verdict::invalid,
                        {because::small_for_drift, {measured, least}, whose::plan});
     const std::size_t k = slices_of_third(s.what, measured);
-    std::vector<double> sums(3 * k, 0.0);
+    vector<double> sums(3 * k, 0.0);
     d.values.assign(3 * k, 0.0);
     int analyses = 0;
     for (std::size_t i = 0; i < e.candidate.size(); ++i) {
-        const std::vector<double> slices = slices_of(s.what, e.candidate[i], k, t.read);
+        const vector<double> slices = slices_of(s.what, e.candidate[i], k, t.read);
         for (std::size_t j = 0; j < slices.size(); ++j) {
             sums[j] += std::log(slices[j]);
             d.values[j] = sums[j] / static_cast<double>(i + 1);
@@ -12199,7 +12407,7 @@ inline decision decision_by_numbers(const measurements& e, const judging_paramet
     return d;
 }
 
-// ===== [C52] validity checks of the client, and verdicts that it may have affected ===============
+// ===== [C53] validity checks of the client, and verdicts that it may have affected ===============
 
 /// Seconds after which a send is late: 1 % of the limit on ttft, if there is one.
 inline double late_after_s(const judging_parameters& t) {
@@ -12224,8 +12432,8 @@ inline bool client_lost_much(const repeat_data& d) {
            d.disturbed_requests * 100 > static_cast<long long>(d.records.size());
 }
 
-inline std::vector<double> pooled_lateness(const repeat_list& repeats) {
-    std::vector<double> late;
+inline vector<double> pooled_lateness(const repeat_list& repeats) {
+    vector<double> late;
     for (const repeat_data& d : repeats)
         for (const record& r : d.records)
             if (is_measured(r) && r.dispatched_ns > 0)
@@ -12239,7 +12447,7 @@ inline bool client_was_saturated(const load_conditions& under, double cpu_utiliz
 }
 
 /// The client's conduct over all these repeats. `late`: pooled_lateness.
-inline self_check_t client_conduct(const repeat_list& repeats, const std::vector<double>& late) {
+inline self_check_t client_conduct(const repeat_list& repeats, const vector<double>& late) {
     self_check_t c;
     if (!late.empty()) {
         c.lateness_p50 = nearest_rank(late, 0.5);
@@ -12308,7 +12516,7 @@ inline double unread_fraction_of(const self_check_t& c, const repeat_list& repea
     return gaps > 0 ? static_cast<double>(c.unknown_gaps) / gaps : 0;
 }
 inline own_check self_check_of(const load_conditions& under, const repeat_list& repeats) {
-    const std::vector<double> late = pooled_lateness(repeats);
+    const vector<double> late = pooled_lateness(repeats);
     own_check c{client_conduct(repeats, late), {}};
     c.unread_fraction = unread_fraction_of(c, repeats);
     if (client_was_saturated(under, c.cpu_utilization))
@@ -12456,7 +12664,7 @@ inline decision with_client_error(const measurements& e, const judging_parameter
     return decided(std::move(v), verdict::invalid, error->why);
 }
 
-// ===== [C53] the least number of requests for a verdict ==========================================
+// ===== [C54] the least number of requests for a verdict ==========================================
 // Checked for a plan before its load, and again afterwards: the requests of a run with a time limit
 // depend on the server.
 
@@ -12554,7 +12762,7 @@ inline cause window_fault(const measurements& e, const verdict_numbers& v) {
     return {because::window_ends, {ended / repeats, more / repeats}, whose::plan};
 }
 
-// ===== [C54] the server's metrics page beside our requests: the cross-check, and explanations ====
+// ===== [C55] the server's metrics page beside our requests: the cross-check, and explanations ====
 // Compares the counts of its page during a repeat with our requests and tokens.
 
 inline bool is_comparable(const repeat_facts& d) {
@@ -12573,7 +12781,7 @@ inline bool is_a_part(const repeat_data& d) {
 }
 /// The most requests of ours in flight at once. The server may continue those that failed.
 inline double most_in_flight(const repeat_data& d) {
-    std::vector<std::pair<long long, int>> changes;
+    vector<std::pair<long long, int>> changes;
     for (const record& r : d.records) {
         if (!(r.sent_ns > 0)) continue;
         changes.emplace_back(r.sent_ns, 1);
@@ -12586,7 +12794,7 @@ inline double most_in_flight(const repeat_data& d) {
 }
 /// Returns the requests in flight by the server's page, the median over the steady window.
 inline double typically_in_flight(const repeat_facts& d) {
-    std::vector<double> read = read_in_window(d, [](const page_reading& r) {
+    vector<double> read = read_in_window(d, [](const page_reading& r) {
         const double waiting = r.value(server_quantity::waiting);
         return r.value(server_quantity::running) + (waiting > 0 ? waiting : 0);
     }).values;
@@ -12787,7 +12995,7 @@ inline cause state_of_cache(const repeat_list& variant) {
 }
 /// The repeat whose mean clock is over a tenth below the highest.
 inline cause state_of_clocks(const repeat_list& variant) {
-    std::vector<double> means;
+    vector<double> means;
     for (const repeat_data& d : variant) {
         const auto read = read_in_window(d, server_quantity::clock).values;
         means.push_back(read.empty() ? not_a_number : mean_of(read));
@@ -12800,8 +13008,8 @@ inline cause state_of_clocks(const repeat_list& variant) {
     return {};
 }
 /// How the server's state explains its speed.
-inline std::vector<cause> server_state_of(const measurements& e) {
-    std::vector<cause> all;
+inline vector<cause> server_state_of(const measurements& e) {
+    vector<cause> all;
     for (cause (*state)(const repeat_list&) :
          {state_of_queue, state_of_cache, state_of_clocks})
         if (cause c = state(e.candidate)) {
@@ -12811,7 +13019,7 @@ inline std::vector<cause> server_state_of(const measurements& e) {
     return all;
 }
 
-// ===== [C55] validity checks of the server: its answers, and whether it keeps up =================
+// ===== [C56] validity checks of the server: its answers, and whether it keeps up =================
 
 /// Over 5 % of the completed requests is too much.
 inline bool is_too_much(std::size_t some, std::size_t completed) { return some * 20 > completed; }
@@ -12875,7 +13083,7 @@ inline gathered_by_client gathered_by(const record& r) {
 /// typical answer of several reads, and three quarters have several. 0 otherwise. Events that the
 /// client merges then hide next to nothing.
 inline double fast_gap_of(const repeat_list& variant) {
-    std::vector<double> gaps;
+    vector<double> gaps;
     std::size_t several = 0;
     for (const repeat_data& d : variant)
         for (const record& r : d.records) {
@@ -12926,8 +13134,8 @@ inline void add_completed(answer_counts& c, const record& r, double fast_gap) {
 inline answer_counts answer_counts_of(const repeat_list& variant, const selection& which = {}) {
     answer_counts c;
     const double fast_gap = fast_gap_of(variant);
-    std::vector<metric_id> may_miss = all_metrics();
-    std::erase_if(may_miss, [](metric_id m) {
+    vector<metric_id> may_miss = all_metrics();
+    erase_if(may_miss, [](metric_id m) {
         return facts_of(m).needs == value_needs::nothing && !is_of_turns(m);
     });
     for (const repeat_data& d : variant) {
@@ -13053,9 +13261,9 @@ inline cause fault_of_stream(const answer_counts& c, const statistic_data& what)
 struct trend {
     double per_batch = 0, t = 0;
 };
-inline trend trend_of(const std::vector<double>& values) {
+inline trend trend_of(const vector<double>& values) {
     constexpr std::size_t batches = 10;
-    std::vector<double> means;
+    vector<double> means;
     for (std::size_t b = 0; b < batches; ++b)
         means.push_back(mean_of({values.begin() + static_cast<long>(b * values.size() / batches),
                                  values.begin() +
@@ -13093,19 +13301,19 @@ inline bool starts_sessions(const repeat_data& d) {
 }
 /// The 90th percentile of the wait for first tokens among the first tenth of the requests.
 inline double usual_wait_ns(const repeat_data& d) {
-    std::vector<std::pair<long long, double>> waits;
+    vector<std::pair<long long, double>> waits;
     for (const record& r : d.records)
         if (r.status == request_status::ok)
             waits.emplace_back(r.scheduled_ns,
                                static_cast<double>(r.first_token_ns - r.scheduled_ns));
     std::sort(waits.begin(), waits.end());
-    std::vector<double> early;
+    vector<double> early;
     for (std::size_t i = 0; i < (waits.size() + 9) / 10; ++i) early.push_back(waits[i].second);
     std::sort(early.begin(), early.end());
     return early.empty() ? 0 : nearest_rank(early, 0.9);
 }
-inline std::vector<load_unit> started_by(const repeat_data& d, bool sessions) {
-    std::vector<load_unit> units;
+inline vector<load_unit> started_by(const repeat_data& d, bool sessions) {
+    vector<load_unit> units;
     const double usual_ns = sessions ? usual_wait_ns(d) : infinity;
     std::map<long long, std::size_t> of_session;
     for (const record& r : d.records) {
@@ -13134,9 +13342,9 @@ inline std::vector<load_unit> started_by(const repeat_data& d, bool sessions) {
 /// 90th percentile, without the growth of waits for first tokens, which is the server's.
 inline cause oversaturation_of(const repeat_data& d, double arrival_cv2) {
     const bool sessions = starts_sessions(d);
-    const std::vector<load_unit> units = started_by(d, sessions);
-    std::vector<long long> ends;
-    std::vector<double> early;
+    const vector<load_unit> units = started_by(d, sessions);
+    vector<long long> ends;
+    vector<double> early;
     for (const load_unit& u : units) {
         ends.push_back(u.end_ns);
         if (ends.size() <= units.size() / 4 && u.all_ok)
@@ -13147,7 +13355,7 @@ inline cause oversaturation_of(const repeat_data& d, double arrival_cv2) {
     std::sort(early.begin(), early.end());
     const long long filled = units[0].scheduled_ns +
                              static_cast<long long>(nearest_rank(early, sessions ? 0.9 : 0.5));
-    std::vector<double> in_flight, ttft_s, tokens;
+    vector<double> in_flight, ttft_s, tokens;
     for (std::size_t k = 0; k < units.size(); ++k) {
         const load_unit& u = units[k];
         if (!u.is_measured || u.scheduled_ns < filled) continue;
@@ -13156,7 +13364,7 @@ inline cause oversaturation_of(const repeat_data& d, double arrival_cv2) {
                             static_cast<double>(ended - ends.begin()));
         if (u.all_ok) tokens.push_back(u.tokens);
     }
-    std::vector<std::pair<long long, double>> first_tokens;  // of requests sent while units started
+    vector<std::pair<long long, double>> first_tokens;  // of requests sent while units started
     for (const record& r : d.records)
         if (is_pooled(r) && r.scheduled_ns >= filled &&
             r.scheduled_ns <= units.back().scheduled_ns)
@@ -13197,7 +13405,7 @@ inline cause over_saturation_of(const measurements& e, const variant_list& varia
     return {};
 }
 
-// ===== [C56] checks that make measurements invalid ===============================================
+// ===== [C57] checks that make measurements invalid ===============================================
 
 /// Whether times or speeds also pass at a limit that is closer by the most that coalesced tokens
 /// can hide in any repeat. The spread is that of the measured values: tokens that coalesce in one
@@ -13309,7 +13517,7 @@ struct validity_checks : variant_checks {
     variant_checks own{};  // of the candidate alone
     answer_counts candidate{}, baseline{};
     prefix_hits cache{}, baseline_cache{};
-    std::vector<cause> state{};  // the server's page on its speed
+    vector<cause> state{};  // the server's page on its speed
     const variant_checks& of(const slo& s) const { return needs_baseline(s) ? *this : own; }
 };
 inline validity_checks validity_checks_of(const measurements& e) {
@@ -13390,7 +13598,7 @@ inline cause fault_of_verdict(const measurements& e, const judging_parameters& t
     return {};
 }
 
-// ===== [C57] the verdicts of a gate, and its calibration =========================================
+// ===== [C58] the verdicts of a gate, and its calibration =========================================
 
 /// How a prefix cache affects a pass, nothing where it is negligible.
 inline cause part_of_cache(const measurements& e, const validity_checks& g, const slo& s) {
@@ -13411,11 +13619,11 @@ inline slo error_guard() {
     s.bound = 0.01;
     return s;
 }
-inline bool states_error_rate(const std::vector<slo>& slos) {
+inline bool states_error_rate(const vector<slo>& slos) {
     return std::any_of(slos.begin(), slos.end(), is_of_all_errors);
 }
 /// Returns the gate's own limit on errors, else the guard.
-inline slo error_limit(const std::vector<slo>& slos) {
+inline slo error_limit(const vector<slo>& slos) {
     const auto stated = std::find_if(slos.begin(), slos.end(), is_of_all_errors);
     return stated == slos.end() ? error_guard() : *stated;
 }
@@ -13457,7 +13665,7 @@ inline cause answers_differ(const measurements& e, const statistic_data& what,
 }
 
 /// Adds to a verdict that does not pass the server's state, or details of the answers.
-inline decision with_reasons(decision v, const measurements& e, const std::vector<cause>& state) {
+inline decision with_reasons(decision v, const measurements& e, const vector<cause>& state) {
     if (v.what.what.metric == metric_id::same_answers && v.repeats > 0)
         v.why.push_back(answers_differ(e, v.what.what, static_cast<std::size_t>(v.repeats)));
     if (v.what.what.metric == metric_id::accuracy && v.repeats > 0)
@@ -13637,7 +13845,7 @@ inline decision guard_decision(const measurements& e, const judging_parameters& 
     const bool has_labels = !e.candidate.empty() && !e.candidate.front().labels.empty();
     if (!has_labels || of_all.outcome == verdict::fail || of_all.outcome == verdict::invalid)
         return of_all;
-    const std::vector<std::string>& labels = e.candidate.front().labels;
+    const vector<std::string>& labels = e.candidate.front().labels;
     // Computed late, since most labels are within the limit.
     std::optional<judging_parameters> each;
     for (const std::string& name : labels) {
@@ -13672,7 +13880,7 @@ inline decision decision_on(const measurements& e, const judging_parameters& t,
 /// The analysis of a gate, computed once. Reports only read it.
 struct analysis {
     validity_checks on{};
-    std::vector<decision> verdicts{};
+    vector<decision> verdicts{};
     std::optional<client_error> by_client{};  // makes a counting verdict invalid
 };
 /// One decision per SLO in order, then the guard on errors unless the gate has its own limit. By
@@ -13731,8 +13939,8 @@ bool all_decided(const Verdicts& verdicts, bool repeats_are_asked = false) {
 
 /// The calibration of each objective without judging it. Fractions need none, and server metrics
 /// may be zero.
-inline std::vector<calibrated> calibration_of(const measurements& e, const judging_parameters& t) {
-    std::vector<calibrated> rows;
+inline vector<calibrated> calibration_of(const measurements& e, const judging_parameters& t) {
+    vector<calibrated> rows;
     for (const slo& s : t.slos) {
         rows.emplace_back().what = s;
         if (is_request_fraction(s.what.metric) || is_of_server(s.what.metric) ||
@@ -13743,7 +13951,7 @@ inline std::vector<calibrated> calibration_of(const measurements& e, const judgi
         const auto log_of = [&](double v) {
             return std::log(c.relative ? with_offset(s.what.metric, v) : v);
         };
-        std::vector<double> logs;
+        vector<double> logs;
         for (std::size_t i = 0; i < e.candidate.size() && (!c.paired || i < e.baseline.size()); ++i)
             logs.push_back(log_of(c.mine.each[i]) -
                            (c.paired ? log_of(c.other.each[i]) : c.base_log));
@@ -13764,7 +13972,7 @@ inline std::vector<calibrated> calibration_of(const measurements& e, const judgi
     return rows;
 }
 
-// ===== [C58] from verdicts to an exit code =======================================================
+// ===== [C59] from verdicts to an exit code =======================================================
 
 /// How a gate ended. The first value is the initial one, so that an escaped exception is not a
 /// pass.
@@ -13823,7 +14031,7 @@ gate_outcome outcome_of(const Verdicts& verdicts, inconclusive_means policy) {
                      : gate_outcome::passed;
 }
 
-// ===== [C59] a sentence for each cause ===========================================================
+// ===== [C60] a sentence for each cause ===========================================================
 // Numbers stand in braces, in the order in which a cause has them:
 //   {.3g} printf's, {.3g%} of a fraction in percent, {0} a count, {s} the plural of the last one
 //   {c} "3 of 40 completed requests", {t} a time, {v} a value of the objective's metric, {d} of the
@@ -14190,7 +14398,7 @@ inline std::string described(const cause& c, const verdict_numbers& of = {}) {
     }
     return out;
 }
-inline std::string described(const std::vector<cause>& why, const verdict_numbers& of) {
+inline std::string described(const vector<cause>& why, const verdict_numbers& of) {
     std::string out;
     for (const cause& c : why) fill(out, "{;}{}", {described(c, of)});
     return out;
@@ -14202,10 +14410,10 @@ inline std::string described(const cause& c, const slo& s) {
     return described(c, of);
 }
 
-// ===== [C60] decisions in sentences ==============================================================
+// ===== [C61] decisions in sentences ==============================================================
 
 /// Returns values as the arithmetic of a verdict lists them.
-inline std::string listed(const std::vector<double>& values) {
+inline std::string listed(const vector<double>& values) {
     std::string out;
     for (const double v : values) fill(out, "{,}{.6g}", {v});
     return out;
@@ -14245,7 +14453,7 @@ inline std::string method_text(const decision& d) {
 struct arithmetic {
     list<named_values> inputs{};
     std::string line{};
-    void add(const std::string& name, const std::vector<double>& values) {
+    void add(const std::string& name, const vector<double>& values) {
         inputs.push_back({name, list<double>(values)});
     }
     void add_each(std::initializer_list<std::pair<const char*, double>> values) {
@@ -14358,8 +14566,8 @@ inline slo_verdict described(const decision& d) {
         v.causes.push_back({sentence_of(c.what).name, to_string(c.of), list<double>(c.numbers)});
     return v;
 }
-inline std::vector<slo_verdict> described(const std::vector<decision>& all) {
-    std::vector<slo_verdict> verdicts;
+inline vector<slo_verdict> described(const vector<decision>& all) {
+    vector<slo_verdict> verdicts;
     for (const decision& d : all) verdicts.push_back(described(d));
     return verdicts;
 }
@@ -14408,7 +14616,7 @@ inline std::string difference_text(const cross_check& c) {
     return t;
 }
 
-// ===== [C61] verdicts in words ===================================================================
+// ===== [C62] verdicts in words ===================================================================
 
 /// Returns the name of the value that is judged, "" if it is the measured one: "typical repeat", or
 /// of counted requests "first 3 repeats" if more came after the decision.
@@ -14561,7 +14769,7 @@ inline std::string verdict_limit_text(const verdict_numbers& v) {
                              : limit_text(v.what.what.metric, v.limit);
 }
 
-// ===== [C62] files of other tools, read value by value ===========================================
+// ===== [C63] files of other tools, read value by value ===========================================
 // At any time one value is held, and the values that were kept. The bytes come through a function,
 // so that this section does no I/O.
 
@@ -14610,7 +14818,7 @@ private:
     static constexpr std::size_t start_bytes = 4096;
     fill_function fill_;
     std::string name_, start_{};
-    std::vector<char> room_;
+    vector<char> room_;
     std::size_t at_ = 0, end_ = 0;
     long long line_ = 1;
 };
@@ -14737,7 +14945,7 @@ void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
     std::size_t columns = 0;
     while (in.peek() >= 0) {
         const long long line = in.line();
-        std::vector<std::string> fields(1);
+        vector<std::string> fields(1);
         bool quoted = false;
         std::size_t size = 0;
         for (int c = in.get(); c >= 0 && (quoted || c != '\n'); c = in.get()) {
@@ -14762,7 +14970,7 @@ void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
     }
 }
 
-// ===== [C63] conversations in rows of files ======================================================
+// ===== [C64] conversations in rows of files ======================================================
 
 /// Counts the rows that have a field, for fields that are sent and for fields that are left out.
 class row_fields {
@@ -14810,8 +15018,8 @@ struct dialogue_turn {
 };
 /// One conversation of a dataset; most have one turn.
 struct dialogue {
-    std::vector<chat_message> before{};  // the messages before the first turn
-    std::vector<dialogue_turn> turns{};
+    vector<chat_message> before{};  // the messages before the first turn
+    vector<dialogue_turn> turns{};
     std::shared_ptr<const wanted_answer> wanted{};  // of a question
     double temperature = not_a_number;  // of this conversation, if it has one
     std::string fields{};               // other fields of its requests, ",\"name\":value" pairs
@@ -14837,7 +15045,7 @@ inline int estimated_prompt_tokens(const dialogue& d) {
     return n;
 }
 
-inline bool have_images(const std::vector<dialogue>& all) {
+inline bool have_images(const vector<dialogue>& all) {
     return any_of(all, [](const dialogue& d) {
         return any_of(d.turns, [](const dialogue_turn& t) { return !t.image.empty(); });
     });
@@ -14954,7 +15162,7 @@ public:
     }
 
     /// Returns the messages up to the user's last one, and the answer to that.
-    dialogue as_it_stands(const std::vector<recorded_message>& messages) const {
+    dialogue as_it_stands(const vector<recorded_message>& messages) const {
         dialogue d;
         std::size_t last = messages.size();
         while (last > 0 && messages[last - 1].role != "user") --last;
@@ -14973,7 +15181,7 @@ public:
         return d;
     }
     /// Returns the user's messages, to be answered one by one.
-    dialogue to_be_played(const std::vector<recorded_message>& messages) const {
+    dialogue to_be_played(const vector<recorded_message>& messages) const {
         dialogue d;
         for (const recorded_message& m : messages) {
             if (m.role == "user") {
@@ -15002,7 +15210,7 @@ public:
     /// LLaVA's rows have an image, and a placeholder in the text at its position.
     dialogue sharegpt_of(const picojson::value& v) const {
         const bool by_messages = !member(v, "conversations") && member(v, "messages");
-        std::vector<recorded_message> messages;
+        vector<recorded_message> messages;
         for (const picojson::value& m : array_of(v, by_messages ? "messages" : "conversations"))
             messages.push_back(message_of(m));
         dialogue d = to_be_played(messages);
@@ -15034,7 +15242,7 @@ public:
         const picojson::value& v = body ? *body : line;
         dialogue d;
         if (member(v, "messages")) {
-            std::vector<recorded_message> messages;
+            vector<recorded_message> messages;
             for (const picojson::value& m : array_of(v, "messages"))
                 messages.push_back(message_of(m));
             d = max_turns_ > 1 ? to_be_played(messages) : as_it_stands(messages);
@@ -15114,7 +15322,7 @@ private:
     const field_names& given_;
 };
 
-// ===== [C64] datasets ============================================================================
+// ===== [C65] datasets ============================================================================
 
 /// Keeps a sample of `most`, each set equally likely (algorithm R of Waterman, in Knuth 1981). The
 /// seed gives the order of the sample.
@@ -15127,14 +15335,14 @@ public:
         const std::uint64_t place = random_.below(offered_);
         if (place < most_) kept_[place] = std::move(d);
     }
-    std::vector<dialogue> take() {
+    vector<dialogue> take() {
         for (std::size_t i = kept_.size(); i > 1; --i)
             std::swap(kept_[i - 1], kept_[random_.below(i)]);
         return std::move(kept_);
     }
 
 private:
-    std::vector<dialogue> kept_{};
+    vector<dialogue> kept_{};
     std::size_t most_;
     std::uint64_t offered_ = 0;
     generator random_;
@@ -15207,9 +15415,9 @@ inline const char* format_name(dataset_format f) {
 }
 
 /// Returns the sample of a dataset, `most` conversations if it has no number of its own.
-inline std::vector<dialogue> sampled_dialogues(byte_stream& in, const dataset& d, std::size_t most,
-                                               std::uint64_t seed, row_fields& fields,
-                                               const field_names& given) {
+inline vector<dialogue> sampled_dialogues(byte_stream& in, const dataset& d, std::size_t most,
+                                          std::uint64_t seed, row_fields& fields,
+                                          const field_names& given) {
     const std::size_t wanted = d.max_items ? static_cast<std::size_t>(*d.max_items) : most;
     dialogue_sampler sampler(wanted, seed);
     long long seen = 0, fitting = 0;
@@ -15250,7 +15458,7 @@ inline const char* image_type(std::string_view file) {
     return "";
 }
 
-// ===== [C65] common prefixes of recorded prompts =================================================
+// ===== [C66] common prefixes of recorded prompts =================================================
 // A recording names thousands of blocks for each of a hundred thousand prompts. The tree has one
 // node a prompt: the earlier prompt that it continues, and where.
 
@@ -15271,7 +15479,7 @@ struct tree_prompt {
 };
 
 struct prefix_tree {
-    std::vector<prefix_node> nodes{};
+    vector<prefix_node> nodes{};
 
     /// Returns a prompt of `tokens`, the first `kept` of which are those of the prompt that ends in
     /// `parent`.
@@ -15307,12 +15515,12 @@ struct prefix_tree {
 class block_index {
 public:
     /// Returns false if there are too many blocks.
-    bool add(prefix_tree& tree, const std::vector<std::uint64_t>& ids, int block_tokens, int tokens,
+    bool add(prefix_tree& tree, const vector<std::uint64_t>& ids, int block_tokens, int tokens,
              tree_prompt& added) {
         std::uint64_t prefix = 0;
         std::uint32_t last = nowhere;
         std::size_t known = 0;
-        std::vector<std::uint64_t> fresh;
+        vector<std::uint64_t> fresh;
         for (std::size_t i = 0; i < ids.size(); ++i) {
             if (static_cast<double>(i) * block_tokens >= tokens) break;  // blocks after its end
             prefix = mixed(prefix ^ mixed(ids[i] + 1));
@@ -15335,7 +15543,7 @@ private:
     std::unordered_map<std::uint64_t, std::uint32_t> nodes_{};
 };
 
-// ===== [C66] traces ==============================================================================
+// ===== [C67] traces ==============================================================================
 
 struct trace_row {
     double at_s = 0;  // from the first one
@@ -15343,11 +15551,11 @@ struct trace_row {
 };
 struct recorded_trace {
     std::string format{};
-    std::vector<trace_row> rows{};  // in order of time
+    vector<trace_row> rows{};  // in order of time
     /// Mooncake's content of prompts in blocks of 512 tokens: equal numbers for equal content.
     /// Empty if the trace does not have it.
     prefix_tree tree{};
-    std::vector<tree_prompt> prompts{};
+    vector<tree_prompt> prompts{};
     long long left_out = 0;  // failed requests of the recording
 };
 inline constexpr int trace_block_tokens = 512;
@@ -15402,7 +15610,7 @@ inline recorded_trace read_json_trace(byte_stream& in, double unit_s) {
         const picojson::value* ids = member(v, "hash_ids");
         if (!ids) return;
         if (!ids->template is<picojson::array>()) in.refuse(line, "hash_ids is not an array");
-        std::vector<std::uint64_t> blocks;
+        vector<std::uint64_t> blocks;
         for (const picojson::value& id : ids->template get<picojson::array>()) {
             const auto whole =
                 whole_from<long long>("", id, -max_count, max_count, "a whole number", [&] {
@@ -15423,7 +15631,7 @@ inline recorded_trace read_json_trace(byte_stream& in, double unit_s) {
 inline recorded_trace read_csv_trace(byte_stream& in, double unit_s) {
     recorded_trace t;
     std::size_t at = 0, prompt = 0, output = 0;
-    const auto on_header = [&](const std::vector<std::string>& names, long long line) {
+    const auto on_header = [&](const vector<std::string>& names, long long line) {
         at = prompt = output = names.size();
         for (std::size_t i = 0; i < names.size(); ++i) {
             const std::string_view name = trimmed(names[i]);
@@ -15440,7 +15648,7 @@ inline recorded_trace read_csv_trace(byte_stream& in, double unit_s) {
                             "Request tokens,Response tokens) and Mooncake (JSONL with "
                             "timestamp, input_length, output_length)");
     };
-    each_csv_row(in, on_header, [&](const std::vector<std::string>& fields, long long line) {
+    each_csv_row(in, on_header, [&](const vector<std::string>& fields, long long line) {
         const auto number = [&](std::size_t i) {
             return parsed_number<double>(trimmed(fields[i])).value_or(not_a_number);
         };
@@ -15458,7 +15666,7 @@ inline recorded_trace read_trace(byte_stream& in, double unit_s = 0) {
     recorded_trace t =
         in.peek() == '{' ? read_json_trace(in, unit_s) : read_csv_trace(in, unit_s);
     if (t.rows.empty()) refuse({in.name(), ": the trace holds no requests"});
-    std::vector<std::size_t> order(t.rows.size());
+    vector<std::size_t> order(t.rows.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
     std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
         return t.rows[a].at_s != t.rows[b].at_s ? t.rows[a].at_s < t.rows[b].at_s : a < b;
@@ -15482,20 +15690,20 @@ inline recorded_trace read_trace(byte_stream& in, double unit_s = 0) {
 
 class read_workload;
 struct workload_files {
-    std::vector<double> prompt_values{}, output_values{};  // of empirical distributions
-    std::vector<dialogue> dialogues{};                     // a dataset's sample
+    vector<double> prompt_values{}, output_values{};  // of empirical distributions
+    vector<dialogue> dialogues{};                     // a dataset's sample
     recorded_trace trace{};                                // of replay
-    std::vector<workload_files> of_parts{};                // of a mix
-    std::vector<workload_files> of_baseline{};  // one, where it has another workload
+    vector<workload_files> of_parts{};                // of a mix
+    vector<workload_files> of_baseline{};  // one, where it has another workload
     std::shared_ptr<const read_workload> of_extension{};
     row_fields fields{};  // of a dataset's rows
 };
 
-// ===== [C67] lengths =============================================================================
+// ===== [C68] lengths =============================================================================
 
 /// Draws whole tokens, at least `least`. `values` are those of an empirical file.
 inline int drawn_length(const length_distribution& d, generator& random, int least,
-                        const std::vector<double>& values = {}) {
+                        const vector<double>& values = {}) {
     using shape = length_distribution::shape;
     double x = d.a;
     if (d.kind == shape::uniform)
@@ -15576,20 +15784,20 @@ inline void check_length(const length_distribution& d, const char* field, double
                         field, length_text(d).c_str(), least)});
 }
 
-// ===== [C68] arrivals and their send times =======================================================
+// ===== [C69] arrivals and their send times =======================================================
 
 /// Send times in seconds from the start. The first `warmup` ones come before the measured part,
 /// which lasts from `measured_from` to, as planned, `measured_to`.
 struct schedule {
-    std::vector<double> at{};
+    vector<double> at{};
     std::size_t warmup = 0;
     double measured_from = 0;
     double measured_to = 0;
 };
 
 /// Returns `n` gaps of mean 1.
-inline std::vector<double> unit_gaps(const arrival_data& a, std::size_t n, generator& random) {
-    std::vector<double> gaps(n, 1);
+inline vector<double> unit_gaps(const arrival_data& a, std::size_t n, generator& random) {
+    vector<double> gaps(n, 1);
     if (a.kind == arrival_kind::gamma)
         for (double& g : gaps) g = random.gamma(a.burstiness) / a.burstiness;
     else if (a.kind != arrival_kind::constant)  // ramps and steps, too, are Poisson arrivals
@@ -15599,9 +15807,9 @@ inline std::vector<double> unit_gaps(const arrival_data& a, std::size_t n, gener
 
 /// Appends `n` arrivals that fill [from, from + n / rate) exactly. The gaps are scaled to their
 /// sum, so that the rate is the given one and not one draw of it.
-inline void append_stationary(std::vector<double>& at, const arrival_data& a, std::size_t n,
+inline void append_stationary(vector<double>& at, const arrival_data& a, std::size_t n,
                               double from, double rate, generator& random) {
-    const std::vector<double> gaps = unit_gaps(a, n, random);
+    const vector<double> gaps = unit_gaps(a, n, random);
     double sum = 0;
     for (const double g : gaps) sum += g;
     const double scale = static_cast<double>(n) / rate / (sum > 0 ? sum : 1);
@@ -15698,7 +15906,7 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
                                    std::uint64_t seed) {
     const auto warmup = static_cast<std::size_t>(warmup_requests);
     if (a.kind == arrival_kind::all_at_once)
-        return {.at = std::vector<double>(warmup + static_cast<std::size_t>(requests), 0.0),
+        return {.at = vector<double>(warmup + static_cast<std::size_t>(requests), 0.0),
                 .warmup = warmup};
     schedule s = warmup_schedule(a, warmup, warmup_s, seed);
     generator random(seed, 2);
@@ -15825,7 +16033,7 @@ inline bool saturates(const arrival_data& a) {
     return a.kind == arrival_kind::all_at_once || a.kind == arrival_kind::closed_loop;
 }
 
-// ===== [C69] prompts of a given number of tokens =================================================
+// ===== [C70] prompts of a given number of tokens =================================================
 
 // Plain words of one token each in common vocabularies: a prompt of n words has about n tokens.
 inline constexpr const char* prompt_words[] = {
@@ -15845,7 +16053,7 @@ struct token_fit {
     enum class quality : unsigned char { unknown, average, exact };
     quality lengths = quality::unknown;
     bool as_ids = false;               // prompts are lists of token ids, their "words" are ids
-    std::vector<std::size_t> words{};  // of prompt_words; empty: all of them
+    vector<std::size_t> words{};  // of prompt_words; empty: all of them
     std::size_t last_id = 0;           // of those ids, 0 if only as many as words are known
     double per_word = 1;               // tokens of a word after a space
     double overhead = 0;               // tokens around the prompt
@@ -15883,14 +16091,14 @@ inline std::string id_list(std::string words) {
 /// `count(text)`, the tokens of a text, returns -1. A word has at least one token, so one count
 /// settles many of them.
 template <class Count>
-std::vector<std::size_t> one_token_vocabulary(Count&& count,
-                                              std::size_t enough = std::size(prompt_words)) {
+vector<std::size_t> one_token_vocabulary(Count&& count,
+                                         std::size_t enough = std::size(prompt_words)) {
     const int start = count(prompt_words[0]);
-    std::vector<std::size_t> found;
+    vector<std::size_t> found;
     bool reported = start > 0;
     const auto search = [&](auto&& self, std::size_t from, std::size_t to) -> void {
         if (found.size() >= enough) return;
-        std::vector<std::size_t> some;
+        vector<std::size_t> some;
         for (std::size_t i = from; i < to; ++i) some.push_back(i);
         const token_fit these{.words = some};
         const int n = reported ? count(prompt_words[0] + (" " + these.all_words())) : -1;
@@ -15904,11 +16112,11 @@ std::vector<std::size_t> one_token_vocabulary(Count&& count,
         }
     };
     search(search, 0, std::size(prompt_words));
-    return reported ? found : std::vector<std::size_t>();
+    return reported ? found : vector<std::size_t>();
 }
 
-inline std::vector<std::size_t> whole_vocabulary() {
-    std::vector<std::size_t> all(std::size(prompt_words));
+inline vector<std::size_t> whole_vocabulary() {
+    vector<std::size_t> all(std::size(prompt_words));
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
     return all;
 }
@@ -15929,7 +16137,7 @@ token_fit fitted_vocabulary(token_fit fit, Count&& count) {
 }
 
 /// Returns words of one token each if there are enough, counted by `count_text` for a text or by
-/// `count_prompt` for a request, else all words. A request is slower, so the search ends with those.
+/// `count_prompt` for a request, else all words. Requests are slow, so they search no further.
 template <class CountText, class CountPrompt>
 token_fit fitted_tokens(CountText&& count_text, CountPrompt&& count_prompt) {
     constexpr std::size_t least_vocabulary = 16;
@@ -16020,7 +16228,7 @@ inline void append_words(std::string& out, int count, generator& random,
     }
 }
 
-// ===== [C70] positions in a trace ================================================================
+// ===== [C71] positions in a trace ================================================================
 // A trace is a row of positions; each conversation takes as many as the longest one has turns. So
 // the request at a position does not depend on the lengths of other conversations.
 
@@ -16047,13 +16255,13 @@ struct source_facts {
     bool is_graph = false;         // a step may wait for several others
     bool plays_sessions = false;   // as recorded: each step has its own wait, no answer is fed back
     int deepest = 0;               // of its steps
-    const std::vector<std::string>* labels = nullptr;  // of its steps, if there are several
+    const vector<std::string>* labels = nullptr;  // of its steps, if there are several
     bool expects_short_outputs = true;  // forced answers may have one token
 };
 
 /// A request in the graph of its session; a conversation is a graph without branches.
 struct graph_step {
-    std::vector<std::uint32_t> after{}, next{};  // waits for these, these wait for it
+    vector<std::uint32_t> after{}, next{};  // waits for these, these wait for it
     double wait_s = 0;  // after the last of the former
     double at_s = 0;    // at the earliest, from its session's start
     int turn = 0;       // in its line
@@ -16077,7 +16285,7 @@ struct trace_parameters {
 struct prompt_parameters {
     std::uint64_t salt = 0;
     const token_fit& fit;
-    const std::vector<std::string>& answers;  // to the earlier turns of the conversation
+    const vector<std::string>& answers;  // to the earlier turns of the conversation
 };
 
 /// The streams of random numbers, which must not overlap. Schedules have streams 1 and 2.
@@ -16105,8 +16313,8 @@ inline int shared_length(const length_distribution& d, std::uint64_t seed) {
 /// Puts a line into a request: earlier exchanges as history, its last position as the prompt. A
 /// failed exchange has no answer and is left out.
 template <class PromptOf>
-void add_turns(request_spec& r, const std::vector<std::size_t>& line,
-               const std::vector<std::string>& answers, PromptOf&& prompt_of) {
+void add_turns(request_spec& r, const vector<std::size_t>& line,
+               const vector<std::string>& answers, PromptOf&& prompt_of) {
     for (const std::size_t turn : line) {
         if (turn == line.back()) break;
         if (turn >= answers.size() || answers[turn].empty()) continue;
@@ -16116,8 +16324,8 @@ void add_turns(request_spec& r, const std::vector<std::size_t>& line,
     r.prompt = prompt_of(line.back());
 }
 /// Returns the line of a conversation without subagents.
-inline std::vector<std::size_t> line_to(std::size_t last) {
-    std::vector<std::size_t> line(last + 1);
+inline vector<std::size_t> line_to(std::size_t last) {
+    vector<std::size_t> line(last + 1);
     for (std::size_t turn = 0; turn <= last; ++turn) line[turn] = turn;
     return line;
 }
@@ -16126,7 +16334,7 @@ inline std::vector<std::size_t> line_to(std::size_t last) {
 /// how many. The words of a node are the same in all prompts that have it.
 inline int append_prompt(std::string& words, const prefix_tree& tree, const tree_prompt& p,
                          double scale, int most, const prompt_parameters& w) {
-    std::vector<std::pair<std::uint32_t, int>> pieces;  // node, its end in the prompt
+    vector<std::pair<std::uint32_t, int>> pieces;  // node, its end in the prompt
     tree.each_piece(p, [&](std::uint32_t node, int, int to) { pieces.emplace_back(node, to); });
     int done = 0;
     for (auto piece = pieces.rbegin(); piece != pieces.rend(); ++piece) {
@@ -16144,7 +16352,7 @@ inline void add_text(fnv1a& h, const std::string& s) {
     h.add(s.data(), s.size());
 }
 
-// ===== [C71] the part of a load that one of several programs sends ===============================
+// ===== [C72] the part of a load that one of several programs sends ===============================
 
 inline constexpr std::size_t max_shards = 10000;
 
@@ -16168,7 +16376,7 @@ inline load_shard shard_of_thread(const load_shard& s, std::size_t thread, std::
     return {s.index + s.count * thread, s.count * threads};
 }
 
-// ===== [C72] the interface of sources of prompts =================================================
+// ===== [C73] the interface of sources of prompts =================================================
 
 struct shorter_source;
 /// Returns the tokens of a prompt and its answer that a server has room for, 0 if unknown. `model`
@@ -16217,11 +16425,11 @@ struct shorter_source {
     long long left_out = 0;
 };
 
-// ===== [C73] sources of prompts and conversations ================================================
+// ===== [C74] sources of prompts and conversations ================================================
 
 struct given_prompts final : prompt_source {
-    std::vector<std::string> prompts{};
-    explicit given_prompts(std::vector<std::string> given) : prompts(std::move(given)) {}
+    vector<std::string> prompts{};
+    explicit given_prompts(vector<std::string> given) : prompts(std::move(given)) {}
 
     source_facts facts() const override { return {.repeats_prompts = true}; }
     void fill(request_spec& r, const trace_position& at, const trace_parameters&,
@@ -16249,7 +16457,7 @@ struct synthetic_prompts final : prompt_source {
     trace_item item(const trace_position& at, const trace_parameters& t) const override {
         generator random(t.seed, streams::places + at.index());
         const auto length = [&](const length_distribution& d, int trace_row::*recorded,
-                                const std::vector<double>& values) {
+                                const vector<double>& values) {
             if (d.kind != length_distribution::shape::trace)
                 return drawn_length(d, random, 1, values);
             const double n = t.files.trace.rows[row(at.index(), t)].*recorded;
@@ -16502,13 +16710,13 @@ private:
         std::size_t place = 0;
         int number = 0;
         bool is_last = false;
-        std::vector<std::pair<std::size_t, std::size_t>> helpers{};  // first index, turns
+        vector<std::pair<std::size_t, std::size_t>> helpers{};  // first index, turns
         std::size_t end() const {
             return helpers.empty() ? place + 1 : helpers.back().first + helpers.back().second;
         }
         /// Returns the steps for which the next turn waits.
-        std::vector<std::uint32_t> last() const {
-            std::vector<std::uint32_t> all{as_step(place)};
+        vector<std::uint32_t> last() const {
+            vector<std::uint32_t> all{as_step(place)};
             for (const auto& [first, n] : helpers) all.push_back(as_step(first + n - 1));
             return all;
         }
@@ -16539,9 +16747,9 @@ private:
             turn.place = next;
         }
     }
-    std::vector<std::size_t> line_of(const trace_position& at, const trace_parameters& t) const {
+    vector<std::size_t> line_of(const trace_position& at, const trace_parameters& t) const {
         if (said.subagents.value <= 0) return line_to(at.turn);
-        std::vector<std::size_t> line, own;
+        vector<std::size_t> line, own;
         for_each_turn(at.conversation, t, [&](const own_turn& turn) {
             if (turn.place <= at.turn) own.push_back(turn.place);
             for (const auto& [first, n] : turn.helpers)
@@ -16606,15 +16814,15 @@ struct user_prompts final : prompt_source {
     }
 };
 
-// ===== [C74] the plan of a gate ==================================================================
+// ===== [C75] the plan of a gate ==================================================================
 
 enum class scenario_use : unsigned char { measure, gate, find_capacity };
 
 /// The load that a search looks for.
 struct searched_load {
     // the plan's own objectives are of the capacity
-    std::vector<slo> objectives_held{};
-    std::vector<double> asked{};  // loads that those name, the decisive ones first
+    vector<slo> objectives_held{};
+    vector<double> asked{};  // loads that those name, the decisive ones first
     bool to_the_interval = false; // else until these are decided
 };
 
@@ -16650,15 +16858,15 @@ struct planned_task {
     double every_s = 0, first_s = 0;  // 0: all steps once; after the start of the measured part
     bool may_fail = false;
     double excuses_s = 0;
-    std::vector<task_step> steps{};
+    vector<task_step> steps{};
 };
 /// The traffic of one variant. A mix sends its parts; the members beside them then hold for all
 /// parts: the longest stride, whether answers are streamed.
 struct planned_workloads : plan_part {
-    std::vector<plan_part> parts{};
-    std::vector<std::string> labels{};  // of the parts
-    std::vector<planned_task> beside{};
-    std::vector<task_step> prepare{};  // steps before each repeat
+    vector<plan_part> parts{};
+    vector<std::string> labels{};  // of the parts
+    vector<planned_task> beside{};
+    vector<task_step> prepare{};  // steps before each repeat
     bool has_other_prompts = false;  // different from the candidate's
 };
 
@@ -16696,7 +16904,7 @@ struct planned_judging {
     stored_result stored{};
     extension_baseline past{};  // if an extension has the baseline
     judging_rule rule{};
-    std::vector<slo> slos{};
+    vector<slo> slos{};
     searched_load search{};
     maybe<profile> on_fail{};
     double usd_per_hour = 0;  // of its server, 0 if not given
@@ -16899,7 +17107,7 @@ inline plan plan_of_variant(const plan& p, run_variant variant) {
     });
 }
 
-// ===== [C75] the hash of a plan's traffic ========================================================
+// ===== [C76] the hash of a plan's traffic ========================================================
 
 inline void add_time(fnv1a& h, const time_distribution& d) {
     h.add(std::llround(d.a * 1e6));
@@ -16989,7 +17197,7 @@ inline std::string load_hash(const planned_traffic& p) {
     return h.text();
 }
 
-// ===== [C76] the number of requests that a plan expects ==========================================
+// ===== [C77] the number of requests that a plan expects ==========================================
 
 /// The number of requests, except those of side tasks, by turn, depth and part: selections treat
 /// those alike.
@@ -17036,7 +17244,7 @@ inline counts_by_kind expected_kinds(const planned_traffic& p) {
     }
     return counts;
 }
-inline long long selected_of(const counts_by_kind& counts, const std::vector<std::string>& labels,
+inline long long selected_of(const counts_by_kind& counts, const vector<std::string>& labels,
                              const selection& which) {
     repeat_facts d;
     d.labels = labels;
@@ -17055,7 +17263,7 @@ inline long long expected_first_turns(const planned_traffic& p) {
     return selected_of(expected_kinds(p), {}, turns(1, 1));
 }
 
-// ===== [C77] the requests of a plan ==============================================================
+// ===== [C78] the requests of a plan ==============================================================
 
 /// Whether all prompts are synthetic, with given lengths.
 inline bool makes_up_prompts(const planned_traffic& p) {
@@ -17121,7 +17329,7 @@ inline std::uint64_t salt_of(const plan& p, run_variant variant, int repeat) {
 
 /// Returns the request. `answers` are those to the earlier turns of its conversation.
 inline request_spec request_of(const plan& p, run_variant variant, int repeat, std::size_t index,
-                               const std::vector<std::string>& answers = {},
+                               const vector<std::string>& answers = {},
                                const token_fit& fit = {}) {
     const own_place of = own_place_of(p, index);
     request_spec r = of.part.common;
@@ -17162,7 +17370,7 @@ inline long long shared_tokens(const planned_traffic& p, std::size_t index, cons
                       static_cast<long long>(prompt_tokens));
 }
 
-// ===== [C78] a workload's part of the plan =======================================================
+// ===== [C79] a workload's part of the plan =======================================================
 
 inline void check_think(const time_distribution& d) {
     if (!is_sound(d))
@@ -17214,7 +17422,7 @@ inline std::string think_text(const time_distribution& d) {
 
 inline plan_part workload_of(const prompt_list& list, const request_options& o) {
     if (list.items.size() == 0) refuse({"workload is prompts({}): it needs at least one prompt"});
-    std::vector<std::string> given;
+    vector<std::string> given;
     for (const text& t : list.items) given.push_back(str(t));
     return {.workload_text = printed("%zu prompts", list.items.size()),
             .sent_as_given = "prompts",
@@ -17247,7 +17455,7 @@ inline plan_part workload_of(const generated_prompts& g, const request_options& 
 }
 
 inline plan_part workload_of(const dataset& d, const request_options& o,
-                                    const std::vector<dialogue>& sample) {
+                                    const vector<dialogue>& sample) {
     check_dataset(d);
     if (sample.empty()) refuse({str(d.path), " was not read"});
     double prompt_tokens = 0;
@@ -17444,7 +17652,7 @@ inline plan_part workload_of(const scenario& s, const arrival_data& arrivals,
     return workload_of(as_recorded, arrivals, s.warmup, s.options, generates);
 }
 
-// ===== [C79] the search for a capacity ===========================================================
+// ===== [C80] the search for a capacity ===========================================================
 // Loads are doubled or halved until one clearly holds and one clearly misses, then the gaps beside
 // these two are halved on the logarithmic scale: a grid of loads 9 % apart. All probes at a load
 // are judged together, after each from the third to the fifth. The next load depends only on
@@ -17483,7 +17691,7 @@ struct search_state {
 };
 
 /// Whether the client affected two probes in a row. Then the search stops.
-inline bool client_gave_up(const std::vector<probe>& probes) {
+inline bool client_gave_up(const vector<probe>& probes) {
     const std::size_t n = probes.size();
     return n > 1 && probes[n - 1].invalid && probes[n - 2].invalid;
 }
@@ -17509,8 +17717,8 @@ struct probed_load {
     }
 };
 /// Returns the loads in rising order.
-inline std::vector<probed_load> loads_of(const std::vector<probe>& probes) {
-    std::vector<probed_load> loads;
+inline vector<probed_load> loads_of(const vector<probe>& probes) {
+    vector<probed_load> loads;
     for (const probe& p : probes) {
         if (p.invalid) continue;
         auto at = std::lower_bound(loads.begin(), loads.end(), p.load,
@@ -17522,7 +17730,7 @@ inline std::vector<probed_load> loads_of(const std::vector<probe>& probes) {
     }
     return loads;
 }
-inline search_state state_of(const std::vector<probe>& probes) {
+inline search_state state_of(const vector<probe>& probes) {
     search_state s;
     double at_low = 0, at_high = 0;
     for (const probed_load& l : loads_of(probes)) {
@@ -17561,14 +17769,14 @@ inline double in_range(const search_parameters& t, double load) {
 
 /// Returns the next load, nothing if the search ends.
 inline std::optional<double> next_load(const search_parameters& t,
-                                       const std::vector<probe>& probes) {
+                                       const vector<probe>& probes) {
     if (probes.empty()) return in_range(t, t.start);
     const int left = t.max_probes - static_cast<int>(probes.size());
     if (left <= 0 || client_gave_up(probes)) return std::nullopt;
     if (probes.back().invalid) return probes.back().load;
 
     // The ends: the lowest load that looks missed, and the highest below it that looks held.
-    const std::vector<probed_load> loads = loads_of(probes);
+    const vector<probed_load> loads = loads_of(probes);
     std::size_t high = 0;
     while (high < loads.size() && loads[high].looks() != carried::misses) ++high;
     std::size_t held = high;  // the low end is the load before it
@@ -17608,7 +17816,7 @@ inline constexpr double wander_df = 4, steepest = 20;
 
 /// Growth of the margins at equal loads from the first to the last probe, if it is shown. Then no
 /// load in between was carried before and after, so there is no single capacity.
-inline std::optional<double> trend_of(const std::vector<probe>& probes, const search_state& s) {
+inline std::optional<double> trend_of(const vector<probe>& probes, const search_state& s) {
     const auto has_size = [](const probe& p) {
         return !p.invalid && !p.over && std::isfinite(p.margin);
     };
@@ -17630,7 +17838,7 @@ inline std::optional<double> trend_of(const std::vector<probe>& probes, const se
     }
     if (df < 0.5) return std::nullopt;
     double slope = s.elasticity;
-    const std::vector<probed_load> loads = loads_of(probes);
+    const vector<probed_load> loads = loads_of(probes);
     const probed_load &least = loads.front(), &most = loads.back();
     if (std::isnan(slope))
         slope = (most.margin - least.margin) / std::log(most.load / least.load);
@@ -17643,7 +17851,7 @@ inline std::optional<double> trend_of(const std::vector<probe>& probes, const se
     return by * static_cast<double>(probes.size() - 1);
 }
 
-// ===== [C80] the capacity that probes show =======================================================
+// ===== [C81] the capacity that probes show =======================================================
 // From the measurements alone, so that a stored search can be judged again.
 
 // ---- one probe
@@ -17663,7 +17871,7 @@ inline double margin_of(const slo& s, const repeat_data& d) {
     return sign * (logit(value) - logit(s.bound));
 }
 /// The margin of the objective nearest to a miss, or furthest beyond it.
-inline double worst_margin(const std::vector<slo>& slos, const repeat_data& d) {
+inline double worst_margin(const vector<slo>& slos, const repeat_data& d) {
     double worst = -infinity;
     for (const slo& s : slos)
         if (!s.is_advisory) worst = std::max(worst, margin_of(s, d));
@@ -17689,7 +17897,7 @@ inline judging_options options_of_an_end() {
 }
 /// The rule for a load. It holds if each objective holds, and misses if one misses, including the
 /// guard on errors.
-inline judging_rule rule_of_a_load(judging_options o, const std::vector<slo>& objectives_held,
+inline judging_rule rule_of_a_load(judging_options o, const vector<slo>& objectives_held,
                                    int most = last_analysis) {
     double blocking = 1;  // the guard
     for (const slo& s : objectives_held) blocking += !s.is_advisory;
@@ -17761,17 +17969,17 @@ inline measurements measurements_at(const measurements& e, const judging_paramet
 
 /// The result of all probes.
 struct found_capacity {
-    std::vector<probe> probes{};  // in order
+    vector<probe> probes{};  // in order
     search_state state{};
     std::string limiting_objective{};  // "" if none
     std::optional<double> trend{};     // of margins, if the server changed
     bool is_search() const { return !probes.empty() && probes[0].part == probe_of::search; }
 };
 
-inline std::vector<probe> probes_of(const measurements& e, const judging_parameters& t) {
+inline vector<probe> probes_of(const measurements& e, const judging_parameters& t) {
     const judging_parameters judged_by = parameters_of_a_load(t);
     std::map<double, repeat_list> at;
-    std::vector<probe> probes;
+    vector<probe> probes;
     for (std::size_t i = 0; i < e.candidate.size(); ++i) {
         probe p = probe_of_repeat(e, t, e.candidate[i]);
         if (!p.invalid) {
@@ -18042,7 +18250,7 @@ inline decision judged_also_of_loads(const measurements& e, const judging_parame
     return decision_on_another(e, parameters_of_a_load(t), s);
 }
 
-// ===== [C81] capacity searches as scenarios ======================================================
+// ===== [C82] capacity searches as scenarios ======================================================
 
 // ---- what is refused
 
@@ -18122,8 +18330,8 @@ inline constexpr long long requests_of_a_probe = 100;
 inline constexpr double seconds_of_a_probe = 20, lead_of_a_probe = 5;
 
 /// The loads of objectives, without duplicates.
-inline std::vector<double> asked_loads(const std::vector<slo>& slos) {
-    std::vector<double> asked;
+inline vector<double> asked_loads(const vector<slo>& slos) {
+    vector<double> asked;
     for (const slo& s : slos)
         if (std::find(asked.begin(), asked.end(), s.bound) == asked.end()) asked.push_back(s.bound);
     return asked;
@@ -18133,7 +18341,7 @@ inline std::vector<double> asked_loads(const std::vector<slo>& slos) {
 inline void become_search(planned_traffic& sent, planned_judging& judged,
                           const judging_options& judging, scenario_use use) {
     // Loads of counting objectives are decided first.
-    std::vector<slo> all;
+    vector<slo> all;
     for (const bool advisory : {false, true})
         for (const slo& s : judged.slos)
             if (s.is_advisory == advisory) all.push_back(s);
@@ -18173,11 +18381,11 @@ inline search_parameters search_parameters_of(const plan& p) {
 }
 /// Returns the load of the next probe, nothing if the search ends. For objectives it is each of
 /// their loads until that is decided.
-inline std::optional<double> next_load(const plan& p, const std::vector<probe>& probes) {
+inline std::optional<double> next_load(const plan& p, const vector<probe>& probes) {
     const planned_judging& j = *p.judged;
     if (j.search.to_the_interval) return next_load(search_parameters_of(p), probes);
     if (client_gave_up(probes)) return std::nullopt;
-    const std::vector<probed_load> tried = loads_of(probes);
+    const vector<probed_load> tried = loads_of(probes);
     for (const double load : j.search.asked) {
         const auto at = std::find_if(tried.begin(), tried.end(),
                                      [&](const probed_load& l) { return l.load == load; });
@@ -18239,7 +18447,7 @@ inline double seconds_of_one(const plan& p) {
 }
 /// The typical time of an answer, 0 without answers.
 inline double usual_answer_s(const repeat_data& d) {
-    std::vector<double> took;
+    vector<double> took;
     for (const record& r : d.records)
         if (is_pooled(r)) took.push_back(static_cast<double>(r.end_ns - r.scheduled_ns) * 1e-9);
     if (took.empty()) return 0;
@@ -18248,7 +18456,7 @@ inline double usual_answer_s(const repeat_data& d) {
     return *middle;
 }
 
-// ===== [C82] which SLOs a scenario can have, and on which day they block =========================
+// ===== [C83] which SLOs a scenario can have, and on which day they block =========================
 
 inline constexpr long long days_announced = 7;
 
@@ -18291,8 +18499,8 @@ inline int deepest_of(const planned_traffic& t) {
     });
     return deepest;
 }
-inline std::vector<std::string> names_of(const std::vector<planned_task>& tasks) {
-    std::vector<std::string> all;
+inline vector<std::string> names_of(const vector<planned_task>& tasks) {
+    vector<std::string> all;
     for (const planned_task& t : tasks) all.push_back(t.name);
     return all;
 }
@@ -18409,7 +18617,7 @@ inline void check_slo_limit(const slo& s, const slo_context& c, const std::strin
     }
 }
 
-inline void check_named(const text& name, const std::vector<std::string>& all, const char* what,
+inline void check_named(const text& name, const vector<std::string>& all, const char* what,
                         const std::string& given) {
     if (name.empty() || std::find(all.begin(), all.end(), str(name)) != all.end()) return;
     refuse({given, "the scenario has no ", what, " \"", str(name), "\"",
@@ -18424,7 +18632,7 @@ inline void check_recovery(const statistic_data& w, const slo_context& c,
     selection none = w.which;
     none.during = "";
     if (!is_all(none)) refuse({given, "a recovery is from a side task, and of the whole load"});
-    const std::vector<planned_task>& tasks = c.sent.beside;
+    const vector<planned_task>& tasks = c.sent.beside;
     if (tasks.empty())
         refuse({given, "the scenario has no side task (beside) from which it could be counted"});
     if (w.which.during.empty() && tasks.size() > 1)
@@ -18567,7 +18775,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
                     "a mean over completed requests says little beside an error limit over 5 %"});
 }
 
-// ===== [C83] side tasks and profiles of a scenario ===============================================
+// ===== [C84] side tasks and profiles of a scenario ===============================================
 
 /// Whether it can stand in quotes without escapes, on one line.
 inline bool is_plain_name(const std::string& name) {
@@ -18630,8 +18838,8 @@ inline planned_task planned_task_of(const side_task& t, const std::string& given
     }
     return p;
 }
-inline std::vector<planned_task> planned_tasks(const scenario& s) {
-    std::vector<planned_task> all;
+inline vector<planned_task> planned_tasks(const scenario& s) {
+    vector<planned_task> all;
     if (s.beside.size() > 16)
         refuse({printed("beside has %zu side tasks: up to 16 are allowed",
                         static_cast<std::size_t>(s.beside.size()))});
@@ -18648,8 +18856,8 @@ inline std::vector<planned_task> planned_tasks(const scenario& s) {
                 ", a load that is searched, and side tasks are done beside one load"});
     return all;
 }
-inline std::vector<task_step> planned_preparation(const scenario& s) {
-    std::vector<task_step> all;
+inline vector<task_step> planned_preparation(const scenario& s) {
+    vector<task_step> all;
     if (s.prepare.size() > 16)
         refuse({printed("prepare has %zu requests: up to 16 are allowed",
                         static_cast<std::size_t>(s.prepare.size()))});
@@ -18716,7 +18924,7 @@ inline void add_preparation(planned_workloads& w, const scenario& s) {
         w.workload_text += (&step == w.prepare.data() ? "; before each repeat " : ", ") +
                            step_name(step);
 }
-inline void add_tasks(planned_workloads& w, const std::vector<planned_task>& tasks) {
+inline void add_tasks(planned_workloads& w, const vector<planned_task>& tasks) {
     w.beside = tasks;
     for (const planned_task& t : tasks)
         w.workload_text += (&t == tasks.data() ? "; beside it " : "; ") + task_text(t);
@@ -18755,7 +18963,7 @@ inline plan profiled(const plan& p) {
     });
 }
 
-// ===== [C84] the options of requests =============================================================
+// ===== [C85] the options of requests =============================================================
 
 /// The objects in which TGI, Ollama and SGLang keep their own fields.
 inline bool holds_options(std::string_view name, const picojson::value& value) {
@@ -18847,7 +19055,7 @@ inline double planned_cost(const scenario& s, const api_traits& api) {
     return usd;
 }
 
-// ===== [C85] the traffic of each variant of a gate ===============================================
+// ===== [C86] the traffic of each variant of a gate ===============================================
 
 /// Checks the arrivals. The warm-up of a replay has the average rate of its trace.
 inline arrival_data planned_arrivals(arrival_data a, const recorded_trace& trace) {
@@ -19034,7 +19242,7 @@ inline maybe<planned_workloads> planned_otherwise(
     });
 }
 
-// ===== [C86] facts about a gate's server =========================================================
+// ===== [C87] facts about a gate's server =========================================================
 
 enum class target_kind : unsigned char {
     none, endpoint, process, simulated, stored, same, otherwise, files
@@ -19057,13 +19265,13 @@ struct target_facts {
     tls_trust tls = tls_trust::no_tls;
     token_fit tokens{};  // of synthetic prompts
     std::string options{};      // of this variant's requests, if the variants differ in them
-    std::vector<std::string> notes{};  // notes that are known before the load
+    vector<std::string> notes{};  // notes that are known before the load
     std::string measured_by{};  // the tool that wrote the files, "" if it was this program
     bool is_virtual = false;  // simulated, in virtual time
     bool is_rehearsal = false;  // simulated in place of another server
 };
 
-// ===== [C87] extensions that keep measurements of gates, and compare later ones with them ========
+// ===== [C88] extensions that keep measurements of gates, and compare later ones with them ========
 
 class live_target;
 struct run_mode;
@@ -19105,7 +19313,7 @@ protected:
 /// The extension that is compiled in, or null.
 inline constinit const past_extension* known_past = nullptr;
 
-// ===== [C88] from a scenario to its plan =========================================================
+// ===== [C89] from a scenario to its plan =========================================================
 
 inline void check_extent(const scenario& s, const arrival_data& a, const recorded_trace& trace) {
     const long long requests = s.requests;
@@ -19208,7 +19416,7 @@ inline repeat_counts planned_repeats(const scenario& s, scenario_use use) {
 
 /// Returns the seconds of tools and thinking on the longest path of a session.
 inline double planned_waits(const planned_traffic& p, std::size_t conversation) {
-    std::vector<double> ends;
+    vector<double> ends;
     double longest = 0;
     for (std::size_t i = 0; i < turns_of(p, conversation); ++i) {
         const graph_step s = step_of(p, conversation * p.stride + i);
@@ -19224,7 +19432,7 @@ inline double planned_waits(const planned_traffic& p, std::size_t conversation) 
 inline void check_young_sessions(const planned_traffic& p) {
     const bool at_once = p.arrivals.kind == arrival_kind::all_at_once;
     if (!has_graphs(p) || !p.is_open_loop() || at_once || p.searches() || p.requests > 0) return;
-    std::vector<double> waits;
+    vector<double> waits;
     for (std::size_t c = 0; c < 200; ++c) waits.push_back(planned_waits(p, c));
     std::sort(waits.begin(), waits.end());
     const double needed = nearest_rank(waits, 0.9);
@@ -19339,7 +19547,7 @@ plan without_long_sessions(const plan& p, const Room& room) {
     return shorter;
 }
 
-// ===== [C89] plans as text, and notes on their load ==============================================
+// ===== [C90] plans as text, and notes on their load ==============================================
 
 inline std::string warmup_text(const planned_traffic& p) {
     if (p.warmup_until_stable)
@@ -19470,8 +19678,8 @@ inline std::string prompts_again_text(const plan_part& part, double starts) {
     return printed("%.0f starts and %.0f prompts: each comes %.3g times%s", starts, n, starts / n,
                    part.sent_as_given == "prompts" ? ", and a prefix cache may have it" : "");
 }
-inline std::vector<std::string> load_notes(const planned_traffic& p) {
-    std::vector<std::string> notes;
+inline vector<std::string> load_notes(const planned_traffic& p) {
+    vector<std::string> notes;
     std::size_t all = 0;
     for_each_part(p, [&](const plan_part& part) { all += std::max<std::size_t>(part.weight, 1); });
     const auto note = [&](const plan_part& part, std::string t) {
@@ -19489,17 +19697,17 @@ inline std::vector<std::string> load_notes(const planned_traffic& p) {
     return notes;
 }
 
-// ===== [C90] how requests and side tasks ended, and the tokens that answers report ===============
+// ===== [C91] how requests and side tasks ended, and the tokens that answers report ===============
 
 /// The first element that `is_same` accepts, else this one, added at the end.
 template <class T, class Same>
-T& found_or_added(std::vector<T>& all, Same&& is_same, T added) {
+T& found_or_added(vector<T>& all, Same&& is_same, T added) {
     const auto at = std::find_if(all.begin(), all.end(), is_same);
     return at != all.end() ? *at : all.emplace_back(std::move(added));
 }
 /// Sorts a short list. The order of equal elements stays.
 template <class T, class Before>
-void sort_short(std::vector<T>& all, std::size_t from, Before&& before) {
+void sort_short(vector<T>& all, std::size_t from, Before&& before) {
     for (std::size_t i = from; i < all.size(); ++i)
         for (std::size_t j = i; j > from && before(all[j], all[j - 1]); --j)
             std::swap(all[j], all[j - 1]);
@@ -19511,8 +19719,8 @@ struct status_count {
     std::string example;
 };
 /// Measured requests by outcome: ok first, then failures by frequency.
-inline std::vector<status_count> status_counts(const repeat_list& variant) {
-    std::vector<status_count> counts{{request_status::ok, 0, ""}};
+inline vector<status_count> status_counts(const repeat_list& variant) {
+    vector<status_count> counts{{request_status::ok, 0, ""}};
     for (const repeat_data& d : variant)
         for (const record& r : d.records) {
             if (!is_measured(r)) continue;
@@ -19526,10 +19734,10 @@ inline std::vector<status_count> status_counts(const repeat_list& variant) {
 }
 /// The finish reasons of completed requests by frequency, "" where none is given. Servers that
 /// invent a reason for each answer are counted as one.
-inline std::vector<std::pair<std::string, std::size_t>> finish_reasons(
+inline vector<std::pair<std::string, std::size_t>> finish_reasons(
     const repeat_list& variant) {
     constexpr std::size_t most = 20;
-    std::vector<std::pair<std::string, std::size_t>> counts;
+    vector<std::pair<std::string, std::size_t>> counts;
     for (const repeat_data& d : variant)
         for (const record& r : d.records) {
             if (!is_pooled(r)) continue;
@@ -19579,10 +19787,10 @@ struct failure_kind {
     request_status status = request_status::ok;
     int http_status = 0;
     std::size_t count = 0;
-    std::vector<std::pair<std::string, std::size_t>> examples{};  // the first ones, with counts
+    vector<std::pair<std::string, std::size_t>> examples{};  // the first ones, with counts
 };
-inline std::vector<failure_kind> failure_kinds(const repeat_list& variant) {
-    std::vector<failure_kind> kinds;
+inline vector<failure_kind> failure_kinds(const repeat_list& variant) {
+    vector<failure_kind> kinds;
     for (const repeat_data& d : variant)
         for (const record& r : d.records) {
             if (!is_measured(r) || !has_failed(r)) continue;
@@ -19607,7 +19815,7 @@ inline std::vector<failure_kind> failure_kinds(const repeat_list& variant) {
 struct length_figures {
     double mean = not_a_number, p50 = not_a_number, p90 = not_a_number;
 };
-inline length_figures length_figures_of(std::vector<double> lengths) {
+inline length_figures length_figures_of(vector<double> lengths) {
     std::sort(lengths.begin(), lengths.end());
     return {mean_of(lengths), nearest_rank(lengths, 0.5), nearest_rank(lengths, 0.9)};
 }
@@ -19625,7 +19833,7 @@ struct prompt_lengths {
 inline prompt_lengths prompt_lengths_of(const plan& p, const repeat_list& variant) {
     if (!makes_up_prompts(p) || p.sent->stride > 1 || p.sent->is_read || p.sent->described.is_there)
         return {};
-    std::vector<double> asked, counted;
+    vector<double> asked, counted;
     for (std::size_t i = 0; i < variant.size(); ++i) {  // counts those set aside, too
         const repeat_data& d = variant[i];
         for (const record& r : d.records) {
@@ -19658,8 +19866,8 @@ struct task_figures {
     }
 };
 template <class Repeats>
-std::vector<task_figures> task_figures_of(const Repeats& variant) {
-    std::vector<task_figures> all;
+vector<task_figures> task_figures_of(const Repeats& variant) {
+    vector<task_figures> all;
     for (const repeat_facts& d : variant)
         for (std::size_t i = 0; i < d.side_tasks.size(); ++i) {
             if (all.size() <= i) all.push_back({.name = d.side_tasks[i].name});
@@ -19681,7 +19889,7 @@ inline std::string task_figures_text(const task_figures& t) {
                    t.failed, t.example});
 }
 
-// ===== [C91] timelines, and the points of drawings ===============================================
+// ===== [C92] timelines, and the points of drawings ===============================================
 
 struct curve_point {
     double x = 0, y = 0;
@@ -19704,16 +19912,16 @@ inline double elapsed_step(double least) {
 
 /// The values of a server's page at each reading, NaN where the page has none.
 struct server_timeline {
-    std::vector<double> at{};  // seconds, as those of a repeat_timeline
-    std::vector<double> running{}, waiting{}, kv_usage{}, power{}, utilisation{}, temperature{};
-    std::vector<double> clock_ghz{};
-    std::vector<double> queue_time{};  // the mean since the previous reading
+    vector<double> at{};  // seconds, as those of a repeat_timeline
+    vector<double> running{}, waiting{}, kv_usage{}, power{}, utilisation{}, temperature{};
+    vector<double> clock_ghz{};
+    vector<double> queue_time{};  // the mean since the previous reading
 };
 /// One repeat in windows of equal length. Seconds count from the start of its measured part.
 struct repeat_timeline {
-    std::vector<double> asked{}, sent{}, failed{}, in_flight{}, tokens{};  // rates a second
-    std::vector<double> ttft_p50{}, ttft_p90{};  // of requests planned in the window
-    std::vector<double> good{};  // fraction of those requests
+    vector<double> asked{}, sent{}, failed{}, in_flight{}, tokens{};  // rates a second
+    vector<double> ttft_p50{}, ttft_p90{};  // of requests planned in the window
+    vector<double> good{};  // fraction of those requests
     server_timeline server{};
 };
 struct timeline_grid {
@@ -19775,8 +19983,8 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
     const std::size_t n = grid.windows;
     for (auto* counts : {&t.asked, &t.sent, &t.failed, &t.in_flight, &t.tokens})
         counts->assign(n, 0);
-    std::vector<std::vector<double>> ttft(n);
-    std::vector<double> planned(n), met(n);
+    vector<vector<double>> ttft(n);
+    vector<double> planned(n), met(n);
     const auto window = [&](double s) {
         return std::min(static_cast<std::size_t>(std::max(0.0, (s - grid.from) / grid.step)),
                         n - 1);
@@ -19825,7 +20033,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
     return t;
 }
 
-// ===== [C92] metrics over the repeats of a variant: rows of tables, labels, curves ===============
+// ===== [C93] metrics over the repeats of a variant: rows of tables, labels, curves ===============
 
 /// Over all repeats of a variant.
 struct metric_row {
@@ -19833,10 +20041,10 @@ struct metric_row {
     double mean, p50, p90, p99, max;
 };
 /// The rows of the latency table. Without a stream there is no first token.
-inline std::vector<metric_id> table_metrics(const plan& p) {
+inline vector<metric_id> table_metrics(const plan& p) {
     if (!p.sent->common.stream || !p.sent->scores.empty()) return {metric_id::e2e};
-    std::vector<metric_id> rows = {metric_id::ttft, metric_id::tpot, metric_id::itl,
-                                   metric_id::e2e, metric_id::ttft_from_send};
+    vector<metric_id> rows = {metric_id::ttft, metric_id::tpot, metric_id::itl,
+                              metric_id::e2e, metric_id::ttft_from_send};
     if (has_turns(p))
         for (const metric_id id : {metric_id::first_turn_ttft, metric_id::later_turn_ttft})
             rows.push_back(id);
@@ -19860,8 +20068,8 @@ inline double run_value(metric_id id, const repeat_list& variant) {
 /// The distribution of a metric over a variant: its table row and its quantiles as lines.
 struct variant_distribution {
     metric_row row{};
-    std::vector<curve_point> pooled{};             // value, quantile
-    std::vector<std::vector<curve_point>> lines{};
+    vector<curve_point> pooled{};             // value, quantile
+    vector<vector<curve_point>> lines{};
     double least = infinity, most = 0;             // of the finite values above zero
     std::size_t values = 0;                        // of all repeats
 };
@@ -19870,8 +20078,8 @@ inline constexpr int line_points = 96;
 inline double nines_of(std::size_t n) {
     return std::clamp(std::log10(static_cast<double>(std::max<std::size_t>(n, 1))), 1.0, 5.0);
 }
-inline std::vector<curve_point> quantile_line(metric_id id, const sorted_values& sorted) {
-    std::vector<curve_point> line;
+inline vector<curve_point> quantile_line(metric_id id, const sorted_values& sorted) {
+    vector<curve_point> line;
     const double deepest = nines_of(sorted.size());
     for (int k = 0; k <= line_points && sorted.size() > 0; ++k) {
         const double fraction = static_cast<double>(k) / line_points;
@@ -19908,7 +20116,7 @@ struct label_figures {
     std::string label{};
     std::size_t requests = 0, failed = 0;  // measured ones
     request_tokens tokens{};
-    std::vector<metric_row> rows{};  // of the latency table
+    vector<metric_row> rows{};  // of the latency table
     double output_throughput = not_a_number, request_throughput = not_a_number;
     const metric_row* row_of(metric_id id) const {
         for (const metric_row& r : rows)
@@ -19917,9 +20125,9 @@ struct label_figures {
     }
 };
 /// Gaps kept as histograms have no label.
-inline std::vector<label_figures> label_figures_of(const std::vector<metric_id>& metrics,
-                                                   const repeat_list& variant) {
-    std::vector<label_figures> all;
+inline vector<label_figures> label_figures_of(const vector<metric_id>& metrics,
+                                              const repeat_list& variant) {
+    vector<label_figures> all;
     if (variant.empty()) return all;
     const bool counted = std::any_of(variant.begin(), variant.end(),
                                      [](const repeat_data& d) { return d.gaps_counted; });
@@ -19954,7 +20162,7 @@ inline std::vector<label_figures> label_figures_of(const std::vector<metric_id>&
     return all;
 }
 
-// ===== [C93] servers, and the programs that send a load, over all repeats ========================
+// ===== [C94] servers, and the programs that send a load, over all repeats ========================
 
 struct reported_value {
     statistic_data what{};
@@ -19965,7 +20173,7 @@ struct server_usage {
     std::string of{}, problem{};
     std::size_t readings = 0;
     std::size_t missed = 0;
-    std::vector<reported_value> values{};
+    vector<reported_value> values{};
     std::size_t checked = 0, repeats = 0;  // repeats that were cross-checked, of all
     std::string differences{};  // of the cross-check, without an explanation
 };
@@ -19978,8 +20186,8 @@ inline statistic_data usual_statistic(metric_id m) {
                                          : statistic_kind::value,
                           m, 0);
 }
-inline std::vector<reported_value> reported_values(const repeat_list& variant) {
-    std::vector<reported_value> reported;
+inline vector<reported_value> reported_values(const repeat_list& variant) {
+    vector<reported_value> reported;
     for (const metric_facts& f : metric_table) {
         const bool is_any = f.id == metric_id::server_metric;  // a series that an objective names
         if (!is_of_server(f.id) || is_any) continue;
@@ -19989,8 +20197,8 @@ inline std::vector<reported_value> reported_values(const repeat_list& variant) {
     }
     return reported;
 }
-inline std::vector<statistic_data> reported_statistics(const measurements& e) {
-    std::vector<statistic_data> all;
+inline vector<statistic_data> reported_statistics(const measurements& e) {
+    vector<statistic_data> all;
     for (const reported_value& t : reported_values(e.candidate)) all.push_back(t.what);
     return all;
 }
@@ -20029,8 +20237,8 @@ inline std::string cross_check_text(const server_usage& a) {
 }
 
 /// Of each program the worst repeat and all requests, in order of rank.
-inline std::vector<rank_part> rank_figures_of(const repeat_list& variant) {
-    std::vector<rank_part> all;
+inline vector<rank_part> rank_figures_of(const repeat_list& variant) {
+    vector<rank_part> all;
     for (const repeat_data& d : variant)
         for (const rank_part& r : d.ranks) {
             const auto at = std::find_if(all.begin(), all.end(),
@@ -20055,7 +20263,7 @@ inline std::string memory_text(double bytes) { return printed("%.0f MiB", bytes 
 
 /// From the smallest to the largest value.
 template <class F, class Text>
-std::string range_text(const std::vector<rank_part>& all, const F& of, const Text& text) {
+std::string range_text(const vector<rank_part>& all, const F& of, const Text& text) {
     double least = infinity, most = -infinity;
     for (const rank_part& r : all) {
         least = std::min(least, of(r));
@@ -20066,9 +20274,9 @@ std::string range_text(const std::vector<rank_part>& all, const F& of, const Tex
 }
 
 /// "4 programs on 2 machines sent the load: ...", "" for one program.
-inline std::string ranks_text(const std::vector<rank_part>& all) {
+inline std::string ranks_text(const vector<rank_part>& all) {
     if (all.size() < 2) return {};
-    std::vector<std::string> hosts;
+    vector<std::string> hosts;
     std::size_t unsynchronised = 0;
     double off = 0;
     for (const rank_part& r : all) {
@@ -20087,20 +20295,20 @@ inline std::string ranks_text(const std::vector<rank_part>& all) {
                    hosts.size() > 1 && unsynchronised > 0, unsynchronised});
 }
 
-// ===== [C94] the numbers of a gate that reports show, computed once ==============================
+// ===== [C95] the numbers of a gate that reports show, computed once ==============================
 
 /// One probe as reports show it.
 struct load_point {
     probe what{};
     long long requests = 0;        // measured ones
-    std::vector<double> values{};  // of the objectives that the load must hold
+    vector<double> values{};  // of the objectives that the load must hold
     std::string disturbed{};  // why the probe shows nothing
 };
 /// The result of a search, empty where the gate has one load.
 struct load_curve {
     metric_id unit = metric_id::capacity_in_rate;
-    std::vector<slo> objectives_held{};
-    std::vector<load_point> points{};
+    vector<slo> objectives_held{};
+    vector<load_point> points{};
     search_state state{};
     std::string limiting_objective{}, line{};
     std::string flat{};  // why the capacity cannot be located better
@@ -20140,29 +20348,29 @@ struct repeat_figures : repeat_facts {
     double output_throughput = 0, request_throughput = 0;
     cross_check checked{};  // against the server's counters
     double window_s = 0;  // length of the measured part
-    std::vector<double> statistics{};  // in the order of gate_figures::kept
+    vector<double> statistics{};  // in the order of gate_figures::kept
 };
 
 /// One variant over its repeats.
 struct variant_figures {
-    std::vector<variant_distribution> distributions{};  // in the order of gate_figures::metrics
-    std::vector<std::pair<metric_id, double>> run_values{};
-    std::vector<status_count> statuses{};
-    std::vector<failure_kind> failures{};
-    std::vector<std::pair<std::string, std::size_t>> finish_reasons{};
+    vector<variant_distribution> distributions{};  // in the order of gate_figures::metrics
+    vector<std::pair<metric_id, double>> run_values{};
+    vector<status_count> statuses{};
+    vector<failure_kind> failures{};
+    vector<std::pair<std::string, std::size_t>> finish_reasons{};
     std::size_t usage_below_events = 0;
     answer_counts answers{};
     prefix_hits prefix_cache{};
     reasoning_counts reasoning{};
     prompt_lengths prompts{};
-    std::vector<label_figures> labels{};
+    vector<label_figures> labels{};
     request_tokens tokens{};  // where the variants have different workloads
     server_usage server{};
-    std::vector<rank_part> ranks{};  // where several programs sent the load
-    std::vector<task_figures> side_tasks{};
+    vector<rank_part> ranks{};  // where several programs sent the load
+    vector<task_figures> side_tasks{};
     std::size_t exempt = 0;  // failed requests that are exempt because of a side task
-    std::vector<repeat_figures> repeats{};
-    std::vector<repeat_timeline> timelines{};
+    vector<repeat_figures> repeats{};
+    vector<repeat_timeline> timelines{};
     bool empty() const { return repeats.empty(); }
     double run_value(metric_id id) const {
         for (const auto& [metric, value] : run_values)
@@ -20173,9 +20381,9 @@ struct variant_figures {
 
 /// The numbers that reports show and never compute.
 struct gate_figures {
-    std::vector<metric_id> metrics{};  // those of the latency table, then those of objectives
+    vector<metric_id> metrics{};  // those of the latency table, then those of objectives
     std::size_t table_rows = 0;  // how many of the metrics are in the latency table
-    std::vector<statistic_data> kept{};
+    vector<statistic_data> kept{};
     timeline_grid grid{};
     bool has_goodput = false;
     std::uint64_t counted_gaps = 0;  // gaps kept as histograms because there were too many
@@ -20184,9 +20392,9 @@ struct gate_figures {
 };
 
 /// The statistics of each repeat that result.json keeps for comparisons with later runs.
-inline std::vector<statistic_data> kept_statistics(const plan& p, const std::vector<slo>& slos,
-                                                   const std::vector<statistic_data>& more = {}) {
-    std::vector<statistic_data> kept;
+inline vector<statistic_data> kept_statistics(const plan& p, const vector<slo>& slos,
+                                              const vector<statistic_data>& more = {}) {
+    vector<statistic_data> kept;
     const auto keep = [&](const statistic_data& s) {
         for (const statistic_data& k : kept)
             if (str(k.name) == str(s.name)) return;
@@ -20208,7 +20416,7 @@ inline std::vector<statistic_data> kept_statistics(const plan& p, const std::vec
 }
 
 inline repeat_figures repeat_figures_of(const repeat_data& d,
-                                        const std::vector<statistic_data>& kept) {
+                                        const vector<statistic_data>& kept) {
     repeat_figures r{static_cast<const repeat_facts&>(d)};
     for (const record& x : d.records) {
         if (!is_measured(x)) continue;
@@ -20286,15 +20494,15 @@ inline void add_objective(gate_figures& g, const measurements& e, const slo& s) 
 
 /// Removes the figures that the files of a stored run do not support.
 inline void drop_unsupported(gate_figures& g, const measurements& e) {
-    std::erase_if(g.metrics, [&](metric_id m) { return is_unsupported(e, m); });
+    erase_if(g.metrics, [&](metric_id m) { return is_unsupported(e, m); });
     g.table_rows = g.metrics.size();
-    std::erase_if(g.kept,
+    erase_if(g.kept,
                   [&](const statistic_data& s) { return !unsupported_reason(e, s).empty(); });
     const bool knows_times = !is_unsupported(e, metric_id::ttft) &&
                              !is_unsupported(e, metric_id::request_throughput);
     if (!knows_times) g.grid = {};
 }
-inline gate_figures figures_of(const plan& p, const measurements& e, const std::vector<slo>& slos) {
+inline gate_figures figures_of(const plan& p, const measurements& e, const vector<slo>& slos) {
     gate_figures g;
     g.metrics = table_metrics(p);
     // Without reasoning the time to the first answer equals ttft.
@@ -20336,7 +20544,7 @@ inline gate_figures figures_of_search(const plan& p, const measurements& e,
     return g;
 }
 
-// ===== [C95] answers that reports show ===========================================================
+// ===== [C96] answers that reports show ===========================================================
 
 /// A question, the expected answer (or the baseline's) and the answers given.
 struct shown_answer {
@@ -20354,9 +20562,9 @@ inline std::string what_is_wrong(const record& r) {
 }
 
 /// Each question once: those that keep an objective from passing, or all with kept texts.
-inline std::vector<shown_answer> shown_answers_of(const plan& p, const repeat_list& variant,
-                                                  const std::vector<slo_verdict>& verdicts,
-                                                  answers_shown show) {
+inline vector<shown_answer> shown_answers_of(const plan& p, const repeat_list& variant,
+                                             const vector<slo_verdict>& verdicts,
+                                             answers_shown show) {
     const auto is_open = [&](metric_id m) {
         return std::any_of(verdicts.begin(), verdicts.end(), [m](const slo_verdict& v) {
             return v.what.what.metric == m && (v.outcome == verdict::fail ||
@@ -20364,7 +20572,7 @@ inline std::vector<shown_answer> shown_answers_of(const plan& p, const repeat_li
         });
     };
     const bool all = show == answers_shown::all, none = show == answers_shown::none;
-    std::vector<shown_answer> rows;
+    vector<shown_answer> rows;
     for (const metric_id m : {metric_id::accuracy, metric_id::same_answers}) {
         if (p.sent->is_read || none || !(all || is_open(m))) continue;
         std::map<long long, std::size_t> row_of;  // by question
@@ -20404,7 +20612,7 @@ inline std::vector<shown_answer> shown_answers_of(const plan& p, const repeat_li
     return rows;
 }
 
-// ===== [C96] the fields of a gate: its servers, its load, its judging parameters =================
+// ===== [C97] the fields of a gate: its servers, its load, its judging parameters =================
 
 inline void fields_of(field_visitor& v, target_facts& t) {
     v.choice({"kind", "endpoint, process, simulated, stored, same server, other options (of the "
@@ -20489,7 +20697,7 @@ inline void fields_of(field_visitor& v, set_aside_repeat& r) {
     v.text({"why"}, r.why);
 }
 inline void fields_of(field_visitor& v, unsupported_metrics& u) {
-    std::vector<std::string> names;
+    vector<std::string> names;
     for (const metric_id m : u.of) names.push_back(metric_name(m));
     v.texts({"metrics"}, names);
     v.text({"why"}, u.why);
@@ -20504,10 +20712,10 @@ inline void fields_of(field_visitor& v, stored_baseline& b) {
     v.text({"file"}, b.file);
     v.number({"day_to_day_sd"}, b.day_sd, {0, 1, 0});
     if (!v.begin({"statistics"})) return;
-    std::vector<std::string> names;
+    vector<std::string> names;
     for (const auto& [name, values] : b.values) names.push_back(name);
     for (const std::string& name : v.names(names)) {
-        std::vector<double> values;
+        vector<double> values;
         if (const auto at = b.values.find(name); at != b.values.end()) values = at->second;
         v.numbers({name.c_str(), "", at_times}, values, any_number);
         if (v.assigns()) b.values[name] = values;
@@ -20576,7 +20784,7 @@ inline void fields_of(field_visitor& v, judging_parameters& judged_by, load_cond
                            "named", if_any},
            under.unsupported, [&](unsupported_metrics& u) { fields_of(v, u); });
     v.text({"calibration", "the file that calibrated_sd was read from"}, judged_by.noise_file);
-    std::vector<named_number> noise;
+    vector<named_number> noise;
     for (const auto& [name, sd] : judged_by.noise) noise.push_back({name, sd});
     named_fields(v, {"calibrated_sd"}, noise, {0, 1});
     if (v.assigns()) judged_by.noise.clear();
@@ -20622,7 +20830,7 @@ inline void fields_of(field_visitor& v, self_check_t& c, const bool& has_figures
     handshake_fields(v, c.handshakes_full, c.handshakes_resumed);
 }
 
-// ===== [C97] stored results ======================================================================
+// ===== [C98] stored results ======================================================================
 // A result.json is compared with, records are judged again.
 
 /// One gate of a result.json; its repeats have no records yet.
@@ -20633,7 +20841,7 @@ struct stored_gate {
     load_facts load{};
     measurements seen{};
     judging_parameters judged_by{};
-    std::map<std::string, std::vector<double>> statistics{};  // of the candidate, one a repeat
+    std::map<std::string, vector<double>> statistics{};  // of the candidate, one a repeat
     plan described{};    // as far as the file has it, without its objectives
 };
 
@@ -20671,7 +20879,7 @@ inline plan described_plan(const stored_gate& g, const expected_load& expected) 
 /// A repeat without records, and its statistics.
 struct stored_repeat {
     repeat_data what{};
-    std::vector<named_number> statistics{};
+    vector<named_number> statistics{};
 };
 /// `place`: index of its window among those of the document.
 inline stored_repeat read_repeat(const checked_object& described, run_variant variant,
@@ -20724,10 +20932,10 @@ struct found_gate {
 };
 inline found_gate gate_named(const checked_object& root, const std::string& file,
                              const std::string& name) {
-    std::vector<found_gate> found;
+    vector<found_gate> found;
     std::size_t repeats_seen = 0;
     std::string names;
-    const std::vector<checked_object> gates = root.each("gates");
+    const vector<checked_object> gates = root.each("gates");
     for (const checked_object& g : gates) {
         const bool measured = g.text("refusal").empty();
         const std::string other = g.text("name");
@@ -20773,7 +20981,7 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
         half_fail_z_of(g.judged_by.rule.analyses, g.judged_by.rule.fail_level);
     for (const run_variant variant : {run_variant::candidate, run_variant::baseline}) {
         repeat_list& repeats = g.seen.variant(variant);
-        const std::vector<checked_object> described = gate.at(to_string(variant)).each("repeats");
+        const vector<checked_object> described = gate.at(to_string(variant)).each("repeats");
         if (described.size() > max_repeats_of_a_gate)
             refuse({file, printed(" has %zu repeats of \"", described.size()), g.name,
                     printed("\", up to %zu are allowed", max_repeats_of_a_gate)});
@@ -20867,7 +21075,7 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
     }
 }
 
-// ===== [C98] the fields of a variant's measurements, and of a verdict ============================
+// ===== [C99] the fields of a variant's measurements, and of a verdict ============================
 
 inline void fields_of(field_visitor& v, length_figures& f) {
     v.number({"mean"}, f.mean);
@@ -20951,7 +21159,7 @@ inline std::string about_unit(metric_unit unit) {
 
 /// Its first `rows` are those of tables, and `kept` are the statistics of its repeats.
 inline void fields_of(field_visitor& v, variant_figures& a, token_fit& fit, std::size_t rows,
-                      const std::vector<statistic_data>& kept) {
+                      const vector<statistic_data>& kept) {
     prompt_fields(v, a.prompts, fit);
     for (std::size_t i = 0; i < rows; ++i) fields_of(v, a.distributions[i].row);
     for (auto& [metric, value] : a.run_values) {
@@ -20991,7 +21199,7 @@ inline void fields_of(field_visitor& v, variant_figures& a, token_fit& fit, std:
             a.usage_below_events);
     fields_of(v, a.answers);
     v.list({"repeats", "", presence::always, "repeat"}, a.repeats, [&](repeat_figures& r) {
-        std::vector<named_number> statistics;
+        vector<named_number> statistics;
         for (std::size_t i = 0; i < kept.size(); ++i)
             statistics.push_back({str(kept[i].name), r.statistics[i]});
         fields_of(v, r, r.checked, statistics);
@@ -21025,7 +21233,7 @@ inline void fields_of(field_visitor& v, load_curve& c) {
     v.text({"limiting_objective"}, c.limiting_objective);
     v.text({"line"}, c.line);
     v.text({"fault", "why the search says nothing"}, c.fault);
-    std::vector<std::string> objectives_held;
+    vector<std::string> objectives_held;
     for (const slo& s : c.objectives_held) objectives_held.push_back(str(s.text()));
     v.texts({"objectives_held", "the objectives that a load must hold"}, objectives_held);
     v.list({"probes"}, c.points, [&](load_point& p) { fields_of(v, p); });
@@ -21038,7 +21246,7 @@ inline const char* to_string(good_side s) {
 }
 
 inline void number_list(field_visitor& v, const field& f, const types::list<double>& all) {
-    std::vector<double> numbers(all.begin(), all.end());
+    vector<double> numbers(all.begin(), all.end());
     v.numbers(f, numbers, any_number);
 }
 inline void fields_of(field_visitor& v, verdict_cause& c) {
@@ -21086,7 +21294,7 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
     v.choice({"side", "which side of the limit is the good one"}, side, good_side::at_least);
     v.choice({"decided_by"}, of.decided_by, verdict_method::predictive_t);
     v.choice({"unit", "what repeats counts"}, of.counted_in, verdict_unit::probe);
-    std::vector<verdict_cause> causes(of.causes.begin(), of.causes.end());
+    vector<verdict_cause> causes(of.causes.begin(), of.causes.end());
     v.list({"causes", "of the reason, in its order"}, causes,
            [&](verdict_cause& c) { fields_of(v, c); });
     v.text({"method"}, of.method);
@@ -21094,7 +21302,7 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
     v.text({"advice"}, of.advice);
     v.text({"arithmetic"}, of.arithmetic);
     v.begin({"inputs", "every number of the verdict's arithmetic"});
-    std::vector<std::string> names;
+    vector<std::string> names;
     for (const named_values& n : of.inputs) names.push_back(str(n.name));
     names = v.names(names);
     for (std::size_t i = 0; i < names.size(); ++i)
@@ -21105,7 +21313,7 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
     v.whole({"line"}, of.what.at.line);
 }
 
-// ===== [C99] calibration.json ====================================================================
+// ===== [C100] calibration.json ===================================================================
 
 inline constexpr const char* calibration_schema = "llmbench/calibration/1";
 /// A higher deviation between repeats of one server is too much noise for a limit.
@@ -21120,7 +21328,7 @@ struct calibrated_limit {
 struct calibrated_gate {
     std::string name{};
     std::size_t repeats = 0;
-    std::vector<calibrated_limit> limits{};
+    vector<calibrated_limit> limits{};
 };
 inline void fields_of(field_visitor& v, calibrated_limit& c) {
     v.text({"slo"}, c.slo);
@@ -21135,7 +21343,7 @@ inline void fields_of(field_visitor& v, calibrated_gate& g) {
     v.whole({"repeats"}, g.repeats);
     v.list({"slos"}, g.limits, [&](calibrated_limit& c) { fields_of(v, c); });
 }
-inline void fields_of(field_visitor& v, std::vector<calibrated_gate>& gates) {
+inline void fields_of(field_visitor& v, vector<calibrated_gate>& gates) {
     std::string schema = calibration_schema;
     v.text({"schema"}, schema);
     v.list({"gates"}, gates, [&](calibrated_gate& g) { fields_of(v, g); });
@@ -21174,7 +21382,7 @@ inline gate_calibration read_calibration(const std::string& json, const std::str
     return known;
 }
 
-// ===== [C100] one line of records.jsonl, and the index of events.bin =============================
+// ===== [C101] one line of records.jsonl, and the index of events.bin =============================
 
 /// Refuses impossible times: durations are differences of two of them. A completed answer has all
 /// times, except that it may lack a second event or an answer after its reasoning.
@@ -21221,7 +21429,7 @@ inline record read_record(const std::string& line, std::string& gate) {
 
 /// The offset of each record's gaps in events.bin, its length, and the hash of so many bytes.
 struct event_index {
-    std::vector<long long> offsets{};
+    vector<long long> offsets{};
     std::string hash{};
     long long bytes = 0;
 };
@@ -21235,7 +21443,7 @@ inline void fields_of(field_visitor& v, event_index& i) {
                   {1, 0});
 }
 
-// ===== [C101] gates in reports, and their headlines ==============================================
+// ===== [C102] gates in reports, and their headlines ==============================================
 
 /// A request to the server's profiler, by HTTP or by a command.
 struct profile_step {
@@ -21278,7 +21486,7 @@ struct rehearsal_report {
         double inconclusive = not_a_number;  // a share of the runs
     };
     std::string model{};  // "" if it was no rehearsal
-    std::vector<objective> objectives{};  // in the order of the verdicts
+    vector<objective> objectives{};  // in the order of the verdicts
 };
 
 /// What a gate was to do, and on which servers.
@@ -21294,13 +21502,13 @@ struct gate_facts {
 struct gate_report : gate_facts {
     load_conditions under{};                // the load of the measurements
     gate_figures figures{};
-    std::vector<slo_verdict> verdicts{};
+    vector<slo_verdict> verdicts{};
     self_check_t self_check{};
-    std::vector<calibrated> calibration{};  // of a calibration run
+    vector<calibrated> calibration{};  // of a calibration run
     std::string refusal{};                  // why nothing was measured
     std::string beside{};                   // the reason for a failure that is no objective's
     gate_outcome outcome = gate_outcome::unfinished;
-    std::vector<shown_answer> answers{};    // for objectives on answers that did not pass
+    vector<shown_answer> answers{};    // for objectives on answers that did not pass
     rehearsal_report rehearsal{};
     bool undecided_fails = false;           // LLMBENCH_INCONCLUSIVE=fail
     double took_s = 0;                      // including the start and stop of servers
@@ -21325,14 +21533,14 @@ public:
     /// The lists in result.json.
     virtual void fields(field_visitor& v) = 0;
     /// The tables in summary.md, each as a whole or not at all.
-    virtual std::vector<std::string> tables(const std::vector<gate_report>& gates) const = 0;
+    virtual vector<std::string> tables(const vector<gate_report>& gates) const = 0;
     /// The HTML above the gates.
-    virtual std::string html(const std::vector<gate_report>& gates) const = 0;
+    virtual std::string html(const vector<gate_report>& gates) const = 0;
     /// Names and contents of more files.
-    virtual std::vector<std::pair<std::string, std::string>> files(
-        const std::vector<gate_report>& gates) const = 0;
+    virtual vector<std::pair<std::string, std::string>> files(
+        const vector<gate_report>& gates) const = 0;
 };
-using all_sections = std::vector<program_section*>;
+using all_sections = vector<program_section*>;
 
 /// The outcome of a gate, with several kinds of pass; exit codes have only the outcome. The most
 /// urgent is first.
@@ -21376,13 +21584,13 @@ inline headline headline_of(const gate_report& g) {
         std::any_of(g.verdicts.begin(), g.verdicts.end(), is_own_objective);
     return shows_any ? headline::passed : headline::measured;
 }
-inline std::size_t count_of(const std::vector<gate_report>& gates, headline h) {
+inline std::size_t count_of(const vector<gate_report>& gates, headline h) {
     std::size_t n = 0;
     for (const gate_report& g : gates) n += headline_of(g) == h;
     return n;
 }
-inline std::vector<const gate_report*> most_urgent_first(const std::vector<gate_report>& gates) {
-    std::vector<const gate_report*> sorted;
+inline vector<const gate_report*> most_urgent_first(const vector<gate_report>& gates) {
+    vector<const gate_report*> sorted;
     for (int h = 0; h <= static_cast<int>(headline::passed); ++h)
         for (const gate_report& g : gates)
             if (headline_of(g) == static_cast<headline>(h)) sorted.push_back(&g);
@@ -21408,7 +21616,7 @@ inline std::string rehearsal_text(const gate_report& g) {
         {g.rehearsal.model, g.took_s});
 }
 /// Returns the same for a whole program, "" if it rehearsed nothing.
-inline std::string rehearsal_of_all(const std::vector<gate_report>& gates) {
+inline std::string rehearsal_of_all(const vector<gate_report>& gates) {
     std::size_t n = 0;
     double took_s = 0;
     for (const gate_report& g : gates) {
@@ -21422,7 +21630,7 @@ inline std::string rehearsal_of_all(const std::vector<gate_report>& gates) {
         {n, n, took_s});
 }
 
-// ===== [C102] tables of reports ==================================================================
+// ===== [C103] tables of reports ==================================================================
 
 struct table_cell {
     std::string text{};
@@ -21434,9 +21642,9 @@ struct table_cell {
 };
 /// A table, the same for the console, Markdown and the page.
 struct report_table {
-    std::vector<std::string> head{};
+    vector<std::string> head{};
     std::size_t words = 1;  // so many columns have words, those after them numbers
-    std::vector<std::vector<table_cell>> rows{};
+    vector<vector<table_cell>> rows{};
     /// Adds cells to the last row.
     void append(std::initializer_list<filling> cells) {
         for (const filling& c : cells) rows.back().push_back({c.shown()});
@@ -21451,7 +21659,7 @@ struct report_table {
 /// Returns the table for the console. The first column is to the left; so are all `to_the_left`.
 inline std::string console_table(const report_table& t, std::size_t first_width = 10,
                                  bool to_the_left = false) {
-    std::vector<std::vector<std::string>> lines = {t.head};
+    vector<vector<std::string>> lines = {t.head};
     for (const auto& row : t.rows) {
         lines.emplace_back();
         for (const table_cell& c : row) lines.back().push_back(c.text);
@@ -21466,7 +21674,7 @@ inline std::string console_table(const report_table& t, std::size_t first_width 
                                                              t.rows[k - 1][i].is_marked}));
     }
     std::string out = to_the_left ? "" : "\n";
-    std::vector<std::size_t> widths(lines[0].size(), to_the_left ? 0 : 10);
+    vector<std::size_t> widths(lines[0].size(), to_the_left ? 0 : 10);
     if (!to_the_left) widths[0] = first_width;
     for (const auto& line : lines)
         for (std::size_t i = 0; i < line.size(); ++i)
@@ -21535,7 +21743,7 @@ inline report_table labels_table(const gate_report& g) {
     return t;
 }
 
-// ===== [C103] texts of reports ===================================================================
+// ===== [C104] texts of reports ===================================================================
 
 /// Returns "input" for an API that generates nothing.
 inline const char* throughput_kind(const gate_report& g) {
@@ -21554,7 +21762,7 @@ inline std::string throughput_text(const gate_report& g, const variant_figures& 
                    value(metric_id::cost_per_million_tokens)});
 }
 
-inline std::string ok_text(const std::vector<status_count>& counts) {
+inline std::string ok_text(const vector<status_count>& counts) {
     std::size_t all = 0;
     for (const status_count& c : counts) all += c.count;
     return printed("%zu of %zu requests ok", counts[0].count, all);
@@ -21570,7 +21778,7 @@ inline std::string ended_text(const variant_figures& variant) {
     return is_reported ? filled(" (ended: {})", {t}) : "";
 }
 inline std::string status_text(const variant_figures& variant) {
-    const std::vector<status_count>& counts = variant.statuses;
+    const vector<status_count>& counts = variant.statuses;
     std::string t = ok_text(counts) + ended_text(variant);
     for (std::size_t i = 1; i < counts.size(); ++i)
         fill(t, "; {} {} ({})", {counts[i].count, to_string(counts[i].status), counts[i].example});
@@ -21763,9 +21971,9 @@ inline std::string tokens_text(const request_tokens& t) {
 }
 /// The lines about a server's metrics that are notes: all, or those with a problem.
 enum class server_notes : unsigned char { all, problems };
-inline std::vector<std::string> notes_on(const gate_report& g,
-                                         server_notes wanted = server_notes::all) {
-    std::vector<std::string> notes;
+inline vector<std::string> notes_on(const gate_report& g,
+                                    server_notes wanted = server_notes::all) {
+    vector<std::string> notes;
     const auto add = [&](const char* format, std::initializer_list<filling> values) {
         const std::string note = filled(format, values);
         if (!note.empty()) notes.push_back(note);
@@ -21848,7 +22056,7 @@ inline std::string gate_command(const gate_report& g, const environment_facts& e
 }
 /// Returns the program's last line: the report, and the command that runs the first failed gate
 /// again. A name with a control character is in no command.
-inline std::string last_line(const std::vector<gate_report>& gates, const std::string& directory,
+inline std::string last_line(const vector<gate_report>& gates, const std::string& directory,
                              const environment_facts& env) {
     std::string again;
     for (const gate_report* g : most_urgent_first(gates)) {
@@ -21876,7 +22084,7 @@ inline std::string span_text(double least, double most) {
                         : printed("about %.0f s", most);
 }
 
-// ===== [C104] the console: gates, and the progress line ==========================================
+// ===== [C105] the console: gates, and the progress line ==========================================
 
 struct console_style {
     bool colour = false;   // ANSI escapes
@@ -21919,7 +22127,7 @@ inline std::string written_in_code(const std::string& words) {
     return out;
 }
 /// Returns a calibrated gate's objectives with the suggested limits, as a line to paste.
-inline std::string line_to_paste(const std::vector<calibrated>& rows) {
+inline std::string line_to_paste(const vector<calibrated>& rows) {
     std::string all;
     for (const calibrated& c : rows) {
         slo plain = c.what;
@@ -21981,7 +22189,7 @@ inline std::string styled(verdict v, const std::string& words, const console_sty
 struct verdict_columns {
     std::size_t objective = 0, measured = 0;
 };
-inline verdict_columns columns_of(const std::vector<slo_verdict>& verdicts) {
+inline verdict_columns columns_of(const vector<slo_verdict>& verdicts) {
     verdict_columns c;
     for (const slo_verdict& v : verdicts) {  // longer texts are not aligned
         if (const std::size_t n = v.what.text().size(); n <= 32)
@@ -22082,7 +22290,7 @@ inline std::string console_text(const gate_report& g, const console_style& style
 }
 
 /// Returns the counts of several gates by outcome, and the gates that did not pass.
-inline std::string closing_text(const std::vector<gate_report>& gates,
+inline std::string closing_text(const vector<gate_report>& gates,
                                 const console_style& style = {}) {
     if (gates.size() == 1 && !gates[0].beside.empty())
         return filled("\n{}: {}\n", {gates[0].what.name, gates[0].beside});
@@ -22118,7 +22326,7 @@ struct progress_facts {
     double ttft = not_a_number, tpot = not_a_number;  // means of the answers so far
     std::size_t slos = 0;                      // objectives that the gate waits for
     std::size_t decided = 0;                   // of these
-    std::vector<std::string> waits_for{};      // at the last analysis: "mean(tpot) <= 25 ms"
+    vector<std::string> waits_for{};      // at the last analysis: "mean(tpot) <= 25 ms"
 };
 
 /// Returns one line of at most `width` columns (0: any); for that, parts are left out or shortened.
@@ -22162,11 +22370,11 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
     return is_reported && parts >= parts_in_short ? line : line_in_short;
 }
 
-// ===== [C105] result.json, calibration.json and answers.jsonl ====================================
+// ===== [C106] result.json, calibration.json and answers.jsonl ====================================
 
 /// Returns the file that LLMBENCH_CALIBRATION reads.
-inline std::string calibration_json(const std::vector<gate_report>& gates) {
-    std::vector<calibrated_gate> all;
+inline std::string calibration_json(const vector<gate_report>& gates) {
+    vector<calibrated_gate> all;
     for (const gate_report& g : gates) {
         if (g.calibration.empty()) continue;
         all.push_back({g.what.name, g.figures.candidate.repeats.size()});
@@ -22262,7 +22470,7 @@ inline void fields_of(field_visitor& v, gate_report& g) {
 }
 
 struct run_report {
-    std::vector<gate_report>& gates;
+    vector<gate_report>& gates;
     environment_facts& environment;
     event_index& events;
     const all_sections& beside;
@@ -22282,13 +22490,13 @@ inline void fields_of(field_visitor& v, run_report& r) {
     v.object({"events", "events.bin, the gaps between content events"}, true, r.events);
 }
 
-inline std::string result_json(const std::vector<gate_report>& gates, const environment_facts& env,
+inline std::string result_json(const vector<gate_report>& gates, const environment_facts& env,
                                const event_index& events, int exit_code,
                                const all_sections& beside = {}) {
     json_writer j;
     j.open('{');
     // Writing changes none of these.
-    write_fields(j, run_report{const_cast<std::vector<gate_report>&>(gates),
+    write_fields(j, run_report{const_cast<vector<gate_report>&>(gates),
                                const_cast<environment_facts&>(env),
                                const_cast<event_index&>(events),
                                beside, exit_code});
@@ -22309,7 +22517,7 @@ inline void fields_of(field_visitor& v, shown_answer& a) {
     v.number({"same_characters"}, a.same_characters);
 }
 /// answers.jsonl: a line for each answer that a gate shows.
-inline std::string answers_jsonl(const std::vector<gate_report>& gates) {
+inline std::string answers_jsonl(const vector<gate_report>& gates) {
     std::string lines;
     for (const gate_report& g : gates)
         for (const shown_answer& a : g.answers) {
@@ -22321,7 +22529,7 @@ inline std::string answers_jsonl(const std::vector<gate_report>& gates) {
     return lines;
 }
 
-// ===== [C106] junit.xml, summary.md, annotations, metrics.txt ====================================
+// ===== [C107] junit.xml, summary.md, annotations, metrics.txt ====================================
 
 /// Returns "" if no file has the gate.
 inline std::string place_of(const gate_identity& g) {
@@ -22358,7 +22566,7 @@ struct junit_counts {
 /// Returns JUnit XML that Jenkins accepts (junit-10.xsd of its xUnit plugin): properties belong to
 /// a suite, a case names its place in its text. Each SLO is a test case: an inconclusive one is
 /// skipped, or a failure if it fails the build, and an invalid one is an error.
-inline std::string junit_xml(const std::vector<gate_report>& gates) {
+inline std::string junit_xml(const vector<gate_report>& gates) {
     junit_counts all;
     double took_s = 0;
     std::string suites;
@@ -22497,7 +22705,7 @@ inline std::string against_limit_text(const slo_verdict& v) {
                    what.parts[1].name});
 }
 /// Returns the opening of the summary: the first failure or problem, and its size.
-inline std::string opening_of(const std::vector<gate_report>& gates) {
+inline std::string opening_of(const vector<gate_report>& gates) {
     std::string first;
     std::size_t more = 0;
     const auto add = [&](const gate_report& g, const std::string& words) {
@@ -22527,7 +22735,7 @@ inline std::string opening_of(const std::vector<gate_report>& gates) {
     return first.empty() ? std::string() : opened("Inconclusive");
 }
 /// Returns "All 3 gates passed, with 7 objectives", or "" if one did not.
-inline std::string all_passed(const std::vector<gate_report>& gates) {
+inline std::string all_passed(const vector<gate_report>& gates) {
     std::size_t objectives = 0;
     for (const gate_report& g : gates) {
         if (headline_of(g) != headline::passed) return {};
@@ -22547,7 +22755,7 @@ inline const char* undecided_text(const gate_report& g) {
 
 /// Returns summary.md, for a CI step summary or a comment: the program's sections, then the gates,
 /// first those that did not pass. A section or gate without room is left out as a whole.
-inline std::string summary_md(const std::vector<gate_report>& gates,
+inline std::string summary_md(const vector<gate_report>& gates,
                               const all_sections& beside = {},
                               std::size_t at_most = summary_limit) {
     std::string out = filled("[**{m}**\n\n]", {rehearsal_of_all(gates)});
@@ -22590,10 +22798,10 @@ inline std::string workflow_escaped(std::string_view s, bool property) {
 
 /// Returns annotations at the lines of the gates, worst first: GitHub shows ten of a kind in a
 /// step, so nine are listed and one counts the rest. `workspace` is cut off the file names.
-inline std::string github_annotations(const std::vector<gate_report>& gates,
+inline std::string github_annotations(const vector<gate_report>& gates,
                                       const std::string& workspace) {
     struct note { int rank; std::size_t order; std::string text; };
-    std::vector<note> notes;
+    vector<note> notes;
     const auto add = [&](int rank, const char* level, std::string file, int line,
                          const std::string& title, const std::string& message) {
         if (!workspace.empty() && file.rfind(workspace + "/", 0) == 0)
@@ -22633,7 +22841,7 @@ inline std::string github_annotations(const std::vector<gate_report>& gates,
 
 /// Returns OpenMetrics text (version 1.0, SI units), for GitLab's metrics report among others. No
 /// label has a '#': GitLab takes it for a comment and refuses the whole file.
-inline std::string open_metrics(const std::vector<gate_report>& gates) {
+inline std::string open_metrics(const vector<gate_report>& gates) {
     const auto label = [](const std::string& s) {
         std::string out;
         for (const char c : printable(s, s.size() * 4 + 4))
@@ -22677,7 +22885,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
                   {measured, estimates, limits, loads, metrics});
 }
 
-// ===== [C107] the report page: drawings ==========================================================
+// ===== [C108] the report page: drawings ==========================================================
 
 /// The scale of an axis. `nines` is for quantiles: p90 to p99 is as long as p99 to p99.9.
 struct plot_scale {
@@ -22699,8 +22907,8 @@ struct plot_scale {
 };
 
 /// Returns up to `most` + 1 round values within the scale.
-inline std::vector<double> ticks_of(const plot_scale& s, int most) {
-    std::vector<double> ticks;
+inline vector<double> ticks_of(const plot_scale& s, int most) {
+    vector<double> ticks;
     const bool by_logarithm = s.how == plot_scale::shape::logarithmic;
     if (!(s.high > s.low) || (by_logarithm && !(s.low > 0))) return {s.low};
     if (by_logarithm) {
@@ -22755,7 +22963,7 @@ public:
 
     plot(const plot_scale& x, plot_unit x_unit, const plot_scale& y, plot_unit y_unit)
         : x_(x), y_(y), x_unit_(x_unit), y_unit_(y_unit) {
-        std::vector<double> across;
+        vector<double> across;
         if (x_unit != plot_unit::named)
             across = ticks_of(x, x.how == plot_scale::shape::linear ? 4 : 5);
         if (x_unit == plot_unit::elapsed && x.high > x.low) {
@@ -22769,7 +22977,7 @@ public:
             put_text(at_x(v), 157, at_x(v) > right - 12 ? "end" : "middle", "",
                      tick_text(x_unit, v));
         }
-        std::vector<double> up = {0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999};
+        vector<double> up = {0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999};
         if (y.how != plot_scale::shape::nines) up = ticks_of(y, 4);
         for (const double v : up) {
             if (y.how == plot_scale::shape::nines && v > y.high) break;
@@ -22778,7 +22986,7 @@ public:
         }
     }
     /// NaN breaks the line.
-    void line(const char* style, const std::string& name, const std::vector<curve_point>& points) {
+    void line(const char* style, const std::string& name, const vector<curve_point>& points) {
         std::string path, last;
         curve_point only;
         const auto end = [&] {
@@ -22871,7 +23079,7 @@ private:
     int limits_ = 0;
 };
 
-// ===== [C108] the report page: verdicts ==========================================================
+// ===== [C109] the report page: verdicts ==========================================================
 
 inline std::string icon(const char* name) {
     return filled("<svg class=\"icon\" aria-hidden=\"true\"><use href=\"#icon-{}\"/></svg>",
@@ -22939,7 +23147,7 @@ inline std::string gate_sentence(const gate_report& g) {
 /// Draws the limit, the measured value as a diamond, the value that is judged as a dot with its
 /// interval, and the values of the repeats.
 inline std::string interval_svg(const slo_verdict& v) {
-    std::vector<double> rug;
+    vector<double> rug;
     for (const named_values& n : v.inputs)
         if (str(n.name) == "values" || str(n.name) == "ratios")
             for (const double x : n.values) rug.push_back(x);
@@ -23014,7 +23222,7 @@ inline std::string page_table(const std::string& name, const report_table& t) {
     for (std::size_t i = 0; i < t.head.size(); ++i)
         fill(h, "<th scope=\"col\"{| class=\"n\"}>{x}</th>", {i < t.words, t.head[i]});
     h += "</tr></thead><tbody>\n";
-    for (const std::vector<table_cell>& row : t.rows) {
+    for (const vector<table_cell>& row : t.rows) {
         h += "<tr>";
         for (std::size_t i = 0; i < row.size(); ++i) {
             const table_cell& c = row[i];
@@ -23037,7 +23245,7 @@ inline void mark_variant(table_cell& c, bool is_baseline) {
     c.look = is_baseline ? "arm b" : "arm c";
 }
 
-// ===== [C109] the report page: other sections of a gate ==========================================
+// ===== [C110] the report page: other sections of a gate ==========================================
 
 inline std::string failures_html(const variant_figures& variant, const char* who) {
     if (variant.failures.empty()) return {};
@@ -23123,7 +23331,7 @@ inline std::string repeats_html(const gate_report& g) {
 }
 
 inline std::string ranks_html(const gate_report& g) {
-    const std::vector<rank_part>& all = g.figures.candidate.ranks;
+    const vector<rank_part>& all = g.figures.candidate.ranks;
     if (all.size() < 2) return {};
     report_table t{{"rank", "machine", "requests", "failed", "began late by", "known to",
                     "sends late by p99", "busiest thread", "memory"}, 2};
@@ -23233,7 +23441,7 @@ inline std::string answers_html(const gate_report& g) {
     return h + folded(filled("{} more", {g.answers.size() - max_at_once}), "", false, more);
 }
 
-// ===== [C110] the report page: distributions and timelines =======================================
+// ===== [C111] the report page: distributions and timelines =======================================
 
 inline std::string variants_key(bool has_baseline) {
     return has_baseline
@@ -23267,13 +23475,13 @@ inline std::string distribution_figure(const gate_report& g, metric_id id,
     plot p(x, speed ? plot_unit::tokens_per_second : plot_unit::seconds, y, plot_unit::percentile);
     for (const auto* variant : {&other, &mine}) {
         const auto draw = [&](const char* style, const char* name, const auto& line) {
-            std::vector<curve_point> shown;
+            vector<curve_point> shown;
             for (const curve_point& q : line)
                 if (q.y <= y.high + 1e-12) shown.push_back({std::min(q.x, x.high), q.y});
             p.line(style, name, shown);
         };
         const bool is_mine = variant == &mine;
-        for (const std::vector<curve_point>& line : variant->lines)
+        for (const vector<curve_point>& line : variant->lines)
             draw(is_mine ? "c2" : "b2",
                  !both ? "repeats" : is_mine ? "candidate's repeats" : "baseline's repeats", line);
         draw(is_mine ? "c1" : "b1", !both ? "all" : is_mine ? "candidate" : "baseline",
@@ -23358,9 +23566,9 @@ private:
     /// A line for each repeat: its values in the windows of the grid, or those of its server.
     struct series {
         const char *style, *name;
-        std::vector<double> repeat_timeline::*values = nullptr;
-        std::vector<double> server_timeline::*of_server = nullptr;
-        const std::vector<double>& of(const repeat_timeline& t) const {
+        vector<double> repeat_timeline::*values = nullptr;
+        vector<double> server_timeline::*of_server = nullptr;
+        const vector<double>& of(const repeat_timeline& t) const {
             return of_server ? t.server.*of_server : t.*values;
         }
     };
@@ -23400,7 +23608,7 @@ private:
         struct quantity {
             const char *caption, *what;
             plot_unit unit;
-            std::vector<double> t::*values;
+            vector<double> t::*values;
         };
         std::string plots;
         for (const quantity& q : std::initializer_list<quantity>{
@@ -23432,7 +23640,7 @@ private:
         const bool is_held = std::any_of(
             g_.verdicts.begin(), g_.verdicts.end(),
             [](const slo_verdict& v) { return is_drift(v.what.what.metric); });
-        const std::vector<repeat_figures>& repeats = g_.figures.candidate.repeats;
+        const vector<repeat_figures>& repeats = g_.figures.candidate.repeats;
         return is_held && !repeats.empty() ? repeats[0].window_s / 3 : 0;
     }
     /// Returns the greatest finite value of all repeats, at least 0.
@@ -23447,8 +23655,8 @@ private:
     bool has_failures() const { return greatest({"", "", &repeat_timeline::failed}) > 0; }
     void draw(plot& p, const series& s, const char* style, const std::string& name,
               const repeat_timeline& t) const {
-        const std::vector<double>& values = s.of(t);
-        std::vector<curve_point> points;
+        const vector<double>& values = s.of(t);
+        vector<curve_point> points;
         for (std::size_t i = 0; i < values.size(); ++i)
             points.push_back({s.of_server ? t.server.at[i] : grid_.middle(i), values[i]});
         p.line(style, name, points);
@@ -23486,10 +23694,10 @@ private:
 
     const gate_report& g_;
     const timeline_grid& grid_;
-    const std::vector<repeat_timeline>&mine_, &other_;
+    const vector<repeat_timeline>&mine_, &other_;
 };
 
-// ===== [C111] the report page: the result of a search ============================================
+// ===== [C112] the report page: the result of a search ============================================
 
 inline const char* style_of(carried shown) {
     return shown == carried::holds ? "pass" : shown == carried::misses ? "fail" : "open";
@@ -23554,7 +23762,7 @@ inline std::string search_html(const gate_report& g) {
     return filled("{}</div>\n{}", {h, page_table("Probes of " + g.what.name, t)});
 }
 
-// ===== [C112] the report page: the whole =========================================================
+// ===== [C113] the report page: the whole =========================================================
 // report.html needs no other file. Each drawing is an SVG with a text beside it; without the script
 // the page is complete. Text of gates, servers and machines goes through xml_escaped, coordinates
 // of drawings through pixels.
@@ -23827,8 +24035,8 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
 }
 
 /// Returns the worst headline, and "1 of 2 gates failed".
-inline std::pair<headline, std::string> overall(const std::vector<gate_report>& gates) {
-    const std::vector<const gate_report*> sorted = most_urgent_first(gates);
+inline std::pair<headline, std::string> overall(const vector<gate_report>& gates) {
+    const vector<const gate_report*> sorted = most_urgent_first(gates);
     if (sorted.empty()) return {headline::skipped, "No gate ran"};
     const headline worst = headline_of(*sorted[0]);
     const std::size_t n = count_of(gates, worst);
@@ -23844,7 +24052,7 @@ inline std::pair<headline, std::string> overall(const std::vector<gate_report>& 
 }
 
 /// Returns the links to the gates, worst first, and buttons that filter them by outcome.
-inline std::string gates_html(const std::vector<gate_report>& gates) {
+inline std::string gates_html(const vector<gate_report>& gates) {
     std::string items, buttons;
     const auto add_button = [&](const char* name, bool is_pressed, std::size_t n) {
         fill(buttons, "<button type=\"button\" aria-pressed=\"{true|false}\" data-show=\"{}\">{} {}"
@@ -23873,7 +24081,7 @@ inline std::string gates_html(const std::vector<gate_report>& gates) {
         {outcomes > 1, buttons, items});
 }
 
-inline std::string report_html(const std::vector<gate_report>& gates,
+inline std::string report_html(const vector<gate_report>& gates,
                                const environment_facts& env,
                                const all_sections& beside = {}) {
     const auto [worst, title] = overall(gates);
@@ -23918,7 +24126,6 @@ inline std::string report_html(const std::vector<gate_report>& gates,
 #include <iostream>  // cout, ios_base, cerr
 #include <list>
 #include <mutex>  // unique_lock, lock_guard, call_once
-#include <new>  // bad_alloc
 #include <queue>  // users by the time they are ready
 #include <random>  // random_device, what no other run has sent
 #include <thread>  // this_thread
@@ -24297,7 +24504,7 @@ struct result_data {
 
 struct result_access {
     static result make(std::shared_ptr<const result_data> g,
-                       const std::vector<slo_verdict>& verdicts, const self_check_t& self_check) {
+                       const vector<slo_verdict>& verdicts, const self_check_t& self_check) {
         result r;
         r.name_ = g->what.name;
         for (const slo_verdict& v : verdicts) r.verdicts_.push_back(v);
@@ -24452,7 +24659,7 @@ public:
     virtual long long waited_ns() const = 0;
     virtual std::unique_ptr<network> new_network() = 0;
     /// Throws std::runtime_error.
-    virtual std::vector<address> resolved(const http_url& u) const = 0;
+    virtual vector<address> resolved(const http_url& u) const = 0;
     /// Opens a file (0 bytes) or takes space for bytes: returns 0, with the bytes that fit, or an
     /// errno.
     virtual int use_disk(std::size_t&) { return 0; }
@@ -24695,7 +24902,7 @@ private:
         if (problem == 0) return;
         throw std::runtime_error("cannot write " + path.string() + ": " + error_text(problem));
     }
-    std::vector<std::filesystem::path> paths_{};
+    vector<std::filesystem::path> paths_{};
 };
 inline void write_file(const std::filesystem::path& path, std::string_view content) {
     drafted_files one;
@@ -24704,11 +24911,11 @@ inline void write_file(const std::filesystem::path& path, std::string_view conte
 }
 
 /// One number a line; empty lines are ignored.
-inline std::vector<double> read_numbers(const std::string& path, const char* field) {
+inline vector<double> read_numbers(const std::string& path, const char* field) {
     std::ifstream in(path);
     if (!in)
         refuse({printed("%s is empirical(\"%s\"): the file cannot be read", field, path.c_str())});
-    std::vector<double> values;
+    vector<double> values;
     std::string line;
     for (int number = 1; std::getline(in, line); ++number) {
         const std::string_view t = trimmed(line);
@@ -24988,7 +25195,7 @@ inline std::string variables_help() {
 }
 /// The number of letters to add, remove or change between two words (Levenshtein).
 inline std::size_t letters_apart(std::string_view a, std::string_view b) {
-    std::vector<std::size_t> row(b.size() + 1);
+    vector<std::size_t> row(b.size() + 1);
     for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
     for (std::size_t i = 0; i < a.size(); ++i) {
         std::size_t before = std::exchange(row[0], i + 1);
@@ -25018,8 +25225,8 @@ inline std::string meant_by(const std::string& name) {
     return {};
 }
 /// Returns a sentence for each variable ("NAME=value") that is not ours but looks like ours.
-inline std::vector<std::string> misspelt_variables(const std::vector<std::string>& environment) {
-    std::vector<std::string> notes;
+inline vector<std::string> misspelt_variables(const vector<std::string>& environment) {
+    vector<std::string> notes;
     for (const std::string& variable : environment) {
         const std::string name = variable.substr(0, variable.find('='));
         if (const std::string meant = meant_by(name); !meant.empty())
@@ -25028,8 +25235,8 @@ inline std::vector<std::string> misspelt_variables(const std::vector<std::string
     }
     return notes;
 }
-inline std::vector<std::string> whole_environment() {
-    std::vector<std::string> all;
+inline vector<std::string> whole_environment() {
+    vector<std::string> all;
     for (char** v = ::environ; v && *v; ++v) all.push_back(*v);
     return all;
 }
@@ -25410,7 +25617,7 @@ inline environment_facts environment_now() {
 // ===== [E14] all files of a scenario =============================================================
 
 /// Loads the images of a sample.
-inline void read_images(const dataset& d, std::vector<dialogue>& sample) {
+inline void read_images(const dataset& d, vector<dialogue>& sample) {
     constexpr std::size_t max_bytes = 512 * 1024 * 1024;
     std::filesystem::path directory = str(d.images);
     if (directory.empty()) directory = std::filesystem::path(str(d.path)).parent_path();
@@ -25466,7 +25673,7 @@ inline workload_files read_workload_files(const scenario& s, std::uint64_t defau
     }
     const auto numbers_of = [](const length_distribution& d, const char* field) {
         return d.kind == shape::empirical ? read_numbers(str(d.file), field)
-                                          : std::vector<double>();
+                                          : vector<double>();
     };
     const long long seed = s.seed;
     const std::uint64_t seed_of_file = seed > 0 ? static_cast<std::uint64_t>(seed) : default_seed;
@@ -25637,7 +25844,7 @@ std::optional<Answer> answered_within(std::function<Answer()> ask, double within
 /// The result of the system's resolver.
 struct looked_up {
     int error = 0;
-    std::vector<address> found{};
+    vector<address> found{};
 };
 inline looked_up look_up(const char* host, const char* port, int flags = 0) {
     addrinfo hints{}, *found = nullptr;
@@ -25660,7 +25867,7 @@ inline constexpr double longest_lookup_s = 5;
 
 /// Returns all addresses of a host, or that of a Unix-domain socket. Throws std::runtime_error if
 /// there is none.
-inline std::vector<address> resolved(const http_url& u) {
+inline vector<address> resolved(const http_url& u) {
     if (current_environment) return current_environment->resolved(u);
     if (!u.socket.empty()) {
         sockaddr_un a{};
@@ -25754,16 +25961,16 @@ inline address local_address(const std::string& digits) {
                 "\": this machine has no such address (", error_text(problem), ")"});
     return x;
 }
-inline std::vector<address> local_addresses(const list<text>& digits) {
-    std::vector<address> all;
+inline vector<address> local_addresses(const list<text>& digits) {
+    vector<address> all;
     for (const text& d : digits) all.push_back(local_address(str(d)));
     return all;
 }
 /// Returns the server addresses of the same family as a local one; all if none is given.
-inline std::vector<address> reached_from(const std::vector<address>& from,
-                                         const std::vector<address>& to) {
+inline vector<address> reached_from(const vector<address>& from,
+                                    const vector<address>& to) {
     if (from.empty()) return to;
-    std::vector<address> reached;
+    vector<address> reached;
     for (const address& a : to)
         if (std::any_of(from.begin(), from.end(), [&](const address& x) {
                 return x.storage.ss_family == a.storage.ss_family;
@@ -25949,7 +26156,7 @@ public:
     }
     /// Takes network bytes, answers TLS messages, and returns the complete HTTP bytes in `room`. An
     /// empty first call begins the handshake.
-    std::string_view received(std::string_view bytes, std::vector<char>& room) {
+    std::string_view received(std::string_view bytes, vector<char>& room) {
         BIO_write(SSL_get_rbio(ssl_.get()), bytes.data(), static_cast<int>(bytes.size()));
         room.resize(std::max(room.size(), bytes.size() + 2 * SSL3_RT_MAX_PLAIN_LENGTH));
         std::size_t held = 0, n = 0;
@@ -26042,7 +26249,7 @@ struct tls_client {
 struct tls_session {};
 struct tls_channel {
     tls_channel(const tls_client&, tls_session*) {}
-    std::string_view received(std::string_view, std::vector<char>&) { return {}; }
+    std::string_view received(std::string_view, vector<char>&) { return {}; }
     bool open() const { return false; }
     bool resumed() const { return false; }
     void send(std::string_view) {}
@@ -26064,16 +26271,16 @@ inline constexpr const char* tls_was_cut = "the connection was cut without an en
 /// repeat. Copies share their state.
 class known_addresses {
 public:
-    using resolver = std::function<std::vector<address>()>;
+    using resolver = std::function<vector<address>()>;
 
-    explicit known_addresses(std::vector<address> all = {})
+    explicit known_addresses(vector<address> all = {})
         : known_(std::make_shared<known>()) { known_->all = std::move(all); }
     /// Resolves at the first use, and again after an exception.
     explicit known_addresses(resolver ask)
         : known_(std::make_shared<known>()) { known_->ask = std::move(ask); }
 
     /// Throws the resolver's exceptions.
-    std::vector<address> in_order() const {
+    vector<address> in_order() const {
         const std::lock_guard lock(known_->mutex);
         if (known_->ask) {
             known_->all = known_->ask();
@@ -26083,7 +26290,7 @@ public:
     }
     void answered(const address& a) const {
         const std::lock_guard lock(known_->mutex);
-        std::vector<address>& all = known_->all;
+        vector<address>& all = known_->all;
         const auto at = std::find_if(all.begin(), all.end(), [&](const address& x) {
             return x.size == a.size && std::memcmp(&x.storage, &a.storage, a.size) == 0;
         });
@@ -26093,7 +26300,7 @@ public:
 private:
     struct known {
         std::mutex mutex{};
-        std::vector<address> all{};
+        vector<address> all{};
         resolver ask{};  // null: `all` is known
     };
     std::shared_ptr<known> known_;
@@ -26154,12 +26361,12 @@ public:
 
     /// `last`: the session to resume, replaced by the server's next one; may be null.
     handshake begin_handshake(const tls_client& client, tls_session* last,
-                              std::vector<char>& room) {
+                              vector<char>& room) {
         tls_ = std::make_unique<tls_channel>(client, last);
         return shake_hands({}, room);
     }
     /// Takes network bytes of the handshake.
-    handshake shake_hands(std::string_view bytes, std::vector<char>& room) {
+    handshake shake_hands(std::string_view bytes, vector<char>& room) {
         using state = handshake::state;
         const bool spoke_first = !tls_->received(bytes, room).empty();
         const bool lost = !flush();
@@ -26210,7 +26417,7 @@ public:
     // ---- the answer
 
     /// Reads once; the time is taken before anything else.
-    arrival read(std::vector<char>& buffer) {
+    arrival read(vector<char>& buffer) {
         const long long n = net_->read(socket_, buffer.data(), buffer.size());
         const long long now = now_ns();
         if (n < 0 && (errno == EAGAIN || errno == EINTR)) return {};
@@ -26220,7 +26427,7 @@ public:
                 {buffer.data(), static_cast<std::size_t>(n)}, 0};
     }
     /// Returns the HTTP bytes of a read; with TLS the complete ones, in `room`.
-    std::string_view content(std::string_view bytes, std::vector<char>& room) {
+    std::string_view content(std::string_view bytes, vector<char>& room) {
         if (!tls_) return bytes;
         bytes = tls_->received(bytes, room);
         flush();  // a later read reports its failure
@@ -26228,7 +26435,7 @@ public:
     }
     /// Returns false if the server closed an idle connection, or sent unexpected bytes. TLS
     /// messages such as new sessions are expected.
-    bool is_quiet(std::vector<char>& buffer, std::vector<char>& room) {
+    bool is_quiet(vector<char>& buffer, vector<char>& room) {
         if (!is_open()) return false;
         const long long n = net_->read(socket_, buffer.data(), buffer.size());
         if (n < 0) return errno == EAGAIN || errno == EWOULDBLOCK;
@@ -26441,7 +26648,7 @@ private:
     descriptor asks_{};
     kernel_clock clock_{};
     long long rings_at_ns_ = 0;
-    std::vector<socket> gone_{};  // events of this turn may still name them
+    vector<socket> gone_{};  // events of this turn may still name them
 };
 #endif
 
@@ -26577,7 +26784,7 @@ private:
     asio::io_context context_{ASIO_CONCURRENCY_HINT_UNSAFE};  // one thread: no locks
     io_timer timer_;
     asio::executor_work_guard<io_executor> busy_;
-    std::vector<ready> ready_{};
+    vector<ready> ready_{};
     long long rings_at_ns_ = 0;
 };
 #endif
@@ -26771,11 +26978,11 @@ private:
     exchange wire_{};
     response_parser parser_{};
     http_answer answer_{};
-    std::vector<address> addresses_{};
+    vector<address> addresses_{};
     std::size_t which_ = 0;    // of the addresses
     long long limit_ns_ = 0;  // of this step
-    std::vector<char> buffer_ = std::vector<char>(16384);
-    std::vector<char> room_{};  // of one read, for TLS
+    vector<char> buffer_ = vector<char>(16384);
+    vector<char> room_{};  // of one read, for TLS
     step step_ = step::connect;
     bool called_ = false, readable_ = false;  // results of the last wait
 };
@@ -26886,8 +27093,8 @@ private:
     }
 
     mutable std::mutex mutex_{};
-    std::vector<key> keys_{};  // in order of the planned sends
-    std::vector<warming_request> sent_{};
+    vector<key> keys_{};  // in order of the planned sends
+    vector<warming_request> sent_{};
     std::size_t ended_ = 0, next_look_at_ = 0;
     bool stable_ = false;
     long long latest_ns_ = 0, whole_from_ns_ = 0, next_look_ns_ = 0;
@@ -26901,7 +27108,7 @@ struct load_target : http_server {
     std::string own_path{};  // the same if the gate names it
     std::string fields{};  // header lines of all requests, authorization included
     std::string session_fields{};  // the same if one has "{session}", else ""
-    std::vector<std::string> secrets{};  // parts of them; never written
+    vector<std::string> secrets{};  // parts of them; never written
     std::string model{};
     const api_traits* api = &apis[0];
     token_fit tokens{};  // of synthetic prompts
@@ -26927,7 +27134,7 @@ struct load_order {
     int repeat = 0;
     std::string id_prefix{};
     std::size_t first = 0, last = 0;
-    std::vector<long long> send_at{};  // of an open loop, ns offsets; empty: closed loop
+    vector<long long> send_at{};  // of an open loop, ns offsets; empty: closed loop
     long long measured_from_ns = 0;    // offset
     bool measured_by_time = false;     // closed loop: nothing is measured before
     std::size_t warmup = 0;            // number of requests
@@ -26956,8 +27163,8 @@ struct planned_request {
 
 /// Finished requests on their way to the disk.
 struct delivered_requests {
-    std::vector<record> records{};
-    std::vector<std::uint32_t> gaps{};  // of all requests, in their order
+    vector<record> records{};
+    vector<std::uint32_t> gaps{};  // of all requests, in their order
     void append(delivered_requests&& more) {
         std::move(more.records.begin(), more.records.end(), std::back_inserter(records));
         gaps.insert(gaps.end(), more.gaps.begin(), more.gaps.end());
@@ -27067,12 +27274,12 @@ struct client_io {
     const llmbench::limits& limits;
     const bool streamed;  // of the answers; otherwise only limits.total applies
     int connection_resets;  // by the server, those before this load included
-    const std::vector<address> from;  // used in turn; none: the system chooses
-    const std::vector<address> addresses;  // of the target, at the start of this load
+    const vector<address> from;  // used in turn; none: the system chooses
+    const vector<address> addresses;  // of the target, at the start of this load
     std::size_t next_from = 0;
     const std::unique_ptr<network> sockets = new_network();
-    std::vector<char> buffer = std::vector<char>(256 * 1024);
-    std::vector<char> plain{};     // of one read, for TLS
+    vector<char> buffer = vector<char>(256 * 1024);
+    vector<char> plain{};     // of one read, for TLS
     tls_session session{};
     std::size_t good_address = 0;  // the first to try: the last that connected
     long long woke_ns = 0, seen_ns = 0;  // end of the last wait, and the last read since
@@ -27284,7 +27491,7 @@ public:
     bool is_delivered() const { return state_ == state::draining; }
 
     // The pool's list that has this connection, and its index.
-    std::vector<std::unique_ptr<connection>>* list = nullptr;
+    vector<std::unique_ptr<connection>>* list = nullptr;
     std::size_t slot = 0;
 
 private:
@@ -27643,8 +27850,8 @@ public:
                at.turn + 1 < turns_of(sent_, at.conversation) && index + 1 < order_.last;
     }
     /// Answers to the earlier turns of this conversation.
-    const std::vector<std::string>& answers_before(std::size_t index) const {
-        static const std::vector<std::string> none;
+    const vector<std::string>& answers_before(std::size_t index) const {
+        static const vector<std::string> none;
         const auto found = answers_.find(index / sent_.stride);
         return found == answers_.end() ? none : found->second;
     }
@@ -27734,7 +27941,7 @@ private:
 
     /// A session that has begun, and its waiting steps.
     struct live_session {
-        std::vector<std::uint8_t> waits_for{};      // by step: how many others it waits for
+        vector<std::uint8_t> waits_for{};      // by step: how many others it waits for
         std::map<std::size_t, long long> latest{};  // of waiting steps: the latest end before them
         std::size_t left = 0;                       // steps that have not ended
         long long start_ns = 0;
@@ -27746,8 +27953,8 @@ private:
     bool begin_session(planned_request& w) {
         if (sent_.stride == 1) return true;
         const std::size_t first = w.index, steps = steps_from(first);
-        live_session s{std::vector<std::uint8_t>(steps), {}, steps, w.scheduled_ns};
-        std::vector<std::size_t> free;
+        live_session s{vector<std::uint8_t>(steps), {}, steps, w.scheduled_ns};
+        vector<std::size_t> free;
         const std::size_t begun = steps_before(w, steps);
         s.left -= begun;
         for (std::size_t i = begun; i < steps; ++i) {
@@ -27807,7 +28014,7 @@ private:
             answers_.erase(conversation);
             return;
         }
-        std::vector<std::string>& answers = answers_[conversation];
+        vector<std::string>& answers = answers_[conversation];
         answers.resize(index % sent_.stride + 1);
         if (status == request_status::ok) answers.back() = words;
     }
@@ -27818,10 +28025,10 @@ private:
     const load_shard shard_;
     mutable std::size_t next_open_;  // of order.send_at; skips what is left out
     std::deque<std::size_t> taken_{};  // trace indices of coming conversations, closed loop
-    std::priority_queue<ready_user, std::vector<ready_user>, std::greater<>> users_{};
-    std::map<std::size_t, std::vector<std::string>> answers_{};  // of unfinished conversations
+    std::priority_queue<ready_user, vector<ready_user>, std::greater<>> users_{};
+    std::map<std::size_t, vector<std::string>> answers_{};  // of unfinished conversations
     std::map<std::size_t, live_session> live_{};  // by their first indices
-    std::vector<std::uint8_t> has_begun_{};       // by user: 1 after the first session began
+    vector<std::uint8_t> has_begun_{};       // by user: 1 after the first session began
     std::deque<planned_request> waiting_{};
     long long in_flight_ = 0, cap_ = 0;
     long long promised_ = 0;  // waiting requests that others' ends have released
@@ -27871,7 +28078,7 @@ public:
     }
 
 private:
-    using connections = std::vector<std::unique_ptr<connection>>;
+    using connections = vector<std::unique_ptr<connection>>;
 
     template <class F>
     static void from_the_back(const connections& list, F&& f) {
@@ -27913,7 +28120,7 @@ public:
     /// Writes the facts of the answer into its record.
     void on_answer(const planned_request& w, record& r, const answer_reader& a) {
         const answer_use use = answer_use_at(*order_.what->sent, w.index);
-        const std::vector<std::string>& secrets = order_.target->secrets;
+        const vector<std::string>& secrets = order_.target->secrets;
         if (use.wanted) {
             grade(r, *use.wanted, a.words());
             r.graded = without_secrets(str(r.graded), secrets);
@@ -27946,7 +28153,7 @@ private:
 
     const load_order& order_;
     load_state& shared_;
-    std::vector<kept_text> texts_{}, shown_{};
+    vector<kept_text> texts_{}, shown_{};
 };
 
 /// Records of one thread and their gaps, kept for the statistics and passed to the writer.
@@ -27969,7 +28176,7 @@ public:
         shared_.note(r);
         if (shared_.out) {
             unwritten_.records.push_back(r);
-            gaps.for_each_block([&](const std::vector<std::uint32_t>& b) {
+            gaps.for_each_block([&](const vector<std::uint32_t>& b) {
                 unwritten_.gaps.insert(unwritten_.gaps.end(), b.begin(), b.end());
             });
         }
@@ -28018,7 +28225,7 @@ struct built_request {
     double cancel_after_s = 0;
 };
 inline built_request built(const load_order& o, std::size_t index,
-                           const std::vector<std::string>& answers_before) {
+                           const vector<std::string>& answers_before) {
     const load_target& t = *o.target;
     const request_spec r =
         request_of(*o.what, o.variant, o.repeat, index, answers_before, t.tokens);
@@ -28378,7 +28585,7 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
     if (order.what->sent->arrivals.max_in_flight > 0)
         threads = std::min(threads, std::max<std::size_t>(1, in_flight_at_most(order)));
     begin_places(order, state);
-    std::vector<std::unique_ptr<load_worker>> workers;
+    vector<std::unique_ptr<load_worker>> workers;
     for (std::size_t i = 0; i < threads; ++i)
         workers.push_back(std::make_unique<load_worker>(order, state, i, threads));
     const auto count = static_cast<std::ptrdiff_t>(threads);
@@ -28409,7 +28616,7 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
         start_is_known.arrive_and_wait();
         if (!called_off) contained([&] { workers[i]->run(); }, call_off);
     };
-    std::vector<std::thread> running;
+    vector<std::thread> running;
     std::string lack;
     try {
         for (std::size_t i = 1; i < threads; ++i) running.emplace_back(work, i);
@@ -28575,8 +28782,8 @@ struct listed_model {
     int room = 0;
 };
 /// Returns the models in an answer.
-inline std::vector<listed_model> listed_models(const api_traits& api, const http_answer& a) {
-    std::vector<listed_model> models;
+inline vector<listed_model> listed_models(const api_traits& api, const http_answer& a) {
+    vector<listed_model> models;
     picojson::value v;
     if (!*api.models || a.status != 200 || !parse_json(a.body, v)) return models;
     if (!*api.models_in) {
@@ -28588,12 +28795,12 @@ inline std::vector<listed_model> listed_models(const api_traits& api, const http
                           std::max(0, count_member(m, "max_model_len"))});
     return models;
 }
-inline bool is_named(const std::vector<listed_model>& models, const std::string& name) {
+inline bool is_named(const vector<listed_model>& models, const std::string& name) {
     return std::any_of(models.begin(), models.end(),
                        [&](const listed_model& m) { return m.name == name; });
 }
 
-inline std::string names_of(const std::vector<listed_model>& models, const load_target& to) {
+inline std::string names_of(const vector<listed_model>& models, const load_target& to) {
     std::string names;
     for (const listed_model& m : models)
         names += (names.empty() ? "" : ", ") + printable(without_secrets(m.name, to.secrets), 100);
@@ -28612,7 +28819,7 @@ inline std::string first_path(const load_target& to) {
 /// uses it in reports, "" if unknown.
 inline std::string only_model(const load_target& to, const http_answer& a,
                               const std::string& url) {
-    const std::vector<listed_model> models = listed_models(*to.api, a);
+    const vector<listed_model> models = listed_models(*to.api, a);
     if (models.size() == 1) return models[0].name;
     if (!to.api->needs_model) return {};
     const std::string why = why_not_served(to, "GET", first_path(to), a, url);
@@ -28631,7 +28838,7 @@ inline std::string only_model(const load_target& to, const http_answer& a,
 }
 /// Returns a note on a named model that is not listed, else "".
 inline std::string unlisted_text(const load_target& to, const http_answer& a) {
-    const std::vector<listed_model> models = listed_models(*to.api, a);
+    const vector<listed_model> models = listed_models(*to.api, a);
     return models.empty() || is_named(models, to.model) ? std::string()
                      : "the server does not list this model; it lists " + names_of(models, to);
 }
@@ -28820,14 +29027,14 @@ inline token_fit learned_tokens(const plan& p, const load_target& to, double wit
 /// Header lines of all requests to a server, and the secrets in them.
 struct credentials {
     std::string fields{};
-    std::vector<std::string> secrets{};
+    vector<std::string> secrets{};
 
     /// Adds the value of a header or variable. Short values ("gzip") are no secrets.
     void keep_secret(const std::string& value) {
         if (value.size() >= 8) add_secret(secrets, value);
     }
     /// Adds variables that are secret by their names; programs we start get them, too.
-    void keep_secrets_of(const std::vector<std::string>& environment) {
+    void keep_secrets_of(const vector<std::string>& environment) {
         for (const std::string& v : environment)
             if (const std::size_t end = v.find('='); names_secret(v.substr(0, end)))
                 keep_secret(v.substr(std::min(end, v.size() - 1) + 1));
@@ -28835,7 +29042,7 @@ struct credentials {
 };
 
 /// Adds possible keys in a URL's query. Short words are no secrets.
-inline void add_query_secrets(std::vector<std::string>& secrets, std::string_view url) {
+inline void add_query_secrets(vector<std::string>& secrets, std::string_view url) {
     for (const std::string_view s : query_secrets(url))
         if (s.size() >= 8) add_secret(secrets, std::string(s));
 }
@@ -28933,15 +29140,15 @@ inline void say_line(const descriptor& to) {
 /// A script for /bin/sh in its own process group, with arguments "$1" and so on.
 struct script_to_start {
     const char* script;
-    std::vector<std::string> words{};
-    std::vector<std::string> environment{};  // "NAME=value" each
+    vector<std::string> words{};
+    vector<std::string> environment{};  // "NAME=value" each
     int in = -1, out = -1;                   // -1: /dev/null
     bool inherits = true;                    // our open descriptors without close-on-exec
 };
 
 /// Descriptors from our parent that started programs would inherit.
-inline std::vector<int> inherited_descriptors() {
-    std::vector<int> all;
+inline vector<int> inherited_descriptors() {
+    vector<int> all;
     std::error_code none;
     for (const auto& entry : std::filesystem::directory_iterator("/dev/fd", none)) {
         const int fd = parsed_number<int>(entry.path().filename().string()).value_or(-1);
@@ -28954,8 +29161,8 @@ inline std::vector<int> inherited_descriptors() {
 /// Starts the process. All memory is prepared before: between fork and exec a threaded program may
 /// do next to nothing, and copying a large one takes time during a load. Throws std::runtime_error.
 inline pid_t started(const script_to_start& s) {
-    std::vector<char*> words, environment;
-    const auto add = [](std::vector<char*>& to, const std::string& word) {
+    vector<char*> words, environment;
+    const auto add = [](vector<char*>& to, const std::string& word) {
         to.push_back(const_cast<char*>(word.c_str()));  // not modified by exec
     };
     const std::string begin[] = {"sh", "-c", s.script, "sh"};
@@ -28989,7 +29196,7 @@ inline pid_t started(const script_to_start& s) {
 }
 
 /// Our environment with these variables added or replaced.
-inline std::vector<std::string> environment_with(std::vector<std::string> more) {
+inline vector<std::string> environment_with(vector<std::string> more) {
     for (std::string& own : whole_environment()) {
         const std::string_view name = std::string_view(own).substr(0, own.find('=') + 1);
         const auto is_it = [&](const std::string& m) { return m.starts_with(name); };
@@ -29018,7 +29225,7 @@ public:
     /// The group has ended, or needs no guard.
     void leave(pid_t group) {
         const std::lock_guard lock(mutex_);
-        std::erase(groups_, group);
+        erase_if(groups_, [&](pid_t g) { return g == group; });
         send_groups();
     }
     /// The guard's process; -1: not started.
@@ -29048,13 +29255,13 @@ private:
     }
 
     std::mutex mutex_{};
-    std::vector<pid_t> groups_{};
+    vector<pid_t> groups_{};
     descriptor line_{};
     pid_t pid_ = -1;
 };
 
 /// The number of bytes at the end of `s` that may begin a secret.
-inline std::size_t begun_secret(std::string_view s, const std::vector<std::string>& secrets) {
+inline std::size_t begun_secret(std::string_view s, const vector<std::string>& secrets) {
     std::size_t most = 0;
     for (const std::string& secret : secrets)
         for (std::size_t n = std::min(secret.size() - 1, s.size()); n > most; --n)
@@ -29068,7 +29275,7 @@ class server_log {
 public:
     static constexpr std::size_t max_bytes = 64u << 20;  // of a file
 
-    server_log(std::string path, std::vector<std::string> secrets)
+    server_log(std::string path, vector<std::string> secrets)
         : path_(std::move(path)), secrets_(std::move(secrets)) {
         auto [output, its] = new_pipe();
         auto [ours, waked] = socket_pair();
@@ -29177,7 +29384,7 @@ private:
     }
 
     const std::string path_;
-    const std::vector<std::string> secrets_;
+    const vector<std::string> secrets_;
     new_file file_{};
     descriptor output_{}, its_{}, wake_{}, waked_{};
     std::mutex mutex_{};
@@ -29215,10 +29422,10 @@ inline constexpr const char* script_of_command =
 class server_process {
 public:
     server_process(const process& p, int port, const std::string& log,
-                   const std::vector<std::string>& secrets)
+                   const vector<std::string>& secrets)
         : what_(printable(without_secrets(str(p.command), secrets), 200)), log_(log, secrets) {
         const std::string command = filled_in(str(p.command), "{port}", std::to_string(port));
-        std::vector<std::string> env;
+        vector<std::string> env;
         for (const name_value& nv : p.env) env.push_back(str(nv.name) + "=" + str(nv.value));
         const rlim_t files = open_files_before.load();
         auto [waits, go] = socket_pair();  // a pipe without a reader would raise a signal
@@ -29308,13 +29515,13 @@ class kept_commands {
 public:
     void keep(std::unique_ptr<server_process> p) {
         const std::lock_guard lock(mutex_);
-        std::erase_if(all_, [](const auto& old) { return old->is_gone(); });
+        erase_if(all_, [](const auto& old) { return old->is_gone(); });
         if (!p->is_gone()) all_.push_back(std::move(p));
     }
 
 private:
     std::mutex mutex_{};
-    std::vector<std::unique_ptr<server_process>> all_{};
+    vector<std::unique_ptr<server_process>> all_{};
 };
 
 /// `{url}` as a shell variable, so that nothing in a URL is run: quoted outside of quotes; single
@@ -29390,11 +29597,11 @@ struct page_address {
     http_server at{};
     std::string path{};
     std::string fields{};
-    std::vector<std::string> secrets{};
+    vector<std::string> secrets{};
 };
 /// The pages of a server: first its own, if it has one, then those of exporters.
 struct server_pages {
-    std::vector<page_address> all{};
+    vector<page_address> all{};
     bool first_is_servers = false;
     std::string of{};       // owner of the first, "" if unknown
     std::string problem{};  // why the server has none
@@ -29498,7 +29705,7 @@ inline std::string reported_metrics(const page_reading& r) {
     return names.empty() ? "none of those known here" : names;
 }
 /// Returns why pages lack the metric of an objective, "" if they have it.
-inline std::string why_unreported(const server_pages& on, const std::vector<metrics_page>& pages,
+inline std::string why_unreported(const server_pages& on, const vector<metrics_page>& pages,
                                   const page_reading& r, const statistic_data& what) {
     if (what.metric == metric_id::energy_per_token) {
         const double joules = r.value(server_quantity::energy);
@@ -29530,8 +29737,8 @@ inline std::string why_unreported(const server_pages& on, const std::vector<metr
            more;
 }
 /// The same for the first such objective of several, with one reading.
-inline std::string why_any_unreported(const server_pages& on, const std::vector<slo>& slos) {
-    std::vector<metrics_page> pages;
+inline std::string why_any_unreported(const server_pages& on, const vector<slo>& slos) {
+    vector<metrics_page> pages;
     for (const page_address& a : on.all) pages.push_back(read_page(a).page);
     const page_reading r = reading_of(pages, on.first_is_servers, {});
     for (const slo& s : slos)
@@ -29559,7 +29766,7 @@ inline void rest(const server_pages& pages) {
 /// core: slow pages are read less often.
 class page_watch {
 public:
-    page_watch(const server_pages& pages, const std::vector<std::string>& selectors)
+    page_watch(const server_pages& pages, const vector<std::string>& selectors)
         : pages_(pages) {
         metrics_.of = pages.of;
         metrics_.problem = pages.problem;
@@ -29602,7 +29809,7 @@ private:
 
     /// Returns why reading failed, "" if it did not.
     std::string try_to_read() {
-        std::vector<metrics_page> pages;
+        vector<metrics_page> pages;
         for (const page_address& p : pages_.all) {
             parsed_page read = read_page(p);
             if (!read.problem.empty()) return read.problem;
@@ -29696,7 +29903,7 @@ public:
 
     /// Returns its URL when ready. Throws no_server if it is not within `at_most_s` or its own
     /// limit.
-    std::string start(const api_traits& api, const std::vector<std::string>& secrets,
+    std::string start(const api_traits& api, const vector<std::string>& secrets,
                       double at_most_s) {
         const double ready_within_s = std::min(what.ready_within.seconds(), at_most_s);
         const int port = free_port();
@@ -29713,7 +29920,7 @@ public:
     }
     void end() { running_.reset(); }
     /// Returns why it ended, "" while it runs.
-    std::string how_it_went(const std::vector<std::string>& secrets) {
+    std::string how_it_went(const vector<std::string>& secrets) {
         const std::string how = running_ ? running_->how_it_ended() : "";
         if (how.empty()) return {};
         const std::string tail = without_secrets(running_->log_tail(), secrets);
@@ -29739,7 +29946,7 @@ private:
             sleep_s(0.02);
         }
     }
-    no_server given_up(const std::string& why, const std::vector<std::string>& secrets) {
+    no_server given_up(const std::string& why, const vector<std::string>& secrets) {
         const std::string tail = without_secrets(running_->log_tail(), secrets);
         end();
         return no_server("process \"" + printable(str(what.command), 200) + "\" " + why + "; log " +
@@ -29899,8 +30106,8 @@ public:
     const server_pages& pages() const { return pages_; }
     /// Refuses an objective on metrics that its pages lack. A fresh server may not list all its
     /// metrics yet, so it is asked for one token first.
-    void check_reports_metrics(std::vector<slo> slos, const request_spec& common) const {
-        std::erase_if(slos, [](const slo& s) { return !is_of_server(s.what.metric); });
+    void check_reports_metrics(vector<slo> slos, const request_spec& common) const {
+        erase_if(slos, [](const slo& s) { return !is_of_server(s.what.metric); });
         if (slos.empty()) return;
         std::string why = why_any_unreported(pages_, slos);
         if (why.empty()) return;
@@ -30050,7 +30257,7 @@ private:
     endpoint at_{};  // the server once it is running
     load_target load_{};
     target_facts facts_{};
-    std::vector<listed_model> models_{};
+    vector<listed_model> models_{};
     std::string proxy_{};  // a note on an unused proxy
     std::string page_{};  // of a process whose port is not known yet
     server_pages pages_{};
@@ -30098,7 +30305,7 @@ inline bool is_same_place(const load_target& a, const load_target& b) {
         return a.url.socket == b.url.socket ||
                std::filesystem::equivalent(a.url.socket, b.url.socket, ignored);
     }
-    const std::vector<address> mine = a.addresses.in_order(), others = b.addresses.in_order();
+    const vector<address> mine = a.addresses.in_order(), others = b.addresses.in_order();
     return std::any_of(mine.begin(), mine.end(), [&](const address& x) {
         return std::any_of(others.begin(), others.end(),
                            [&](const address& y) { return is_same_address(x, y); });
@@ -30355,8 +30562,8 @@ inline gate_report report_without(const gate_identity& who, gate_outcome outcome
 
 /// Functions of users that get the files' content.
 using user_report = void (*)(const report_view&);
-inline std::vector<user_report>& user_reports() {
-    static std::vector<user_report> all;
+inline vector<user_report>& user_reports() {
+    static vector<user_report> all;
     return all;
 }
 
@@ -30368,7 +30575,7 @@ class program_reports {
 public:
     explicit program_reports(record_files& records) : records_(records) {}
 
-    std::vector<gate_report> gates{};
+    vector<gate_report> gates{};
     all_sections beside{};     // of verbs over several gates
     bool has_changed = false;  // since the last writing
     bool is_rehearsal = false;
@@ -30478,7 +30685,7 @@ public:
     void write_baseline(gate_report& g, const std::string& file) {
         const std::filesystem::path path = file;
         if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path());
-        std::vector<gate_report> alone;  // a report is moved, never copied
+        vector<gate_report> alone;  // a report is moved, never copied
         alone.push_back(std::move(g));
         const std::string text =
             result_json(alone, environment_, {}, exit_code_of(alone[0].outcome));
@@ -30516,7 +30723,7 @@ private:
     void with_all_reported(bool is_over, const Tell& tell) {
         const std::size_t own = gates.size();
         struct restored {
-            std::vector<gate_report>&all, &others;
+            vector<gate_report>&all, &others;
             const std::size_t own;
             ~restored() {
                 while (all.size() > own + others.size()) all.pop_back();
@@ -30556,7 +30763,7 @@ private:
             std::ofstream(around.step_summary, std::ios::app) << summary_md(gates, beside);
     }
     record_files& records_;
-    std::vector<gate_report> others_{};
+    vector<gate_report> others_{};
     std::map<std::string, std::string> baselines_{};  // by file: the gate that wrote it
     environment_facts environment_ = environment_now();
     std::size_t told_ = 0;          // number of gates, for users' reports
@@ -30631,8 +30838,8 @@ public:
 private:
     mutable std::mutex mutex_{};
     std::optional<host_failure> at_{};
-    std::vector<std::string> subcases_{};
-    std::vector<std::string> names_{};  // that gates asked for
+    vector<std::string> subcases_{};
+    vector<std::string> names_{};  // that gates asked for
 };
 
 /// What doctest did: it ran test cases, answered a query, or found none that matches its filter.
@@ -30848,7 +31055,7 @@ private:
     record_files records_;
     program_reports reports_{records_};
     host_place host_{};
-    std::vector<std::string> reported_{};
+    vector<std::string> reported_{};
     const pid_t process_ = ::getpid();
     std::atomic<std::uint64_t> gaps_kept_{0};
     std::atomic<int> running_{0};
@@ -30957,7 +31164,7 @@ private:
         if (is_reported_by_host()) all_.host().note(why);
     }
     session& all_ = session::of_this_program();
-    std::vector<std::string> left_out_{};  // test cases; only the first ones
+    vector<std::string> left_out_{};  // test cases; only the first ones
     std::atomic<bool> crashed_{false};
 };
 inline const int host_listener_registered =
@@ -30970,7 +31177,7 @@ inline void refuse_in_test(const char*, int, const char*, const std::string&) {}
 // ===== [E41] the report and the result of a measured gate ========================================
 
 /// Marks verdicts that need no judgement as skipped.
-inline void mark_skipped(std::vector<slo_verdict>& verdicts, bool relative_only,
+inline void mark_skipped(vector<slo_verdict>& verdicts, bool relative_only,
                          const std::string& why) {
     for (slo_verdict& v : verdicts) {
         const bool concerned = relative_only ? v.what.factor > 0 : v.outcome != verdict::invalid;
@@ -31307,8 +31514,8 @@ public:
     }
     void check_objectives() const {
         candidate_.check_reports_metrics(p_.judged->slos, p_.sent->common);
-        std::vector<slo> compared = p_.judged->slos;
-        std::erase_if(compared, [](const slo& s) { return s.factor == 0; });
+        vector<slo> compared = p_.judged->slos;
+        erase_if(compared, [](const slo& s) { return s.factor == 0; });
         if (baseline_) baseline_->check_reports_metrics(compared, p_.sent->common);
         check_images(p_, *candidate_.load().api);
         if (baseline_) check_images(p_, *baseline_->load().api);
@@ -31435,7 +31642,7 @@ private:
     const live_target& target_;
     const int gate_;
     // A process that a command leaves running lives until the profile is complete.
-    std::vector<std::unique_ptr<server_process>> running_{};
+    vector<std::unique_ptr<server_process>> running_{};
 };
 
 /// Returns why a server has not begun a profile.
@@ -31490,14 +31697,14 @@ struct unended_profile {
     profile how;
 };
 /// Gates take turns, so there is no lock.
-inline std::vector<unended_profile>& unended_profiles() {
-    static std::vector<unended_profile> all;
+inline vector<unended_profile>& unended_profiles() {
+    static vector<unended_profile> all;
     return all;
 }
 /// Tries to end the profiles of a server before its next load; returns a note on each.
-inline std::vector<std::string> end_profiles(const live_target& server, int gate) {
-    std::vector<std::string> notes;
-    std::erase_if(unended_profiles(), [&](const unended_profile& p) {
+inline vector<std::string> end_profiles(const live_target& server, int gate) {
+    vector<std::string> notes;
+    erase_if(unended_profiles(), [&](const unended_profile& p) {
         if (p.url != server.facts().url) return false;
         const profile_step stop = profiler(p.how, server, gate).stop(10);
         notes.push_back("gate \"" + p.gate + "\" had begun a profile on this server and could not "
@@ -31546,7 +31753,7 @@ public:
         const std::lock_guard lock(mutex_);
         facts_.stage = name;
     }
-    void decided(const std::vector<decision>& verdicts) {
+    void decided(const vector<decision>& verdicts) {
         const std::lock_guard lock(mutex_);
         facts_.waits_for.clear();
         facts_.decided = facts_.slos;
@@ -31775,8 +31982,8 @@ private:
 // ===== [E47] one repeat ==========================================================================
 
 /// Returns "" unless the last measured requests all failed to connect.
-inline std::string gone_reason(const std::vector<record>& records) {
-    std::vector<const record*> measured;
+inline std::string gone_reason(const vector<record>& records) {
+    vector<const record*> measured;
     for (const record& r : records)
         if (is_measured(r)) measured.push_back(&r);
     sort_by(measured, [](const record* r) { return r->scheduled_ns; });
@@ -31824,7 +32031,7 @@ inline void note_answers(const plan& p, const load_target& target, const request
 /// delay that was caught up lowers it.
 inline void note_rates(const plan& p, repeat_data& d) {
     const planned_traffic& t = *p.sent;
-    std::vector<double> planned_at, sent_at, late;
+    vector<double> planned_at, sent_at, late;
     for (const record& r : d.records)
         if (is_measured(r) && r.dispatched_ns > 0) {
             planned_at.push_back(static_cast<double>(r.scheduled_ns - d.window.from_ns()) * 1e-9);
@@ -32031,7 +32238,7 @@ public:
     int begin() { return measured_++; }
     bool has_another(int count) const { return measured_ - count < max_replacements_; }
     /// A repeat has ended: it gets its position, or is dropped if not `whole`.
-    void end(const std::vector<measurements*>& all, int position, int number, bool whole) {
+    void end(const vector<measurements*>& all, int position, int number, bool whole) {
         for (measurements* seen : all)
             for (repeat_list* variant : {&seen->candidate, &seen->baseline}) {
                 if (variant->empty() || variant->back().index != number) continue;
@@ -32041,7 +32248,7 @@ public:
         again_ = -1;
     }
     /// Sets the repeats of this position aside in all lists: they are compared with each other.
-    void set_aside(const std::vector<measurements*>& all, std::size_t position,
+    void set_aside(const vector<measurements*>& all, std::size_t position,
                    const std::string& why) {
         for (measurements* seen : all)
             for (repeat_list* variant : {&seen->candidate, &seen->baseline}) {
@@ -32229,7 +32436,7 @@ private:
         const int number = positions_.begin();
         const long long began = now_ns();
         is_analysed_ = false;
-        std::vector<run_variant> variants{run_variant::candidate};
+        vector<run_variant> variants{run_variant::candidate};
         if (servers_.has_baseline() && !is_probe)
             variants.insert(
                 baseline_goes_first(p_.sent->seed, position) ? variants.begin() : variants.end(),
@@ -32239,7 +32446,7 @@ private:
             whole = whole && repeat_on(plan_of_variant(what, variant), variant, position, number,
                                        probed_load);
         if (whole && variants.size() > 1) hold_answers_together();
-        for (std::vector<kept_text>& texts : texts_) texts.clear();
+        for (vector<kept_text>& texts : texts_) texts.clear();
         positions_.end({&all_.seen}, position, number, whole);
         if (whole && !is_probe) slowest_ns_ = std::max(slowest_ns_, now_ns() - began);
         return whole;
@@ -32290,7 +32497,7 @@ private:
     void hold_answers_together() {
         const repeat_data& theirs = all_.seen.baseline.back();
         if (!has_hashes(theirs)) return;
-        std::vector<std::string> secrets = servers_.on(run_variant::candidate).load().secrets;
+        vector<std::string> secrets = servers_.on(run_variant::candidate).load().secrets;
         for (const std::string& s : servers_.on(run_variant::baseline).load().secrets)
             secrets.push_back(s);
         const answers_shown show = settings_of(environment).answers;
@@ -32417,7 +32624,7 @@ private:
     };
     std::map<double, planned_probe> probes_{};  // by their loads
     double answer_s_ = 0;  // duration of an answer, while the server kept up with a probed load
-    std::vector<kept_text> texts_[2]{};  // of the variants of the current pair
+    vector<kept_text> texts_[2]{};  // of the variants of the current pair
 };
 
 // ===== [E49] one gate from its scenario to its result ============================================
@@ -32559,7 +32766,7 @@ protected:
     settings asked_{};
     std::shared_ptr<const rehearsal> model_{};  // replaces its server, in a rehearsal
     long long began_ns_ = now_ns();
-    std::vector<std::string> ends_{};  // notes on exceptions, one sentence each
+    vector<std::string> ends_{};  // notes on exceptions, one sentence each
 
 private:
     std::optional<gate_turn> turn_{};  // both last until the reports are written
@@ -32763,7 +32970,7 @@ inline void read_records(stored_gate& g, const std::string& file, const describe
                          std::istream* events) {
     std::ifstream in(file, std::ios::binary);
     if (!in) refuse({"records_file: ", file, " cannot be read"});
-    std::vector<request_log> logs(g.seen.candidate.size() + g.seen.baseline.size());
+    vector<request_log> logs(g.seen.candidate.size() + g.seen.baseline.size());
     line_gaps all_gaps(reported, events);
     std::string line, gate;
     std::size_t number = 0;
@@ -32821,7 +33028,7 @@ inline void read_records(stored_gate& g, const std::string& file, const describe
 inline std::string problem_of_events(std::istream& in, const std::string& file,
                                      const described_events& reported) {
     if (!in) return file + " cannot be read";
-    std::vector<char> some(1 << 20);
+    vector<char> some(1 << 20);
     fnv1a hash;
     for (auto left = static_cast<double>(reported.bytes); left > 0 && in;) {
         const double most = std::min(left, static_cast<double>(some.size()));
@@ -32899,7 +33106,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
     v.what.is_advisory = is_advisory;
     if (const std::string note = end_text(s, utc_day()); !note.empty())
         say("  note: " + note + "\n");
-    all.worsen(g->number, outcome_of(std::vector{v}, g->undecided_is), inside_test_case());
+    all.worsen(g->number, outcome_of(vector{v}, g->undecided_is), inside_test_case());
     all.with_reports([&](program_reports& reports) {
         gate_report& of_gate = reports.gates[g->number];
         of_gate.verdicts.push_back(v);
@@ -32940,7 +33147,7 @@ inline void divide_by_loads(stored_gate& g) {
         refuse({"slos: \"", g.name, "\" was measured at several loads: ask for its capacity, "
                                     "beside what a load must keep"});
     if (!has_capacity) return;
-    std::vector<slo> capacities;
+    vector<slo> capacities;
     for (const slo& s : g.judged_by.slos)
         (is_of_capacity(s) ? capacities : g.judged_by.objectives_held).push_back(s);
     g.judged_by.slos = std::move(capacities);
@@ -32984,7 +33191,7 @@ past_result read_result(const types::text& file) {
 }
 
 bool on_report(void (*report)(const report_view&)) {
-    std::vector<detail::user_report>& all = detail::user_reports();
+    detail::vector<detail::user_report>& all = detail::user_reports();
     if (std::find(all.begin(), all.end(), report) == all.end()) all.push_back(report);
     return true;
 }

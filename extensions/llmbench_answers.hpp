@@ -106,7 +106,6 @@ struct in_llmbench_answers_hpp::questions {
 #include <string>
 #include <string_view>
 #include <utility>  // move
-#include <vector>
 
 #include <picojson.h>  // JSON of servers
 
@@ -728,7 +727,7 @@ public:
         const dialogue_reader fields(in_, line, 1, told, none);
         dialogue d;
         d.turns.push_back({.prompt = fields.text_of(v, "question")});
-        const std::vector<std::string> choices = choices_of(v, line);
+        const vector<std::string> choices = choices_of(v, line);
         for (std::size_t i = 0; i < choices.size(); ++i)
             d.turns[0].prompt += std::string("\n") + letter(i) + ". " + choices[i];
         d.turns[0].prompt = str(asked_.before) + d.turns[0].prompt + str(asked_.after);
@@ -738,8 +737,8 @@ public:
 
 private:
     static char letter(std::size_t i) { return static_cast<char>('A' + static_cast<int>(i)); }
-    std::vector<std::string> choices_of(const picojson::value& v, long long line) const {
-        std::vector<std::string> choices;
+    vector<std::string> choices_of(const picojson::value& v, long long line) const {
+        vector<std::string> choices;
         if (!member(v, "choices")) return choices;
         for (const picojson::value& c : array_member(v, "choices")) {
             if (!c.is<std::string>()) in_.refuse(line, "choices must be a list of strings");
@@ -759,7 +758,7 @@ private:
                    ? exact
                    : last_number;
     }
-    answer_key key_of(const picojson::value& v, const std::vector<std::string>& choices,
+    answer_key key_of(const picojson::value& v, const vector<std::string>& choices,
                       long long line) const {
         answer_key w{.by = grade_of(v, !choices.empty()),
                      .choices = static_cast<int>(choices.size()),
@@ -797,7 +796,7 @@ private:
     }
     /// The letter of the key, or of its text.
     std::string chosen(const picojson::value& answer, const std::string& key,
-                       const std::vector<std::string>& choices, long long line) const {
+                       const vector<std::string>& choices, long long line) const {
         if (choices.empty())
             in_.refuse(line, "choices is missing: graded by choice, a question needs them");
         std::optional<std::size_t> place;
@@ -833,8 +832,8 @@ private:
 };
 
 /// The questions of a file, or a sample of them by the seed, in an order of the seed.
-inline std::vector<dialogue> read_questions(byte_stream& in, const questions& q,
-                                            std::uint64_t seed) {
+inline vector<dialogue> read_questions(byte_stream& in, const questions& q,
+                                       std::uint64_t seed) {
     constexpr std::size_t most = 1000000;
     dialogue_sampler sampler(q.max_items ? static_cast<std::size_t>(*q.max_items) : most, seed);
     const question_reader reader(in, q);
@@ -864,7 +863,7 @@ inline void check_questions(const questions& q, const request_options& o) {
                 "answer is graded"});
 }
 /// Each line of a file may have its own grader.
-inline std::string graders_text(const questions& q, const std::vector<dialogue>& asked) {
+inline std::string graders_text(const questions& q, const vector<dialogue>& asked) {
     if (q.grade.is_own()) return "a function";
     std::map<answer_grade, std::size_t> of_grade;
     for (const dialogue& d : asked) ++of_grade[static_cast<const keyed_answer&>(*d.wanted).what.by];
@@ -878,7 +877,7 @@ inline std::string graders_text(const questions& q, const std::vector<dialogue>&
 /// The questions that were read: `asked`, held in the plan's files.
 class asked_questions final : public read_workload {
 public:
-    asked_questions(questions said, const std::vector<dialogue>& asked)
+    asked_questions(questions said, const vector<dialogue>& asked)
         : q_(std::move(said)), n_(asked.size()), graders_(graders_text(q_, asked)) {}
     /// Answers are the most likely ones, and each question is asked once a repeat.
     scenario completed(scenario s, const api_traits& api, bool in_a_mix) const override {

@@ -202,7 +202,6 @@ inline curve_result curve(const scenario& s, const types::list<offered_load>& lo
 #include <stdexcept>  // invalid_argument
 #include <string>
 #include <utility>  // move, exchange, pair
-#include <vector>
 
 // ===== [E1] several settings: turns, ratios, significant differences =============================
 // Each setting is measured once a round. Two are compared by their ratios within rounds, which
@@ -219,8 +218,8 @@ inline constexpr double false_difference = 0.05;
 
 /// The order of settings in a round. Every other round is reversed, so that an even drift of the
 /// machine affects all alike; after both the order begins at another setting.
-inline std::vector<std::size_t> turns_of_round(std::size_t settings, int round) {
-    std::vector<std::size_t> order;
+inline vector<std::size_t> turns_of_round(std::size_t settings, int round) {
+    vector<std::size_t> order;
     for (std::size_t i = 0; i < settings; ++i)
         order.push_back((i + static_cast<std::size_t>(round / 2)) % settings);
     if (round % 2 == 1) std::reverse(order.begin(), order.end());
@@ -229,8 +228,8 @@ inline std::vector<std::size_t> turns_of_round(std::size_t settings, int round) 
 
 /// A statistic of one setting by round, SI units.
 struct values_in_rounds {
-    std::vector<double> measured{};
-    std::vector<double> pessimistic{}, optimistic{};  // bounds, for errors of the client
+    vector<double> measured{};
+    vector<double> pessimistic{}, optimistic{};  // bounds, for errors of the client
     std::string fault{};                        // why it is not compared
 };
 
@@ -238,7 +237,7 @@ struct values_in_rounds {
 struct setting_ratio {
     std::size_t first = 0, second = 0;
     double ratio = not_a_number, low = not_a_number, high = not_a_number;
-    std::vector<double> logs{};  // of the ratio, by round
+    vector<double> logs{};  // of the ratio, by round
     interim_analysis at{};       // mean, sd, df and standard error of those
     bool may_be_the_clients = false;  // the interval excludes 1, perhaps because of the client
     bool significant() const { return !may_be_the_clients && (low > 1 || high < 1); }
@@ -252,8 +251,8 @@ struct setting_value {
 struct compared_statistic {
     statistic_data what{};
     double prior_sd = 0;  // prior, of a log ratio
-    std::vector<setting_value> settings{};
-    std::vector<setting_ratio> pairs{};  // of settings without a fault, by first and second
+    vector<setting_value> settings{};
+    vector<setting_ratio> pairs{};  // of settings without a fault, by first and second
     bool less_is_better() const { return facts_of(what.metric).side != bound_side::at_least; }
     /// Of two settings in any order, null if not compared.
     const setting_ratio* pair(std::size_t a, std::size_t b) const {
@@ -305,14 +304,14 @@ inline judging_rule rule_of_a_pair(std::size_t settings) {
 }
 
 /// The logarithms of a metric's values, as in verdicts.
-inline std::vector<double> logs_of(metric_id m, const std::vector<double>& values) {
-    std::vector<double> logs;
+inline vector<double> logs_of(metric_id m, const vector<double>& values) {
+    vector<double> logs;
     for (const double v : values) logs.push_back(std::log(with_offset(m, v)));
     return logs;
 }
-inline std::vector<double> log_ratios(metric_id m, const std::vector<double>& first,
-                                      const std::vector<double>& second) {
-    std::vector<double> logs;
+inline vector<double> log_ratios(metric_id m, const vector<double>& first,
+                                 const vector<double>& second) {
+    vector<double> logs;
     for (std::size_t i = 0; i < std::min(first.size(), second.size()); ++i)
         logs.push_back(std::log(with_offset(m, second[i])) - std::log(with_offset(m, first[i])));
     return logs;
@@ -323,7 +322,7 @@ inline std::vector<double> log_ratios(metric_id m, const std::vector<double>& fi
 inline bool withstands_the_client(const compared_statistic& c, const values_in_rounds& better,
                                   const values_in_rounds& worse, const judging_rule& rule) {
     if (better.pessimistic.empty() && worse.optimistic.empty()) return true;
-    const std::vector<double> logs =
+    const vector<double> logs =
         log_ratios(c.what.metric, better.pessimistic.empty() ? better.measured : better.pessimistic,
                    worse.optimistic.empty() ? worse.measured : worse.optimistic);
     const interim_analysis l = analysis_of_pairs(logs, c.prior_sd, rule);
@@ -332,7 +331,7 @@ inline bool withstands_the_client(const compared_statistic& c, const values_in_r
 }
 
 inline setting_ratio ratio_of(const compared_statistic& c,
-                              const std::vector<values_in_rounds>& values, std::size_t first,
+                              const vector<values_in_rounds>& values, std::size_t first,
                               std::size_t second, const judging_rule& rule) {
     setting_ratio r;
     r.first = first;
@@ -372,7 +371,7 @@ inline setting_value value_of(metric_id m, values_in_rounds&& v, double s0) {
 
 /// `s0`: prior standard deviation of one setting's logarithm.
 inline compared_statistic compared(const statistic_data& what,
-                                   std::vector<values_in_rounds> values, double s0) {
+                                   vector<values_in_rounds> values, double s0) {
     compared_statistic c;
     c.what = what;
     c.prior_sd = s0 * std::sqrt(2.0);
@@ -402,22 +401,22 @@ struct measured_setting {
 struct reported_setting {
     std::string name{};
     std::string excluded{};            // why it is not compared
-    std::vector<verdict> verdicts{};   // of the objectives
+    vector<verdict> verdicts{};   // of the objectives
 };
 
 struct settings_comparison {
-    std::vector<reported_setting> settings{};
-    std::vector<slo> objectives{};
+    vector<reported_setting> settings{};
+    vector<slo> objectives{};
     std::size_t rounds = 0, planned_rounds = 0;
     std::string stopped{};  // why there are fewer rounds than planned
-    std::vector<compared_statistic> statistics{};
+    vector<compared_statistic> statistics{};
     std::size_t asked = 0;  // number of statistics of objectives, which are first
 };
 
 /// The statistics compared: those of objectives, then the usual ones.
-inline std::vector<statistic_data> compared_statistics(const std::vector<slo>& slos, bool streams,
-                                                       std::size_t& asked) {
-    std::vector<statistic_data> all;
+inline vector<statistic_data> compared_statistics(const vector<slo>& slos, bool streams,
+                                                  std::size_t& asked) {
+    vector<statistic_data> all;
     const auto add = [&](const statistic_data& s) {
         for (const statistic_data& known : all)
             if (str(known.name) == str(s.name)) return;
@@ -460,7 +459,7 @@ inline slo statistic_alone(const statistic_data& what, double typical) {
 
 /// Returns why a statistic of a setting is too weak to compare, "" if it is not.
 inline std::string fault_of_statistic(const measured_setting& m, const statistic_data& what,
-                                      const std::vector<double>& values) {
+                                      const vector<double>& values) {
     if (!may_be_relative(what.metric)) return "a fraction";
     std::size_t infinite = 0;
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -511,9 +510,9 @@ inline values_in_rounds values_of_setting(const measured_setting& m,
 }
 
 inline compared_statistic compared_by(const statistic_data& what,
-                                      const std::vector<measured_setting>& all,
-                                      const std::vector<reported_setting>& reported) {
-    std::vector<values_in_rounds> values;
+                                      const vector<measured_setting>& all,
+                                      const vector<reported_setting>& reported) {
+    vector<values_in_rounds> values;
     double s0 = prior_sd;
     for (std::size_t i = 0; i < all.size(); ++i) {
         values.push_back(values_of_setting(all[i], reported[i], what));
@@ -522,9 +521,9 @@ inline compared_statistic compared_by(const statistic_data& what,
     return compared(what, std::move(values), s0);
 }
 
-inline std::vector<reported_setting> settings_as_reported(const std::vector<measured_setting>& all,
-                                                          const std::vector<slo>& objectives) {
-    std::vector<reported_setting> reported;
+inline vector<reported_setting> settings_as_reported(const vector<measured_setting>& all,
+                                                     const vector<slo>& objectives) {
+    vector<reported_setting> reported;
     for (const measured_setting& m : all) {
         reported.push_back({m.name, exclusion_of(m), {}});
         for (std::size_t i = 0; i < objectives.size() && i < m.found.verdicts.size(); ++i)
@@ -533,8 +532,8 @@ inline std::vector<reported_setting> settings_as_reported(const std::vector<meas
     return reported;
 }
 /// Compares all settings by every statistic. `streams`: answers come token by token.
-inline settings_comparison comparison_of_settings(const std::vector<measured_setting>& all,
-                                                  const std::vector<slo>& objectives,
+inline settings_comparison comparison_of_settings(const vector<measured_setting>& all,
+                                                  const vector<slo>& objectives,
                                                   bool streams, std::size_t planned_rounds) {
     settings_comparison c;
     c.objectives = objectives;
@@ -686,7 +685,7 @@ struct curve_row {
     double speed() const { return 1 / row(metric_id::tpot).mean; }
 };
 /// Adds the rows of both variants, the candidate's first.
-inline void add_rows(std::vector<curve_row>& rows, const judged_load& at, std::size_t gate,
+inline void add_rows(vector<curve_row>& rows, const judged_load& at, std::size_t gate,
                      const gate_report& of) {
     rows.push_back({at, gate, of, of.figures.candidate});
     if (!of.figures.baseline.empty()) rows.push_back({at, gate, of, of.figures.baseline, true});
@@ -698,7 +697,7 @@ struct curve_columns {
     metric_id first = metric_id::ttft, tokens = metric_id::output_throughput;
     bool has_tokens = true, has_cost = false;
 };
-inline curve_columns columns_of_rows(const std::vector<curve_row>& rows) {
+inline curve_columns columns_of_rows(const vector<curve_row>& rows) {
     curve_columns c;
     for (const curve_row& r : rows) {
         const planned_traffic& sent = *r.of.what.sent;
@@ -752,20 +751,20 @@ public:
     }
 
 private:
-    std::vector<curve_point> labelled_{};
+    vector<curve_point> labelled_{};
 };
 
 /// One value of each row over another.
 struct drawn_line {
     std::string name{};
-    std::vector<double> x{}, y{};
+    vector<double> x{}, y{};
 };
 /// Draws a curve over its load, where `ends` may be of a capacity, or else one value over another
 /// with the load beside each dot.
 inline std::string curve_figure(const std::string& caption, const std::string& against,
-                                const search_state& ends, const std::vector<curve_row>& rows,
+                                const search_state& ends, const vector<curve_row>& rows,
                                 plot_unit x_unit, plot_unit y_unit,
-                                const std::vector<drawn_line>& lines, bool over_load) {
+                                const vector<drawn_line>& lines, bool over_load) {
     double least = infinity, most = 0, highest = 0;
     for (const drawn_line& l : lines)
         for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -785,7 +784,7 @@ inline std::string curve_figure(const std::string& caption, const std::string& a
     for (const bool is_baseline : {true, false})
         for (const drawn_line& l : lines) {
             const char* style = is_baseline ? "b" : "c";
-            std::vector<curve_point> points;
+            vector<curve_point> points;
             for (std::size_t i = 0; i < rows.size(); ++i) {
                 const curve_row& r = rows[i];
                 if (r.is_baseline != is_baseline) continue;
@@ -820,7 +819,7 @@ inline headline look_at(const curve_row& r) {
                                            : headline_of(r.of);
 }
 /// The rows as a table. The page's links and badges are in it, too.
-inline report_table curve_table(metric_id unit, const std::vector<curve_row>& rows) {
+inline report_table curve_table(metric_id unit, const vector<curve_row>& rows) {
     const curve_columns c = columns_of_rows(rows);
     const std::string first = metric_name(c.first);
     report_table t{{"load", "", metric_name(c.tokens), "requests", first + " p50", first + " p90"},
@@ -845,9 +844,9 @@ inline report_table curve_table(metric_id unit, const std::vector<curve_row>& ro
     return t;
 }
 inline std::string curve_html(const std::string& title, const std::string& said, metric_id unit,
-                              const search_state& ends, const std::vector<curve_row>& rows) {
+                              const search_state& ends, const vector<curve_row>& rows) {
     const curve_columns columns = columns_of_rows(rows);
-    std::vector<double> loads, tokens, p50, p90, tpot;
+    vector<double> loads, tokens, p50, p90, tpot;
     bool both = false;
     for (const curve_row& r : rows) {
         both = both || r.is_baseline;
@@ -863,11 +862,11 @@ inline std::string curve_html(const std::string& title, const std::string& said,
     const std::string rate = columns.tokens == metric_id::output_throughput ? "Output tokens/s"
                                                                             : "Input tokens/s";
     const auto over = [&](const std::string& what, plot_unit y,
-                          const std::vector<drawn_line>& lines) {
+                          const vector<drawn_line>& lines) {
         return curve_figure(what, in_users ? "users" : "requests/s", ends, rows,
                             in_users ? plot_unit::none : plot_unit::per_second, y, lines, true);
     };
-    const auto rate_against = [&](const std::string& what, const std::vector<double>& x) {
+    const auto rate_against = [&](const std::string& what, const vector<double>& x) {
         return curve_figure(rate, what, ends, rows, s, per_s, {{"", x, tokens}}, false);
     };
     return filled("<section><h2>{x}</h2>\n{}<div class=\"plots\">\n{}{}{}{}{}</div>\n"
@@ -889,8 +888,8 @@ struct comparison_report {
     settings_comparison found{};
 };
 
-inline std::string names_of(const settings_comparison& c, const std::vector<std::size_t>& which) {
-    std::vector<std::string> names;
+inline std::string names_of(const settings_comparison& c, const vector<std::size_t>& which) {
+    vector<std::string> names;
     for (const std::size_t i : which) names.push_back(c.settings[i].name);
     return enumerated(names);
 }
@@ -898,8 +897,8 @@ inline std::string names_of(const settings_comparison& c, const std::vector<std:
 /// Pairs without a difference: "a and b do not differ significantly". If no pair of three or more
 /// settings differs, the settings are listed once.
 inline std::string alike_text(const settings_comparison& c, const compared_statistic& s) {
-    std::vector<std::size_t> members;
-    std::vector<std::string> pairs;
+    vector<std::size_t> members;
+    vector<std::string> pairs;
     for (const setting_ratio& r : s.pairs) {
         if (r.significant()) continue;
         pairs.push_back(names_of(c, {r.first, r.second}));
@@ -919,7 +918,7 @@ inline std::string alike_text(const settings_comparison& c, const compared_stati
     return out;
 }
 /// Settings by the text on them, in order of first use.
-using said_of_settings = std::vector<std::pair<std::string, std::vector<std::size_t>>>;
+using said_of_settings = vector<std::pair<std::string, vector<std::size_t>>>;
 inline void say_of(said_of_settings& all, const std::string& words, std::size_t setting) {
     const auto is_same = [&](const auto& said) { return said.first == words; };
     found_or_added(all, is_same, {words, {}}).second.push_back(setting);
@@ -936,7 +935,7 @@ inline std::string said_text(const settings_comparison& c, const said_of_setting
 inline std::string better_text(const settings_comparison& c, const compared_statistic& s) {
     said_of_settings said;
     for (std::size_t a = 0; a < s.settings.size(); ++a) {
-        std::vector<std::size_t> beaten;
+        vector<std::size_t> beaten;
         for (std::size_t b = 0; b < s.settings.size(); ++b)
             if (s.is_better(a, b)) beaten.push_back(b);
         if (!beaten.empty()) say_of(said, "better than " + names_of(c, beaten), a);
@@ -945,7 +944,7 @@ inline std::string better_text(const settings_comparison& c, const compared_stat
 }
 /// "a is best, then b, then c", if each differs significantly from all others.
 inline std::string order_text(const settings_comparison& c, const compared_statistic& s) {
-    std::vector<std::pair<double, std::size_t>> order;
+    vector<std::pair<double, std::size_t>> order;
     for (std::size_t i = 0; i < s.settings.size(); ++i)
         if (s.settings[i].fault.empty())
             order.emplace_back((s.less_is_better() ? 1 : -1) * s.settings[i].typical, i);
@@ -986,15 +985,15 @@ inline std::string sentence_of(const settings_comparison& c, const compared_stat
 }
 
 /// Results of the statistics before `end`, one sentence for equal ones.
-inline std::vector<std::string> sentences_of(const settings_comparison& c, std::size_t end) {
-    std::vector<std::pair<std::string, std::string>> shown;  // result, statistics
+inline vector<std::string> sentences_of(const settings_comparison& c, std::size_t end) {
+    vector<std::pair<std::string, std::string>> shown;  // result, statistics
     for (std::size_t i = 0; i < end; ++i) {
         const std::string words = shown_text(c, c.statistics[i]);
         const auto is_same = [&](const auto& s) { return s.first == words; };
         fill(found_or_added(shown, is_same, {words, ""}).second, "{,}{}",
              {c.statistics[i].what.name});
     }
-    std::vector<std::string> sentences;
+    vector<std::string> sentences;
     for (const auto& [words, names] : shown) sentences.push_back(filled("{}: {}", {names, words}));
     return sentences;
 }
@@ -1006,8 +1005,8 @@ inline std::string rounds_text(const settings_comparison& c) {
         {c.settings.size(), c.rounds < c.planned_rounds ? c.rounds : 0, c.planned_rounds});
 }
 /// Notes on the table, one sentence each.
-inline std::vector<std::string> notes_on(const settings_comparison& c) {
-    std::vector<std::string> notes;
+inline vector<std::string> notes_on(const settings_comparison& c) {
+    vector<std::string> notes;
     for (const reported_setting& s : c.settings)
         if (!s.excluded.empty())
             notes.push_back(filled("{} is not compared: {}", {s.name, s.excluded}));
@@ -1058,7 +1057,7 @@ inline std::string comparison_explained(const settings_comparison& c) {
 /// The table of the settings from `from` on and before `end`, beside the first one.
 inline report_table settings_table(const settings_comparison& c, std::size_t from = 1,
                                    std::size_t end = std::string::npos) {
-    std::vector<std::size_t> which{0};
+    vector<std::size_t> which{0};
     for (std::size_t i = from; i < std::min(end, c.settings.size()); ++i) which.push_back(i);
     report_table t{{""}};
     for (const std::size_t i : which) t.head.push_back(c.settings[i].name);
@@ -1205,7 +1204,7 @@ inline std::string settings_figure(const settings_comparison& c, const compared_
                     filled("{}; {}", {alt, shown_text(c, s)}), false);
 }
 
-inline std::string comparisons_html(const std::vector<comparison_report>& all) {
+inline std::string comparisons_html(const vector<comparison_report>& all) {
     std::string h;
     for (const comparison_report& r : all) {
         const settings_comparison& c = r.found;
@@ -1232,7 +1231,7 @@ struct curve_report {
     std::string name{}, file{};
     int line = 0;
     metric_id unit = metric_id::capacity_in_rate;
-    std::vector<judged_load> loads{};
+    vector<judged_load> loads{};
 };
 
 /// Whether a load was shown to meet all objectives, or to miss one.
@@ -1277,28 +1276,28 @@ inline std::string curve_line(const curve_report& c) {
 }
 
 /// Rows of loads that have a gate.
-inline std::vector<curve_row> rows_of(const curve_report& c,
-                                      const std::vector<gate_report>& gates) {
-    std::vector<curve_row> rows;
+inline vector<curve_row> rows_of(const curve_report& c,
+                                 const vector<gate_report>& gates) {
+    vector<curve_row> rows;
     for (const judged_load& p : c.loads)
         for (std::size_t i = 0; i < gates.size(); ++i)
             if (gates[i].what.name == p.gate) add_rows(rows, p, i, gates[i]);
     return rows;
 }
 
-inline std::string curve_text(const curve_report& c, const std::vector<gate_report>& gates) {
+inline std::string curve_text(const curve_report& c, const vector<gate_report>& gates) {
     return filled(
         "\n{}: {}\n\n{}",
         {c.name, curve_line(c), console_table(curve_table(c.unit, rows_of(c, gates)), 0, true)});
 }
-inline std::string curve_md(const curve_report& c, const std::vector<gate_report>& gates) {
+inline std::string curve_md(const curve_report& c, const vector<gate_report>& gates) {
     return filled("### {m}: {m}\n\n{}\n", {c.name, curve_line(c),
                                            markdown_table(curve_table(c.unit, rows_of(c, gates)))});
 }
 
 /// curves.csv: a line for each variant and load, SI units, empty without a value.
-inline std::string curves_csv(const std::vector<curve_report>& curves,
-                              const std::vector<gate_report>& gates) {
+inline std::string curves_csv(const vector<curve_report>& curves,
+                              const vector<gate_report>& gates) {
     constexpr metric_id of_run[] = {metric_id::output_throughput, metric_id::input_throughput,
                                     metric_id::request_throughput, metric_id::error_rate,
                                     metric_id::cost_per_million_tokens};
@@ -1358,16 +1357,16 @@ inline void fields_of(field_visitor& v, curve_report& c) {
 
 class comparisons_and_curves : public program_section {
 public:
-    explicit comparisons_and_curves(std::vector<comparison_report> some = {},
-                                    std::vector<curve_report> more = {})
+    explicit comparisons_and_curves(vector<comparison_report> some = {},
+                                    vector<curve_report> more = {})
         : comparisons(std::move(some)), curves(std::move(more)) {}
     /// Changed only through the session.
     static comparisons_and_curves& of_this_program() {
         static comparisons_and_curves* const all = new comparisons_and_curves;  // outlives statics
         return *all;
     }
-    std::vector<comparison_report> comparisons;
-    std::vector<curve_report> curves;
+    vector<comparison_report> comparisons;
+    vector<curve_report> curves;
 
     void fields(field_visitor& v) override {
         v.list({"comparisons", "several settings of a server, measured in turns on one trace; "
@@ -1376,13 +1375,13 @@ public:
         v.list({"curves", "one load after the other, of curve()", if_any}, curves,
                [&](curve_report& c) { fields_of(v, c); });
     }
-    std::vector<std::string> tables(const std::vector<gate_report>& gates) const override {
-        std::vector<std::string> all;
+    vector<std::string> tables(const vector<gate_report>& gates) const override {
+        vector<std::string> all;
         for (const comparison_report& r : comparisons) all.push_back(comparison_md(r));
         for (const curve_report& c : curves) all.push_back(curve_md(c, gates));
         return all;
     }
-    std::string html(const std::vector<gate_report>& gates) const override {
+    std::string html(const vector<gate_report>& gates) const override {
         std::string h = comparisons_html(comparisons);
         for (const curve_report& c : curves)
             h += curve_html(
@@ -1395,8 +1394,8 @@ public:
                 c.unit, ends_of(c), rows_of(c, gates));
         return h;
     }
-    std::vector<std::pair<std::string, std::string>> files(
-        const std::vector<gate_report>& gates) const override {
+    vector<std::pair<std::string, std::string>> files(
+        const vector<gate_report>& gates) const override {
         if (curves.empty()) return {};
         return {{"curves.csv", curves_csv(curves, gates)}};
     }
@@ -1421,7 +1420,7 @@ struct setting_under_test {
 class settings_run {
 public:
     /// `all`: in the order of the scenario. The arguments must outlive this.
-    settings_run(std::vector<setting_under_test>& all, const plan& as_a_whole,
+    settings_run(vector<setting_under_test>& all, const plan& as_a_whole,
                  const run_mode& mode, progress_mode progress)
         : all_(all),
           whole_(as_a_whole),
@@ -1513,8 +1512,8 @@ private:
         return whole;
     }
     template <class F>
-    std::vector<measurements*> seen_where(F&& f) {
-        std::vector<measurements*> seen;
+    vector<measurements*> seen_where(F&& f) {
+        vector<measurements*> seen;
         for (setting_under_test& s : all_)
             if (f(s)) seen.push_back(&s.all.seen);
         return seen;
@@ -1642,7 +1641,7 @@ private:
         }
     }
 
-    std::vector<setting_under_test>& all_;
+    vector<setting_under_test>& all_;
     const plan& whole_;
     const run_mode& mode_;
     const int rounds_;
@@ -1655,12 +1654,12 @@ private:
 
 /// Shared by all copies of a result; never changes.
 struct comparison_data {
-    std::vector<std::string> names{};
-    std::vector<std::shared_ptr<const result_data>> settings{};
+    vector<std::string> names{};
+    vector<std::shared_ptr<const result_data>> settings{};
 };
 
 /// Throws std::invalid_argument for an unknown setting.
-inline std::size_t place_of_setting(const std::vector<std::string>& names,
+inline std::size_t place_of_setting(const vector<std::string>& names,
                                     const std::string& name) {
     for (std::size_t i = 0; i < names.size(); ++i)
         if (names[i] == name) return i;
@@ -1670,7 +1669,7 @@ inline std::size_t place_of_setting(const std::vector<std::string>& names,
 }
 
 inline compared_statistic compared_by(const statistic_data& what, const comparison_data& h) {
-    std::vector<measured_setting> all;
+    vector<measured_setting> all;
     std::list<analysis> found;
     for (std::size_t i = 0; i < h.names.size(); ++i) {
         const result_data& g = *h.settings[i];
@@ -1805,7 +1804,7 @@ public:
             j.first_repeats = j.max_repeats;  // no decision before the last round
         });
         const run_mode mode = mode_of(whole, asked_, budget_began_ns());
-        std::vector<setting_under_test> under_test = parts_of(whole);
+        vector<setting_under_test> under_test = parts_of(whole);
         if (stop_asked.load())
             throw no_server("the run was interrupted before this comparison began");
         // Announcement and progress cover all turns of all settings.
@@ -1843,8 +1842,8 @@ private:
         return models_.empty() ? any_target() : models_[setting]->stand_in(setting);
     }
     /// Each setting's plan, on the same trace with its own words, and its server.
-    std::vector<setting_under_test> parts_of(const plan& whole) {
-        std::vector<setting_under_test> parts;
+    vector<setting_under_test> parts_of(const plan& whole) {
+        vector<setting_under_test> parts;
         for (const setting& s : settings_) {
             plan p = whole;
             p.name += " / " + str(s.name);
@@ -1866,9 +1865,9 @@ private:
         const bool skips = s.is_missing && may_be_skipped();
         return unmeasured(s.all.what, of_each_, skips ? gate_outcome::skipped : s.lost_as, s.lost);
     }
-    comparison_result finished(std::vector<setting_under_test>& parts) {
+    comparison_result finished(vector<setting_under_test>& parts) {
         const plan p = parts.front().all.what;
-        std::vector<measured_setting> measured;
+        vector<measured_setting> measured;
         for (const setting_under_test& s : parts)
             measured.push_back({s.name, s.all.seen, s.all.judged_by, s.all.found,
                                 s.all.seen.candidate.empty() ? s.lost : ""});
@@ -1921,8 +1920,8 @@ private:
 
     scenario of_each_;
     const list<setting>& settings_;
-    std::vector<std::size_t> numbers_{};  // of the settings' gates
-    std::vector<std::shared_ptr<const rehearsal>> models_{};  // replace the servers
+    vector<std::size_t> numbers_{};  // of the settings' gates
+    vector<std::shared_ptr<const rehearsal>> models_{};  // replace the servers
 };
 
 /// `of` and `in` say what there is none of.
@@ -1942,7 +1941,7 @@ text best_setting(const box& data, const statistic_data& what) {
 estimate_t ratio_of_settings(const box& data, const text& of, const text& to,
                              const statistic_data& what) {
     const auto* h = data.get<comparison_data>();
-    const std::vector<std::string> names = h ? h->names : std::vector<std::string>{};
+    const vector<std::string> names = h ? h->names : vector<std::string>{};
     const std::size_t a = place_of_setting(names, str(of)), b = place_of_setting(names, str(to));
     if (a == b) return {1, 1, 1};
     return compared_by(what, *h).ratio(a, b).value_or(
@@ -1951,7 +1950,7 @@ estimate_t ratio_of_settings(const box& data, const text& of, const text& to,
 }  // namespace detail
 
 const result& comparison_result::operator[](const types::text& name) const {
-    const std::vector<std::string> names(names_.begin(), names_.end());
+    const detail::vector<std::string> names(names_.begin(), names_.end());
     return results_[detail::place_of_setting(names, detail::str(name))];
 }
 const result& comparison_result::at(types::whole place) const {
@@ -1959,7 +1958,7 @@ const result& comparison_result::at(types::whole place) const {
 }
 
 const result& curve_result::operator[](offered_load load) const {
-    std::vector<std::string> all;
+    detail::vector<std::string> all;
     for (detail::size_type i = 0; i < loads_.size(); ++i) {
         if (loads_[i] == load.value) return results_[i];
         all.push_back(detail::printed("%.9g", loads_[i]));

@@ -93,7 +93,6 @@ inline history_baseline history(const types::text& folder = "perf-history",
 #include <system_error>  // error_code
 #include <thread>  // hardware_concurrency
 #include <utility>  // pair, move, exchange
-#include <vector>  // erase_if
 
 #include <fcntl.h>  // open, O_DIRECTORY
 #include <picojson.h>  // JSON of servers
@@ -111,9 +110,9 @@ struct series_run {
     std::string id{};
     std::string at{};      // UTC, "2026-11-23T02:15:04Z"
     std::string commit{};  // "" if unknown
-    std::vector<double> repeats{};  // of the statistic, SI units, > 0
+    vector<double> repeats{};  // of the statistic, SI units, > 0
     /// Properties that do not change the series: name and value, "server" "vllm 0.33.0".
-    std::vector<std::pair<std::string, std::string>> watched{};
+    vector<std::pair<std::string, std::string>> watched{};
     bool is_left_out = false;  // by an annotation
 };
 
@@ -129,8 +128,8 @@ struct annotation {
 struct history_series {
     std::string statistic{};  // "mean(tpot)"
     double offset = 0;        // of its metric: levels are logarithms of value + offset
-    std::vector<series_run> runs{};
-    std::vector<annotation> annotations{};
+    vector<series_run> runs{};
+    vector<annotation> annotations{};
 };
 
 // The minimum difference between two programs on one machine, days apart.
@@ -138,7 +137,7 @@ inline constexpr double least_run_sd = 0.0025;
 inline constexpr std::size_t searched_runs = 80;
 inline constexpr std::size_t runs_before = 3, runs_after = 2;  // minimum around a step
 
-inline double median_of(std::vector<double> v) {
+inline double median_of(vector<double> v) {
     if (v.empty()) return not_a_number;
     const auto middle = v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2);
     std::nth_element(v.begin(), middle, v.end());
@@ -147,12 +146,12 @@ inline double median_of(std::vector<double> v) {
 }
 /// The median distance from `center` in normal standard deviations, corrected for few values; 0 if
 /// more than half are equal.
-inline double robust_sd(std::vector<double> v, double center) {
+inline double robust_sd(vector<double> v, double center) {
     for (double& x : v) x = std::fabs(x - center);
     return 1.4826 * median_of(v) * (1 + 1 / static_cast<double>(v.size()));
 }
 /// Lag-1 autocorrelation of values around 0.
-inline double lag_one(const std::vector<double>& v) {
+inline double lag_one(const vector<double>& v) {
     double products = 0, squares = 0;
     for (std::size_t i = 0; i < v.size(); ++i) {
         squares += v[i] * v[i];
@@ -167,20 +166,20 @@ struct run_level {
     double mean = 0, variance = 0, repeats = 0;
 };
 /// Without runs that lack the statistic or that an annotation leaves out.
-inline std::vector<run_level> levels_of(const history_series& s, bool at_most) {
-    std::vector<run_level> out;
+inline vector<run_level> levels_of(const history_series& s, bool at_most) {
+    vector<run_level> out;
     for (std::size_t i = 0; i < s.runs.size(); ++i) {
         if (s.runs[i].is_left_out || s.runs[i].repeats.empty()) continue;
-        std::vector<double> logs;
+        vector<double> logs;
         for (const double x : s.runs[i].repeats)
             logs.push_back((at_most ? 1 : -1) * std::log(x + s.offset));
         out.push_back({i, mean_of(logs), sample_variance(logs), static_cast<double>(logs.size())});
     }
     return out;
 }
-inline std::vector<double> means_of(const std::vector<run_level>& runs, std::size_t first,
-                                    std::size_t end) {
-    std::vector<double> out;
+inline vector<double> means_of(const vector<run_level>& runs, std::size_t first,
+                               std::size_t end) {
+    vector<double> out;
     for (std::size_t i = first; i < end; ++i) out.push_back(runs[i].mean);
     return out;
 }
@@ -190,7 +189,7 @@ struct split_found {
     std::size_t at = 0;
     double t = 0;
 };
-inline split_found best_split(const std::vector<double>& v) {
+inline split_found best_split(const vector<double>& v) {
     const std::size_t n = v.size();
     const double shift = v.empty() ? 0 : v[0];  // sums of differences keep their digits
     double all = 0, squares = 0;
@@ -214,11 +213,11 @@ inline split_found best_split(const std::vector<double>& v) {
 }
 /// The factor by which dependence lowers a t: autocorrelation around both means, corrected for the
 /// bias of short series.
-inline double dependence_of_split(const std::vector<double>& v, std::size_t at) {
+inline double dependence_of_split(const vector<double>& v, std::size_t at) {
     const auto n = static_cast<double>(v.size());
     const auto part = v.begin() + static_cast<std::ptrdiff_t>(at);
     const double before = mean_of({v.begin(), part}), after = mean_of({part, v.end()});
-    std::vector<double> rest;
+    vector<double> rest;
     for (std::size_t i = 0; i < v.size(); ++i) rest.push_back(v[i] - (i < at ? before : after));
     const double r = std::clamp((lag_one(rest) * n + 2) / (n - 5), 0.0, 0.8);
     return std::sqrt((1 - r) / (1 + r));
@@ -226,7 +225,7 @@ inline double dependence_of_split(const std::vector<double>& v, std::size_t at) 
 /// The start of the newest level, 0 if no step is shown: a changepoint model (Hawkins, Qiu and
 /// Kang, Journal of Quality Technology 35, 2003), with a two-sided level for a false step in 1 of
 /// 500 runs.
-inline std::size_t step_in(std::vector<double> v) {
+inline std::size_t step_in(vector<double> v) {
     const std::size_t n = v.size();
     if (n < runs_before + runs_after + 1) return 0;
     const double center = median_of(v), sd = robust_sd(v, center);
@@ -252,16 +251,16 @@ struct history_segment {
 };
 
 /// The index of the first run at or after a date; their number if there is none.
-inline std::size_t place_of_date(const history_series& s, const std::vector<run_level>& runs,
+inline std::size_t place_of_date(const history_series& s, const vector<run_level>& runs,
                                  const std::string& at) {
     std::size_t i = 0;
     while (i < runs.size() && s.runs[runs[i].run].at.substr(0, 10) < at.substr(0, 10)) ++i;
     return i;
 }
-inline std::vector<std::size_t> annotated_runs(const history_series& s,
-                                               const std::vector<run_level>& runs,
-                                               annotation_kind kind) {
-    std::vector<std::size_t> out;
+inline vector<std::size_t> annotated_runs(const history_series& s,
+                                          const vector<run_level>& runs,
+                                          annotation_kind kind) {
+    vector<std::size_t> out;
     for (const annotation& m : s.annotations)
         if (m.kind == kind) out.push_back(place_of_date(s, runs, m.at));
     return out;
@@ -269,15 +268,15 @@ inline std::vector<std::size_t> annotated_runs(const history_series& s,
 
 /// From the first run to the last: a step that was found stays, unless an annotation denies it.
 /// Runs before such an annotation stay in the segment, and are not searched again.
-inline std::vector<history_segment> segments_of(const history_series& s,
-                                                const std::vector<run_level>& runs) {
+inline vector<history_segment> segments_of(const history_series& s,
+                                           const vector<run_level>& runs) {
     if (runs.empty()) return {};
     const auto steps = annotated_runs(s, runs, annotation_kind::step);
     const auto none = annotated_runs(s, runs, annotation_kind::no_step);
-    const auto holds = [](const std::vector<std::size_t>& v, std::size_t i) {
+    const auto holds = [](const vector<std::size_t>& v, std::size_t i) {
         return std::find(v.begin(), v.end(), i) != v.end();
     };
-    std::vector<history_segment> out(1);
+    vector<history_segment> out(1);
     std::size_t searched = 0;
     for (std::size_t i = 0; i < runs.size(); ++i) {
         if (holds(steps, i) && i > out.back().first) {
@@ -311,7 +310,7 @@ inline const char* to_string(annotation_kind k) {
 using named_text = std::pair<std::string, std::string>;
 struct named_repeats {
     std::string name{};             // "mean(tpot)"
-    std::vector<double> repeats{};  // SI units, > 0
+    vector<double> repeats{};  // SI units, > 0
 };
 
 /// One gate of one run of a program.
@@ -319,9 +318,9 @@ struct history_run {
     std::string id{};  // unique, in any file
     std::string at{};  // UTC start of its program
     std::string gate{}, run_series{}, commit{};
-    std::vector<named_text> watched{};
+    vector<named_text> watched{};
     std::string outcome{};
-    std::vector<named_repeats> values{};
+    vector<named_repeats> values{};
 };
 /// A person's annotation on a gate's runs.
 struct history_note {
@@ -332,8 +331,8 @@ struct history_note {
 
 /// The content of files: oldest first, each id once.
 struct history_lines {
-    std::vector<history_run> runs{};
-    std::vector<history_note> notes{};
+    vector<history_run> runs{};
+    vector<history_note> notes{};
 };
 
 /// "2026-11-23T02:15:04Z", with valid month, day and time.
@@ -359,7 +358,7 @@ inline void fields_of(field_visitor& v, history_run& r) {
     v.text({"cohort"}, r.run_series);
     v.quoted({"commit"}, r.commit, false);
     if (v.begin({"watched"})) {
-        std::vector<std::string> names;
+        vector<std::string> names;
         for (const named_text& w : r.watched) names.push_back(w.first);
         names = v.names(names);
         if (v.assigns()) r.watched.resize(names.size());
@@ -371,7 +370,7 @@ inline void fields_of(field_visitor& v, history_run& r) {
     }
     v.text({"outcome"}, r.outcome);
     if (!v.begin({"values", "of each statistic its repeats, in SI units"})) return;
-    std::vector<std::string> names;
+    vector<std::string> names;
     for (const named_repeats& n : r.values) names.push_back(n.name);
     names = v.names(names);
     if (v.assigns()) r.values.resize(names.size());
@@ -481,7 +480,7 @@ inline void read_history_file(std::string_view text, const std::string& file,
 /// A stable sort. std::stable_sort in libstdc++ 12 uses a buffer that C++20 removed, and clang
 /// warns.
 template <class T, class Before>
-void sort_stably(std::vector<T>& all, Before&& before) {
+void sort_stably(vector<T>& all, Before&& before) {
     std::list<T> sorted(std::make_move_iterator(all.begin()), std::make_move_iterator(all.end()));
     sorted.sort(before);
     std::move(sorted.begin(), sorted.end(), all.begin());
@@ -499,7 +498,7 @@ inline history_lines in_order(history_lines all) {
     sort_stably(all.notes, noted_before);
     const auto keep_first = [](auto& of) {
         std::set<std::string> seen;
-        std::erase_if(of, [&](const auto& x) { return !seen.insert(x.id).second; });
+        erase_if(of, [&](const auto& x) { return !seen.insert(x.id).second; });
     };
     keep_first(all.runs);
     keep_first(all.notes);
@@ -512,9 +511,9 @@ inline bool is_valid_run(const history_run& r) {
 }
 
 /// The runs of one gate in one series, one a date, oldest first.
-inline std::vector<const history_run*> runs_of(const history_lines& all, const std::string& gate,
-                                               const std::string& run_series) {
-    std::vector<const history_run*> runs;
+inline vector<const history_run*> runs_of(const history_lines& all, const std::string& gate,
+                                          const std::string& run_series) {
+    vector<const history_run*> runs;
     for (const history_run& r : all.runs) {
         if (r.gate != gate || r.run_series != run_series || !is_valid_run(r)) continue;
         const bool is_same_date = !runs.empty() && runs.back()->at.compare(0, 10, r.at, 0, 10) == 0;
@@ -541,7 +540,7 @@ inline bool is_about(const annotation& m, const history_run& r) {
 
 /// The runs of a gate in a series that have the statistic, and their annotations.
 inline history_series series_of(const history_lines& all,
-                                const std::vector<const history_run*>& runs,
+                                const vector<const history_run*>& runs,
                                 const std::string& statistic) {
     history_series s;
     s.statistic = statistic;
@@ -582,14 +581,14 @@ inline history_lines as_of(history_lines all, const std::string& when) {
         if (until.empty())
             refuse({name, printable(when, 60), "\": the history has no run of that commit"});
     }
-    std::erase_if(all.runs, [&](const history_run& r) { return r.at > until; });
+    erase_if(all.runs, [&](const history_run& r) { return r.at > until; });
     const auto is_later = [&](const history_note& n) {
         const auto has_id = [&](const history_run& r) { return r.id == n.what.at; };
         const bool is_dated = is_utc_date(n.what.at) || is_utc_time(n.what.at);
         return is_dated ? n.what.at > until
                         : std::none_of(all.runs.begin(), all.runs.end(), has_id);
     };
-    std::erase_if(all.notes, is_later);
+    erase_if(all.notes, is_later);
     return all;
 }
 
@@ -625,8 +624,8 @@ inline constexpr version_page version_pages[] = {
     {"Triton", "/v2", "version", ""}};
 
 /// The pages to ask, in turn: those of a known server, else all paths, each once.
-inline std::vector<version_page> version_pages_of(const std::string& server) {
-    std::vector<version_page> pages;
+inline vector<version_page> version_pages_of(const std::string& server) {
+    vector<version_page> pages;
     for (const version_page& p : version_pages)
         if (server == p.server) pages.push_back(p);
     if (!server.empty()) return pages;
@@ -685,7 +684,7 @@ inline std::string hash_of_arguments(std::string_view command) {
 // ---- its accelerators
 
 /// "2 x NVIDIA L4, NVIDIA T4": the names of all, counted.
-inline std::string counted_names(std::vector<std::string> names) {
+inline std::string counted_names(vector<std::string> names) {
     std::sort(names.begin(), names.end());
     std::string words;
     for (std::size_t i = 0, n = 0; i < names.size(); i += n) {
@@ -695,7 +694,7 @@ inline std::string counted_names(std::vector<std::string> names) {
     return words;
 }
 /// Each card once, in any order.
-inline std::string hash_of_cards(std::vector<std::string> ids) {
+inline std::string hash_of_cards(vector<std::string> ids) {
     std::sort(ids.begin(), ids.end());
     std::string all;
     for (const std::string& id : ids) all += id + "\n";
@@ -704,7 +703,7 @@ inline std::string hash_of_cards(std::vector<std::string> ids) {
 
 /// Adds cards on a dcgm-exporter page to those of other pages.
 struct reported_cards {
-    std::vector<std::string> ids{}, names{}, drivers{};
+    vector<std::string> ids{}, names{}, drivers{};
 };
 inline void read_cards(const metrics_page& page, reported_cards& to) {
     for (const page_sample& s : page.samples) {
@@ -721,12 +720,12 @@ inline void read_cards(const metrics_page& page, reported_cards& to) {
 /// Reads `nvidia-smi --query-gpu=name,uuid,driver_version,memory.total,power.limit
 /// --format=csv,noheader`: a line for each card; no cards in other text.
 inline void read_nvidia_smi(std::string_view csv, fingerprint& to) {
-    std::vector<std::string> names, cards, powers;
+    vector<std::string> names, cards, powers;
     while (!csv.empty()) {
         const std::size_t end = std::min(csv.find('\n'), csv.size());
         std::string_view line = csv.substr(0, end);
         csv.remove_prefix(std::min(end + 1, csv.size()));
-        std::vector<std::string> cells;
+        vector<std::string> cells;
         for (std::size_t n = 0; !line.empty(); line.remove_prefix(std::min(n + 1, line.size()))) {
             n = std::min(line.find(','), line.size());
             cells.push_back(printable(trimmed(line.substr(0, n)), 60));
@@ -746,8 +745,8 @@ inline void read_nvidia_smi(std::string_view csv, fingerprint& to) {
 }
 
 /// Properties that are watched, and named if they change at a step.
-inline std::vector<named_text> watched_facts(const fingerprint& f) {
-    std::vector<named_text> all;
+inline vector<named_text> watched_facts(const fingerprint& f) {
+    vector<named_text> all;
     const auto add = [&](const char* name, const std::string& value) {
         if (!value.empty()) all.emplace_back(name, value);
     };
@@ -909,12 +908,12 @@ struct history_entry {
 inline constexpr std::string_view usual_statistics[] = {"mean(tpot)", "p50(ttft)", "p90(ttft)",
                                                         "p50(e2e)", "output_throughput"};
 /// Whether every repeat has a value.
-inline bool are_kept(const std::vector<double>& repeats) {
+inline bool are_kept(const vector<double>& repeats) {
     const auto is_one = [](double v) { return std::isfinite(v) && v > 0; };
     return !repeats.empty() && std::all_of(repeats.begin(), repeats.end(), is_one);
 }
-inline std::vector<named_repeats> values_of_a_run(const plan& p, const gate_figures& g) {
-    std::vector<named_repeats> values;
+inline vector<named_repeats> values_of_a_run(const plan& p, const gate_figures& g) {
+    vector<named_repeats> values;
     const auto add = [&](std::string_view name) {
         for (const named_repeats& n : values)
             if (n.name == name) return;
@@ -931,7 +930,7 @@ inline std::vector<named_repeats> values_of_a_run(const plan& p, const gate_figu
     for (const std::string_view usual : usual_statistics) add(usual);
     return values;
 }
-inline std::string outcome_of_a_run(const std::vector<slo_verdict>& verdicts) {
+inline std::string outcome_of_a_run(const vector<slo_verdict>& verdicts) {
     const auto any = [&](verdict v) {
         return std::any_of(verdicts.begin(), verdicts.end(), [&](const slo_verdict& x) {
             return !x.what.is_advisory && x.outcome == v;
@@ -946,7 +945,7 @@ inline std::string outcome_of_a_run(const std::vector<slo_verdict>& verdicts) {
 /// Returns why a measured gate is no baseline run, "" if it is one. The verdict does not matter,
 /// because slow runs must not be left out.
 inline std::string why_no_run(const plan& p, const gate_figures& g,
-                              const std::vector<slo_verdict>& verdicts,
+                              const vector<slo_verdict>& verdicts,
                               const std::string& stopped) {
     if (p.searches()) return "a capacity was searched, by another load in each run";
     if (!stopped.empty()) return stopped;
@@ -966,7 +965,7 @@ inline std::string why_no_run(const plan& p, const gate_figures& g,
 /// `stopped`: why its repeats ended early, "" if they did not.
 inline history_entry history_entry_of(const plan& p, run_series in, const fingerprint& print,
                                       const gate_figures& g,
-                                      const std::vector<slo_verdict>& verdicts,
+                                      const vector<slo_verdict>& verdicts,
                                       const std::string& stopped) {
     history_entry e;
     e.why_not = why_no_run(p, g, verdicts, stopped);
@@ -1029,7 +1028,7 @@ inline constexpr double max_clock_skew_s = 600;
 /// *.jsonl below a folder and cohorts/*.json, by name. No hidden files (a worktree's .git, drafts),
 /// no symbolic links.
 struct history_files {
-    std::vector<std::filesystem::path> lines{}, all_series{};
+    vector<std::filesystem::path> lines{}, all_series{};
 };
 inline history_files files_of_history(const std::filesystem::path& folder) {
     namespace fs = std::filesystem;
@@ -1104,8 +1103,8 @@ inline history_store history_of_gate(const std::string& folder, const std::strin
                                      const std::string& at) {
     history_store all = read_history(folder, utc_text(machine_unix_s() + max_clock_skew_s), gate);
     all.lines = as_of(std::move(all.lines), at);
-    std::erase_if(all.lines.runs, [&](const history_run& r) { return r.gate != gate; });
-    std::erase_if(all.lines.notes, [&](const history_note& n) { return n.gate != gate; });
+    erase_if(all.lines.runs, [&](const history_run& r) { return r.gate != gate; });
+    erase_if(all.lines.notes, [&](const history_note& n) { return n.gate != gate; });
     return all;
 }
 
@@ -1196,7 +1195,7 @@ std::string add_lines(const std::filesystem::path& folder, const std::string& at
 /// Adds the gates of one program as a file with a line for each; returns its name. Describes series
 /// that are new in the folder. Throws std::runtime_error.
 inline std::string append_history(const std::filesystem::path& folder,
-                                  const std::vector<history_entry>& gates, const std::string& at,
+                                  const vector<history_entry>& gates, const std::string& at,
                                   const std::string& commit) {
     const std::string tomorrow = utc_text(machine_unix_s() + 86400);
     check_clock(folder, stem_of_run(tomorrow, "", 0).substr(0, 8));
@@ -1232,7 +1231,7 @@ inline constexpr double given_df = 4;
 inline constexpr std::size_t given_until = 10;    // runs that replace a given spread
 
 /// The mean of values clipped at `reach` around their median, if there are at least five.
-inline double clipped_mean(std::vector<double> v, double reach) {
+inline double clipped_mean(vector<double> v, double reach) {
     if (v.size() < 5) return mean_of(v);
     const double center = median_of(v);
     for (double& x : v) x = std::clamp(x, center - reach, center + reach);
@@ -1244,7 +1243,7 @@ struct repeats_spread {
     double variance = 0, df = 0;
     double repeats = 0;  // of a run, harmonic mean
 };
-inline repeats_spread spread_of_repeats(const std::vector<run_level>& runs, std::size_t from) {
+inline repeats_spread spread_of_repeats(const vector<run_level>& runs, std::size_t from) {
     repeats_spread out;
     double squares = 0, inverse = 0;
     for (std::size_t i = from; i < runs.size(); ++i) {
@@ -1265,23 +1264,23 @@ struct runs_spread {
 };
 /// The runs from one on, around the levels of their segments.
 struct run_residuals {
-    std::vector<double> all{};
+    vector<double> all{};
     double segments = 0;
 };
-inline run_residuals residuals_of(const std::vector<run_level>& runs,
-                                  const std::vector<history_segment>& segments, std::size_t from) {
+inline run_residuals residuals_of(const vector<run_level>& runs,
+                                  const vector<history_segment>& segments, std::size_t from) {
     run_residuals out;
     const bool is_robust = runs.size() - from >= robust_from;
     for (const history_segment& s : segments) {
         if (s.end <= from) continue;
-        const std::vector<double> own = means_of(runs, std::max(s.first, from), s.end);
+        const vector<double> own = means_of(runs, std::max(s.first, from), s.end);
         const double center = is_robust && own.size() >= 5 ? median_of(own) : mean_of(own);
         for (const double x : own) out.all.push_back(x - center);
         ++out.segments;
     }
     return out;
 }
-inline void clip_residuals(std::vector<double>& rest, runs_spread& noted) {
+inline void clip_residuals(vector<double>& rest, runs_spread& noted) {
     const double reach = robust_sd(rest, 0);
     if (!(reach > 0)) return;
     for (double& x : rest) {
@@ -1297,7 +1296,7 @@ inline void clip_residuals(std::vector<double>& rest, runs_spread& noted) {
 struct run_dependence {
     double variance_by = 1, df_by = 1;
 };
-inline run_dependence dependence_of_runs(const std::vector<double>& rest) {
+inline run_dependence dependence_of_runs(const vector<double>& rest) {
     const auto n = static_cast<double>(rest.size());
     const double r = std::clamp((lag_one(rest) * n + 1) / (n - 4), 0.0, 0.9);
     double effect = 1, shared = 0;
@@ -1309,8 +1308,8 @@ inline run_dependence dependence_of_runs(const std::vector<double>& rest) {
                               ((1 - (effect - 1) / (n - 1)) * (1 + 1 / n))),
             std::clamp((1 - r * r) / (1 + r * r), 0.3, 1.0)};
 }
-inline runs_spread spread_of_runs(const std::vector<run_level>& runs,
-                                  const std::vector<history_segment>& segments, std::size_t from) {
+inline runs_spread spread_of_runs(const vector<run_level>& runs,
+                                  const vector<history_segment>& segments, std::size_t from) {
     run_residuals rest = residuals_of(runs, segments, from);
     const double df = static_cast<double>(rest.all.size()) - rest.segments;
     runs_spread out;
@@ -1345,7 +1344,7 @@ struct learned_history {
     repeats_spread repeats{};
     runs_spread spread{};
     level_of_runs level{};
-    std::vector<main_moved> moved{};
+    vector<main_moved> moved{};
     double given_sd = 0;      // the user's spread between runs while it counts, else 0
     bool is_enough() const {
         return level.runs > 0 && repeats.df > 0 && spread.df > 0 && spread.sd > 0 &&
@@ -1353,15 +1352,15 @@ struct learned_history {
     }
 };
 
-inline level_of_runs newest_level(const std::vector<run_level>& runs, const history_segment& s,
+inline level_of_runs newest_level(const vector<run_level>& runs, const history_segment& s,
                                   double sd) {
     const std::size_t w = std::min(s.end - s.first, level_runs);
     return {clipped_mean(means_of(runs, s.end - w, s.end), 3 * sd), static_cast<double>(w)};
 }
 
-inline std::vector<main_moved> moves_of_main(const std::vector<run_level>& runs,
-                                             const history_segment& s, const runs_spread& n) {
-    std::vector<main_moved> out;
+inline vector<main_moved> moves_of_main(const vector<run_level>& runs,
+                                        const history_segment& s, const runs_spread& n) {
+    vector<main_moved> out;
     for (std::size_t c = 1; c <= 2 && s.first + c + 4 <= s.end; ++c) {
         const double now = mean_of(means_of(runs, s.end - c, s.end));
         const double before = clipped_mean(means_of(runs, s.first, s.end - c), 3 * n.sd);
@@ -1374,7 +1373,7 @@ inline std::vector<main_moved> moves_of_main(const std::vector<run_level>& runs,
 }
 
 /// Main is compared with the newest accepted segment, another branch with the newest one.
-inline const history_segment& segment_for(const std::vector<history_segment>& segments,
+inline const history_segment& segment_for(const vector<history_segment>& segments,
                                           bool is_main) {
     for (auto s = segments.rbegin(); is_main && s != segments.rend(); ++s)
         if (s->is_accepted) return *s;
@@ -1382,8 +1381,8 @@ inline const history_segment& segment_for(const std::vector<history_segment>& se
 }
 
 /// `given_sd`: the user's spread between runs, 0 if not given.
-inline learned_history learned_from(const std::vector<run_level>& runs,
-                                    const std::vector<history_segment>& segments, bool is_main,
+inline learned_history learned_from(const vector<run_level>& runs,
+                                    const vector<history_segment>& segments, bool is_main,
                                     double given_sd = 0) {
     learned_history h;
     if (runs.empty()) return h;
@@ -1411,10 +1410,10 @@ inline constexpr std::size_t annotation_reaches = 2;
 
 /// Whether the first runs of a segment, as many as showed it, are worse than the newest of another,
 /// at a level of 5 %. Later runs do not count, so that decisions do not change.
-inline bool is_worse(const std::vector<run_level>& runs, const history_segment& s,
+inline bool is_worse(const vector<run_level>& runs, const history_segment& s,
                      const history_segment& than) {
-    const std::vector<double> now = means_of(runs, s.first, std::min(s.found + 1, s.end));
-    const std::vector<double> old =
+    const vector<double> now = means_of(runs, s.first, std::min(s.found + 1, s.end));
+    const vector<double> old =
         means_of(runs, than.end - std::min(than.end - than.first, level_runs), than.end);
     const auto a = static_cast<double>(now.size()), b = static_cast<double>(old.size());
     const double df = a + b - 2, change = mean_of(now) - mean_of(old);
@@ -1427,9 +1426,9 @@ inline bool is_worse(const std::vector<run_level>& runs, const history_segment& 
 
 /// A regression is accepted only by an annotation; a level no worse than the newest accepted one
 /// (an improvement, or a repaired regression) is accepted automatically.
-inline std::vector<history_segment> with_accepted(std::vector<history_segment> segments,
-                                                  const history_series& s,
-                                                  const std::vector<run_level>& runs) {
+inline vector<history_segment> with_accepted(vector<history_segment> segments,
+                                             const history_series& s,
+                                             const vector<run_level>& runs) {
     const auto annotations = annotated_runs(s, runs, annotation_kind::accept);
     std::size_t accepted = 0;
     for (std::size_t i = 1; i < segments.size(); ++i) {
@@ -1450,8 +1449,8 @@ struct level_drift {
     std::size_t since = 0;  // the first of those runs
     std::size_t steps = 0;  // found since then
 };
-inline std::optional<level_drift> drift_of_level(const std::vector<run_level>& runs,
-                                                 const std::vector<history_segment>& segments,
+inline std::optional<level_drift> drift_of_level(const vector<run_level>& runs,
+                                                 const vector<history_segment>& segments,
                                                  const runs_spread& spread) {
     if (segments.empty() || !(spread.df > 0)) return {};
     const history_segment& accepted = segment_for(segments, true);
@@ -1474,8 +1473,8 @@ inline std::optional<level_drift> drift_of_level(const std::vector<run_level>& r
 
 /// A series: its runs, segments and the data for the rule.
 struct history_read {
-    std::vector<run_level> runs{};
-    std::vector<history_segment> segments{};
+    vector<run_level> runs{};
+    vector<history_segment> segments{};
     learned_history learned{};
 };
 inline history_read history_read_as(const history_series& s, bool at_most, bool is_main,
@@ -1552,7 +1551,7 @@ inline history_reach reach_of(const learned_history& h, double own_variance, std
 
 /// Analyses the first repeats of a run, in logarithms with the history's signs. `line`: logarithm
 /// of the limit's factor, with its sign.
-inline history_analysis analysis_against(const learned_history& h, const std::vector<double>& run,
+inline history_analysis analysis_against(const learned_history& h, const vector<double>& run,
                                  double line, history_analysis_kind kind,
                                  const history_bounds& bounds = {}) {
     history_analysis l;
@@ -1616,7 +1615,7 @@ inline bool is_last_analysis(const learned_history& h, const history_analysis& l
 }
 /// The verdict of a run on all its repeats: at the first analysis that decides, or at its last. The
 /// late one is made only if the run was open and noisier than the history.
-inline history_analysis judged_against(const learned_history& h, const std::vector<double>& run,
+inline history_analysis judged_against(const learned_history& h, const vector<double>& run,
                                    double line, bool appended,
                                    const history_bounds& bounds = {}) {
     history_analysis l;
@@ -1667,7 +1666,7 @@ struct history_noise {
 
 /// Returns an analysis with the noise of a history, at less weight than a calibration because it is
 /// of other days. The history is not used where the repeats spread by more.
-inline interim_analysis analysis_with_history(const std::vector<double>& distances,
+inline interim_analysis analysis_with_history(const vector<double>& distances,
                                               const history_noise& known,
                                               const judging_rule& rule) {
     const double own = sample_variance(distances), df = static_cast<double>(distances.size()) - 1;
@@ -1706,7 +1705,7 @@ struct history_parameters {
     std::string none{};        // why there is no history to judge by
     bool appends = false;      // the run joins the history
     bool knows_card = true;    // whether any run was measured on today's
-    std::vector<objective_history> objectives{};
+    vector<objective_history> objectives{};
 
     bool is_there() const { return !folder.empty(); }
     const objective_history* of(const slo& s) const {
@@ -1767,8 +1766,8 @@ inline std::string short_commit(const series_run& n) {
     return n.commit.empty() ? n.at.substr(0, 10) : n.commit.substr(0, 8);
 }
 /// The watched properties that differ between two runs: "vLLM 0.32 -> vLLM 0.33".
-inline std::string changed_facts(const std::vector<named_text>& before,
-                                 const std::vector<named_text>& after) {
+inline std::string changed_facts(const vector<named_text>& before,
+                                 const vector<named_text>& after) {
     std::string words;
     for (const auto& [name, now] : after)
         for (const auto& [known, then] : before) {
@@ -1840,13 +1839,13 @@ struct history_question {
 /// Values, speeds and rates have a spread between repeats, as have objectives on a baseline.
 inline history_parameters history_parameters_of(const history_lines& lines, const run_series& mine,
                                       const std::map<std::string, run_series>& known,
-                                      const std::vector<slo>& slos, const history_question& asked) {
+                                      const vector<slo>& slos, const history_question& asked) {
     history_parameters h;
     h.folder = asked.folder;
     h.machine = machine_text(mine);
     h.appends = asked.appends;
     const std::string id = id_of(mine);
-    const std::vector<const history_run*> runs = runs_of(lines, mine.gate, id);
+    const vector<const history_run*> runs = runs_of(lines, mine.gate, id);
     if (runs.empty()) {
         h.none = why_no_runs(lines, mine, known);
         return h;
@@ -1964,7 +1963,7 @@ inline decision judge_by_history(const history_parameters& past, const measureme
     if (seen.values.size() < 2)
         return decided(std::move(d), verdict::inconclusive, {because::one_repeat});
     const double line = (s.at_most ? 1 : -1) * std::log(d.limit);
-    std::vector<double> run = seen.distances;
+    vector<double> run = seen.distances;
     for (double& x : run) x += h.level.mean + line;
     const history_bounds bounds = history_bounds_of(t.rule);
     const history_analysis l =
@@ -2031,10 +2030,10 @@ inline std::string history_words(const history_parameters& h, const objective_hi
     return words;
 }
 /// A line for each objective, "history: 27 runs on ...".
-inline std::vector<std::string> report_lines(const history_parameters& h, const gate_report& g) {
-    std::vector<std::string> lines;
+inline vector<std::string> report_lines(const history_parameters& h, const gate_report& g) {
+    vector<std::string> lines;
     if (!h.none.empty()) return {"history: " + h.none};
-    std::vector<const slo*> relative;
+    vector<const slo*> relative;
     for (const slo& s : g.judged_by.slos)
         if (s.factor > 0 && h.of(s)) relative.push_back(&s);
     for (const slo* s : relative)
@@ -2084,7 +2083,7 @@ public:
         if (!o) return std::nullopt;
         return level{(s.at_most ? 1 : -1) * o->learned.level.mean, o->learned.spread.sd};
     }
-    std::optional<interim_analysis> analysis_of(const slo& s, const std::vector<double>& distances,
+    std::optional<interim_analysis> analysis_of(const slo& s, const vector<double>& distances,
                                                 const judging_rule& rule) const override {
         const bool is_absolute = s.factor <= 0 && parameters.none.empty();
         const objective_history* const o = is_absolute ? parameters.of(s) : nullptr;
@@ -2093,7 +2092,7 @@ public:
         if (!(known.sd > 0)) return {};
         return analysis_with_history(distances, known, rule);
     }
-    std::vector<std::string> lines(const gate_report& g) const override {
+    vector<std::string> lines(const gate_report& g) const override {
         return report_lines(parameters, g);
     }
     void fields(field_visitor& v) override { fields_of(v, parameters); }
@@ -2242,7 +2241,7 @@ inline history_parameters parameters_for(const plan& p, const target_facts& targ
     // The last run of a date counts: this one replaces earlier ones of today.
     const std::string today = utc_text(machine_unix_s()).substr(0, 10);
     if (mode.appends())
-        std::erase_if(store.lines.runs,
+        erase_if(store.lines.runs,
                       [&](const history_run& r) { return r.at.substr(0, 10) == today; });
     const std::string oldest =
         asked.at.empty() ? utc_text(machine_unix_s() - runs_count_for_s) : "";
@@ -2299,7 +2298,7 @@ public:
     void write_kept(
         const std::string& began_at, const std::string& commit,
         const std::function<void(const std::string&, const std::exception&)>& lost) const override {
-        std::map<std::string, std::vector<history_entry>> runs;
+        std::map<std::string, vector<history_entry>> runs;
         {
             const std::lock_guard guard(waiting().mutex);
             runs = std::exchange(waiting().runs, {});
@@ -2314,7 +2313,7 @@ public:
 private:
     struct waiting_runs {
         std::mutex mutex{};
-        std::map<std::string, std::vector<history_entry>> runs{};
+        std::map<std::string, vector<history_entry>> runs{};
     };
     static waiting_runs& waiting() {
         static waiting_runs* const all = new waiting_runs;  // outlives every static object

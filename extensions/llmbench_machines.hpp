@@ -77,7 +77,6 @@ result judge_shards(const types::list<types::text>& directories, const slo_list&
 #include <string_view>
 #include <thread>
 #include <utility>  // move
-#include <vector>
 
 #include <picojson.h>  // JSON of servers
 #include <sys/resource.h>  // getrusage
@@ -96,7 +95,7 @@ public:
         if (ns != 0) ns += by_ns_;
     }
     void time_after(const field& f, long long& ns, long long) override { time(f, ns, true); }
-    void times_after(const field&, std::vector<long long>& ns, long long,
+    void times_after(const field&, vector<long long>& ns, long long,
                      const time_groups& g) override {
         for (std::size_t i = 0; i < ns.size(); ++i)
             if (i % g.size < g.times) ns[i] += by_ns_;
@@ -116,7 +115,7 @@ inline void move_clock(repeat_data& d, long long by_ns) {
     for (record& r : d.records) move_clock(r, by_ns);
     clock_mover mover(by_ns);
     cross_check checked;
-    std::vector<named_number> statistics;
+    vector<named_number> statistics;
     fields_of(mover, d, checked, statistics);
 }
 
@@ -128,7 +127,7 @@ inline std::string packed(const repeat_data& d) {
     json_writer facts(true);
     facts.open('{');
     write_fields(facts, static_cast<const repeat_facts&>(d), cross_check(),
-                 std::vector<named_number>());
+                 vector<named_number>());
     std::string bytes = facts.close().text() + "\n";
     for (const record& r : d.records) bytes += record_json(r, "");
     bytes += '\n';
@@ -158,7 +157,7 @@ inline repeat_data unpacked(std::string_view bytes, run_variant variant) {
     document_digits digits(facts);
     repeat_data d = read_repeat(part, variant, digits, 0).what;
     std::string gate;
-    std::vector<record> records;
+    vector<record> records;
     for (std::string_view next = line(); !next.empty(); next = line())
         records.push_back(read_record(std::string(next), gate));
     request_log log;
@@ -218,7 +217,7 @@ inline void add_facts(repeat_data& to, const repeat_data& part, bool by_window_o
 /// The repeat of these parts, on the clock of the first; each has one entry in `ranks`, its own.
 /// `closed`: users wait for answers, so each part has its own window, and the common part of all
 /// windows counts.
-inline repeat_data together(std::vector<repeat_data> parts, bool closed) {
+inline repeat_data together(vector<repeat_data> parts, bool closed) {
     fail_frequent_resends(parts);
     fail_unfinished([&](auto&& f) {
         for (repeat_data& part : parts)
@@ -250,7 +249,7 @@ struct stored_shard {
 };
 
 /// Numbers in a list: "3, 5, 6"; at most ten of them.
-inline std::string numbers_text(const std::vector<std::size_t>& all) {
+inline std::string numbers_text(const vector<std::size_t>& all) {
     std::string t;
     for (std::size_t i = 0; i < std::min<std::size_t>(all.size(), 10); ++i)
         t += (i > 0 ? ", " : "") + std::to_string(all[i]);
@@ -258,13 +257,13 @@ inline std::string numbers_text(const std::vector<std::size_t>& all) {
 }
 
 /// Refuses a list that is not each shard of one load, once.
-inline void check_all_there(const std::vector<stored_shard>& shards) {
+inline void check_all_there(const vector<stored_shard>& shards) {
     const stored_shard& first = shards.front();
     for (const stored_shard& s : shards)
         if (s.gate.load.shard.is_whole())
             refuse({s.directory, " is no shard of a load: \"", s.gate.name,
                     "\" was measured as a whole"});
-    std::vector<const stored_shard*> found(first.gate.load.shard.count, nullptr);
+    vector<const stored_shard*> found(first.gate.load.shard.count, nullptr);
     for (const stored_shard& s : shards) {
         const load_shard& shard = s.gate.load.shard;
         if (shard.count != found.size())
@@ -276,7 +275,7 @@ inline void check_all_there(const std::vector<stored_shard>& shards) {
                     s.directory});
         place = &s;
     }
-    std::vector<std::size_t> missing;
+    vector<std::size_t> missing;
     for (std::size_t i = 0; i < found.size(); ++i)
         if (!found[i]) missing.push_back(i);
     if (!missing.empty())
@@ -311,9 +310,9 @@ inline void check_alike(const stored_shard& first, const stored_shard& s) {
 
 /// Refuses shards that did not send at the same time, by the server's clock, in the first of their
 /// remaining repeats, the run's `repeat`-th.
-inline void check_one_time(const std::vector<stored_shard>& shards, std::size_t repeat) {
+inline void check_one_time(const vector<stored_shard>& shards, std::size_t repeat) {
     const auto part = [&](const stored_shard& s) -> const rank_part& {
-        const std::vector<rank_part>& own = s.gate.seen.candidate.front().ranks;
+        const vector<rank_part>& own = s.gate.seen.candidate.front().ranks;
         if (own.empty())
             refuse({s.directory, printed(": repeat %zu does not say when it began", repeat)});
         return own.front();
@@ -337,7 +336,7 @@ inline void check_one_time(const std::vector<stored_shard>& shards, std::size_t 
 
 /// Throws std::invalid_argument with one sentence if the shards are not a whole run. There is at
 /// least one, and its repeats have their records.
-inline measured_gate gathered(std::vector<stored_shard> shards, const slo_list& slos) {
+inline measured_gate gathered(vector<stored_shard> shards, const slo_list& slos) {
     check_all_there(shards);
     for (const stored_shard& s : shards) check_alike(shards.front(), s);
     sort_by(shards, [](const stored_shard& s) { return s.gate.load.shard.index; });
@@ -358,7 +357,7 @@ inline measured_gate gathered(std::vector<stored_shard> shards, const slo_list& 
     const bool closed = users_of(*g.what.sent) > 0;
     while (!first.seen.candidate.empty()) {
         check_one_time(shards, g.seen.candidate.size());
-        std::vector<repeat_data> parts;
+        vector<repeat_data> parts;
         for (stored_shard& s : shards) {
             parts.push_back(s.gate.seen.candidate.front());
             s.gate.seen.candidate.erase(0);
@@ -563,7 +562,7 @@ inline rank_part part_of(const repeat_data& d, const load_shard& shard, long lon
     r.cpu_utilization = d.cpu_utilization;
     r.memory_bytes = max_memory_so_far();
     r.synchronised = clock_is_synchronised();
-    std::vector<double> late;
+    vector<double> late;
     for (const record& x : d.records) {
         if (!is_measured(x)) continue;
         ++r.requests;
@@ -693,12 +692,12 @@ public:
     }
     /// Returns all texts in rank order at rank 0; elsewhere nothing. MPI counts in ints, so it is
     /// sent in pieces.
-    std::vector<std::string> gathered(const std::string& mine, double max_s) {
+    vector<std::string> gathered(const std::string& mine, double max_s) {
         const std::size_t longest = static_cast<std::size_t>(
             most(static_cast<long long>(mine.size()), max_s));
         const std::size_t piece = std::max<std::size_t>(
             1, max_at_once / static_cast<std::size_t>(count_));
-        std::vector<std::string> all(is_first() ? static_cast<std::size_t>(count_) : 0);
+        vector<std::string> all(is_first() ? static_cast<std::size_t>(count_) : 0);
         for (std::size_t at = 0; at < longest; at += piece) {
             const waiting w(*this, max_s);
             gather_piece(mine, at, piece, all);
@@ -758,10 +757,10 @@ private:
         return static_cast<int>(std::min(most, size - std::min(at, size)));
     }
     void gather_piece(const std::string& mine, std::size_t at, std::size_t piece,
-                      std::vector<std::string>& all) {
+                      vector<std::string>& all) {
         const int own = part(mine.size(), at, piece);
         // The lengths are unknown to others, so all send them first.
-        std::vector<int> sizes(all.size()), ones(all.size(), 1), places(all.size());
+        vector<int> sizes(all.size()), ones(all.size(), 1), places(all.size());
         for (std::size_t i = 0; i < places.size(); ++i) places[i] = static_cast<int>(i);
         MPI_Gatherv(&own, 1, MPI_INT, sizes.data(), ones.data(), places.data(), MPI_INT, 0,
                     MPI_COMM_WORLD);
@@ -837,7 +836,7 @@ inline std::string text_of(const rank_command& c) {
                    c.next.number, c.next.load, c.next.answer_s, left_s);
 }
 inline rank_command command_of(const std::string& text) {
-    std::vector<double> n;
+    vector<double> n;
     std::string_view left = text;
     while (!left.empty()) {
         n.push_back(leading_number<double>(left).value_or(not_a_number));
@@ -860,10 +859,10 @@ struct clock_offset {
 /// exchanges messages for its time: the shortest of fifty exchanges is the most exact, because that
 /// time lies between its two ends (Cristian 1989, doi:10.1007/BF01784024). If busy machines allow
 /// no short one, it continues for a second.
-inline std::vector<clock_offset> clock_offsets(rank_group& ranks, double max_s) {
+inline vector<clock_offset> clock_offsets(rank_group& ranks, double max_s) {
     constexpr int least_exchanges = 50;
     constexpr long long good_ns = 100000, max_ns = 1000000000;
-    std::vector<clock_offset> all(static_cast<std::size_t>(ranks.count()));
+    vector<clock_offset> all(static_cast<std::size_t>(ranks.count()));
     const std::string own_boot = name_of_the_boot();
     for (int r = 1; r < ranks.count(); ++r) {
         const std::string boot = ranks.heard(own_boot, max_s, r);
@@ -891,7 +890,7 @@ inline std::vector<clock_offset> clock_offsets(rank_group& ranks, double max_s) 
 /// The common start of all ranks, each by its clock, once all are ready.
 class common_start {
 public:
-    common_start(rank_group& ranks, std::vector<clock_offset> offsets)
+    common_start(rank_group& ranks, vector<clock_offset> offsets)
         : ranks_(ranks), offsets_(std::move(offsets)) {}
     long long operator()() {
         try {
@@ -910,7 +909,7 @@ public:
     int begun() const { return begun_; }
     bool is_called_off() const { return is_called_off_; }
     /// Notes how far from the plan a part began, by clocks before and after.
-    void note(rank_part& part, const std::vector<clock_offset>& after) const {
+    void note(rank_part& part, const vector<clock_offset>& after) const {
         const auto r = static_cast<std::size_t>(part.index);
         for (const auto* offsets : {&offsets_, &after}) {
             const clock_offset& c = (*offsets)[r];
@@ -926,7 +925,7 @@ public:
 private:
     static constexpr long long ahead_ns = 200000000;
     rank_group& ranks_;
-    std::vector<clock_offset> offsets_;
+    vector<clock_offset> offsets_;
     long long at_first_ns_ = 0;
     int begun_ = 0;
     bool is_called_off_ = false;
@@ -942,10 +941,10 @@ inline delivered_requests delivered(const repeat_data& part) {
 }
 
 inline repeat_data gathered_repeat(const plan& p, repeat_data own,
-                                   const std::vector<std::string>& packed_parts,
+                                   const vector<std::string>& packed_parts,
                                    const common_start& start,
-                                   const std::vector<clock_offset>& after, outbox* out) {
-    std::vector<repeat_data> parts;
+                                   const vector<clock_offset>& after, outbox* out) {
+    vector<repeat_data> parts;
     parts.push_back(std::move(own));
     for (std::size_t i = 1; i < packed_parts.size(); ++i) {
         if (packed_parts[i].empty() || packed_parts[i][0] != '{')
@@ -995,12 +994,12 @@ inline repeat_data repeat_of_ranks(const plan& p, live_target& target, repeat_or
     // Another rank's users may take as long again as ours, and so may the last answers.
     const double max_s = ranks.wait_s() + drain_s(*p.sent) +
                           static_cast<double>(now_ns() - began) * 1e-9;
-    const std::vector<clock_offset> after = clock_offsets(ranks, max_s);
+    const vector<clock_offset> after = clock_offsets(ranks, max_s);
     if (ranks.is_first() && !why.empty()) {
         ranks.gathered("", max_s);
         throw std::runtime_error(why);
     }
-    const std::vector<std::string> parts =
+    const vector<std::string> parts =
         ranks.gathered(ranks.is_first() ? "" : why.empty() ? packed(d) : why, max_s);
     if (!ranks.is_first()) return d;
     repeat_data all = gathered_repeat(p, std::move(d), parts, start, after, asked.out);
@@ -1184,7 +1183,7 @@ inline result judged_shards(const types::list<types::text>& directories, const s
     return gate_of(as, file, line, "judge_shards", [&] {
         if (directories.size() == 0)
             refuse({"directories: none is named, one for each shard is needed"});
-        std::vector<stored_shard> shards;
+        vector<stored_shard> shards;
         for (const text& d : directories) shards.push_back(read_shard(str(d), str(gate)));
         measured_gate g = gathered(std::move(shards), slos);
         const slo_context context(g.what);

@@ -87,7 +87,6 @@ struct in_llmbench_sessions_hpp::sessions {
 #include <string>
 #include <system_error>  // error_code
 #include <utility>  // move, pair, swap
-#include <vector>
 
 #include <picojson.h>  // JSON of servers
 
@@ -115,7 +114,7 @@ struct recorded_step {
     tree_prompt prompt{};
     int output_tokens = 0;
     int quotes = no_parent;  // an earlier step whose answer the prompt contains, if known
-    std::vector<std::uint32_t> after{};  // the steps that it waits for
+    vector<std::uint32_t> after{};  // the steps that it waits for
     int goes_on_from = no_parent;        // the step with the shared start of its prompt
     double wait_s = 0;
     double not_before_s = 0;  // since its session's start
@@ -143,10 +142,10 @@ struct session_entry {
 /// All sessions of a recording. Steps follow those that they wait for.
 struct session_corpus {
     prefix_tree prompts{};
-    std::vector<session_step> steps{};
-    std::vector<std::uint32_t> after{}, next{};  // steps of the same session
-    std::vector<session_entry> sessions{};
-    std::vector<std::string> models{""}, labels{""}, bodies{""};
+    vector<session_step> steps{};
+    vector<std::uint32_t> after{}, next{};  // steps of the same session
+    vector<session_entry> sessions{};
+    vector<std::string> models{""}, labels{""}, bodies{""};
     long long left_out = 0;  // sessions with too long prompts
     std::size_t max_steps = 1;
     int deepest = 0;
@@ -161,19 +160,19 @@ struct session_corpus {
 /// Finds the lines of a graph whose steps follow those they wait for. A step that keeps most of an
 /// earlier one stays on its line (of several, the one whose branch ends last), as does a step that
 /// waits for the end of a line that nobody continues: a compaction.
-inline void find_lines(std::vector<recorded_step>& steps, const prefix_tree& tree) {
+inline void find_lines(vector<recorded_step>& steps, const prefix_tree& tree) {
     const std::size_t n = steps.size();
     const auto behind = [&](std::size_t i) {
         return static_cast<std::size_t>(steps[i].goes_on_from);
     };
     const auto is_first = [&](std::size_t i) { return steps[i].goes_on_from == no_parent; };
-    std::vector<double> ends(n);  // of the branch begun by a step
+    vector<double> ends(n);  // of the branch begun by a step
     for (std::size_t i = n; i-- > 0;) {
         ends[i] = std::max({ends[i], steps[i].end_s, steps[i].at_s});
         if (!is_first(i)) ends[behind(i)] = std::max(ends[behind(i)], ends[i]);
     }
-    std::vector<std::size_t> heir(n, n);
-    std::vector<int> most(n, 0);
+    vector<std::size_t> heir(n, n);
+    vector<int> most(n, 0);
     for (std::size_t i = 0; i < n; ++i) {
         if (is_first(i)) continue;
         const std::size_t p = behind(i);
@@ -184,11 +183,11 @@ inline void find_lines(std::vector<recorded_step>& steps, const prefix_tree& tre
             most[p] = has;
         }
     }
-    std::vector<std::size_t> last{0};  // of each line
+    vector<std::size_t> last{0};  // of each line
     for (std::size_t i = 1; i < n; ++i) {
         const step_place from = is_first(i) ? step_place{} : steps[behind(i)].place;
         const std::size_t tip = last[from.line];
-        const std::vector<std::uint32_t>& after = steps[i].after;
+        const vector<std::uint32_t>& after = steps[i].after;
         const bool ends_there = heir[tip] == n && steps[tip].agent == steps[i].agent &&
                                 std::find(after.begin(), after.end(), tip) != after.end();
         if (!is_first(i) && (heir[behind(i)] == i || ends_there)) {
@@ -203,10 +202,10 @@ inline void find_lines(std::vector<recorded_step>& steps, const prefix_tree& tre
 }
 
 /// Adds a session with a valid graph: steps follow those that they wait for.
-inline void add_session(session_corpus& c, const std::vector<recorded_step>& steps, double start_s,
+inline void add_session(session_corpus& c, const vector<recorded_step>& steps, double start_s,
                         bool shares) {
     const auto first = static_cast<std::uint32_t>(c.steps.size());
-    std::vector<std::vector<std::uint32_t>> next(steps.size());
+    vector<vector<std::uint32_t>> next(steps.size());
     for (std::uint32_t i = 0; i < steps.size(); ++i) {
         const recorded_step& of = steps[i];
         for (const std::uint32_t a : of.after) next[a].push_back(i);
@@ -269,7 +268,7 @@ protected:
             fail("the files have over 2000000 steps: cut them first");
     }
     /// Adds a session without line numbers.
-    void add(std::vector<recorded_step>& steps, double start_s, bool shares) {
+    void add(vector<recorded_step>& steps, double start_s, bool shares) {
         find_lines(steps, corpus_.prompts);
         add_session(corpus_, steps, start_s, shares);
     }
@@ -281,7 +280,7 @@ protected:
     session_corpus corpus_{};
 
 private:
-    std::uint32_t place_of_name(std::vector<std::string>& names, const std::string& n) const {
+    std::uint32_t place_of_name(vector<std::string>& names, const std::string& n) const {
         const auto at = static_cast<std::size_t>(std::find(names.begin(), names.end(), n) -
                                                  names.begin());
         if (at == names.size()) names.push_back(n);
@@ -346,7 +345,7 @@ private:
     };
     struct named_step {
         std::string name{}, keeps{}, agent{};
-        std::vector<std::string> after{};
+        vector<std::string> after{};
         earlier_step other{};  // of another session, whose prompt it keeps
         int kept = 0, tokens = 0;
         bool has_agent = false;
@@ -458,8 +457,8 @@ private:
             if (!by_name.emplace(named_[i].name, i).second)
                 in_->refuse(named_[i].line, "step " + quoted(named_[i].name) +
                                                 " is there twice in its session");
-        std::vector<std::size_t> waits(named_.size());
-        std::vector<std::vector<std::size_t>> next(named_.size());
+        vector<std::size_t> waits(named_.size());
+        vector<vector<std::size_t>> next(named_.size());
         for (std::size_t i = 0; i < named_.size(); ++i) {
             const auto stands_behind = [&](const char* field, const std::string& name) {
                 const auto found = by_name.find(name);
@@ -472,12 +471,12 @@ private:
             for (const std::string& a : named_[i].after) stands_behind("after", a);
             if (!named_[i].keeps.empty()) stands_behind("keeps", named_[i].keeps);
         }
-        std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> free;
+        std::priority_queue<std::size_t, vector<std::size_t>, std::greater<>> free;
         for (std::size_t i = 0; i < named_.size(); ++i)
             if (waits[i] == 0) free.push(i);
-        std::vector<std::uint32_t> place(named_.size());
-        std::vector<std::size_t> order;
-        std::vector<recorded_step> steps;
+        vector<std::uint32_t> place(named_.size());
+        vector<std::size_t> order;
+        vector<recorded_step> steps;
         while (!free.empty()) {
             const std::size_t i = free.top();
             free.pop();
@@ -495,7 +494,7 @@ private:
         named_.clear();
     }
     void add_named(const named_step& n, const places_by_name& by_name,
-                   const std::vector<std::uint32_t>& place, std::vector<recorded_step>& steps) {
+                   const vector<std::uint32_t>& place, vector<recorded_step>& steps) {
         recorded_step s = n.step;
         for (const std::string& a : n.after) s.after.push_back(place[by_name.at(a)]);
         if (!s.after.empty()) s.goes_on_from = static_cast<int>(s.after.back());
@@ -514,7 +513,7 @@ private:
         if (shares_) done_[session_][n.name] = {s.prompt, s.output_tokens};
         steps.push_back(std::move(s));
     }
-    void add(std::vector<recorded_step>& steps, const std::vector<std::size_t>& order) {
+    void add(vector<recorded_step>& steps, const vector<std::size_t>& order) {
         bool is_too_long = false, has_agents = false;
         for (const recorded_step& s : steps)
             is_too_long |= max_context_ > 0 && s.prompt.tokens > max_context_;
@@ -529,11 +528,11 @@ private:
     }
     /// An agent's steps are a line, one deeper than that of the first step that its first one is
     /// after; the agent of the very first step is the main one.
-    void place_by_agents(std::vector<recorded_step>& steps,
-                         const std::vector<std::size_t>& order) const {
+    void place_by_agents(vector<recorded_step>& steps,
+                         const vector<std::size_t>& order) const {
         std::map<std::string, step_place> next;
         for (std::size_t i = 0; i < order.size(); ++i) {
-            const std::vector<std::uint32_t>& after = steps[i].after;
+            const vector<std::uint32_t>& after = steps[i].after;
             const int above = after.empty() ? 0 : steps[after[0]].place.depth;
             const auto line = static_cast<std::uint32_t>(next.size());
             const auto at = next.emplace(named_[order[i]].agent,
@@ -548,7 +547,7 @@ private:
     std::string session_{};
     double start_s_ = -1;
     bool shares_ = false;
-    std::vector<named_step> named_{};           // of the current session
+    vector<named_step> named_{};           // of the current session
     std::map<std::string, steps_by_name> done_{};  // by session: steps of those that share
 };
 
@@ -561,8 +560,8 @@ struct recorded_sessions final : prompt_source {
     std::shared_ptr<const session_corpus> corpus{};
     std::size_t begin = 0;  // a replay's warm-up begins elsewhere
     double max_wait_s = 0;
-    std::shared_ptr<const std::vector<std::uint32_t>> order{};  // of the sessions played
-    std::vector<std::string> models{};                          // by model index of the corpus
+    std::shared_ptr<const vector<std::uint32_t>> order{};  // of the sessions played
+    vector<std::string> models{};                          // by model index of the corpus
     std::string name{};          // of the file
     std::string left_out_by{};   // a server's model, and its number
     long long left_out = 0;      // because of that model
@@ -663,9 +662,9 @@ struct recorded_sessions final : prompt_source {
     /// Leaves out whole sessions with a step too long for a model.
     std::shared_ptr<const shorter_source> without_long(const room_of_models& room_of,
                                                        bool is_forced) const override {
-        std::vector<int> room;
+        vector<int> room;
         for (const std::string& asked : models) room.push_back(room_of(asked));
-        std::vector<std::uint32_t> fits;
+        vector<std::uint32_t> fits;
         for (const std::uint32_t i : *order) {
             const auto first = corpus->steps.begin() + corpus->sessions[i].first;
             const bool is_out = std::any_of(first, first + corpus->sessions[i].steps,
@@ -687,22 +686,22 @@ struct recorded_sessions final : prompt_source {
                             "(its max_model_len is %d tokens, prompt and answer), and over half of "
                             "them are too many to leave out", shorter->left_out,
                             all + corpus->left_out, largest)});
-        shorter->order = std::make_shared<const std::vector<std::uint32_t>>(std::move(fits));
+        shorter->order = std::make_shared<const vector<std::uint32_t>>(std::move(fits));
         return std::make_shared<const shorter_source>(
             shorter_source{shorter, shorter->text(is_forced), shorter->left_out});
     }
 };
 
 /// The sessions in the order of the seed.
-inline std::vector<std::uint32_t> order_of_seed(std::size_t sessions, std::uint64_t seed) {
-    std::vector<std::uint32_t> order(sessions);
+inline vector<std::uint32_t> order_of_seed(std::size_t sessions, std::uint64_t seed) {
+    vector<std::uint32_t> order(sessions);
     for (std::size_t i = 0; i < sessions; ++i) order[i] = static_cast<std::uint32_t>(i);
     generator random(seed, streams::turns);
     for (std::size_t i = sessions; i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
     return order;
 }
-inline std::vector<std::uint32_t> order_of_starts(const session_corpus& c) {
-    std::vector<std::uint32_t> order(c.sessions.size());
+inline vector<std::uint32_t> order_of_starts(const session_corpus& c) {
+    vector<std::uint32_t> order(c.sessions.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::uint32_t>(i);
     std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
         const double at = c.sessions[a].start_s, other = c.sessions[b].start_s;
@@ -754,18 +753,18 @@ public:
         check_no_max_tokens(s.options);
         const auto most = static_cast<std::size_t>(w_.max_items ? *w_.max_items : 0);
         const bool as_recorded = a.kind == arrival_kind::replay;
-        std::vector<std::uint32_t> order = as_recorded
+        vector<std::uint32_t> order = as_recorded
                                                ? order_of_starts(*corpus_)
                                                : order_of_seed(corpus_->sessions.size(), seed);
         if (most > 0 && most < order.size()) order.resize(most);
         const auto source = std::make_shared<recorded_sessions>();
         source->corpus = corpus_;
         source->max_wait_s = w_.max_wait.seconds();
-        source->order = std::make_shared<const std::vector<std::uint32_t>>(std::move(order));
+        source->order = std::make_shared<const vector<std::uint32_t>>(std::move(order));
         source->models.resize(corpus_->models.size());
         source->name = file_name(str(w_.path));
         for (const model_name& m : w_.models) {
-            const std::vector<std::string>& all = corpus_->models;
+            const vector<std::string>& all = corpus_->models;
             const auto at = std::find(all.begin(), all.end(), str(m.recorded));
             if (at == all.end())
                 refuse({"workload.models names ", str(m.recorded), ", and no step of the recording "
@@ -804,8 +803,8 @@ private:
 // ===== [E4] recorded sessions, read from their files =============================================
 
 /// In a folder, all files by name.
-inline std::vector<std::string> files_at(const std::string& path, const char* field) {
-    std::vector<std::string> files{path};
+inline vector<std::string> files_at(const std::string& path, const char* field) {
+    vector<std::string> files{path};
     std::error_code problem;
     if (std::filesystem::is_directory(path, problem)) {
         files.clear();

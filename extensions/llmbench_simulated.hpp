@@ -154,7 +154,6 @@ libasio-dev, brew install asio), or the option -I with the folder that has asio.
 #include <system_error>  // error_code
 #include <thread>
 #include <utility>  // exchange, move, pair, forward, swap
-#include <vector>
 
 #include <picojson.h>  // JSON of servers
 
@@ -236,7 +235,7 @@ public:
         std::uint64_t id = 0;
         int prompt_tokens = 1;
         int output_tokens = 1;
-        std::vector<std::uint64_t>
+        vector<std::uint64_t>
             blocks{};  // a hash for each whole block of the prompt with all earlier ones
     };
     enum class admission : unsigned char { accepted, queue_full, too_long };
@@ -277,7 +276,7 @@ public:
     }
     /// Returns false if no such request waits or runs.
     bool cancel(std::uint64_t id) {
-        bool had = std::erase_if(waiting_, [&](const sequence& s) { return s.r.id == id; }) > 0;
+        bool had = erase_if(waiting_, [&](const sequence& s) { return s.r.id == id; }) > 0;
         for (sequence& s : running_)
             if (s.r.id == id) had |= !std::exchange(s.cancelled, true);
         return had;
@@ -291,8 +290,8 @@ public:
     double step_end() const { return stepping_ ? step_end_ : infinity; }
 
     /// Ends the running step, starts the next one, and returns the tokens.
-    std::vector<emission> finish_step() {
-        std::vector<emission> out;
+    vector<emission> finish_step() {
+        vector<emission> out;
         for (sequence& s : running_) {
             if (s.cancelled) continue;
             if (s.decoding) {
@@ -310,7 +309,7 @@ public:
             counters_.generated_tokens += e.tokens;
             counters_.finished += e.finished;
         }
-        std::erase_if(running_, [&](const sequence& s) {
+        erase_if(running_, [&](const sequence& s) {
             const bool gone = (s.cancelled && !e_.faults.leaks_slots) ||
                               (s.decoding && s.produced >= s.r.output_tokens);
             if (gone) reserved_ -= s.r.prompt_tokens + s.r.output_tokens;
@@ -422,7 +421,7 @@ private:
     double step_end_ = 0, held_up_s_ = 0;
     bool stepping_ = false;
     std::deque<sequence> waiting_{};
-    std::vector<sequence> running_{};
+    vector<sequence> running_{};
     std::set<std::uint64_t> cached_{};
     std::deque<std::uint64_t> cached_order_{};
     counters counters_{};
@@ -434,7 +433,7 @@ private:
 class request_parser {
 public:
     std::string method{}, path{}, body{};
-    std::vector<header_field> fields{};
+    vector<header_field> fields{};
     bool keep_alive = true;
 
     std::string_view header(std::string_view name) const {
@@ -514,7 +513,7 @@ struct question {
     maybe<long long> result{};  // of the arithmetic in the prompt
     double rank = 0;            // of its words among all questions, 0 to 1
     std::uint64_t words = 0;    // seed of the answer's words, 0: the request's number
-    std::vector<std::uint64_t> blocks{};  // of the prompt, for the engine's cache
+    vector<std::uint64_t> blocks{};  // of the prompt, for the engine's cache
 };
 
 inline maybe<api_format> api_at(std::string_view path) {
@@ -550,8 +549,8 @@ inline std::string prompt_of(const picojson::value& body) {
     return prompt;
 }
 /// One token each.
-inline std::vector<std::string_view> words_of(std::string_view s) {
-    std::vector<std::string_view> words;
+inline vector<std::string_view> words_of(std::string_view s) {
+    vector<std::string_view> words;
     std::size_t at = 0;
     while ((at = s.find_first_not_of(" \t\n\r", at)) != std::string_view::npos) {
         const std::size_t end = std::min(s.find_first_of(" \t\n\r", at), s.size());
@@ -561,8 +560,8 @@ inline std::vector<std::string_view> words_of(std::string_view s) {
     return words;
 }
 /// A hash of each word with all before it.
-inline std::vector<std::uint64_t> hashes_of(const std::vector<std::string_view>& words) {
-    std::vector<std::uint64_t> hashes;
+inline vector<std::uint64_t> hashes_of(const vector<std::string_view>& words) {
+    vector<std::uint64_t> hashes;
     std::uint64_t hash = 0;
     for (const std::string_view word : words) {
         fnv1a h;
@@ -607,7 +606,7 @@ inline bool asks_for_stream(api_format api, std::string_view path, const picojso
 
 /// The simulated server only knows arithmetic: the result of the last two whole numbers with +, -
 /// or * between them.
-inline maybe<long long> result_of(const std::vector<std::string_view>& words) {
+inline maybe<long long> result_of(const vector<std::string_view>& words) {
     maybe<long long> result;
     for (std::size_t i = 2; i < words.size(); ++i) {
         const auto number = [](std::string_view s) {
@@ -632,8 +631,8 @@ inline question question_of(api_format api, std::string_view path, const picojso
     q.wants_usage = api == triton ? read_flag(&body, "return_num_output_tokens")
                                   : read_flag(member(body, "stream_options"), "include_usage");
     const std::string prompt = prompt_of(body);
-    const std::vector<std::string_view> words = words_of(prompt);
-    const std::vector<std::uint64_t> hashes = hashes_of(words);
+    const vector<std::string_view> words = words_of(prompt);
+    const vector<std::uint64_t> hashes = hashes_of(words);
     q.result = result_of(words);
     if (q.result) q.rank = generator(hashes.back(), 98).uniform();
     if (asks_for_greedy(body) && !hashes.empty()) q.words = hashes.back();
@@ -786,7 +785,7 @@ inline std::string tgi_details(const answer_facts& f) {
 /// One event for each token; the last one also has totals.
 inline std::string tgi_events(const answer_facts& f, std::string_view words, bool last) {
     std::string events;
-    const std::vector<std::string_view> tokens = words_of(words);
+    const vector<std::string_view> tokens = words_of(words);
     for (std::size_t i = 0; i < tokens.size(); ++i) {
         const bool reports = last && i + 1 == tokens.size();
         events += "data:{\"token\":{\"id\":7,\"text\":" +
@@ -1025,12 +1024,12 @@ public:
     }
     std::span<const double> limits() const { return limits_; }
     /// By class, not cumulative.
-    const std::vector<long long>& counts() const { return counts_; }
+    const vector<long long>& counts() const { return counts_; }
     double sum() const { return sum_; }
 
 private:
     std::span<const double> limits_;
-    std::vector<long long> counts_;
+    vector<long long> counts_;
     double sum_ = 0;
 };
 
@@ -1085,7 +1084,7 @@ public:
     }
     void counter(const std::string& name, const char* help, const tallies& t) {
         head(name + "_total", help, "counter");
-        std::vector<std::string> each;
+        vector<std::string> each;
         for (std::size_t i = 0; i < t.ended.size(); ++i) {
             each.push_back(labels(printed("finished_reason=\"%s\",", end_reason_names[i])));
             sample(name + "_total", each.back(), static_cast<double>(t.ended[i]));
@@ -1117,7 +1116,7 @@ private:
     void sample(const std::string& name, const std::string& labels, double v) {
         page_ += name + labels + " " + python_number(v) + "\n";
     }
-    void created(const std::string& name, const char* help, const std::vector<std::string>& each) {
+    void created(const std::string& name, const char* help, const vector<std::string>& each) {
         head(name + "_created", help, "gauge");
         for (const std::string& labels : each) sample(name + "_created", labels, began_unix_s_);
     }
@@ -1368,7 +1367,7 @@ public:
         long long received_ns = 0, first_write_ns = 0, last_write_ns = 0, done_ns = 0;
         int prompt_tokens = 0, output_tokens = 0;
         engine_model::times engine{};  // of the engine model
-        std::vector<long long> writes{};  // virtual time only: of content, each
+        vector<long long> writes{};  // virtual time only: of content, each
     };
 
     struct profiler_entry {
@@ -1392,7 +1391,7 @@ public:
 
     const request_handler& handler() const { return handler_; }
     void add(const std::shared_ptr<simulated_session>& s) {
-        std::erase_if(all_, [](const auto& weak) { return weak.expired(); });
+        erase_if(all_, [](const auto& weak) { return weak.expired(); });
         all_.push_back(s);
     }
     void go_away() {
@@ -1403,11 +1402,11 @@ public:
         generating_.clear();
     }
     /// The last finished answers, as seen by the server.
-    std::vector<log_entry> log() {
+    vector<log_entry> log() {
         const std::lock_guard lock(log_mutex_);
         return {log_.begin(), log_.end()};
     }
-    std::vector<profiler_entry> profiler_log() {
+    vector<profiler_entry> profiler_log() {
         const std::lock_guard lock(log_mutex_);
         return {profiler_log_.begin(), profiler_log_.end()};
     }
@@ -1624,7 +1623,7 @@ private:
     const request_handler handler_{[this](simulated_session& s) { on_request(s); },
                                    [this](std::uint64_t id) { on_gone(id); }};
     std::map<std::uint64_t, std::shared_ptr<generation>> generating_{};
-    std::vector<std::weak_ptr<simulated_session>> all_{};
+    vector<std::weak_ptr<simulated_session>> all_{};
     std::mutex log_mutex_{};
     std::deque<log_entry> log_{};
     std::deque<profiler_entry> profiler_log_{};
@@ -1737,8 +1736,8 @@ public:
         servers_.push_back(&server);
         return prefix + std::to_string(servers_.size());
     }
-    std::vector<address> resolved(const http_url& u) const override {
-        std::vector<address> all;
+    vector<address> resolved(const http_url& u) const override {
+        vector<address> all;
         for (std::size_t n = 1; n <= servers_.size(); ++n)
             if ("http://" + u.host == prefix + std::to_string(n)) all.push_back(address_of(n));
         if (all.empty())
@@ -1832,7 +1831,7 @@ protected:
     }
     /// The server closed the connection just as a request came.
     virtual bool is_closed_instead(const shared_link&) { return false; }
-    const std::vector<virtual_listener*>& servers() const { return servers_; }
+    const vector<virtual_listener*>& servers() const { return servers_; }
 
 private:
     static constexpr long long max_turns_at_a_time = 1000000;
@@ -1862,8 +1861,8 @@ private:
     }
 
     long long now_ns_ = 1000000000000, number_ = 0, turns_ = 0;
-    std::vector<event> to_come_{};  // a heap
-    std::vector<virtual_listener*> servers_{};
+    vector<event> to_come_{};  // a heap
+    vector<virtual_listener*> servers_{};
 };
 
 struct virtual_socket final : network_socket {
@@ -1956,7 +1955,7 @@ public:
     }
     long long full_turns(std::size_t) const override { return 0; }
     void each(const std::function<void()>& after_each) override {
-        std::vector<known_socket> now;
+        vector<known_socket> now;
         std::swap(now, due_);
         for (const known_socket& s : now) {
             s->is_due = false;
@@ -1986,7 +1985,7 @@ private:
     }
 
     virtual_environment& environment_;
-    std::vector<known_socket> due_{};
+    vector<known_socket> due_{};
 };
 
 inline std::unique_ptr<network> virtual_environment::new_network() {
@@ -2100,8 +2099,8 @@ public:
 
     int port() const { return port_; }
     std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
-    std::vector<simulated_service::log_entry> log() { return service_.log(); }
-    std::vector<simulated_service::profiler_entry> profiler_log() {
+    vector<simulated_service::log_entry> log() { return service_.log(); }
+    vector<simulated_service::profiler_entry> profiler_log() {
         return service_.profiler_log();
     }
 
@@ -2177,13 +2176,13 @@ public:
 
     const std::string& url() const { return url_; }
     /// Finished answers so far, as seen by the server.
-    std::vector<simulated_service::log_entry> log() {
-        std::vector<simulated_service::log_entry> all = of_old_;
+    vector<simulated_service::log_entry> log() {
+        vector<simulated_service::log_entry> all = of_old_;
         for (auto& x : service_->log()) all.push_back(std::move(x));
         return all;
     }
 
-    std::vector<simulated_service::profiler_entry> profiler_log() {
+    vector<simulated_service::profiler_entry> profiler_log() {
         return service_->profiler_log();
     }
 
@@ -2224,7 +2223,7 @@ private:
     const engine engine_;
     std::shared_ptr<int> alive_ = std::make_shared<int>();
     bool is_away_ = false;
-    std::vector<simulated_service::log_entry> of_old_{};
+    vector<simulated_service::log_entry> of_old_{};
     std::unique_ptr<simulated_service> service_;
     const std::string url_;
 };
@@ -2299,10 +2298,10 @@ inline constexpr double nine_in_ten = 1.2816;  // normal quantile of 90 %
 /// The noise of each statistic by name, from its values by repeat: the standard deviation of the
 /// logarithm.
 inline std::map<std::string, double> noise_of_repeats(
-    const std::map<std::string, std::vector<double>>& all) {
+    const std::map<std::string, vector<double>>& all) {
     std::map<std::string, double> noise;
     for (const auto& [name, values] : all) {
-        std::vector<double> logs;
+        vector<double> logs;
         for (const double v : values)
             if (std::isfinite(v) && v > 0) logs.push_back(std::log(v));
         if (logs.size() >= 2) noise[name] = std::sqrt(sample_variance(logs));
@@ -2327,11 +2326,11 @@ struct reaches {
 };
 /// `draws`: of a standard normal, one a repeat. An analysis of repeats far on one side has the same
 /// reach anywhere on that side, because their spread does not depend on it.
-inline reaches reaches_of_run(const std::vector<double>& draws, double noise, double s0,
+inline reaches reaches_of_run(const vector<double>& draws, double noise, double s0,
                               const judging_rule& rule, const stored_side& other, bool in_pairs) {
     reaches all;
     const auto analysis_at = [&](std::size_t n, double at) {
-        std::vector<double> distances;
+        vector<double> distances;
         for (std::size_t i = 0; i < n; ++i) distances.push_back(at + noise * draws[i]);
         return in_pairs ? analysis_of_pairs(distances, s0, rule)
                         : analysis_of_repeats(distances, s0, rule, other);
@@ -2360,12 +2359,12 @@ inline foreseen foreseen_of_repeats(const slo_verdict& v, judging_rule rule,
     if (!seen) seen = input_of(v, "distances");
     const double mean = number_of(v, "mean", not_a_number);
     if (!seen || std::isnan(mean)) return {};
-    std::vector<double> own(seen->begin(), seen->end());
+    vector<double> own(seen->begin(), seen->end());
     const double of_run = noise.is_all || own.size() < 2 ? 0 : sample_variance(own);
     const double sd = std::sqrt(of_run + noise.sd * noise.sd);
     stored_side other;
     if (const list<double>* const stored = input_of(v, "stored_values")) {
-        std::vector<double> logs;
+        vector<double> logs;
         for (const double x : *stored) logs.push_back(std::log(x));
         other = {static_cast<double>(logs.size()), sample_variance(logs),
                  number_of(v, "day_to_day_sd", 0)};
@@ -2375,10 +2374,10 @@ inline foreseen foreseen_of_repeats(const slo_verdict& v, judging_rule rule,
     const double s0 = number_of(v, "prior_sd", prior_sd);
     constexpr int runs = 100;
     generator random(1, 1);
-    std::vector<double> fails_from;
+    vector<double> fails_from;
     int open = 0;
     for (int i = 0; i < runs; ++i) {
-        std::vector<double> draws(static_cast<std::size_t>(std::max(1, rule.most)));
+        vector<double> draws(static_cast<std::size_t>(std::max(1, rule.most)));
         for (double& z : draws) z = random.normal();
         const reaches r = reaches_of_run(draws, sd, s0, rule, other, in_pairs);
         fails_from.push_back(r.fails_from);
@@ -2565,16 +2564,16 @@ inline reported_pace read_pace(const std::string& json, const std::string& file,
     const double each = std::max(p.requests_a_second, 1e-9);
     p.output_tokens = std::clamp(output / each, 1.0, most_tokens);
     p.prompt_tokens = std::clamp(input / each, 1.0, most_tokens);
-    std::map<std::string, std::vector<double>> values;
+    std::map<std::string, vector<double>> values;
     document_digits digits(json);
     for (const checked_object& r : variant.each("repeats")) {
-        std::vector<named_number> statistics;
+        vector<named_number> statistics;
         field_reader reader(r, digits);
         named_fields(reader, {"statistics"}, statistics, any_number);
         for (const named_number& n : statistics) values[n.name].push_back(n.value);
     }
     t.noise = noise_of_repeats(values);
-    const std::vector<double>& waits = values["mean(queue_time)"];
+    const vector<double>& waits = values["mean(queue_time)"];
     if (!waits.empty() && mean_of(waits) >= 0) p.queue_time = mean_of(waits);
     return t;
 }

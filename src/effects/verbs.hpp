@@ -9,6 +9,7 @@
 #include "api/text.hpp"
 #include "api/traffic.hpp"
 #include "api/verbs.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/repeat.hpp"
@@ -34,7 +35,6 @@
 #include <stdexcept>  // invalid_argument, exception
 #include <string>
 #include <utility>  // move
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -65,7 +65,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
     v.what.is_advisory = is_advisory;
     if (const std::string note = end_text(s, utc_day()); !note.empty())
         say("  note: " + note + "\n");
-    all.worsen(g->number, outcome_of(std::vector{v}, g->undecided_is), inside_test_case());
+    all.worsen(g->number, outcome_of(vector{v}, g->undecided_is), inside_test_case());
     all.with_reports([&](program_reports& reports) {
         gate_report& of_gate = reports.gates[g->number];
         of_gate.verdicts.push_back(v);
@@ -106,7 +106,7 @@ inline void divide_by_loads(stored_gate& g) {
         refuse({"slos: \"", g.name, "\" was measured at several loads: ask for its capacity, "
                                     "beside what a load must keep"});
     if (!has_capacity) return;
-    std::vector<slo> capacities;
+    vector<slo> capacities;
     for (const slo& s : g.judged_by.slos)
         (is_of_capacity(s) ? capacities : g.judged_by.objectives_held).push_back(s);
     g.judged_by.slos = std::move(capacities);
@@ -150,7 +150,7 @@ past_result read_result(const types::text& file) {
 }
 
 bool on_report(void (*report)(const report_view&)) {
-    std::vector<detail::user_report>& all = detail::user_reports();
+    detail::vector<detail::user_report>& all = detail::user_reports();
     if (std::find(all.begin(), all.end(), report) == all.end()) all.push_back(report);
     return true;
 }

@@ -2,6 +2,7 @@
 // CLI11 parses options and prints help. Values stay texts here; their readers refuse bad ones.
 #pragma once
 
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "program/values.hpp"
 
@@ -24,12 +25,12 @@ struct option_row {
 };
 struct option_group {
     const char* name;
-    std::vector<option_row> options;
+    vector<option_row> options;
 };
 /// One verb of the program, as its help shows it, and the function that runs it.
 struct verb {
     const char *name, *about;
-    std::vector<option_group> groups;
+    vector<option_group> groups;
     std::string footer;
     int (*run)(const given_options&);
 };

@@ -1,6 +1,7 @@
 // llmbench convert: other tools' recordings as lines that sessions{} reads
 #pragma once
 
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "effects/system/console.hpp"
 #include "effects/system/files.hpp"
@@ -12,7 +13,6 @@
 #include "program/values.hpp"
 
 #include <string>
-#include <vector>
 
 namespace llmbench_program {
 
@@ -25,11 +25,11 @@ inline const recording_format& format_from(const given& from) {
 }
 
 inline int convert(const given_options& o) {
-    const std::vector<std::string>& named = files_in(
+    const vector<std::string>& named = files_in(
         o, "FILE", "no file is named: give a recording, as `llmbench convert traces.jsonl --from "
                    "weka --out sessions.jsonl`");
     const recording_format& format = format_from(o.one("--from"));
-    std::vector<std::string> files;
+    vector<std::string> files;
     for (const std::string& path : named)
         for (const std::string& file : files_at(path, "FILE")) files.push_back(file);
     const session_corpus c = format.read(

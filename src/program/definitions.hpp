@@ -4,6 +4,7 @@
 #pragma once
 
 #include "api/result.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/measured/repeat.hpp"
@@ -16,7 +17,6 @@
 #include <string>
 #include <string_view>
 #include <utility>  // move
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -76,8 +76,8 @@ inline constexpr auto other_metrics = [] {
 }();
 
 /// Reads "vllm,guidellm"; each tool is shown once.
-inline std::vector<other_tool> tools_named(const std::string& list) {
-    std::vector<other_tool> tools;
+inline vector<other_tool> tools_named(const std::string& list) {
+    vector<other_tool> tools;
     std::string allowed;
     for (const other_tool_name& t : other_tools)
         allowed += (allowed.empty() ? "" : ", ") + std::string(t.name);
@@ -104,18 +104,18 @@ struct other_row {
 /// Our requests as a tool shows them, and the metrics that cannot be computed.
 struct other_view {
     std::string title{};
-    std::vector<other_row> rows{};
-    std::vector<std::string> notes{};
+    vector<other_row> rows{};
+    vector<std::string> notes{};
 };
 
 /// As NumPy's percentile: interpolated between two values.
-inline double interpolated(const std::vector<double>& sorted, double q) {
+inline double interpolated(const vector<double>& sorted, double q) {
     const double at = q * static_cast<double>(sorted.size() - 1);
     const auto below = static_cast<std::size_t>(std::floor(at));
     if (below + 1 >= sorted.size()) return sorted.back();
     return sorted[below] + (at - std::floor(at)) * (sorted[below + 1] - sorted[below]);
 }
-inline other_row row_of_values(std::string name, std::vector<double> values, bool nearest) {
+inline other_row row_of_values(std::string name, vector<double> values, bool nearest) {
     other_row r{std::move(name)};
     if (values.empty()) return r;
     std::sort(values.begin(), values.end());
@@ -129,8 +129,8 @@ inline other_row row_of_values(std::string name, std::vector<double> values, boo
     return r;
 }
 /// The values of the completed requests. One of a single token has no time per later token.
-inline std::vector<double> values_by(const other_metric& m, const repeat_list& variant) {
-    std::vector<double> values;
+inline vector<double> values_by(const other_metric& m, const repeat_list& variant) {
+    vector<double> values;
     for (const repeat_data& d : variant)
         for (std::size_t i = 0; i < d.records.size(); ++i) {
             const record& r = d.records[i];
@@ -172,7 +172,7 @@ inline other_view shown_as(other_tool tool, const repeat_list& variant, bool str
 }
 
 /// Returns our requests by the definitions of other tools, a table each.
-inline std::string others_text(const std::vector<other_tool>& tools, const repeat_list& variant,
+inline std::string others_text(const vector<other_tool>& tools, const repeat_list& variant,
                                bool stream) {
     std::string out;
     for (const other_tool tool : tools) {

@@ -1,6 +1,7 @@
 // llmbench history: draws, annotates and extends a history of nightly runs
 #pragma once
 
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/stored/stored.hpp"
 #include "effects/system/console.hpp"
@@ -18,7 +19,6 @@
 #include <cstddef>    // size_t
 #include <iterator>   // begin, end, size
 #include <string>
-#include <vector>
 
 namespace history_tool {
 
@@ -28,12 +28,12 @@ using namespace llmbench_program;
 inline constexpr const char* annotating[] = {"--accept", "--step", "--no-step", "--leave-out"};
 
 /// Returns the lines of an annotation. Throws std::invalid_argument if its subject does not exist.
-inline std::vector<history_note> notes_of(const given_options& o, annotation_kind kind,
-                                          const history_lines& lines) {
+inline vector<history_note> notes_of(const given_options& o, annotation_kind kind,
+                                     const history_lines& lines) {
     const std::string what = o[annotating[static_cast<std::size_t>(kind)]], at = o["--at"];
     annotation wanted{kind, at, o["--why"], o.has("--by") ? o["--by"] : environment("USER")};
     if (wanted.why.empty()) refuse({"an annotation needs its reason: --why \"...\""});
-    std::vector<history_note> notes;
+    vector<history_note> notes;
     if (kind == annotation_kind::leave_out) {
         for (const history_run& r : lines.runs)  // a run, or all of a file
             if (r.id == what || r.id.substr(0, r.id.rfind('.')) == what) {
@@ -46,7 +46,7 @@ inline std::vector<history_note> notes_of(const given_options& o, annotation_kin
     std::string run_series = o["--series"];
     for (const history_run& r : lines.runs)  // the newest run by default
         if (!o.has("--series") && r.gate == what && is_valid_run(r)) run_series = r.run_series;
-    const std::vector<const history_run*> runs = runs_of(lines, what, run_series);
+    const vector<const history_run*> runs = runs_of(lines, what, run_series);
     if (runs.empty())
         refuse({"the history has no run of \"", what, "\"",
                 run_series.empty() ? "" : " in the series " + run_series});
@@ -61,7 +61,7 @@ inline std::vector<history_note> notes_of(const given_options& o, annotation_kin
 }
 
 /// Writes them to a new file, and returns its name.
-inline std::string add_notes(const std::string& folder, std::vector<history_note> notes) {
+inline std::string add_notes(const std::string& folder, vector<history_note> notes) {
     return add_lines(folder, utc_text(machine_unix_s()), "", notes.size(),
                      [&](std::size_t i, const std::string& id) {
                          notes[i].id = id;
@@ -84,7 +84,7 @@ inline run_series series_for(const stored_gate& g, const history_store& all,
                              const std::string& named, const std::string& machine,
                              const std::string& file) {
     const run_series reported = series_of_load(g.name, g.definitions, g.target, g.load, machine);
-    std::vector<run_series> of_load;
+    vector<run_series> of_load;
     for (const auto& [id, c] : all.all_series)
         if (has_load_of(c, reported) && (named.empty() || named == id)) of_load.push_back(c);
     if (of_load.size() == 1) return of_load.front();
@@ -108,7 +108,7 @@ inline std::string imported(const std::string& file, const history_store& all,
     const checked_object root(document, file, "");
     const std::string at = root.at("environment").text("started_at");
     if (!is_utc_time(at)) refuse({file, " does not say when it began"});
-    std::vector<history_entry> gates;
+    vector<history_entry> gates;
     for (const checked_object& reported : root.each("gates")) {
         if (!reported.text("refusal").empty() || reported.has("rehearsal")) continue;
         const stored_gate g = read_stored_gate(json, file, reported.text("name"));
@@ -139,7 +139,7 @@ inline std::string imported(const std::string& file, const history_store& all,
 }
 
 /// Adds the limits and values of a run to the statistics that the page has.
-inline void add_result(std::vector<drawn_gate>& gates, const std::string& file) {
+inline void add_result(vector<drawn_gate>& gates, const std::string& file) {
     const llmbench::past_result run = read_past_result(file_content(file, "--result"), file);
     for (drawn_gate& g : gates)
         for (const llmbench::past_gate& reported : run.gates) {
@@ -184,7 +184,7 @@ inline int run(const given_options& o) {
             say(add_notes(folder, notes_of(o, static_cast<annotation_kind>(k), all.lines)) + "\n");
             return 0;
         }
-    std::vector<drawn_gate> gates = gates_of(as_of(all.lines, set.at), all.all_series);
+    vector<drawn_gate> gates = gates_of(as_of(all.lines, set.at), all.all_series);
     if (gates.empty()) refuse({folder, " has no run yet"});
     if (o.has("--bisect")) {
         say(bisection_of(gates, o["--bisect"]));

@@ -4,6 +4,7 @@
 #include "api/result.hpp"
 #include "api/scenario.hpp"
 #include "api/slo.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/judging/judge.hpp"
 #include "core/metric/table.hpp"
@@ -35,7 +36,6 @@
 #include <optional>
 #include <string>
 #include <utility>  // move
-#include <vector>
 
 namespace llmbench_program {
 
@@ -86,9 +86,9 @@ inline slo_list objectives_of(const past_gate& g) {
 }
 
 /// Returns the measured gates of a run, or only the named one.
-inline std::vector<past_gate> gates_in(const own_run& run, const std::string& name) {
-    std::vector<past_gate> all;
-    std::vector<std::string> names;
+inline vector<past_gate> gates_in(const own_run& run, const std::string& name) {
+    vector<past_gate> all;
+    vector<std::string> names;
     for (const past_gate& g : run.past().gates) {
         names.push_back("\"" + printable(str(g.name), 80) + "\"");
         if (name.empty() || str(g.name) == name) all.push_back(g);
@@ -134,7 +134,7 @@ inline std::optional<std::string> bytes_of_file(const std::string& path) {
         refuse({printable(path), ": it has over 1 GiB, which no file of a run has"});
     return file_content(path, "files");
 }
-inline std::vector<imported_run> imported_runs_of(const std::string& path) {
+inline vector<imported_run> imported_runs_of(const std::string& path) {
     const std::optional<std::string> bytes = bytes_of_file(path);
     if (!bytes.has_value()) refuse({"files: ", printable(path), " cannot be read as a file"});
     return read_imported_runs(*bytes, path, bytes_of_file);
@@ -156,8 +156,8 @@ inline void check_slos_of_files(const plan& p) {
 }
 
 /// Each run in the files is a repeat of one load.
-inline measured_gate gate_of_files(const std::vector<std::string>& files, const slo_list& slos) {
-    std::vector<imported_run> runs;
+inline measured_gate gate_of_files(const vector<std::string>& files, const slo_list& slos) {
+    vector<imported_run> runs;
     for (const std::string& path : files)
         for (imported_run& run : imported_runs_of(path)) runs.push_back(std::move(run));
     measured_gate g = gate_of_runs(std::move(runs), slos);
@@ -180,7 +180,7 @@ inline void check_apart(const own_run& run) {
 
 /// Calls `each` for the gates. Each is then in the reports, however it ends.
 template <class F>
-int over_gates(const std::vector<past_gate>& gates, F&& each) {
+int over_gates(const vector<past_gate>& gates, F&& each) {
     for (const past_gate& g : gates)
         try {
             each(g);
@@ -200,7 +200,7 @@ inline void judge_as(const std::string& name, const slo_list& slos, gate_reader 
 
 inline int judge_again(const given_options& o) {
     const slo_list wanted = slos_of(o.all("--slo"));
-    const std::vector<std::string>& files = files_in(
+    const vector<std::string>& files = files_in(
         o, "FILE", "no file is named: give the report directory of a run, as `llmbench judge "
                    "llmbench-report`, or result files of another tool");
     set_judging_variables(o);
@@ -229,7 +229,7 @@ inline int judge_again(const given_options& o) {
 
 inline int merge_shards(const given_options& o) {
     const slo_list wanted = slos_of(o.all("--slo"));
-    const std::vector<std::string>& parts = files_in(
+    const vector<std::string>& parts = files_in(
         o, "DIRECTORY", "no directory is named: give one for each part of the load, as `llmbench "
                         "merge shard-0 shard-1`");
     set_judging_variables(o);
@@ -242,7 +242,7 @@ inline int merge_shards(const given_options& o) {
 
 /// Returns a gate as the console shows it, and by other tools' definitions.
 inline std::string shown(measured_gate g, const std::string& name,
-                         const std::vector<other_tool>& tools) {
+                         const vector<other_tool>& tools) {
     g.what.name = name;
     g.found = analyse(g.seen, g.judged_by);
     std::string out = console_text(report_of(g, {}), surroundings_of_program().style());
@@ -270,8 +270,8 @@ inline std::string shown_without_records(const past_gate& g) {
 }
 
 inline int show_runs(const given_options& o) {
-    const std::vector<other_tool> tools = tools_named(o["--as"]);
-    std::vector<std::string> others;
+    const vector<other_tool> tools = tools_named(o["--as"]);
+    vector<std::string> others;
     for (const std::string& f : files_in(o, "FILE", "no file is named: give a report directory, as "
                                                     "`llmbench show llmbench-report`, or result "
                                                     "files of another tool")) {

@@ -1,6 +1,7 @@
 // llmbench: gates without C++, and tools for the files of runs.
 // This file compiles all parts of src/ that it needs, with their bodies.
 #define LLMBENCH_IMPLEMENT
+#include "core/base/vector.hpp"
 #include "llmbench.hpp"
 #include "extensions/history.hpp"    // llmbench history, LLMBENCH_HISTORY
 #include "extensions/machines.hpp"   // llmbench merge, LLMBENCH_SHARD
@@ -17,7 +18,6 @@
 #include <cstdio>
 #include <exception>
 #include <string>
-#include <vector>
 
 namespace {
 
@@ -30,7 +30,7 @@ int llmbench_main(int argc, char** argv) {
     const verb verbs[] = {run_verb(),   judge_verb(),   show_verb(),
                           merge_verb(), history_verb(), convert_verb()};
     given_options given;
-    std::vector<std::string> names;
+    vector<std::string> names;
     for (const verb& v : verbs) {
         add_verb(app, v, given);
         names.push_back(v.name);

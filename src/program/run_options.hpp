@@ -6,6 +6,7 @@
 #include "api/target.hpp"
 #include "api/traffic.hpp"
 #include "api/workload.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/files/datasets.hpp"
 #include "core/judging/samples.hpp"
@@ -16,7 +17,6 @@
 #include <initializer_list>
 #include <stdexcept>  // invalid_argument
 #include <string>
-#include <vector>
 
 namespace llmbench_program {
 
@@ -44,7 +44,7 @@ inline dataset_format format_of(const given& g) {
     g.refuse_as("one of sharegpt, dolly, openai_jsonl, coco_captions, text_lines");
 }
 
-inline slo_list slos_of(const std::vector<std::string>& texts) {
+inline slo_list slos_of(const vector<std::string>& texts) {
     slo_list all;
     for (const std::string& t : texts) try {
             all.push_back(parse_slo(t));
@@ -89,7 +89,7 @@ inline arrival_pattern pattern_of(const given& g) {
         "steps(RATE TIME, ...), replay(FILE), closed_loop(USERS) or all_at_once()";
     const auto c = call_in(g.text);
     if (!c) g.refuse_as(allowed);
-    const std::vector<std::string>& a = c->arguments;
+    const vector<std::string>& a = c->arguments;
     const auto open = [&](auto&& make) -> arrival_pattern {
         const auto r = load_in(a[0], false);
         if (!r) g.refuse_as(allowed);

@@ -5,6 +5,7 @@
 #include "api/metrics.hpp"
 #include "api/slo.hpp"
 #include "api/text.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/measured/server_metrics.hpp"
 #include "core/metric/table.hpp"
@@ -15,7 +16,6 @@
 #include <stdexcept>  // invalid_argument
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -126,7 +126,7 @@ private:
                 return;
             }
             const std::string_view before = rest_, name = word();
-            const std::vector<metric_id> all = all_metrics();
+            const vector<metric_id> all = all_metrics();
             const bool is_metric = std::any_of(
                 all.begin(), all.end(), [&](metric_id id) { return name == metric_name(id); });
             if (!is_metric && rest_.substr(name.size(), 1) != "(")

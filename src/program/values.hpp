@@ -7,6 +7,7 @@
 #include "api/target.hpp"
 #include "api/traffic.hpp"
 #include "api/units.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 
@@ -17,7 +18,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace llmbench_program {
 
@@ -35,9 +35,9 @@ struct given {
 
 /// The options and files of a verb by name, with their texts.
 struct given_options {
-    std::map<std::string, std::vector<std::string>> texts{};
-    const std::vector<std::string>& all(const char* name) const {
-        static const std::vector<std::string> none;
+    std::map<std::string, vector<std::string>> texts{};
+    const vector<std::string>& all(const char* name) const {
+        static const vector<std::string> none;
         const auto at = texts.find(name);
         return at == texts.end() ? none : at->second;
     }
@@ -48,8 +48,8 @@ struct given_options {
 };
 
 /// Returns the files of a verb, or refuses their lack.
-inline const std::vector<std::string>& files_in(const given_options& o, const char* name,
-                                                const char* none) {
+inline const vector<std::string>& files_in(const given_options& o, const char* name,
+                                           const char* none) {
     if (!o.has(name)) refuse({none});
     return o.all(name);
 }
@@ -58,7 +58,7 @@ inline const std::vector<std::string>& files_in(const given_options& o, const ch
 /// A text without brackets is only a name.
 struct call_text {
     std::string name{};
-    std::vector<std::string> arguments{};
+    vector<std::string> arguments{};
 };
 inline std::optional<call_text> call_in(std::string_view s) {
     s = trimmed(s);
@@ -136,7 +136,7 @@ inline length_distribution lengths_of(const given& g) {
     const auto c = call_in(g.text);
     if (!c) g.refuse_as(allowed);
     if (c->name == "empirical" && c->arguments.size() == 1) return empirical(c->arguments[0]);
-    std::vector<double> v;
+    vector<double> v;
     for (const std::string& a : c->arguments) {
         const auto x = parsed_number<double>(a);
         if (!x || !std::isfinite(*x)) g.refuse_as(allowed);

@@ -9,6 +9,7 @@
 using namespace llmbench;
 using namespace rates;
 
+using llmbench::detail::vector;
 namespace {
 
 /// Questions of a server. `flips` is the part of the binomial variance that a run has.
@@ -18,7 +19,7 @@ struct question_set {
 };
 /// The chance of each question to be answered rightly, with this accuracy as their mean. Some flip,
 /// evenly or leaning to the right answer where there are many; the others are always alike.
-using chances = std::vector<double>;
+using chances = vector<double>;
 chances drawn(const question_set& q, generator& random) {
     const double variance = q.flips * q.accuracy * (1 - q.accuracy), wrong = 1 - q.accuracy;
     const double chance = std::max(0.5, variance / wrong);
@@ -135,7 +136,7 @@ tally judged_pairs(const options& o, const question_set& q, double loss) {
 }
 
 void tables_part(const options& o, bounds& must) {
-    const auto table = [&](const question_set& q, double limit, const std::vector<double>& truths) {
+    const auto table = [&](const question_set& q, double limit, const vector<double>& truths) {
         std::printf("\n### %d questions, limit %.4g %%, flips %.4g %%\n\n", q.n, limit * 100,
                     q.flips * 100);
         print_head("true accuracy", {"one run red", "pooled alone", "the rule", "repeats"});
@@ -156,7 +157,7 @@ void tables_part(const options& o, bounds& must) {
 }
 /// At the limit, over sizes, flips and limits; or where whole runs move, or bursts go wrong.
 void limit_part(const options& o, bounds& must, const char* title, const trouble& t,
-                const std::vector<int>& sizes, double most_fail) {
+                const vector<int>& sizes, double most_fail) {
     std::printf("\n### %s\n\n", title);
     print_head("questions, flips, limit", {"pooled alone", "the rule", "repeats"});
     for (const int n : sizes)
@@ -194,7 +195,7 @@ bool study_of_answers(const options& o) {
         "trials: the\nstandard error is %.2f at 1 %%.\n",
         o.trials, 100 * std::sqrt(0.01 * 0.99 / static_cast<double>(o.trials)));
     bounds must(o.trials);
-    std::vector<int> sizes = {50, 200, 500, 1319};
+    vector<int> sizes = {50, 200, 500, 1319};
     if (o.quick) sizes.resize(2);
     if (o.does("tables")) tables_part(o, must);
     if (o.does("limit")) limit_part(o, must, "At the limit", {}, sizes, 0.01);

@@ -15,18 +15,19 @@
 using namespace virtual_engine;
 using namespace rates;
 
+using llmbench::detail::vector;
 namespace {
 
 /// What the load must keep: a limit where the engine shows it at this share of its throughput.
 struct objective {
     const char* name;
-    std::vector<statistic_data> what;
+    vector<statistic_data> what;
     double share;
 };
 
 /// A server under a trace, and what it must keep.
 struct subject {
-    std::vector<slo> slos{};
+    vector<slo> slos{};
     std::uint64_t trace = 0;
     double noise = 0;
     double slowness = 1;
@@ -42,7 +43,7 @@ struct subject {
     /// the same at every load.
     double margin(double rate) const {
         constexpr int runs = 16;
-        std::vector<double> sums(slos.size(), 0.0);
+        vector<double> sums(slos.size(), 0.0);
         generator same(trace, 7);
         for (int i = 0; i < runs; ++i) {
             const double wandered = std::exp(noise * normal_quantile((i + 0.5) / runs));
@@ -98,7 +99,7 @@ struct searched {
 searched search(const subject& on, const judging_rule& rule, double start, generator& random) {
     const search_parameters t{.start = start};
     const judging_parameters judged_by{.slos = on.slos, .rule = rule};
-    std::vector<probe> probes;
+    vector<probe> probes;
     std::map<double, measurements> at;  // by load
     searched out;
     for (;;) {
@@ -124,7 +125,7 @@ searched search(const subject& on, const judging_rule& rule, double start, gener
 searched bisected(const subject& on, double start, int runs, generator& random) {
     searched s;
     const auto misses = [&](double rate) {
-        std::vector<double> sums(on.slos.size(), 0.0);
+        vector<double> sums(on.slos.size(), 0.0);
         for (int i = 0; i < runs; ++i) {
             const repeat_data d = on.noisy_run(rate, random);
             for (std::size_t k = 0; k < on.slos.size(); ++k)
@@ -146,7 +147,7 @@ searched bisected(const subject& on, double start, int runs, generator& random) 
     return s;
 }
 
-double quantile(std::vector<double> v, double q) {
+double quantile(vector<double> v, double q) {
     if (v.empty()) return not_a_number;
     std::sort(v.begin(), v.end());
     return v[static_cast<std::size_t>(q * static_cast<double>(v.size() - 1))];
@@ -154,7 +155,7 @@ double quantile(std::vector<double> v, double q) {
 
 struct search_totals {
     long long n = 0, low_wrong = 0, high_wrong = 0, both = 0, one = 0, probes = 0, trends = 0;
-    std::vector<double> widths{}, largest{};
+    vector<double> widths{}, largest{};
     void add(const searched& s, double truth) {
         ++n;
         low_wrong += s.low > truth;
@@ -209,8 +210,8 @@ void judge_gate(const subject& on, const judging_rule& rule, double load, genera
 struct row {
     std::string name{};
     subject on{};
-    std::vector<double> truths{};
-    std::vector<std::uint64_t> traces{};
+    vector<double> truths{};
+    vector<std::uint64_t> traces{};
     subject of(std::size_t trial) const {
         subject s = on;
         s.trace = traces[trial];
@@ -221,14 +222,14 @@ generator random_of_part(const options& o, std::uint64_t trial, std::uint64_t pa
     return generator(o.seed + part, 5000 + trial);
 }
 
-std::vector<row> rows_of(const options& b, double most) {
-    const std::vector<objective> objectives = {
+vector<row> rows_of(const options& b, double most) {
+    const vector<objective> objectives = {
         {"p90 TTFT, a knee", {p90(ttft).data}, 0.85},
         {"p99 TTFT, a knee", {p99(ttft).data}, 0.8},
         {"mean TPOT, flat", {mean(tpot).data}, 0.6},
         {"both", {p90(ttft).data, mean(tpot).data}, 0.8},
     };
-    std::vector<row> rows;
+    vector<row> rows;
     for (const double noise : {0.01, 0.03})
         for (const objective& o : objectives) {
             if (b.quick && (noise > 0.01 || o.what[0].q == 0.99 || o.what.size() > 1)) continue;
@@ -277,7 +278,7 @@ void search_row(const options& o, const row& r, bounds& must) {
 }
 void gate_row(const options& o, const row& r) {
     const judging_rule rule = rule_of_a_load({}, r.on.slos);
-    std::vector<std::string> columns;
+    vector<std::string> columns;
     for (const double at : {0.95, 1.0, 1.05}) {
         const tally all = over_trials<tally>(o.trials, [&](tally& sum, std::uint64_t i) {
             generator random = random_of_part(o, i, 200 + static_cast<std::uint64_t>(100 * at));
@@ -292,7 +293,7 @@ bool study_of_capacity(const options& o) {
     const double most = measured_capacity(1);
     std::printf("The engine completes %.2f requests/s at most. %lld trials a row.\n", most,
                 o.trials);
-    const std::vector<row> rows = rows_of(o, most);
+    const vector<row> rows = rows_of(o, most);
     bounds must(2 * o.trials);
     if (o.does("search")) {
         std::printf("\n");

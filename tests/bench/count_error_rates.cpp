@@ -10,10 +10,11 @@
 using namespace llmbench;
 using namespace rates;
 
+using llmbench::detail::vector;
 namespace {
 
 constexpr int requests_a_repeat = 300;
-using failures = std::vector<bool>;  // of one repeat, in order
+using failures = vector<bool>;  // of one repeat, in order
 
 // ---- servers that fail --------------------------------------------------------------------------
 
@@ -85,8 +86,8 @@ struct named_server {
     std::function<server(double fraction)> of;
     bool recurs = true;  // the share is what the server fails in the long run
 };
-std::vector<named_server> servers() {
-    std::vector<named_server> all = {
+vector<named_server> servers() {
+    vector<named_server> all = {
         {"independent",
          [](double fraction) {
              return [=](int, generator& g) { return independent(fraction, g); };
@@ -110,11 +111,11 @@ void errors_part(const options& o, bool is_guard, bounds& must) {
     std::printf("\n### %s\n\n", is_guard ? "The guard, `error_rate <= 1 %`, written by nobody"
                                          : "`error_rate <= 1_pct`, stated");
     // Quick: only what has a bound.
-    const std::vector<double> shares =
-        o.quick ? std::vector{0.01, 0.05} : std::vector{0.0, 0.005, 0.01, 0.02, 0.05};
+    const vector<double> shares =
+        o.quick ? vector{0.01, 0.05} : vector{0.0, 0.005, 0.01, 0.02, 0.05};
     print_head("errors", percents(shares, "repeats"));
     for (const named_server& n : servers()) {
-        std::vector<std::string> columns;
+        vector<std::string> columns;
         std::string repeats;
         for (const double fraction : shares) {
             const tally t = judged_often(o, s, is_guard, n.of(fraction));
@@ -138,14 +139,14 @@ void errors_part(const options& o, bool is_guard, bounds& must) {
 void p99_part(const options& o, bounds& must) {
     const slo s = p99(ttft) <= 1_s;
     std::printf("\n### `p99(ttft) <= 1_s` with failed requests, 3 %% run noise\n\n");
-    const std::vector<double> shares =
-        o.quick ? std::vector{0.005, 0.01} : std::vector{0.005, 0.009, 0.01, 0.015, 0.03};
+    const vector<double> shares =
+        o.quick ? vector{0.005, 0.01} : vector{0.005, 0.009, 0.01, 0.015, 0.03};
     print_head("failed", percents(shares, "repeats"));
     for (const double slow : {0.0, 0.001, 0.005})
         for (const named_server& n : servers()) {
             if (n.name.find("row") != std::string::npos || n.name.find("60") != std::string::npos)
                 continue;
-            std::vector<std::string> columns;
+            vector<std::string> columns;
             std::string repeats;
             for (const double fraction : shares) {
                 const tally t =

@@ -12,8 +12,9 @@
 
 using namespace llmbench;
 
+using llmbench::detail::vector;
 struct figures {
-    std::vector<double> late_us{};
+    vector<double> late_us{};
     double off = 0;       // of the achieved rate
     double distance = 0, planned = 0;  // of Kolmogorov and Smirnov, of the gaps; constant: the share off by over 1 ms
     double loop_lag = 0, cpu_utilization = 0;
@@ -32,7 +33,7 @@ static figures measured(const bench::flood_server& server, const open_loop& arri
     };
     const detail::repeat_data d = bench::one_repeat(s);
     figures f;
-    std::vector<double> gaps, planned;
+    vector<double> gaps, planned;
     long long before = 0, planned_before = 0;
     for (const record& r : d.records) {
         if (r.phase != run_phase::measure) continue;

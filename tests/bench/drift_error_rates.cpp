@@ -10,13 +10,14 @@
 
 using namespace llmbench;
 using namespace rates;
+using llmbench::detail::vector;
 using sample_measurements::measurement;
 
 namespace {
 
 /// Of gates of one run, and of up to five.
 struct one_and_all {
-    std::vector<tally> one{}, all{};
+    vector<tally> one{}, all{};
     void operator+=(const one_and_all& o) {
         if (one.empty()) *this = o;
         else
@@ -27,7 +28,7 @@ struct one_and_all {
     }
 };
 
-slo_verdict verdict_on(std::vector<repeat_data> runs, std::size_t most, const slo& s) {
+slo_verdict verdict_on(vector<repeat_data> runs, std::size_t most, const slo& s) {
     measurement m;
     m.rule = rule_of({}, 1, last_analysis);
     if (runs.size() > most) runs.resize(most);
@@ -37,12 +38,12 @@ slo_verdict verdict_on(std::vector<repeat_data> runs, std::size_t most, const sl
 
 /// So many runs of one trace of 300 s, each at a speed of its own.
 template <class Run>
-one_and_all measured(long long trials, const std::vector<slo>& slos, Run&& run) {
+one_and_all measured(long long trials, const vector<slo>& slos, Run&& run) {
     return over_trials<one_and_all>(trials, [&](one_and_all& sum, std::uint64_t t) {
         sum.one.resize(slos.size());
         sum.all.resize(slos.size());
         generator random(t + 77);
-        std::vector<repeat_data> runs;
+        vector<repeat_data> runs;
         for (int i = 0; i < last_analysis; ++i)
             runs.push_back(run(t, std::exp(0.03 * random.normal()), random.next()));
         for (std::size_t k = 0; k < slos.size(); ++k) {
@@ -61,7 +62,7 @@ bool study_of_drift(const options& o) {
         o.trials);
     print_head("pass/fail/inconclusive in %", {"one run", "up to five", "runs"});
     bool met = true;
-    const auto rows = [&](const char* name, const std::vector<slo>& slos, long long trials,
+    const auto rows = [&](const char* name, const vector<slo>& slos, long long trials,
                           auto&& run, auto&& check) {
         const one_and_all m = measured(trials, slos, run);
         for (std::size_t k = 0; k < slos.size(); ++k) {

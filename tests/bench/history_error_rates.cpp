@@ -11,6 +11,7 @@
 using namespace llmbench;
 using namespace rates;
 
+using llmbench::detail::vector;
 namespace {
 
 const double line = std::log(1.05);  // the limit of most tables
@@ -34,8 +35,8 @@ double heavy_tailed(generator& g) {  // of variance 1
 
 /// Runs one after another, and today.
 struct drawn {
-    std::vector<run_level> runs{};
-    std::vector<double> today{};  // logarithms of five repeats
+    vector<run_level> runs{};
+    vector<double> today{};  // logarithms of five repeats
 };
 drawn runs_of(const machine& m, int count, generator& g) {
     drawn out;
@@ -46,7 +47,7 @@ drawn runs_of(const machine& m, int count, generator& g) {
         level += m.drift + m.walk * g.normal();
         if (m.step != 0 && i == count - m.step_ago) level += m.step;
         const double bad = m.trouble > 0 && g.uniform() < m.trouble ? std::log(1.15) : 0;
-        std::vector<double> values;
+        vector<double> values;
         const double noise = m.repeats * (i == count ? m.today : 1);
         for (std::size_t k = 0; k < (i == count ? 5 : repeats_a_run); ++k)
             values.push_back(level + effect + bad + noise * g.normal());
@@ -57,9 +58,9 @@ drawn runs_of(const machine& m, int count, generator& g) {
     }
     return out;
 }
-learned_history learned_of(const std::vector<run_level>& runs, bool one_level) {
+learned_history learned_of(const vector<run_level>& runs, bool one_level) {
     return learned_from(
-        runs, one_level ? std::vector<history_segment>{{0, runs.size()}} : segments_of({}, runs),
+        runs, one_level ? vector<history_segment>{{0, runs.size()}} : segments_of({}, runs),
         false);
 }
 
@@ -70,7 +71,7 @@ struct run_tally : tally {
     double fails() const { return 100 * failed(); }
 };
 /// A run of so much slower code, compared with the logarithm of a limit.
-void add(run_tally& t, const learned_history& h, std::vector<double> run, double slower,
+void add(run_tally& t, const learned_history& h, vector<double> run, double slower,
          double of) {
     for (double& x : run) x += slower;
     const history_analysis l = judged_against(h, run, of, false);
@@ -208,8 +209,8 @@ struct other {
     double passes, wrong_pass, wrong_fail;  // to be reached, of one level
     bool one_level = true;
 };
-std::vector<other> others() {
-    std::vector<other> out;
+vector<other> others() {
+    vector<other> out;
     const auto with = [](auto&& change) {
         machine m;
         change(m);
@@ -284,15 +285,15 @@ void print_others(int trials, bool quick, levels& to) {
 /// What another rule finds: +1 red, -1 green, 0 neither.
 struct other_rule {
     const char* name;
-    std::function<int(const std::vector<run_level>&, const std::vector<double>&)> of;
+    std::function<int(const vector<run_level>&, const vector<double>&)> of;
 };
-double first_three(const std::vector<double>& run) {
+double first_three(const vector<double>& run) {
     return mean_of({run.begin(), run.begin() + repeats_a_run});
 }
 int red_over(double value, double limit) { return value > limit ? 1 : -1; }
-std::vector<other_rule> other_rules() {
-    using runs = std::vector<run_level>;
-    using values = std::vector<double>;
+vector<other_rule> other_rules() {
+    using runs = vector<run_level>;
+    using values = vector<double>;
     return {
         {"P5 of 90 days",
          [](const runs& n, const values& run) {
@@ -351,7 +352,7 @@ void print_beside(int trials) {
                 m.runs = sds[k];
                 const drawn d = runs_of(m, 90, g);
                 for (int c = 0; c < 3; ++c) {
-                    std::vector<double> run = d.today;
+                    vector<double> run = d.today;
                     for (double& x : run) x += changes[c];
                     const int found = r.of(d.runs, run);
                     red[c][k] += 100.0 * (found > 0) / trials;
@@ -388,10 +389,10 @@ void print_absolute(int trials, levels& to) {
                 const history_noise known{prior_sd_of({squares / 60, 60, 3}), 60};
                 judging_rule rule;
                 rule.trusts_prior = how == 1;
-                std::vector<double> all;
+                vector<double> all;
                 for (int k = 0; k < last_analysis; ++k) all.push_back(w.sd * g.normal());
                 for (run_tally* t : {&at, &room}) {
-                    std::vector<double> seen;
+                    vector<double> seen;
                     interim_analysis l;
                     for (int k = 0; k < last_analysis && l.outcome == verdict::inconclusive; ++k) {
                         seen.push_back(all[static_cast<std::size_t>(k)] - (t == &room ? 0.1 : 0));
@@ -432,7 +433,7 @@ void print_steps(int trials, levels& to) {
         kinds[k].repeats = 0;
         for (int i = 0; i < trials; ++i) {
             generator g(static_cast<std::uint64_t>(i) * 31 + static_cast<std::uint64_t>(k));
-            const std::vector<run_level> runs = runs_of(kinds[k], 300, g).runs;
+            const vector<run_level> runs = runs_of(kinds[k], 300, g).runs;
             steps += static_cast<double>(segments_of({}, runs).size()) - 1;
         }
         std::printf(" %.2f", steps / 3 / trials);
@@ -441,7 +442,7 @@ void print_steps(int trials, levels& to) {
     std::printf(" |");
     const double sizes[] = {1, 1.7, 3, 5}, until[] = {18, 7, 4, 3};
     for (int k = 0; k < 4; ++k) {
-        std::vector<double> delays;
+        vector<double> delays;
         for (int i = 0; i < trials; ++i) {
             generator g(static_cast<std::uint64_t>(i) * 17 + 5);
             machine m;
@@ -461,19 +462,19 @@ void print_steps(int trials, levels& to) {
 }
 void print_drift(int trials, levels& to) {
     double reported = 0, runs = 0;
-    std::vector<double> found;
+    vector<double> found;
     for (int i = 0; i < trials; ++i) {
         for (const double drift : {0.0, 0.0005}) {
             generator g(static_cast<std::uint64_t>(i) * 7 + 1);
             machine m;
             m.repeats = 0;
             m.drift = drift;
-            const std::vector<run_level> all = runs_of(m, 120, g).runs;
+            const vector<run_level> all = runs_of(m, 120, g).runs;
             bool was = false;
             double first = 999;
             for (std::size_t n = 20; n <= all.size() && first > 200; ++n) {
-                const std::vector<run_level> seen(all.begin(),
-                                                  all.begin() + static_cast<std::ptrdiff_t>(n));
+                const vector<run_level> seen(all.begin(),
+                                             all.begin() + static_cast<std::ptrdiff_t>(n));
                 const auto segments = with_accepted(segments_of({}, seen), {}, seen);
                 const auto spread = learned_from(seen, segments, true).spread;
                 const bool is = drift_of_level(seen, segments, spread).has_value();
@@ -520,12 +521,12 @@ void print_lives(int trials, levels& to) {
                 s.annotations.push_back({annotation_kind::accept, "2026-02-05", "known", "me"});
             const double of_this_run = 0.01 * g.normal();
             const auto run = [&](double effect, std::size_t count) {
-                std::vector<double> logs;
+                vector<double> logs;
                 for (std::size_t k = 0; k < count; ++k)
                     logs.push_back(level + effect + 0.01 * g.normal());
                 return logs;
             };
-            const std::vector<double> logs = run(of_this_run, repeats_a_run);
+            const vector<double> logs = run(of_this_run, repeats_a_run);
             if (n > 55 || (n >= 40 && n < 45)) {  // a regression that nobody mended or marked
                 const history_analysis l =
                     judged_against(history_read_as(s, true, true).learned, logs, 0, true);
@@ -538,7 +539,7 @@ void print_lives(int trials, levels& to) {
             // A branch of today's main, after main's own run of the run.
             if (n + 1 >= fewest_runs) {
                 const learned_history h = history_read_as(s, true, false).learned;
-                const std::vector<double> today = run(0.01 * g.normal(), 5);
+                const vector<double> today = run(0.01 * g.normal(), 5);
                 add(all, h, today, 0, line);
                 if (n >= 10 && since >= 4) add(with_client_error, h, today, 0, line);
             }

@@ -11,16 +11,17 @@
 using namespace llmbench;
 using namespace rates;
 
+using llmbench::detail::vector;
 namespace {
 
 constexpr std::size_t requests_a_repeat = 300;
 
 /// Weights of the parts; of each block of as many starts as they add up to, each has its own.
-using mix_of = std::vector<std::size_t>;
-std::vector<unsigned char> parts_of(const mix_of& weights, std::uint64_t seed) {
+using mix_of = vector<std::size_t>;
+vector<unsigned char> parts_of(const mix_of& weights, std::uint64_t seed) {
     std::size_t all = 0;
     for (const std::size_t w : weights) all += w;
-    std::vector<unsigned char> parts(requests_a_repeat);
+    vector<unsigned char> parts(requests_a_repeat);
     for (std::size_t i = 0; i < parts.size(); ++i) {
         std::size_t rank = shuffled(mixed(seed) + i / all, i % all, all), which = 0;
         for (; rank >= weights[which]; ++which) rank -= weights[which];
@@ -34,10 +35,10 @@ struct synthetic_request {
     bool fails = false;
     double ttft_s = 0.1;
 };
-using made_up_requests = std::vector<synthetic_request>;
+using made_up_requests = vector<synthetic_request>;
 
 repeat_data repeat_of(const made_up_requests& made, const mix_of& weights,
-                      const std::vector<unsigned char>& parts) {
+                      const vector<unsigned char>& parts) {
     repeat_data d;
     for (std::size_t i = 0; i < weights.size(); ++i) d.labels.push_back("part" + std::to_string(i));
     d.records.resize(made.size());
@@ -56,7 +57,7 @@ tally judged_often(const options& o, const mix_of& weights, bool may_go_on,
                    const std::function<made_up_requests(generator&)>& measured) {
     judging_parameters by;
     by.rule = rule_of({}, first_analysis, last_analysis, may_go_on);
-    const std::vector<unsigned char> parts = parts_of(weights, 1);
+    const vector<unsigned char> parts = parts_of(weights, 1);
     return over_trials<tally>(o.trials, [&](tally& sum, std::uint64_t trial) {
         generator random = random_of(o.seed, trial);
         measurements e;
@@ -81,8 +82,8 @@ struct named_mix {
 // ---- the guard ----------------------------------------------------------------------------------
 
 /// Requests of some parts fail with this probability; others do not.
-made_up_requests failing(const std::vector<unsigned char>& parts, double fraction,
-                         const std::vector<unsigned char>& which, std::size_t burst,
+made_up_requests failing(const vector<unsigned char>& parts, double fraction,
+                         const vector<unsigned char>& which, std::size_t burst,
                          generator& random) {
     made_up_requests made(parts.size());
     const auto fails = [&](std::size_t i) {
@@ -102,18 +103,18 @@ made_up_requests failing(const std::vector<unsigned char>& parts, double fractio
 }
 
 void guard_part(const options& o, bounds& must) {
-    const std::vector<named_mix> mixes = {{"one part", {1}},
-                                          {"2 parts, 1 : 1", {1, 1}},
-                                          {"3 parts, 6 : 3 : 1", {6, 3, 1}},
-                                          {"10 parts of 10 %", mix_of(10, 1)}};
+    const vector<named_mix> mixes = {{"one part", {1}},
+                                     {"2 parts, 1 : 1", {1, 1}},
+                                     {"3 parts, 6 : 3 : 1", {6, 3, 1}},
+                                     {"10 parts of 10 %", mix_of(10, 1)}};
     const rule_of_gate guard = [](const measurements& e, const judging_parameters& t) {
         return guard_decision(e, t, validity_checks{}, {});
     };
-    const auto rates = [&](const named_mix& m, const std::vector<double>& fractions_that_fail,
-                           const std::vector<unsigned char>& which, std::size_t burst,
+    const auto rates = [&](const named_mix& m, const vector<double>& fractions_that_fail,
+                           const vector<unsigned char>& which, std::size_t burst,
                            bool is_of_all) {
-        const std::vector<unsigned char> parts = parts_of(m.weights, 1);
-        std::vector<std::string> columns;
+        const vector<unsigned char> parts = parts_of(m.weights, 1);
+        vector<std::string> columns;
         for (const double f : fractions_that_fail) {
             const tally t = judged_often(o, m.weights, false, guard, [&](generator& g) {
                 return failing(parts, f, which, burst, g);
@@ -129,10 +130,10 @@ void guard_part(const options& o, bounds& must) {
     };
     std::printf("\n### The guard, where all parts fail alike\n\n");
     // Quick: only what has a bound.
-    const std::vector<double> all_alike =
-        o.quick ? std::vector{0.005, 0.01} : std::vector{0.005, 0.01, 0.03};
-    const std::vector<double> one_alone =
-        o.quick ? std::vector{0.3} : std::vector{0.01, 0.05, 0.1, 0.3};
+    const vector<double> all_alike =
+        o.quick ? vector{0.005, 0.01} : vector{0.005, 0.01, 0.03};
+    const vector<double> one_alone =
+        o.quick ? vector{0.3} : vector{0.01, 0.05, 0.1, 0.3};
     print_head("errors of each", percents(all_alike));
     for (const named_mix& m : mixes) print_row(m.name, rates(m, all_alike, {}, 1, true));
     for (const named_mix& m : mixes)
@@ -153,7 +154,7 @@ struct machine {
     double common = 0.02;  // sd of the logarithm of a repeat's level, which all parts have
     double own = 0.02;     // and of each part's
 };
-made_up_requests timed(const std::vector<unsigned char>& parts, double ratio, const machine& m,
+made_up_requests timed(const vector<unsigned char>& parts, double ratio, const machine& m,
                        generator& random) {
     made_up_requests made(parts.size());
     const double level = m.common * random.normal();
@@ -167,9 +168,9 @@ made_up_requests timed(const std::vector<unsigned char>& parts, double ratio, co
 }
 void ratios_part(const options& o, bounds& must) {
     std::printf("\n### `x.of(\"part1\") <= 1.25 * x.of(\"part0\")`\n\n");
-    const std::vector<double> truths =
-        o.quick ? std::vector{1.0} : std::vector{0.8, 0.9, 1.0, 1.1, 1.25};
-    std::vector<std::string> head;
+    const vector<double> truths =
+        o.quick ? vector{1.0} : vector{0.8, 0.9, 1.0, 1.1, 1.25};
+    vector<std::string> head;
     for (const double truth : truths) head.push_back(printed("%g", truth));
     head.push_back("repeats");
     print_head("the true ratio over the limit", head);
@@ -182,11 +183,11 @@ void ratios_part(const options& o, bounds& must) {
                 const rule_of_gate by = [&](const measurements& e, const judging_parameters& t) {
                     return with_cut_off(e, t, validity_checks{}, {}, s);
                 };
-                const std::vector<unsigned char> parts = parts_of(mix.weights, 1);
+                const vector<unsigned char> parts = parts_of(mix.weights, 1);
                 const std::string name =
                     printed("%s, %s, level %.0f %%, of each %.0f %%", str(x.data.name).c_str(),
                             mix.name.c_str(), m.common * 100, m.own * 100);
-                std::vector<std::string> columns;
+                vector<std::string> columns;
                 double repeats = 0;
                 for (const double truth : truths) {
                     const tally t = judged_often(o, mix.weights, true, by, [&](generator& g) {

@@ -14,7 +14,6 @@
 #include <cstdlib>
 #include <string>
 #include <utility>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -73,10 +72,10 @@ int main(int argc, char** argv) {
         mix_of_parts shared;
         for (int i = 0; i < 64; ++i)
             shared.parts.push_back({.name = std::to_string(i), .workload = words});
-        const std::vector<std::pair<const char*, plan>> plans = {
+        const vector<std::pair<const char*, plan>> plans = {
             {"one", planned({.workload = words, .arrivals = constant(64_rps), .duration = 60_s}, 1)},
             {"64", planned({.workload = shared, .arrivals = constant(64_rps), .duration = 60_s}, 1)}};
-        std::vector<cost> costs(plans.size());
+        vector<cost> costs(plans.size());
         for (std::size_t round = 0; round < rounds; ++round)
             for (std::size_t k = 0; k < plans.size(); ++k)
                 measure(plans[k].second, requests, costs[k]);

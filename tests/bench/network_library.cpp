@@ -19,6 +19,7 @@
 #include "support/memory.hpp"
 
 using namespace llmbench;
+using llmbench::detail::vector;
 using bench::now_ns;
 
 namespace {
@@ -28,7 +29,7 @@ struct stamps {
 };
 struct figures {
     double seconds = 0, cpu = 0, events = 0;
-    std::vector<stamps> requests{};
+    vector<stamps> requests{};
     double kib_a_stream = 0;
     double cpu_us() const { return 1e6 * cpu / events; }
 };
@@ -49,7 +50,7 @@ struct load {
     int tokens = 0;
     std::size_t streams = 0;
     double seconds = 0;
-    std::vector<long long> at{};  // open loop where there are any
+    vector<long long> at{};  // open loop where there are any
 };
 
 /// All that the three have in common: whose turn it is to ask, and what came of it.
@@ -112,7 +113,7 @@ private:
         send(s);
     }
     const load* what_ = nullptr;
-    std::vector<stream_state*> idle_{};
+    vector<stream_state*> idle_{};
     std::size_t busy_ = 0, next_ = 0;
     long long began_ns_ = 0, end_ns_ = 0;
     figures done_{};
@@ -154,8 +155,8 @@ class by_epoll final : public client {
         network_.each();
     }
     detail::machine_network network_{};
-    std::vector<char> buffer_ = std::vector<char>(256 * 1024);
-    std::vector<std::unique_ptr<stream>> streams_{};
+    vector<char> buffer_ = vector<char>(256 * 1024);
+    vector<std::unique_ptr<stream>> streams_{};
 };
 
 /// asio: its sockets, and its timer for an open loop.
@@ -164,7 +165,7 @@ protected:
     struct stream final : stream_state {
         stream(asio::io_context& c, std::size_t room) : socket(c), buffer(room) {}
         detail::tcp_socket socket;
-        std::vector<char> buffer;
+        vector<char> buffer;
     };
     stream& connected(int port, std::size_t room) {
         streams_.push_back(std::make_unique<stream>(context_, room));
@@ -190,7 +191,7 @@ protected:
 
 private:
     detail::tcp_timer timer_{context_};
-    std::vector<std::unique_ptr<stream>> streams_{};
+    vector<std::unique_ptr<stream>> streams_{};
 };
 
 /// async_read_some, a buffer for each connection; its reactor is edge-triggered, and tries a read
@@ -210,7 +211,7 @@ private:
         context_.run();
     }
     void read(stream& s) {
-        s.socket.async_read_some(asio::buffer(s.buffer), [this, &s](const asio::error_code& error, std::size_t n) {
+        s.socket.async_read_some(asio::buffer(s.buffer.data(), s.buffer.size()), [this, &s](const asio::error_code& error, std::size_t n) {
             const long long now = now_ns();
             if (!error && !take(s, {s.buffer.data(), n}, now)) read(s);
         });
@@ -240,28 +241,28 @@ class by_asio_wait final : public asio_client {
     }
     void read(stream& s) {
         asio::error_code error;
-        const std::size_t n = s.socket.read_some(asio::buffer(buffer_), error);
+        const std::size_t n = s.socket.read_some(asio::buffer(buffer_.data(), buffer_.size()), error);
         const long long now = now_ns();
         if (!error) take(s, {buffer_.data(), n}, now);
     }
-    std::vector<char> buffer_ = std::vector<char>(256 * 1024);
+    vector<char> buffer_ = vector<char>(256 * 1024);
 };
 
-double quantile(std::vector<double> v, double q) {
+double quantile(vector<double> v, double q) {
     if (v.empty()) return 0;
     std::sort(v.begin(), v.end());
     return v[static_cast<std::size_t>(q * static_cast<double>(v.size() - 1))];
 }
 /// Microseconds between the server's write of the first event and our stamp of it.
-std::vector<double> stamp_errors(const bench::flood_server& server, const figures& f) {
-    std::vector<double> errors;
+vector<double> stamp_errors(const bench::flood_server& server, const figures& f) {
+    vector<double> errors;
     for (std::size_t i = 0; i < f.requests.size(); ++i)
         if (f.requests[i].first_ns > 0 && server.log(i).first_ns > 0)
             errors.push_back(static_cast<double>(f.requests[i].first_ns - server.log(i).first_ns) * 1e-3);
     return errors;
 }
-std::vector<double> lateness(const figures& f) {
-    std::vector<double> late;
+vector<double> lateness(const figures& f) {
+    vector<double> late;
     for (const stamps& s : f.requests) late.push_back(static_cast<double>(s.sent_ns - s.scheduled_ns) * 1e-3);
     return late;
 }
@@ -276,9 +277,9 @@ int main(int argc, char** argv) {
         const char* name;
         bench::flood_options server;
         int tokens;
-        std::vector<std::size_t> streams;
+        vector<std::size_t> streams;
     };
-    const std::vector<setting> settings = {
+    const vector<setting> settings = {
         {"flood", {}, 2000, {1, 64, 1000}},
         {"flood, 1 a write", {.events_per_write = 1}, 2000, {1, 64, 1000}},
         {"paced, 20 ms", {.interval = std::chrono::milliseconds(20)}, 100, {1, 128, 1000}},
@@ -317,7 +318,7 @@ int main(int argc, char** argv) {
 
     std::printf("\n| 1000 requests/s, answers of 8 events | late p50, us | p99 | stamp of the first event after its write p50, us | p99 |\n"
                 "| --- | ---: | ---: | ---: | ---: |\n");
-    std::vector<long long> at;
+    vector<long long> at;
     for (int i = 0; i < static_cast<int>(1000 * seconds); ++i) at.push_back(10000000 + i * 1000000ll);
     const auto reported = [&](const char* who, const bench::flood_server& server, const figures& f) {
         const auto late = lateness(f), off = stamp_errors(server, f);

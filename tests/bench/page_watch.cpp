@@ -16,7 +16,6 @@
 #include <cstdlib>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -91,7 +90,7 @@ private:
 };
 
 struct figures {
-    std::vector<double> late_us{};
+    vector<double> late_us{};
     double stamp_p99_us = 0, cpu_s = 0, seconds = 0;
     std::size_t rounds = 0, readings = 0;
     double late(double q) {
@@ -109,7 +108,7 @@ static void measure(figures& f, const scenario& s, const server_pages* pages) {
     const double cpu = cpu_seconds();
     const long long began = now_ns();
     std::optional<page_watch> watch;
-    if (pages) watch.emplace(*pages, std::vector<std::string>{});
+    if (pages) watch.emplace(*pages, vector<std::string>{});
     const repeat_data d = bench::one_repeat(s);
     if (watch) f.readings += watch->metrics(0).readings.size();
     f.cpu_s += cpu_seconds() - cpu;

@@ -11,6 +11,7 @@
 
 using namespace llmbench;
 using namespace rates;
+using llmbench::detail::vector;
 using sample_measurements::measurement;
 
 namespace {
@@ -30,8 +31,8 @@ struct machine {
 };
 
 /// The mean level of each run, over a machine that is slower in every other stretch of time.
-std::vector<double> levels_of(const machine& m, std::size_t runs, generator& random) {
-    std::vector<double> levels(runs, 1.0);
+vector<double> levels_of(const machine& m, std::size_t runs, generator& random) {
+    vector<double> levels(runs, 1.0);
     if (m.shift_lasts == 0) return levels;
     const auto next_level = [&](bool slow) {
         return slow ? 1 + m.shift_least + (m.shift_most - m.shift_least) * random.uniform() : 1.0;
@@ -57,11 +58,11 @@ std::vector<double> levels_of(const machine& m, std::size_t runs, generator& ran
 }
 
 /// The ratios of pairs, in blocks ABBA or BAAB as a gate measures them.
-std::vector<double> ratios_of(const machine& m, std::size_t pairs, generator& random) {
-    const std::vector<double> levels = levels_of(m, 2 * pairs, random);
+vector<double> ratios_of(const machine& m, std::size_t pairs, generator& random) {
+    const vector<double> levels = levels_of(m, 2 * pairs, random);
     double lasting = m.lasting_sd * random.normal();
     bool flipped = false;
-    std::vector<double> ratios;
+    vector<double> ratios;
     for (std::size_t i = 0; i < pairs; ++i) {
         if (i % 2 == 0) flipped = random.uniform() < 0.5;
         std::array<double, 2> run{};
@@ -76,8 +77,8 @@ std::vector<double> ratios_of(const machine& m, std::size_t pairs, generator& ra
     return ratios;
 }
 
-std::vector<machine> machines() {
-    std::vector<machine> all;
+vector<machine> machines() {
+    vector<machine> all;
     const auto add = [&](const machine& m) { all.push_back(m); };
     for (const double noise : {0.01, 0.03, 0.05, 0.07, 0.10, 0.15})
         add({.name = printed("run noise of %.0f %%", noise * 100), .noise = noise});
@@ -129,7 +130,7 @@ slo at_most(double factor) {
 }
 
 /// As a gate does: up to eight pairs, and up to twelve where it is asked for them.
-void add_gate(tally& t, const std::vector<double>& ratios, const slo& s) {
+void add_gate(tally& t, const vector<double>& ratios, const slo& s) {
     static const auto rule = rule_of({}, first_pair_analysis, last_pair_analysis, 1);
     measurement m;
     m.rule = rule;
@@ -145,8 +146,8 @@ void add_gate(tally& t, const std::vector<double>& ratios, const slo& s) {
     t.add(v.outcome, v.repeats);
 }
 /// By what is believed of a quiet machine, up to eight pairs.
-void add_belief(tally& t, const std::vector<double>& ratios, const slo& s) {
-    std::vector<double> distances;
+void add_belief(tally& t, const vector<double>& ratios, const slo& s) {
+    vector<double> distances;
     const interim_analysis v = judged_in_turn(
         first_pair_analysis, last_pair_analysis,
         [&] { distances.push_back(std::log(ratios[distances.size()] / s.factor)); },
@@ -173,7 +174,7 @@ struct row {
 row rates_of(const machine& m, long long trials) {
     return over_trials<row>(trials, [&](row& sum, std::uint64_t trial) {
         generator random(mixed(trial), 77);
-        const std::vector<double> ratios = ratios_of(m, last_noisy_pair_analysis, random);
+        const vector<double> ratios = ratios_of(m, last_noisy_pair_analysis, random);
         for (std::size_t k = 0; k < ratios_to_limit.size(); ++k) {
             // The servers are equal: the limit moves instead of the truth.
             const slo s = at_most(1 / ratios_to_limit[k]);
@@ -195,7 +196,7 @@ bool study_of_pairs(const options& o) {
     bounds must(o.trials);
     for (const machine& m : machines()) {
         const row r = rates_of(m, o.trials);
-        std::vector<std::string> columns = {fractions(r.belief[at_limit])};
+        vector<std::string> columns = {fractions(r.belief[at_limit])};
         for (const tally& t : r.gate) columns.push_back(fractions(t));
         columns.push_back(fractions(r.belief[under_110]));
         const tally &same = r.gate[under_110], &limit = r.gate[at_limit];

@@ -8,6 +8,7 @@
 using namespace llmbench;
 using namespace rates;
 
+using llmbench::detail::vector;
 namespace {
 
 /// What a machine does to the logarithm of a statistic, turn by turn.
@@ -21,9 +22,9 @@ struct machine {
 };
 
 /// Rounds of settings with these true values, in the turns that a comparison takes.
-std::vector<values_in_rounds> drawn(const machine& m, const std::vector<double>& truth,
-                                    std::size_t rounds, generator& random) {
-    std::vector<values_in_rounds> all(truth.size());
+vector<values_in_rounds> drawn(const machine& m, const vector<double>& truth,
+                               std::size_t rounds, generator& random) {
+    vector<values_in_rounds> all(truth.size());
     double level = 0, until = m.shift_turns * random.exponential();
     bool is_high = false;
     double turn = 0;
@@ -46,7 +47,7 @@ struct shares {
     double wrong = 0;  // in which one is called better that is not
     double best = 0;   // in which the best one is found
 };
-shares shares_of(const machine& m, const std::vector<double>& truth, std::size_t rounds,
+shares shares_of(const machine& m, const vector<double>& truth, std::size_t rounds,
                  long long trials, std::uint64_t seed) {
     const statistic_data what = mean(ttft).data;
     generator random(seed);
@@ -67,8 +68,8 @@ shares shares_of(const machine& m, const std::vector<double>& truth, std::size_t
     return n;
 }
 
-std::vector<double> ladder(std::size_t settings, double ratio) {
-    std::vector<double> truth;
+vector<double> ladder(std::size_t settings, double ratio) {
+    vector<double> truth;
     for (std::size_t i = 0; i < settings; ++i)
         truth.push_back(std::pow(ratio, static_cast<double>(i)));
     return truth;
@@ -96,7 +97,7 @@ bool study_of_settings(const options& o) {
         std::size_t settings, rounds;
     } designs[] = {{2, 4}, {3, 4}, {8, 4}, {3, 2}, {3, 8}};
     for (const machine& m : machines) {
-        std::vector<std::string> columns;
+        vector<std::string> columns;
         for (const auto& [settings, rounds] : designs) {
             const double any = shares_of(m, ladder(settings, 1), rounds, o.trials, ++seed).any;
             columns.push_back(printed("%.1f", any * 100));
@@ -109,7 +110,7 @@ bool study_of_settings(const options& o) {
         "found / any called better that is not, in %%\n\n");
     print_head("machine", {"1.02", "1.05", "1.1", "1.15", "1.2", "1.5"});
     for (const machine& m : machines) {
-        std::vector<std::string> columns;
+        vector<std::string> columns;
         for (const double ratio : {1.02, 1.05, 1.1, 1.15, 1.2, 1.5}) {
             const shares r = shares_of(m, ladder(3, ratio), 4, o.trials, ++seed);
             columns.push_back(printed("%.0f / %.1f", r.best * 100, r.wrong * 100));

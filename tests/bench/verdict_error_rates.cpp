@@ -18,6 +18,7 @@
 
 using namespace llmbench;
 using namespace rates;
+using llmbench::detail::vector;
 using sample_measurements::measurement;
 using namespace virtual_engine;
 
@@ -26,10 +27,10 @@ namespace {
 // ---- what is judged -----------------------------------------------------------------------------
 
 /// The first three have tables of their own, all eight are the suite.
-const std::vector<statistic_data>& statistics() {
-    static const std::vector<statistic_data> all = {mean(tpot).data, p90(ttft).data, p99(ttft).data,
-                                                    p50(ttft).data,  p90(tpot).data, p50(e2e).data,
-                                                    p90(e2e).data,   p99(e2e).data};
+const vector<statistic_data>& statistics() {
+    static const vector<statistic_data> all = {mean(tpot).data, p90(ttft).data, p99(ttft).data,
+                                               p50(ttft).data,  p90(tpot).data, p50(e2e).data,
+                                               p90(e2e).data,   p99(e2e).data};
     return all;
 }
 constexpr std::size_t tabled = 3, suite = 3, rows = 4;
@@ -46,8 +47,8 @@ slo at_most(const statistic_data& what, double bound) {
 
 /// exp(mean log) of every statistic over the noise of the machine. The noise is not drawn but
 /// spread over equal shares of its distribution, which needs fewer runs.
-std::vector<double> truth_of(const plan& p, double noise, int runs, generator& random) {
-    std::vector<double> sums(statistics().size(), 0.0);
+vector<double> truth_of(const plan& p, double noise, int runs, generator& random) {
+    vector<double> sums(statistics().size(), 0.0);
     for (int i = 0; i < runs; ++i) {
         const double slowness = std::exp(noise * normal_quantile((i + 0.5) / runs));
         const auto values =
@@ -61,13 +62,13 @@ std::vector<double> truth_of(const plan& p, double noise, int runs, generator& r
 /// The largest value that a statistic of the requests completed so far takes in a run, looked at
 /// every second once there are 30. A tool that aborts at the first crossing fails any lower limit.
 double running_maximum(const statistic_data& what, const repeat_data& d) {
-    std::vector<std::pair<long long, double>> done;
+    vector<std::pair<long long, double>> done;
     for (std::size_t i = 0; i < d.records.size(); ++i)
         if (const double v = request_value(what.metric, d, i);
             is_measured(d.records[i]) && !std::isnan(v))
             done.emplace_back(d.records[i].end_ns, v);
     std::sort(done.begin(), done.end());
-    std::vector<double> sorted;
+    vector<double> sorted;
     double sum = 0, worst = 0;
     long long next_look = d.window.from_ns();
     for (std::size_t i = 0; i < done.size(); ++i) {
@@ -95,7 +96,7 @@ struct setting {
     double load = 0, noise = 0, rate = 0;
     std::uint64_t seed = 1;
     int truth_runs = 16;
-    std::vector<double> long_run{};
+    vector<double> long_run{};
 };
 
 /// Verdicts of every method by statistic (or the suite) and ratio.
@@ -155,7 +156,7 @@ template <class Verdict> void add_all(cell& c, method how, bool with_suite, Verd
 
 /// Three runs with traffic of their own, as tools without replay see them.
 void add_point_estimates(cell& c, const setting& at, std::uint64_t trial, generator& random) {
-    std::array<std::vector<double>, 3> values;
+    std::array<vector<double>, 3> values;
     std::array<double, tabled> crossing{};
     for (std::size_t i = 0; i < 3; ++i) {
         const plan p = traffic(at.rate, seed_of(at.seed, trial, 10 + i));
@@ -204,9 +205,9 @@ struct repeats_of_gate {
 
 void add_rule(cell& c, const setting& at, std::uint64_t trial, generator& random) {
     const plan p = traffic(at.rate, seed_of(at.seed, trial, 1));
-    const std::vector<double> truth = truth_of(p, at.noise, at.truth_runs, random);
+    const vector<double> truth = truth_of(p, at.noise, at.truth_runs, random);
     repeats_of_gate m(measurement_of(p));
-    std::array<std::vector<double>, tabled> logs;
+    std::array<vector<double>, tabled> logs;
     for (int i = 0; i < last_noisy_analysis; ++i) {
         m.add(simulated_run(p, machine(drawn_slowness(at.noise, random), random.next())));
         for (std::size_t k = 0; k < tabled; ++k)
@@ -227,13 +228,13 @@ void add_rule(cell& c, const setting& at, std::uint64_t trial, generator& random
 
 /// Sums of the logs of all statistics.
 struct log_sums {
-    std::vector<double> of = std::vector<double>(statistics().size(), 0.0);
+    vector<double> of = vector<double>(statistics().size(), 0.0);
     void operator+=(const log_sums& o) {
         for (std::size_t k = 0; k < of.size(); ++k) of[k] += o.of[k];
     }
 };
 /// exp(mean log) over runs so long that the sampling of their traffic no longer shows.
-std::vector<double> long_run_values(const setting& at, long long requests) {
+vector<double> long_run_values(const setting& at, long long requests) {
     constexpr int runs = 8;
     log_sums sums = over_trials<log_sums>(runs, [&](log_sums& sum, std::uint64_t i) {
         const double slowness =
@@ -280,7 +281,7 @@ noisy_cell measured_noisy_cell(double bursts_a_second, double noise, std::uint64
                 truth[k] += std::log(evaluate(statistics()[k], d)) / truth_runs;
         }
         repeats_of_gate m{measurement{}};
-        std::array<std::vector<double>, tabled> logs;
+        std::array<vector<double>, tabled> logs;
         for (int i = 0; i < last_noisy_analysis; ++i) {
             m.add(bursty_server::run_of(trace, drawn_slowness(noise, random), random.next()));
             for (std::size_t k = 0; k < tabled; ++k)
@@ -342,7 +343,7 @@ struct pairs_of_gate {
 
 /// Three runs of the baseline, then three of the candidate: where either side varies by more than
 /// 5 % nothing is said, else the ratio of the means is held against the limit.
-verdict by_stable_means(const std::vector<double>& a, const std::vector<double>& b, double factor) {
+verdict by_stable_means(const vector<double>& a, const vector<double>& b, double factor) {
     for (const auto* side : {&a, &b})
         if (std::sqrt(sample_variance(*side)) > 0.05 * mean_of(*side)) return verdict::inconclusive;
     return mean_of(b) > factor * mean_of(a) ? verdict::fail : verdict::pass;
@@ -350,8 +351,8 @@ verdict by_stable_means(const std::vector<double>& a, const std::vector<double>&
 /// The same runs as inference-doctor 0.4.1 judges them (compare-runs, its defaults): a two-sided
 /// interval of 90 % for the logarithm of the ratio of the means, by the delta method and
 /// Welch-Satterthwaite. All of it on one side of the limit is a verdict.
-verdict by_interval(const std::vector<double>& a, const std::vector<double>& b, double factor) {
-    const auto term = [](const std::vector<double>& x) {
+verdict by_interval(const vector<double>& a, const vector<double>& b, double factor) {
+    const auto term = [](const vector<double>& x) {
         return sample_variance(x) / (static_cast<double>(x.size()) * mean_of(x) * mean_of(x));
     };
     const double of_a = term(a), of_b = term(b), both = of_a + of_b;
@@ -375,7 +376,7 @@ relative_cell measured_relative_cell(const setting& at, double walk, long long t
             drift += walk * random.normal();
             return std::exp(drift) * drawn_slowness(at.noise, random);
         };
-        std::vector<repeat_data> runs;
+        vector<repeat_data> runs;
         for (int i = 0; i < 2 * last_noisy_pair_analysis; ++i)
             runs.push_back(simulated_run(p, machine(slowness(), random.next())));
         measurement alone = measurement_of(p);
@@ -388,13 +389,13 @@ relative_cell measured_relative_cell(const setting& at, double walk, long long t
         }
         const statistic_data what = mean(tpot).data;
         // Five repeats of today, and five of a day that differs in the statistic itself.
-        std::vector<double> another_day;
+        vector<double> another_day;
         const double shift = drawn_slowness(day_to_day, random);
         for (std::size_t i = 0; i < last_analysis; ++i) {
             alone.candidate.push_back(runs[i]);
             another_day.push_back(evaluate(what, runs[i + last_analysis]) * shift);
         }
-        std::vector<double> first_three, next_three;
+        vector<double> first_three, next_three;
         for (std::size_t i = 0; i < 3; ++i) {
             first_three.push_back(evaluate(what, runs[i]));
             next_three.push_back(evaluate(what, runs[i + 3]));
@@ -420,7 +421,7 @@ relative_cell measured_relative_cell(const setting& at, double walk, long long t
             // Here the ratio itself counts, too; a stored run is easily made the faster one.
             s.factor = of.factor;
             alone.stored = {"result.json", day_to_day, {}};
-            std::vector<double>& stored = alone.stored.values[str(what.name)];
+            vector<double>& stored = alone.stored.values[str(what.name)];
             for (const double x : another_day) stored.push_back(x / of.truth);
             const slo_verdict with_stored = judged(alone, s);
             c.at(kept, k).add(with_stored.outcome, with_stored.repeats);
@@ -466,7 +467,7 @@ void print_cell(const setting& at, cell& c) {
         at.load * 100, at.noise * 100, 100 * std::sqrt(c.variance[0] / n),
         100 * std::sqrt(c.variance[1] / n), 100 * std::sqrt(c.variance[2] / n), n,
         50 / std::sqrt(n), 100 * std::sqrt(0.01 * 0.99 / n));
-    std::vector<std::string> columns;
+    vector<std::string> columns;
     for (const double r : ratios) columns.push_back(printed("r = %.4g", r));
     columns.push_back("runs 0.9 / 1.1");
     print_head("", columns);
@@ -487,7 +488,7 @@ void print_cell(const setting& at, cell& c) {
 }
 
 void print_relative(const setting& at, double walk, relative_cell& c) {
-    std::vector<std::string> columns;
+    vector<std::string> columns;
     for (const relative_case& k : relative_cases) columns.push_back(k.name);
     columns.push_back("pairs");
     std::printf("\n");
@@ -527,7 +528,7 @@ struct target {
     bool met() const { return at_most ? worst <= bound : worst >= bound; }
 };
 
-void print_targets(const std::string& title, const std::vector<target>& targets) {
+void print_targets(const std::string& title, const vector<target>& targets) {
     std::printf("\n## Targets%s\n\nThe worst load counts; +- is the standard error.\n\n",
                 title.c_str());
     std::printf("| %-48s | %-18s | %-10s | %-7s | %-8s |\n", "", "measured", "target", "",
@@ -558,7 +559,7 @@ constexpr asked wide = {0.05, 0.02, 0.6, 0.85, 0.12, 0.04, 3.3};
 /// Mean TPOT is promised up to 60 % load, all others up to 45 %.
 bool is_promised(std::size_t row, double load) { return load < (row == 0 ? 0.605 : 0.455); }
 
-bool all_met(const std::vector<target>& targets) {
+bool all_met(const vector<target>& targets) {
     return std::all_of(targets.begin(), targets.end(),
                        [](const target& t) { return std::isnan(t.worst) || t.met(); });
 }
@@ -597,10 +598,10 @@ public:
         all_[7 * tabled].see_fraction(c.at(suite, rule, at_limit).failed(), n, where);
         all_[7 * tabled + 1].see_fraction(c.at(suite, rule, at_95).failed(), n, where);
     }
-    const std::vector<target>& all() const { return all_; }
+    const vector<target>& all() const { return all_; }
 
 private:
-    std::vector<target> all_{};
+    vector<target> all_{};
 };
 
 // ---- the parts of the study ---------------------------------------------------------------------
@@ -653,11 +654,11 @@ bool noisy_part(const verdict_study& all) {
         "(40 %%) and close to\nits capacity (75 %%). Pass/fail/inconclusive in %%; %lld "
         "trials.\n\n",
         all.o.trials);
-    std::vector<std::string> columns = {"repeats spread by"};
+    vector<std::string> columns = {"repeats spread by"};
     for (const double r : ratios) columns.push_back(printed("r = %.4g", r));
     columns.push_back("runs 0.9 / 1 / 1.1");
     print_head("", columns);
-    std::vector<target> targets = {
+    vector<target> targets = {
         {"spread up to 20 %, false pass at the limit", all.o.quick ? 0.09 : 0.05},
         {"spread up to 20 %, false fail at the limit", all.o.quick ? 0.04 : 0.01}};
     for (const double load : {0.40, 0.75})
@@ -693,7 +694,7 @@ bool baseline_part(const verdict_study& all) {
         "Pass/fail/inconclusive in %%; %lld trials. A stored run differs by %.0f %% "
         "besides, as days do.\n",
         all.o.trials, day_to_day * 100);
-    std::vector<target> targets = {
+    vector<target> targets = {
         {"unchanged, <= 1.10 * baseline, passes", all.o.quick ? 0.9 : 0.95, false},
         {"false fail at the limit", all.o.quick ? 0.05 : 0.01},
         {"false pass at the limit", all.o.quick ? 0.15 : 0.05},
@@ -719,9 +720,9 @@ bool saturation_part(const verdict_study& all) {
     std::printf("\n## Called over-saturated\n\n%lld gates, 3 %% run noise.\n\n",
                 all.fewer_trials());
     print_head("load", {"one repeat", "five repeats"});
-    std::vector<target> targets = {{"called over-saturated up to 95 % load", 0.001},
-                                   {"called over-saturated at 130 %", 0.99, false},
-                                   {"called over-saturated at 160 %", 0.99, false}};
+    vector<target> targets = {{"called over-saturated up to 95 % load", 0.001},
+                              {"called over-saturated at 130 %", 0.99, false},
+                              {"called over-saturated at 160 %", 0.99, false}};
     for (const double load : {0.42, 0.6, 0.74, 0.85, 0.95, 1.0, 1.1, 1.2, 1.3, 1.45, 1.6, 2.0}) {
         if (all.o.quick && load != 0.6 && load != 1.6) continue;
         const saturation_cell c = measured_saturation(all.at(load, 0.03), all.fewer_trials());

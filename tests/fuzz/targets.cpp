@@ -30,7 +30,6 @@
 #include <optional>
 #include <stdexcept>
 #include <tuple>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -55,11 +54,11 @@ std::size_t place_in(std::string_view s) {
 /// own, so that reading past it is seen. `begin` makes what is fed, `result` tells what it saw.
 template <class Begin, class Feed, class Result>
 void read_every_way(std::string_view input, Begin&& begin, Feed&& feed, Result&& result) {
-    const auto in_pieces = [&](const std::vector<std::size_t>& cuts) {
+    const auto in_pieces = [&](const vector<std::size_t>& cuts) {
         auto reader = begin();
         std::size_t from = 0;
         const auto piece = [&](std::size_t to) {
-            const std::vector<char> copy(input.data() + from, input.data() + to);
+            const vector<char> copy(input.data() + from, input.data() + to);
             feed(reader, std::string_view(copy.data(), copy.size()));
             from = to;
         };
@@ -69,7 +68,7 @@ void read_every_way(std::string_view input, Begin&& begin, Feed&& feed, Result&&
     };
     const auto whole = in_pieces({});
     must_agree(whole, in_pieces({place_in(input)}), "whole and in two pieces");
-    std::vector<std::size_t> every;
+    vector<std::size_t> every;
     for (std::size_t i = 1; i < input.size(); ++i) every.push_back(i);
     must_agree(whole, in_pieces(every), "whole and byte by byte");
 }
@@ -84,7 +83,7 @@ struct parsed_response {
 
 // ---- server-sent events
 
-using seen_events = std::vector<std::pair<std::string, std::string>>;
+using seen_events = vector<std::pair<std::string, std::string>>;
 
 struct parsed_stream {
     event_stream_parser parser{};
@@ -221,7 +220,7 @@ void fuzz::stream_event(std::string_view input) {
     long long now = 1000;
     while (!input.empty()) {
         const std::size_t end = std::min(input.find('\n'), input.size());
-        const std::vector<char> line(input.data(), input.data() + end);
+        const vector<char> line(input.data(), input.data() + end);
         const std::string_view data(line.data(), line.size());
         const std::string_view type = data.substr(0, 2) == "e:" ? "error" : "";
         const llmbench::detail::stream_event& fast = reader.read(type, data);
@@ -385,7 +384,7 @@ void fuzz::metrics_page(std::string_view input) {
     for (const char* type : {"", "text/plain; version=0.0.4", "application/openmetrics-text"}) {
         parsed_page p;
         {
-            const std::vector<char> copy(input.begin(), input.end());
+            const vector<char> copy(input.begin(), input.end());
             p = read_metrics_page({copy.data(), copy.size()}, type);
         }
         if (p.problem.find('\n') != std::string::npos) std::abort();
@@ -421,7 +420,7 @@ void fuzz::slo_text(std::string_view input) {
 /// A file of another tool is refused with a sentence, or becomes a repeat whose requests are whole.
 void fuzz::result_file(std::string_view input) {
     may_refuse([&] {
-        std::vector<imported_run> runs =
+        vector<imported_run> runs =
             read_imported_runs(input, "run.json", [&](const std::string&) {
                 return std::optional<std::string>(input);
             });

@@ -92,7 +92,7 @@ records_over(const std::vector<std::pair<std::string, int>>& addresses,
     live_target t(s.target, llmbench::run_variant::candidate);
     t.bring_up();
     load_target several = t.load();
-    std::vector<address> all;
+    llmbench::detail::vector<address> all;
     for (const auto& [host, port] : addresses) {
         http_url u;
         u.host = host;
@@ -115,7 +115,8 @@ records_over(const std::vector<std::pair<std::string, int>>& addresses,
 }
 
 std::vector<double> open_loop_times(const llmbench::open_loop& o, long long requests) {
-    return open_loop_schedule(o.data(), 0, 0, requests, 0, 1).at;
+    const auto at = open_loop_schedule(o.data(), 0, 0, requests, 0, 1).at;
+    return {at.begin(), at.end()};
 }
 std::string path_asked_for(llmbench::api_format api, const std::string& model) {
     const api_traits& a = traits_of(api);
@@ -156,7 +157,8 @@ gaps_used_up::~gaps_used_up() { session::of_this_program().note_gaps(0 - max_gap
 std::vector<llmbench::record> unreported_records_of(const llmbench::scenario& s) {
     live_target t(s.target, llmbench::run_variant::candidate);
     t.bring_up();
-    return run_repeat(planned(s, 1), t).records;
+    const auto all = run_repeat(planned(s, 1), t).records;
+    return {all.begin(), all.end()};
 }
 
 std::string refusal_to_run(const llmbench::scenario& s) {

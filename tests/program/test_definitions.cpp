@@ -8,7 +8,6 @@
 
 #include <cmath>
 #include <string>
-#include <vector>
 
 using namespace llmbench::detail;
 using timelines::about;
@@ -20,7 +19,7 @@ using timelines::worked_example;
 
 namespace {
 
-other_view shown(other_tool tool, const std::vector<request>& requests) {
+other_view shown(other_tool tool, const vector<request>& requests) {
     return shown_as(tool, repeat_list({repeat_of(requests)}), true);
 }
 const other_row& row_named(const other_view& v, const std::string& name) {
@@ -35,9 +34,9 @@ const other_row& row_named(const other_view& v, const std::string& name) {
 TEST_CASE("the worked example has in each tool's definitions what the tool says of it") {
     struct expected {
         other_tool tool;
-        std::vector<std::pair<const char*, double>> ms;
+        vector<std::pair<const char*, double>> ms;
     };
-    const std::vector<expected> all{
+    const vector<expected> all{
         {other_tool::vllm, {{"TTFT", 200}, {"TPOT", 960.0 / 99}, {"ITL", 30}, {"E2EL", 1160}}},
         {other_tool::sglang,
          {{"TTFT", 200}, {"TPOT", 992.0 / 99}, {"ITL", 30}, {"E2E Latency", 1192}}},
@@ -60,7 +59,7 @@ TEST_CASE("the worked example has in each tool's definitions what the tool says 
 }
 
 TEST_CASE("a percentile lies between two values, but in guidellm, where it is one of them") {
-    std::vector<request> requests;
+    vector<request> requests;
     for (int i = 0; i < 10; ++i) requests.push_back(answered(100.0 * i, 10.0 * (i + 1)));
     CHECK(row_named(shown(other_tool::vllm, requests), "TTFT").p50 * 1e3 == about(55));
     CHECK(row_named(shown(other_tool::vllm, requests), "TTFT").p90 * 1e3 == about(91));
@@ -96,7 +95,7 @@ TEST_CASE("a request of one token has no time per later token") {
 
 TEST_CASE("--as names tools, each once, and refuses others") {
     CHECK(tools_named(" guidellm, vllm,,guidellm") ==
-          std::vector{other_tool::guidellm, other_tool::vllm});
+          vector{other_tool::guidellm, other_tool::vllm});
     CHECK(tools_named("").empty());
     CHECK(texts::refusal_of([] { tools_named("vllm,genai-bench"); }) ==
           "--as is \"vllm,genai-bench\": \"genai-bench\" is none of vllm, sglang, "

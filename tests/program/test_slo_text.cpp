@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -36,7 +35,7 @@ std::string refusal(const std::string& text) {
 }  // namespace
 
 TEST_CASE("every SLO that can be written is read from its text") {
-    std::vector<slo> all = {
+    vector<slo> all = {
         p50(ttft) <= 300_ms, p75(tpot) <= 30_ms, p90(itl) <= 1.5_s, p95(e2e) <= 2_min,
         p99(normalized_latency) <= 0.25_ms, p999(ttft_from_send) <= 0.123456_s,
         percentile(ttft_per_prompt_token, 0.93) <= 1_ms, percentile(ttft, 0.9375) <= 1_s,

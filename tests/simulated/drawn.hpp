@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <cstdio>
 #include <string>
-#include <vector>
 
 namespace virtual_world {
+using llmbench::detail::vector;
 
 struct drawn {
     hardships of{};
@@ -92,8 +92,8 @@ inline hardships of_repeat(const drawn& d, int i) {
     h.seed = mixed(h.seed + static_cast<std::uint64_t>(i));
     return h;
 }
-inline std::vector<repeat> repeats_of(const drawn& d, int n) {
-    std::vector<repeat> all;
+inline vector<repeat> repeats_of(const drawn& d, int n) {
+    vector<repeat> all;
     for (int i = 0; i < n; ++i)
         all.push_back(repeat_of(d.what, d.served_by, of_repeat(d, i), d.interrupted_after_s));
     return all;

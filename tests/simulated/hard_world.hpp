@@ -11,7 +11,6 @@
 #include <functional>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace virtual_world {
 
@@ -78,8 +77,8 @@ public:
     // ---- addresses
 
     /// The last of a server's is its own, at which it answers.
-    std::vector<address> resolved(const http_url& u) const override {
-        std::vector<address> all;
+    vector<address> resolved(const http_url& u) const override {
+        vector<address> all;
         for (const address& own : virtual_environment::resolved(u))
             for (int i = in_for_.dead_addresses; i >= 0; --i) all.push_back(beside(own, i));
         return all;

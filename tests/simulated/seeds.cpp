@@ -37,10 +37,10 @@
 #include <iterator>
 #include <map>
 #include <string>
-#include <vector>
 
 using namespace virtual_world;
 
+using llmbench::detail::vector;
 namespace {
 
 void check_repeat(const drawn& d, const repeat& r, checked& c) {
@@ -53,7 +53,7 @@ void check_repeat(const drawn& d, const repeat& r, checked& c) {
 void add_repeat(fnv1a& hash, const repeat& r) {
     const std::string records = r.records();
     hash.add(records.data(), records.size());
-    r.seen.gaps.for_each_block([&](const std::vector<std::uint32_t>& b) {
+    r.seen.gaps.for_each_block([&](const vector<std::uint32_t>& b) {
         for (const std::uint32_t gap : b) hash.add(static_cast<long long>(gap));
     });
     hash.add(static_cast<long long>(1e9 * r.seen.lost_fraction));
@@ -79,7 +79,7 @@ std::string fault_of(std::uint64_t seed, digests& all_digests, party_counts& inv
     const drawn d = virtual_world::draw(seed);
     checked c;
     try {
-        const std::vector<repeat> all = repeats_of(d, 2);
+        const vector<repeat> all = repeats_of(d, 2);
         for (const repeat& r : all) {
             check_repeat(d, r, c);
             add_repeat(all_digests.records, r);

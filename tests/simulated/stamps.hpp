@@ -11,9 +11,9 @@
 #include <functional>
 #include <set>
 #include <string>
-#include <vector>
 
 namespace virtual_world {
+using llmbench::detail::vector;
 
 inline std::string ms(long long ns) { return printed("%.3f ms", static_cast<double>(ns) * 1e-6); }
 
@@ -55,10 +55,10 @@ inline bool is_stamped(const repeat_data& d) {
 /// How much later than it came each event of an answer may be stamped, but for the way: what was
 /// read together may have come since what was read before, if that is told, and within what nobody
 /// notices if not.
-inline std::vector<long long> lateness_of(const repeat_data& d, std::size_t i,
-                                          const std::vector<long long>& events, bool are_cut) {
+inline vector<long long> lateness_of(const repeat_data& d, std::size_t i,
+                                     const vector<long long>& events, bool are_cut) {
     const record& x = d.records[i];
-    std::vector<long long> late;
+    vector<long long> late;
     for (std::size_t k = 0, first = 0; k < events.size(); ++k) {
         if (k > 0 && events[k] != events[k - 1]) first = k;
         const bool is_last = !are_cut && (k + 1 == events.size() || events[k + 1] != events[k]);
@@ -73,22 +73,22 @@ inline std::vector<long long> lateness_of(const repeat_data& d, std::size_t i,
 }
 
 /// When the client says that each event of content came, to the microsecond.
-inline std::vector<long long> events_of(const repeat_data& d, std::size_t i) {
+inline vector<long long> events_of(const repeat_data& d, std::size_t i) {
     const record& x = d.records[i];
-    std::vector<long long> all{x.first_token_ns};
+    vector<long long> all{x.first_token_ns};
     for (std::size_t k = 0; k < gap_count(x); ++k)
         all.push_back(all.back() + d.gaps[d.gap_offsets[i] + k] * 1000ll);
     return all;
 }
-inline std::vector<double> gaps_between(const std::vector<long long>& times) {
-    std::vector<double> gaps;
+inline vector<double> gaps_between(const vector<long long>& times) {
+    vector<double> gaps;
     for (std::size_t k = 1; k < times.size(); ++k)
         gaps.push_back(static_cast<double>(times[k] - times[k - 1]));
     std::sort(gaps.begin(), gaps.end(), std::greater<>());
     return gaps;
 }
-inline std::vector<double> gaps_read(const repeat_data& d, std::size_t i, timing_bound how) {
-    std::vector<double> gaps;
+inline vector<double> gaps_read(const repeat_data& d, std::size_t i, timing_bound how) {
+    vector<double> gaps;
     for_each_gap(d, i, how, [&](std::uint32_t us) { gaps.push_back(us * 1e3); });
     std::sort(gaps.begin(), gaps.end(), std::greater<>());
     return gaps;
@@ -116,10 +116,10 @@ inline void check_stamps_of(const drawn& d, const repeat& r, std::size_t i, chec
     };
     within("end", x.end_ns, e->done_ns, 0);
     c.must(x.output_tokens == e->output_tokens, id + ": its tokens are not the server's");
-    const std::vector<long long> events = events_of(r.seen, i);
+    const vector<long long> events = events_of(r.seen, i);
     c.must(events.size() == e->writes.size(), id + ": its events are not the server's");
     if (events.size() != e->writes.size()) return;
-    const std::vector<long long> late = lateness_of(r.seen, i, events, d.of.cut + d.of.bytewise > 0);
+    const vector<long long> late = lateness_of(r.seen, i, events, d.of.cut + d.of.bytewise > 0);
     within("first token", x.first_token_ns, e->first_write_ns, 0, late.front());
     within("last token", x.last_token_ns, e->last_write_ns, 0, late.back());
     for (std::size_t k = 0; k < events.size(); ++k)
@@ -129,9 +129,9 @@ inline void check_stamps_of(const drawn& d, const repeat& r, std::size_t i, chec
 
     const auto slack =
         static_cast<double>(added + 2 * rounded + (stamped ? alertness::noticed_ns : 0));
-    const std::vector<double> truth = gaps_between(e->writes);
-    const std::vector<double> worst = gaps_read(r.seen, i, timing_bound::pessimistic);
-    const std::vector<double> best = gaps_read(r.seen, i, timing_bound::optimistic);
+    const vector<double> truth = gaps_between(e->writes);
+    const vector<double> worst = gaps_read(r.seen, i, timing_bound::pessimistic);
+    const vector<double> best = gaps_read(r.seen, i, timing_bound::optimistic);
     for (std::size_t k = 0; all_known && k < truth.size(); ++k)
         c.must(best[k] <= truth[k] + slack && worst[k] >= truth[k] - slack,
                id + printed(": its gap %zu by length was %g ms; read at best it is %g, at worst %g",

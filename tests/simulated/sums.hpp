@@ -14,11 +14,11 @@
 #include <cstdio>
 #include <map>
 #include <string>
-#include <vector>
 
 #include <picojson.h>
 
 namespace virtual_world {
+using llmbench::detail::vector;
 
 /// Of some repeats together.
 struct sums {
@@ -58,7 +58,7 @@ inline void add_record(sums& s, const repeat_data& d, std::size_t i) {
     add("e2e", static_cast<double>(x.end_ns - x.scheduled_ns));
     if (const int n = x.output_tokens - x.first_event_tokens; n > 0)
         add("tpot", static_cast<double>(x.last_token_ns - x.first_token_ns) / n);
-    const std::vector<long long> events = events_of(d, i);
+    const vector<long long> events = events_of(d, i);
     add("itl", static_cast<double>(events.back() - events.front()),
         static_cast<double>(events.size() - 1));
     for (const long long t : events)
@@ -167,7 +167,7 @@ inline std::size_t count_of(const std::string& in, const std::string& what) {
     return n;
 }
 /// What is for people and for CI says the same as result.json.
-inline void check_texts(const std::vector<gate_report>& gates, const sums& s, checked& c) {
+inline void check_texts(const vector<gate_report>& gates, const sums& s, checked& c) {
     const gate_report& g = gates[0];
     const std::string ok = printed("%lld of %lld requests ok", s.ok, s.measured);
     const std::string summary = summary_md(gates);
@@ -201,7 +201,7 @@ inline void check_texts(const std::vector<gate_report>& gates, const sums& s, ch
 }
 
 /// The reports of a gate with these repeats, and what they add up to.
-inline void check_sums(const drawn& d, const std::vector<repeat>& all, checked& c) {
+inline void check_sums(const drawn& d, const vector<repeat>& all, checked& c) {
     plan p = all[0].what;
     p.name = printed("seed %llu", static_cast<unsigned long long>(d.of.seed));
     p = with_judging(p, [&](planned_judging& j) {
@@ -212,7 +212,7 @@ inline void check_sums(const drawn& d, const std::vector<repeat>& all, checked& 
     m.seen = evidence_of(all);
     m.judged_by = parameters_of(all[0], p.judged->slos);
     m.found = analyse(m.seen, m.judged_by);
-    const std::vector<gate_report> gates{report_of(m, settings{})};
+    const vector<gate_report> gates{report_of(m, settings{})};
     const sums s = sums_of(m.seen.candidate);
     picojson::value json;
     const std::string error = picojson::parse(

@@ -12,11 +12,11 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include <openssl/rand.h>
 
 namespace virtual_world {
+using llmbench::detail::vector;
 
 /// A server's TLS: whose certificate it shows, which version it speaks (0: either).
 inline std::shared_ptr<SSL_CTX> tls_of_server(const tls::identity& who, int version = 0) {
@@ -80,7 +80,7 @@ private:
         const long all = BIO_get_mem_data(SSL_get_wbio(ssl_.get()), &data);
         if (all <= 0) return true;
         const long long n = virtual_session::give({data, static_cast<std::size_t>(all)});
-        std::vector<char> taken(static_cast<std::size_t>(std::max(n, 1ll)));
+        vector<char> taken(static_cast<std::size_t>(std::max(n, 1ll)));
         if (n > 0) BIO_read(SSL_get_wbio(ssl_.get()), taken.data(), static_cast<int>(n));
         return n >= 0;
     }

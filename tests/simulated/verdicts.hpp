@@ -11,11 +11,11 @@
 #include <array>
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace virtual_world {
+using llmbench::detail::vector;
 
-inline measurements evidence_of(const std::vector<repeat>& all) {
+inline measurements evidence_of(const vector<repeat>& all) {
     measurements seen;
     static_cast<load_conditions&>(seen) = load_conditions_of(all[0].what);
     for (const repeat& r : all) {
@@ -25,7 +25,7 @@ inline measurements evidence_of(const std::vector<repeat>& all) {
     }
     return seen;
 }
-inline judging_parameters parameters_of(const repeat& r, std::vector<slo> slos) {
+inline judging_parameters parameters_of(const repeat& r, vector<slo> slos) {
     judging_parameters t;
     t.rule = r.what.judged->rule;
     t.slos = std::move(slos);
@@ -80,7 +80,7 @@ struct happened {
     bool server = false;  // requests failed, or waited, by the server or the network
     bool way = false;     // bytes may have come together that were written one after the other
 };
-inline happened happened_in(const drawn& d, const std::vector<repeat>& all) {
+inline happened happened_in(const drawn& d, const vector<repeat>& all) {
     happened h;
     h.server = !d.server_is_well() || d.of.dead_addresses > 0;
     h.way = d.of.stalls > 0 || d.of.jitter_s > 0 || d.of.bytes_a_second > 0;
@@ -113,11 +113,11 @@ inline void check_cause(const decision& d, const happened& h, party_counts& coun
 
 /// What is judged of a seed goes into its digest.
 struct judged_seed {
-    std::vector<slo_verdict> verdicts{};
+    vector<slo_verdict> verdicts{};
     party_counts invalid{};
 };
 
-inline void check_verdicts(const drawn& d, const std::vector<repeat>& all, judged_seed& j,
+inline void check_verdicts(const drawn& d, const vector<repeat>& all, judged_seed& j,
                            checked& c) {
     const measurements seen = evidence_of(all);
     const happened h = happened_in(d, all);

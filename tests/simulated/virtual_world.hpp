@@ -11,7 +11,6 @@
 #include "effects/gates/repeat.hpp"
 
 #include <string>
-#include <vector>
 
 namespace virtual_world {
 
@@ -22,7 +21,7 @@ using namespace llmbench::detail;
 struct repeat {
     plan what{};
     repeat_data seen{};
-    std::vector<simulated_service::log_entry> served{};
+    vector<simulated_service::log_entry> served{};
     hardships_met met{};
     double took_s = 0;
 

@@ -5,13 +5,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 namespace dialogues {
+using llmbench::detail::vector;
 
-inline std::vector<llmbench::detail::dialogue> sample_of(llmbench::detail::byte_stream& in,
-                                                         const llmbench::dataset& d,
-                                                         std::size_t most, std::uint64_t seed) {
+inline vector<llmbench::detail::dialogue> sample_of(llmbench::detail::byte_stream& in,
+                                                    const llmbench::dataset& d,
+                                                    std::size_t most, std::uint64_t seed) {
     llmbench::detail::row_fields uncounted;
     return llmbench::detail::sampled_dialogues(in, d, most, seed, uncounted, {});
 }

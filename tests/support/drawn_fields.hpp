@@ -11,9 +11,9 @@
 #include <iterator>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace drawn_fields {
+using llmbench::detail::vector;
 
 namespace lb = llmbench::detail;
 using lb::field;
@@ -43,18 +43,18 @@ public:
     void time_after(const field&, long long& ns, long long from_ns) override {
         ns = from_ns + offset();
     }
-    void times_after(const field&, std::vector<long long>& ns, long long from_ns,
+    void times_after(const field&, vector<long long>& ns, long long from_ns,
                      const lb::time_groups& g) override {
         if (ns.empty()) ns.resize(g.size * random_.below(4));
         for (std::size_t i = 0; i < ns.size(); ++i)
             ns[i] = offset() + (i % g.size < g.times ? from_ns : 0);
     }
-    void numbers(const field& f, std::vector<double>& all, const lb::number_range& of,
+    void numbers(const field& f, vector<double>& all, const lb::number_range& of,
                  lb::layout) override {
         if (all.empty()) all.resize(random_.below(4));
         for (double& n : all) number(f, n, of);
     }
-    void visit_texts(const field&, std::vector<std::string>& all) override {
+    void visit_texts(const field&, vector<std::string>& all) override {
         all.resize(random_.below(4));
         for (std::string& t : all) t = some_text();
     }
@@ -64,8 +64,8 @@ public:
         return f.is_there == lb::presence::always || coin();
     }
     /// In the order in which they are read.
-    std::vector<std::string> names(const std::vector<std::string>&) override {
-        std::vector<std::string> all;
+    vector<std::string> names(const vector<std::string>&) override {
+        vector<std::string> all;
         for (const char* name : {"a \"b\"", "p99(ttft)", "x{y=\"z\\n\"}"})
             if (coin()) all.push_back(name);
         return all;

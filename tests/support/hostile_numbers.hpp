@@ -7,9 +7,9 @@
 #include <iterator>
 #include <set>
 #include <string>
-#include <vector>
 
 namespace hostile {
+using llmbench::detail::vector;
 
 /// In place of a number. The last is no value: the member that has it goes by another name.
 inline constexpr const char* no_number[] = {
@@ -33,9 +33,9 @@ struct place {
 
 /// The numbers that stand outside of quotes: of each path the first one and the last, for the
 /// others of a list are read as these.
-inline std::vector<place> numbers_in(const std::string& text) {
-    std::vector<place> all;
-    std::vector<std::string> inside;
+inline vector<place> numbers_in(const std::string& text) {
+    vector<place> all;
+    vector<std::string> inside;
     std::string name;
     std::size_t name_at = 0;
     for (std::size_t i = 0; i < text.size(); ++i) {
@@ -70,7 +70,7 @@ inline std::vector<place> numbers_in(const std::string& text) {
         if (first.insert(p.path).second) kept.insert(p.from);
     for (auto p = all.rbegin(); p != all.rend(); ++p)
         if (last.insert(p->path).second) kept.insert(p->from);
-    std::vector<place> some;
+    vector<place> some;
     for (const place& p : all)
         if (kept.count(p.from)) some.push_back(p);
     return some;

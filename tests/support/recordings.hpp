@@ -10,7 +10,6 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace recordings {
 
@@ -34,7 +33,7 @@ inline session_corpus read_lines(const std::string& text, int max_context = 0) {
     return reader.finished("x.json");
 }
 /// Of files of a format of `llmbench convert`, by their texts; each is named x.json.
-inline session_corpus read(const std::string& format, const std::vector<std::string>& files) {
+inline session_corpus read(const std::string& format, const vector<std::string>& files) {
     for (const recording_format& f : recording_formats)
         if (format == f.name)
             return f.read(files, [](const std::string& text) { return stream(text, "x.json"); },
@@ -45,7 +44,7 @@ inline session_corpus read(const std::string& format, const std::vector<std::str
 inline const session_step& step(const session_corpus& c, std::size_t i, std::size_t session = 0) {
     return c.steps[c.sessions[session].first + i];
 }
-using step_list = std::vector<unsigned>;
+using step_list = vector<unsigned>;
 inline step_list after(const session_corpus& c, std::size_t i, std::size_t session = 0) {
     const session_step& s = step(c, i, session);
     return {c.after.begin() + s.first_after, c.after.begin() + s.first_after + s.after};

@@ -12,9 +12,9 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace result_files {
+using llmbench::detail::vector;
 
 namespace lb = llmbench::detail;
 
@@ -26,7 +26,7 @@ inline std::string fixture(const std::string& name) {
 /// The run of a file that has one.
 inline lb::imported_run only_run(std::string_view bytes, const std::string& file,
                                  const lb::file_beside& beside) {
-    std::vector<lb::imported_run> all = lb::read_imported_runs(bytes, file, beside);
+    vector<lb::imported_run> all = lb::read_imported_runs(bytes, file, beside);
     REQUIRE(all.size() == 1);
     return std::move(all[0]);
 }
@@ -34,7 +34,7 @@ inline lb::imported_run only_run(std::string_view bytes, const std::string& file
 /// One request, seconds.
 struct answer {
     double start = 0, waited = 0, ttft = 0.05;
-    std::vector<double> gaps{};
+    vector<double> gaps{};
     int tokens = 16, prompt = 32;
     std::string error{};
 };
@@ -43,7 +43,7 @@ struct run_file {
     std::string backend = "openai", model = "m", rate = "\"inf\"", date = "20261122-120000";
     std::string concurrency = "4", more = "";  // members of its own, each followed by a comma
     double duration = 10;
-    std::vector<answer> answers{};
+    vector<answer> answers{};
     long long leave_out = 0;  // requests, from the end of its lists and not from its counts
     bool with_details = true, with_queues = true, with_starts = true;
 };

@@ -7,14 +7,13 @@
 
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace sample_gates {
 
 /// Four rounds that spread a little around each value.
-inline std::vector<llmbench::detail::values_in_rounds> rounds_of(
-    const std::vector<double>& values) {
-    std::vector<llmbench::detail::values_in_rounds> all;
+inline llmbench::detail::vector<llmbench::detail::values_in_rounds> rounds_of(
+    const llmbench::detail::vector<double>& values) {
+    llmbench::detail::vector<llmbench::detail::values_in_rounds> all;
     for (std::size_t i = 0; i < values.size(); ++i) {
         all.emplace_back();
         for (const double x : {1.0, 1.02, 0.99, 1.01})
@@ -34,11 +33,11 @@ inline llmbench::detail::comparison_report sample_comparison(
                   {last, "", {verdict::fail, verdict::pass}}};
     c.rounds = c.planned_rounds = 4;
     c.asked = 2;
-    const auto add = [&](const statistic_data& what, std::vector<values_in_rounds> values) {
+    const auto add = [&](const statistic_data& what, vector<values_in_rounds> values) {
         c.statistics.push_back(detail::compared(what, std::move(values), prior_sd));
     };
     add(p99(itl).data, rounds_of({0.025, 0.061, 0.066}));
-    std::vector<values_in_rounds> fractions(3);
+    vector<values_in_rounds> fractions(3);
     for (std::size_t i = 0; i < 3; ++i) {
         fractions[i].measured = {0.9 + 0.03 * static_cast<double>(i)};
         fractions[i].fault = "a fraction";
@@ -46,7 +45,7 @@ inline llmbench::detail::comparison_report sample_comparison(
     add(goodput(ttft <= 500_ms).data, fractions);
     add(mean(ttft).data, rounds_of({0.21, 0.15, 0.1}));
     add(mean(e2e).data, rounds_of({1.05, 1.04, 1.06}));
-    std::vector<values_in_rounds> reached = rounds_of({2, 1.9, 2.1});
+    vector<values_in_rounds> reached = rounds_of({2, 1.9, 2.1});
     reached[2].measured[1] = infinity;
     reached[2].fault = "failed requests reach it in 1 of 4 rounds";
     add(p99(e2e).data, reached);
@@ -65,7 +64,7 @@ inline llmbench::detail::comparison_report cut_comparison() {
     c.settings[1].excluded = "process \"vllm serve\" exited with status 1 before it was ready";
     c.settings[1].verdicts.clear();
     c.statistics.clear();
-    std::vector<llmbench::detail::values_in_rounds> values = rounds_of({0.02, 0.02});
+    llmbench::detail::vector<llmbench::detail::values_in_rounds> values = rounds_of({0.02, 0.02});
     values[1] = {.measured = {}, .pessimistic = {}, .optimistic = {}, .fault = c.settings[1].excluded};
     c.statistics.push_back(llmbench::detail::compared(llmbench::p99(llmbench::itl).data, values,
                                                       llmbench::detail::prior_sd));

@@ -12,9 +12,9 @@
 
 #include <initializer_list>
 #include <string>
-#include <vector>
 
 namespace sample_gates {
+using llmbench::detail::vector;
 
 namespace lb = llmbench::detail;
 using sample_measurements::measurement;
@@ -24,9 +24,9 @@ struct test_gate {
     lb::plan what{};
     lb::target_facts target{}, baseline{};
     measurement measured{};
-    std::vector<llmbench::slo_verdict> verdicts{};
+    vector<llmbench::slo_verdict> verdicts{};
     llmbench::self_check_t self_check{};
-    std::vector<lb::calibrated> calibration{};
+    vector<lb::calibrated> calibration{};
     std::string refusal{};
     lb::gate_outcome outcome = lb::gate_outcome::passed;
     bool undecided_fails = false;
@@ -35,9 +35,9 @@ struct test_gate {
 
     operator lb::gate_report() const;
 };
-struct test_gates : std::vector<test_gate> {
-    using std::vector<test_gate>::vector;
-    operator std::vector<lb::gate_report>() const { return {begin(), end()}; }
+struct test_gates : vector<test_gate> {
+    using vector<test_gate>::vector;
+    operator vector<lb::gate_report>() const { return {begin(), end()}; }
 };
 
 /// What reports say of these alone.

@@ -3,6 +3,7 @@
 #include "core/judging/judge.hpp"
 #include "core/described/described.hpp"
 
+using llmbench::detail::vector;
 namespace sample_measurements {
 
 llmbench::slo_verdict judge_measurements(const measurement& m, const llmbench::slo& s, bool to_the_end) {
@@ -20,7 +21,7 @@ llmbench::slo_verdict judged(const measurement& m, const llmbench::slo& s, bool 
     return lb::described(
         lb::with_client_error(e, m, lb::with_cut_off(e, m, g, lb::ended_part_of(e, g), s, guard)));
 }
-std::vector<llmbench::slo_verdict> judge_all(const measurement& m) {
+vector<llmbench::slo_verdict> judge_all(const measurement& m) {
     return lb::described(lb::analyse(m, m).verdicts);
 }
 llmbench::self_check_t self_check_of(const measurement& m) {
@@ -35,7 +36,7 @@ std::string slo_invalid_reason(const measurement& m, const llmbench::slo& s) {
 double prior_sd_of(const measurement& m, const llmbench::slo& s) {
     return lb::prior_sd_of(m, m, s);
 }
-std::vector<lb::calibrated> calibration_of(const measurement& m) {
+vector<lb::calibrated> calibration_of(const measurement& m) {
     return lb::calibration_of(m, m);
 }
 

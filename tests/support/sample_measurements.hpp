@@ -8,15 +8,15 @@
 #include "core/measured/repeat.hpp"
 
 #include <string>
-#include <vector>
 
 namespace sample_measurements {
+using llmbench::detail::vector;
 
 namespace lb = llmbench::detail;
 
 /// Evidence whose repeats can still be changed.
 struct open_evidence : lb::load_conditions {
-    std::vector<lb::repeat_data> candidate{}, baseline{};
+    vector<lb::repeat_data> candidate{}, baseline{};
     open_evidence() = default;
     open_evidence(const lb::measurements& e)
         : lb::load_conditions(e),
@@ -40,10 +40,10 @@ llmbench::slo_verdict judge_values(const measurement& m, const llmbench::slo& s,
 llmbench::slo_verdict judge_counts(const measurement& m, const llmbench::slo& s,
                                    bool to_the_end = false);
 llmbench::slo_verdict judged(const measurement& m, const llmbench::slo& s, bool guard = false);
-std::vector<llmbench::slo_verdict> judge_all(const measurement& m);
+vector<llmbench::slo_verdict> judge_all(const measurement& m);
 llmbench::self_check_t self_check_of(const measurement& m);
 std::string slo_invalid_reason(const measurement& m, const llmbench::slo& s);
 double prior_sd_of(const measurement& m, const llmbench::slo& s);
-std::vector<lb::calibrated> calibration_of(const measurement& m);
+vector<lb::calibrated> calibration_of(const measurement& m);
 
 }  // namespace measurements

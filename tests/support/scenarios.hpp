@@ -8,7 +8,6 @@
 #include <limits>
 #include <sstream>
 #include <string>
-#include <vector>
 
 namespace scenarios {
 
@@ -34,9 +33,9 @@ inline std::string refusal_of_slo(const slo& s) {
 }
 inline constexpr double inf = std::numeric_limits<double>::infinity();
 inline constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
-inline std::vector<std::string> words(const std::string& prompt) {
+inline vector<std::string> words(const std::string& prompt) {
     std::istringstream in(prompt);
-    std::vector<std::string> out;
+    vector<std::string> out;
     for (std::string w; in >> w;) out.push_back(w);
     return out;
 }

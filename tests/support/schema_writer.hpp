@@ -9,9 +9,9 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace schemas {
+using llmbench::detail::vector;
 
 namespace lb = llmbench::detail;
 using lb::field;
@@ -41,15 +41,15 @@ public:
         add(f, may_be_null ? R"("type": ["integer", "null"])" : type("integer"));
     }
     void time_after(const field& f, long long&, long long) override { add(f, type("integer")); }
-    void times_after(const field& f, std::vector<long long>&, long long,
+    void times_after(const field& f, vector<long long>&, long long,
                      const lb::time_groups&) override {
         add(f, list_of(type("integer")));
     }
-    void numbers(const field& f, std::vector<double>&, const lb::number_range& of,
+    void numbers(const field& f, vector<double>&, const lb::number_range& of,
                  lb::layout) override {
         add(f, list_of(R"("type": ["number", "null"])" + range(of.least, of.most)));
     }
-    void visit_texts(const field& f, std::vector<std::string>&) override {
+    void visit_texts(const field& f, vector<std::string>&) override {
         add(f, list_of(type("string")));
     }
     bool has(const char*, bool) override { return true; }
@@ -63,7 +63,7 @@ public:
         if (!done.is_element) add_object(done.of, "{" + inside(done) + "}", false);
         else element_ = "{" + inside(done) + "}";
     }
-    std::vector<std::string> names(const std::vector<std::string>&) override {
+    vector<std::string> names(const vector<std::string>&) override {
         open_.back().has_any_name = true;
         return {"*"};
     }
@@ -182,8 +182,8 @@ private:
         return out;
     }
 
-    std::vector<object> open_{};
-    std::vector<field> lists_{};
+    vector<object> open_{};
+    vector<field> lists_{};
     std::map<std::string, std::string> kinds_{};
     std::string element_{};
 };

@@ -6,7 +6,6 @@
 #include "support/timelines.hpp"
 
 #include <cstddef>
-#include <vector>
 
 namespace sample_pages {
 
@@ -23,18 +22,18 @@ inline void read_at_each_second(repeat_data& d, std::size_t n) {
     for (std::size_t i = 0; i < n; ++i)
         d.server.readings[i].at_ns = timelines::at_ms(1000.0 * static_cast<double>(i));
 }
-inline void report(repeat_data& d, server_quantity q, const std::vector<double>& values) {
+inline void report(repeat_data& d, server_quantity q, const vector<double>& values) {
     if (d.server.readings.empty()) read_at_each_second(d, values.size());
     for (std::size_t i = 0; i < values.size(); ++i)
         d.server.readings[i].values[static_cast<std::size_t>(q)] = values[i];
 }
-inline void count(repeat_data& d, server_quantity q, const std::vector<double>& counts) {
+inline void count(repeat_data& d, server_quantity q, const vector<double>& counts) {
     for (std::size_t i = 0; i < counts.size(); ++i)
         d.server.readings[i].counts[static_cast<std::size_t>(q)] = counts[i];
 }
 /// From one number to another in equal steps.
-inline std::vector<double> rising(double from, double to, std::size_t n) {
-    std::vector<double> values;
+inline vector<double> rising(double from, double to, std::size_t n) {
+    vector<double> values;
     for (std::size_t i = 0; i < n; ++i)
         values.push_back(from + (to - from) * static_cast<double>(i) / static_cast<double>(n - 1));
     return values;

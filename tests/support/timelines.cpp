@@ -5,6 +5,7 @@
 #include "core/measured/metrics.hpp"
 #include "core/measured/pooled.hpp"
 
+using llmbench::detail::vector;
 namespace timelines {
 
 request& request::says(double ms, const std::string& data) {
@@ -32,7 +33,7 @@ request worked_example(double scheduled_ms, double late_ms) {
 request failed(double scheduled_ms, llmbench::request_status status) {
     return request(scheduled_ms).fails(status, "no answer");
 }
-lb::repeat_data repeat_of(const std::vector<request>& requests) {
+lb::repeat_data repeat_of(const vector<request>& requests) {
     lb::repeat_data d;
     for (const request& q : requests) {
         d.records.push_back(q.record());
@@ -42,7 +43,7 @@ lb::repeat_data repeat_of(const std::vector<request>& requests) {
     return d;
 }
 lb::repeat_data steady_repeat(double ttft_ms, int n, double gap_ms) {
-    std::vector<request> requests;
+    vector<request> requests;
     for (int i = 0; i < n; ++i) requests.push_back(answered(100.0 * i, ttft_ms, gap_ms));
     return repeat_of(requests);
 }

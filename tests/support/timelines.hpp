@@ -9,9 +9,9 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 namespace timelines {
+using llmbench::detail::vector;
 
 namespace lb = llmbench::detail;
 
@@ -109,13 +109,13 @@ request worked_example(double scheduled_ms, double late_ms = 0);
 request failed(double scheduled_ms,
                llmbench::request_status status = llmbench::request_status::timeout);
 
-inline std::vector<std::uint32_t> listed(const lb::gap_list& gaps) {
-    std::vector<std::uint32_t> all;
+inline vector<std::uint32_t> listed(const lb::gap_list& gaps) {
+    vector<std::uint32_t> all;
     for (std::uint64_t i = 0; i < gaps.size(); ++i) all.push_back(gaps[i]);
     return all;
 }
 
-lb::repeat_data repeat_of(const std::vector<request>& requests);
+lb::repeat_data repeat_of(const vector<request>& requests);
 
 /// `n` completed requests, one every 100 ms, each with this ttft.
 lb::repeat_data steady_repeat(double ttft_ms, int n = 20, double gap_ms = 10);

@@ -21,7 +21,7 @@ using namespace llmbench::detail;
 /// Its addresses are ports of 127.0.0.1, and one that nobody has refuses.
 class small_world final : public virtual_environment {
 public:
-    std::vector<address> resolved(const http_url& u) const override {
+    llmbench::detail::vector<address> resolved(const http_url& u) const override {
         if (u.host != "127.0.0.1" && u.host != "localhost") return virtual_environment::resolved(u);
         sockaddr_in in{};
         in.sin_family = AF_INET;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "api/result.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/dialects/stream_event.hpp"
 
@@ -11,7 +12,6 @@
 #include <limits>  // numeric_limits
 #include <string>
 #include <utility>  // move
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -29,7 +29,7 @@ public:
     /// Returns the index of the first one.
     std::uint64_t append(const gap_list& more) {
         const std::uint64_t at = size_;
-        more.for_each_block([this](const std::vector<std::uint32_t>& b) {
+        more.for_each_block([this](const vector<std::uint32_t>& b) {
             for (std::size_t from = 0; from < b.size();) {
                 if (size_ % block == 0) add_block();
                 const std::size_t n = std::min<std::size_t>(b.size() - from, block - size_ % block);
@@ -61,11 +61,11 @@ public:
     /// Releases gaps before this index; other indices stay valid.
     void release_before(std::uint64_t at) {
         for (; (released_ + 1) * block <= at; ++released_)
-            std::vector<std::uint32_t>().swap(blocks_[released_]);
+            vector<std::uint32_t>().swap(blocks_[released_]);
     }
     template <class F>
     void for_each_block(F&& f) const {
-        for (const std::vector<std::uint32_t>& b : blocks_) f(b);
+        for (const vector<std::uint32_t>& b : blocks_) f(b);
     }
 
 private:
@@ -76,7 +76,7 @@ private:
         blocks_.emplace_back();
         blocks_.back().reserve(block);
     }
-    std::vector<std::vector<std::uint32_t>> blocks_{};
+    vector<vector<std::uint32_t>> blocks_{};
     std::uint64_t size_ = 0, released_ = 0;
 };
 

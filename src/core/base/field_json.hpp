@@ -1,6 +1,7 @@
 // fields as JSON
 #pragma once
 
+#include "core/base/vector.hpp"
 #include "core/base/fields.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
@@ -14,7 +15,6 @@
 #include <string>
 #include <string_view>
 #include <utility>  // move
-#include <vector>
 
 #include <picojson.h>  // JSON of servers
 
@@ -40,7 +40,7 @@ public:
     void time_after(const field& f, long long& ns, long long from_ns) override {
         j_.key(f.name).value(ns - from_ns);
     }
-    void times_after(const field& f, std::vector<long long>& ns, long long from_ns,
+    void times_after(const field& f, vector<long long>& ns, long long from_ns,
                      const time_groups& g) override {
         std::string line;
         for (std::size_t i = 0; i < ns.size(); ++i) {
@@ -49,7 +49,7 @@ public:
         }
         j_.key(f.name).raw("[" + line + "]");
     }
-    void numbers(const field& f, std::vector<double>& all, const number_range& of,
+    void numbers(const field& f, vector<double>& all, const number_range& of,
                  layout on) override {
         j_.key(f.name);
         std::string line;
@@ -61,7 +61,7 @@ public:
         if (on == layout::lines) j_.close();
         else j_.raw("[" + line + "]");
     }
-    void visit_texts(const field& f, std::vector<std::string>& all) override {
+    void visit_texts(const field& f, vector<std::string>& all) override {
         j_.key(f.name).open('[');
         for (const std::string& t : all) j_.value(std::string_view(t));
         j_.close();
@@ -124,7 +124,7 @@ public:
 
 private:
     std::string_view json_;
-    std::map<std::string, std::vector<std::optional<long long>>> found_{};
+    std::map<std::string, vector<std::optional<long long>>> found_{};
 };
 
 /// Reads fields of an object. Throws std::invalid_argument with the field, its value and what is
@@ -154,7 +154,7 @@ public:
     void time_after(const field& f, long long& ns, long long from_ns) override {
         ns = from_ns + at().whole(f.name, -max_count, max_count, 0ll);
     }
-    void times_after(const field& f, std::vector<long long>& ns, long long from_ns,
+    void times_after(const field& f, vector<long long>& ns, long long from_ns,
                      const time_groups& g) override {
         ns.clear();
         at().numbers(f.name, -max_count, max_count, [&](std::size_t i, double t) {
@@ -162,14 +162,14 @@ public:
                          (std::isnan(t) ? 0 : static_cast<long long>(t)));
         });
     }
-    void numbers(const field& f, std::vector<double>& all, const number_range& of,
+    void numbers(const field& f, vector<double>& all, const number_range& of,
                  layout) override {
         all.clear();
         at().numbers(f.name, of.least, of.most, [&](std::size_t, double n) {
             all.push_back(std::isnan(n) ? of.otherwise : meant(n, of));
         });
     }
-    void visit_texts(const field& f, std::vector<std::string>& all) override {
+    void visit_texts(const field& f, vector<std::string>& all) override {
         all.clear();
         for (const picojson::value& t : array_member(at().value(), f.name))
             all.push_back(t.is<std::string>() ? t.get<std::string>() : "");
@@ -184,8 +184,8 @@ public:
         return there;
     }
     void end() override { in_.pop_back(); }
-    std::vector<std::string> names(const std::vector<std::string>&) override {
-        std::vector<std::string> all;
+    vector<std::string> names(const vector<std::string>&) override {
+        vector<std::string> all;
         if (at().value().is<picojson::object>())
             for (const auto& named : at().value().get<picojson::object>())
                 all.push_back(named.first);
@@ -251,8 +251,8 @@ private:
     const std::size_t place_;
     std::size_t element_ = 0;
     const bool insists_;
-    std::vector<checked_object> in_;
-    std::vector<std::vector<checked_object>> lists_{};
+    vector<checked_object> in_;
+    vector<vector<checked_object>> lists_{};
 };
 
 template <class T, class... More>

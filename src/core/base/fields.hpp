@@ -4,6 +4,7 @@
 #pragma once
 
 #include "api/text.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 
 #include <algorithm>  // min
@@ -12,7 +13,6 @@
 #include <limits>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -120,15 +120,15 @@ public:
     }
     /// A time relative to another one in files.
     virtual void time_after(const field&, long long&, long long /* from_ns */) {}
-    virtual void times_after(const field&, std::vector<long long>&, long long /* from_ns */,
+    virtual void times_after(const field&, vector<long long>&, long long /* from_ns */,
                              const time_groups& = {}) {}
-    virtual void numbers(const field&, std::vector<double>&, const number_range& = {},
+    virtual void numbers(const field&, vector<double>&, const number_range& = {},
                          layout = layout::lines) {}
-    void texts(const field& f, std::vector<std::string>& all) {
+    void texts(const field& f, vector<std::string>& all) {
         if (is_here(f, !all.empty())) visit_texts(f, all);
     }
     void interval(const field& f, double low, double high) {
-        std::vector<double> both = {low, high};
+        vector<double> both = {low, high};
         numbers(f, both, any_number);
     }
     /// Refuses a field if fields do not fit together.
@@ -145,7 +145,7 @@ public:
         end();
     }
     /// The names of variable fields: `have`, or as in the file.
-    virtual std::vector<std::string> names(const std::vector<std::string>& have) { return have; }
+    virtual vector<std::string> names(const vector<std::string>& have) { return have; }
     template <class List, class Each>
     void list(const field& f, List& all, Each&& each) {
         if (!is_here(f, !all.empty())) return;
@@ -166,7 +166,7 @@ protected:
     }
     virtual void visit_flag(const field&, bool&, bool) {}
     virtual void visit_number(const field&, double&, const number_range&) {}
-    virtual void visit_texts(const field&, std::vector<std::string>&) {}
+    virtual void visit_texts(const field&, vector<std::string>&) {}
     virtual void visit_whole(const field&, long long&, const whole_range&) {}
     virtual void visit_choice(const field&, int&, int /* how many */, const char* (*)(int)) {}
     virtual std::size_t begin_list(const field&, std::size_t n) { return n; }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "api/text.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/base/fields.hpp"
 
@@ -17,7 +18,6 @@
 #include <string_view>
 #include <type_traits>  // which JSON a value becomes
 #include <utility>  // move
-#include <vector>
 
 #include <picojson.h>  // JSON of servers
 
@@ -264,9 +264,9 @@ private:
 
 /// The integers under a key in document order, none for other values: a clock reading may not fit
 /// picojson's double. Quotes inside strings are escaped, so they do not match.
-inline std::vector<std::optional<long long>> whole_numbers(std::string_view json,
-                                                           const std::string& key) {
-    std::vector<std::optional<long long>> found;
+inline vector<std::optional<long long>> whole_numbers(std::string_view json,
+                                                      const std::string& key) {
+    vector<std::optional<long long>> found;
     const std::string mark = "\"" + key + "\":";
     for (std::size_t at = 0; (at = json.find(mark, at)) != std::string_view::npos;) {
         at += mark.size();
@@ -406,8 +406,8 @@ public:
         const picojson::value* m = member(v_, name);
         return {m ? *m : none, file_, name_of(name)};
     }
-    std::vector<checked_object> each(const char* name) const {
-        std::vector<checked_object> all;
+    vector<checked_object> each(const char* name) const {
+        vector<checked_object> all;
         for (const picojson::value& v : array_member(v_, name))
             all.emplace_back(v, file_, element_name(name_of(name), all.size()));
         return all;

@@ -1,13 +1,13 @@
 // secrets in texts
 #pragma once
 
+#include "core/base/vector.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 
 #include <algorithm>  // min
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -17,7 +17,7 @@ namespace detail {
 inline constexpr std::size_t shortest_secret = 4;
 
 /// Adds a secret, and how messages may quote it.
-inline void add_secret(std::vector<std::string>& secrets, const std::string& s) {
+inline void add_secret(vector<std::string>& secrets, const std::string& s) {
     if (s.size() < shortest_secret) return;
     secrets.push_back(s);
     const std::string json = json_quoted(s);
@@ -42,7 +42,7 @@ inline bool names_secret(std::string_view name) {
     return false;
 }
 /// Masks secrets in a server's text, whole or cut off by printable().
-inline std::string without_secrets(std::string s, const std::vector<std::string>& secrets) {
+inline std::string without_secrets(std::string s, const vector<std::string>& secrets) {
     if (s.empty()) return s;
     for (const std::string& secret : secrets) {
         for (std::size_t at = 0; (at = s.find(secret, at)) != std::string::npos; at += 3)

@@ -1,13 +1,13 @@
 // statistics
 #pragma once
 
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 
 #include <algorithm>  // max, min, sort
 #include <cmath>  // ceil, erfc, sqrt, fabs, log
 #include <cstddef>  // size_t
 #include <utility>  // swap
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -150,8 +150,8 @@ inline std::size_t nearest_rank_of(std::size_t size, double q) {
 }
 /// The indices of numbers in rising order, of equal ones in their own order.
 template <class Number>
-std::vector<std::size_t> order_of(const std::vector<Number>& numbers) {
-    std::vector<std::size_t> order(numbers.size());
+vector<std::size_t> order_of(const vector<Number>& numbers) {
+    vector<std::size_t> order(numbers.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
     std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
         return numbers[a] != numbers[b] ? numbers[a] < numbers[b] : a < b;
@@ -162,9 +162,9 @@ std::vector<std::size_t> order_of(const std::vector<Number>& numbers) {
 /// compared, since a sort compiled for each type of large items is much machine code.
 template <class Items, class Key>
 void sort_by(Items& items, Key&& key) {
-    std::vector<long long> keys;
+    vector<long long> keys;
     for (const auto& item : items) keys.push_back(static_cast<long long>(key(item)));
-    const std::vector<std::size_t> order = order_of(keys);
+    const vector<std::size_t> order = order_of(keys);
     for (std::size_t i = 0; i < order.size(); ++i) {
         std::size_t from = order[i];
         while (from < i) from = order[from];  // where a swap has put it
@@ -173,11 +173,11 @@ void sort_by(Items& items, Key&& key) {
 }
 
 /// The value at that index. `sorted` must not be empty.
-inline double nearest_rank(const std::vector<double>& sorted, double q) {
+inline double nearest_rank(const vector<double>& sorted, double q) {
     return sorted[nearest_rank_of(sorted.size(), q)];
 }
 
-inline double mean_of(const std::vector<double>& v) {
+inline double mean_of(const vector<double>& v) {
     double sum = 0;
     for (const double x : v) sum += x;
     return v.empty() ? not_a_number : sum / static_cast<double>(v.size());
@@ -193,7 +193,7 @@ double weighted_mean(const Pairs& pairs) {
     }
     return weights > 0 ? sum / weights : not_a_number;
 }
-inline double sample_variance(const std::vector<double>& v) {
+inline double sample_variance(const vector<double>& v) {
     if (v.size() < 2) return 0;
     const double m = mean_of(v);
     double sum = 0;
@@ -203,7 +203,7 @@ inline double sample_variance(const std::vector<double>& v) {
 
 /// How much more a fraction varies than with independent trials: the variance of batch sums in
 /// arrival order over the binomial one, at least 1 (Kish's design effect from batch means).
-inline double design_effect(const std::vector<std::vector<bool>>& repeats) {
+inline double design_effect(const vector<vector<bool>>& repeats) {
     double hits = 0, trials = 0;
     for (const auto& r : repeats)
         for (const bool hit : r) { hits += hit; ++trials; }
@@ -235,7 +235,7 @@ inline double pocock_constant(int analyses, double alpha) {
         const auto grid = [&](int n, std::size_t i) {
             return (-7 + (c + 7) * static_cast<double>(i) / cells) * std::sqrt(n);
         };
-        std::vector<double> weight(cells + 1), next(cells + 1);
+        vector<double> weight(cells + 1), next(cells + 1);
         const auto simpson = [&](int n, std::size_t i) {
             return (grid(n, 1) - grid(n, 0)) / 3 * (i == 0 || i == cells ? 1 : i % 2 ? 4 : 2);
         };

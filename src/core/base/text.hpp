@@ -3,6 +3,7 @@
 
 #include "api/text.hpp"
 #include "api/version.hpp"
+#include "core/base/vector.hpp"
 
 #include <algorithm>  // equal, count_if, min
 #include <charconv>  // from_chars
@@ -19,7 +20,6 @@
 #include <string_view>
 #include <system_error>  // errc
 #include <type_traits>  // is_same_v
-#include <vector>
 
 #include <locale.h>  // newlocale, uselocale
 
@@ -307,7 +307,7 @@ inline std::string time_text(double seconds) {
 }
 
 /// "a", "a and b", "a, b and c".
-inline std::string enumerated(const std::vector<std::string>& words) {
+inline std::string enumerated(const vector<std::string>& words) {
     std::string out;
     for (std::size_t i = 0; i < words.size(); ++i)
         out += (i == 0 ? "" : i + 1 == words.size() ? " and " : ", ") + words[i];

@@ -4,6 +4,7 @@
 #include "api/result.hpp"
 #include "api/text.hpp"
 #include "api/slo.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/judging/measurements.hpp"
 #include "core/judging/outcome.hpp"
@@ -22,7 +23,6 @@
 #include <stdexcept>  // invalid_argument
 #include <string>
 #include <utility>  // move
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -51,7 +51,7 @@ struct result_data {
 
 struct result_access {
     static result make(std::shared_ptr<const result_data> g,
-                       const std::vector<slo_verdict>& verdicts, const self_check_t& self_check) {
+                       const vector<slo_verdict>& verdicts, const self_check_t& self_check) {
         result r;
         r.name_ = g->what.name;
         for (const slo_verdict& v : verdicts) r.verdicts_.push_back(v);

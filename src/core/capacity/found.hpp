@@ -5,6 +5,7 @@
 #include "api/metrics.hpp"
 #include "api/result.hpp"
 #include "api/slo.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
@@ -31,7 +32,6 @@
 #include <set>
 #include <string>
 #include <utility>  // move
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -54,7 +54,7 @@ inline double margin_of(const slo& s, const repeat_data& d) {
     return sign * (logit(value) - logit(s.bound));
 }
 /// The margin of the objective nearest to a miss, or furthest beyond it.
-inline double worst_margin(const std::vector<slo>& slos, const repeat_data& d) {
+inline double worst_margin(const vector<slo>& slos, const repeat_data& d) {
     double worst = -infinity;
     for (const slo& s : slos)
         if (!s.is_advisory) worst = std::max(worst, margin_of(s, d));
@@ -80,7 +80,7 @@ inline judging_options options_of_an_end() {
 }
 /// The rule for a load. It holds if each objective holds, and misses if one misses, including the
 /// guard on errors.
-inline judging_rule rule_of_a_load(judging_options o, const std::vector<slo>& objectives_held,
+inline judging_rule rule_of_a_load(judging_options o, const vector<slo>& objectives_held,
                                    int most = last_analysis) {
     double blocking = 1;  // the guard
     for (const slo& s : objectives_held) blocking += !s.is_advisory;
@@ -152,17 +152,17 @@ inline measurements measurements_at(const measurements& e, const judging_paramet
 
 /// The result of all probes.
 struct found_capacity {
-    std::vector<probe> probes{};  // in order
+    vector<probe> probes{};  // in order
     search_state state{};
     std::string limiting_objective{};  // "" if none
     std::optional<double> trend{};     // of margins, if the server changed
     bool is_search() const { return !probes.empty() && probes[0].part == probe_of::search; }
 };
 
-inline std::vector<probe> probes_of(const measurements& e, const judging_parameters& t) {
+inline vector<probe> probes_of(const measurements& e, const judging_parameters& t) {
     const judging_parameters judged_by = parameters_of_a_load(t);
     std::map<double, repeat_list> at;
-    std::vector<probe> probes;
+    vector<probe> probes;
     for (std::size_t i = 0; i < e.candidate.size(); ++i) {
         probe p = probe_of_repeat(e, t, e.candidate[i]);
         if (!p.invalid) {

@@ -5,6 +5,7 @@
 // earlier probes, so a stored search can be repeated.
 #pragma once
 
+#include "core/base/vector.hpp"
 #include "core/base/statistics.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/judging/rule.hpp"
@@ -13,7 +14,6 @@
 #include <cmath>  // fabs, isfinite, isnan, log, round, sqrt
 #include <cstddef>  // size_t
 #include <optional>
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -52,7 +52,7 @@ struct search_state {
 };
 
 /// Whether the client affected two probes in a row. Then the search stops.
-inline bool client_gave_up(const std::vector<probe>& probes) {
+inline bool client_gave_up(const vector<probe>& probes) {
     const std::size_t n = probes.size();
     return n > 1 && probes[n - 1].invalid && probes[n - 2].invalid;
 }
@@ -78,8 +78,8 @@ struct probed_load {
     }
 };
 /// Returns the loads in rising order.
-inline std::vector<probed_load> loads_of(const std::vector<probe>& probes) {
-    std::vector<probed_load> loads;
+inline vector<probed_load> loads_of(const vector<probe>& probes) {
+    vector<probed_load> loads;
     for (const probe& p : probes) {
         if (p.invalid) continue;
         auto at = std::lower_bound(loads.begin(), loads.end(), p.load,
@@ -91,7 +91,7 @@ inline std::vector<probed_load> loads_of(const std::vector<probe>& probes) {
     }
     return loads;
 }
-inline search_state state_of(const std::vector<probe>& probes) {
+inline search_state state_of(const vector<probe>& probes) {
     search_state s;
     double at_low = 0, at_high = 0;
     for (const probed_load& l : loads_of(probes)) {
@@ -130,14 +130,14 @@ inline double in_range(const search_parameters& t, double load) {
 
 /// Returns the next load, nothing if the search ends.
 inline std::optional<double> next_load(const search_parameters& t,
-                                       const std::vector<probe>& probes) {
+                                       const vector<probe>& probes) {
     if (probes.empty()) return in_range(t, t.start);
     const int left = t.max_probes - static_cast<int>(probes.size());
     if (left <= 0 || client_gave_up(probes)) return std::nullopt;
     if (probes.back().invalid) return probes.back().load;
 
     // The ends: the lowest load that looks missed, and the highest below it that looks held.
-    const std::vector<probed_load> loads = loads_of(probes);
+    const vector<probed_load> loads = loads_of(probes);
     std::size_t high = 0;
     while (high < loads.size() && loads[high].looks() != carried::misses) ++high;
     std::size_t held = high;  // the low end is the load before it
@@ -177,7 +177,7 @@ inline constexpr double wander_df = 4, steepest = 20;
 
 /// Growth of the margins at equal loads from the first to the last probe, if it is shown. Then no
 /// load in between was carried before and after, so there is no single capacity.
-inline std::optional<double> trend_of(const std::vector<probe>& probes, const search_state& s) {
+inline std::optional<double> trend_of(const vector<probe>& probes, const search_state& s) {
     const auto has_size = [](const probe& p) {
         return !p.invalid && !p.over && std::isfinite(p.margin);
     };
@@ -199,7 +199,7 @@ inline std::optional<double> trend_of(const std::vector<probe>& probes, const se
     }
     if (df < 0.5) return std::nullopt;
     double slope = s.elasticity;
-    const std::vector<probed_load> loads = loads_of(probes);
+    const vector<probed_load> loads = loads_of(probes);
     const probed_load &least = loads.front(), &most = loads.back();
     if (std::isnan(slope))
         slope = (most.margin - least.margin) / std::log(most.load / least.load);

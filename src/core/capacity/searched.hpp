@@ -5,6 +5,7 @@
 #include "api/scenario.hpp"
 #include "api/slo.hpp"
 #include "api/traffic.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
@@ -21,7 +22,6 @@
 #include <optional>
 #include <string>
 #include <utility>  // move
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -105,8 +105,8 @@ inline constexpr long long requests_of_a_probe = 100;
 inline constexpr double seconds_of_a_probe = 20, lead_of_a_probe = 5;
 
 /// The loads of objectives, without duplicates.
-inline std::vector<double> asked_loads(const std::vector<slo>& slos) {
-    std::vector<double> asked;
+inline vector<double> asked_loads(const vector<slo>& slos) {
+    vector<double> asked;
     for (const slo& s : slos)
         if (std::find(asked.begin(), asked.end(), s.bound) == asked.end()) asked.push_back(s.bound);
     return asked;
@@ -116,7 +116,7 @@ inline std::vector<double> asked_loads(const std::vector<slo>& slos) {
 inline void become_search(planned_traffic& sent, planned_judging& judged,
                           const judging_options& judging, scenario_use use) {
     // Loads of counting objectives are decided first.
-    std::vector<slo> all;
+    vector<slo> all;
     for (const bool advisory : {false, true})
         for (const slo& s : judged.slos)
             if (s.is_advisory == advisory) all.push_back(s);
@@ -156,11 +156,11 @@ inline search_parameters search_parameters_of(const plan& p) {
 }
 /// Returns the load of the next probe, nothing if the search ends. For objectives it is each of
 /// their loads until that is decided.
-inline std::optional<double> next_load(const plan& p, const std::vector<probe>& probes) {
+inline std::optional<double> next_load(const plan& p, const vector<probe>& probes) {
     const planned_judging& j = *p.judged;
     if (j.search.to_the_interval) return next_load(search_parameters_of(p), probes);
     if (client_gave_up(probes)) return std::nullopt;
-    const std::vector<probed_load> tried = loads_of(probes);
+    const vector<probed_load> tried = loads_of(probes);
     for (const double load : j.search.asked) {
         const auto at = std::find_if(tried.begin(), tried.end(),
                                      [&](const probed_load& l) { return l.load == load; });
@@ -222,7 +222,7 @@ inline double seconds_of_one(const plan& p) {
 }
 /// The typical time of an answer, 0 without answers.
 inline double usual_answer_s(const repeat_data& d) {
-    std::vector<double> took;
+    vector<double> took;
     for (const record& r : d.records)
         if (is_pooled(r)) took.push_back(static_cast<double>(r.end_ns - r.scheduled_ns) * 1e-9);
     if (took.empty()) return 0;

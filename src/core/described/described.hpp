@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/result.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/filled.hpp"
 #include "core/metric/table.hpp"
@@ -16,14 +17,13 @@
 #include <initializer_list>
 #include <string>
 #include <utility>  // pair
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
 /// Returns values as the arithmetic of a verdict lists them.
-inline std::string listed(const std::vector<double>& values) {
+inline std::string listed(const vector<double>& values) {
     std::string out;
     for (const double v : values) fill(out, "{,}{.6g}", {v});
     return out;
@@ -63,7 +63,7 @@ inline std::string method_text(const decision& d) {
 struct arithmetic {
     list<named_values> inputs{};
     std::string line{};
-    void add(const std::string& name, const std::vector<double>& values) {
+    void add(const std::string& name, const vector<double>& values) {
         inputs.push_back({name, list<double>(values)});
     }
     void add_each(std::initializer_list<std::pair<const char*, double>> values) {
@@ -176,8 +176,8 @@ inline slo_verdict described(const decision& d) {
         v.causes.push_back({sentence_of(c.what).name, to_string(c.of), list<double>(c.numbers)});
     return v;
 }
-inline std::vector<slo_verdict> described(const std::vector<decision>& all) {
-    std::vector<slo_verdict> verdicts;
+inline vector<slo_verdict> described(const vector<decision>& all) {
+    vector<slo_verdict> verdicts;
     for (const decision& d : all) verdicts.push_back(described(d));
     return verdicts;
 }

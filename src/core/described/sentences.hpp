@@ -9,6 +9,7 @@
 #pragma once
 
 #include "api/result.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/filled.hpp"
 #include "core/metric/table.hpp"
@@ -20,7 +21,6 @@
 #include <iterator>  // size
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -384,7 +384,7 @@ inline std::string described(const cause& c, const verdict_numbers& of = {}) {
     }
     return out;
 }
-inline std::string described(const std::vector<cause>& why, const verdict_numbers& of) {
+inline std::string described(const vector<cause>& why, const verdict_numbers& of) {
     std::string out;
     for (const cause& c : why) fill(out, "{;}{}", {described(c, of)});
     return out;

@@ -1,6 +1,7 @@
 // APIs that generate nothing: embeddings, rerankers and scores
 #pragma once
 
+#include "core/base/vector.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/dialects/request_body.hpp"
@@ -12,7 +13,6 @@
 #include <string>
 #include <string_view>
 #include <utility>  // move
-#include <vector>
 
 #include <picojson.h>  // JSON of servers
 
@@ -22,20 +22,20 @@ namespace detail {
 
 /// Where the words of a text, or the numbers of a list, begin.
 inline constexpr std::string_view blanks = " \t\n\r";
-inline std::vector<std::size_t> word_starts(std::string_view text,
-                                            std::string_view between = blanks) {
+inline vector<std::size_t> word_starts(std::string_view text,
+                                       std::string_view between = blanks) {
     const auto is_blank = [&](std::size_t i) { return between.find(text[i]) != text.npos; };
-    std::vector<std::size_t> words;
+    vector<std::size_t> words;
     for (std::size_t i = 0; i < text.size(); ++i)
         if (!is_blank(i) && (i == 0 || is_blank(i - 1))) words.push_back(i);
     return words;
 }
 /// Splits a text into parts with about equally many words, at most one part per word.
-inline std::vector<std::string> parts_of(std::string_view text, std::size_t n,
-                                         std::string_view between = blanks) {
-    const std::vector<std::size_t> words = word_starts(text, between);
+inline vector<std::string> parts_of(std::string_view text, std::size_t n,
+                                    std::string_view between = blanks) {
+    const vector<std::size_t> words = word_starts(text, between);
     n = std::max<std::size_t>(std::min(n, words.size()), 1);
-    std::vector<std::string> parts;
+    vector<std::string> parts;
     for (std::size_t k = 0; k < n; ++k) {
         const std::size_t from = k == 0 ? 0 : words[k * words.size() / n];
         const std::string_view part =
@@ -46,7 +46,7 @@ inline std::vector<std::string> parts_of(std::string_view text, std::size_t n,
     return parts;
 }
 /// A JSON list of texts.
-inline std::string quoted_list(const std::vector<std::string>& texts) {
+inline std::string quoted_list(const vector<std::string>& texts) {
     std::string all;
     for (const std::string& t : texts) all += (all.empty() ? "[" : ",") + json_quoted(t);
     return all + "]";
@@ -68,7 +68,7 @@ inline void write_embeddings(body_writer& b, const std::string& model, const req
 /// A query and documents. A text of one word is both.
 inline void write_texts(body_writer& b, const std::string& model, const request_spec& r,
                         const char* query, const char* documents) {
-    std::vector<std::string> texts =
+    vector<std::string> texts =
         parts_of(r.prompt, 1 + static_cast<std::size_t>(std::max(r.documents, 1)));
     b.string("model", model).string(query, texts[0]);
     if (texts.size() > 1) texts.erase(texts.begin());
@@ -94,7 +94,7 @@ inline int texts_in(const request_spec& r, std::size_t queries) {
 /// Characters of these texts, where the first is read with each other one; 0 for token ids.
 inline int characters_in(const request_spec& r, int n, bool has_query) {
     if (!r.token_ids.empty()) return 0;
-    const std::vector<std::string> texts = parts_of(r.prompt, static_cast<std::size_t>(n));
+    const vector<std::string> texts = parts_of(r.prompt, static_cast<std::size_t>(n));
     int all = 0;
     for (std::size_t k = 0; k < texts.size(); ++k) {
         const auto bytes = std::count_if(texts[k].begin(), texts[k].end(), [](char c) {

@@ -1,6 +1,7 @@
 // bodies of requests
 #pragma once
 
+#include "core/base/vector.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 
@@ -8,7 +9,6 @@
 #include <string>
 #include <string_view>
 #include <utility>  // move
-#include <vector>
 
 #include <picojson.h>  // JSON of servers
 
@@ -35,7 +35,7 @@ struct request_spec {
     std::string token_ids{};  // instead of the prompt, as a JSON array
     std::string image{};      // as a data: URL
     std::string system_prompt{};
-    std::vector<chat_message> history{};  // between system prompt and prompt
+    vector<chat_message> history{};  // between system prompt and prompt
     int max_tokens = 0;  // 0: no limit
     int documents = 1;   // into which the prompt is split, besides a query
     bool force_length = false;
@@ -44,7 +44,7 @@ struct request_spec {
     double cancel_after_s = 0;  // when the client closes the connection; 0: never
     double temperature = not_a_number;
     std::string extra_fields{};  // ",\"name\":value" pairs, checked when planned
-    std::vector<extra_object> extra_objects{};
+    vector<extra_object> extra_objects{};
 };
 
 /// Why a field may not be set in a request's body, "" if it may: it would be duplicate, or change

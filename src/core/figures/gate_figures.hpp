@@ -3,6 +3,7 @@
 
 #include "api/metrics.hpp"
 #include "api/slo.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/metrics.hpp"
@@ -26,7 +27,6 @@
 #include <cstdint>  // uint64_t
 #include <string>
 #include <utility>  // pair
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -36,14 +36,14 @@ namespace detail {
 struct load_point {
     probe what{};
     long long requests = 0;        // measured ones
-    std::vector<double> values{};  // of the objectives that the load must hold
+    vector<double> values{};  // of the objectives that the load must hold
     std::string disturbed{};  // why the probe shows nothing
 };
 /// The result of a search, empty where the gate has one load.
 struct load_curve {
     metric_id unit = metric_id::capacity_in_rate;
-    std::vector<slo> objectives_held{};
-    std::vector<load_point> points{};
+    vector<slo> objectives_held{};
+    vector<load_point> points{};
     search_state state{};
     std::string limiting_objective{}, line{};
     std::string flat{};  // why the capacity cannot be located better
@@ -83,29 +83,29 @@ struct repeat_figures : repeat_facts {
     double output_throughput = 0, request_throughput = 0;
     cross_check checked{};  // against the server's counters
     double window_s = 0;  // length of the measured part
-    std::vector<double> statistics{};  // in the order of gate_figures::kept
+    vector<double> statistics{};  // in the order of gate_figures::kept
 };
 
 /// One variant over its repeats.
 struct variant_figures {
-    std::vector<variant_distribution> distributions{};  // in the order of gate_figures::metrics
-    std::vector<std::pair<metric_id, double>> run_values{};
-    std::vector<status_count> statuses{};
-    std::vector<failure_kind> failures{};
-    std::vector<std::pair<std::string, std::size_t>> finish_reasons{};
+    vector<variant_distribution> distributions{};  // in the order of gate_figures::metrics
+    vector<std::pair<metric_id, double>> run_values{};
+    vector<status_count> statuses{};
+    vector<failure_kind> failures{};
+    vector<std::pair<std::string, std::size_t>> finish_reasons{};
     std::size_t usage_below_events = 0;
     answer_counts answers{};
     prefix_hits prefix_cache{};
     reasoning_counts reasoning{};
     prompt_lengths prompts{};
-    std::vector<label_figures> labels{};
+    vector<label_figures> labels{};
     request_tokens tokens{};  // where the variants have different workloads
     server_usage server{};
-    std::vector<rank_part> ranks{};  // where several programs sent the load
-    std::vector<task_figures> side_tasks{};
+    vector<rank_part> ranks{};  // where several programs sent the load
+    vector<task_figures> side_tasks{};
     std::size_t exempt = 0;  // failed requests that are exempt because of a side task
-    std::vector<repeat_figures> repeats{};
-    std::vector<repeat_timeline> timelines{};
+    vector<repeat_figures> repeats{};
+    vector<repeat_timeline> timelines{};
     bool empty() const { return repeats.empty(); }
     double run_value(metric_id id) const {
         for (const auto& [metric, value] : run_values)
@@ -116,9 +116,9 @@ struct variant_figures {
 
 /// The numbers that reports show and never compute.
 struct gate_figures {
-    std::vector<metric_id> metrics{};  // those of the latency table, then those of objectives
+    vector<metric_id> metrics{};  // those of the latency table, then those of objectives
     std::size_t table_rows = 0;  // how many of the metrics are in the latency table
-    std::vector<statistic_data> kept{};
+    vector<statistic_data> kept{};
     timeline_grid grid{};
     bool has_goodput = false;
     std::uint64_t counted_gaps = 0;  // gaps kept as histograms because there were too many
@@ -127,9 +127,9 @@ struct gate_figures {
 };
 
 /// The statistics of each repeat that result.json keeps for comparisons with later runs.
-inline std::vector<statistic_data> kept_statistics(const plan& p, const std::vector<slo>& slos,
-                                                   const std::vector<statistic_data>& more = {}) {
-    std::vector<statistic_data> kept;
+inline vector<statistic_data> kept_statistics(const plan& p, const vector<slo>& slos,
+                                              const vector<statistic_data>& more = {}) {
+    vector<statistic_data> kept;
     const auto keep = [&](const statistic_data& s) {
         for (const statistic_data& k : kept)
             if (str(k.name) == str(s.name)) return;
@@ -151,7 +151,7 @@ inline std::vector<statistic_data> kept_statistics(const plan& p, const std::vec
 }
 
 inline repeat_figures repeat_figures_of(const repeat_data& d,
-                                        const std::vector<statistic_data>& kept) {
+                                        const vector<statistic_data>& kept) {
     repeat_figures r{static_cast<const repeat_facts&>(d)};
     for (const record& x : d.records) {
         if (!is_measured(x)) continue;
@@ -229,15 +229,15 @@ inline void add_objective(gate_figures& g, const measurements& e, const slo& s) 
 
 /// Removes the figures that the files of a stored run do not support.
 inline void drop_unsupported(gate_figures& g, const measurements& e) {
-    std::erase_if(g.metrics, [&](metric_id m) { return is_unsupported(e, m); });
+    erase_if(g.metrics, [&](metric_id m) { return is_unsupported(e, m); });
     g.table_rows = g.metrics.size();
-    std::erase_if(g.kept,
+    erase_if(g.kept,
                   [&](const statistic_data& s) { return !unsupported_reason(e, s).empty(); });
     const bool knows_times = !is_unsupported(e, metric_id::ttft) &&
                              !is_unsupported(e, metric_id::request_throughput);
     if (!knows_times) g.grid = {};
 }
-inline gate_figures figures_of(const plan& p, const measurements& e, const std::vector<slo>& slos) {
+inline gate_figures figures_of(const plan& p, const measurements& e, const vector<slo>& slos) {
     gate_figures g;
     g.metrics = table_metrics(p);
     // Without reasoning the time to the first answer equals ttft.

@@ -3,6 +3,7 @@
 
 #include "api/result.hpp"
 #include "api/scenario.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/filled.hpp"
@@ -17,7 +18,6 @@
 #include <cstddef>  // size_t
 #include <string>
 #include <utility>  // move, pair, swap
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -25,13 +25,13 @@ namespace detail {
 
 /// The first element that `is_same` accepts, else this one, added at the end.
 template <class T, class Same>
-T& found_or_added(std::vector<T>& all, Same&& is_same, T added) {
+T& found_or_added(vector<T>& all, Same&& is_same, T added) {
     const auto at = std::find_if(all.begin(), all.end(), is_same);
     return at != all.end() ? *at : all.emplace_back(std::move(added));
 }
 /// Sorts a short list. The order of equal elements stays.
 template <class T, class Before>
-void sort_short(std::vector<T>& all, std::size_t from, Before&& before) {
+void sort_short(vector<T>& all, std::size_t from, Before&& before) {
     for (std::size_t i = from; i < all.size(); ++i)
         for (std::size_t j = i; j > from && before(all[j], all[j - 1]); --j)
             std::swap(all[j], all[j - 1]);
@@ -43,8 +43,8 @@ struct status_count {
     std::string example;
 };
 /// Measured requests by outcome: ok first, then failures by frequency.
-inline std::vector<status_count> status_counts(const repeat_list& variant) {
-    std::vector<status_count> counts{{request_status::ok, 0, ""}};
+inline vector<status_count> status_counts(const repeat_list& variant) {
+    vector<status_count> counts{{request_status::ok, 0, ""}};
     for (const repeat_data& d : variant)
         for (const record& r : d.records) {
             if (!is_measured(r)) continue;
@@ -58,10 +58,10 @@ inline std::vector<status_count> status_counts(const repeat_list& variant) {
 }
 /// The finish reasons of completed requests by frequency, "" where none is given. Servers that
 /// invent a reason for each answer are counted as one.
-inline std::vector<std::pair<std::string, std::size_t>> finish_reasons(
+inline vector<std::pair<std::string, std::size_t>> finish_reasons(
     const repeat_list& variant) {
     constexpr std::size_t most = 20;
-    std::vector<std::pair<std::string, std::size_t>> counts;
+    vector<std::pair<std::string, std::size_t>> counts;
     for (const repeat_data& d : variant)
         for (const record& r : d.records) {
             if (!is_pooled(r)) continue;
@@ -111,10 +111,10 @@ struct failure_kind {
     request_status status = request_status::ok;
     int http_status = 0;
     std::size_t count = 0;
-    std::vector<std::pair<std::string, std::size_t>> examples{};  // the first ones, with counts
+    vector<std::pair<std::string, std::size_t>> examples{};  // the first ones, with counts
 };
-inline std::vector<failure_kind> failure_kinds(const repeat_list& variant) {
-    std::vector<failure_kind> kinds;
+inline vector<failure_kind> failure_kinds(const repeat_list& variant) {
+    vector<failure_kind> kinds;
     for (const repeat_data& d : variant)
         for (const record& r : d.records) {
             if (!is_measured(r) || !has_failed(r)) continue;
@@ -139,7 +139,7 @@ inline std::vector<failure_kind> failure_kinds(const repeat_list& variant) {
 struct length_figures {
     double mean = not_a_number, p50 = not_a_number, p90 = not_a_number;
 };
-inline length_figures length_figures_of(std::vector<double> lengths) {
+inline length_figures length_figures_of(vector<double> lengths) {
     std::sort(lengths.begin(), lengths.end());
     return {mean_of(lengths), nearest_rank(lengths, 0.5), nearest_rank(lengths, 0.9)};
 }
@@ -157,7 +157,7 @@ struct prompt_lengths {
 inline prompt_lengths prompt_lengths_of(const plan& p, const repeat_list& variant) {
     if (!makes_up_prompts(p) || p.sent->stride > 1 || p.sent->is_read || p.sent->described.is_there)
         return {};
-    std::vector<double> asked, counted;
+    vector<double> asked, counted;
     for (std::size_t i = 0; i < variant.size(); ++i) {  // counts those set aside, too
         const repeat_data& d = variant[i];
         for (const record& r : d.records) {
@@ -190,8 +190,8 @@ struct task_figures {
     }
 };
 template <class Repeats>
-std::vector<task_figures> task_figures_of(const Repeats& variant) {
-    std::vector<task_figures> all;
+vector<task_figures> task_figures_of(const Repeats& variant) {
+    vector<task_figures> all;
     for (const repeat_facts& d : variant)
         for (std::size_t i = 0; i < d.side_tasks.size(); ++i) {
             if (all.size() <= i) all.push_back({.name = d.side_tasks[i].name});

@@ -4,6 +4,7 @@
 #include "api/metrics.hpp"
 #include "api/slo.hpp"
 #include "api/text.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
@@ -17,7 +18,6 @@
 #include <algorithm>  // any_of, clamp, max, min
 #include <cmath>  // isfinite, log10, pow
 #include <string>
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -29,10 +29,10 @@ struct metric_row {
     double mean, p50, p90, p99, max;
 };
 /// The rows of the latency table. Without a stream there is no first token.
-inline std::vector<metric_id> table_metrics(const plan& p) {
+inline vector<metric_id> table_metrics(const plan& p) {
     if (!p.sent->common.stream || !p.sent->scores.empty()) return {metric_id::e2e};
-    std::vector<metric_id> rows = {metric_id::ttft, metric_id::tpot, metric_id::itl,
-                                   metric_id::e2e, metric_id::ttft_from_send};
+    vector<metric_id> rows = {metric_id::ttft, metric_id::tpot, metric_id::itl,
+                              metric_id::e2e, metric_id::ttft_from_send};
     if (has_turns(p))
         for (const metric_id id : {metric_id::first_turn_ttft, metric_id::later_turn_ttft})
             rows.push_back(id);
@@ -56,8 +56,8 @@ inline double run_value(metric_id id, const repeat_list& variant) {
 /// The distribution of a metric over a variant: its table row and its quantiles as lines.
 struct variant_distribution {
     metric_row row{};
-    std::vector<curve_point> pooled{};             // value, quantile
-    std::vector<std::vector<curve_point>> lines{};
+    vector<curve_point> pooled{};             // value, quantile
+    vector<vector<curve_point>> lines{};
     double least = infinity, most = 0;             // of the finite values above zero
     std::size_t values = 0;                        // of all repeats
 };
@@ -66,8 +66,8 @@ inline constexpr int line_points = 96;
 inline double nines_of(std::size_t n) {
     return std::clamp(std::log10(static_cast<double>(std::max<std::size_t>(n, 1))), 1.0, 5.0);
 }
-inline std::vector<curve_point> quantile_line(metric_id id, const sorted_values& sorted) {
-    std::vector<curve_point> line;
+inline vector<curve_point> quantile_line(metric_id id, const sorted_values& sorted) {
+    vector<curve_point> line;
     const double deepest = nines_of(sorted.size());
     for (int k = 0; k <= line_points && sorted.size() > 0; ++k) {
         const double fraction = static_cast<double>(k) / line_points;
@@ -104,7 +104,7 @@ struct label_figures {
     std::string label{};
     std::size_t requests = 0, failed = 0;  // measured ones
     request_tokens tokens{};
-    std::vector<metric_row> rows{};  // of the latency table
+    vector<metric_row> rows{};  // of the latency table
     double output_throughput = not_a_number, request_throughput = not_a_number;
     const metric_row* row_of(metric_id id) const {
         for (const metric_row& r : rows)
@@ -113,9 +113,9 @@ struct label_figures {
     }
 };
 /// Gaps kept as histograms have no label.
-inline std::vector<label_figures> label_figures_of(const std::vector<metric_id>& metrics,
-                                                   const repeat_list& variant) {
-    std::vector<label_figures> all;
+inline vector<label_figures> label_figures_of(const vector<metric_id>& metrics,
+                                              const repeat_list& variant) {
+    vector<label_figures> all;
     if (variant.empty()) return all;
     const bool counted = std::any_of(variant.begin(), variant.end(),
                                      [](const repeat_data& d) { return d.gaps_counted; });

@@ -3,6 +3,7 @@
 
 #include "api/metrics.hpp"
 #include "api/slo.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/filled.hpp"
 #include "core/metric/table.hpp"
@@ -19,7 +20,6 @@
 #include <cmath>  // fabs, isnan
 #include <cstddef>  // size_t
 #include <string>
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -34,7 +34,7 @@ struct server_usage {
     std::string of{}, problem{};
     std::size_t readings = 0;
     std::size_t missed = 0;
-    std::vector<reported_value> values{};
+    vector<reported_value> values{};
     std::size_t checked = 0, repeats = 0;  // repeats that were cross-checked, of all
     std::string differences{};  // of the cross-check, without an explanation
 };
@@ -47,8 +47,8 @@ inline statistic_data usual_statistic(metric_id m) {
                                          : statistic_kind::value,
                           m, 0);
 }
-inline std::vector<reported_value> reported_values(const repeat_list& variant) {
-    std::vector<reported_value> reported;
+inline vector<reported_value> reported_values(const repeat_list& variant) {
+    vector<reported_value> reported;
     for (const metric_facts& f : metric_table) {
         const bool is_any = f.id == metric_id::server_metric;  // a series that an objective names
         if (!is_of_server(f.id) || is_any) continue;
@@ -58,8 +58,8 @@ inline std::vector<reported_value> reported_values(const repeat_list& variant) {
     }
     return reported;
 }
-inline std::vector<statistic_data> reported_statistics(const measurements& e) {
-    std::vector<statistic_data> all;
+inline vector<statistic_data> reported_statistics(const measurements& e) {
+    vector<statistic_data> all;
     for (const reported_value& t : reported_values(e.candidate)) all.push_back(t.what);
     return all;
 }
@@ -98,8 +98,8 @@ inline std::string cross_check_text(const server_usage& a) {
 }
 
 /// Of each program the worst repeat and all requests, in order of rank.
-inline std::vector<rank_part> rank_figures_of(const repeat_list& variant) {
-    std::vector<rank_part> all;
+inline vector<rank_part> rank_figures_of(const repeat_list& variant) {
+    vector<rank_part> all;
     for (const repeat_data& d : variant)
         for (const rank_part& r : d.ranks) {
             const auto at = std::find_if(all.begin(), all.end(),
@@ -124,7 +124,7 @@ inline std::string memory_text(double bytes) { return printed("%.0f MiB", bytes 
 
 /// From the smallest to the largest value.
 template <class F, class Text>
-std::string range_text(const std::vector<rank_part>& all, const F& of, const Text& text) {
+std::string range_text(const vector<rank_part>& all, const F& of, const Text& text) {
     double least = infinity, most = -infinity;
     for (const rank_part& r : all) {
         least = std::min(least, of(r));
@@ -135,9 +135,9 @@ std::string range_text(const std::vector<rank_part>& all, const F& of, const Tex
 }
 
 /// "4 programs on 2 machines sent the load: ...", "" for one program.
-inline std::string ranks_text(const std::vector<rank_part>& all) {
+inline std::string ranks_text(const vector<rank_part>& all) {
     if (all.size() < 2) return {};
-    std::vector<std::string> hosts;
+    vector<std::string> hosts;
     std::size_t unsynchronised = 0;
     double off = 0;
     for (const rank_part& r : all) {

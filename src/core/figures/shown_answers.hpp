@@ -3,6 +3,7 @@
 
 #include "api/metrics.hpp"
 #include "api/result.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/wire/http.hpp"
 #include "core/dialects/stream_event.hpp"
@@ -18,7 +19,6 @@
 #include <map>
 #include <string>
 #include <utility>  // pair
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -40,9 +40,9 @@ inline std::string what_is_wrong(const record& r) {
 }
 
 /// Each question once: those that keep an objective from passing, or all with kept texts.
-inline std::vector<shown_answer> shown_answers_of(const plan& p, const repeat_list& variant,
-                                                  const std::vector<slo_verdict>& verdicts,
-                                                  answers_shown show) {
+inline vector<shown_answer> shown_answers_of(const plan& p, const repeat_list& variant,
+                                             const vector<slo_verdict>& verdicts,
+                                             answers_shown show) {
     const auto is_open = [&](metric_id m) {
         return std::any_of(verdicts.begin(), verdicts.end(), [m](const slo_verdict& v) {
             return v.what.what.metric == m && (v.outcome == verdict::fail ||
@@ -50,7 +50,7 @@ inline std::vector<shown_answer> shown_answers_of(const plan& p, const repeat_li
         });
     };
     const bool all = show == answers_shown::all, none = show == answers_shown::none;
-    std::vector<shown_answer> rows;
+    vector<shown_answer> rows;
     for (const metric_id m : {metric_id::accuracy, metric_id::same_answers}) {
         if (p.sent->is_read || none || !(all || is_open(m))) continue;
         std::map<long long, std::size_t> row_of;  // by question

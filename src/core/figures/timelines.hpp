@@ -5,6 +5,7 @@
 #include "api/result.hpp"
 #include "api/slo.hpp"
 #include "api/text.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/measured/metrics.hpp"
@@ -15,7 +16,6 @@
 #include <algorithm>  // min, max, sort
 #include <cmath>  // floor, isfinite, log10, pow
 #include <utility>  // pair
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -42,16 +42,16 @@ inline double elapsed_step(double least) {
 
 /// The values of a server's page at each reading, NaN where the page has none.
 struct server_timeline {
-    std::vector<double> at{};  // seconds, as those of a repeat_timeline
-    std::vector<double> running{}, waiting{}, kv_usage{}, power{}, utilisation{}, temperature{};
-    std::vector<double> clock_ghz{};
-    std::vector<double> queue_time{};  // the mean since the previous reading
+    vector<double> at{};  // seconds, as those of a repeat_timeline
+    vector<double> running{}, waiting{}, kv_usage{}, power{}, utilisation{}, temperature{};
+    vector<double> clock_ghz{};
+    vector<double> queue_time{};  // the mean since the previous reading
 };
 /// One repeat in windows of equal length. Seconds count from the start of its measured part.
 struct repeat_timeline {
-    std::vector<double> asked{}, sent{}, failed{}, in_flight{}, tokens{};  // rates a second
-    std::vector<double> ttft_p50{}, ttft_p90{};  // of requests planned in the window
-    std::vector<double> good{};  // fraction of those requests
+    vector<double> asked{}, sent{}, failed{}, in_flight{}, tokens{};  // rates a second
+    vector<double> ttft_p50{}, ttft_p90{};  // of requests planned in the window
+    vector<double> good{};  // fraction of those requests
     server_timeline server{};
 };
 struct timeline_grid {
@@ -113,8 +113,8 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
     const std::size_t n = grid.windows;
     for (auto* counts : {&t.asked, &t.sent, &t.failed, &t.in_flight, &t.tokens})
         counts->assign(n, 0);
-    std::vector<std::vector<double>> ttft(n);
-    std::vector<double> planned(n), met(n);
+    vector<vector<double>> ttft(n);
+    vector<double> planned(n), met(n);
     const auto window = [&](double s) {
         return std::min(static_cast<std::size_t>(std::max(0.0, (s - grid.from) / grid.step)),
                         n - 1);

@@ -3,6 +3,7 @@
 // so that this section does no I/O.
 #pragma once
 
+#include "core/base/vector.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 
@@ -13,7 +14,6 @@
 #include <stdexcept>  // invalid_argument
 #include <string>
 #include <utility>  // move
-#include <vector>
 
 #include <picojson.h>  // JSON of servers
 
@@ -66,7 +66,7 @@ private:
     static constexpr std::size_t start_bytes = 4096;
     fill_function fill_;
     std::string name_, start_{};
-    std::vector<char> room_;
+    vector<char> room_;
     std::size_t at_ = 0, end_ = 0;
     long long line_ = 1;
 };
@@ -193,7 +193,7 @@ void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
     std::size_t columns = 0;
     while (in.peek() >= 0) {
         const long long line = in.line();
-        std::vector<std::string> fields(1);
+        vector<std::string> fields(1);
         bool quoted = false;
         std::size_t size = 0;
         for (int c = in.get(); c >= 0 && (quoted || c != '\n'); c = in.get()) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/workload.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/json.hpp"
 #include "core/base/random.hpp"
 #include "core/base/text.hpp"
@@ -17,7 +18,6 @@
 #include <string>
 #include <string_view>
 #include <utility>  // move, swap, pair
-#include <vector>
 
 #include <picojson.h>  // JSON of servers
 
@@ -36,14 +36,14 @@ public:
         const std::uint64_t place = random_.below(offered_);
         if (place < most_) kept_[place] = std::move(d);
     }
-    std::vector<dialogue> take() {
+    vector<dialogue> take() {
         for (std::size_t i = kept_.size(); i > 1; --i)
             std::swap(kept_[i - 1], kept_[random_.below(i)]);
         return std::move(kept_);
     }
 
 private:
-    std::vector<dialogue> kept_{};
+    vector<dialogue> kept_{};
     std::size_t most_;
     std::uint64_t offered_ = 0;
     generator random_;
@@ -116,9 +116,9 @@ inline const char* format_name(dataset_format f) {
 }
 
 /// Returns the sample of a dataset, `most` conversations if it has no number of its own.
-inline std::vector<dialogue> sampled_dialogues(byte_stream& in, const dataset& d, std::size_t most,
-                                               std::uint64_t seed, row_fields& fields,
-                                               const field_names& given) {
+inline vector<dialogue> sampled_dialogues(byte_stream& in, const dataset& d, std::size_t most,
+                                          std::uint64_t seed, row_fields& fields,
+                                          const field_names& given) {
     const std::size_t wanted = d.max_items ? static_cast<std::size_t>(*d.max_items) : most;
     dialogue_sampler sampler(wanted, seed);
     long long seen = 0, fitting = 0;

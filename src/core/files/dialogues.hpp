@@ -3,6 +3,7 @@
 
 #include "api/slo.hpp"
 #include "api/workload.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/dialects/request_body.hpp"
@@ -17,7 +18,6 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include <picojson.h>  // JSON of servers
 
@@ -71,8 +71,8 @@ struct dialogue_turn {
 };
 /// One conversation of a dataset; most have one turn.
 struct dialogue {
-    std::vector<chat_message> before{};  // the messages before the first turn
-    std::vector<dialogue_turn> turns{};
+    vector<chat_message> before{};  // the messages before the first turn
+    vector<dialogue_turn> turns{};
     std::shared_ptr<const wanted_answer> wanted{};  // of a question
     double temperature = not_a_number;  // of this conversation, if it has one
     std::string fields{};               // other fields of its requests, ",\"name\":value" pairs
@@ -98,7 +98,7 @@ inline int estimated_prompt_tokens(const dialogue& d) {
     return n;
 }
 
-inline bool have_images(const std::vector<dialogue>& all) {
+inline bool have_images(const vector<dialogue>& all) {
     return any_of(all, [](const dialogue& d) {
         return any_of(d.turns, [](const dialogue_turn& t) { return !t.image.empty(); });
     });
@@ -215,7 +215,7 @@ public:
     }
 
     /// Returns the messages up to the user's last one, and the answer to that.
-    dialogue as_it_stands(const std::vector<recorded_message>& messages) const {
+    dialogue as_it_stands(const vector<recorded_message>& messages) const {
         dialogue d;
         std::size_t last = messages.size();
         while (last > 0 && messages[last - 1].role != "user") --last;
@@ -234,7 +234,7 @@ public:
         return d;
     }
     /// Returns the user's messages, to be answered one by one.
-    dialogue to_be_played(const std::vector<recorded_message>& messages) const {
+    dialogue to_be_played(const vector<recorded_message>& messages) const {
         dialogue d;
         for (const recorded_message& m : messages) {
             if (m.role == "user") {
@@ -263,7 +263,7 @@ public:
     /// LLaVA's rows have an image, and a placeholder in the text at its position.
     dialogue sharegpt_of(const picojson::value& v) const {
         const bool by_messages = !member(v, "conversations") && member(v, "messages");
-        std::vector<recorded_message> messages;
+        vector<recorded_message> messages;
         for (const picojson::value& m : array_of(v, by_messages ? "messages" : "conversations"))
             messages.push_back(message_of(m));
         dialogue d = to_be_played(messages);
@@ -295,7 +295,7 @@ public:
         const picojson::value& v = body ? *body : line;
         dialogue d;
         if (member(v, "messages")) {
-            std::vector<recorded_message> messages;
+            vector<recorded_message> messages;
             for (const picojson::value& m : array_of(v, "messages"))
                 messages.push_back(message_of(m));
             d = max_turns_ > 1 ? to_be_played(messages) : as_it_stands(messages);

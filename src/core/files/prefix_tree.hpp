@@ -3,6 +3,7 @@
 // node a prompt: the earlier prompt that it continues, and where.
 #pragma once
 
+#include "core/base/vector.hpp"
 #include "core/base/random.hpp"
 
 #include <algorithm>  // min
@@ -10,7 +11,6 @@
 #include <cstdint>  // uint32_t, uint64_t
 #include <limits>  // of whole numbers
 #include <unordered_map>
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -33,7 +33,7 @@ struct tree_prompt {
 };
 
 struct prefix_tree {
-    std::vector<prefix_node> nodes{};
+    vector<prefix_node> nodes{};
 
     /// Returns a prompt of `tokens`, the first `kept` of which are those of the prompt that ends in
     /// `parent`.
@@ -69,12 +69,12 @@ struct prefix_tree {
 class block_index {
 public:
     /// Returns false if there are too many blocks.
-    bool add(prefix_tree& tree, const std::vector<std::uint64_t>& ids, int block_tokens, int tokens,
+    bool add(prefix_tree& tree, const vector<std::uint64_t>& ids, int block_tokens, int tokens,
              tree_prompt& added) {
         std::uint64_t prefix = 0;
         std::uint32_t last = nowhere;
         std::size_t known = 0;
-        std::vector<std::uint64_t> fresh;
+        vector<std::uint64_t> fresh;
         for (std::size_t i = 0; i < ids.size(); ++i) {
             if (static_cast<double>(i) * block_tokens >= tokens) break;  // blocks after its end
             prefix = mixed(prefix ^ mixed(ids[i] + 1));

@@ -1,6 +1,7 @@
 // traces
 #pragma once
 
+#include "core/base/vector.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/files/byte_stream.hpp"
@@ -13,7 +14,6 @@
 #include <string>
 #include <string_view>
 #include <utility>  // pair, move
-#include <vector>
 
 #include <picojson.h>  // JSON of servers
 
@@ -27,11 +27,11 @@ struct trace_row {
 };
 struct recorded_trace {
     std::string format{};
-    std::vector<trace_row> rows{};  // in order of time
+    vector<trace_row> rows{};  // in order of time
     /// Mooncake's content of prompts in blocks of 512 tokens: equal numbers for equal content.
     /// Empty if the trace does not have it.
     prefix_tree tree{};
-    std::vector<tree_prompt> prompts{};
+    vector<tree_prompt> prompts{};
     long long left_out = 0;  // failed requests of the recording
 };
 inline constexpr int trace_block_tokens = 512;
@@ -86,7 +86,7 @@ inline recorded_trace read_json_trace(byte_stream& in, double unit_s) {
         const picojson::value* ids = member(v, "hash_ids");
         if (!ids) return;
         if (!ids->template is<picojson::array>()) in.refuse(line, "hash_ids is not an array");
-        std::vector<std::uint64_t> blocks;
+        vector<std::uint64_t> blocks;
         for (const picojson::value& id : ids->template get<picojson::array>()) {
             const auto whole =
                 whole_from<long long>("", id, -max_count, max_count, "a whole number", [&] {
@@ -107,7 +107,7 @@ inline recorded_trace read_json_trace(byte_stream& in, double unit_s) {
 inline recorded_trace read_csv_trace(byte_stream& in, double unit_s) {
     recorded_trace t;
     std::size_t at = 0, prompt = 0, output = 0;
-    const auto on_header = [&](const std::vector<std::string>& names, long long line) {
+    const auto on_header = [&](const vector<std::string>& names, long long line) {
         at = prompt = output = names.size();
         for (std::size_t i = 0; i < names.size(); ++i) {
             const std::string_view name = trimmed(names[i]);
@@ -124,7 +124,7 @@ inline recorded_trace read_csv_trace(byte_stream& in, double unit_s) {
                             "Request tokens,Response tokens) and Mooncake (JSONL with "
                             "timestamp, input_length, output_length)");
     };
-    each_csv_row(in, on_header, [&](const std::vector<std::string>& fields, long long line) {
+    each_csv_row(in, on_header, [&](const vector<std::string>& fields, long long line) {
         const auto number = [&](std::size_t i) {
             return parsed_number<double>(trimmed(fields[i])).value_or(not_a_number);
         };
@@ -142,7 +142,7 @@ inline recorded_trace read_trace(byte_stream& in, double unit_s = 0) {
     recorded_trace t =
         in.peek() == '{' ? read_json_trace(in, unit_s) : read_csv_trace(in, unit_s);
     if (t.rows.empty()) refuse({in.name(), ": the trace holds no requests"});
-    std::vector<std::size_t> order(t.rows.size());
+    vector<std::size_t> order(t.rows.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
     std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
         return t.rows[a].at_s != t.rows[b].at_s ? t.rows[a].at_s < t.rows[b].at_s : a < b;
@@ -166,11 +166,11 @@ inline recorded_trace read_trace(byte_stream& in, double unit_s = 0) {
 
 class read_workload;
 struct workload_files {
-    std::vector<double> prompt_values{}, output_values{};  // of empirical distributions
-    std::vector<dialogue> dialogues{};                     // a dataset's sample
+    vector<double> prompt_values{}, output_values{};  // of empirical distributions
+    vector<dialogue> dialogues{};                     // a dataset's sample
     recorded_trace trace{};                                // of replay
-    std::vector<workload_files> of_parts{};                // of a mix
-    std::vector<workload_files> of_baseline{};  // one, where it has another workload
+    vector<workload_files> of_parts{};                // of a mix
+    vector<workload_files> of_baseline{};  // one, where it has another workload
     std::shared_ptr<const read_workload> of_extension{};
     row_fields fields{};  // of a dataset's rows
 };

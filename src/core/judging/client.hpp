@@ -4,6 +4,7 @@
 #include "api/metrics.hpp"
 #include "api/result.hpp"
 #include "api/slo.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
@@ -21,7 +22,6 @@
 #include <cstdint>  // uint64_t
 #include <optional>
 #include <utility>  // move
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -50,8 +50,8 @@ inline bool client_lost_much(const repeat_data& d) {
            d.disturbed_requests * 100 > static_cast<long long>(d.records.size());
 }
 
-inline std::vector<double> pooled_lateness(const repeat_list& repeats) {
-    std::vector<double> late;
+inline vector<double> pooled_lateness(const repeat_list& repeats) {
+    vector<double> late;
     for (const repeat_data& d : repeats)
         for (const record& r : d.records)
             if (is_measured(r) && r.dispatched_ns > 0)
@@ -65,7 +65,7 @@ inline bool client_was_saturated(const load_conditions& under, double cpu_utiliz
 }
 
 /// The client's conduct over all these repeats. `late`: pooled_lateness.
-inline self_check_t client_conduct(const repeat_list& repeats, const std::vector<double>& late) {
+inline self_check_t client_conduct(const repeat_list& repeats, const vector<double>& late) {
     self_check_t c;
     if (!late.empty()) {
         c.lateness_p50 = nearest_rank(late, 0.5);
@@ -134,7 +134,7 @@ inline double unread_fraction_of(const self_check_t& c, const repeat_list& repea
     return gaps > 0 ? static_cast<double>(c.unknown_gaps) / gaps : 0;
 }
 inline own_check self_check_of(const load_conditions& under, const repeat_list& repeats) {
-    const std::vector<double> late = pooled_lateness(repeats);
+    const vector<double> late = pooled_lateness(repeats);
     own_check c{client_conduct(repeats, late), {}};
     c.unread_fraction = unread_fraction_of(c, repeats);
     if (client_was_saturated(under, c.cpu_utilization))

@@ -5,6 +5,7 @@
 #include "api/result.hpp"
 #include "api/scenario.hpp"
 #include "api/slo.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
@@ -19,7 +20,6 @@
 #include <cmath>  // exp, floor, isfinite, sqrt
 #include <map>
 #include <string>
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -33,10 +33,10 @@ inline double allowed_misses(const slo& s) {
     if (s.what.kind == statistic_kind::percentile) return s.at_most ? 1 - s.what.q : s.what.q;
     return s.at_most ? s.bound : 1 - s.bound;
 }
-inline std::vector<bool> misses_of(const slo& s, const repeat_data& d,
-                                   timing_bound how = timing_bound::measured) {
+inline vector<bool> misses_of(const slo& s, const repeat_data& d,
+                              timing_bound how = timing_bound::measured) {
     if (is_request_fraction(s.what.metric)) return misses_of(s.what, d, how);
-    std::vector<bool> misses;
+    vector<bool> misses;
     for (const double v : values_in_repeat(s.what, d, how).all)
         misses.push_back(is_worse(s.at_most, v, s.bound));
     return misses;
@@ -45,7 +45,7 @@ inline std::vector<bool> misses_of(const slo& s, const repeat_data& d,
 /// Where misses are rare, those with at most one success between them are one burst. Returns the
 /// size of the burst of an average miss. A design effect from batches is too small for a burst that
 /// fills many batches or half of two.
-inline double burst_size(const std::vector<std::vector<bool>>& repeats, double allowed) {
+inline double burst_size(const vector<vector<bool>>& repeats, double allowed) {
     if (allowed > 0.05) return 1;  // neighbours by chance would be frequent
     double misses = 0, squares = 0, trials = 0;
     for (const auto& r : repeats) {
@@ -70,7 +70,7 @@ inline double burst_size(const std::vector<std::vector<bool>>& repeats, double a
 /// The repeats as clusters, whatever the misses do inside them. If the true fraction is within the
 /// limit, each repeat's is expected to be at most `allowed`, so that the product of the ratios
 /// exceeds 1 / alpha in at most a fraction alpha of gates, at any analysis (Ville 1939).
-inline double product_of_fractions(const std::vector<double>& fractions, double allowed) {
+inline double product_of_fractions(const vector<double>& fractions, double allowed) {
     double product = 1;
     for (const double fraction : fractions) product *= fraction / allowed;
     return product;
@@ -89,7 +89,7 @@ inline void add_flips(miss_counts& c, const measurements& e, const statistic_dat
         double variance() const { return misses * (times - misses) / (times * (times - 1)); }
     };
     std::map<long long, trial> trials;
-    std::vector<double> fractions;
+    vector<double> fractions;
     for (std::size_t i = 0; i < repeats; ++i) {
         double misses = 0, n = 0;
         for_each_counted(what, e.candidate[i], [&](const record& r) {
@@ -116,7 +116,7 @@ inline void add_flips(miss_counts& c, const measurements& e, const statistic_dat
     // Batches of neighbours, compared with the same trials of other repeats.
     double squares = 0, expected = 0;
     for (std::size_t i = 0; i < repeats; ++i) {
-        std::vector<double> off;
+        vector<double> off;
         for_each_counted(what, e.candidate[i], [&](const record& r) {
             const trial& t = trials[r.conversation];
             off.push_back(!*is_good_answer(what.metric, r) - t.misses / t.times);
@@ -138,12 +138,12 @@ inline void add_flips(miss_counts& c, const measurements& e, const statistic_dat
 }
 
 /// The sorted values of the first repeats, with failed requests.
-inline std::vector<double> sorted_values_in(const statistic_data& what, const repeat_list& variant,
-                                            std::size_t repeats,
-                                            timing_bound how = timing_bound::measured) {
-    std::vector<double> all;
+inline vector<double> sorted_values_in(const statistic_data& what, const repeat_list& variant,
+                                       std::size_t repeats,
+                                       timing_bound how = timing_bound::measured) {
+    vector<double> all;
     for (std::size_t i = 0; i < repeats; ++i) {
-        const std::vector<double> more = values_in_repeat(what, variant[i], how).all;
+        const vector<double> more = values_in_repeat(what, variant[i], how).all;
         all.insert(all.end(), more.begin(), more.end());
     }
     std::sort(all.begin(), all.end());
@@ -152,7 +152,7 @@ inline std::vector<double> sorted_values_in(const statistic_data& what, const re
 /// The quantile, and the limits that would just pass and just fail at this level.
 inline estimate_t quantile_estimate(const measurements& e, const slo& s, std::size_t repeats,
                                     const miss_counts& c, double pass_alpha) {
-    std::vector<double> pooled = sorted_values_in(s.what, e.candidate, repeats);
+    vector<double> pooled = sorted_values_in(s.what, e.candidate, repeats);
     if (pooled.empty()) return {not_a_number, not_a_number, not_a_number};
     const double value = nearest_rank(pooled, s.what.q);
     if (!s.at_most) std::reverse(pooled.begin(), pooled.end());
@@ -171,10 +171,10 @@ inline estimate_t quantile_estimate(const measurements& e, const slo& s, std::si
 
 /// The misses of all repeats so far and their dependence.
 inline miss_counts counted_misses(const measurements& e, const slo& s,
-                                  const std::vector<std::vector<bool>>& misses, double allowed) {
+                                  const vector<vector<bool>>& misses, double allowed) {
     miss_counts c;
     c.allowed = allowed;
-    std::vector<double> fractions;
+    vector<double> fractions;
     for (const auto& r : misses) {
         const auto k = static_cast<double>(std::count(r.begin(), r.end(), true));
         const auto n = static_cast<double>(r.size());
@@ -222,7 +222,7 @@ struct worst_repeat {
     std::size_t number = 0;  // from 1; 0: none
     double k = 0, n = 0;
 };
-inline worst_repeat repeat_over_limit(const std::vector<std::vector<bool>>& misses, double allowed,
+inline worst_repeat repeat_over_limit(const vector<vector<bool>>& misses, double allowed,
                                       double alpha) {
     worst_repeat worst;
     for (std::size_t i = 0; i < misses.size(); ++i) {
@@ -237,7 +237,7 @@ inline worst_repeat repeat_over_limit(const std::vector<std::vector<bool>>& miss
 
 /// Adds the reasons of an error rate. The implicit guard passes unproven if the observed rate is at
 /// or under the limit, and no repeat has a burst.
-inline void judge_errors(decision& d, bool is_guard, const std::vector<std::vector<bool>>& misses,
+inline void judge_errors(decision& d, bool is_guard, const vector<vector<bool>>& misses,
                          const judging_rule& rule) {
     if (d.outcome == verdict::pass) return;
     const miss_counts& c = d.counted->seen;
@@ -271,7 +271,7 @@ inline decision judge_counts(const measurements& e, const judging_parameters& t,
     // At the same analyses as the gate's other verdicts.
     const auto first = static_cast<std::size_t>(e.has_live_baseline() ? first_pair_analysis
                                                                       : first_analysis);
-    std::vector<std::vector<bool>> misses;
+    vector<vector<bool>> misses;
     int analyses = 0;
     for (std::size_t i = 0; i < e.candidate.size(); ++i) {
         misses.push_back(misses_of(s, e.candidate[i], t.read));
@@ -317,7 +317,7 @@ inline std::string failure_example(const repeat_list& variant) {
 /// for the baseline.
 inline cause errors_of_baseline(const measurements& e, const judging_parameters& t,
                                 const slo& limit) {
-    std::vector<std::vector<bool>> misses;
+    vector<vector<bool>> misses;
     for (const repeat_data& r : e.baseline) misses.push_back(misses_of(limit, r));
     const miss_counts c = counted_misses(e, limit, misses, allowed_misses(limit));
     if (c.n == 0 || c.k <= c.allowed * c.n) return {};

@@ -5,6 +5,7 @@
 #include "api/metrics.hpp"
 #include "api/result.hpp"
 #include "api/slo.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
@@ -21,7 +22,6 @@
 #include <optional>
 #include <string>
 #include <utility>  // move, pair
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -43,7 +43,7 @@ inline bool is_a_part(const repeat_data& d) {
 }
 /// The most requests of ours in flight at once. The server may continue those that failed.
 inline double most_in_flight(const repeat_data& d) {
-    std::vector<std::pair<long long, int>> changes;
+    vector<std::pair<long long, int>> changes;
     for (const record& r : d.records) {
         if (!(r.sent_ns > 0)) continue;
         changes.emplace_back(r.sent_ns, 1);
@@ -56,7 +56,7 @@ inline double most_in_flight(const repeat_data& d) {
 }
 /// Returns the requests in flight by the server's page, the median over the steady window.
 inline double typically_in_flight(const repeat_facts& d) {
-    std::vector<double> read = read_in_window(d, [](const page_reading& r) {
+    vector<double> read = read_in_window(d, [](const page_reading& r) {
         const double waiting = r.value(server_quantity::waiting);
         return r.value(server_quantity::running) + (waiting > 0 ? waiting : 0);
     }).values;
@@ -257,7 +257,7 @@ inline cause state_of_cache(const repeat_list& variant) {
 }
 /// The repeat whose mean clock is over a tenth below the highest.
 inline cause state_of_clocks(const repeat_list& variant) {
-    std::vector<double> means;
+    vector<double> means;
     for (const repeat_data& d : variant) {
         const auto read = read_in_window(d, server_quantity::clock).values;
         means.push_back(read.empty() ? not_a_number : mean_of(read));
@@ -270,8 +270,8 @@ inline cause state_of_clocks(const repeat_list& variant) {
     return {};
 }
 /// How the server's state explains its speed.
-inline std::vector<cause> server_state_of(const measurements& e) {
-    std::vector<cause> all;
+inline vector<cause> server_state_of(const measurements& e) {
+    vector<cause> all;
     for (cause (*state)(const repeat_list&) :
          {state_of_queue, state_of_cache, state_of_clocks})
         if (cause c = state(e.candidate)) {

@@ -3,6 +3,7 @@
 
 #include "api/result.hpp"
 #include "api/slo.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/fields.hpp"
 #include "core/base/statistics.hpp"
 #include "core/judging/rule.hpp"
@@ -14,7 +15,6 @@
 #include <optional>
 #include <string>
 #include <utility>  // move
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -44,10 +44,10 @@ public:
     virtual std::optional<level> level_of(const slo& s) const = 0;
     /// The analysis of repeats by the noise of earlier runs. Nothing: unknown.
     virtual std::optional<interim_analysis> analysis_of(const slo& s,
-                                                        const std::vector<double>& distances,
+                                                        const vector<double>& distances,
                                                         const judging_rule& rule) const = 0;
     /// For reports.
-    virtual std::vector<std::string> lines(const gate_report& g) const = 0;
+    virtual vector<std::string> lines(const gate_report& g) const = 0;
     /// The fields of result.json, enough to judge again.
     virtual void fields(field_visitor& v) = 0;
 };
@@ -106,7 +106,7 @@ enum class whose : unsigned char { nobody, client, plan, server, baseline_server
 
 struct cause {
     because what = because::nothing;
-    std::vector<double> numbers{};
+    vector<double> numbers{};
     whose of = whose::nobody;
     std::string text{};   // from outside: an error, a name
     explicit operator bool() const { return what != because::nothing; }
@@ -202,22 +202,22 @@ struct margin_at {
 
 /// A verdict as numbers and causes, from which core/described makes sentences.
 struct decision : verdict_numbers {
-    std::vector<cause> why{};
+    vector<cause> why{};
     cause advice{};
     bool paired = false;             // with a live baseline, not a stored one
-    std::vector<double> values{};    // of repeats, pairs or slices
-    std::vector<double> distances{}; // of these values from the limit
+    vector<double> values{};    // of repeats, pairs or slices
+    vector<double> distances{}; // of these values from the limit
     interim_analysis last{};
     std::optional<analysis_of_misses> counted{};
     judging_rule rule{};
     stored_side stored{};
     std::shared_ptr<const past_judge> past{};  // the judge that decided it
     bool is_at_its_end = false;        // more repeats cannot change it
-    std::vector<double> stored_values{};
+    vector<double> stored_values{};
     double calibrated_sd = not_a_number;
     double dependence = not_a_number;  // of neighbouring slices
     std::string calibrated_in{};     // the calibration file
-    std::vector<margin_at> margins{};
+    vector<margin_at> margins{};
     std::string at_the_load{};       // why that load is decided
 };
 

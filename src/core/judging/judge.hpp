@@ -5,6 +5,7 @@
 #include "api/result.hpp"
 #include "api/scenario.hpp"
 #include "api/slo.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
@@ -26,7 +27,6 @@
 #include <optional>
 #include <string>
 #include <utility>  // move
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -51,11 +51,11 @@ inline slo error_guard() {
     s.bound = 0.01;
     return s;
 }
-inline bool states_error_rate(const std::vector<slo>& slos) {
+inline bool states_error_rate(const vector<slo>& slos) {
     return std::any_of(slos.begin(), slos.end(), is_of_all_errors);
 }
 /// Returns the gate's own limit on errors, else the guard.
-inline slo error_limit(const std::vector<slo>& slos) {
+inline slo error_limit(const vector<slo>& slos) {
     const auto stated = std::find_if(slos.begin(), slos.end(), is_of_all_errors);
     return stated == slos.end() ? error_guard() : *stated;
 }
@@ -97,7 +97,7 @@ inline cause answers_differ(const measurements& e, const statistic_data& what,
 }
 
 /// Adds to a verdict that does not pass the server's state, or details of the answers.
-inline decision with_reasons(decision v, const measurements& e, const std::vector<cause>& state) {
+inline decision with_reasons(decision v, const measurements& e, const vector<cause>& state) {
     if (v.what.what.metric == metric_id::same_answers && v.repeats > 0)
         v.why.push_back(answers_differ(e, v.what.what, static_cast<std::size_t>(v.repeats)));
     if (v.what.what.metric == metric_id::accuracy && v.repeats > 0)
@@ -277,7 +277,7 @@ inline decision guard_decision(const measurements& e, const judging_parameters& 
     const bool has_labels = !e.candidate.empty() && !e.candidate.front().labels.empty();
     if (!has_labels || of_all.outcome == verdict::fail || of_all.outcome == verdict::invalid)
         return of_all;
-    const std::vector<std::string>& labels = e.candidate.front().labels;
+    const vector<std::string>& labels = e.candidate.front().labels;
     // Computed late, since most labels are within the limit.
     std::optional<judging_parameters> each;
     for (const std::string& name : labels) {
@@ -312,7 +312,7 @@ inline decision decision_on(const measurements& e, const judging_parameters& t,
 /// The analysis of a gate, computed once. Reports only read it.
 struct analysis {
     validity_checks on{};
-    std::vector<decision> verdicts{};
+    vector<decision> verdicts{};
     std::optional<client_error> by_client{};  // makes a counting verdict invalid
 };
 /// One decision per SLO in order, then the guard on errors unless the gate has its own limit. By
@@ -371,8 +371,8 @@ bool all_decided(const Verdicts& verdicts, bool repeats_are_asked = false) {
 
 /// The calibration of each objective without judging it. Fractions need none, and server metrics
 /// may be zero.
-inline std::vector<calibrated> calibration_of(const measurements& e, const judging_parameters& t) {
-    std::vector<calibrated> rows;
+inline vector<calibrated> calibration_of(const measurements& e, const judging_parameters& t) {
+    vector<calibrated> rows;
     for (const slo& s : t.slos) {
         rows.emplace_back().what = s;
         if (is_request_fraction(s.what.metric) || is_of_server(s.what.metric) ||
@@ -383,7 +383,7 @@ inline std::vector<calibrated> calibration_of(const measurements& e, const judgi
         const auto log_of = [&](double v) {
             return std::log(c.relative ? with_offset(s.what.metric, v) : v);
         };
-        std::vector<double> logs;
+        vector<double> logs;
         for (std::size_t i = 0; i < e.candidate.size() && (!c.paired || i < e.baseline.size()); ++i)
             logs.push_back(log_of(c.mine.each[i]) -
                            (c.paired ? log_of(c.other.each[i]) : c.base_log));

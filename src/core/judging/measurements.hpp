@@ -4,6 +4,7 @@
 #include "api/metrics.hpp"
 #include "api/result.hpp"
 #include "api/slo.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/repeat.hpp"
@@ -16,7 +17,6 @@
 #include <map>
 #include <memory>  // shared_ptr
 #include <string>
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -33,7 +33,7 @@ struct set_aside_repeat {
 /// means all metrics.
 struct unsupported_metrics {
     std::string why{};
-    std::vector<metric_id> of{};
+    vector<metric_id> of{};
 };
 
 /// The conditions of the load that its validity depends on.
@@ -46,9 +46,9 @@ struct load_conditions {
     bool spins = false;                   // the client was asked to busy-wait
     double max_skew_s = infinity;        // between the starts of ranks
     std::string stopped{};                // why there are fewer repeats than planned
-    std::vector<set_aside_repeat> set_aside{};
-    std::vector<unsupported_metrics> unsupported{};  // by the files read
-    std::vector<std::string> notes{};      // on the files, a sentence each
+    vector<set_aside_repeat> set_aside{};
+    vector<unsupported_metrics> unsupported{};  // by the files read
+    vector<std::string> notes{};      // on the files, a sentence each
     // Some requests, reported as cancelled, were unfinished at the end of their run.
     bool has_cut_off = false;
 };
@@ -83,7 +83,7 @@ inline bool is_unsupported(const load_conditions& under, metric_id m) {
     return !unsupported_reason(under, what).empty();
 }
 
-using variant_list = std::vector<const repeat_list*>;
+using variant_list = vector<const repeat_list*>;
 inline variant_list variants_of(const measurements& e) { return {&e.candidate, &e.baseline}; }
 /// The variants that an objective needs. An absolute one needs the candidate alone, whatever
 /// happened to the baseline.
@@ -114,15 +114,15 @@ inline long long measured_requests(const measurements& e, std::size_t repeats,
 struct stored_baseline {
     std::string file{};
     double day_sd = 0;
-    std::map<std::string, std::vector<double>> values{};
+    std::map<std::string, vector<double>> values{};
 };
 
 /// The objectives of a gate and their error levels. The same measurements can be judged again with
 /// others.
 struct judging_parameters {
-    std::vector<slo> slos{};
+    vector<slo> slos{};
     // for a searched load, whose `slos` are capacities
-    std::vector<slo> objectives_held{};
+    vector<slo> objectives_held{};
     judging_rule rule{};
     std::map<std::string, double> noise{};  // calibrated sd of the log statistic, by name
     std::string noise_file{};               // its file

@@ -4,6 +4,7 @@
 #include "api/result.hpp"
 #include "api/scenario.hpp"
 #include "api/slo.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/statistics.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/pooled.hpp"
@@ -20,7 +21,6 @@
 #include <cmath>  // exp, isfinite, isnan, log, sqrt
 #include <cstddef>  // size_t
 #include <utility>  // move
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -29,26 +29,26 @@ namespace detail {
 inline constexpr double most_longer = 100;  // no longer run is advised
 
 /// Returns the residuals of slices from a line: an even drift is not noise.
-inline std::vector<double> around_their_line(const std::vector<double>& logs) {
+inline vector<double> around_their_line(const vector<double>& logs) {
     const auto n = static_cast<double>(logs.size());
     const double mean = mean_of(logs), middle = (n - 1) / 2;
     double slope = 0;
     for (std::size_t i = 0; i < logs.size(); ++i)
         slope += (static_cast<double>(i) - middle) * (logs[i] - mean) / (n * (n * n - 1) / 12);
-    std::vector<double> rest;
+    vector<double> rest;
     for (std::size_t i = 0; i < logs.size(); ++i)
         rest.push_back(logs[i] - mean - slope * (static_cast<double>(i) - middle));
     return rest;
 }
-inline double sum_of_products(const std::vector<double>& x, std::size_t lag) {
+inline double sum_of_products(const vector<double>& x, std::size_t lag) {
     double sum = 0;
     for (std::size_t i = lag; i < x.size(); ++i) sum += x[i] * x[i - lag];
     return sum;
 }
 /// How dependent neighbouring slices are, and so how little they add. Residuals from a line are
 /// less alike than the slices, by about 2 / n.
-inline double dependence_of_slices(const std::vector<double>& logs) {
-    const std::vector<double> rest = around_their_line(logs);
+inline double dependence_of_slices(const vector<double>& logs) {
+    const vector<double> rest = around_their_line(logs);
     const double squares = sum_of_products(rest, 0);
     if (!(squares > 0)) return 0;
     const double correlation =
@@ -57,7 +57,7 @@ inline double dependence_of_slices(const std::vector<double>& logs) {
 }
 
 /// An analysis of slices. `logs`: means of their logarithms over the repeats so far.
-inline interim_analysis analysis_of_drift(const slo& s, const std::vector<double>& logs,
+inline interim_analysis analysis_of_drift(const slo& s, const vector<double>& logs,
                                           const judging_rule& rule) {
     const auto k = static_cast<long>(logs.size() / 3);
     const double first = mean_of({logs.begin(), logs.begin() + k}),
@@ -117,11 +117,11 @@ inline decision judge_drift(const measurements& e, const judging_parameters& t, 
         return decided(d, verdict::invalid,
                        {because::small_for_drift, {measured, least}, whose::plan});
     const std::size_t k = slices_of_third(s.what, measured);
-    std::vector<double> sums(3 * k, 0.0);
+    vector<double> sums(3 * k, 0.0);
     d.values.assign(3 * k, 0.0);
     int analyses = 0;
     for (std::size_t i = 0; i < e.candidate.size(); ++i) {
-        const std::vector<double> slices = slices_of(s.what, e.candidate[i], k, t.read);
+        const vector<double> slices = slices_of(s.what, e.candidate[i], k, t.read);
         for (std::size_t j = 0; j < slices.size(); ++j) {
             sums[j] += std::log(slices[j]);
             d.values[j] = sums[j] / static_cast<double>(i + 1);

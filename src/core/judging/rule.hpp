@@ -8,12 +8,12 @@
 #include "api/result.hpp"
 #include "api/scenario.hpp"
 #include "api/slo.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/statistics.hpp"
 #include "core/metric/table.hpp"
 
 #include <algorithm>  // clamp, max
 #include <cmath>  // exp, expm1, fabs, log, log1p, sqrt
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -195,13 +195,13 @@ struct stored_side {
 struct own_spread {
     double squares = 0, df = 0, shares = 0;
 };
-inline own_spread own_spread_of(const std::vector<double>& distances, const stored_side& other) {
+inline own_spread own_spread_of(const vector<double>& distances, const stored_side& other) {
     const double n = static_cast<double>(distances.size());
     const double others = std::max(0.0, other.repeats - 1);
     return {(n - 1) * sample_variance(distances) + others * other.variance, n - 1 + others,
             1 / n + (other.repeats > 0 ? 1 / other.repeats : 0)};
 }
-inline interim_analysis analysis_of(const std::vector<double>& distances, double s0,
+inline interim_analysis analysis_of(const vector<double>& distances, double s0,
                                     const judging_rule& rule = {},
                                     const stored_side& other = {}) {
     const own_spread own = own_spread_of(distances, other);
@@ -214,7 +214,7 @@ inline interim_analysis analysis_of(const std::vector<double>& distances, double
 /// An analysis of the repeats of an uncalibrated machine. The prior only widens the interval, as a
 /// few repeats may look quieter than they are. No test would detect that: two repeats of a machine
 /// with 12 % noise look quiet in every third gate.
-inline interim_analysis analysis_of_repeats(const std::vector<double>& distances, double s0,
+inline interim_analysis analysis_of_repeats(const vector<double>& distances, double s0,
                                             const judging_rule& rule,
                                             const stored_side& other = {}) {
     const interim_analysis moderated = analysis_of(distances, s0, rule, other);
@@ -232,7 +232,7 @@ inline interim_analysis analysis_of_repeats(const std::vector<double>& distances
 
 /// An analysis of the log ratios of pairs. The prior noise only widens the interval: four pairs
 /// estimate their own spread well, and a machine whose speed shifts spreads far beyond any prior.
-inline interim_analysis analysis_of_pairs(const std::vector<double>& distances, double s0,
+inline interim_analysis analysis_of_pairs(const vector<double>& distances, double s0,
                                           const judging_rule& rule) {
     const interim_analysis moderated = analysis_of(distances, s0, rule);
     if (distances.size() < 2) return moderated;

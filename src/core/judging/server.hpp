@@ -4,6 +4,7 @@
 #include "api/metrics.hpp"
 #include "api/result.hpp"
 #include "api/slo.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
@@ -22,7 +23,6 @@
 #include <map>
 #include <set>
 #include <utility>  // move, pair
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -90,7 +90,7 @@ inline gathered_by_client gathered_by(const record& r) {
 /// typical answer of several reads, and three quarters have several. 0 otherwise. Events that the
 /// client merges then hide next to nothing.
 inline double fast_gap_of(const repeat_list& variant) {
-    std::vector<double> gaps;
+    vector<double> gaps;
     std::size_t several = 0;
     for (const repeat_data& d : variant)
         for (const record& r : d.records) {
@@ -141,8 +141,8 @@ inline void add_completed(answer_counts& c, const record& r, double fast_gap) {
 inline answer_counts answer_counts_of(const repeat_list& variant, const selection& which = {}) {
     answer_counts c;
     const double fast_gap = fast_gap_of(variant);
-    std::vector<metric_id> may_miss = all_metrics();
-    std::erase_if(may_miss, [](metric_id m) {
+    vector<metric_id> may_miss = all_metrics();
+    erase_if(may_miss, [](metric_id m) {
         return facts_of(m).needs == value_needs::nothing && !is_of_turns(m);
     });
     for (const repeat_data& d : variant) {
@@ -268,9 +268,9 @@ inline cause fault_of_stream(const answer_counts& c, const statistic_data& what)
 struct trend {
     double per_batch = 0, t = 0;
 };
-inline trend trend_of(const std::vector<double>& values) {
+inline trend trend_of(const vector<double>& values) {
     constexpr std::size_t batches = 10;
-    std::vector<double> means;
+    vector<double> means;
     for (std::size_t b = 0; b < batches; ++b)
         means.push_back(mean_of({values.begin() + static_cast<long>(b * values.size() / batches),
                                  values.begin() +
@@ -308,19 +308,19 @@ inline bool starts_sessions(const repeat_data& d) {
 }
 /// The 90th percentile of the wait for first tokens among the first tenth of the requests.
 inline double usual_wait_ns(const repeat_data& d) {
-    std::vector<std::pair<long long, double>> waits;
+    vector<std::pair<long long, double>> waits;
     for (const record& r : d.records)
         if (r.status == request_status::ok)
             waits.emplace_back(r.scheduled_ns,
                                static_cast<double>(r.first_token_ns - r.scheduled_ns));
     std::sort(waits.begin(), waits.end());
-    std::vector<double> early;
+    vector<double> early;
     for (std::size_t i = 0; i < (waits.size() + 9) / 10; ++i) early.push_back(waits[i].second);
     std::sort(early.begin(), early.end());
     return early.empty() ? 0 : nearest_rank(early, 0.9);
 }
-inline std::vector<load_unit> started_by(const repeat_data& d, bool sessions) {
-    std::vector<load_unit> units;
+inline vector<load_unit> started_by(const repeat_data& d, bool sessions) {
+    vector<load_unit> units;
     const double usual_ns = sessions ? usual_wait_ns(d) : infinity;
     std::map<long long, std::size_t> of_session;
     for (const record& r : d.records) {
@@ -349,9 +349,9 @@ inline std::vector<load_unit> started_by(const repeat_data& d, bool sessions) {
 /// 90th percentile, without the growth of waits for first tokens, which is the server's.
 inline cause oversaturation_of(const repeat_data& d, double arrival_cv2) {
     const bool sessions = starts_sessions(d);
-    const std::vector<load_unit> units = started_by(d, sessions);
-    std::vector<long long> ends;
-    std::vector<double> early;
+    const vector<load_unit> units = started_by(d, sessions);
+    vector<long long> ends;
+    vector<double> early;
     for (const load_unit& u : units) {
         ends.push_back(u.end_ns);
         if (ends.size() <= units.size() / 4 && u.all_ok)
@@ -362,7 +362,7 @@ inline cause oversaturation_of(const repeat_data& d, double arrival_cv2) {
     std::sort(early.begin(), early.end());
     const long long filled = units[0].scheduled_ns +
                              static_cast<long long>(nearest_rank(early, sessions ? 0.9 : 0.5));
-    std::vector<double> in_flight, ttft_s, tokens;
+    vector<double> in_flight, ttft_s, tokens;
     for (std::size_t k = 0; k < units.size(); ++k) {
         const load_unit& u = units[k];
         if (!u.is_measured || u.scheduled_ns < filled) continue;
@@ -371,7 +371,7 @@ inline cause oversaturation_of(const repeat_data& d, double arrival_cv2) {
                             static_cast<double>(ended - ends.begin()));
         if (u.all_ok) tokens.push_back(u.tokens);
     }
-    std::vector<std::pair<long long, double>> first_tokens;  // of requests sent while units started
+    vector<std::pair<long long, double>> first_tokens;  // of requests sent while units started
     for (const record& r : d.records)
         if (is_pooled(r) && r.scheduled_ns >= filled &&
             r.scheduled_ns <= units.back().scheduled_ns)

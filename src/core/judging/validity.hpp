@@ -4,6 +4,7 @@
 #include "api/metrics.hpp"
 #include "api/result.hpp"
 #include "api/slo.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/ranks.hpp"
@@ -23,7 +24,6 @@
 #include <cstddef>  // size_t
 #include <string>
 #include <utility>  // move
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -139,7 +139,7 @@ struct validity_checks : variant_checks {
     variant_checks own{};  // of the candidate alone
     answer_counts candidate{}, baseline{};
     prefix_hits cache{}, baseline_cache{};
-    std::vector<cause> state{};  // the server's page on its speed
+    vector<cause> state{};  // the server's page on its speed
     const variant_checks& of(const slo& s) const { return needs_baseline(s) ? *this : own; }
 };
 inline validity_checks validity_checks_of(const measurements& e) {

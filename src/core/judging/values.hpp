@@ -4,6 +4,7 @@
 #include "api/metrics.hpp"
 #include "api/result.hpp"
 #include "api/slo.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
@@ -18,7 +19,6 @@
 #include <algorithm>  // max, min, sort
 #include <cmath>  // exp, fabs, isfinite, isnan, log, log1p, sqrt
 #include <utility>  // move
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -82,7 +82,7 @@ inline comparison comparison_of(const measurements& e, const judging_parameters&
         return c;
     }
     const auto at = t.stored.values.find(str(s.what.name));
-    std::vector<double> logs;
+    vector<double> logs;
     if (at != t.stored.values.end())
         for (const double x : at->second) logs.push_back(std::log(with_offset(s.what.metric, x)));
     if (logs.empty() || !std::isfinite(mean_of(logs))) {
@@ -115,7 +115,7 @@ inline void set_measured(decision& d, const measurements& e, const judging_param
 
 /// The repeats so far. A miss without a size has no logarithm, so it is counted.
 struct observed_repeats {
-    std::vector<double> values{}, distances{};
+    vector<double> values{}, distances{};
     std::size_t unbounded = 0;
     void add(double value, const slo& s, double limit) {
         values.push_back(value);
@@ -142,7 +142,7 @@ inline limit_of_values limit_of_values_of(const measurements& e, const judging_p
         l.bound = factor * std::exp(c.base_log);
         return l;
     }
-    const std::vector<double> pooled =
+    const vector<double> pooled =
         sorted_values_in(s.what, e.baseline, repeats, opposite(t.read));
     if (pooled.empty()) return {not_a_number, l.allowed, false};
     l.bound = s.factor * nearest_rank(pooled, s.what.q);
@@ -161,7 +161,7 @@ inline verdict decide_by_counts(decision& d, const measurements& e, const judgin
     const bool is_known = std::isfinite(l.bound) && l.bound > 0;
     slo s = d.what;
     s.bound = l.bound;
-    std::vector<std::vector<bool>> misses;
+    vector<vector<bool>> misses;
     for (std::size_t i = 0; is_known && i < repeats; ++i)
         misses.push_back(misses_of(s, e.candidate[i], t.read));
     const miss_counts counts = counted_misses(e, s, misses, l.allowed);
@@ -176,7 +176,7 @@ inline verdict decide_by_gaps(const decision& d, const measurements& e, const ju
                               const comparison& c) {
     const auto repeats = static_cast<std::size_t>(d.repeats);
     if (c.relative) return verdict::inconclusive;
-    std::vector<double> fractions;
+    vector<double> fractions;
     for (std::size_t i = 0; i < repeats; ++i)
         fractions.push_back(fraction_of_gaps_beyond(d.what.bound, d.what.what,
                                                     e.candidate[i], t.read));
@@ -212,7 +212,7 @@ inline cause failures_in_tail(const measurements& e, const judging_parameters& t
     if (what.kind != statistic_kind::percentile || pools_gaps(what.metric) ||
         is_of_server(what.metric))
         return {};
-    std::vector<std::vector<bool>> misses;
+    vector<vector<bool>> misses;
     for (std::size_t i = 0; i < std::min(repeats, variant.size()); ++i) {
         misses.emplace_back();
         if (is_of_sessions(what.metric)) {
@@ -273,7 +273,7 @@ inline cause why_no_value(const measurements& e, const judging_parameters& t, co
 /// An analysis of the values. The noise of earlier runs counts unless a calibration was named.
 inline interim_analysis analysis_of_values(const judging_parameters& t, const slo& s,
                                            const comparison& c,
-                                           const std::vector<double>& distances, double s0,
+                                           const vector<double>& distances, double s0,
                                            const judging_rule& rule) {
     if (c.paired) return analysis_of_pairs(distances, s0, rule);
     if (t.past && !(t.day_sd > 0) && !is_of_start(s.what.metric) &&

@@ -6,6 +6,7 @@
 #include "api/metrics.hpp"
 #include "api/result.hpp"
 #include "api/slo.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/bytes.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
@@ -17,7 +18,6 @@
 #include <map>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -100,7 +100,7 @@ inline parting parting_of(std::string_view a, std::string_view b) {
 
 /// Calls `f(candidate's record, baseline's)` for each request that both variants of a pair sent.
 template <class Records, class F>
-void for_each_pair(Records& mine, const std::vector<record>& theirs, F&& f) {
+void for_each_pair(Records& mine, const vector<record>& theirs, F&& f) {
     std::size_t i = 0;
     for (auto& r : mine) {
         const auto at = place_of(r.id.c_str());
@@ -117,7 +117,7 @@ inline bool has_hashes(const repeat_data& d) {
 /// Marks the candidate's answers that equal the baseline's. An answer that failed in either variant
 /// differs; a cancelled request is not compared.
 inline void mark_same_answers(repeat_data& mine, const repeat_data& theirs) {
-    std::vector<bool> compared(256);
+    vector<bool> compared(256);
     for (const repeat_data* d : {static_cast<const repeat_data*>(&mine), &theirs})
         for (const record& r : d->records)
             if (r.answer_hash != 0) compared[r.part] = true;
@@ -129,7 +129,7 @@ inline void mark_same_answers(repeat_data& mine, const repeat_data& theirs) {
 /// The same with differences. `masked` makes an excerpt fit to be shown.
 template <class Masked>
 void compare_answers(repeat_data& mine, const repeat_data& theirs,
-                     const std::vector<kept_text>& said, const std::vector<kept_text>& expected,
+                     const vector<kept_text>& said, const vector<kept_text>& expected,
                      std::size_t max_shown, Masked&& masked) {
     mark_same_answers(mine, theirs);
     std::map<std::size_t, const std::string*> mine_at, theirs_at;

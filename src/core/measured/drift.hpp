@@ -4,6 +4,7 @@
 #pragma once
 
 #include "api/slo.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/base/time_interval.hpp"
@@ -15,7 +16,6 @@
 
 #include <algorithm>  // clamp, max
 #include <cstddef>  // size_t
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -63,10 +63,10 @@ inline double drift_of(const statistic_data& drift, const repeat_data& d,
     return quotient(value_of_part(drift, d, 2, 3, how), value_of_part(drift, d, 0, 3, how));
 }
 
-inline std::vector<double> slices_of(const statistic_data& drift, const repeat_data& d,
-                                     std::size_t of_third,
-                                     timing_bound how = timing_bound::measured) {
-    std::vector<double> values;
+inline vector<double> slices_of(const statistic_data& drift, const repeat_data& d,
+                                std::size_t of_third,
+                                timing_bound how = timing_bound::measured) {
+    vector<double> values;
     for (std::size_t i = 0; i < 3 * of_third; ++i)
         values.push_back(value_of_part(drift, d, i, 3 * of_third, how));
     return values;

@@ -1,12 +1,13 @@
 // histograms of lateness and of gaps
 #pragma once
 
+#include "core/base/vector.hpp"
+
 #include <algorithm>  // clamp, max, min
 #include <bit>  // bit_width
 #include <cmath>  // ldexp
 #include <cstddef>  // size_t
 #include <cstdint>  // uint64_t
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -79,7 +80,7 @@ private:
         return std::ldexp(1.0, static_cast<int>(octave_of(c)));
     }
 
-    std::vector<std::uint64_t> counts_{};
+    vector<std::uint64_t> counts_{};
     std::uint64_t n_ = 0, sum_ = 0, min_ = ~std::uint64_t{0}, max_ = 0;
 };
 

@@ -6,6 +6,7 @@
 #include "api/result.hpp"
 #include "api/slo.hpp"
 #include "api/text.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/base/time_interval.hpp"
@@ -21,7 +22,6 @@
 #include <cstddef>  // ptrdiff_t
 #include <cstdint>  // uint32_t, uint64_t
 #include <utility>  // move, pair
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -90,7 +90,7 @@ struct measured_request final : request_source {
     const repeat_data& d;
     std::size_t i;
     timing_bound how;
-    std::vector<double> gaps_s{};
+    vector<double> gaps_s{};
     bool is_known = true;
     measured_request(const repeat_data& of, std::size_t at, timing_bound b)
         : d(of), i(at), how(b) {}
@@ -136,7 +136,7 @@ inline bool has_value(metric_id m, const repeat_data& d, std::size_t i) {
 /// The values of a metric in one repeat, in the order of planned sends. Failed requests have the
 /// worst value, as have sessions; completed ones without a value are left out.
 struct metric_values {
-    std::vector<double> all{};
+    vector<double> all{};
     std::size_t failed = 0;
 };
 /// `when`: if given, only requests planned in it.
@@ -167,7 +167,7 @@ inline metric_values values_in_repeat(const statistic_data& what, const repeat_d
 inline bool satisfies(const list<predicate_step>& steps, const repeat_data& d, std::size_t i,
                       timing_bound how = timing_bound::measured) {
     if (d.records[i].status != request_status::ok) return false;
-    std::vector<bool> stack;
+    vector<bool> stack;
     for (const predicate_step& s : steps) {
         if (s.op == predicate_step::op_kind::compare) {
             const double v = request_value(s.metric, d, i, how);
@@ -200,12 +200,12 @@ void for_each_counted(const statistic_data& what, const repeat_data& d, F&& f) {
 }
 /// Misses of a fraction, one per counted request, in order. Throws std::invalid_argument for
 /// goodput without a condition, which no plan has checked if a user asks a result for it.
-inline std::vector<bool> misses_of(const statistic_data& what, const repeat_data& d,
-                                   timing_bound how = timing_bound::measured) {
+inline vector<bool> misses_of(const statistic_data& what, const repeat_data& d,
+                              timing_bound how = timing_bound::measured) {
     if (what.metric == metric_id::goodput && !is_condition(what.where))
         refuse({str(what.name), ": ", no_condition_text});
     const selects selected(what, d);
-    std::vector<bool> misses;
+    vector<bool> misses;
     for (std::size_t i = 0; i < d.records.size(); ++i) {
         const record& r = d.records[i];
         if (!selected(r) || !counts_in(what.metric, r)) continue;
@@ -236,9 +236,9 @@ public:
         };
         each([&](std::uint32_t us) { ++n_; longest = std::max(longest, us); });
         // There may be too many to sort, but most are below a second.
-        std::vector<std::uint64_t> below(
+        vector<std::uint64_t> below(
             std::min<std::uint64_t>({n_, std::uint64_t{longest} + 1, 1000000}));
-        std::vector<std::uint32_t> others;
+        vector<std::uint32_t> others;
         each([&](std::uint32_t us) {
             sum_us_ += us;
             if (us < below.size()) ++below[us];
@@ -251,7 +251,7 @@ public:
     }
     /// Adds another repeat.
     void add(const ranked_gaps& o) {
-        std::vector<equal_gaps> both(sorted_.size() + o.sorted_.size());
+        vector<equal_gaps> both(sorted_.size() + o.sorted_.size());
         std::merge(sorted_.begin(), sorted_.end(), o.sorted_.begin(), o.sorted_.end(), both.begin(),
                    [](const equal_gaps& a, const equal_gaps& b) { return a.us < b.us; });
         sorted_ = std::move(both);
@@ -280,19 +280,19 @@ private:
         double us;
         std::uint64_t n;
     };
-    std::vector<equal_gaps> sorted_{};
+    vector<equal_gaps> sorted_{};
     std::uint64_t n_ = 0, sum_us_ = 0;
 };
 
 /// The sorted values of a metric. Failed requests are infinite or zero.
 struct sorted_values {
-    std::vector<double> all{};
+    vector<double> all{};
     ranked_gaps gaps{};  // of itl; `all` then has only failed requests, which follow
     double mean_of_completed = not_a_number;
     std::size_t completed = 0;  // values behind the mean, except gaps
     /// Adds another repeat.
     void add(const sorted_values& o) {
-        std::vector<double> both(all.size() + o.all.size());
+        vector<double> both(all.size() + o.all.size());
         std::merge(all.begin(), all.end(), o.all.begin(), o.all.end(), both.begin());
         all = std::move(both);
         gaps.add(o.gaps);
@@ -363,7 +363,7 @@ inline double statistic_among(const statistic_data& what, const sorted_values& v
 /// The misses of a fraction, and all its requests.
 struct fraction_counts {
     double misses = 0, all = 0;
-    void add(const std::vector<bool>& more) {
+    void add(const vector<bool>& more) {
         misses += static_cast<double>(std::count(more.begin(), more.end(), true));
         all += static_cast<double>(more.size());
     }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "api/slo.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
@@ -17,7 +18,6 @@
 
 #include <algorithm>  // max_element
 #include <utility>  // pair
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -72,9 +72,9 @@ inline double evaluate(const statistic_data& what, const repeat_data& d, timing_
     return statistic_in(what, d, how).value;
 }
 /// Several at once: neighbours of one metric share the expensive sorting.
-inline std::vector<double> evaluate(const std::vector<statistic_data>& whats,
-                                    const repeat_data& d) {
-    std::vector<double> values;
+inline vector<double> evaluate(const vector<statistic_data>& whats,
+                               const repeat_data& d) {
+    vector<double> values;
     sorted_values sorted;
     for (std::size_t i = 0; i < whats.size(); ++i) {
         const metric_id m = whats[i].metric;
@@ -89,7 +89,7 @@ inline std::vector<double> evaluate(const std::vector<statistic_data>& whats,
 
 /// A statistic in each repeat of a variant, NaN without a value, and over all of them.
 struct variant_values {
-    std::vector<double> each{};
+    vector<double> each{};
     double together = not_a_number;
 };
 /// A percentile of requests, sessions or gaps is selected among the values of all repeats.
@@ -101,7 +101,7 @@ inline variant_values values_of(const statistic_data& what, const repeat_list& v
     variant_values v;
     fraction_counts counts;
     sorted_values all;
-    std::vector<std::pair<double, double>> weighted;
+    vector<std::pair<double, double>> weighted;
     const bool of_requests = is_of_requests(m) || is_of_sessions(m);
     const bool is_ranked = of_requests && (what.kind != statistic_kind::mean ||
                                            (pools_gaps(m) && how == timing_bound::measured));

@@ -1,13 +1,13 @@
 // the programs that sent a load together
 #pragma once
 
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 
 #include <algorithm>  // max
 #include <cmath>  // fabs, isnan
 #include <cstddef>  // size_t
 #include <string>
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -50,7 +50,7 @@ struct rank_part {
 };
 
 /// The part with the greatest possible start error over the limit; nullptr if none.
-inline const rank_part* most_skewed(const std::vector<rank_part>& parts, double max_s) {
+inline const rank_part* most_skewed(const vector<rank_part>& parts, double max_s) {
     const rank_part* worst = nullptr;
     for (const rank_part& r : parts) {
         const double off_s = std::fabs(r.off_s) + (std::isnan(r.error_s) ? 0 : r.error_s);
@@ -63,7 +63,7 @@ inline const rank_part* most_skewed(const std::vector<rank_part>& parts, double 
 }
 
 /// Why the load was not as planned, "" where it was.
-inline std::string skew_fault(const std::vector<rank_part>& parts, double max_s) {
+inline std::string skew_fault(const vector<rank_part>& parts, double max_s) {
     const rank_part* r = most_skewed(parts, max_s);
     if (!r) return {};
     const std::string known =

@@ -4,6 +4,7 @@
 #include "api/metrics.hpp"
 #include "api/result.hpp"
 #include "api/slo.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/base/time_interval.hpp"
 #include "core/metric/table.hpp"
@@ -12,7 +13,6 @@
 #include "core/measured/timing_bounds.hpp"
 
 #include <algorithm>  // max, sort
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -92,7 +92,7 @@ inline double rate_in(metric_id m, const repeat_data& d, const time_interval& wh
     const bool of_input = m == metric_id::input_throughput;
     const selects selected(which, d);
     bool prompts_reported = m != metric_id::prefill_throughput && !of_input;
-    std::vector<double> parts;  // summed in order of size, as that of the records varies
+    vector<double> parts;  // summed in order of size, as that of the records varies
     for (std::size_t i = 0; i < d.records.size(); ++i) {
         const record& r = d.records[i];
         // A cancelled request has tokens but no whole answer.

@@ -2,13 +2,13 @@
 #pragma once
 
 #include "api/result.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/measured/repeat.hpp"
 
 #include <algorithm>  // any_of
 #include <cstddef>  // size_t
 #include <string>
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -44,8 +44,8 @@ inline constexpr double recovered_for_s = 5;
 inline double recovery_of(const repeat_data& d, long long event_ns, const recovery_parameters& t) {
     const auto span_ns = static_cast<long long>(recovered_for_s * 1e9);
     constexpr double as_many = 0.8;  // for a closed loop
-    std::vector<long long> at;
-    std::vector<std::size_t> bad = {0};  // before each request
+    vector<long long> at;
+    vector<std::size_t> bad = {0};  // before each request
     double before = 0;
     for (const record& r : d.records) {
         if (!is_measured(r) || has_left(r)) continue;

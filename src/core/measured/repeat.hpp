@@ -3,6 +3,7 @@
 
 #include "api/result.hpp"
 #include "api/slo.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/base/time_interval.hpp"
 #include "core/answers/timeline.hpp"
@@ -20,7 +21,6 @@
 #include <string>
 #include <string_view>
 #include <utility>  // move
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -63,12 +63,12 @@ struct side_task_seen {
     bool may_fail = false;
     double excuses_s = 0;  // failures so long after a step are exempt
     double recovery_s = not_a_number;  // from its first step, if asked for
-    std::vector<side_step> steps{};
+    vector<side_step> steps{};
 };
 
 /// Where the candidate's answers differ from the baseline's in a pair.
 struct answer_differences {
-    std::vector<double> places{};  // characters before each first difference
+    vector<double> places{};  // characters before each first difference
     double tokens = 0;             // before differences, and of equal answers
     long long without_place = 0;   // differing answers whose texts were not kept
     void add(const answer_differences& o) {
@@ -92,8 +92,8 @@ struct repeat_facts {
     double load = 0;  // of a probe: requests/s or users; 0: not a search
     probe_of part = probe_of::asked;  // of a probe
     std::string disturbed{};  // why a probe does not count: the client affected it
-    std::vector<std::string> labels{};  // of the parts of the workload
-    std::vector<side_task_seen> side_tasks{};
+    vector<std::string> labels{};  // of the parts of the workload
+    vector<side_task_seen> side_tasks{};
     time_interval window{};  // the steady part; without it there are no rates
     double startup_s = not_a_number, first_answer_s = not_a_number;
     long long short_outputs = 0;  // completed requests with fewer tokens than forced
@@ -113,7 +113,7 @@ struct repeat_facts {
     bool interrupted = false;
     bool cut_short = false;     // by the time budget, so it does not count
     bool gaps_counted = false;  // as histograms, because there were too many
-    std::vector<double> thread_cpu_utilization{};
+    vector<double> thread_cpu_utilization{};
     double loop_lag_p99 = 0, loop_lag_max = 0, stamp_lag_p99 = 0, stamp_lag_max = 0;  // seconds
     handshakes_t handshakes_full{}, handshakes_resumed{};
     long long reads = 0, stamped_reads = 0;  // of client sockets; those with kernel stamps
@@ -123,7 +123,7 @@ struct repeat_facts {
     double lost_fraction = 0;
     long long disturbed_requests = 0;
     server_metrics server{};  // during the repeat
-    std::vector<rank_part> ranks{};  // where several programs sent the load
+    vector<rank_part> ranks{};  // where several programs sent the load
     double usd_per_hour = 0;  // of the server, 0: unknown
     bool plays_out = false;   // unfinished sessions were played to their ends
     warmup_seen warmup{};     // if it ends when the server is stable
@@ -132,17 +132,17 @@ struct repeat_facts {
 
 /// A repeat with its requests, before any verdict.
 struct repeat_data : repeat_facts {
-    std::vector<record> records{};              // in order of planned sends
+    vector<record> records{};              // in order of planned sends
     gap_list gaps{};                            // of all records, unless counted
-    std::vector<std::uint64_t> gap_offsets{};   // of each record into gaps, or `not_listed`
+    vector<std::uint64_t> gap_offsets{};   // of each record into gaps, or `not_listed`
     gap_counts pooled_gaps{};                   // if counted: completed measured requests
-    std::vector<std::uint32_t> longest_gaps{};  // if counted: per record, microseconds
+    vector<std::uint32_t> longest_gaps{};  // if counted: per record, microseconds
     long long latest_send_ns = 0;  // its delay, if many were late
     double late_part = 0;          // the client's delay, as a fraction of request times
     lag_counts loop_lag{};   // delay of the client's threads, sampled every 20 ms
     lag_counts stamp_lag{};  // of each read: from wake-up to stamp
-    std::vector<kept_text> texts{};  // whole, until compared with the other variant
-    std::vector<kept_text> shown{};  // masked excerpts that reports may show
+    vector<kept_text> texts{};  // whole, until compared with the other variant
+    vector<kept_text> shown{};  // masked excerpts that reports may show
 };
 
 inline std::size_t gap_count(const record& r) {
@@ -194,7 +194,7 @@ private:
 
     int first_turn_, last_turn_, depth_, part_ = -1;
     bool by_label_, by_time_, with_left_ = false;
-    std::vector<side_step> steps_{};
+    vector<side_step> steps_{};
 };
 
 inline bool is_pooled(const record& r) { return is_measured(r) && r.status == request_status::ok; }
@@ -257,11 +257,11 @@ public:
     };
 
     repeat_list() = default;
-    repeat_list(std::vector<repeat_data> all) {
+    repeat_list(vector<repeat_data> all) {
         for (repeat_data& d : all) push_back(std::move(d));
     }
     repeat_list(std::initializer_list<repeat_data> all)
-        : repeat_list(std::vector<repeat_data>(all)) {}
+        : repeat_list(vector<repeat_data>(all)) {}
 
     /// One repeat, which must outlive the list.
     static repeat_list of(const repeat_data& only) {
@@ -311,7 +311,7 @@ public:
     void change_last(F&& f) { change(size() - 1, f); }
 
 private:
-    std::vector<shared_repeat> all_{};
+    vector<shared_repeat> all_{};
 };
 
 }  // namespace detail

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/result.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/fields.hpp"
 #include "core/base/text.hpp"
 #include "core/base/time_interval.hpp"
@@ -19,7 +20,6 @@
 #include <cstddef>  // size_t
 #include <set>
 #include <string>
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -185,16 +185,16 @@ inline void fields_of(field_visitor& v, side_task_seen& t, long long window_from
 
 /// One number per reading, on one line. A list of another length is ignored.
 template <class Of>
-void reading_fields(field_visitor& v, const field& f, std::vector<page_reading>& readings,
+void reading_fields(field_visitor& v, const field& f, vector<page_reading>& readings,
                     Of&& of) {
-    std::vector<double> numbers;
+    vector<double> numbers;
     for (page_reading& r : readings) numbers.push_back(of(r));
     v.numbers(f, numbers, {-DBL_MAX, DBL_MAX, not_a_number, true}, layout::one_line);
     if (!v.assigns() || numbers.size() != readings.size()) return;
     for (std::size_t i = 0; i < numbers.size(); ++i) of(readings[i]) = numbers[i];
 }
 /// Only quantities with values.
-inline void quantity_fields(field_visitor& v, const field& f, std::vector<page_reading>& readings,
+inline void quantity_fields(field_visitor& v, const field& f, vector<page_reading>& readings,
                             quantity_values page_reading::*values) {
     if (!v.begin(f)) return;
     for (std::size_t q = 0; q < quantity_count; ++q) {
@@ -206,14 +206,14 @@ inline void quantity_fields(field_visitor& v, const field& f, std::vector<page_r
     v.end();
 }
 
-inline void joules_fields(field_visitor& v, std::vector<page_reading>& readings) {
+inline void joules_fields(field_visitor& v, vector<page_reading>& readings) {
     std::set<std::string> cards;
     for (const page_reading& r : readings)
         for (const auto& [name, joules] : r.joules) cards.insert(name);
     if (v.begin({"joules", "of each accelerator's counter of energy, in the same way", at_times},
                 !cards.empty())) {
         for (const std::string& name : v.names({cards.begin(), cards.end()})) {
-            std::vector<double> joules;
+            vector<double> joules;
             for (page_reading& r : readings) {
                 const auto at = r.joules.find(name);
                 joules.push_back(at == r.joules.end() ? not_a_number : at->second);
@@ -259,7 +259,7 @@ inline void fields_of(field_visitor& v, server_metrics& w, cross_check& checked,
     // Older files have only the number, so all may be in the window.
     if (!v.has("missed_at_ns", true)) w.missed_ns.assign(missed, window_from_ns);
 
-    std::vector<long long> at_ns;
+    vector<long long> at_ns;
     for (const page_reading& r : w.readings) at_ns.push_back(r.at_ns);
     v.times_after({"at_ns", "when it was read, in ns after window_from_ns"}, at_ns, window_from_ns);
     if (v.assigns()) w.readings.resize(at_ns.size());
@@ -273,7 +273,7 @@ inline void fields_of(field_visitor& v, server_metrics& w, cross_check& checked,
                     &page_reading::counts);
     joules_fields(v, w.readings);
     if (!v.begin({"named", "of each series that an objective names, in the same way"})) return;
-    const std::vector<std::string> names = v.names(w.selectors);
+    const vector<std::string> names = v.names(w.selectors);
     if (v.assigns()) w.selectors = names;
     for (std::size_t i = 0; i < names.size(); ++i) {
         for (page_reading& r : w.readings)
@@ -289,10 +289,10 @@ struct named_number {
     std::string name{};
     double value = not_a_number;
 };
-inline void named_fields(field_visitor& v, const field& f, std::vector<named_number>& all,
+inline void named_fields(field_visitor& v, const field& f, vector<named_number>& all,
                          const number_range& of) {
     if (!v.begin(f)) return;
-    std::vector<std::string> names;
+    vector<std::string> names;
     for (const named_number& n : all) names.push_back(n.name);
     names = v.names(names);
     if (v.assigns()) all.resize(names.size());
@@ -332,7 +332,7 @@ inline void way_fields(field_visitor& v, repeat_facts& d) {
 /// A repeat of one variant in result.json, without its requests: facts, the cross-check and
 /// statistics. Times are of the clock.
 inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
-                      std::vector<named_number>& statistics) {
+                      vector<named_number>& statistics) {
     v.whole({"index"}, d.index, {0, most_of_few});
     if (v.has("load", d.load > 0)) {
         v.number({"load", "of a probe: requests/s, or users of a closed loop", at_times}, d.load,

@@ -3,6 +3,7 @@
 
 #include "api/metrics.hpp"
 #include "api/slo.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/base/time_interval.hpp"
 #include "core/server_metrics/page_readings.hpp"
@@ -15,7 +16,6 @@
 #include <optional>
 #include <string>
 #include <utility>  // pair
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -26,9 +26,9 @@ namespace detail {
 struct server_metrics {
     std::string of{};       // the server's name, "" if unknown
     bool is_read = false;   // there are pages of the server or an exporter
-    std::vector<std::string> selectors{};  // of page_reading::named
-    std::vector<page_reading> readings{};
-    std::vector<long long> missed_ns{};  // times of failed readings
+    vector<std::string> selectors{};  // of page_reading::named
+    vector<page_reading> readings{};
+    vector<long long> missed_ns{};  // times of failed readings
     std::string problem{};  // of the last failure, or why there are no pages
     bool has_both_ends = false;  // readings before the first and after the last request
     double from_s = not_a_number;  // time of the first reading by the server, seconds since 1970
@@ -48,7 +48,7 @@ struct cross_check {
 };
 
 /// Drops values of gauges that lost one of their series, as they cover only the others.
-inline void drop_partial_gauges(std::vector<page_reading>& readings) {
+inline void drop_partial_gauges(vector<page_reading>& readings) {
     for (std::size_t q = 0; q < quantity_count; ++q) {
         std::size_t most = 0;
         for (page_reading& r : readings) {
@@ -102,7 +102,7 @@ inline bool may_have_begun_in(const server_metrics& w, double began_s) {
 /// begins a new process; an older one is another server at the address.
 enum class page_history : unsigned char { one_process, restarted, several_servers };
 inline page_history history_of(const server_metrics& w) {
-    std::vector<double> beginnings;
+    vector<double> beginnings;
     int falls = 0;
     bool returned = w.is_of_several, is_new = false;
     for (std::size_t i = 0; i < w.readings.size(); ++i) {
@@ -141,8 +141,8 @@ inline std::optional<server_quantity> quantity_of(metric_id m) {
     default: return {};
     }
 }
-inline std::vector<std::string> named_series(const std::vector<slo>& slos) {
-    std::vector<std::string> names;
+inline vector<std::string> named_series(const vector<slo>& slos) {
+    vector<std::string> names;
     for (const slo& s : slos) {
         if (s.what.metric != metric_id::server_metric) continue;
         const std::string name = str(s.what.gauge);

@@ -3,6 +3,7 @@
 
 #include "api/metrics.hpp"
 #include "api/slo.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/base/time_interval.hpp"
@@ -19,7 +20,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -47,7 +47,7 @@ inline std::size_t least_readings_of(const statistic_data& what) {
 
 /// A gauge's values in the steady window, and missing ones.
 struct gauge_readings {
-    std::vector<double> values{};
+    vector<double> values{};
     std::size_t unreported = 0;  // missing on a page
     std::size_t failed = 0;  // pages that were not read
     std::size_t unknown() const { return unreported + failed; }
@@ -158,7 +158,7 @@ inline weighed_value energy_per_token_of(const repeat_data& d, const reading_spa
 /// A server metric in one repeat in SI units, NaN if not on its pages.
 inline weighed_value value_by_server(const statistic_data& what, const repeat_data& d) {
     if (is_of_gauge(what.metric)) {
-        std::vector<double> read = read_in_window(d, what).values;
+        vector<double> read = read_in_window(d, what).values;
         const auto n = static_cast<double>(read.size());
         if (read.size() < least_readings_of(what)) return {};
         if (what.kind == statistic_kind::percentile) {

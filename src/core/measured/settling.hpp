@@ -1,6 +1,7 @@
 // whether a load has settled
 #pragma once
 
+#include "core/base/vector.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 
@@ -9,7 +10,6 @@
 #include <cstddef>  // size_t
 #include <span>
 #include <string>
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -33,7 +33,7 @@ inline constexpr std::size_t least_of_settling = 30;
 inline constexpr double settled_within = 0.10;
 
 /// Whether two samples of logarithms differ by at most 10 % plus two standard errors.
-inline bool is_alike(const std::vector<double>& a, const std::vector<double>& b) {
+inline bool is_alike(const vector<double>& a, const vector<double>& b) {
     const double se = std::sqrt(sample_variance(a) / static_cast<double>(a.size()) +
                                 sample_variance(b) / static_cast<double>(b.size()));
     return std::fabs(mean_of(a) - mean_of(b)) <= std::log(1 + settled_within) + 2 * se;
@@ -48,7 +48,7 @@ inline bool is_settled(std::span<const warming_request> sent) {
     if (known < least_of_settling) return false;
     const std::size_t n = std::max(least_of_settling, known / 2), third = n / 3;
     struct part {
-        std::vector<double> ttft{};
+        vector<double> ttft{};
         double tokens = 0, squares = 0, from = infinity, to = 0;
     };
     const auto part_from = [&](std::size_t begin) {
@@ -80,7 +80,7 @@ inline bool is_settled(std::span<const warming_request> sent) {
 
 /// The geometric mean of ttft over the first or last ten answers; NaN if none.
 inline double ttft_at(std::span<const warming_request> sent, bool at_the_end) {
-    std::vector<double> logs;
+    vector<double> logs;
     for (std::size_t i = 0; i < sent.size() && logs.size() < 10; ++i) {
         const warming_request& r = sent[at_the_end ? sent.size() - 1 - i : i];
         if (r.has_ended && r.ok && r.ttft_s > 0) logs.push_back(std::log(r.ttft_s));

@@ -4,6 +4,7 @@
 #include "api/metrics.hpp"
 #include "api/result.hpp"
 #include "api/slo.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/statistics.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/credible.hpp"
@@ -14,7 +15,6 @@
 #include <cstddef>  // size_t
 #include <cstdint>  // uint32_t
 #include <map>
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -126,23 +126,23 @@ void for_each_gap(const repeat_data& d, std::size_t i, timing_bound how, F&& f) 
 }
 
 /// Indices of a session's records in order of planned sends.
-using session_steps = std::vector<std::size_t>;
+using session_steps = vector<std::size_t>;
 
 /// The measured sessions of a repeat that were played to their ends, in order of their starts.
 /// Sessions that began in the warm-up are not measured.
-inline std::vector<session_steps> measured_sessions(const selection& which, const repeat_data& d) {
+inline vector<session_steps> measured_sessions(const selection& which, const repeat_data& d) {
     if (!d.plays_out) return {};
     const selects selected(which, d);
-    std::vector<long long> scheduled;
+    vector<long long> scheduled;
     for (const record& r : d.records) scheduled.push_back(r.scheduled_ns);
     std::map<long long, std::size_t> by_number;
-    std::vector<session_steps> all;
+    vector<session_steps> all;
     for (const std::size_t i : order_of(scheduled)) {
         const auto at = by_number.emplace(d.records[i].conversation, all.size());
         if (at.second) all.emplace_back();
         all[at.first->second].push_back(i);
     }
-    std::erase_if(all, [&](const session_steps& steps) {
+    erase_if(all, [&](const session_steps& steps) {
         return std::any_of(steps.begin(), steps.end(), [&](std::size_t i) {
             return !is_measured(d.records[i]) || !selected.has(d.records[i]);
         });
@@ -152,9 +152,9 @@ inline std::vector<session_steps> measured_sessions(const selection& which, cons
 
 /// Seconds in which steps of each session were due or in flight: the union of their times from
 /// planned send to end. Infinite if one failed.
-inline std::vector<double> session_times(const statistic_data& what, const repeat_data& d,
-                                         timing_bound how = timing_bound::measured) {
-    std::vector<double> seconds;
+inline vector<double> session_times(const statistic_data& what, const repeat_data& d,
+                                    timing_bound how = timing_bound::measured) {
+    vector<double> seconds;
     for (const session_steps& steps : measured_sessions(what.which, d)) {
         long long covered_to = 0, took = 0;
         bool any_failed = false;

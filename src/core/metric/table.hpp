@@ -6,6 +6,7 @@
 #include "api/own_metrics.hpp"
 #include "api/slo.hpp"
 #include "api/units.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 
 #include <algorithm>  // find, min
@@ -16,7 +17,6 @@
 #include <string>
 #include <string_view>
 #include <type_traits>  // is_same_v
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -196,7 +196,7 @@ struct own_metric_row {
     std::string name;
     double (*value)(const request_view&);
     metric_facts facts{};
-    std::vector<metric_id> reads{};  // built-in metrics
+    vector<metric_id> reads{};  // built-in metrics
     std::string problem{};  // why it is invalid, "" where it is valid
 };
 /// Verdicts need logarithms and finite sums.
@@ -250,8 +250,8 @@ constexpr const metric_facts& facts_of(metric_id m) {
     return is_own(m) ? own_row(m).facts : metric_table[static_cast<std::size_t>(m)];
 }
 /// The built-in metrics, then the user-defined ones.
-inline std::vector<metric_id> all_metrics() {
-    std::vector<metric_id> all;
+inline vector<metric_id> all_metrics() {
+    vector<metric_id> all;
     for (const metric_facts& f : metric_table) all.push_back(f.id);
     for (std::size_t i = 0; own_metrics.at(i); ++i) all.push_back(own_id(i));
     return all;
@@ -379,7 +379,7 @@ constexpr bool pools_gaps(metric_id m) { return facts_of(m).is_of_gaps && !is_ow
 /// Whether a metric is `other` or is computed from it.
 inline bool is_or_reads(metric_id m, metric_id other) {
     if (m == other || !is_own(m)) return m == other;
-    const std::vector<metric_id>& reads = own_row(m).reads;
+    const vector<metric_id>& reads = own_row(m).reads;
     return std::find(reads.begin(), reads.end(), other) != reads.end();
 }
 inline bool concerns(const statistic_data& s, bool metric_facts::*fact) {

@@ -5,6 +5,7 @@
 #include "api/scenario.hpp"
 #include "api/slo.hpp"
 #include "api/text.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
@@ -23,7 +24,6 @@
 #include <cstddef>  // size_t
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -70,8 +70,8 @@ inline int deepest_of(const planned_traffic& t) {
     });
     return deepest;
 }
-inline std::vector<std::string> names_of(const std::vector<planned_task>& tasks) {
-    std::vector<std::string> all;
+inline vector<std::string> names_of(const vector<planned_task>& tasks) {
+    vector<std::string> all;
     for (const planned_task& t : tasks) all.push_back(t.name);
     return all;
 }
@@ -188,7 +188,7 @@ inline void check_slo_limit(const slo& s, const slo_context& c, const std::strin
     }
 }
 
-inline void check_named(const text& name, const std::vector<std::string>& all, const char* what,
+inline void check_named(const text& name, const vector<std::string>& all, const char* what,
                         const std::string& given) {
     if (name.empty() || std::find(all.begin(), all.end(), str(name)) != all.end()) return;
     refuse({given, "the scenario has no ", what, " \"", str(name), "\"",
@@ -203,7 +203,7 @@ inline void check_recovery(const statistic_data& w, const slo_context& c,
     selection none = w.which;
     none.during = "";
     if (!is_all(none)) refuse({given, "a recovery is from a side task, and of the whole load"});
-    const std::vector<planned_task>& tasks = c.sent.beside;
+    const vector<planned_task>& tasks = c.sent.beside;
     if (tasks.empty())
         refuse({given, "the scenario has no side task (beside) from which it could be counted"});
     if (w.which.during.empty() && tasks.size() > 1)

@@ -12,7 +12,6 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include <picojson.h>  // JSON of servers
 

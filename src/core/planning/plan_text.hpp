@@ -3,6 +3,7 @@
 
 #include "api/result.hpp"
 #include "api/scenario.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/dialects/request_body.hpp"
@@ -17,7 +18,6 @@
 #include <cstddef>  // size_t
 #include <string>
 #include <utility>  // move
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -152,8 +152,8 @@ inline std::string prompts_again_text(const plan_part& part, double starts) {
     return printed("%.0f starts and %.0f prompts: each comes %.3g times%s", starts, n, starts / n,
                    part.sent_as_given == "prompts" ? ", and a prefix cache may have it" : "");
 }
-inline std::vector<std::string> load_notes(const planned_traffic& p) {
-    std::vector<std::string> notes;
+inline vector<std::string> load_notes(const planned_traffic& p) {
+    vector<std::string> notes;
     std::size_t all = 0;
     for_each_part(p, [&](const plan_part& part) { all += std::max<std::size_t>(part.weight, 1); });
     const auto note = [&](const plan_part& part, std::string t) {

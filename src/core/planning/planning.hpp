@@ -7,6 +7,7 @@
 #include "api/text.hpp"
 #include "api/traffic.hpp"
 #include "api/units.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/dialects/table.hpp"
@@ -26,7 +27,6 @@
 #include <memory>  // make_shared
 #include <string>
 #include <utility>  // move, pair
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -133,7 +133,7 @@ inline repeat_counts planned_repeats(const scenario& s, scenario_use use) {
 
 /// Returns the seconds of tools and thinking on the longest path of a session.
 inline double planned_waits(const planned_traffic& p, std::size_t conversation) {
-    std::vector<double> ends;
+    vector<double> ends;
     double longest = 0;
     for (std::size_t i = 0; i < turns_of(p, conversation); ++i) {
         const graph_step s = step_of(p, conversation * p.stride + i);
@@ -149,7 +149,7 @@ inline double planned_waits(const planned_traffic& p, std::size_t conversation) 
 inline void check_young_sessions(const planned_traffic& p) {
     const bool at_once = p.arrivals.kind == arrival_kind::all_at_once;
     if (!has_graphs(p) || !p.is_open_loop() || at_once || p.searches() || p.requests > 0) return;
-    std::vector<double> waits;
+    vector<double> waits;
     for (std::size_t c = 0; c < 200; ++c) waits.push_back(planned_waits(p, c));
     std::sort(waits.begin(), waits.end());
     const double needed = nearest_rank(waits, 0.9);

@@ -6,6 +6,7 @@
 #include "api/slo.hpp"
 #include "api/text.hpp"
 #include "api/traffic.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/recovery.hpp"
@@ -13,7 +14,6 @@
 #include "core/traffic/plan.hpp"
 
 #include <string>
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -80,8 +80,8 @@ inline planned_task planned_task_of(const side_task& t, const std::string& given
     }
     return p;
 }
-inline std::vector<planned_task> planned_tasks(const scenario& s) {
-    std::vector<planned_task> all;
+inline vector<planned_task> planned_tasks(const scenario& s) {
+    vector<planned_task> all;
     if (s.beside.size() > 16)
         refuse({printed("beside has %zu side tasks: up to 16 are allowed",
                         static_cast<std::size_t>(s.beside.size()))});
@@ -98,8 +98,8 @@ inline std::vector<planned_task> planned_tasks(const scenario& s) {
                 ", a load that is searched, and side tasks are done beside one load"});
     return all;
 }
-inline std::vector<task_step> planned_preparation(const scenario& s) {
-    std::vector<task_step> all;
+inline vector<task_step> planned_preparation(const scenario& s) {
+    vector<task_step> all;
     if (s.prepare.size() > 16)
         refuse({printed("prepare has %zu requests: up to 16 are allowed",
                         static_cast<std::size_t>(s.prepare.size()))});
@@ -166,7 +166,7 @@ inline void add_preparation(planned_workloads& w, const scenario& s) {
         w.workload_text += (&step == w.prepare.data() ? "; before each repeat " : ", ") +
                            step_name(step);
 }
-inline void add_tasks(planned_workloads& w, const std::vector<planned_task>& tasks) {
+inline void add_tasks(planned_workloads& w, const vector<planned_task>& tasks) {
     w.beside = tasks;
     for (const planned_task& t : tasks)
         w.workload_text += (&t == tasks.data() ? "; beside it " : "; ") + task_text(t);

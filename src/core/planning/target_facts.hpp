@@ -1,11 +1,11 @@
 // facts about a gate's server
 #pragma once
 
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/traffic/tokens.hpp"
 
 #include <string>
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -32,7 +32,7 @@ struct target_facts {
     tls_trust tls = tls_trust::no_tls;
     token_fit tokens{};  // of synthetic prompts
     std::string options{};      // of this variant's requests, if the variants differ in them
-    std::vector<std::string> notes{};  // notes that are known before the load
+    vector<std::string> notes{};  // notes that are known before the load
     std::string measured_by{};  // the tool that wrote the files, "" if it was this program
     bool is_virtual = false;  // simulated, in virtual time
     bool is_rehearsal = false;  // simulated in place of another server

@@ -22,7 +22,6 @@
 #include <stdexcept>  // invalid_argument
 #include <string>
 #include <utility>  // move
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {

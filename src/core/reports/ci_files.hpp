@@ -3,6 +3,7 @@
 
 #include "api/metrics.hpp"
 #include "api/result.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/filled.hpp"
@@ -20,7 +21,6 @@
 #include <string>
 #include <string_view>
 #include <utility>  // pair
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -61,7 +61,7 @@ struct junit_counts {
 /// Returns JUnit XML that Jenkins accepts (junit-10.xsd of its xUnit plugin): properties belong to
 /// a suite, a case names its place in its text. Each SLO is a test case: an inconclusive one is
 /// skipped, or a failure if it fails the build, and an invalid one is an error.
-inline std::string junit_xml(const std::vector<gate_report>& gates) {
+inline std::string junit_xml(const vector<gate_report>& gates) {
     junit_counts all;
     double took_s = 0;
     std::string suites;
@@ -200,7 +200,7 @@ inline std::string against_limit_text(const slo_verdict& v) {
                    what.parts[1].name});
 }
 /// Returns the opening of the summary: the first failure or problem, and its size.
-inline std::string opening_of(const std::vector<gate_report>& gates) {
+inline std::string opening_of(const vector<gate_report>& gates) {
     std::string first;
     std::size_t more = 0;
     const auto add = [&](const gate_report& g, const std::string& words) {
@@ -230,7 +230,7 @@ inline std::string opening_of(const std::vector<gate_report>& gates) {
     return first.empty() ? std::string() : opened("Inconclusive");
 }
 /// Returns "All 3 gates passed, with 7 objectives", or "" if one did not.
-inline std::string all_passed(const std::vector<gate_report>& gates) {
+inline std::string all_passed(const vector<gate_report>& gates) {
     std::size_t objectives = 0;
     for (const gate_report& g : gates) {
         if (headline_of(g) != headline::passed) return {};
@@ -250,7 +250,7 @@ inline const char* undecided_text(const gate_report& g) {
 
 /// Returns summary.md, for a CI step summary or a comment: the program's sections, then the gates,
 /// first those that did not pass. A section or gate without room is left out as a whole.
-inline std::string summary_md(const std::vector<gate_report>& gates,
+inline std::string summary_md(const vector<gate_report>& gates,
                               const all_sections& beside = {},
                               std::size_t at_most = summary_limit) {
     std::string out = filled("[**{m}**\n\n]", {rehearsal_of_all(gates)});
@@ -293,10 +293,10 @@ inline std::string workflow_escaped(std::string_view s, bool property) {
 
 /// Returns annotations at the lines of the gates, worst first: GitHub shows ten of a kind in a
 /// step, so nine are listed and one counts the rest. `workspace` is cut off the file names.
-inline std::string github_annotations(const std::vector<gate_report>& gates,
+inline std::string github_annotations(const vector<gate_report>& gates,
                                       const std::string& workspace) {
     struct note { int rank; std::size_t order; std::string text; };
-    std::vector<note> notes;
+    vector<note> notes;
     const auto add = [&](int rank, const char* level, std::string file, int line,
                          const std::string& title, const std::string& message) {
         if (!workspace.empty() && file.rfind(workspace + "/", 0) == 0)
@@ -336,7 +336,7 @@ inline std::string github_annotations(const std::vector<gate_report>& gates,
 
 /// Returns OpenMetrics text (version 1.0, SI units), for GitLab's metrics report among others. No
 /// label has a '#': GitLab takes it for a comment and refuses the whole file.
-inline std::string open_metrics(const std::vector<gate_report>& gates) {
+inline std::string open_metrics(const vector<gate_report>& gates) {
     const auto label = [](const std::string& s) {
         std::string out;
         for (const char c : printable(s, s.size() * 4 + 4))

@@ -5,6 +5,7 @@
 #include "api/result.hpp"
 #include "api/slo.hpp"
 #include "api/text.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/filled.hpp"
 #include "core/metric/table.hpp"
@@ -24,7 +25,6 @@
 #include <string>
 #include <string_view>
 #include <utility>  // pair
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -71,7 +71,7 @@ inline std::string written_in_code(const std::string& words) {
     return out;
 }
 /// Returns a calibrated gate's objectives with the suggested limits, as a line to paste.
-inline std::string line_to_paste(const std::vector<calibrated>& rows) {
+inline std::string line_to_paste(const vector<calibrated>& rows) {
     std::string all;
     for (const calibrated& c : rows) {
         slo plain = c.what;
@@ -133,7 +133,7 @@ inline std::string styled(verdict v, const std::string& words, const console_sty
 struct verdict_columns {
     std::size_t objective = 0, measured = 0;
 };
-inline verdict_columns columns_of(const std::vector<slo_verdict>& verdicts) {
+inline verdict_columns columns_of(const vector<slo_verdict>& verdicts) {
     verdict_columns c;
     for (const slo_verdict& v : verdicts) {  // longer texts are not aligned
         if (const std::size_t n = v.what.text().size(); n <= 32)
@@ -234,7 +234,7 @@ inline std::string console_text(const gate_report& g, const console_style& style
 }
 
 /// Returns the counts of several gates by outcome, and the gates that did not pass.
-inline std::string closing_text(const std::vector<gate_report>& gates,
+inline std::string closing_text(const vector<gate_report>& gates,
                                 const console_style& style = {}) {
     if (gates.size() == 1 && !gates[0].beside.empty())
         return filled("\n{}: {}\n", {gates[0].what.name, gates[0].beside});
@@ -270,7 +270,7 @@ struct progress_facts {
     double ttft = not_a_number, tpot = not_a_number;  // means of the answers so far
     std::size_t slos = 0;                      // objectives that the gate waits for
     std::size_t decided = 0;                   // of these
-    std::vector<std::string> waits_for{};      // at the last analysis: "mean(tpot) <= 25 ms"
+    vector<std::string> waits_for{};      // at the last analysis: "mean(tpot) <= 25 ms"
 };
 
 /// Returns one line of at most `width` columns (0: any); for that, parts are left out or shortened.

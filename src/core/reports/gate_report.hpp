@@ -3,6 +3,7 @@
 
 #include "api/result.hpp"
 #include "api/text.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/fields.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/filled.hpp"
@@ -19,7 +20,6 @@
 #include <cstddef>  // size_t
 #include <string>
 #include <utility>  // pair
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -66,7 +66,7 @@ struct rehearsal_report {
         double inconclusive = not_a_number;  // a share of the runs
     };
     std::string model{};  // "" if it was no rehearsal
-    std::vector<objective> objectives{};  // in the order of the verdicts
+    vector<objective> objectives{};  // in the order of the verdicts
 };
 
 /// What a gate was to do, and on which servers.
@@ -82,13 +82,13 @@ struct gate_facts {
 struct gate_report : gate_facts {
     load_conditions under{};                // the load of the measurements
     gate_figures figures{};
-    std::vector<slo_verdict> verdicts{};
+    vector<slo_verdict> verdicts{};
     self_check_t self_check{};
-    std::vector<calibrated> calibration{};  // of a calibration run
+    vector<calibrated> calibration{};  // of a calibration run
     std::string refusal{};                  // why nothing was measured
     std::string beside{};                   // the reason for a failure that is no objective's
     gate_outcome outcome = gate_outcome::unfinished;
-    std::vector<shown_answer> answers{};    // for objectives on answers that did not pass
+    vector<shown_answer> answers{};    // for objectives on answers that did not pass
     rehearsal_report rehearsal{};
     bool undecided_fails = false;           // LLMBENCH_INCONCLUSIVE=fail
     double took_s = 0;                      // including the start and stop of servers
@@ -113,14 +113,14 @@ public:
     /// The lists in result.json.
     virtual void fields(field_visitor& v) = 0;
     /// The tables in summary.md, each as a whole or not at all.
-    virtual std::vector<std::string> tables(const std::vector<gate_report>& gates) const = 0;
+    virtual vector<std::string> tables(const vector<gate_report>& gates) const = 0;
     /// The HTML above the gates.
-    virtual std::string html(const std::vector<gate_report>& gates) const = 0;
+    virtual std::string html(const vector<gate_report>& gates) const = 0;
     /// Names and contents of more files.
-    virtual std::vector<std::pair<std::string, std::string>> files(
-        const std::vector<gate_report>& gates) const = 0;
+    virtual vector<std::pair<std::string, std::string>> files(
+        const vector<gate_report>& gates) const = 0;
 };
-using all_sections = std::vector<program_section*>;
+using all_sections = vector<program_section*>;
 
 /// The outcome of a gate, with several kinds of pass; exit codes have only the outcome. The most
 /// urgent is first.
@@ -164,13 +164,13 @@ inline headline headline_of(const gate_report& g) {
         std::any_of(g.verdicts.begin(), g.verdicts.end(), is_own_objective);
     return shows_any ? headline::passed : headline::measured;
 }
-inline std::size_t count_of(const std::vector<gate_report>& gates, headline h) {
+inline std::size_t count_of(const vector<gate_report>& gates, headline h) {
     std::size_t n = 0;
     for (const gate_report& g : gates) n += headline_of(g) == h;
     return n;
 }
-inline std::vector<const gate_report*> most_urgent_first(const std::vector<gate_report>& gates) {
-    std::vector<const gate_report*> sorted;
+inline vector<const gate_report*> most_urgent_first(const vector<gate_report>& gates) {
+    vector<const gate_report*> sorted;
     for (int h = 0; h <= static_cast<int>(headline::passed); ++h)
         for (const gate_report& g : gates)
             if (headline_of(g) == static_cast<headline>(h)) sorted.push_back(&g);
@@ -196,7 +196,7 @@ inline std::string rehearsal_text(const gate_report& g) {
         {g.rehearsal.model, g.took_s});
 }
 /// Returns the same for a whole program, "" if it rehearsed nothing.
-inline std::string rehearsal_of_all(const std::vector<gate_report>& gates) {
+inline std::string rehearsal_of_all(const vector<gate_report>& gates) {
     std::size_t n = 0;
     double took_s = 0;
     for (const gate_report& g : gates) {

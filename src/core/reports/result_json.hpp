@@ -4,6 +4,7 @@
 #include "api/metrics.hpp"
 #include "api/result.hpp"
 #include "api/slo.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/field_json.hpp"
 #include "core/base/fields.hpp"
 #include "core/base/json.hpp"
@@ -31,15 +32,14 @@
 
 #include <cmath>  // isnan
 #include <string>
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
 /// Returns the file that LLMBENCH_CALIBRATION reads.
-inline std::string calibration_json(const std::vector<gate_report>& gates) {
-    std::vector<calibrated_gate> all;
+inline std::string calibration_json(const vector<gate_report>& gates) {
+    vector<calibrated_gate> all;
     for (const gate_report& g : gates) {
         if (g.calibration.empty()) continue;
         all.push_back({g.what.name, g.figures.candidate.repeats.size()});
@@ -135,7 +135,7 @@ inline void fields_of(field_visitor& v, gate_report& g) {
 }
 
 struct run_report {
-    std::vector<gate_report>& gates;
+    vector<gate_report>& gates;
     environment_facts& environment;
     event_index& events;
     const all_sections& beside;
@@ -155,13 +155,13 @@ inline void fields_of(field_visitor& v, run_report& r) {
     v.object({"events", "events.bin, the gaps between content events"}, true, r.events);
 }
 
-inline std::string result_json(const std::vector<gate_report>& gates, const environment_facts& env,
+inline std::string result_json(const vector<gate_report>& gates, const environment_facts& env,
                                const event_index& events, int exit_code,
                                const all_sections& beside = {}) {
     json_writer j;
     j.open('{');
     // Writing changes none of these.
-    write_fields(j, run_report{const_cast<std::vector<gate_report>&>(gates),
+    write_fields(j, run_report{const_cast<vector<gate_report>&>(gates),
                                const_cast<environment_facts&>(env),
                                const_cast<event_index&>(events),
                                beside, exit_code});
@@ -182,7 +182,7 @@ inline void fields_of(field_visitor& v, shown_answer& a) {
     v.number({"same_characters"}, a.same_characters);
 }
 /// answers.jsonl: a line for each answer that a gate shows.
-inline std::string answers_jsonl(const std::vector<gate_report>& gates) {
+inline std::string answers_jsonl(const vector<gate_report>& gates) {
     std::string lines;
     for (const gate_report& g : gates)
         for (const shown_answer& a : g.answers) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/metrics.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/filled.hpp"
 #include "core/figures/rows.hpp"
@@ -11,7 +12,6 @@
 #include <cstddef>  // size_t
 #include <initializer_list>
 #include <string>
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -27,9 +27,9 @@ struct table_cell {
 };
 /// A table, the same for the console, Markdown and the page.
 struct report_table {
-    std::vector<std::string> head{};
+    vector<std::string> head{};
     std::size_t words = 1;  // so many columns have words, those after them numbers
-    std::vector<std::vector<table_cell>> rows{};
+    vector<vector<table_cell>> rows{};
     /// Adds cells to the last row.
     void append(std::initializer_list<filling> cells) {
         for (const filling& c : cells) rows.back().push_back({c.shown()});
@@ -44,7 +44,7 @@ struct report_table {
 /// Returns the table for the console. The first column is to the left; so are all `to_the_left`.
 inline std::string console_table(const report_table& t, std::size_t first_width = 10,
                                  bool to_the_left = false) {
-    std::vector<std::vector<std::string>> lines = {t.head};
+    vector<vector<std::string>> lines = {t.head};
     for (const auto& row : t.rows) {
         lines.emplace_back();
         for (const table_cell& c : row) lines.back().push_back(c.text);
@@ -59,7 +59,7 @@ inline std::string console_table(const report_table& t, std::size_t first_width 
                                                              t.rows[k - 1][i].is_marked}));
     }
     std::string out = to_the_left ? "" : "\n";
-    std::vector<std::size_t> widths(lines[0].size(), to_the_left ? 0 : 10);
+    vector<std::size_t> widths(lines[0].size(), to_the_left ? 0 : 10);
     if (!to_the_left) widths[0] = first_width;
     for (const auto& line : lines)
         for (std::size_t i = 0; i < line.size(); ++i)

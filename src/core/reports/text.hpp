@@ -4,6 +4,7 @@
 #include "api/metrics.hpp"
 #include "api/result.hpp"
 #include "api/scenario.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/filled.hpp"
 #include "core/metric/table.hpp"
@@ -26,7 +27,6 @@
 #include <cstdint>  // uint64_t
 #include <string>
 #include <utility>  // pair, move
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -49,7 +49,7 @@ inline std::string throughput_text(const gate_report& g, const variant_figures& 
                    value(metric_id::cost_per_million_tokens)});
 }
 
-inline std::string ok_text(const std::vector<status_count>& counts) {
+inline std::string ok_text(const vector<status_count>& counts) {
     std::size_t all = 0;
     for (const status_count& c : counts) all += c.count;
     return printed("%zu of %zu requests ok", counts[0].count, all);
@@ -65,7 +65,7 @@ inline std::string ended_text(const variant_figures& variant) {
     return is_reported ? filled(" (ended: {})", {t}) : "";
 }
 inline std::string status_text(const variant_figures& variant) {
-    const std::vector<status_count>& counts = variant.statuses;
+    const vector<status_count>& counts = variant.statuses;
     std::string t = ok_text(counts) + ended_text(variant);
     for (std::size_t i = 1; i < counts.size(); ++i)
         fill(t, "; {} {} ({})", {counts[i].count, to_string(counts[i].status), counts[i].example});
@@ -258,9 +258,9 @@ inline std::string tokens_text(const request_tokens& t) {
 }
 /// The lines about a server's metrics that are notes: all, or those with a problem.
 enum class server_notes : unsigned char { all, problems };
-inline std::vector<std::string> notes_on(const gate_report& g,
-                                         server_notes wanted = server_notes::all) {
-    std::vector<std::string> notes;
+inline vector<std::string> notes_on(const gate_report& g,
+                                    server_notes wanted = server_notes::all) {
+    vector<std::string> notes;
     const auto add = [&](const char* format, std::initializer_list<filling> values) {
         const std::string note = filled(format, values);
         if (!note.empty()) notes.push_back(note);
@@ -343,7 +343,7 @@ inline std::string gate_command(const gate_report& g, const environment_facts& e
 }
 /// Returns the program's last line: the report, and the command that runs the first failed gate
 /// again. A name with a control character is in no command.
-inline std::string last_line(const std::vector<gate_report>& gates, const std::string& directory,
+inline std::string last_line(const vector<gate_report>& gates, const std::string& directory,
                              const environment_facts& env) {
     std::string again;
     for (const gate_report* g : most_urgent_first(gates)) {

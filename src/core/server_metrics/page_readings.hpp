@@ -1,6 +1,7 @@
 // readings of a server's pages
 #pragma once
 
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/wire/metrics_page.hpp"
 #include "core/wire/series.hpp"
@@ -17,7 +18,6 @@
 #include <string>
 #include <string_view>
 #include <utility>  // move
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -38,7 +38,7 @@ struct page_reading {
     double began = not_a_number;  // start of its counters, seconds since 1970
     quantity_values values = no_values();  // of a histogram, the sum
     quantity_values counts = no_values();  // of a histogram, the count
-    std::vector<double> named{};           // of the series that objectives name
+    vector<double> named{};           // of the series that objectives name
     std::map<std::string, double> joules{};  // of each accelerator's counter of energy
     std::array<std::size_t, quantity_count> series{};  // behind a gauge
     double value(server_quantity q) const { return values[static_cast<std::size_t>(q)]; }
@@ -92,7 +92,7 @@ inline std::string names_like(const metrics_page& page, std::string_view wanted)
         return words;
     };
     const auto asked = words_in(wanted);
-    std::vector<std::pair<std::size_t, std::string_view>> names;  // with missing words
+    vector<std::pair<std::size_t, std::string_view>> names;  // with missing words
     for (const page_sample& s : page.samples) {
         if (s.name.ends_with("_bucket") || s.name.ends_with("_created")) continue;
         if (!names.empty() && names.back().second == s.name) continue;
@@ -111,7 +111,7 @@ inline std::string names_like(const metrics_page& page, std::string_view wanted)
 inline std::string why_no_series(const metrics_page& page, const series_selector& wanted) {
     const auto found = samples_of(page, wanted.name, wanted.labels);
     if (found.size() == 1) return {};
-    const auto listed = [](const std::vector<const page_sample*>& all, const metrics_page& on) {
+    const auto listed = [](const vector<const page_sample*>& all, const metrics_page& on) {
         std::string names;
         for (std::size_t i = 0; i < std::min<std::size_t>(all.size(), 4); ++i)
             names += (i > 0 ? ", " : "") + series_text(on, *all[i]);
@@ -197,8 +197,8 @@ inline void read_accelerators(page_reading& into, const metrics_page& page,
 
 /// The first page is the server's own, if it has one; others are exporters'. A server's
 /// accelerators count only without exporters.
-inline page_reading reading_of(const std::vector<metrics_page>& pages, bool first_is_servers,
-                               const std::vector<std::string>& selectors) {
+inline page_reading reading_of(const vector<metrics_page>& pages, bool first_is_servers,
+                               const vector<std::string>& selectors) {
     page_reading r;
     std::array<std::set<std::string>, quantity_count> known;  // accelerators
     for (std::size_t i = pages.size(); i-- > 0;) {

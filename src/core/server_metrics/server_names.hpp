@@ -3,6 +3,7 @@
 // meanings are only in comments.
 #pragma once
 
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/wire/series.hpp"
 
@@ -13,7 +14,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -239,8 +239,8 @@ inline constexpr server_name rows[] = {
 }  // namespace server_table
 
 /// The suffix of counters is optional in some servers and versions, and required by OpenMetrics.
-inline std::vector<const page_sample*> samples_of(const metrics_page& page,
-                                                  const server_name& row) {
+inline vector<const page_sample*> samples_of(const metrics_page& page,
+                                             const server_name& row) {
     page_labels wanted;
     if (*row.label) wanted.push_back({row.label, row.label_value});
     auto found = samples_of(page, row.name, wanted);
@@ -293,7 +293,7 @@ inline std::string replica_of(const metrics_page& page, const page_sample& s) {
 /// NaN means that the server does not know the value, so the combination is unknown, too. Sums are
 /// over replicas.
 inline std::optional<double> combined(const metrics_page& page,
-                                      const std::vector<const page_sample*>& samples,
+                                      const vector<const page_sample*>& samples,
                                       joined_by how) {
     std::map<std::string, double> of_replicas;
     for (const page_sample* s : samples) {

@@ -4,6 +4,7 @@
 #include "api/result.hpp"
 #include "api/slo.hpp"
 #include "api/text.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/fields.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
@@ -20,7 +21,6 @@
 #include <cstddef>  // size_t
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -108,7 +108,7 @@ inline std::string about_unit(metric_unit unit) {
 
 /// Its first `rows` are those of tables, and `kept` are the statistics of its repeats.
 inline void fields_of(field_visitor& v, variant_figures& a, token_fit& fit, std::size_t rows,
-                      const std::vector<statistic_data>& kept) {
+                      const vector<statistic_data>& kept) {
     prompt_fields(v, a.prompts, fit);
     for (std::size_t i = 0; i < rows; ++i) fields_of(v, a.distributions[i].row);
     for (auto& [metric, value] : a.run_values) {
@@ -148,7 +148,7 @@ inline void fields_of(field_visitor& v, variant_figures& a, token_fit& fit, std:
             a.usage_below_events);
     fields_of(v, a.answers);
     v.list({"repeats", "", presence::always, "repeat"}, a.repeats, [&](repeat_figures& r) {
-        std::vector<named_number> statistics;
+        vector<named_number> statistics;
         for (std::size_t i = 0; i < kept.size(); ++i)
             statistics.push_back({str(kept[i].name), r.statistics[i]});
         fields_of(v, r, r.checked, statistics);
@@ -182,7 +182,7 @@ inline void fields_of(field_visitor& v, load_curve& c) {
     v.text({"limiting_objective"}, c.limiting_objective);
     v.text({"line"}, c.line);
     v.text({"fault", "why the search says nothing"}, c.fault);
-    std::vector<std::string> objectives_held;
+    vector<std::string> objectives_held;
     for (const slo& s : c.objectives_held) objectives_held.push_back(str(s.text()));
     v.texts({"objectives_held", "the objectives that a load must hold"}, objectives_held);
     v.list({"probes"}, c.points, [&](load_point& p) { fields_of(v, p); });
@@ -195,7 +195,7 @@ inline const char* to_string(good_side s) {
 }
 
 inline void number_list(field_visitor& v, const field& f, const types::list<double>& all) {
-    std::vector<double> numbers(all.begin(), all.end());
+    vector<double> numbers(all.begin(), all.end());
     v.numbers(f, numbers, any_number);
 }
 inline void fields_of(field_visitor& v, verdict_cause& c) {
@@ -243,7 +243,7 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
     v.choice({"side", "which side of the limit is the good one"}, side, good_side::at_least);
     v.choice({"decided_by"}, of.decided_by, verdict_method::predictive_t);
     v.choice({"unit", "what repeats counts"}, of.counted_in, verdict_unit::probe);
-    std::vector<verdict_cause> causes(of.causes.begin(), of.causes.end());
+    vector<verdict_cause> causes(of.causes.begin(), of.causes.end());
     v.list({"causes", "of the reason, in its order"}, causes,
            [&](verdict_cause& c) { fields_of(v, c); });
     v.text({"method"}, of.method);
@@ -251,7 +251,7 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
     v.text({"advice"}, of.advice);
     v.text({"arithmetic"}, of.arithmetic);
     v.begin({"inputs", "every number of the verdict's arithmetic"});
-    std::vector<std::string> names;
+    vector<std::string> names;
     for (const named_values& n : of.inputs) names.push_back(str(n.name));
     names = v.names(names);
     for (std::size_t i = 0; i < names.size(); ++i)

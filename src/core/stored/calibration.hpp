@@ -1,6 +1,7 @@
 // calibration.json
 #pragma once
 
+#include "core/base/vector.hpp"
 #include "core/base/field_json.hpp"
 #include "core/base/fields.hpp"
 #include "core/base/json.hpp"
@@ -10,7 +11,6 @@
 #include <cstddef>  // size_t
 #include <map>
 #include <string>
-#include <vector>
 
 #include <picojson.h>  // JSON of servers
 
@@ -31,7 +31,7 @@ struct calibrated_limit {
 struct calibrated_gate {
     std::string name{};
     std::size_t repeats = 0;
-    std::vector<calibrated_limit> limits{};
+    vector<calibrated_limit> limits{};
 };
 inline void fields_of(field_visitor& v, calibrated_limit& c) {
     v.text({"slo"}, c.slo);
@@ -46,7 +46,7 @@ inline void fields_of(field_visitor& v, calibrated_gate& g) {
     v.whole({"repeats"}, g.repeats);
     v.list({"slos"}, g.limits, [&](calibrated_limit& c) { fields_of(v, c); });
 }
-inline void fields_of(field_visitor& v, std::vector<calibrated_gate>& gates) {
+inline void fields_of(field_visitor& v, vector<calibrated_gate>& gates) {
     std::string schema = calibration_schema;
     v.text({"schema"}, schema);
     v.list({"gates"}, gates, [&](calibrated_gate& g) { fields_of(v, g); });

@@ -4,6 +4,7 @@
 #include "api/metrics.hpp"
 #include "api/result.hpp"
 #include "api/traffic.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/fields.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
@@ -20,7 +21,6 @@
 #include <cstdint>  // uint64_t
 #include <map>
 #include <string>
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -109,7 +109,7 @@ inline void fields_of(field_visitor& v, set_aside_repeat& r) {
     v.text({"why"}, r.why);
 }
 inline void fields_of(field_visitor& v, unsupported_metrics& u) {
-    std::vector<std::string> names;
+    vector<std::string> names;
     for (const metric_id m : u.of) names.push_back(metric_name(m));
     v.texts({"metrics"}, names);
     v.text({"why"}, u.why);
@@ -124,10 +124,10 @@ inline void fields_of(field_visitor& v, stored_baseline& b) {
     v.text({"file"}, b.file);
     v.number({"day_to_day_sd"}, b.day_sd, {0, 1, 0});
     if (!v.begin({"statistics"})) return;
-    std::vector<std::string> names;
+    vector<std::string> names;
     for (const auto& [name, values] : b.values) names.push_back(name);
     for (const std::string& name : v.names(names)) {
-        std::vector<double> values;
+        vector<double> values;
         if (const auto at = b.values.find(name); at != b.values.end()) values = at->second;
         v.numbers({name.c_str(), "", at_times}, values, any_number);
         if (v.assigns()) b.values[name] = values;
@@ -196,7 +196,7 @@ inline void fields_of(field_visitor& v, judging_parameters& judged_by, load_cond
                            "named", if_any},
            under.unsupported, [&](unsupported_metrics& u) { fields_of(v, u); });
     v.text({"calibration", "the file that calibrated_sd was read from"}, judged_by.noise_file);
-    std::vector<named_number> noise;
+    vector<named_number> noise;
     for (const auto& [name, sd] : judged_by.noise) noise.push_back({name, sd});
     named_fields(v, {"calibrated_sd"}, noise, {0, 1});
     if (v.assigns()) judged_by.noise.clear();

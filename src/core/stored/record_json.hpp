@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/result.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/field_json.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
@@ -10,7 +11,6 @@
 
 #include <stdexcept>  // invalid_argument
 #include <string>
-#include <vector>
 #include <picojson.h>  // JSON of servers
 
 namespace llmbench {
@@ -62,7 +62,7 @@ inline record read_record(const std::string& line, std::string& gate) {
 
 /// The offset of each record's gaps in events.bin, its length, and the hash of so many bytes.
 struct event_index {
-    std::vector<long long> offsets{};
+    vector<long long> offsets{};
     std::string hash{};
     long long bytes = 0;
 };

@@ -6,6 +6,7 @@
 #include "api/scenario.hpp"
 #include "api/slo.hpp"
 #include "api/traffic.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/field_json.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
@@ -30,7 +31,6 @@
 #include <map>
 #include <string>
 #include <utility>  // move
-#include <vector>
 
 #include <picojson.h>  // JSON of servers
 
@@ -46,7 +46,7 @@ struct stored_gate {
     load_facts load{};
     measurements seen{};
     judging_parameters judged_by{};
-    std::map<std::string, std::vector<double>> statistics{};  // of the candidate, one a repeat
+    std::map<std::string, vector<double>> statistics{};  // of the candidate, one a repeat
     plan described{};    // as far as the file has it, without its objectives
 };
 
@@ -84,7 +84,7 @@ inline plan described_plan(const stored_gate& g, const expected_load& expected) 
 /// A repeat without records, and its statistics.
 struct stored_repeat {
     repeat_data what{};
-    std::vector<named_number> statistics{};
+    vector<named_number> statistics{};
 };
 /// `place`: index of its window among those of the document.
 inline stored_repeat read_repeat(const checked_object& described, run_variant variant,
@@ -137,10 +137,10 @@ struct found_gate {
 };
 inline found_gate gate_named(const checked_object& root, const std::string& file,
                              const std::string& name) {
-    std::vector<found_gate> found;
+    vector<found_gate> found;
     std::size_t repeats_seen = 0;
     std::string names;
-    const std::vector<checked_object> gates = root.each("gates");
+    const vector<checked_object> gates = root.each("gates");
     for (const checked_object& g : gates) {
         const bool measured = g.text("refusal").empty();
         const std::string other = g.text("name");
@@ -186,7 +186,7 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
         half_fail_z_of(g.judged_by.rule.analyses, g.judged_by.rule.fail_level);
     for (const run_variant variant : {run_variant::candidate, run_variant::baseline}) {
         repeat_list& repeats = g.seen.variant(variant);
-        const std::vector<checked_object> described = gate.at(to_string(variant)).each("repeats");
+        const vector<checked_object> described = gate.at(to_string(variant)).each("repeats");
         if (described.size() > max_repeats_of_a_gate)
             refuse({file, printed(" has %zu repeats of \"", described.size()), g.name,
                     printed("\", up to %zu are allowed", max_repeats_of_a_gate)});

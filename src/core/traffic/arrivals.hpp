@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/traffic.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/base/random.hpp"
 #include "core/base/statistics.hpp"
@@ -13,7 +14,6 @@
 #include <cstdint>  // uint64_t
 #include <string>
 #include <utility>  // pair
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -22,15 +22,15 @@ namespace detail {
 /// Send times in seconds from the start. The first `warmup` ones come before the measured part,
 /// which lasts from `measured_from` to, as planned, `measured_to`.
 struct schedule {
-    std::vector<double> at{};
+    vector<double> at{};
     std::size_t warmup = 0;
     double measured_from = 0;
     double measured_to = 0;
 };
 
 /// Returns `n` gaps of mean 1.
-inline std::vector<double> unit_gaps(const arrival_data& a, std::size_t n, generator& random) {
-    std::vector<double> gaps(n, 1);
+inline vector<double> unit_gaps(const arrival_data& a, std::size_t n, generator& random) {
+    vector<double> gaps(n, 1);
     if (a.kind == arrival_kind::gamma)
         for (double& g : gaps) g = random.gamma(a.burstiness) / a.burstiness;
     else if (a.kind != arrival_kind::constant)  // ramps and steps, too, are Poisson arrivals
@@ -40,9 +40,9 @@ inline std::vector<double> unit_gaps(const arrival_data& a, std::size_t n, gener
 
 /// Appends `n` arrivals that fill [from, from + n / rate) exactly. The gaps are scaled to their
 /// sum, so that the rate is the given one and not one draw of it.
-inline void append_stationary(std::vector<double>& at, const arrival_data& a, std::size_t n,
+inline void append_stationary(vector<double>& at, const arrival_data& a, std::size_t n,
                               double from, double rate, generator& random) {
-    const std::vector<double> gaps = unit_gaps(a, n, random);
+    const vector<double> gaps = unit_gaps(a, n, random);
     double sum = 0;
     for (const double g : gaps) sum += g;
     const double scale = static_cast<double>(n) / rate / (sum > 0 ? sum : 1);
@@ -139,7 +139,7 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
                                    std::uint64_t seed) {
     const auto warmup = static_cast<std::size_t>(warmup_requests);
     if (a.kind == arrival_kind::all_at_once)
-        return {.at = std::vector<double>(warmup + static_cast<std::size_t>(requests), 0.0),
+        return {.at = vector<double>(warmup + static_cast<std::size_t>(requests), 0.0),
                 .warmup = warmup};
     schedule s = warmup_schedule(a, warmup, warmup_s, seed);
     generator random(seed, 2);

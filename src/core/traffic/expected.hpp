@@ -3,6 +3,7 @@
 
 #include "api/slo.hpp"
 #include "api/traffic.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/files/traces.hpp"
@@ -15,7 +16,6 @@
 #include <cmath>  // llround, isfinite
 #include <map>
 #include <string>
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -66,7 +66,7 @@ inline counts_by_kind expected_kinds(const planned_traffic& p) {
     }
     return counts;
 }
-inline long long selected_of(const counts_by_kind& counts, const std::vector<std::string>& labels,
+inline long long selected_of(const counts_by_kind& counts, const vector<std::string>& labels,
                              const selection& which) {
     repeat_facts d;
     d.labels = labels;

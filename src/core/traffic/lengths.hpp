@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/traffic.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/random.hpp"
 #include "core/base/text.hpp"
 
@@ -9,7 +10,6 @@
 #include <cmath>  // exp, round, isfinite
 #include <cstdint>  // uint64_t
 #include <string>
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -17,7 +17,7 @@ namespace detail {
 
 /// Draws whole tokens, at least `least`. `values` are those of an empirical file.
 inline int drawn_length(const length_distribution& d, generator& random, int least,
-                        const std::vector<double>& values = {}) {
+                        const vector<double>& values = {}) {
     using shape = length_distribution::shape;
     double x = d.a;
     if (d.kind == shape::uniform)

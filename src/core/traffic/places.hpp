@@ -3,6 +3,7 @@
 // the request at a position does not depend on the lengths of other conversations.
 #pragma once
 
+#include "core/base/vector.hpp"
 #include "core/base/bytes.hpp"
 #include "core/base/random.hpp"
 #include "core/dialects/request_body.hpp"
@@ -14,7 +15,6 @@
 #include <cstdint>  // uint32_t, uint64_t
 #include <string>
 #include <utility>  // pair
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -43,13 +43,13 @@ struct source_facts {
     bool is_graph = false;         // a step may wait for several others
     bool plays_sessions = false;   // as recorded: each step has its own wait, no answer is fed back
     int deepest = 0;               // of its steps
-    const std::vector<std::string>* labels = nullptr;  // of its steps, if there are several
+    const vector<std::string>* labels = nullptr;  // of its steps, if there are several
     bool expects_short_outputs = true;  // forced answers may have one token
 };
 
 /// A request in the graph of its session; a conversation is a graph without branches.
 struct graph_step {
-    std::vector<std::uint32_t> after{}, next{};  // waits for these, these wait for it
+    vector<std::uint32_t> after{}, next{};  // waits for these, these wait for it
     double wait_s = 0;  // after the last of the former
     double at_s = 0;    // at the earliest, from its session's start
     int turn = 0;       // in its line
@@ -73,7 +73,7 @@ struct trace_parameters {
 struct prompt_parameters {
     std::uint64_t salt = 0;
     const token_fit& fit;
-    const std::vector<std::string>& answers;  // to the earlier turns of the conversation
+    const vector<std::string>& answers;  // to the earlier turns of the conversation
 };
 
 /// The streams of random numbers, which must not overlap. Schedules have streams 1 and 2.
@@ -101,8 +101,8 @@ inline int shared_length(const length_distribution& d, std::uint64_t seed) {
 /// Puts a line into a request: earlier exchanges as history, its last position as the prompt. A
 /// failed exchange has no answer and is left out.
 template <class PromptOf>
-void add_turns(request_spec& r, const std::vector<std::size_t>& line,
-               const std::vector<std::string>& answers, PromptOf&& prompt_of) {
+void add_turns(request_spec& r, const vector<std::size_t>& line,
+               const vector<std::string>& answers, PromptOf&& prompt_of) {
     for (const std::size_t turn : line) {
         if (turn == line.back()) break;
         if (turn >= answers.size() || answers[turn].empty()) continue;
@@ -112,8 +112,8 @@ void add_turns(request_spec& r, const std::vector<std::size_t>& line,
     r.prompt = prompt_of(line.back());
 }
 /// Returns the line of a conversation without subagents.
-inline std::vector<std::size_t> line_to(std::size_t last) {
-    std::vector<std::size_t> line(last + 1);
+inline vector<std::size_t> line_to(std::size_t last) {
+    vector<std::size_t> line(last + 1);
     for (std::size_t turn = 0; turn <= last; ++turn) line[turn] = turn;
     return line;
 }
@@ -122,7 +122,7 @@ inline std::vector<std::size_t> line_to(std::size_t last) {
 /// how many. The words of a node are the same in all prompts that have it.
 inline int append_prompt(std::string& words, const prefix_tree& tree, const tree_prompt& p,
                          double scale, int most, const prompt_parameters& w) {
-    std::vector<std::pair<std::uint32_t, int>> pieces;  // node, its end in the prompt
+    vector<std::pair<std::uint32_t, int>> pieces;  // node, its end in the prompt
     tree.each_piece(p, [&](std::uint32_t node, int, int to) { pieces.emplace_back(node, to); });
     int done = 0;
     for (auto piece = pieces.rbegin(); piece != pieces.rend(); ++piece) {

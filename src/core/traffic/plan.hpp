@@ -9,6 +9,7 @@
 #include "api/text.hpp"
 #include "api/traffic.hpp"
 #include "api/units.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/random.hpp"
 #include "core/base/text.hpp"
 #include "core/dialects/request_body.hpp"
@@ -28,7 +29,6 @@
 #include <string>
 #include <type_traits>  // conditional_t, is_const_v
 #include <utility>  // move
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -39,8 +39,8 @@ enum class scenario_use : unsigned char { measure, gate, find_capacity };
 /// The load that a search looks for.
 struct searched_load {
     // the plan's own objectives are of the capacity
-    std::vector<slo> objectives_held{};
-    std::vector<double> asked{};  // loads that those name, the decisive ones first
+    vector<slo> objectives_held{};
+    vector<double> asked{};  // loads that those name, the decisive ones first
     bool to_the_interval = false; // else until these are decided
 };
 
@@ -76,15 +76,15 @@ struct planned_task {
     double every_s = 0, first_s = 0;  // 0: all steps once; after the start of the measured part
     bool may_fail = false;
     double excuses_s = 0;
-    std::vector<task_step> steps{};
+    vector<task_step> steps{};
 };
 /// The traffic of one variant. A mix sends its parts; the members beside them then hold for all
 /// parts: the longest stride, whether answers are streamed.
 struct planned_workloads : plan_part {
-    std::vector<plan_part> parts{};
-    std::vector<std::string> labels{};  // of the parts
-    std::vector<planned_task> beside{};
-    std::vector<task_step> prepare{};  // steps before each repeat
+    vector<plan_part> parts{};
+    vector<std::string> labels{};  // of the parts
+    vector<planned_task> beside{};
+    vector<task_step> prepare{};  // steps before each repeat
     bool has_other_prompts = false;  // different from the candidate's
 };
 
@@ -122,7 +122,7 @@ struct planned_judging {
     stored_result stored{};
     extension_baseline past{};  // if an extension has the baseline
     judging_rule rule{};
-    std::vector<slo> slos{};
+    vector<slo> slos{};
     searched_load search{};
     maybe<profile> on_fail{};
     double usd_per_hour = 0;  // of its server, 0 if not given

@@ -5,6 +5,7 @@
 #include "api/traffic.hpp"
 #include "api/metrics.hpp"
 #include "api/slo.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/random.hpp"
 #include "core/base/text.hpp"
 #include "core/dialects/request_body.hpp"
@@ -20,7 +21,6 @@
 #include <cstddef>  // size_t
 #include <cstdint>  // uint64_t
 #include <string>
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -90,7 +90,7 @@ inline std::uint64_t salt_of(const plan& p, run_variant variant, int repeat) {
 
 /// Returns the request. `answers` are those to the earlier turns of its conversation.
 inline request_spec request_of(const plan& p, run_variant variant, int repeat, std::size_t index,
-                               const std::vector<std::string>& answers = {},
+                               const vector<std::string>& answers = {},
                                const token_fit& fit = {}) {
     const own_place of = own_place_of(p, index);
     request_spec r = of.part.common;

@@ -3,6 +3,7 @@
 
 #include "api/traffic.hpp"
 #include "api/workload.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/bytes.hpp"
 #include "core/base/random.hpp"
 #include "core/base/json.hpp"
@@ -23,15 +24,14 @@
 #include <exception>
 #include <string>
 #include <utility>  // as_const, move, pair
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
 struct given_prompts final : prompt_source {
-    std::vector<std::string> prompts{};
-    explicit given_prompts(std::vector<std::string> given) : prompts(std::move(given)) {}
+    vector<std::string> prompts{};
+    explicit given_prompts(vector<std::string> given) : prompts(std::move(given)) {}
 
     source_facts facts() const override { return {.repeats_prompts = true}; }
     void fill(request_spec& r, const trace_position& at, const trace_parameters&,
@@ -59,7 +59,7 @@ struct synthetic_prompts final : prompt_source {
     trace_item item(const trace_position& at, const trace_parameters& t) const override {
         generator random(t.seed, streams::places + at.index());
         const auto length = [&](const length_distribution& d, int trace_row::*recorded,
-                                const std::vector<double>& values) {
+                                const vector<double>& values) {
             if (d.kind != length_distribution::shape::trace)
                 return drawn_length(d, random, 1, values);
             const double n = t.files.trace.rows[row(at.index(), t)].*recorded;
@@ -312,13 +312,13 @@ private:
         std::size_t place = 0;
         int number = 0;
         bool is_last = false;
-        std::vector<std::pair<std::size_t, std::size_t>> helpers{};  // first index, turns
+        vector<std::pair<std::size_t, std::size_t>> helpers{};  // first index, turns
         std::size_t end() const {
             return helpers.empty() ? place + 1 : helpers.back().first + helpers.back().second;
         }
         /// Returns the steps for which the next turn waits.
-        std::vector<std::uint32_t> last() const {
-            std::vector<std::uint32_t> all{as_step(place)};
+        vector<std::uint32_t> last() const {
+            vector<std::uint32_t> all{as_step(place)};
             for (const auto& [first, n] : helpers) all.push_back(as_step(first + n - 1));
             return all;
         }
@@ -349,9 +349,9 @@ private:
             turn.place = next;
         }
     }
-    std::vector<std::size_t> line_of(const trace_position& at, const trace_parameters& t) const {
+    vector<std::size_t> line_of(const trace_position& at, const trace_parameters& t) const {
         if (said.subagents.value <= 0) return line_to(at.turn);
-        std::vector<std::size_t> line, own;
+        vector<std::size_t> line, own;
         for_each_turn(at.conversation, t, [&](const own_turn& turn) {
             if (turn.place <= at.turn) own.push_back(turn.place);
             for (const auto& [first, n] : turn.helpers)

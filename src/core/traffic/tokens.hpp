@@ -1,13 +1,13 @@
 // prompts of a given number of tokens
 #pragma once
 
+#include "core/base/vector.hpp"
 #include "core/base/random.hpp"
 #include "core/base/text.hpp"
 
 #include <algorithm>  // max, replace
 #include <cmath>  // llround
 #include <string>
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -31,7 +31,7 @@ struct token_fit {
     enum class quality : unsigned char { unknown, average, exact };
     quality lengths = quality::unknown;
     bool as_ids = false;               // prompts are lists of token ids, their "words" are ids
-    std::vector<std::size_t> words{};  // of prompt_words; empty: all of them
+    vector<std::size_t> words{};  // of prompt_words; empty: all of them
     std::size_t last_id = 0;           // of those ids, 0 if only as many as words are known
     double per_word = 1;               // tokens of a word after a space
     double overhead = 0;               // tokens around the prompt
@@ -69,14 +69,14 @@ inline std::string id_list(std::string words) {
 /// `count(text)`, the tokens of a text, returns -1. A word has at least one token, so one count
 /// settles many of them.
 template <class Count>
-std::vector<std::size_t> one_token_vocabulary(Count&& count,
-                                              std::size_t enough = std::size(prompt_words)) {
+vector<std::size_t> one_token_vocabulary(Count&& count,
+                                         std::size_t enough = std::size(prompt_words)) {
     const int start = count(prompt_words[0]);
-    std::vector<std::size_t> found;
+    vector<std::size_t> found;
     bool reported = start > 0;
     const auto search = [&](auto&& self, std::size_t from, std::size_t to) -> void {
         if (found.size() >= enough) return;
-        std::vector<std::size_t> some;
+        vector<std::size_t> some;
         for (std::size_t i = from; i < to; ++i) some.push_back(i);
         const token_fit these{.words = some};
         const int n = reported ? count(prompt_words[0] + (" " + these.all_words())) : -1;
@@ -90,11 +90,11 @@ std::vector<std::size_t> one_token_vocabulary(Count&& count,
         }
     };
     search(search, 0, std::size(prompt_words));
-    return reported ? found : std::vector<std::size_t>();
+    return reported ? found : vector<std::size_t>();
 }
 
-inline std::vector<std::size_t> whole_vocabulary() {
-    std::vector<std::size_t> all(std::size(prompt_words));
+inline vector<std::size_t> whole_vocabulary() {
+    vector<std::size_t> all(std::size(prompt_words));
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
     return all;
 }
@@ -115,7 +115,7 @@ token_fit fitted_vocabulary(token_fit fit, Count&& count) {
 }
 
 /// Returns words of one token each if there are enough, counted by `count_text` for a text or by
-/// `count_prompt` for a request, else all words. A request is slower, so the search ends with those.
+/// `count_prompt` for a request, else all words. Requests are slow, so they search no further.
 template <class CountText, class CountPrompt>
 token_fit fitted_tokens(CountText&& count_text, CountPrompt&& count_prompt) {
     constexpr std::size_t least_vocabulary = 16;

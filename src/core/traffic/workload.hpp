@@ -6,6 +6,7 @@
 #include "api/traffic.hpp"
 #include "api/units.hpp"
 #include "api/workload.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/dialects/table.hpp"
 #include "core/files/datasets.hpp"
@@ -21,7 +22,6 @@
 #include <string>
 #include <tuple>  // fields that are checked alike
 #include <utility>  // move
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -77,7 +77,7 @@ inline std::string think_text(const time_distribution& d) {
 
 inline plan_part workload_of(const prompt_list& list, const request_options& o) {
     if (list.items.size() == 0) refuse({"workload is prompts({}): it needs at least one prompt"});
-    std::vector<std::string> given;
+    vector<std::string> given;
     for (const text& t : list.items) given.push_back(str(t));
     return {.workload_text = printed("%zu prompts", list.items.size()),
             .sent_as_given = "prompts",
@@ -110,7 +110,7 @@ inline plan_part workload_of(const generated_prompts& g, const request_options& 
 }
 
 inline plan_part workload_of(const dataset& d, const request_options& o,
-                                    const std::vector<dialogue>& sample) {
+                                    const vector<dialogue>& sample) {
     check_dataset(d);
     if (sample.empty()) refuse({str(d.path), " was not read"});
     double prompt_tokens = 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/result.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 
 #include <algorithm>  // min
@@ -11,7 +12,6 @@
 #include <string>
 #include <string_view>
 #include <utility>  // move
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -307,7 +307,7 @@ private:
 
     state at_ = state::status_line;
     std::string line_{};
-    std::vector<header_field> fields_{};
+    vector<header_field> fields_{};
     std::string error_{};
     std::uint64_t left_ = 0;
     std::size_t head_size_ = 0;

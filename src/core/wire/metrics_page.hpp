@@ -15,7 +15,6 @@
 #include <string>
 #include <string_view>
 #include <utility>  // move
-#include <vector>
 
 #include <picojson.h>  // JSON of servers
 

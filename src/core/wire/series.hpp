@@ -1,6 +1,7 @@
 // the contents of a page of metrics
 #pragma once
 
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 
 #include <algorithm>  // equal_range
@@ -10,7 +11,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -20,7 +20,7 @@ struct page_label {
     std::string_view name{};
     std::string_view value{};
 };
-using page_labels = std::vector<page_label>;
+using page_labels = vector<page_label>;
 
 struct page_sample {
     std::string_view name{};
@@ -29,8 +29,8 @@ struct page_sample {
 };
 /// Its views are into a text that all copies share.
 struct metrics_page {
-    std::vector<std::string_view> names{};  // of comments and samples, in the order of the page
-    std::vector<page_sample> samples{};     // by name, then as on the page
+    vector<std::string_view> names{};  // of comments and samples, in the order of the page
+    vector<page_sample> samples{};     // by name, then as on the page
     page_labels labels{};                   // of all samples
     std::shared_ptr<const std::string> text{};
 };
@@ -57,9 +57,9 @@ inline std::span<const page_sample> samples_named(const metrics_page& page,
     return {found.first, found.second};
 }
 /// The samples of this name with at least these labels.
-inline std::vector<const page_sample*> samples_of(const metrics_page& page, std::string_view name,
-                                                  const page_labels& wanted = {}) {
-    std::vector<const page_sample*> found;
+inline vector<const page_sample*> samples_of(const metrics_page& page, std::string_view name,
+                                             const page_labels& wanted = {}) {
+    vector<const page_sample*> found;
     for (const page_sample& s : samples_named(page, name))
         if (all_of(wanted,
                    [&](const page_label& l) { return label_of(page, s, l.name) == l.value; }))

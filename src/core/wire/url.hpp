@@ -1,13 +1,13 @@
 // URLs
 #pragma once
 
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 
 #include <algorithm>  // min
 #include <stdexcept>  // invalid_argument
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -47,8 +47,8 @@ inline std::string without_credentials(std::string_view url) {
 }
 
 /// The values in a URL's query that may be keys: all except versions.
-inline std::vector<std::string_view> query_secrets(std::string_view url) {
-    std::vector<std::string_view> found;
+inline vector<std::string_view> query_secrets(std::string_view url) {
+    vector<std::string_view> found;
     std::size_t at = url.find('?');
     while (at < url.size()) {
         const std::size_t end = std::min(url.find('&', at + 1), url.size());

@@ -3,6 +3,7 @@
 
 #include "api/doctest.hpp"
 #include "api/result.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/described/verdict_text.hpp"
@@ -12,7 +13,6 @@
 #include <cstddef>  // size_t
 #include <iostream>  // cerr
 #include <string>
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -114,7 +114,7 @@ private:
         if (is_reported_by_host()) all_.host().note(why);
     }
     session& all_ = session::of_this_program();
-    std::vector<std::string> left_out_{};  // test cases; only the first ones
+    vector<std::string> left_out_{};  // test cases; only the first ones
     std::atomic<bool> crashed_{false};
 };
 inline const int host_listener_registered =

@@ -6,6 +6,7 @@
 #include "api/slo.hpp"
 #include "api/target.hpp"
 #include "api/text.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/bytes.hpp"
 #include "core/base/random.hpp"
 #include "core/base/text.hpp"
@@ -44,7 +45,6 @@
 #include <string>
 #include <string_view>
 #include <utility>  // move
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -187,7 +187,7 @@ protected:
     settings asked_{};
     std::shared_ptr<const rehearsal> model_{};  // replaces its server, in a rehearsal
     long long began_ns_ = now_ns();
-    std::vector<std::string> ends_{};  // notes on exceptions, one sentence each
+    vector<std::string> ends_{};  // notes on exceptions, one sentence each
 
 private:
     std::optional<gate_turn> turn_{};  // both last until the reports are written

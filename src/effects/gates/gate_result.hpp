@@ -5,6 +5,7 @@
 #include "api/scenario.hpp"
 #include "api/slo.hpp"
 #include "api/text.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/judging/judge.hpp"
@@ -27,14 +28,13 @@
 #include <mutex>  // call_once
 #include <string>
 #include <utility>  // move
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
 /// Marks verdicts that need no judgement as skipped.
-inline void mark_skipped(std::vector<slo_verdict>& verdicts, bool relative_only,
+inline void mark_skipped(vector<slo_verdict>& verdicts, bool relative_only,
                          const std::string& why) {
     for (slo_verdict& v : verdicts) {
         const bool concerned = relative_only ? v.what.factor > 0 : v.outcome != verdict::invalid;

@@ -3,6 +3,7 @@
 
 #include "api/result.hpp"
 #include "api/scenario.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/random.hpp"
 #include "core/base/secrets.hpp"
 #include "core/base/text.hpp"
@@ -52,7 +53,6 @@
 #include <stdexcept>  // runtime_error
 #include <string>
 #include <utility>  // exchange, move
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -71,7 +71,7 @@ public:
     int begin() { return measured_++; }
     bool has_another(int count) const { return measured_ - count < max_replacements_; }
     /// A repeat has ended: it gets its position, or is dropped if not `whole`.
-    void end(const std::vector<measurements*>& all, int position, int number, bool whole) {
+    void end(const vector<measurements*>& all, int position, int number, bool whole) {
         for (measurements* seen : all)
             for (repeat_list* variant : {&seen->candidate, &seen->baseline}) {
                 if (variant->empty() || variant->back().index != number) continue;
@@ -81,7 +81,7 @@ public:
         again_ = -1;
     }
     /// Sets the repeats of this position aside in all lists: they are compared with each other.
-    void set_aside(const std::vector<measurements*>& all, std::size_t position,
+    void set_aside(const vector<measurements*>& all, std::size_t position,
                    const std::string& why) {
         for (measurements* seen : all)
             for (repeat_list* variant : {&seen->candidate, &seen->baseline}) {
@@ -269,7 +269,7 @@ private:
         const int number = positions_.begin();
         const long long began = now_ns();
         is_analysed_ = false;
-        std::vector<run_variant> variants{run_variant::candidate};
+        vector<run_variant> variants{run_variant::candidate};
         if (servers_.has_baseline() && !is_probe)
             variants.insert(
                 baseline_goes_first(p_.sent->seed, position) ? variants.begin() : variants.end(),
@@ -279,7 +279,7 @@ private:
             whole = whole && repeat_on(plan_of_variant(what, variant), variant, position, number,
                                        probed_load);
         if (whole && variants.size() > 1) hold_answers_together();
-        for (std::vector<kept_text>& texts : texts_) texts.clear();
+        for (vector<kept_text>& texts : texts_) texts.clear();
         positions_.end({&all_.seen}, position, number, whole);
         if (whole && !is_probe) slowest_ns_ = std::max(slowest_ns_, now_ns() - began);
         return whole;
@@ -330,7 +330,7 @@ private:
     void hold_answers_together() {
         const repeat_data& theirs = all_.seen.baseline.back();
         if (!has_hashes(theirs)) return;
-        std::vector<std::string> secrets = servers_.on(run_variant::candidate).load().secrets;
+        vector<std::string> secrets = servers_.on(run_variant::candidate).load().secrets;
         for (const std::string& s : servers_.on(run_variant::baseline).load().secrets)
             secrets.push_back(s);
         const answers_shown show = settings_of(environment).answers;
@@ -457,7 +457,7 @@ private:
     };
     std::map<double, planned_probe> probes_{};  // by their loads
     double answer_s_ = 0;  // duration of an answer, while the server kept up with a probed load
-    std::vector<kept_text> texts_[2]{};  // of the variants of the current pair
+    vector<kept_text> texts_[2]{};  // of the variants of the current pair
 };
 
 }  // namespace detail

@@ -4,6 +4,7 @@
 #include "api/result.hpp"
 #include "api/scenario.hpp"
 #include "api/slo.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/dialects/table.hpp"
 #include "core/traffic/plan.hpp"
@@ -21,7 +22,6 @@
 
 #include <memory>  // make_unique, unique_ptr
 #include <string>
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -96,8 +96,8 @@ public:
     }
     void check_objectives() const {
         candidate_.check_reports_metrics(p_.judged->slos, p_.sent->common);
-        std::vector<slo> compared = p_.judged->slos;
-        std::erase_if(compared, [](const slo& s) { return s.factor == 0; });
+        vector<slo> compared = p_.judged->slos;
+        erase_if(compared, [](const slo& s) { return s.factor == 0; });
         if (baseline_) baseline_->check_reports_metrics(compared, p_.sent->common);
         check_images(p_, *candidate_.load().api);
         if (baseline_) check_images(p_, *baseline_->load().api);

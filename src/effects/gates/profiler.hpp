@@ -3,6 +3,7 @@
 
 #include "api/side_task.hpp"
 #include "api/target.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/planning/side_tasks.hpp"
 #include "core/planning/target_facts.hpp"
@@ -23,7 +24,6 @@
 #include <string>
 #include <string_view>
 #include <utility>  // move
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -106,7 +106,7 @@ private:
     const live_target& target_;
     const int gate_;
     // A process that a command leaves running lives until the profile is complete.
-    std::vector<std::unique_ptr<server_process>> running_{};
+    vector<std::unique_ptr<server_process>> running_{};
 };
 
 /// Returns why a server has not begun a profile.
@@ -161,14 +161,14 @@ struct unended_profile {
     profile how;
 };
 /// Gates take turns, so there is no lock.
-inline std::vector<unended_profile>& unended_profiles() {
-    static std::vector<unended_profile> all;
+inline vector<unended_profile>& unended_profiles() {
+    static vector<unended_profile> all;
     return all;
 }
 /// Tries to end the profiles of a server before its next load; returns a note on each.
-inline std::vector<std::string> end_profiles(const live_target& server, int gate) {
-    std::vector<std::string> notes;
-    std::erase_if(unended_profiles(), [&](const unended_profile& p) {
+inline vector<std::string> end_profiles(const live_target& server, int gate) {
+    vector<std::string> notes;
+    erase_if(unended_profiles(), [&](const unended_profile& p) {
         if (p.url != server.facts().url) return false;
         const profile_step stop = profiler(p.how, server, gate).stop(10);
         notes.push_back("gate \"" + p.gate + "\" had begun a profile on this server and could not "

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/verbs.hpp"
+#include "core/base/vector.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/planning/past_extension.hpp"
 #include "core/reports/result_json.hpp"
@@ -26,7 +27,6 @@
 #include <stdexcept>  // exception, runtime_error
 #include <string>
 #include <utility>  // exchange, move
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -55,8 +55,8 @@ inline gate_report report_without(const gate_identity& who, gate_outcome outcome
 
 /// Functions of users that get the files' content.
 using user_report = void (*)(const report_view&);
-inline std::vector<user_report>& user_reports() {
-    static std::vector<user_report> all;
+inline vector<user_report>& user_reports() {
+    static vector<user_report> all;
     return all;
 }
 
@@ -68,7 +68,7 @@ class program_reports {
 public:
     explicit program_reports(record_files& records) : records_(records) {}
 
-    std::vector<gate_report> gates{};
+    vector<gate_report> gates{};
     all_sections beside{};     // of verbs over several gates
     bool has_changed = false;  // since the last writing
     bool is_rehearsal = false;
@@ -178,7 +178,7 @@ public:
     void write_baseline(gate_report& g, const std::string& file) {
         const std::filesystem::path path = file;
         if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path());
-        std::vector<gate_report> alone;  // a report is moved, never copied
+        vector<gate_report> alone;  // a report is moved, never copied
         alone.push_back(std::move(g));
         const std::string text =
             result_json(alone, environment_, {}, exit_code_of(alone[0].outcome));
@@ -216,7 +216,7 @@ private:
     void with_all_reported(bool is_over, const Tell& tell) {
         const std::size_t own = gates.size();
         struct restored {
-            std::vector<gate_report>&all, &others;
+            vector<gate_report>&all, &others;
             const std::size_t own;
             ~restored() {
                 while (all.size() > own + others.size()) all.pop_back();
@@ -256,7 +256,7 @@ private:
             std::ofstream(around.step_summary, std::ios::app) << summary_md(gates, beside);
     }
     record_files& records_;
-    std::vector<gate_report> others_{};
+    vector<gate_report> others_{};
     std::map<std::string, std::string> baselines_{};  // by file: the gate that wrote it
     environment_facts environment_ = environment_now();
     std::size_t told_ = 0;          // number of gates, for users' reports

@@ -3,6 +3,7 @@
 
 #include "api/result.hpp"
 #include "api/slo.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/judging/judge.hpp"
 #include "core/traffic/plan.hpp"
@@ -20,7 +21,6 @@
 #include <mutex>  // lock_guard
 #include <string>
 #include <utility>  // exchange
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -61,7 +61,7 @@ public:
         const std::lock_guard lock(mutex_);
         facts_.stage = name;
     }
-    void decided(const std::vector<decision>& verdicts) {
+    void decided(const vector<decision>& verdicts) {
         const std::lock_guard lock(mutex_);
         facts_.waits_for.clear();
         facts_.decided = facts_.slos;

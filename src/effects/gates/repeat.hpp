@@ -3,6 +3,7 @@
 
 #include "api/result.hpp"
 #include "api/traffic.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/base/time_interval.hpp"
@@ -37,15 +38,14 @@
 #include <deque>
 #include <functional>  // when a load begins
 #include <string>
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
 /// Returns "" unless the last measured requests all failed to connect.
-inline std::string gone_reason(const std::vector<record>& records) {
-    std::vector<const record*> measured;
+inline std::string gone_reason(const vector<record>& records) {
+    vector<const record*> measured;
     for (const record& r : records)
         if (is_measured(r)) measured.push_back(&r);
     sort_by(measured, [](const record* r) { return r->scheduled_ns; });
@@ -93,7 +93,7 @@ inline void note_answers(const plan& p, const load_target& target, const request
 /// delay that was caught up lowers it.
 inline void note_rates(const plan& p, repeat_data& d) {
     const planned_traffic& t = *p.sent;
-    std::vector<double> planned_at, sent_at, late;
+    vector<double> planned_at, sent_at, late;
     for (const record& r : d.records)
         if (is_measured(r) && r.dispatched_ns > 0) {
             planned_at.push_back(static_cast<double>(r.scheduled_ns - d.window.from_ns()) * 1e-9);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/result.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/reports/gate_report.hpp"
@@ -24,7 +25,6 @@
 #include <stdexcept>  // logic_error
 #include <string>
 #include <utility>  // exchange, move
-#include <vector>
 
 #ifdef __APPLE__
 #include <dlfcn.h>  // dlsym
@@ -87,8 +87,8 @@ public:
 private:
     mutable std::mutex mutex_{};
     std::optional<host_failure> at_{};
-    std::vector<std::string> subcases_{};
-    std::vector<std::string> names_{};  // that gates asked for
+    vector<std::string> subcases_{};
+    vector<std::string> names_{};  // that gates asked for
 };
 
 /// What doctest did: it ran test cases, answered a query, or found none that matches its filter.
@@ -304,7 +304,7 @@ private:
     record_files records_;
     program_reports reports_{records_};
     host_place host_{};
-    std::vector<std::string> reported_{};
+    vector<std::string> reported_{};
     const pid_t process_ = ::getpid();
     std::atomic<std::uint64_t> gaps_kept_{0};
     std::atomic<int> running_{0};

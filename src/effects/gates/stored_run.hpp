@@ -3,6 +3,7 @@
 
 #include "api/result.hpp"
 #include "api/slo.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/bytes.hpp"
 #include "core/base/json.hpp"
 #include "core/base/field_json.hpp"
@@ -26,7 +27,6 @@
 #include <stdexcept>  // invalid_argument
 #include <string>
 #include <utility>  // move
-#include <vector>
 
 #include <picojson.h>  // JSON of servers
 
@@ -96,7 +96,7 @@ inline void read_records(stored_gate& g, const std::string& file, const describe
                          std::istream* events) {
     std::ifstream in(file, std::ios::binary);
     if (!in) refuse({"records_file: ", file, " cannot be read"});
-    std::vector<request_log> logs(g.seen.candidate.size() + g.seen.baseline.size());
+    vector<request_log> logs(g.seen.candidate.size() + g.seen.baseline.size());
     line_gaps all_gaps(reported, events);
     std::string line, gate;
     std::size_t number = 0;
@@ -154,7 +154,7 @@ inline void read_records(stored_gate& g, const std::string& file, const describe
 inline std::string problem_of_events(std::istream& in, const std::string& file,
                                      const described_events& reported) {
     if (!in) return file + " cannot be read";
-    std::vector<char> some(1 << 20);
+    vector<char> some(1 << 20);
     fnv1a hash;
     for (auto left = static_cast<double>(reported.bytes); left > 0 && in;) {
         const double most = std::min(left, static_cast<double>(some.size()));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "api/result.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/random.hpp"
 #include "core/traffic/places.hpp"
 #include "core/traffic/plan.hpp"
@@ -20,7 +21,6 @@
 #include <queue>  // users by the time they are ready
 #include <string>
 #include <utility>  // exchange, move
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -187,8 +187,8 @@ public:
                at.turn + 1 < turns_of(sent_, at.conversation) && index + 1 < order_.last;
     }
     /// Answers to the earlier turns of this conversation.
-    const std::vector<std::string>& answers_before(std::size_t index) const {
-        static const std::vector<std::string> none;
+    const vector<std::string>& answers_before(std::size_t index) const {
+        static const vector<std::string> none;
         const auto found = answers_.find(index / sent_.stride);
         return found == answers_.end() ? none : found->second;
     }
@@ -278,7 +278,7 @@ private:
 
     /// A session that has begun, and its waiting steps.
     struct live_session {
-        std::vector<std::uint8_t> waits_for{};      // by step: how many others it waits for
+        vector<std::uint8_t> waits_for{};      // by step: how many others it waits for
         std::map<std::size_t, long long> latest{};  // of waiting steps: the latest end before them
         std::size_t left = 0;                       // steps that have not ended
         long long start_ns = 0;
@@ -290,8 +290,8 @@ private:
     bool begin_session(planned_request& w) {
         if (sent_.stride == 1) return true;
         const std::size_t first = w.index, steps = steps_from(first);
-        live_session s{std::vector<std::uint8_t>(steps), {}, steps, w.scheduled_ns};
-        std::vector<std::size_t> free;
+        live_session s{vector<std::uint8_t>(steps), {}, steps, w.scheduled_ns};
+        vector<std::size_t> free;
         const std::size_t begun = steps_before(w, steps);
         s.left -= begun;
         for (std::size_t i = begun; i < steps; ++i) {
@@ -351,7 +351,7 @@ private:
             answers_.erase(conversation);
             return;
         }
-        std::vector<std::string>& answers = answers_[conversation];
+        vector<std::string>& answers = answers_[conversation];
         answers.resize(index % sent_.stride + 1);
         if (status == request_status::ok) answers.back() = words;
     }
@@ -362,10 +362,10 @@ private:
     const load_shard shard_;
     mutable std::size_t next_open_;  // of order.send_at; skips what is left out
     std::deque<std::size_t> taken_{};  // trace indices of coming conversations, closed loop
-    std::priority_queue<ready_user, std::vector<ready_user>, std::greater<>> users_{};
-    std::map<std::size_t, std::vector<std::string>> answers_{};  // of unfinished conversations
+    std::priority_queue<ready_user, vector<ready_user>, std::greater<>> users_{};
+    std::map<std::size_t, vector<std::string>> answers_{};  // of unfinished conversations
     std::map<std::size_t, live_session> live_{};  // by their first indices
-    std::vector<std::uint8_t> has_begun_{};       // by user: 1 after the first session began
+    vector<std::uint8_t> has_begun_{};       // by user: 1 after the first session began
     std::deque<planned_request> waiting_{};
     long long in_flight_ = 0, cap_ = 0;
     long long promised_ = 0;  // waiting requests that others' ends have released

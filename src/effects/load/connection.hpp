@@ -4,6 +4,7 @@
 #include "api/result.hpp"
 #include "api/scenario.hpp"
 #include "api/units.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/secrets.hpp"
 #include "core/base/text.hpp"
 #include "core/answers/answer_reader.hpp"
@@ -29,7 +30,6 @@
 #include <string>
 #include <string_view>
 #include <utility>  // exchange, move
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -51,12 +51,12 @@ struct client_io {
     const llmbench::limits& limits;
     const bool streamed;  // of the answers; otherwise only limits.total applies
     int connection_resets;  // by the server, those before this load included
-    const std::vector<address> from;  // used in turn; none: the system chooses
-    const std::vector<address> addresses;  // of the target, at the start of this load
+    const vector<address> from;  // used in turn; none: the system chooses
+    const vector<address> addresses;  // of the target, at the start of this load
     std::size_t next_from = 0;
     const std::unique_ptr<network> sockets = new_network();
-    std::vector<char> buffer = std::vector<char>(256 * 1024);
-    std::vector<char> plain{};     // of one read, for TLS
+    vector<char> buffer = vector<char>(256 * 1024);
+    vector<char> plain{};     // of one read, for TLS
     tls_session session{};
     std::size_t good_address = 0;  // the first to try: the last that connected
     long long woke_ns = 0, seen_ns = 0;  // end of the last wait, and the last read since
@@ -268,7 +268,7 @@ public:
     bool is_delivered() const { return state_ == state::draining; }
 
     // The pool's list that has this connection, and its index.
-    std::vector<std::unique_ptr<connection>>* list = nullptr;
+    vector<std::unique_ptr<connection>>* list = nullptr;
     std::size_t slot = 0;
 
 private:

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/result.hpp"
+#include "core/base/vector.hpp"
 #include "core/dialects/table.hpp"
 #include "core/measured/answers.hpp"
 #include "core/measured/credible.hpp"
@@ -20,7 +21,6 @@
 #include <span>
 #include <string>
 #include <utility>  // exchange, move, pair, swap
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -88,8 +88,8 @@ private:
     }
 
     mutable std::mutex mutex_{};
-    std::vector<key> keys_{};  // in order of the planned sends
-    std::vector<warming_request> sent_{};
+    vector<key> keys_{};  // in order of the planned sends
+    vector<warming_request> sent_{};
     std::size_t ended_ = 0, next_look_at_ = 0;
     bool stable_ = false;
     long long latest_ns_ = 0, whole_from_ns_ = 0, next_look_ns_ = 0;
@@ -103,7 +103,7 @@ struct load_target : http_server {
     std::string own_path{};  // the same if the gate names it
     std::string fields{};  // header lines of all requests, authorization included
     std::string session_fields{};  // the same if one has "{session}", else ""
-    std::vector<std::string> secrets{};  // parts of them; never written
+    vector<std::string> secrets{};  // parts of them; never written
     std::string model{};
     const api_traits* api = &apis[0];
     token_fit tokens{};  // of synthetic prompts
@@ -129,7 +129,7 @@ struct load_order {
     int repeat = 0;
     std::string id_prefix{};
     std::size_t first = 0, last = 0;
-    std::vector<long long> send_at{};  // of an open loop, ns offsets; empty: closed loop
+    vector<long long> send_at{};  // of an open loop, ns offsets; empty: closed loop
     long long measured_from_ns = 0;    // offset
     bool measured_by_time = false;     // closed loop: nothing is measured before
     std::size_t warmup = 0;            // number of requests
@@ -158,8 +158,8 @@ struct planned_request {
 
 /// Finished requests on their way to the disk.
 struct delivered_requests {
-    std::vector<record> records{};
-    std::vector<std::uint32_t> gaps{};  // of all requests, in their order
+    vector<record> records{};
+    vector<std::uint32_t> gaps{};  // of all requests, in their order
     void append(delivered_requests&& more) {
         std::move(more.records.begin(), more.records.end(), std::back_inserter(records));
         gaps.insert(gaps.end(), more.gaps.begin(), more.gaps.end());

@@ -1,11 +1,11 @@
 // the connections of one client thread
 #pragma once
 
+#include "core/base/vector.hpp"
 #include "effects/load/connection.hpp"
 
 #include <memory>  // unique_ptr, make_unique
 #include <utility>  // move
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -52,7 +52,7 @@ public:
     }
 
 private:
-    using connections = std::vector<std::unique_ptr<connection>>;
+    using connections = vector<std::unique_ptr<connection>>;
 
     template <class F>
     static void from_the_back(const connections& list, F&& f) {

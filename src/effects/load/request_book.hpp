@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/result.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/secrets.hpp"
 #include "core/wire/http.hpp"
 #include "core/answers/answer_reader.hpp"
@@ -19,7 +20,6 @@
 #include <iterator>  // back_inserter
 #include <string>
 #include <utility>  // move
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -34,7 +34,7 @@ public:
     /// Writes the facts of the answer into its record.
     void on_answer(const planned_request& w, record& r, const answer_reader& a) {
         const answer_use use = answer_use_at(*order_.what->sent, w.index);
-        const std::vector<std::string>& secrets = order_.target->secrets;
+        const vector<std::string>& secrets = order_.target->secrets;
         if (use.wanted) {
             grade(r, *use.wanted, a.words());
             r.graded = without_secrets(str(r.graded), secrets);
@@ -67,7 +67,7 @@ private:
 
     const load_order& order_;
     load_state& shared_;
-    std::vector<kept_text> texts_{}, shown_{};
+    vector<kept_text> texts_{}, shown_{};
 };
 
 /// Records of one thread and their gaps, kept for the statistics and passed to the writer.
@@ -90,7 +90,7 @@ public:
         shared_.note(r);
         if (shared_.out) {
             unwritten_.records.push_back(r);
-            gaps.for_each_block([&](const std::vector<std::uint32_t>& b) {
+            gaps.for_each_block([&](const vector<std::uint32_t>& b) {
                 unwritten_.gaps.insert(unwritten_.gaps.end(), b.begin(), b.end());
             });
         }

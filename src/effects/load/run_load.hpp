@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/traffic.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/request_log.hpp"
@@ -25,7 +26,6 @@
 #include <system_error>
 #include <thread>
 #include <utility>  // move
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -125,7 +125,7 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
     if (order.what->sent->arrivals.max_in_flight > 0)
         threads = std::min(threads, std::max<std::size_t>(1, in_flight_at_most(order)));
     begin_places(order, state);
-    std::vector<std::unique_ptr<load_worker>> workers;
+    vector<std::unique_ptr<load_worker>> workers;
     for (std::size_t i = 0; i < threads; ++i)
         workers.push_back(std::make_unique<load_worker>(order, state, i, threads));
     const auto count = static_cast<std::ptrdiff_t>(threads);
@@ -156,7 +156,7 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
         start_is_known.arrive_and_wait();
         if (!called_off) contained([&] { workers[i]->run(); }, call_off);
     };
-    std::vector<std::thread> running;
+    vector<std::thread> running;
     std::string lack;
     try {
         for (std::size_t i = 1; i < threads; ++i) running.emplace_back(work, i);

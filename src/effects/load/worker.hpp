@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/result.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/wire/http.hpp"
 #include "core/dialects/request_body.hpp"
@@ -24,7 +25,6 @@
 #include <deque>
 #include <string>
 #include <utility>  // exchange, move
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -37,7 +37,7 @@ struct built_request {
     double cancel_after_s = 0;
 };
 inline built_request built(const load_order& o, std::size_t index,
-                           const std::vector<std::string>& answers_before) {
+                           const vector<std::string>& answers_before) {
     const load_target& t = *o.target;
     const request_spec r =
         request_of(*o.what, o.variant, o.repeat, index, answers_before, t.tokens);

@@ -1,6 +1,7 @@
 // requests that are not measured
 #pragma once
 
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/wire/http.hpp"
 #include "effects/system/clock.hpp"
@@ -20,7 +21,6 @@
 #include <string>
 #include <string_view>
 #include <utility>  // move
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -190,11 +190,11 @@ private:
     exchange wire_{};
     response_parser parser_{};
     http_answer answer_{};
-    std::vector<address> addresses_{};
+    vector<address> addresses_{};
     std::size_t which_ = 0;    // of the addresses
     long long limit_ns_ = 0;  // of this step
-    std::vector<char> buffer_ = std::vector<char>(16384);
-    std::vector<char> room_{};  // of one read, for TLS
+    vector<char> buffer_ = vector<char>(16384);
+    vector<char> room_{};  // of one read, for TLS
     step step_ = step::connect;
     bool called_ = false, readable_ = false;  // results of the last wait
 };

@@ -2,6 +2,7 @@
 // The base of every client in this program. It never waits: its user waits.
 #pragma once
 
+#include "core/base/vector.hpp"
 #include "core/wire/url.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/errors.hpp"
@@ -18,7 +19,6 @@
 #include <string>
 #include <string_view>
 #include <utility>  // exchange, move
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -29,16 +29,16 @@ namespace detail {
 /// repeat. Copies share their state.
 class known_addresses {
 public:
-    using resolver = std::function<std::vector<address>()>;
+    using resolver = std::function<vector<address>()>;
 
-    explicit known_addresses(std::vector<address> all = {})
+    explicit known_addresses(vector<address> all = {})
         : known_(std::make_shared<known>()) { known_->all = std::move(all); }
     /// Resolves at the first use, and again after an exception.
     explicit known_addresses(resolver ask)
         : known_(std::make_shared<known>()) { known_->ask = std::move(ask); }
 
     /// Throws the resolver's exceptions.
-    std::vector<address> in_order() const {
+    vector<address> in_order() const {
         const std::lock_guard lock(known_->mutex);
         if (known_->ask) {
             known_->all = known_->ask();
@@ -48,7 +48,7 @@ public:
     }
     void answered(const address& a) const {
         const std::lock_guard lock(known_->mutex);
-        std::vector<address>& all = known_->all;
+        vector<address>& all = known_->all;
         const auto at = std::find_if(all.begin(), all.end(), [&](const address& x) {
             return x.size == a.size && std::memcmp(&x.storage, &a.storage, a.size) == 0;
         });
@@ -58,7 +58,7 @@ public:
 private:
     struct known {
         std::mutex mutex{};
-        std::vector<address> all{};
+        vector<address> all{};
         resolver ask{};  // null: `all` is known
     };
     std::shared_ptr<known> known_;
@@ -119,12 +119,12 @@ public:
 
     /// `last`: the session to resume, replaced by the server's next one; may be null.
     handshake begin_handshake(const tls_client& client, tls_session* last,
-                              std::vector<char>& room) {
+                              vector<char>& room) {
         tls_ = std::make_unique<tls_channel>(client, last);
         return shake_hands({}, room);
     }
     /// Takes network bytes of the handshake.
-    handshake shake_hands(std::string_view bytes, std::vector<char>& room) {
+    handshake shake_hands(std::string_view bytes, vector<char>& room) {
         using state = handshake::state;
         const bool spoke_first = !tls_->received(bytes, room).empty();
         const bool lost = !flush();
@@ -175,7 +175,7 @@ public:
     // ---- the answer
 
     /// Reads once; the time is taken before anything else.
-    arrival read(std::vector<char>& buffer) {
+    arrival read(vector<char>& buffer) {
         const long long n = net_->read(socket_, buffer.data(), buffer.size());
         const long long now = now_ns();
         if (n < 0 && (errno == EAGAIN || errno == EINTR)) return {};
@@ -185,7 +185,7 @@ public:
                 {buffer.data(), static_cast<std::size_t>(n)}, 0};
     }
     /// Returns the HTTP bytes of a read; with TLS the complete ones, in `room`.
-    std::string_view content(std::string_view bytes, std::vector<char>& room) {
+    std::string_view content(std::string_view bytes, vector<char>& room) {
         if (!tls_) return bytes;
         bytes = tls_->received(bytes, room);
         flush();  // a later read reports its failure
@@ -193,7 +193,7 @@ public:
     }
     /// Returns false if the server closed an idle connection, or sent unexpected bytes. TLS
     /// messages such as new sessions are expected.
-    bool is_quiet(std::vector<char>& buffer, std::vector<char>& room) {
+    bool is_quiet(vector<char>& buffer, vector<char>& room) {
         if (!is_open()) return false;
         const long long n = net_->read(socket_, buffer.data(), buffer.size());
         if (n < 0) return errno == EAGAIN || errno == EWOULDBLOCK;

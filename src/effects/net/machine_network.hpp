@@ -1,6 +1,7 @@
 // waiting for sockets: by epoll on Linux, by asio elsewhere
 #pragma once
 
+#include "core/base/vector.hpp"
 #include "core/measured/alertness.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/errors.hpp"
@@ -15,7 +16,6 @@
 #include <memory>  // make_shared, make_unique, shared_ptr, static_pointer_cast, unique_ptr
 #include <stdexcept>  // runtime_error
 #include <utility>  // move
-#include <vector>
 
 #ifdef __linux__
 #include <sys/epoll.h>  // epoll_event
@@ -192,7 +192,7 @@ private:
     descriptor asks_{};
     kernel_clock clock_{};
     long long rings_at_ns_ = 0;
-    std::vector<socket> gone_{};  // events of this turn may still name them
+    vector<socket> gone_{};  // events of this turn may still name them
 };
 #endif
 
@@ -328,7 +328,7 @@ private:
     asio::io_context context_{ASIO_CONCURRENCY_HINT_UNSAFE};  // one thread: no locks
     io_timer timer_;
     asio::executor_work_guard<io_executor> busy_;
-    std::vector<ready> ready_{};
+    vector<ready> ready_{};
     long long rings_at_ns_ = 0;
 };
 #endif

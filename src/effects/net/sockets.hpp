@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/text.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/wire/url.hpp"
 #include "effects/system/clock.hpp"
@@ -23,7 +24,6 @@
 #include <string>
 #include <string_view>
 #include <utility>  // exchange, pair, swap
-#include <vector>
 
 #ifndef __linux__
 #include <fcntl.h>  // what a socket is made with elsewhere
@@ -90,7 +90,7 @@ std::optional<Answer> answered_within(std::function<Answer()> ask, double within
 /// The result of the system's resolver.
 struct looked_up {
     int error = 0;
-    std::vector<address> found{};
+    vector<address> found{};
 };
 inline looked_up look_up(const char* host, const char* port, int flags = 0) {
     addrinfo hints{}, *found = nullptr;
@@ -113,7 +113,7 @@ inline constexpr double longest_lookup_s = 5;
 
 /// Returns all addresses of a host, or that of a Unix-domain socket. Throws std::runtime_error if
 /// there is none.
-inline std::vector<address> resolved(const http_url& u) {
+inline vector<address> resolved(const http_url& u) {
     if (current_environment) return current_environment->resolved(u);
     if (!u.socket.empty()) {
         sockaddr_un a{};
@@ -207,16 +207,16 @@ inline address local_address(const std::string& digits) {
                 "\": this machine has no such address (", error_text(problem), ")"});
     return x;
 }
-inline std::vector<address> local_addresses(const list<text>& digits) {
-    std::vector<address> all;
+inline vector<address> local_addresses(const list<text>& digits) {
+    vector<address> all;
     for (const text& d : digits) all.push_back(local_address(str(d)));
     return all;
 }
 /// Returns the server addresses of the same family as a local one; all if none is given.
-inline std::vector<address> reached_from(const std::vector<address>& from,
-                                         const std::vector<address>& to) {
+inline vector<address> reached_from(const vector<address>& from,
+                                    const vector<address>& to) {
     if (from.empty()) return to;
-    std::vector<address> reached;
+    vector<address> reached;
     for (const address& a : to)
         if (std::any_of(from.begin(), from.end(), [&](const address& x) {
                 return x.storage.ss_family == a.storage.ss_family;

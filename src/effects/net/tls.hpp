@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/target.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/wire/url.hpp"
 #include "effects/system/files.hpp"
@@ -12,7 +13,6 @@
 #include <stdexcept>  // runtime_error, invalid_argument
 #include <string>
 #include <string_view>
-#include <vector>
 
 #ifdef LLMBENCH_WITH_TLS
 #include <openssl/err.h>
@@ -95,7 +95,7 @@ public:
     }
     /// Takes network bytes, answers TLS messages, and returns the complete HTTP bytes in `room`. An
     /// empty first call begins the handshake.
-    std::string_view received(std::string_view bytes, std::vector<char>& room) {
+    std::string_view received(std::string_view bytes, vector<char>& room) {
         BIO_write(SSL_get_rbio(ssl_.get()), bytes.data(), static_cast<int>(bytes.size()));
         room.resize(std::max(room.size(), bytes.size() + 2 * SSL3_RT_MAX_PLAIN_LENGTH));
         std::size_t held = 0, n = 0;
@@ -188,7 +188,7 @@ struct tls_client {
 struct tls_session {};
 struct tls_channel {
     tls_channel(const tls_client&, tls_session*) {}
-    std::string_view received(std::string_view, std::vector<char>&) { return {}; }
+    std::string_view received(std::string_view, vector<char>&) { return {}; }
     bool open() const { return false; }
     bool resumed() const { return false; }
     void send(std::string_view) {}

@@ -3,6 +3,7 @@
 // with its own time.
 #pragma once
 
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 
 #include <chrono>
@@ -17,7 +18,6 @@
 #include <string>
 #include <thread>  // this_thread
 #include <utility>  // exchange, forward
-#include <vector>
 
 #include <fcntl.h>  // open
 #include <unistd.h>  // close, pread
@@ -44,7 +44,7 @@ public:
     virtual long long waited_ns() const = 0;
     virtual std::unique_ptr<network> new_network() = 0;
     /// Throws std::runtime_error.
-    virtual std::vector<address> resolved(const http_url& u) const = 0;
+    virtual vector<address> resolved(const http_url& u) const = 0;
     /// Opens a file (0 bytes) or takes space for bytes: returns 0, with the bytes that fit, or an
     /// errno.
     virtual int use_disk(std::size_t&) { return 0; }

@@ -1,6 +1,7 @@
 // files
 #pragma once
 
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/files/byte_stream.hpp"
 #include "effects/system/clock.hpp"
@@ -16,7 +17,6 @@
 #include <string>
 #include <string_view>
 #include <utility>  // exchange
-#include <vector>
 
 #include <fcntl.h>  // open
 #include <sys/types.h>  // ssize_t
@@ -111,7 +111,7 @@ private:
         if (problem == 0) return;
         throw std::runtime_error("cannot write " + path.string() + ": " + error_text(problem));
     }
-    std::vector<std::filesystem::path> paths_{};
+    vector<std::filesystem::path> paths_{};
 };
 inline void write_file(const std::filesystem::path& path, std::string_view content) {
     drafted_files one;
@@ -120,11 +120,11 @@ inline void write_file(const std::filesystem::path& path, std::string_view conte
 }
 
 /// One number a line; empty lines are ignored.
-inline std::vector<double> read_numbers(const std::string& path, const char* field) {
+inline vector<double> read_numbers(const std::string& path, const char* field) {
     std::ifstream in(path);
     if (!in)
         refuse({printed("%s is empirical(\"%s\"): the file cannot be read", field, path.c_str())});
-    std::vector<double> values;
+    vector<double> values;
     std::string line;
     for (int number = 1; std::getline(in, line); ++number) {
         const std::string_view t = trimmed(line);

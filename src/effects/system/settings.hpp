@@ -1,6 +1,7 @@
 // settings from the environment
 #pragma once
 
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/measured/answers.hpp"
 #include "core/judging/outcome.hpp"
@@ -16,7 +17,6 @@
 #include <string>
 #include <string_view>
 #include <utility>  // exchange, pair
-#include <vector>
 
 #include <unistd.h>  // isatty
 
@@ -209,7 +209,7 @@ inline std::string variables_help() {
 }
 /// The number of letters to add, remove or change between two words (Levenshtein).
 inline std::size_t letters_apart(std::string_view a, std::string_view b) {
-    std::vector<std::size_t> row(b.size() + 1);
+    vector<std::size_t> row(b.size() + 1);
     for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
     for (std::size_t i = 0; i < a.size(); ++i) {
         std::size_t before = std::exchange(row[0], i + 1);
@@ -239,8 +239,8 @@ inline std::string meant_by(const std::string& name) {
     return {};
 }
 /// Returns a sentence for each variable ("NAME=value") that is not ours but looks like ours.
-inline std::vector<std::string> misspelt_variables(const std::vector<std::string>& environment) {
-    std::vector<std::string> notes;
+inline vector<std::string> misspelt_variables(const vector<std::string>& environment) {
+    vector<std::string> notes;
     for (const std::string& variable : environment) {
         const std::string name = variable.substr(0, variable.find('='));
         if (const std::string meant = meant_by(name); !meant.empty())
@@ -249,8 +249,8 @@ inline std::vector<std::string> misspelt_variables(const std::vector<std::string
     }
     return notes;
 }
-inline std::vector<std::string> whole_environment() {
-    std::vector<std::string> all;
+inline vector<std::string> whole_environment() {
+    vector<std::string> all;
     for (char** v = ::environ; v && *v; ++v) all.push_back(*v);
     return all;
 }

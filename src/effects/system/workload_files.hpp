@@ -5,6 +5,7 @@
 #include "api/text.hpp"
 #include "api/traffic.hpp"
 #include "api/workload.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/bytes.hpp"
 #include "core/base/text.hpp"
 #include "core/files/byte_stream.hpp"
@@ -20,14 +21,13 @@
 #include <filesystem>
 #include <system_error>  // error_code
 #include <string>
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
 /// Loads the images of a sample.
-inline void read_images(const dataset& d, std::vector<dialogue>& sample) {
+inline void read_images(const dataset& d, vector<dialogue>& sample) {
     constexpr std::size_t max_bytes = 512 * 1024 * 1024;
     std::filesystem::path directory = str(d.images);
     if (directory.empty()) directory = std::filesystem::path(str(d.path)).parent_path();
@@ -83,7 +83,7 @@ inline workload_files read_workload_files(const scenario& s, std::uint64_t defau
     }
     const auto numbers_of = [](const length_distribution& d, const char* field) {
         return d.kind == shape::empirical ? read_numbers(str(d.file), field)
-                                          : std::vector<double>();
+                                          : vector<double>();
     };
     const long long seed = s.seed;
     const std::uint64_t seed_of_file = seed > 0 ? static_cast<std::uint64_t>(seed) : default_seed;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/target.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/secrets.hpp"
 #include "core/base/text.hpp"
 #include "core/wire/http.hpp"
@@ -11,7 +12,6 @@
 #include <algorithm>  // min
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -20,14 +20,14 @@ namespace detail {
 /// Header lines of all requests to a server, and the secrets in them.
 struct credentials {
     std::string fields{};
-    std::vector<std::string> secrets{};
+    vector<std::string> secrets{};
 
     /// Adds the value of a header or variable. Short values ("gzip") are no secrets.
     void keep_secret(const std::string& value) {
         if (value.size() >= 8) add_secret(secrets, value);
     }
     /// Adds variables that are secret by their names; programs we start get them, too.
-    void keep_secrets_of(const std::vector<std::string>& environment) {
+    void keep_secrets_of(const vector<std::string>& environment) {
         for (const std::string& v : environment)
             if (const std::size_t end = v.find('='); names_secret(v.substr(0, end)))
                 keep_secret(v.substr(std::min(end, v.size() - 1) + 1));
@@ -35,7 +35,7 @@ struct credentials {
 };
 
 /// Adds possible keys in a URL's query. Short words are no secrets.
-inline void add_query_secrets(std::vector<std::string>& secrets, std::string_view url) {
+inline void add_query_secrets(vector<std::string>& secrets, std::string_view url) {
     for (const std::string_view s : query_secrets(url))
         if (s.size() >= 8) add_secret(secrets, std::string(s));
 }

@@ -1,6 +1,7 @@
 // questions to a server before the load
 #pragma once
 
+#include "core/base/vector.hpp"
 #include "core/base/json.hpp"
 #include "core/base/secrets.hpp"
 #include "core/base/text.hpp"
@@ -25,7 +26,6 @@
 #include <string>
 #include <string_view>
 #include <utility>  // move
-#include <vector>
 
 #include <picojson.h>  // JSON of servers
 
@@ -144,8 +144,8 @@ struct listed_model {
     int room = 0;
 };
 /// Returns the models in an answer.
-inline std::vector<listed_model> listed_models(const api_traits& api, const http_answer& a) {
-    std::vector<listed_model> models;
+inline vector<listed_model> listed_models(const api_traits& api, const http_answer& a) {
+    vector<listed_model> models;
     picojson::value v;
     if (!*api.models || a.status != 200 || !parse_json(a.body, v)) return models;
     if (!*api.models_in) {
@@ -157,12 +157,12 @@ inline std::vector<listed_model> listed_models(const api_traits& api, const http
                           std::max(0, count_member(m, "max_model_len"))});
     return models;
 }
-inline bool is_named(const std::vector<listed_model>& models, const std::string& name) {
+inline bool is_named(const vector<listed_model>& models, const std::string& name) {
     return std::any_of(models.begin(), models.end(),
                        [&](const listed_model& m) { return m.name == name; });
 }
 
-inline std::string names_of(const std::vector<listed_model>& models, const load_target& to) {
+inline std::string names_of(const vector<listed_model>& models, const load_target& to) {
     std::string names;
     for (const listed_model& m : models)
         names += (names.empty() ? "" : ", ") + printable(without_secrets(m.name, to.secrets), 100);
@@ -181,7 +181,7 @@ inline std::string first_path(const load_target& to) {
 /// uses it in reports, "" if unknown.
 inline std::string only_model(const load_target& to, const http_answer& a,
                               const std::string& url) {
-    const std::vector<listed_model> models = listed_models(*to.api, a);
+    const vector<listed_model> models = listed_models(*to.api, a);
     if (models.size() == 1) return models[0].name;
     if (!to.api->needs_model) return {};
     const std::string why = why_not_served(to, "GET", first_path(to), a, url);
@@ -200,7 +200,7 @@ inline std::string only_model(const load_target& to, const http_answer& a,
 }
 /// Returns a note on a named model that is not listed, else "".
 inline std::string unlisted_text(const load_target& to, const http_answer& a) {
-    const std::vector<listed_model> models = listed_models(*to.api, a);
+    const vector<listed_model> models = listed_models(*to.api, a);
     return models.empty() || is_named(models, to.model) ? std::string()
                      : "the server does not list this model; it lists " + names_of(models, to);
 }

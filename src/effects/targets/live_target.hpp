@@ -4,6 +4,7 @@
 #include "api/result.hpp"
 #include "api/target.hpp"
 #include "api/text.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/secrets.hpp"
 #include "core/base/text.hpp"
 #include "core/wire/url.hpp"
@@ -31,7 +32,6 @@
 #include <stdexcept>  // runtime_error
 #include <string>
 #include <utility>  // exchange, move, pair
-#include <vector>  // erase_if
 
 namespace llmbench {
 inline namespace v1 {
@@ -183,8 +183,8 @@ public:
     const server_pages& pages() const { return pages_; }
     /// Refuses an objective on metrics that its pages lack. A fresh server may not list all its
     /// metrics yet, so it is asked for one token first.
-    void check_reports_metrics(std::vector<slo> slos, const request_spec& common) const {
-        std::erase_if(slos, [](const slo& s) { return !is_of_server(s.what.metric); });
+    void check_reports_metrics(vector<slo> slos, const request_spec& common) const {
+        erase_if(slos, [](const slo& s) { return !is_of_server(s.what.metric); });
         if (slos.empty()) return;
         std::string why = why_any_unreported(pages_, slos);
         if (why.empty()) return;
@@ -334,7 +334,7 @@ private:
     endpoint at_{};  // the server once it is running
     load_target load_{};
     target_facts facts_{};
-    std::vector<listed_model> models_{};
+    vector<listed_model> models_{};
     std::string proxy_{};  // a note on an unused proxy
     std::string page_{};  // of a process whose port is not known yet
     server_pages pages_{};

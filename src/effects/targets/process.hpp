@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/target.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/secrets.hpp"
 #include "core/base/text.hpp"
 #include "effects/system/clock.hpp"
@@ -23,7 +24,6 @@
 #include <string>
 #include <string_view>
 #include <utility>  // move
-#include <vector>
 
 #include <signal.h>  // kill, SIGKILL, SIGTERM
 #include <sys/types.h>  // pid_t
@@ -58,10 +58,10 @@ inline constexpr const char* script_of_command =
 class server_process {
 public:
     server_process(const process& p, int port, const std::string& log,
-                   const std::vector<std::string>& secrets)
+                   const vector<std::string>& secrets)
         : what_(printable(without_secrets(str(p.command), secrets), 200)), log_(log, secrets) {
         const std::string command = filled_in(str(p.command), "{port}", std::to_string(port));
-        std::vector<std::string> env;
+        vector<std::string> env;
         for (const name_value& nv : p.env) env.push_back(str(nv.name) + "=" + str(nv.value));
         const rlim_t files = open_files_before.load();
         auto [waits, go] = socket_pair();  // a pipe without a reader would raise a signal
@@ -151,13 +151,13 @@ class kept_commands {
 public:
     void keep(std::unique_ptr<server_process> p) {
         const std::lock_guard lock(mutex_);
-        std::erase_if(all_, [](const auto& old) { return old->is_gone(); });
+        erase_if(all_, [](const auto& old) { return old->is_gone(); });
         if (!p->is_gone()) all_.push_back(std::move(p));
     }
 
 private:
     std::mutex mutex_{};
-    std::vector<std::unique_ptr<server_process>> all_{};
+    vector<std::unique_ptr<server_process>> all_{};
 };
 
 /// `{url}` as a shell variable, so that nothing in a URL is run: quoted outside of quotes; single

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/result.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/server_metrics/page_readings.hpp"
 #include "core/server_metrics/server_names.hpp"
@@ -22,7 +23,6 @@
 #include <filesystem>  // equivalent
 #include <string>
 #include <system_error>  // error_code
-#include <vector>
 
 #include <arpa/inet.h>  // ntohs
 #include <netinet/in.h>  // sockaddr_in6
@@ -68,7 +68,7 @@ inline bool is_same_place(const load_target& a, const load_target& b) {
         return a.url.socket == b.url.socket ||
                std::filesystem::equivalent(a.url.socket, b.url.socket, ignored);
     }
-    const std::vector<address> mine = a.addresses.in_order(), others = b.addresses.in_order();
+    const vector<address> mine = a.addresses.in_order(), others = b.addresses.in_order();
     return std::any_of(mine.begin(), mine.end(), [&](const address& x) {
         return std::any_of(others.begin(), others.end(),
                            [&](const address& y) { return is_same_address(x, y); });

@@ -4,6 +4,7 @@
 #include "api/metrics.hpp"
 #include "api/slo.hpp"
 #include "api/target.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/secrets.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
@@ -28,7 +29,6 @@
 #include <memory>  // make_shared
 #include <string>
 #include <utility>  // move
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -40,11 +40,11 @@ struct page_address {
     http_server at{};
     std::string path{};
     std::string fields{};
-    std::vector<std::string> secrets{};
+    vector<std::string> secrets{};
 };
 /// The pages of a server: first its own, if it has one, then those of exporters.
 struct server_pages {
-    std::vector<page_address> all{};
+    vector<page_address> all{};
     bool first_is_servers = false;
     std::string of{};       // owner of the first, "" if unknown
     std::string problem{};  // why the server has none
@@ -148,7 +148,7 @@ inline std::string reported_metrics(const page_reading& r) {
     return names.empty() ? "none of those known here" : names;
 }
 /// Returns why pages lack the metric of an objective, "" if they have it.
-inline std::string why_unreported(const server_pages& on, const std::vector<metrics_page>& pages,
+inline std::string why_unreported(const server_pages& on, const vector<metrics_page>& pages,
                                   const page_reading& r, const statistic_data& what) {
     if (what.metric == metric_id::energy_per_token) {
         const double joules = r.value(server_quantity::energy);
@@ -180,8 +180,8 @@ inline std::string why_unreported(const server_pages& on, const std::vector<metr
            more;
 }
 /// The same for the first such objective of several, with one reading.
-inline std::string why_any_unreported(const server_pages& on, const std::vector<slo>& slos) {
-    std::vector<metrics_page> pages;
+inline std::string why_any_unreported(const server_pages& on, const vector<slo>& slos) {
+    vector<metrics_page> pages;
     for (const page_address& a : on.all) pages.push_back(read_page(a).page);
     const page_reading r = reading_of(pages, on.first_is_servers, {});
     for (const slo& s : slos)
@@ -209,7 +209,7 @@ inline void rest(const server_pages& pages) {
 /// core: slow pages are read less often.
 class page_watch {
 public:
-    page_watch(const server_pages& pages, const std::vector<std::string>& selectors)
+    page_watch(const server_pages& pages, const vector<std::string>& selectors)
         : pages_(pages) {
         metrics_.of = pages.of;
         metrics_.problem = pages.problem;
@@ -252,7 +252,7 @@ private:
 
     /// Returns why reading failed, "" if it did not.
     std::string try_to_read() {
-        std::vector<metrics_page> pages;
+        vector<metrics_page> pages;
         for (const page_address& p : pages_.all) {
             parsed_page read = read_page(p);
             if (!read.problem.empty()) return read.problem;

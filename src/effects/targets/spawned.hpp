@@ -1,6 +1,7 @@
 // started programs, which end with us, and their output
 #pragma once
 
+#include "core/base/vector.hpp"
 #include "core/base/secrets.hpp"
 #include "core/base/text.hpp"
 #include "effects/system/clock.hpp"
@@ -21,7 +22,6 @@
 #include <string_view>
 #include <thread>
 #include <utility>  // exchange, move
-#include <vector>
 
 #include <fcntl.h>  // fcntl, O_NONBLOCK, O_RDWR
 #include <poll.h>
@@ -60,15 +60,15 @@ inline void say_line(const descriptor& to) {
 /// A script for /bin/sh in its own process group, with arguments "$1" and so on.
 struct script_to_start {
     const char* script;
-    std::vector<std::string> words{};
-    std::vector<std::string> environment{};  // "NAME=value" each
+    vector<std::string> words{};
+    vector<std::string> environment{};  // "NAME=value" each
     int in = -1, out = -1;                   // -1: /dev/null
     bool inherits = true;                    // our open descriptors without close-on-exec
 };
 
 /// Descriptors from our parent that started programs would inherit.
-inline std::vector<int> inherited_descriptors() {
-    std::vector<int> all;
+inline vector<int> inherited_descriptors() {
+    vector<int> all;
     std::error_code none;
     for (const auto& entry : std::filesystem::directory_iterator("/dev/fd", none)) {
         const int fd = parsed_number<int>(entry.path().filename().string()).value_or(-1);
@@ -81,8 +81,8 @@ inline std::vector<int> inherited_descriptors() {
 /// Starts the process. All memory is prepared before: between fork and exec a threaded program may
 /// do next to nothing, and copying a large one takes time during a load. Throws std::runtime_error.
 inline pid_t started(const script_to_start& s) {
-    std::vector<char*> words, environment;
-    const auto add = [](std::vector<char*>& to, const std::string& word) {
+    vector<char*> words, environment;
+    const auto add = [](vector<char*>& to, const std::string& word) {
         to.push_back(const_cast<char*>(word.c_str()));  // not modified by exec
     };
     const std::string begin[] = {"sh", "-c", s.script, "sh"};
@@ -116,7 +116,7 @@ inline pid_t started(const script_to_start& s) {
 }
 
 /// Our environment with these variables added or replaced.
-inline std::vector<std::string> environment_with(std::vector<std::string> more) {
+inline vector<std::string> environment_with(vector<std::string> more) {
     for (std::string& own : whole_environment()) {
         const std::string_view name = std::string_view(own).substr(0, own.find('=') + 1);
         const auto is_it = [&](const std::string& m) { return m.starts_with(name); };
@@ -145,7 +145,7 @@ public:
     /// The group has ended, or needs no guard.
     void leave(pid_t group) {
         const std::lock_guard lock(mutex_);
-        std::erase(groups_, group);
+        erase_if(groups_, [&](pid_t g) { return g == group; });
         send_groups();
     }
     /// The guard's process; -1: not started.
@@ -175,13 +175,13 @@ private:
     }
 
     std::mutex mutex_{};
-    std::vector<pid_t> groups_{};
+    vector<pid_t> groups_{};
     descriptor line_{};
     pid_t pid_ = -1;
 };
 
 /// The number of bytes at the end of `s` that may begin a secret.
-inline std::size_t begun_secret(std::string_view s, const std::vector<std::string>& secrets) {
+inline std::size_t begun_secret(std::string_view s, const vector<std::string>& secrets) {
     std::size_t most = 0;
     for (const std::string& secret : secrets)
         for (std::size_t n = std::min(secret.size() - 1, s.size()); n > most; --n)
@@ -195,7 +195,7 @@ class server_log {
 public:
     static constexpr std::size_t max_bytes = 64u << 20;  // of a file
 
-    server_log(std::string path, std::vector<std::string> secrets)
+    server_log(std::string path, vector<std::string> secrets)
         : path_(std::move(path)), secrets_(std::move(secrets)) {
         auto [output, its] = new_pipe();
         auto [ours, waked] = socket_pair();
@@ -304,7 +304,7 @@ private:
     }
 
     const std::string path_;
-    const std::vector<std::string> secrets_;
+    const vector<std::string> secrets_;
     new_file file_{};
     descriptor output_{}, its_{}, wake_{}, waked_{};
     std::mutex mutex_{};

@@ -3,6 +3,7 @@
 
 #include "api/result.hpp"
 #include "api/target.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/secrets.hpp"
 #include "core/base/text.hpp"
 #include "core/wire/url.hpp"
@@ -20,7 +21,6 @@
 #include <filesystem>  // error_code
 #include <memory>  // make_unique, unique_ptr
 #include <string>
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -64,7 +64,7 @@ public:
 
     /// Returns its URL when ready. Throws no_server if it is not within `at_most_s` or its own
     /// limit.
-    std::string start(const api_traits& api, const std::vector<std::string>& secrets,
+    std::string start(const api_traits& api, const vector<std::string>& secrets,
                       double at_most_s) {
         const double ready_within_s = std::min(what.ready_within.seconds(), at_most_s);
         const int port = free_port();
@@ -81,7 +81,7 @@ public:
     }
     void end() { running_.reset(); }
     /// Returns why it ended, "" while it runs.
-    std::string how_it_went(const std::vector<std::string>& secrets) {
+    std::string how_it_went(const vector<std::string>& secrets) {
         const std::string how = running_ ? running_->how_it_ended() : "";
         if (how.empty()) return {};
         const std::string tail = without_secrets(running_->log_tail(), secrets);
@@ -107,7 +107,7 @@ private:
             sleep_s(0.02);
         }
     }
-    no_server given_up(const std::string& why, const std::vector<std::string>& secrets) {
+    no_server given_up(const std::string& why, const vector<std::string>& secrets) {
         const std::string tail = without_secrets(running_->log_tail(), secrets);
         end();
         return no_server("process \"" + printable(str(what.command), 200) + "\" " + why + "; log " +

@@ -6,6 +6,7 @@
 #include "api/slo.hpp"
 #include "api/text.hpp"
 #include "api/traffic.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/bodies/result_data.hpp"
 #include "core/capacity/search.hpp"
@@ -40,7 +41,6 @@
 #include <stdexcept>  // invalid_argument
 #include <string>
 #include <utility>  // move
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -48,12 +48,12 @@ namespace detail {
 
 /// Shared by all copies of a result; never changes.
 struct comparison_data {
-    std::vector<std::string> names{};
-    std::vector<std::shared_ptr<const result_data>> settings{};
+    vector<std::string> names{};
+    vector<std::shared_ptr<const result_data>> settings{};
 };
 
 /// Throws std::invalid_argument for an unknown setting.
-inline std::size_t place_of_setting(const std::vector<std::string>& names,
+inline std::size_t place_of_setting(const vector<std::string>& names,
                                     const std::string& name) {
     for (std::size_t i = 0; i < names.size(); ++i)
         if (names[i] == name) return i;
@@ -63,7 +63,7 @@ inline std::size_t place_of_setting(const std::vector<std::string>& names,
 }
 
 inline compared_statistic compared_by(const statistic_data& what, const comparison_data& h) {
-    std::vector<measured_setting> all;
+    vector<measured_setting> all;
     std::list<analysis> found;
     for (std::size_t i = 0; i < h.names.size(); ++i) {
         const result_data& g = *h.settings[i];
@@ -198,7 +198,7 @@ public:
             j.first_repeats = j.max_repeats;  // no decision before the last round
         });
         const run_mode mode = mode_of(whole, asked_, budget_began_ns());
-        std::vector<setting_under_test> under_test = parts_of(whole);
+        vector<setting_under_test> under_test = parts_of(whole);
         if (stop_asked.load())
             throw no_server("the run was interrupted before this comparison began");
         // Announcement and progress cover all turns of all settings.
@@ -236,8 +236,8 @@ private:
         return models_.empty() ? any_target() : models_[setting]->stand_in(setting);
     }
     /// Each setting's plan, on the same trace with its own words, and its server.
-    std::vector<setting_under_test> parts_of(const plan& whole) {
-        std::vector<setting_under_test> parts;
+    vector<setting_under_test> parts_of(const plan& whole) {
+        vector<setting_under_test> parts;
         for (const setting& s : settings_) {
             plan p = whole;
             p.name += " / " + str(s.name);
@@ -259,9 +259,9 @@ private:
         const bool skips = s.is_missing && may_be_skipped();
         return unmeasured(s.all.what, of_each_, skips ? gate_outcome::skipped : s.lost_as, s.lost);
     }
-    comparison_result finished(std::vector<setting_under_test>& parts) {
+    comparison_result finished(vector<setting_under_test>& parts) {
         const plan p = parts.front().all.what;
-        std::vector<measured_setting> measured;
+        vector<measured_setting> measured;
         for (const setting_under_test& s : parts)
             measured.push_back({s.name, s.all.seen, s.all.judged_by, s.all.found,
                                 s.all.seen.candidate.empty() ? s.lost : ""});
@@ -314,8 +314,8 @@ private:
 
     scenario of_each_;
     const list<setting>& settings_;
-    std::vector<std::size_t> numbers_{};  // of the settings' gates
-    std::vector<std::shared_ptr<const rehearsal>> models_{};  // replace the servers
+    vector<std::size_t> numbers_{};  // of the settings' gates
+    vector<std::shared_ptr<const rehearsal>> models_{};  // replace the servers
 };
 
 /// `of` and `in` say what there is none of.
@@ -335,7 +335,7 @@ text best_setting(const box& data, const statistic_data& what) {
 estimate_t ratio_of_settings(const box& data, const text& of, const text& to,
                              const statistic_data& what) {
     const auto* h = data.get<comparison_data>();
-    const std::vector<std::string> names = h ? h->names : std::vector<std::string>{};
+    const vector<std::string> names = h ? h->names : vector<std::string>{};
     const std::size_t a = place_of_setting(names, str(of)), b = place_of_setting(names, str(to));
     if (a == b) return {1, 1, 1};
     return compared_by(what, *h).ratio(a, b).value_or(
@@ -344,7 +344,7 @@ estimate_t ratio_of_settings(const box& data, const text& of, const text& to,
 }  // namespace detail
 
 const result& comparison_result::operator[](const types::text& name) const {
-    const std::vector<std::string> names(names_.begin(), names_.end());
+    const detail::vector<std::string> names(names_.begin(), names_.end());
     return results_[detail::place_of_setting(names, detail::str(name))];
 }
 const result& comparison_result::at(types::whole place) const {
@@ -352,7 +352,7 @@ const result& comparison_result::at(types::whole place) const {
 }
 
 const result& curve_result::operator[](offered_load load) const {
-    std::vector<std::string> all;
+    detail::vector<std::string> all;
     for (detail::size_type i = 0; i < loads_.size(); ++i) {
         if (loads_[i] == load.value) return results_[i];
         all.push_back(detail::printed("%.9g", loads_[i]));

@@ -3,6 +3,7 @@
 
 #include "api/result.hpp"
 #include "api/scenario.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/judging/client.hpp"
@@ -35,7 +36,6 @@
 #include <stdexcept>  // invalid_argument
 #include <string>
 #include <utility>  // exchange
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -58,7 +58,7 @@ struct setting_under_test {
 class settings_run {
 public:
     /// `all`: in the order of the scenario. The arguments must outlive this.
-    settings_run(std::vector<setting_under_test>& all, const plan& as_a_whole,
+    settings_run(vector<setting_under_test>& all, const plan& as_a_whole,
                  const run_mode& mode, progress_mode progress)
         : all_(all),
           whole_(as_a_whole),
@@ -150,8 +150,8 @@ private:
         return whole;
     }
     template <class F>
-    std::vector<measurements*> seen_where(F&& f) {
-        std::vector<measurements*> seen;
+    vector<measurements*> seen_where(F&& f) {
+        vector<measurements*> seen;
         for (setting_under_test& s : all_)
             if (f(s)) seen.push_back(&s.all.seen);
         return seen;
@@ -279,7 +279,7 @@ private:
         }
     }
 
-    std::vector<setting_under_test>& all_;
+    vector<setting_under_test>& all_;
     const plan& whole_;
     const run_mode& mode_;
     const int rounds_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/text.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/errors.hpp"
@@ -23,7 +24,6 @@
 #include <string_view>
 #include <system_error>  // error_code
 #include <utility>  // move
-#include <vector>
 
 #include <fcntl.h>  // open, O_DIRECTORY
 #include <unistd.h>  // fsync, link, unlink, close
@@ -78,7 +78,7 @@ inline constexpr double max_clock_skew_s = 600;
 /// *.jsonl below a folder and cohorts/*.json, by name. No hidden files (a worktree's .git, drafts),
 /// no symbolic links.
 struct history_files {
-    std::vector<std::filesystem::path> lines{}, all_series{};
+    vector<std::filesystem::path> lines{}, all_series{};
 };
 inline history_files files_of_history(const std::filesystem::path& folder) {
     namespace fs = std::filesystem;
@@ -153,8 +153,8 @@ inline history_store history_of_gate(const std::string& folder, const std::strin
                                      const std::string& at) {
     history_store all = read_history(folder, utc_text(machine_unix_s() + max_clock_skew_s), gate);
     all.lines = as_of(std::move(all.lines), at);
-    std::erase_if(all.lines.runs, [&](const history_run& r) { return r.gate != gate; });
-    std::erase_if(all.lines.notes, [&](const history_note& n) { return n.gate != gate; });
+    erase_if(all.lines.runs, [&](const history_run& r) { return r.gate != gate; });
+    erase_if(all.lines.notes, [&](const history_note& n) { return n.gate != gate; });
     return all;
 }
 
@@ -245,7 +245,7 @@ std::string add_lines(const std::filesystem::path& folder, const std::string& at
 /// Adds the gates of one program as a file with a line for each; returns its name. Describes series
 /// that are new in the folder. Throws std::runtime_error.
 inline std::string append_history(const std::filesystem::path& folder,
-                                  const std::vector<history_entry>& gates, const std::string& at,
+                                  const vector<history_entry>& gates, const std::string& at,
                                   const std::string& commit) {
     const std::string tomorrow = utc_text(machine_unix_s() + 86400);
     check_clock(folder, stem_of_run(tomorrow, "", 0).substr(0, 8));

@@ -3,6 +3,7 @@
 
 #include "api/scenario.hpp"
 #include "api/target.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/judging/decision.hpp"
 #include "core/planning/past_extension.hpp"
@@ -40,7 +41,6 @@
 #include <system_error>  // error_code
 #include <thread>  // hardware_concurrency
 #include <utility>  // exchange, move
-#include <vector>  // erase_if
 
 #include <sys/utsname.h>  // the kernel
 #include <unistd.h>  // unlink
@@ -179,7 +179,7 @@ inline history_parameters parameters_for(const plan& p, const target_facts& targ
     // The last run of a date counts: this one replaces earlier ones of today.
     const std::string today = utc_text(machine_unix_s()).substr(0, 10);
     if (mode.appends())
-        std::erase_if(store.lines.runs,
+        erase_if(store.lines.runs,
                       [&](const history_run& r) { return r.at.substr(0, 10) == today; });
     const std::string oldest =
         asked.at.empty() ? utc_text(machine_unix_s() - runs_count_for_s) : "";
@@ -236,7 +236,7 @@ public:
     void write_kept(
         const std::string& began_at, const std::string& commit,
         const std::function<void(const std::string&, const std::exception&)>& lost) const override {
-        std::map<std::string, std::vector<history_entry>> runs;
+        std::map<std::string, vector<history_entry>> runs;
         {
             const std::lock_guard guard(waiting().mutex);
             runs = std::exchange(waiting().runs, {});
@@ -251,7 +251,7 @@ public:
 private:
     struct waiting_runs {
         std::mutex mutex{};
-        std::map<std::string, std::vector<history_entry>> runs{};
+        std::map<std::string, vector<history_entry>> runs{};
     };
     static waiting_runs& waiting() {
         static waiting_runs* const all = new waiting_runs;  // outlives every static object

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "api/result.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/judging/cross_check.hpp"
 #include "core/measured/ranks.hpp"
@@ -36,7 +37,6 @@
 #include <string_view>
 #include <thread>
 #include <utility>  // move
-#include <vector>
 
 #ifdef LLMBENCH_WITH_MPI
 #include <mpi.h>
@@ -108,12 +108,12 @@ public:
     }
     /// Returns all texts in rank order at rank 0; elsewhere nothing. MPI counts in ints, so it is
     /// sent in pieces.
-    std::vector<std::string> gathered(const std::string& mine, double max_s) {
+    vector<std::string> gathered(const std::string& mine, double max_s) {
         const std::size_t longest = static_cast<std::size_t>(
             most(static_cast<long long>(mine.size()), max_s));
         const std::size_t piece = std::max<std::size_t>(
             1, max_at_once / static_cast<std::size_t>(count_));
-        std::vector<std::string> all(is_first() ? static_cast<std::size_t>(count_) : 0);
+        vector<std::string> all(is_first() ? static_cast<std::size_t>(count_) : 0);
         for (std::size_t at = 0; at < longest; at += piece) {
             const waiting w(*this, max_s);
             gather_piece(mine, at, piece, all);
@@ -173,10 +173,10 @@ private:
         return static_cast<int>(std::min(most, size - std::min(at, size)));
     }
     void gather_piece(const std::string& mine, std::size_t at, std::size_t piece,
-                      std::vector<std::string>& all) {
+                      vector<std::string>& all) {
         const int own = part(mine.size(), at, piece);
         // The lengths are unknown to others, so all send them first.
-        std::vector<int> sizes(all.size()), ones(all.size(), 1), places(all.size());
+        vector<int> sizes(all.size()), ones(all.size(), 1), places(all.size());
         for (std::size_t i = 0; i < places.size(); ++i) places[i] = static_cast<int>(i);
         MPI_Gatherv(&own, 1, MPI_INT, sizes.data(), ones.data(), places.data(), MPI_INT, 0,
                     MPI_COMM_WORLD);
@@ -252,7 +252,7 @@ inline std::string text_of(const rank_command& c) {
                    c.next.number, c.next.load, c.next.answer_s, left_s);
 }
 inline rank_command command_of(const std::string& text) {
-    std::vector<double> n;
+    vector<double> n;
     std::string_view left = text;
     while (!left.empty()) {
         n.push_back(leading_number<double>(left).value_or(not_a_number));
@@ -275,10 +275,10 @@ struct clock_offset {
 /// exchanges messages for its time: the shortest of fifty exchanges is the most exact, because that
 /// time lies between its two ends (Cristian 1989, doi:10.1007/BF01784024). If busy machines allow
 /// no short one, it continues for a second.
-inline std::vector<clock_offset> clock_offsets(rank_group& ranks, double max_s) {
+inline vector<clock_offset> clock_offsets(rank_group& ranks, double max_s) {
     constexpr int least_exchanges = 50;
     constexpr long long good_ns = 100000, max_ns = 1000000000;
-    std::vector<clock_offset> all(static_cast<std::size_t>(ranks.count()));
+    vector<clock_offset> all(static_cast<std::size_t>(ranks.count()));
     const std::string own_boot = name_of_the_boot();
     for (int r = 1; r < ranks.count(); ++r) {
         const std::string boot = ranks.heard(own_boot, max_s, r);
@@ -306,7 +306,7 @@ inline std::vector<clock_offset> clock_offsets(rank_group& ranks, double max_s) 
 /// The common start of all ranks, each by its clock, once all are ready.
 class common_start {
 public:
-    common_start(rank_group& ranks, std::vector<clock_offset> offsets)
+    common_start(rank_group& ranks, vector<clock_offset> offsets)
         : ranks_(ranks), offsets_(std::move(offsets)) {}
     long long operator()() {
         try {
@@ -325,7 +325,7 @@ public:
     int begun() const { return begun_; }
     bool is_called_off() const { return is_called_off_; }
     /// Notes how far from the plan a part began, by clocks before and after.
-    void note(rank_part& part, const std::vector<clock_offset>& after) const {
+    void note(rank_part& part, const vector<clock_offset>& after) const {
         const auto r = static_cast<std::size_t>(part.index);
         for (const auto* offsets : {&offsets_, &after}) {
             const clock_offset& c = (*offsets)[r];
@@ -341,7 +341,7 @@ public:
 private:
     static constexpr long long ahead_ns = 200000000;
     rank_group& ranks_;
-    std::vector<clock_offset> offsets_;
+    vector<clock_offset> offsets_;
     long long at_first_ns_ = 0;
     int begun_ = 0;
     bool is_called_off_ = false;
@@ -357,10 +357,10 @@ inline delivered_requests delivered(const repeat_data& part) {
 }
 
 inline repeat_data gathered_repeat(const plan& p, repeat_data own,
-                                   const std::vector<std::string>& packed_parts,
+                                   const vector<std::string>& packed_parts,
                                    const common_start& start,
-                                   const std::vector<clock_offset>& after, outbox* out) {
-    std::vector<repeat_data> parts;
+                                   const vector<clock_offset>& after, outbox* out) {
+    vector<repeat_data> parts;
     parts.push_back(std::move(own));
     for (std::size_t i = 1; i < packed_parts.size(); ++i) {
         if (packed_parts[i].empty() || packed_parts[i][0] != '{')
@@ -410,12 +410,12 @@ inline repeat_data repeat_of_ranks(const plan& p, live_target& target, repeat_or
     // Another rank's users may take as long again as ours, and so may the last answers.
     const double max_s = ranks.wait_s() + drain_s(*p.sent) +
                           static_cast<double>(now_ns() - began) * 1e-9;
-    const std::vector<clock_offset> after = clock_offsets(ranks, max_s);
+    const vector<clock_offset> after = clock_offsets(ranks, max_s);
     if (ranks.is_first() && !why.empty()) {
         ranks.gathered("", max_s);
         throw std::runtime_error(why);
     }
-    const std::vector<std::string> parts =
+    const vector<std::string> parts =
         ranks.gathered(ranks.is_first() ? "" : why.empty() ? packed(d) : why, max_s);
     if (!ranks.is_first()) return d;
     repeat_data all = gathered_repeat(p, std::move(d), parts, start, after, asked.out);

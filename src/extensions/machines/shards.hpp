@@ -5,6 +5,7 @@
 #include "api/scenario.hpp"
 #include "api/target.hpp"
 #include "api/traffic.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/random.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
@@ -29,7 +30,6 @@
 #include <cstdint>  // uint64_t
 #include <fstream>
 #include <string>
-#include <vector>
 
 #include <sys/resource.h>  // getrusage
 #ifdef __linux__
@@ -219,7 +219,7 @@ inline rank_part part_of(const repeat_data& d, const load_shard& shard, long lon
     r.cpu_utilization = d.cpu_utilization;
     r.memory_bytes = max_memory_so_far();
     r.synchronised = clock_is_synchronised();
-    std::vector<double> late;
+    vector<double> late;
     for (const record& x : d.records) {
         if (!is_measured(x)) continue;
         ++r.requests;

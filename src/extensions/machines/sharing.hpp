@@ -5,6 +5,7 @@
 #include "api/scenario.hpp"
 #include "api/slo.hpp"
 #include "api/text.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/capacity/searched.hpp"
 #include "core/judging/rule.hpp"
@@ -37,7 +38,6 @@
 #include <functional>
 #include <string>
 #include <utility>  // move
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -208,7 +208,7 @@ inline result judged_shards(const types::list<types::text>& directories, const s
     return gate_of(as, file, line, "judge_shards", [&] {
         if (directories.size() == 0)
             refuse({"directories: none is named, one for each shard is needed"});
-        std::vector<stored_shard> shards;
+        vector<stored_shard> shards;
         for (const text& d : directories) shards.push_back(read_shard(str(d), str(gate)));
         measured_gate g = gathered(std::move(shards), slos);
         const slo_context context(g.what);

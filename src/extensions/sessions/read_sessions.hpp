@@ -3,6 +3,7 @@
 
 #include "api/scenario.hpp"
 #include "api/text.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/files/byte_stream.hpp"
 #include "core/files/traces.hpp"
@@ -19,15 +20,14 @@
 #include <memory>  // make_shared
 #include <string>
 #include <system_error>  // error_code
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
 /// In a folder, all files by name.
-inline std::vector<std::string> files_at(const std::string& path, const char* field) {
-    std::vector<std::string> files{path};
+inline vector<std::string> files_at(const std::string& path, const char* field) {
+    vector<std::string> files{path};
     std::error_code problem;
     if (std::filesystem::is_directory(path, problem)) {
         files.clear();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/target.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/json.hpp"
 #include "core/base/random.hpp"
 #include "core/wire/http.hpp"
@@ -25,7 +26,6 @@
 #include <string>
 #include <string_view>
 #include <utility>  // exchange, move, pair
-#include <vector>
 
 #include <picojson.h>  // JSON of servers
 
@@ -157,7 +157,7 @@ public:
         long long received_ns = 0, first_write_ns = 0, last_write_ns = 0, done_ns = 0;
         int prompt_tokens = 0, output_tokens = 0;
         engine_model::times engine{};  // of the engine model
-        std::vector<long long> writes{};  // virtual time only: of content, each
+        vector<long long> writes{};  // virtual time only: of content, each
     };
 
     struct profiler_entry {
@@ -181,7 +181,7 @@ public:
 
     const request_handler& handler() const { return handler_; }
     void add(const std::shared_ptr<simulated_session>& s) {
-        std::erase_if(all_, [](const auto& weak) { return weak.expired(); });
+        erase_if(all_, [](const auto& weak) { return weak.expired(); });
         all_.push_back(s);
     }
     void go_away() {
@@ -192,11 +192,11 @@ public:
         generating_.clear();
     }
     /// The last finished answers, as seen by the server.
-    std::vector<log_entry> log() {
+    vector<log_entry> log() {
         const std::lock_guard lock(log_mutex_);
         return {log_.begin(), log_.end()};
     }
-    std::vector<profiler_entry> profiler_log() {
+    vector<profiler_entry> profiler_log() {
         const std::lock_guard lock(log_mutex_);
         return {profiler_log_.begin(), profiler_log_.end()};
     }
@@ -413,7 +413,7 @@ private:
     const request_handler handler_{[this](simulated_session& s) { on_request(s); },
                                    [this](std::uint64_t id) { on_gone(id); }};
     std::map<std::uint64_t, std::shared_ptr<generation>> generating_{};
-    std::vector<std::weak_ptr<simulated_session>> all_{};
+    vector<std::weak_ptr<simulated_session>> all_{};
     std::mutex log_mutex_{};
     std::deque<log_entry> log_{};
     std::deque<profiler_entry> profiler_log_{};

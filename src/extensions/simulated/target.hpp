@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/target.hpp"
+#include "core/base/vector.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/threads.hpp"
 #include "effects/targets/extension_server.hpp"
@@ -20,7 +21,6 @@
 #include <system_error>  // error_code
 #include <thread>
 #include <utility>  // move
-#include <vector>
 
 #ifndef ASIO_STANDALONE
 #define ASIO_STANDALONE
@@ -123,8 +123,8 @@ public:
 
     int port() const { return port_; }
     std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
-    std::vector<simulated_service::log_entry> log() { return service_.log(); }
-    std::vector<simulated_service::profiler_entry> profiler_log() {
+    vector<simulated_service::log_entry> log() { return service_.log(); }
+    vector<simulated_service::profiler_entry> profiler_log() {
         return service_.profiler_log();
     }
 
@@ -200,13 +200,13 @@ public:
 
     const std::string& url() const { return url_; }
     /// Finished answers so far, as seen by the server.
-    std::vector<simulated_service::log_entry> log() {
-        std::vector<simulated_service::log_entry> all = of_old_;
+    vector<simulated_service::log_entry> log() {
+        vector<simulated_service::log_entry> all = of_old_;
         for (auto& x : service_->log()) all.push_back(std::move(x));
         return all;
     }
 
-    std::vector<simulated_service::profiler_entry> profiler_log() {
+    vector<simulated_service::profiler_entry> profiler_log() {
         return service_->profiler_log();
     }
 
@@ -247,7 +247,7 @@ private:
     const engine engine_;
     std::shared_ptr<int> alive_ = std::make_shared<int>();
     bool is_away_ = false;
-    std::vector<simulated_service::log_entry> of_old_{};
+    vector<simulated_service::log_entry> of_old_{};
     std::unique_ptr<simulated_service> service_;
     const std::string url_;
 };

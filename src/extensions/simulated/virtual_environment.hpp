@@ -3,6 +3,7 @@
 // bytes.
 #pragma once
 
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/wire/url.hpp"
 #include "effects/net/machine_network.hpp"
@@ -21,7 +22,6 @@
 #include <string>
 #include <string_view>
 #include <utility>  // exchange, forward, move, swap
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -120,8 +120,8 @@ public:
         servers_.push_back(&server);
         return prefix + std::to_string(servers_.size());
     }
-    std::vector<address> resolved(const http_url& u) const override {
-        std::vector<address> all;
+    vector<address> resolved(const http_url& u) const override {
+        vector<address> all;
         for (std::size_t n = 1; n <= servers_.size(); ++n)
             if ("http://" + u.host == prefix + std::to_string(n)) all.push_back(address_of(n));
         if (all.empty())
@@ -215,7 +215,7 @@ protected:
     }
     /// The server closed the connection just as a request came.
     virtual bool is_closed_instead(const shared_link&) { return false; }
-    const std::vector<virtual_listener*>& servers() const { return servers_; }
+    const vector<virtual_listener*>& servers() const { return servers_; }
 
 private:
     static constexpr long long max_turns_at_a_time = 1000000;
@@ -245,8 +245,8 @@ private:
     }
 
     long long now_ns_ = 1000000000000, number_ = 0, turns_ = 0;
-    std::vector<event> to_come_{};  // a heap
-    std::vector<virtual_listener*> servers_{};
+    vector<event> to_come_{};  // a heap
+    vector<virtual_listener*> servers_{};
 };
 
 struct virtual_socket final : network_socket {
@@ -339,7 +339,7 @@ public:
     }
     long long full_turns(std::size_t) const override { return 0; }
     void each(const std::function<void()>& after_each) override {
-        std::vector<known_socket> now;
+        vector<known_socket> now;
         std::swap(now, due_);
         for (const known_socket& s : now) {
             s->is_due = false;
@@ -369,7 +369,7 @@ private:
     }
 
     virtual_environment& environment_;
-    std::vector<known_socket> due_{};
+    vector<known_socket> due_{};
 };
 
 inline std::unique_ptr<network> virtual_environment::new_network() {

@@ -1,6 +1,7 @@
 // the page of a history, a single file
 #pragma once
 
+#include "core/base/vector.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
@@ -16,13 +17,12 @@
 #include <map>
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace history_tool {
 
 using namespace llmbench::detail;
 
-inline double mean_of_repeats(const std::vector<double>& repeats) {
+inline double mean_of_repeats(const vector<double>& repeats) {
     double logs = 0;
     for (const double v : repeats) logs += std::log(v);
     return std::exp(logs / static_cast<double>(repeats.size()));
@@ -47,26 +47,26 @@ struct drawn_level {
     bool is_accepted = true;
 };
 struct drawn_levels {
-    std::vector<drawn_level> all{};
+    vector<drawn_level> all{};
     double low = not_a_number, high = not_a_number;  // 95 % of future unchanged runs lie within
     double newest = not_a_number;                    // the level that those are compared with
     double between_runs = not_a_number;              // standard deviation of runs, as a fraction
-    std::vector<bool> is_trouble{};                  // for each run of the series
+    vector<bool> is_trouble{};                  // for each run of the series
 };
 struct drawn_gate {
     std::string gate{}, series_id{};
     run_series in{};
     bool is_described = false;
-    std::vector<history_run> runs{};  // of the same series
-    std::vector<history_series> series{};
-    std::vector<drawn_levels> levels{};  // of each series
+    vector<history_run> runs{};  // of the same series
+    vector<history_series> series{};
+    vector<drawn_levels> levels{};  // of each series
     std::map<std::string, std::size_t> elsewhere{};  // runs of other series
     std::map<std::string, todays> now{};             // by statistic
 };
 
 /// Returns the statistics of the runs, those of the newest one first, in its order.
-inline std::vector<std::string> statistics_of(const std::vector<const history_run*>& runs) {
-    std::vector<std::string> names;
+inline vector<std::string> statistics_of(const vector<const history_run*>& runs) {
+    vector<std::string> names;
     for (auto n = runs.rbegin(); n != runs.rend(); ++n)
         for (const named_repeats& v : (*n)->values)
             if (std::find(names.begin(), names.end(), v.name) == names.end())
@@ -89,9 +89,9 @@ inline drawn_levels levels_drawn(const history_series& s) {
     const history_read r = history_read_as(s, sign > 0, true);
     drawn_levels d;
     d.is_trouble.assign(s.runs.size(), false);
-    std::vector<double> rest;
+    vector<double> rest;
     for (const history_segment& g : r.segments) {
-        const std::vector<double> own = means_of(r.runs, g.first, g.end);
+        const vector<double> own = means_of(r.runs, g.first, g.end);
         if (own.empty()) continue;
         const double value = std::exp(sign * mean_of(own));
         const double before = d.all.empty() ? value : d.all.back().value;
@@ -115,19 +115,19 @@ inline drawn_levels levels_drawn(const history_series& s) {
 }
 
 /// Returns each gate with the series of its newest run, in the order of names.
-inline std::vector<drawn_gate> gates_of(const history_lines& lines,
-                                        const std::map<std::string, run_series>& all_series) {
+inline vector<drawn_gate> gates_of(const history_lines& lines,
+                                   const std::map<std::string, run_series>& all_series) {
     std::map<std::string, std::string> newest;  // series by gate
     for (const history_run& r : lines.runs)
         if (is_valid_run(r)) newest[r.gate] = r.run_series;
-    std::vector<drawn_gate> gates;
+    vector<drawn_gate> gates;
     for (const auto& [gate, id] : newest) {
         drawn_gate g{.gate = gate, .series_id = id};
         if (const auto at = all_series.find(id); at != all_series.end()) {
             g.in = at->second;
             g.is_described = true;
         }
-        const std::vector<const history_run*> runs = runs_of(lines, gate, id);
+        const vector<const history_run*> runs = runs_of(lines, gate, id);
         for (const history_run* r : runs) g.runs.push_back(*r);
         for (const std::string& statistic : statistics_of(runs))
             g.series.push_back(series_of(lines, runs, statistic));
@@ -141,14 +141,14 @@ inline std::vector<drawn_gate> gates_of(const history_lines& lines,
 
 /// Returns the commits around the first change that made a gate worse and that nobody accepted, for
 /// git bisect. Throws std::invalid_argument if there is none, or if a commit is missing.
-inline std::string bisection_of(const std::vector<drawn_gate>& gates, const std::string& gate) {
+inline std::string bisection_of(const vector<drawn_gate>& gates, const std::string& gate) {
     const auto named = [&](const drawn_gate& g) { return g.gate == gate; };
     const auto g = std::find_if(gates.begin(), gates.end(), named);
     if (g == gates.end()) refuse({"the history has no run of \"", gate, "\""});
     const series_run *good = nullptr, *bad = nullptr;
     std::string words;
     for (std::size_t i = 0; i < g->series.size(); ++i) {
-        const std::vector<drawn_level>& levels = g->levels[i].all;
+        const vector<drawn_level>& levels = g->levels[i].all;
         const auto is_open = [](const drawn_level& l) { return !l.is_accepted; };
         const auto step = std::find_if(levels.begin(), levels.end(), is_open);
         if (step == levels.end() || (bad && step->from >= bad->at)) continue;
@@ -389,7 +389,7 @@ inline std::string section_of(const drawn_gate& g, const std::string& commits) {
     return page + "</div>\n" + table_of(g, commits);
 }
 
-inline std::string page_of(const std::string& folder, const std::vector<drawn_gate>& gates,
+inline std::string page_of(const std::string& folder, const vector<drawn_gate>& gates,
                            const std::string& commits) {
     std::string first = "9", last;
     for (const drawn_gate& g : gates) {

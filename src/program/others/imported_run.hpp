@@ -6,6 +6,7 @@
 #include "api/metrics.hpp"
 #include "api/result.hpp"
 #include "api/traffic.hpp"
+#include "core/base/vector.hpp"
 #include "core/answers/timeline.hpp"
 #include "core/base/json.hpp"
 #include "core/base/statistics.hpp"
@@ -28,7 +29,6 @@
 #include <string>
 #include <string_view>
 #include <utility>  // move
-#include <vector>
 
 #include <picojson.h>  // JSON of servers
 
@@ -88,7 +88,7 @@ inline std::string with_quoted_numbers(std::string_view s) {
 
 /// Returns the JSON values of a file. Throws std::invalid_argument if it holds anything else, or
 /// ends inside of a value.
-inline std::vector<picojson::value> read_json_values(std::string_view s, const std::string& file) {
+inline vector<picojson::value> read_json_values(std::string_view s, const std::string& file) {
     const auto require_json = [&](bool sound, const std::string& why) {
         if (!sound) refuse({file, ": ", why});
     };
@@ -100,7 +100,7 @@ inline std::vector<picojson::value> read_json_values(std::string_view s, const s
     require_json(loose.empty(), loose);
     if (s.find("\\ud") != std::string_view::npos || s.find("\\uD") != std::string_view::npos)
         s = whole = without_half_pairs(s);
-    std::vector<picojson::value> values;
+    vector<picojson::value> values;
     const char *at = s.data(), *const last = s.data() + s.size();
     const auto skip_blanks = [&] {
         while (at != last && (*at == ' ' || *at == '\t' || *at == '\r' || *at == '\n')) ++at;
@@ -142,7 +142,7 @@ inline std::string setting_text(const picojson::value& of, const char* name) {
     return v->is<double>() ? printed("%.9g", number_in(*v)) : shown_value(*v);
 }
 /// Metrics that a file cannot support for the same reason.
-using metric_group = std::vector<metric_id>;
+using metric_group = vector<metric_id>;
 template <class Belongs>
 metric_group metrics_that(Belongs&& belongs) {
     metric_group g;
@@ -180,7 +180,7 @@ inline metric_group of_event_times() {
 /// A request of a file: nanoseconds of the tool's clock, and its gaps in microseconds.
 struct imported_request {
     record what{};
-    std::vector<std::uint32_t> gaps{};
+    vector<std::uint32_t> gaps{};
 };
 
 /// A setting that must be the same in all repeats, as a run has it.
@@ -202,14 +202,14 @@ struct imported_run {
     std::string model{};    // "" if unknown
     std::string identity{}; // of the run, "" if the file has none
     std::uint64_t hash = 0; // of the file's bytes
-    std::vector<imported_setting> settings{};
+    vector<imported_setting> settings{};
     arrival_data arrivals{};
     bool knows_arrivals = true;    // the file has the planned load
     bool knows_sends = true;       // and when each request was sent
     bool has_late_sends = false;   // and when it was planned
-    std::vector<unsupported_metrics> unsupported{};
-    std::vector<std::string> notes{};  // notes on its numbers, a sentence each
-    std::vector<imported_request> requests{};
+    vector<unsupported_metrics> unsupported{};
+    vector<std::string> notes{};  // notes on its numbers, a sentence each
+    vector<imported_request> requests{};
     std::size_t gaps = 0;               // of all requests
     long long cut_off = 0;              // requests in progress at the end of the run
     long long measured_from_ns = 0, measured_to_ns = 0;  // of sends that count; 0: all do
@@ -244,7 +244,7 @@ inline void count_gaps(imported_run& run, std::size_t more) {
 }
 
 /// Adds a record's gaps, and the number of reads that they show.
-inline void add_gaps(imported_run& run, imported_request& r, std::vector<std::uint32_t> us) {
+inline void add_gaps(imported_run& run, imported_request& r, vector<std::uint32_t> us) {
     count_gaps(run, us.size());
     r.what.events = static_cast<int>(us.size()) + 1;
     r.what.reads = r.what.first_read_events = 1;
@@ -275,7 +275,7 @@ inline void mark_failed(record& r, request_status status, const std::string& err
 }
 
 /// Returns the span from first send to last end, by the clock that stamped them.
-inline imported_span span_of(const std::vector<imported_request>& all) {
+inline imported_span span_of(const vector<imported_request>& all) {
     imported_span s;
     for (const imported_request& r : all) {
         const double from = static_cast<double>(r.what.sent_ns) * 1e-9;
@@ -287,7 +287,7 @@ inline imported_span span_of(const std::vector<imported_request>& all) {
 }
 
 /// Shifts all times so that the first planned send is at one second, because 0 means none.
-inline void begin_at_one_second(std::vector<imported_request>& all, imported_run& run) {
+inline void begin_at_one_second(vector<imported_request>& all, imported_run& run) {
     long long first = 0;
     for (const imported_request& r : all)
         if (first == 0 || r.what.scheduled_ns < first) first = r.what.scheduled_ns;
@@ -320,17 +320,17 @@ inline void set_window(repeat_data& d, const imported_run& run) {
 /// from the one asked for by chance.
 inline void set_rates(repeat_data& d, const imported_run& run) {
     if (!run.has_late_sends || saturates(run.arrivals)) return;
-    std::vector<long long> planned, sent;
+    vector<long long> planned, sent;
     for (const record& r : d.records) {
         if (!is_measured(r) || r.dispatched_ns == 0) continue;
         planned.push_back(r.scheduled_ns);
         sent.push_back(r.sent_ns);
     }
-    const auto rate = [](const std::vector<long long>& at) {
+    const auto rate = [](const vector<long long>& at) {
         const auto [first, last] = std::minmax_element(at.begin(), at.end());
         return static_cast<double>(at.size() - 1) / (static_cast<double>(*last - *first) * 1e-9);
     };
-    const auto is_one_time = [](const std::vector<long long>& at) {
+    const auto is_one_time = [](const vector<long long>& at) {
         return std::all_of(at.begin(), at.end(), [&](long long t) { return t == at[0]; });
     };
     if (is_one_time(planned) || is_one_time(sent)) return;
@@ -363,7 +363,7 @@ inline void set_second_event(record& r, const gap_list& gaps) {
 }
 
 inline repeat_data repeat_of(imported_run& run, int index) {
-    std::vector<imported_request>& all = run.requests;
+    vector<imported_request>& all = run.requests;
     begin_at_one_second(all, run);
     sort_by(all, [](const imported_request& r) { return r.what.scheduled_ns; });
     request_log log;

@@ -7,6 +7,7 @@
 #include "api/metrics.hpp"
 #include "api/result.hpp"
 #include "api/traffic.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/judging/server.hpp"
@@ -19,7 +20,6 @@
 #include <cstdlib>  // abs
 #include <string>
 #include <utility>  // move
-#include <vector>
 
 #include <picojson.h>  // JSON of servers
 
@@ -31,7 +31,7 @@ namespace detail {
 struct listed_request {
     int prompt_tokens = 0;
     double ttft_s = 0;
-    std::vector<double> gaps_s{};
+    vector<double> gaps_s{};
     std::string error{};
     /// Seconds after the send.
     double last_s() const {
@@ -40,8 +40,8 @@ struct listed_request {
         return at;
     }
 };
-inline void add_gaps(imported_run& run, imported_request& r, const std::vector<double>& seconds) {
-    std::vector<std::uint32_t> us;
+inline void add_gaps(imported_run& run, imported_request& r, const vector<double>& seconds) {
+    vector<std::uint32_t> us;
     for (const double gap : seconds) us.push_back(us_of(gap));
     add_gaps(run, r, std::move(us));
 }
@@ -95,11 +95,11 @@ public:
         return q;
     }
     /// Returns the gaps of a request in seconds.
-    std::vector<double> gaps(std::size_t i) const {
+    vector<double> gaps(std::size_t i) const {
         const picojson::value& v = at("itls", i);
         if (!v.is<picojson::array>())
             refuse_value(file_, element_name("itls", i), v, "a list of seconds is allowed");
-        std::vector<double> out;
+        vector<double> out;
         double sum = 0;
         for (const picojson::value& x : v.get<picojson::array>()) {
             out.push_back(seconds_from(file_, x, [&] {

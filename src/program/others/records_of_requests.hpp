@@ -8,6 +8,7 @@
 
 #include "api/result.hpp"
 #include "api/traffic.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "program/others/imported_run.hpp"
@@ -18,7 +19,6 @@
 #include <cstdint>  // uint32_t
 #include <string>
 #include <utility>  // move, pair
-#include <vector>
 
 #include <picojson.h>  // JSON of servers
 
@@ -256,9 +256,9 @@ public:
         const picojson::value* v = metric(of);
         return v ? tokens_from(file_, *v, [&] { return metrics_.name_of(of); }) : -1;
     }
-    std::vector<std::uint32_t> gaps() const {
+    vector<std::uint32_t> gaps() const {
         constexpr const char* of = "inter_chunk_latency";
-        std::vector<std::uint32_t> us;
+        vector<std::uint32_t> us;
         const picojson::value* v = metric(of);
         if (!v || !v->is<picojson::array>()) return us;
         const double unit = unit_of(of), most = longest_time_s / unit;
@@ -297,7 +297,7 @@ private:
 /// Missing values, counted over the completed requests.
 struct aiperf_lacks {
     std::size_t completed = 0, without_usage = 0, without_gaps = 0, measured = 0, failed = 0;
-    std::vector<double> sessions{};
+    vector<double> sessions{};
 };
 
 inline void add_aiperf_answer(imported_run& run, const aiperf_line& l, imported_request& t,
@@ -314,7 +314,7 @@ inline void add_aiperf_answer(imported_run& run, const aiperf_line& l, imported_
     r.token_source = token_origin::usage;
     r.first_event_tokens = 1;
     r.choices = 1;
-    const std::vector<std::uint32_t> us = l.gaps();
+    const vector<std::uint32_t> us = l.gaps();
     const bool has_gaps = !us.empty() || r.last_token_ns == r.first_token_ns;
     if (has_gaps) add_gaps(run, t, us);
     else add_even_gaps(run, t, std::max(1, r.output_tokens));
@@ -443,7 +443,7 @@ inline void check_aiperf_counts(imported_run& run, const picojson::value& summar
 
 /// `records` are the lines of profile_export.jsonl, `summary` is profile_export_aiperf.json; one of
 /// them may be missing.
-inline imported_run read_aiperf_run(const std::vector<picojson::value>& records,
+inline imported_run read_aiperf_run(const vector<picojson::value>& records,
                                     const picojson::value* summary, const std::string& file) {
     imported_run run;
     run.file = file;

@@ -5,6 +5,7 @@
 
 #include "api/scenario.hpp"
 #include "api/slo.hpp"
+#include "core/base/vector.hpp"
 #include "core/bodies/result_data.hpp"
 #include "core/base/bytes.hpp"
 #include "core/base/json.hpp"
@@ -27,7 +28,6 @@
 #include <string>
 #include <string_view>
 #include <utility>  // move, pair
-#include <vector>
 
 #include <picojson.h>  // JSON of servers
 
@@ -38,11 +38,11 @@ namespace detail {
 /// Returns the bytes of a file that may be beside another one; nothing if there is none.
 using file_beside = std::function<std::optional<std::string>(const std::string& path)>;
 
-inline imported_run read_aiperf_files(const std::vector<picojson::value>& values, bool is_summary,
+inline imported_run read_aiperf_files(const vector<picojson::value>& values, bool is_summary,
                                       const std::string& file, const file_beside& beside) {
     const std::string other = aiperf_file_beside(file);
     const std::optional<std::string> bytes = beside(other);
-    std::vector<picojson::value> others;
+    vector<picojson::value> others;
     if (bytes) others = read_json_values(*bytes, other);
     if (is_summary) return read_aiperf_run(others, &values[0], file);
     const bool has_summary = others.size() == 1 && is_aiperf_summary(others[0]);
@@ -61,10 +61,10 @@ inline imported_run read_whole_run(const picojson::value& v, const std::string& 
 
 /// Returns the runs of a file of any tool; tools append their runs. Throws std::invalid_argument if
 /// it has none, or an unknown value.
-inline std::vector<imported_run> read_imported_runs(std::string_view bytes, const std::string& file,
-                                                    const file_beside& beside) {
+inline vector<imported_run> read_imported_runs(std::string_view bytes, const std::string& file,
+                                               const file_beside& beside) {
     constexpr std::size_t max_runs = 100;
-    const std::vector<picojson::value> values = read_json_values(bytes, file);
+    const vector<picojson::value> values = read_json_values(bytes, file);
     const auto hash_of = [](std::string_view of) {
         fnv1a hash;
         hash.add(of.data(), of.size());
@@ -78,7 +78,7 @@ inline std::vector<imported_run> read_imported_runs(std::string_view bytes, cons
             refuse({file,
                     ": it is a result of llmbench itself, whose records.jsonl judge() reads"});
     }
-    std::vector<imported_run> runs;
+    vector<imported_run> runs;
     const bool is_summary = is_aiperf_summary(values[0]);
     if (is_summary || is_aiperf_record(values[0])) {
         runs.push_back(read_aiperf_files(values, is_summary, file, beside));
@@ -98,7 +98,7 @@ inline std::vector<imported_run> read_imported_runs(std::string_view bytes, cons
 }
 
 /// The times of the answers identify a run, because clocks have nanoseconds.
-using answer_times = std::vector<std::pair<long long, long long>>;
+using answer_times = vector<std::pair<long long, long long>>;
 inline answer_times answer_times_of(const imported_run& run) {
     answer_times times;
     for (const imported_request& t : run.requests)
@@ -151,13 +151,13 @@ inline std::string other_traffic(const imported_run& run, const imported_run& fi
 }
 
 /// Returns why two files are not two runs under one load, a sentence each.
-inline std::vector<std::string> not_two_repeats(const imported_run& first,
-                                                const imported_run& run) {
+inline vector<std::string> not_two_repeats(const imported_run& first,
+                                           const imported_run& run) {
     const std::string both = first.file + " and " + run.file;
     if (first.hash == run.hash) return {both + " are the same, byte for byte"};
     if (!first.identity.empty() && first.identity == run.identity)
         return {both + " are of one run, " + run.identity};
-    std::vector<std::string> why;
+    vector<std::string> why;
     if (share_requests(answer_times_of(first), answer_times_of(run)))
         why.push_back(both + " tell of the same requests");
     bool meet =
@@ -169,8 +169,8 @@ inline std::vector<std::string> not_two_repeats(const imported_run& first,
                              "loads on one server");
     return why;
 }
-inline std::vector<std::string> other_settings(const imported_run& first, const imported_run& run) {
-    std::vector<std::string> why;
+inline vector<std::string> other_settings(const imported_run& first, const imported_run& run) {
+    vector<std::string> why;
     const auto differs = [&](const std::string& name, const std::string& a, const std::string& b) {
         if (a == b) return;
         const auto shown = [](const std::string& s) { return s.empty() ? "not reported" : s; };
@@ -187,14 +187,14 @@ inline std::vector<std::string> other_settings(const imported_run& first, const 
 }
 
 /// Returns the names of files with the same reason: "a.json", "a.json and 2 more".
-inline std::string files_text(const std::vector<std::string>& files) {
+inline std::string files_text(const vector<std::string>& files) {
     return files.size() < 2 ? files[0] : printed("%s and %zu more", files[0].c_str(),
                                                  files.size() - 1);
 }
 /// Returns the metrics that runs do not support, each reason once.
-inline std::vector<unsupported_metrics> unsupported_by(const std::vector<imported_run>& runs) {
-    std::vector<unsupported_metrics> all;
-    std::vector<std::vector<std::string>> files;
+inline vector<unsupported_metrics> unsupported_by(const vector<imported_run>& runs) {
+    vector<unsupported_metrics> all;
+    vector<vector<std::string>> files;
     for (const imported_run& run : runs)
         for (const unsupported_metrics& u : run.unsupported) {
             const auto at = std::find_if(all.begin(), all.end(), [&](const unsupported_metrics& x) {
@@ -212,10 +212,10 @@ inline std::vector<unsupported_metrics> unsupported_by(const std::vector<importe
     return all;
 }
 /// Returns the reasons why the files are not repeats.
-inline std::vector<unsupported_metrics> unsupported_between(const std::vector<imported_run>& runs) {
-    std::vector<unsupported_metrics> all;
+inline vector<unsupported_metrics> unsupported_between(const vector<imported_run>& runs) {
+    vector<unsupported_metrics> all;
     for (std::size_t i = 1; i < runs.size(); ++i) {
-        const std::vector<std::string> other = other_settings(runs[0], runs[i]);
+        const vector<std::string> other = other_settings(runs[0], runs[i]);
         for (const std::string& why : other) all.push_back({why, {}});
         for (std::size_t k = 0; k < i; ++k) {
             for (std::string& why : not_two_repeats(runs[k], runs[i]))
@@ -227,8 +227,8 @@ inline std::vector<unsupported_metrics> unsupported_between(const std::vector<im
     return all;
 }
 
-inline std::vector<std::string> notes_of(const std::vector<imported_run>& runs, long long cut_off) {
-    std::vector<std::string> notes;
+inline vector<std::string> notes_of(const vector<imported_run>& runs, long long cut_off) {
+    vector<std::string> notes;
     for (const imported_run& run : runs)
         for (const std::string& note : run.notes)
             if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
@@ -246,8 +246,8 @@ inline std::vector<std::string> notes_of(const std::vector<imported_run>& runs, 
 
 /// The workload's shared tokens are those of the repeat with the fewest cached tokens. The other
 /// repeats sent prompts that the server had seen before.
-inline void set_shared_tokens(std::vector<repeat_data>& repeats) {
-    std::vector<std::pair<double, double>> found;  // cached tokens, all tokens
+inline void set_shared_tokens(vector<repeat_data>& repeats) {
+    vector<std::pair<double, double>> found;  // cached tokens, all tokens
     for (const repeat_data& d : repeats) {
         double cached = 0, prompt = 0;
         for (const record& r : d.records)
@@ -266,7 +266,7 @@ inline void set_shared_tokens(std::vector<repeat_data>& repeats) {
 }
 
 /// Returns a plan from the files, in place of a scenario for the reports.
-inline plan plan_of_runs(const std::vector<imported_run>& runs, const slo_list& slos) {
+inline plan plan_of_runs(const vector<imported_run>& runs, const slo_list& slos) {
     planned_traffic t;
     const imported_run& first = runs[0];
     const traffic_means means = means_of(first);
@@ -302,7 +302,7 @@ inline plan plan_of_runs(const std::vector<imported_run>& runs, const slo_list& 
 }
 
 /// Moves the requests out of the runs, of which there is at least one.
-inline measured_gate gate_of_runs(std::vector<imported_run> runs, const slo_list& slos) {
+inline measured_gate gate_of_runs(vector<imported_run> runs, const slo_list& slos) {
     measured_gate g;
     for (imported_run& run : runs)
         run.lacks({metric_id::time_to_first_answer},
@@ -325,7 +325,7 @@ inline measured_gate gate_of_runs(std::vector<imported_run> runs, const slo_list
     const bool describes_load = first.knows_sends && first.knows_arrivals &&
                             first.arrivals.max_in_flight == 0;
     g.seen.arrival_cv2 = describes_load ? arrival_cv2_of(first.arrivals) : not_a_number;
-    std::vector<repeat_data> repeats;
+    vector<repeat_data> repeats;
     for (std::size_t i = 0; i < runs.size(); ++i)
         repeats.push_back(repeat_of(runs[i], static_cast<int>(i)));
     set_shared_tokens(repeats);

@@ -1,6 +1,7 @@
 // the graph of a recording that has none
 #pragma once
 
+#include "core/base/vector.hpp"
 #include "core/files/prefix_tree.hpp"
 #include "extensions/sessions/core/session_graph.hpp"
 
@@ -10,7 +11,6 @@
 #include <iterator>  // prev
 #include <map>
 #include <utility>  // pair
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -23,7 +23,7 @@ namespace detail {
 /// a step on the path did.
 class derived_graph {
 public:
-    derived_graph(std::vector<recorded_step>& steps, const prefix_tree& tree)
+    derived_graph(vector<recorded_step>& steps, const prefix_tree& tree)
         : steps_(steps), tree_(tree), children_(steps.size()) {
         for (std::uint32_t s = 0; s < steps.size(); ++s) by_end_.push_back(s);
         std::sort(by_end_.begin(), by_end_.end(), [&](std::uint32_t a, std::uint32_t b) {
@@ -91,7 +91,7 @@ private:
         }
         sort_by_end(roots_);
     }
-    void sort_by_end(std::vector<std::uint32_t>& branches) const {
+    void sort_by_end(vector<std::uint32_t>& branches) const {
         std::sort(branches.begin(), branches.end(), [&](std::uint32_t a, std::uint32_t b) {
             const double x = ended(last_[a]), y = ended(last_[b]);
             return x != y ? x < y : a > b;
@@ -100,7 +100,7 @@ private:
     void find_waits(std::uint32_t s) {
         recorded_step& l = steps_[s];
         const double offset = steps_[s].at_s - steps_[0].at_s;
-        std::vector<int> path;  // ends with no_parent, for the first steps
+        vector<int> path;  // ends with no_parent, for the first steps
         for (int p = l.goes_on_from; p != no_parent; p = steps_[index(p)].goes_on_from)
             path.push_back(p);
         if (path.empty()) { l.wait_s = offset; return; }
@@ -109,7 +109,7 @@ private:
         int on_path = static_cast<int>(s);
         for (const int p : path) {
             // Sorted by end; those that had ended before the step behind are joined already.
-            const std::vector<std::uint32_t>& all = p == no_parent ? roots_ : children_[index(p)];
+            const vector<std::uint32_t>& all = p == no_parent ? roots_ : children_[index(p)];
             const auto before = [&](std::uint32_t step) {
                 return std::partition_point(all.begin(), all.end(), [&](std::uint32_t branch) {
                     return had_ended(last_[branch], step);
@@ -141,8 +141,8 @@ private:
         else l.not_before_s = offset;
     }
     void add_leaves(std::uint32_t branch, std::uint32_t before,
-                    std::vector<std::uint32_t>& to) const {
-        std::vector<std::uint32_t> open{branch};
+                    vector<std::uint32_t>& to) const {
+        vector<std::uint32_t> open{branch};
         while (!open.empty()) {
             const std::uint32_t s = open.back();
             open.pop_back();
@@ -152,10 +152,10 @@ private:
     }
     static std::size_t index(int step) { return static_cast<std::size_t>(step); }
 
-    std::vector<recorded_step>& steps_;
+    vector<recorded_step>& steps_;
     const prefix_tree& tree_;
-    std::vector<std::vector<std::uint32_t>> children_;
-    std::vector<std::uint32_t> by_end_{}, last_{}, roots_{};
+    vector<vector<std::uint32_t>> children_;
+    vector<std::uint32_t> by_end_{}, last_{}, roots_{};
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::map<int, std::uint32_t>> ended_in_{};
 };
 

@@ -1,6 +1,7 @@
 // spans of OpenTelemetry's GenAI conventions as model calls
 #pragma once
 
+#include "core/base/vector.hpp"
 #include "core/base/bytes.hpp"
 #include "core/base/json.hpp"
 #include "core/base/random.hpp"
@@ -21,7 +22,6 @@
 #include <tuple>  // tie
 #include <unordered_map>
 #include <utility>  // move, pair
-#include <vector>
 
 #include <picojson.h>  // JSON of servers
 
@@ -33,7 +33,7 @@ namespace detail {
 struct span_call {
     struct message { std::uint64_t hash = 0; double bytes = 0; };
     std::string trace{}, conversation{}, id{}, parent{}, model{}, agent{};
-    std::vector<message> input{}, output{};
+    vector<message> input{}, output{};
     int prompt_tokens = 0, output_tokens = 0;  // 0 if unknown
     recorded_step step{};
 };
@@ -75,7 +75,7 @@ inline picojson::object span_attributes(const picojson::value& span) {
 }
 
 /// Adds messages of a list, or of a text with one. Reasons for an answer's end are left out.
-inline void add_messages(const picojson::value* v, std::vector<span_call::message>& to) {
+inline void add_messages(const picojson::value* v, vector<span_call::message>& to) {
     if (!v) return;
     picojson::value read = *v;
     if (v->is<std::string>() && !parse_json(v->get<std::string>(), read)) read = *v;
@@ -90,7 +90,7 @@ inline void add_messages(const picojson::value* v, std::vector<span_call::messag
 }
 
 /// Returns seconds since 1970 of an ISO time, or of nanoseconds as a number or as digits.
-inline double span_time(const checked_object& span, const std::vector<const char*>& names) {
+inline double span_time(const checked_object& span, const vector<const char*>& names) {
     for (const char* name : names) {
         const picojson::value* v = span.present(name);
         if (!v) continue;
@@ -151,7 +151,7 @@ inline std::optional<span_call> call_of_span(const picojson::value& v, const std
 
 /// Returns the calls of each conversation, else of each trace, in the order of their starts.
 /// Repeated spans count once, and a span around another span of the same call is left out.
-inline std::vector<std::vector<span_call>> sessions_of_calls(std::vector<span_call> all) {
+inline vector<vector<span_call>> sessions_of_calls(vector<span_call> all) {
     std::map<std::string, std::string> of_trace;
     std::set<std::pair<std::string, std::string>> ids, parents;
     for (const span_call& c : all) {
@@ -159,7 +159,7 @@ inline std::vector<std::vector<span_call>> sessions_of_calls(std::vector<span_ca
         parents.emplace(c.trace, c.parent);
     }
     std::map<std::pair<bool, std::string>, std::size_t> places;
-    std::vector<std::vector<span_call>> sessions;
+    vector<vector<span_call>> sessions;
     for (span_call& c : all) {
         const std::pair id{c.trace, c.id};
         if (!c.id.empty() && (parents.count(id) > 0 || !ids.insert(id).second)) continue;
@@ -171,7 +171,7 @@ inline std::vector<std::vector<span_call>> sessions_of_calls(std::vector<span_ca
         if (at.second) sessions.emplace_back();
         sessions[at.first->second].push_back(std::move(c));
     }
-    for (std::vector<span_call>& s : sessions)
+    for (vector<span_call>& s : sessions)
         std::sort(s.begin(), s.end(), [](const span_call& a, const span_call& b) {
             return std::tie(a.step.at_s, a.step.end_s, a.trace, a.id) <
                    std::tie(b.step.at_s, b.step.end_s, b.trace, b.id);
@@ -186,11 +186,11 @@ inline std::uint64_t with_message(std::uint64_t prefix, const span_call::message
 /// prompt's own tokens by the length of its text.
 class message_index {
 public:
-    tree_prompt add(prefix_tree& tree, const std::vector<span_call::message>& input, int tokens) {
+    tree_prompt add(prefix_tree& tree, const vector<span_call::message>& input, int tokens) {
         std::uint64_t prefix = 0;
         tree_prompt last;
         double bytes = 0, passed = 0;
-        std::vector<std::pair<std::uint64_t, double>> fresh;
+        vector<std::pair<std::uint64_t, double>> fresh;
         for (const span_call::message& m : input) {
             prefix = with_message(prefix, m);
             const auto at = fresh.empty() ? ends_.find(prefix) : ends_.end();
@@ -213,14 +213,14 @@ private:
 
 /// A step continues the ended one with whose prompt and answer its own begins, else the last to end
 /// of those whose answer it quotes last.
-inline void find_quoted(const std::vector<span_call>& calls, std::vector<recorded_step>& steps) {
+inline void find_quoted(const vector<span_call>& calls, vector<recorded_step>& steps) {
     const std::size_t n = calls.size();
-    std::vector<std::size_t> by_end(n);
+    vector<std::size_t> by_end(n);
     for (std::size_t i = 0; i < n; ++i) by_end[i] = i;
     std::sort(by_end.begin(), by_end.end(), [&](std::size_t a, std::size_t b) {
         return std::tie(steps[a].end_s, a) < std::tie(steps[b].end_s, b);
     });
-    std::vector<std::uint64_t> whole(n);
+    vector<std::uint64_t> whole(n);
     std::unordered_map<std::uint64_t, int> continued, answered;
     for (std::size_t s = 0, done = 0; s < n; ++s) {
         for (; by_end[done] < s && steps[by_end[done]].end_s <= steps[s].at_s; ++done)
@@ -241,10 +241,10 @@ inline void find_quoted(const std::vector<span_call>& calls, std::vector<recorde
 
 /// Returns a session's calls as steps. Missing token counts are estimated from the length of text
 /// in the session's other spans; `name` is the files'.
-inline std::vector<recorded_step> steps_of_calls(const std::vector<span_call>& calls,
-                                                 message_index& index, prefix_tree& tree,
-                                                 const std::string& name) {
-    const auto bytes = [](const std::vector<span_call::message>& all) {
+inline vector<recorded_step> steps_of_calls(const vector<span_call>& calls,
+                                            message_index& index, prefix_tree& tree,
+                                            const std::string& name) {
+    const auto bytes = [](const vector<span_call::message>& all) {
         double sum = 0;
         for (const span_call::message& m : all) sum += m.bytes;
         return sum;
@@ -258,11 +258,11 @@ inline std::vector<recorded_step> steps_of_calls(const std::vector<span_call>& c
     if (known_tokens == 0)
         refuse({name, ": no span of trace ", json_quoted(printable(calls[0].trace, 60)),
                 " says gen_ai.usage.input_tokens"});
-    const auto tokens = [&](int said, const std::vector<span_call::message>& text) {
+    const auto tokens = [&](int said, const vector<span_call::message>& text) {
         const double about = bytes(text) * known_tokens / known_bytes;
         return said > 0 ? said : static_cast<int>(std::clamp(about, 1.0, 1e7));
     };
-    std::vector<recorded_step> steps;
+    vector<recorded_step> steps;
     for (const span_call& c : calls) {
         steps.push_back(c.step);
         steps.back().prompt = index.add(tree, c.input, tokens(c.prompt_tokens, c.input));
@@ -281,7 +281,7 @@ public:
     }
     session_corpus finished(const std::string& name) {
         message_index index;
-        for (const std::vector<span_call>& calls : sessions_of_calls(std::move(calls_))) {
+        for (const vector<span_call>& calls : sessions_of_calls(std::move(calls_))) {
             if (calls.size() > max_session_steps)
                 refuse({name, ": trace ", quoted(calls[0].trace), " has over 10000 steps"});
             auto steps = steps_of_calls(calls, index, corpus_.prompts, name);
@@ -335,7 +335,7 @@ private:
     }
 
     static constexpr std::size_t max_elements = 1000000;
-    std::vector<span_call> calls_{};
+    vector<span_call> calls_{};
     std::size_t messages_ = 0;
 };
 

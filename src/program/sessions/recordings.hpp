@@ -1,6 +1,7 @@
 // recordings of sessions in other tools' formats
 #pragma once
 
+#include "core/base/vector.hpp"
 #include "core/base/json.hpp"
 #include "core/base/fields.hpp"
 #include "core/base/text.hpp"
@@ -18,7 +19,6 @@
 #include <map>
 #include <string>
 #include <utility>  // move, pair
-#include <vector>
 
 #include <picojson.h>  // JSON of servers
 
@@ -30,7 +30,7 @@ class block_reader : public corpus_reader {
 protected:
     /// Returns the prompt that begins with these blocks.
     tree_prompt prompt_of(const checked_object& o, int block_tokens, int all, block_index& index) {
-        std::vector<std::uint64_t> ids;
+        vector<std::uint64_t> ids;
         for (const picojson::value& id : array_member(o.value(), "hash_ids"))
             ids.push_back(static_cast<std::uint64_t>(o.whole_of<long long>(
                 id, "hash_ids", -max_count, max_count)));
@@ -57,7 +57,7 @@ public:
 
 private:
     struct open_chat {
-        std::vector<recorded_step> steps{};
+        vector<recorded_step> steps{};
         double start_s = 0;
     };
     struct call_place {
@@ -98,7 +98,7 @@ private:
     }
 
     block_index blocks_{};
-    std::vector<open_chat> chats_{};
+    vector<open_chat> chats_{};
     std::map<std::string, call_place> last_{};  // calls that others continue
 };
 
@@ -187,16 +187,16 @@ private:
     }
     void finish() {
         if (steps_.empty()) return;
-        std::vector<std::pair<double, std::size_t>> order;
+        vector<std::pair<double, std::size_t>> order;
         for (std::size_t i = 0; i < steps_.size(); ++i) order.emplace_back(steps_[i].at_s, i);
         std::sort(order.begin(), order.end());
-        std::vector<recorded_step> sorted;
+        vector<recorded_step> sorted;
         for (const auto& [at, i] : order) sorted.push_back(steps_[i]);
         derived_graph(sorted, corpus_.prompts);
         add(sorted, -1, is_shared_);
     }
 
-    std::vector<recorded_step> steps_{};  // of the current session
+    vector<recorded_step> steps_{};  // of the current session
     block_index own_blocks_{}, shared_blocks_{};
     int block_tokens_ = 64, shared_block_tokens_ = 0;  // 0 until known
     bool is_shared_ = false;
@@ -207,7 +207,7 @@ using file_opener = std::function<byte_stream(const std::string&)>;
 
 /// Reads the files one after the other; `name` stands for all of them.
 template <class Reader>
-session_corpus corpus_by(const std::vector<std::string>& files, const file_opener& open,
+session_corpus corpus_by(const vector<std::string>& files, const file_opener& open,
                          const std::string& name) {
     Reader reader;
     for (const std::string& file : files) {
@@ -218,7 +218,7 @@ session_corpus corpus_by(const std::vector<std::string>& files, const file_opene
 }
 struct recording_format {
     const char* name;
-    session_corpus (*read)(const std::vector<std::string>&, const file_opener&,
+    session_corpus (*read)(const vector<std::string>&, const file_opener&,
                            const std::string&);
 };
 inline constexpr recording_format recording_formats[] = {

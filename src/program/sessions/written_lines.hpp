@@ -1,6 +1,7 @@
 // sessions as the JSON lines that sessions{} reads
 #pragma once
 
+#include "core/base/vector.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/files/prefix_tree.hpp"
@@ -11,7 +12,6 @@
 #include <cstddef>  // size_t
 #include <cstdint>  // uint32_t
 #include <string>
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -40,7 +40,7 @@ public:
 
 private:
     const prefix_tree& tree_;
-    std::vector<part> longest_;  // of the prompts that have tokens of a node
+    vector<part> longest_;  // of the prompts that have tokens of a node
 };
 
 /// Returns the shortest text that reads back as the same number.

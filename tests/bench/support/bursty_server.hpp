@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <vector>
 
 namespace bursty_server {
 
@@ -35,9 +34,9 @@ struct arrival {
 };
 
 /// Bursts of one to nine requests within half a second, so many of them a second.
-inline std::vector<arrival> bursts(double bursts_a_second, std::uint64_t seed) {
+inline vector<arrival> bursts(double bursts_a_second, std::uint64_t seed) {
     generator random(seed);
-    std::vector<arrival> all;
+    vector<arrival> all;
     double now = 0;
     while (all.size() < warmup_requests + measured_requests) {
         now += random.exponential() / bursts_a_second;
@@ -57,8 +56,8 @@ inline std::vector<arrival> bursts(double bursts_a_second, std::uint64_t seed) {
 }
 
 /// As many requests as it takes to keep it full, all there from the beginning.
-inline std::vector<arrival> backlog(std::size_t requests, std::uint64_t seed) {
-    std::vector<arrival> all = bursts(1, seed);
+inline vector<arrival> backlog(std::size_t requests, std::uint64_t seed) {
+    vector<arrival> all = bursts(1, seed);
     generator random(seed ^ 1);
     while (all.size() < requests) {
         arrival a;
@@ -72,7 +71,7 @@ inline std::vector<arrival> backlog(std::size_t requests, std::uint64_t seed) {
 
 /// One run of it, `slowness` times as slow as usual, times what `slower` says of a time in seconds;
 /// each of its steps jitters besides.
-inline repeat_data run_of(const std::vector<arrival>& arrivals, double slowness,
+inline repeat_data run_of(const vector<arrival>& arrivals, double slowness,
                           std::uint64_t seed,
                           const std::function<double(double)>& slower = {},
                           const speed& server = {}) {
@@ -91,8 +90,8 @@ inline repeat_data run_of(const std::vector<arrival>& arrivals, double slowness,
     }
     d.window = time_interval::between(ns(arrivals[warmup_requests].at_s), ns(arrivals.back().at_s));
     std::deque<std::size_t> waiting;
-    std::vector<std::size_t> decoding;
-    std::vector<std::vector<std::uint32_t>> gaps(arrivals.size());
+    vector<std::size_t> decoding;
+    vector<vector<std::uint32_t>> gaps(arrivals.size());
     std::size_t came = 0, done = 0;
     double now = 0;
     const auto emit = [&](std::size_t i) {
@@ -117,13 +116,13 @@ inline repeat_data run_of(const std::vector<arrival>& arrivals, double slowness,
             continue;
         }
         now += pace * (server.decode_s + server.sequence_s * static_cast<double>(decoding.size()));
-        std::erase_if(decoding, [&](std::size_t i) {
+        erase_if(decoding, [&](std::size_t i) {
             const bool ended = emit(i);
             done += ended;
             return ended;
         });
     }
-    for (const std::vector<std::uint32_t>& of_one : gaps) {
+    for (const vector<std::uint32_t>& of_one : gaps) {
         d.gap_offsets.push_back(d.gaps.size());
         for (const std::uint32_t us : of_one) d.gaps.push_back(us);
     }

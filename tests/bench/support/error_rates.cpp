@@ -8,6 +8,7 @@
 
 using namespace rates;
 
+using llmbench::detail::vector;
 namespace {
 
 /// A whole number from 1 to a million, or 0.
@@ -19,7 +20,7 @@ long long number_of(std::string_view text) {
                : 0;
 }
 /// The options, or false.
-bool read_options(const study& s, const std::vector<std::string>& arguments, options& o) {
+bool read_options(const study& s, const vector<std::string>& arguments, options& o) {
     for (std::size_t i = 0; i < arguments.size(); ++i) {
         if (arguments[i] == "--quick") {
             o.quick = true;
@@ -41,7 +42,7 @@ bool read_options(const study& s, const std::vector<std::string>& arguments, opt
 }  // namespace
 
 int main(int argc, char** argv) {
-    const std::vector<std::string> arguments(argv + 1, argv + argc);
+    const vector<std::string> arguments(argv + 1, argv + argc);
     for (const study& s : studies())
         if (options o; !arguments.empty() && arguments[0] == s.name &&
                        read_options(s, {arguments.begin() + 1, arguments.end()}, o))

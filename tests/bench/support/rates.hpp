@@ -15,7 +15,6 @@
 #include <string>
 #include <string_view>
 #include <thread>
-#include <vector>
 
 namespace rates {
 
@@ -34,11 +33,11 @@ struct options {
 struct study {
     const char* name;
     long long trials, quick_trials;
-    std::vector<const char*> parts;
+    vector<const char*> parts;
     bool (*run)(const options&);
 };
-inline std::vector<study>& studies() {
-    static std::vector<study> all;
+inline vector<study>& studies() {
+    static vector<study> all;
     return all;
 }
 struct registered {
@@ -135,22 +134,22 @@ inline std::string fractions(const tally& t) {
     return text;
 }
 /// Heads of columns: "0.5 %", "1 %" and, where there is one, another.
-inline std::vector<std::string> percents(const std::vector<double>& fractions,
-                                         const char* last = nullptr) {
-    std::vector<std::string> heads;
+inline vector<std::string> percents(const vector<double>& fractions,
+                                    const char* last = nullptr) {
+    vector<std::string> heads;
     for (const double f : fractions) heads.push_back(printed("%g %%", f * 100));
     if (last) heads.push_back(last);
     return heads;
 }
-inline void print_row(const std::string& name, const std::vector<std::string>& columns) {
+inline void print_row(const std::string& name, const vector<std::string>& columns) {
     std::printf("| %-44s |", name.c_str());
     for (const std::string& c : columns) std::printf(" %-14s |", c.c_str());
     std::printf("\n");
     std::fflush(stdout);
 }
-inline void print_head(const std::string& name, const std::vector<std::string>& columns) {
+inline void print_head(const std::string& name, const vector<std::string>& columns) {
     print_row(name, columns);
-    print_row("---", std::vector<std::string>(columns.size(), "---"));
+    print_row("---", vector<std::string>(columns.size(), "---"));
 }
 
 /// Whether fractions keep their bounds, up to three standard errors of `trials`; 0: exactly.

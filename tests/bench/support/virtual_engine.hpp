@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <vector>
 
 namespace virtual_engine {
 
@@ -88,7 +87,7 @@ inline double measured_capacity(std::uint64_t seed) {
         t.arrivals = all_at_once().data();
         t.warmup_requests = 0;
     });
-    std::vector<double> ends;
+    vector<double> ends;
     for (const record& r : simulated_run(p, machine(1, seed)).records)
         ends.push_back(static_cast<double>(r.end_ns) * 1e-9);
     std::sort(ends.begin(), ends.end());

@@ -9,7 +9,6 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -17,7 +16,7 @@ using namespace llmbench::detail;
 namespace {
 
 /// Each of these a millisecond after the one before; the first at 1 ms.
-record heard(api_format api, const char* type, const std::vector<std::string>& pieces) {
+record heard(api_format api, const char* type, const vector<std::string>& pieces) {
     std::size_t size = 0;
     for (const std::string& p : pieces) size += p.size();
     answer_reader reader;
@@ -33,8 +32,8 @@ record heard(api_format api, const char* type, const std::vector<std::string>& p
     CHECK(r.status == request_status::ok);
     return r;
 }
-record heard_events(api_format api, const std::vector<std::string>& data) {
-    std::vector<std::string> events;
+record heard_events(api_format api, const vector<std::string>& data) {
+    vector<std::string> events;
     for (const std::string& d : data) events.push_back("data: " + d + "\n\n");
     return heard(api, "text/event-stream", events);
 }

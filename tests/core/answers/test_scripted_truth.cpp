@@ -15,7 +15,6 @@
 #include <cmath>
 #include <string>
 #include <utility>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -134,8 +133,8 @@ std::string said_by(api_format api, const script& s, int i) {
     }
     return "";
 }
-const std::vector<api_format> generating = [] {
-    std::vector<api_format> all;
+const vector<api_format> generating = [] {
+    vector<api_format> all;
     for (std::size_t i = 0; i < std::size(apis); ++i)
         if (apis[i].generates) all.push_back(static_cast<api_format>(i));
     return all;
@@ -164,7 +163,7 @@ void add_answer(request_log& log, api_format api, const script& s, std::size_t i
     reader.timeline().write_to(r);
     log.add(index, std::move(r), reader.timeline().gaps_us());
 }
-repeat_data heard(api_format api, const std::vector<script>& scripts) {
+repeat_data heard(api_format api, const vector<script>& scripts) {
     request_log log;
     for (std::size_t i = 0; i < scripts.size(); ++i) add_answer(log, api, scripts[i], i);
     repeat_data d;
@@ -185,7 +184,7 @@ struct true_value {
     statistic_data what{};
     double value = 0;
 };
-std::vector<true_value> truth_of(const script& s, std::size_t answers) {
+vector<true_value> truth_of(const script& s, std::size_t answers) {
     const double spread = (s.events - 1) * step_ms * 1e-3, end = (first_ms + spread * 1e3) * 1e-3;
     const double paced = s.per_event == 1 || s.counts ? s.streamed() - s.per_event
                                                       : s.streamed() - 1;

@@ -6,7 +6,6 @@
 #include <set>
 #include <string>
 #include <tuple>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -41,13 +40,13 @@ struct outcome {
 };
 
 /// Reads the answer in pieces that end at the given places, as a connection would.
-outcome read(const wire_bytes& w, const std::vector<std::size_t>& cuts) {
+outcome read(const wire_bytes& w, const vector<std::size_t>& cuts) {
     answer_reader reader;
     std::size_t from = 0;
     const long long now = 1000;
     const auto feed = [&](std::size_t to) {
-        const std::vector<char> piece(w.bytes.begin() + static_cast<std::ptrdiff_t>(from),
-                                      w.bytes.begin() + static_cast<std::ptrdiff_t>(to));
+        const vector<char> piece(w.bytes.begin() + static_cast<std::ptrdiff_t>(from),
+                                 w.bytes.begin() + static_cast<std::ptrdiff_t>(to));
         if (!reader.finished() && to > from) {
             reader.feed({piece.data(), piece.size()}, now);
             from = to;
@@ -103,7 +102,7 @@ TEST_CASE("no way of cutting an answer changes what it comes to") {
         CAPTURE(c.name);
         const wire_bytes w = bytes_of(c.script);
         const outcome whole = read(w, {});
-        std::vector<std::size_t> every;
+        vector<std::size_t> every;
         for (std::size_t cut = 1; cut < w.bytes.size(); ++cut) {
             CAPTURE(cut);
             CHECK(read(w, {cut}).all() == whole.all());

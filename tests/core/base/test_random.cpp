@@ -6,7 +6,6 @@
 #include <bit>
 #include <cmath>
 #include <set>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -15,14 +14,14 @@ namespace {
 constexpr int sample_size = 100000;
 
 template <class Draw>
-std::vector<double> sample(Draw&& draw) {
-    std::vector<double> values;
+vector<double> sample(Draw&& draw) {
+    vector<double> values;
     for (int i = 0; i < sample_size; ++i) values.push_back(draw());
     return values;
 }
 
 /// Standard errors by which the sample's mean misses the expected one.
-double mean_error(const std::vector<double>& v, double mean, double variance) {
+double mean_error(const vector<double>& v, double mean, double variance) {
     return std::fabs(mean_of(v) - mean) / std::sqrt(variance / static_cast<double>(v.size()));
 }
 
@@ -115,7 +114,7 @@ TEST_CASE("uniform numbers lie strictly between 0 and 1, even the extreme ones")
 
 TEST_CASE("below draws every number under its bound equally often") {
     generator g(3);
-    std::vector<int> count(10, 0);
+    vector<int> count(10, 0);
     for (int i = 0; i < sample_size; ++i) {
         const std::uint64_t n = g.below(10);
         REQUIRE(n < 10);

@@ -4,13 +4,12 @@
 #include <doctest/doctest.h>
 
 #include <string>
-#include <vector>
 
 using namespace llmbench::detail;
 
 namespace {
-std::vector<std::string> secrets_of(const std::string& s) {
-    std::vector<std::string> secrets;
+vector<std::string> secrets_of(const std::string& s) {
+    vector<std::string> secrets;
     add_secret(secrets, s);
     return secrets;
 }
@@ -27,13 +26,13 @@ TEST_CASE("a secret is taken out wherever it stands, however often") {
 TEST_CASE("a word of fewer than four characters is no secret") {
     CHECK(secrets_of("").empty());
     CHECK(secrets_of("abc").empty());
-    CHECK(secrets_of("abcd") == std::vector<std::string>{"abcd"});
+    CHECK(secrets_of("abcd") == vector<std::string>{"abcd"});
 }
 
 TEST_CASE("each word behind a space is a secret by itself") {
-    CHECK(secrets_of("Bearer token-5") == std::vector<std::string>{"Bearer token-5", "token-5"});
+    CHECK(secrets_of("Bearer token-5") == vector<std::string>{"Bearer token-5", "token-5"});
     CHECK(secrets_of("one two three") ==
-          std::vector<std::string>{"one two three", "two three", "three"});
+          vector<std::string>{"one two three", "two three", "three"});
     CHECK(without_secrets("the token-5 is wrong", secrets_of("Bearer token-5")) ==
           "the *** is wrong");
 }

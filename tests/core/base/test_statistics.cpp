@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -363,7 +362,7 @@ TEST_CASE("a walk crosses Pocock's boundary as often as its level says") {
 // ---- quantiles of a sample ----------------------------------------------------------------------
 
 TEST_CASE("a quantile is always a value that was measured") {
-    std::vector<double> v(99, 10.0);
+    vector<double> v(99, 10.0);
     v.push_back(1000);
     CHECK(nearest_rank(v, 0.5) == 10);
     CHECK(nearest_rank(v, 0.99) == 10);
@@ -380,7 +379,7 @@ TEST_CASE("a whole number that was computed stays what it is") {
 }
 
 TEST_CASE("quantiles of a small sample agree with their definition") {
-    const std::vector<double> v = {1, 2, 3, 4};
+    const vector<double> v = {1, 2, 3, 4};
     CHECK(nearest_rank(v, 0.01) == 1);
     CHECK(nearest_rank(v, 0.25) == 1);
     CHECK(nearest_rank(v, 0.26) == 2);
@@ -394,7 +393,7 @@ TEST_CASE("quantiles of a small sample agree with their definition") {
 }
 
 TEST_CASE("a rank does not jump because q times n is a hair over a whole number") {
-    std::vector<double> one_to_n;
+    vector<double> one_to_n;
     int awkward = 0, wrong = 0;
     for (int n = 1; n <= 3000; ++n) {
         one_to_n.push_back(n);
@@ -408,7 +407,7 @@ TEST_CASE("a rank does not jump because q times n is a hair over a whole number"
     CHECK(awkward > 0);  // the question does arise, first at 0.07 * 100
     CHECK(wrong == 0);
     const auto first = [&](int n) {
-        return std::vector<double>(one_to_n.begin(), one_to_n.begin() + n);
+        return vector<double>(one_to_n.begin(), one_to_n.begin() + n);
     };
     CHECK(nearest_rank(first(10), 0.9) == 9);
     CHECK(nearest_rank(first(20), 0.95) == 19);
@@ -437,8 +436,8 @@ TEST_CASE("bisection finds where a growing function crosses its target") {
 
 namespace {
 /// Hits and misses in runs of `run` equal ones, so that only every run-th trial is new.
-std::vector<bool> clustered(generator& g, std::size_t n, std::size_t run, double p) {
-    std::vector<bool> hits;
+vector<bool> clustered(generator& g, std::size_t n, std::size_t run, double p) {
+    vector<bool> hits;
     bool hit = false;
     for (std::size_t i = 0; i < n; ++i) {
         if (i % run == 0) hit = g.uniform() < p;
@@ -450,7 +449,7 @@ double mean_design_effect(std::size_t run) {
     generator g(9);
     double sum = 0;
     for (int i = 0; i < 50; ++i) {
-        std::vector<std::vector<bool>> repeats;
+        vector<vector<bool>> repeats;
         for (int r = 0; r < 4; ++r) repeats.push_back(clustered(g, 2000, run, 0.1));
         sum += design_effect(repeats) / 50;
     }
@@ -469,7 +468,7 @@ TEST_CASE("the design effect of clustered trials is the length of their clusters
 }
 
 TEST_CASE("the design effect of one block of failures is large") {
-    std::vector<bool> outage(1000, false);
+    vector<bool> outage(1000, false);
     for (std::size_t i = 500; i < 550; ++i) outage[i] = true;
     // One batch of 50 has all hits, 19 have none: 50 (1 - p)^2 + 19 * 50 p^2 over 20 p (1 - p).
     CHECK(design_effect({outage}) ==
@@ -478,10 +477,10 @@ TEST_CASE("the design effect of one block of failures is large") {
 
 TEST_CASE("the design effect is one where there is nothing to learn it from") {
     CHECK(design_effect({}) == 1);
-    CHECK(design_effect({std::vector<bool>(500, false)}) == 1);
-    CHECK(design_effect({std::vector<bool>(500, true)}) == 1);
+    CHECK(design_effect({vector<bool>(500, false)}) == 1);
+    CHECK(design_effect({vector<bool>(500, true)}) == 1);
     CHECK(design_effect({{true, false, true, false}}) == 1);  // too few for two batches of five
-    std::vector<bool> alternating;
+    vector<bool> alternating;
     for (int i = 0; i < 1000; ++i) alternating.push_back(i % 2 == 0);
     CHECK(design_effect({alternating}) == 1);  // steadier than chance counts as chance
 }

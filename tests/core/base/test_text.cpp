@@ -12,7 +12,6 @@
 #include <limits>
 #include <string>
 #include <string_view>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -113,8 +112,8 @@ TEST_CASE("a JSON number is the shortest text that reads back as the same double
     CHECK(json_number(1e300) == "1e+300");
 
     generator random(7);
-    std::vector<double> values = {5e-324, 2.2250738585072014e-308, 1.7976931348623157e308, 0.3,
-                                  1.0 / 3, 123456789.123456789, 9007199254740993.0, -1e-7};
+    vector<double> values = {5e-324, 2.2250738585072014e-308, 1.7976931348623157e308, 0.3,
+                             1.0 / 3, 123456789.123456789, 9007199254740993.0, -1e-7};
     for (int i = 0; i < 2000; ++i) {
         const std::uint64_t bits = random.next();
         double v = 0;
@@ -360,7 +359,7 @@ TEST_CASE("a limit is printed as its author wrote it") {
 }
 
 TEST_CASE("every metric has its own name and at most one family") {
-    std::vector<std::string> names;
+    vector<std::string> names;
     for (int i = 0; i <= static_cast<int>(metric_id::cost_per_million_tokens); ++i) {
         const auto m = static_cast<metric_id>(i);
         names.push_back(metric_name(m));

@@ -7,7 +7,6 @@
 
 #include <cmath>
 #include <functional>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -31,7 +30,7 @@ server bent_at(double knee, double flat, double steep, double floor) {
 }
 
 struct searched {
-    std::vector<probe> probes{};
+    vector<probe> probes{};
     search_state state() const { return state_of(probes); }
     bool has_both() const { return state().has_both(); }
 };
@@ -74,7 +73,7 @@ TEST_CASE("a search ends with a load that holds and one that misses, around the 
 TEST_CASE("the same probes give the same next load, one by one") {
     const searched s = search({.start = 3}, knee_at(2, 4));
     for (std::size_t n = 0; n < s.probes.size(); ++n) {
-        const std::vector<probe> so_far(s.probes.begin(), s.probes.begin() + static_cast<long>(n));
+        const vector<probe> so_far(s.probes.begin(), s.probes.begin() + static_cast<long>(n));
         CHECK(*next_load({.start = 3}, so_far) == s.probes[n].load);
     }
 }
@@ -115,15 +114,15 @@ TEST_CASE("an end that is not shown goes further out") {
 }
 
 TEST_CASE("a probe in which the client did not keep up is repeated once") {
-    std::vector<probe> probes{{.load = 2, .margin = -1, .invalid = true}};
+    vector<probe> probes{{.load = 2, .margin = -1, .invalid = true}};
     CHECK(*next_load({.start = 2}, probes) == 2);
     probes.push_back(probes[0]);
     CHECK(!next_load({.start = 2}, probes));
 }
 
 TEST_CASE("a load that is shown to hold above one that is shown to miss is not monotone") {
-    const std::vector<probe> probes{{.load = 5, .margin = -1, .shown = carried::holds},
-                                    {.load = 4, .margin = 1, .shown = carried::misses}};
+    const vector<probe> probes{{.load = 5, .margin = -1, .shown = carried::holds},
+                               {.load = 4, .margin = 1, .shown = carried::misses}};
     CHECK_FALSE(state_of(probes).monotone());
     CHECK(std::isnan(state_of(probes).estimate));
 }
@@ -169,11 +168,11 @@ TEST_CASE("on noisy servers ends are seldom wrong and mostly shown") {
         const double truth = std::fabs(s(1)) < 1e-9 ? 1 : 0.95 * std::exp(0.05);
         for (int trial = 0; trial < 100; ++trial) {
             const search_parameters t{.start = std::exp(1.4 * random.uniform() - 0.7)};
-            std::vector<probe> probes;
+            vector<probe> probes;
             while (const auto next = next_load(t, probes)) {
                 const double moved = std::exp(0.02 * random.normal());
                 probe p{.load = *next, .margin = s(*next * moved) + 0.02 * random.normal()};
-                std::vector<double> here{p.margin};
+                vector<double> here{p.margin};
                 for (const probe& q : probes)
                     if (q.load == p.load) here.push_back(q.margin);
                 const interim_analysis l = analysis_of(here, prior_sd, rule);

@@ -10,7 +10,6 @@
 
 #include <string>
 #include <utility>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -53,7 +52,7 @@ TEST_CASE("what a load must hold and the capacity are kept apart") {
     REQUIRE(p.judged->search.objectives_held.size() == 2);
     CHECK(p.searches());
     CHECK(!p.judged->search.to_the_interval);
-    CHECK(p.judged->search.asked == std::vector<double>{12, 20});
+    CHECK(p.judged->search.asked == vector<double>{12, 20});
     CHECK(repeats_text(p) == "2 to 5 probes at 12 req/s and at 20 req/s");
     CHECK(arrival_text(p.sent->arrivals) == "poisson(up to 64 req/s)");
     CHECK(p.judged->slos[0].text().c_str() == std::string("capacity >= 12 req/s"));
@@ -62,7 +61,7 @@ TEST_CASE("what a load must hold and the capacity are kept apart") {
 TEST_CASE("loads of objectives that count are decided first") {
     const plan p = gate_plan(
         searched({advisory(capacity >= 20_rps), capacity >= 12_rps, p90(ttft) <= 500_ms}));
-    CHECK(p.judged->search.asked == std::vector<double>{12, 20});
+    CHECK(p.judged->search.asked == vector<double>{12, 20});
 }
 
 TEST_CASE("a false fail is shared among what one load can miss") {
@@ -222,7 +221,7 @@ TEST_CASE("gaps between sends are those of one trace, stretched") {
 TEST_CASE("a gate probes at the loads that it names, until they are decided") {
     const plan p = gate_plan(
         searched({p90(ttft) <= 500_ms, capacity >= 12_rps, advisory(capacity >= 20_rps)}));
-    std::vector<probe> probes;
+    vector<probe> probes;
     CHECK(*next_load(p, probes) == 12);
     const auto add = [&](double load, carried shown, bool invalid = false) {
         probes.push_back({.load = load, .invalid = invalid, .shown = shown});

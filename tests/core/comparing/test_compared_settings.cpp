@@ -9,17 +9,17 @@
 
 #include <deque>
 #include <string>
-#include <vector>
 
 using namespace verdicts;
 
+using llmbench::detail::vector;
 namespace {
 
 /// Settings under the objectives of a test.
 class suite {
 public:
-    explicit suite(std::vector<slo> objectives) : objectives_(std::move(objectives)) {}
-    suite& with(const std::string& name, std::vector<repeat_data> rounds,
+    explicit suite(vector<slo> objectives) : objectives_(std::move(objectives)) {}
+    suite& with(const std::string& name, vector<repeat_data> rounds,
                 const std::string& lost = {}) {
         const measurement m = verdicts::measured(std::move(rounds), objectives_);
         seen_.push_back(m);
@@ -28,7 +28,7 @@ public:
         all_.push_back({name, seen_.back(), held_.back(), found_.back(), lost});
         return *this;
     }
-    suite& with(const std::string& name, const std::vector<double>& ttft_ms) {
+    suite& with(const std::string& name, const vector<double>& ttft_ms) {
         return with(name, repeats_with_ttft(ttft_ms));
     }
     settings_comparison compared() const {
@@ -36,11 +36,11 @@ public:
     }
 
 private:
-    std::vector<slo> objectives_;
+    vector<slo> objectives_;
     std::deque<measurements> seen_{};
     std::deque<judging_parameters> held_{};
     std::deque<analysis> found_{};
-    std::vector<measured_setting> all_{};
+    vector<measured_setting> all_{};
 };
 
 const compared_statistic& shown_by(const settings_comparison& c, const std::string& name) {
@@ -52,7 +52,7 @@ const compared_statistic& shown_by(const settings_comparison& c, const std::stri
 std::string said(const settings_comparison& c, const std::string& name) {
     return sentence_of(c, shown_by(c, name));
 }
-const std::vector<double> fast = {100, 101, 99, 100}, slow = {150, 149, 151, 150};
+const vector<double> fast = {100, 101, 99, 100}, slow = {150, 149, 151, 150};
 
 }  // namespace
 
@@ -80,7 +80,7 @@ TEST_CASE("each setting has its own verdicts, and the better one is named") {
 }
 
 TEST_CASE("what does not differ significantly is said with the names") {
-    const std::vector<double> close = {152, 150, 149, 151};
+    const vector<double> close = {152, 150, 149, 151};
     const settings_comparison c =
         suite({mean(ttft) <= 1_s}).with("a", fast).with("b", slow).with("c", close).compared();
     CHECK(said(c, "mean(ttft)") == "mean(ttft): a is best; b and c do not differ significantly");
@@ -112,9 +112,9 @@ TEST_CASE("a setting that was lost is excluded by its reason, and the others are
 }
 
 TEST_CASE("a setting that fails requests is compared on nothing, however fast it is") {
-    std::vector<repeat_data> failing;
+    vector<repeat_data> failing;
     for (int i = 0; i < 4; ++i) failing.push_back(repeat_with_failures(50, 5));
-    std::vector<repeat_data> whole;
+    vector<repeat_data> whole;
     for (int i = 0; i < 4; ++i) whole.push_back(repeat_with_failures(50, 0));
     const settings_comparison c =
         suite({mean(ttft) <= 1_s}).with("a", whole).with("sheds", failing).compared();
@@ -125,7 +125,7 @@ TEST_CASE("a setting that fails requests is compared on nothing, however fast it
 
 TEST_CASE("a percentile that failures reach has no ratio, and the mean beside it has") {
     // One of 150 requests of a round may fail, and p99 of so many is the second largest.
-    std::vector<repeat_data> some, whole;
+    vector<repeat_data> some, whole;
     for (int i = 0; i < 4; ++i) {
         some.push_back(repeat_with_failures(300, i == 1 ? 4 : 0));
         whole.push_back(repeat_with_failures(300, 0));
@@ -178,8 +178,8 @@ TEST_CASE("statistics that show the same share a sentence") {
 }
 
 TEST_CASE("server metrics are compared with their offset, as they may be zero") {
-    const auto reported = [](const std::vector<double>& most) {
-        std::vector<repeat_data> rounds = repeats_with_ttft(fast);
+    const auto reported = [](const vector<double>& most) {
+        vector<repeat_data> rounds = repeats_with_ttft(fast);
         for (std::size_t i = 0; i < rounds.size(); ++i)
             sample_pages::report(rounds[i], server_quantity::waiting,
                                  {0, 0, most[i], 0, 0, 0});
@@ -201,7 +201,7 @@ TEST_CASE("server metrics are compared with their offset, as they may be zero") 
     CHECK(s.is_better(1, 2));
     // A series that may be below zero has no ratios.
     const auto named = [](double v) {
-        std::vector<repeat_data> rounds = repeats_with_ttft(fast);
+        vector<repeat_data> rounds = repeats_with_ttft(fast);
         for (repeat_data& d : rounds) {
             sample_pages::read_at_each_second(d, 6);
             d.server.selectors = {"x"};

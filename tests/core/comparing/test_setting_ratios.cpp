@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -19,9 +18,9 @@ const statistic_data throughput =
     make_statistic(statistic_kind::value, metric_id::output_throughput, 0);
 
 /// Rounds of settings with these true values and this noise; what a round does to all is drawn too.
-std::vector<values_in_rounds> drawn(const std::vector<double>& truth, double noise,
-                                    std::size_t rounds, generator& random) {
-    std::vector<values_in_rounds> all(truth.size());
+vector<values_in_rounds> drawn(const vector<double>& truth, double noise,
+                               std::size_t rounds, generator& random) {
+    vector<values_in_rounds> all(truth.size());
     for (std::size_t r = 0; r < rounds; ++r) {
         const double shared = 0.1 * random.normal();
         for (std::size_t i = 0; i < truth.size(); ++i)
@@ -30,7 +29,7 @@ std::vector<values_in_rounds> drawn(const std::vector<double>& truth, double noi
     return all;
 }
 /// In how many of `trials` any two differ significantly.
-double significant_fraction(const std::vector<double>& truth, double noise, std::size_t rounds,
+double significant_fraction(const vector<double>& truth, double noise, std::size_t rounds,
                             int trials) {
     generator random(20260801);
     int reported = 0;
@@ -42,10 +41,10 @@ double significant_fraction(const std::vector<double>& truth, double noise, std:
     }
     return static_cast<double>(reported) / trials;
 }
-std::vector<values_in_rounds> steady(const std::vector<double>& values, std::size_t rounds = 4) {
-    std::vector<values_in_rounds> all;
+vector<values_in_rounds> steady(const vector<double>& values, std::size_t rounds = 4) {
+    vector<values_in_rounds> all;
     for (const double v : values)
-        all.push_back({.measured = std::vector<double>(rounds, v)});
+        all.push_back({.measured = vector<double>(rounds, v)});
     return all;
 }
 
@@ -53,9 +52,9 @@ std::vector<values_in_rounds> steady(const std::vector<double>& values, std::siz
 
 TEST_CASE("every setting has one turn in a round, and an even drift hits all alike") {
     for (const std::size_t n : {2u, 3u, 5u, 8u}) {
-        std::vector<std::size_t> places(n);
+        vector<std::size_t> places(n);
         for (int round = 0; round < 4; ++round) {
-            std::vector<std::size_t> turns = turns_of_round(n, round);
+            vector<std::size_t> turns = turns_of_round(n, round);
             for (std::size_t i = 0; i < n; ++i)
                 places[turns[i]] += static_cast<std::size_t>(round) * n + i;
             std::sort(turns.begin(), turns.end());
@@ -85,7 +84,7 @@ TEST_CASE("a fifth more is nearly always seen at 2 percent of noise") {
 }
 
 TEST_CASE("what a round does to all settings is no part of a difference") {
-    std::vector<values_in_rounds> all(2);
+    vector<values_in_rounds> all(2);
     for (const double round : {1.0, 3.0, 0.2, 7.0}) {
         all[0].measured.push_back(round);
         all[1].measured.push_back(1.3 * round);
@@ -99,8 +98,8 @@ TEST_CASE("what a round does to all settings is no part of a difference") {
 }
 
 TEST_CASE("an interval is the one that the formula gives") {
-    const std::vector<double> logs = {0.1, 0.3, 0.2, 0.4};  // wider than what is believed
-    std::vector<values_in_rounds> all(2);
+    const vector<double> logs = {0.1, 0.3, 0.2, 0.4};  // wider than what is believed
+    vector<values_in_rounds> all(2);
     for (const double l : logs) {
         all[0].measured.push_back(1);
         all[1].measured.push_back(std::exp(l));
@@ -114,7 +113,7 @@ TEST_CASE("an interval is the one that the formula gives") {
 
 TEST_CASE("the order of the settings changes nothing but the direction of ratios") {
     generator random(7);
-    const std::vector<values_in_rounds> all = drawn({1, 1.05, 1.4}, 0.05, 5, random);
+    const vector<values_in_rounds> all = drawn({1, 1.05, 1.4}, 0.05, 5, random);
     const compared_statistic c = compared(ttft_mean, all, prior_sd);
     const compared_statistic back =
         compared(ttft_mean, {all[2], all[1], all[0]}, prior_sd);
@@ -140,7 +139,7 @@ TEST_CASE("best is what differs significantly from every other, on the good side
 }
 
 TEST_CASE("a setting with a fault is compared with none and keeps none from being best") {
-    std::vector<values_in_rounds> all = steady({2, 1, 3});
+    vector<values_in_rounds> all = steady({2, 1, 3});
     all[1].fault = "failed requests reach it in 1 of 4 rounds";
     const compared_statistic c = compared(ttft_mean, all, prior_sd);
     CHECK(c.pairs.size() == 1);
@@ -159,7 +158,7 @@ TEST_CASE("one round compares nothing") {
 }
 
 TEST_CASE("a difference that the client's delays can have made is not significant") {
-    std::vector<values_in_rounds> all = steady({1, 1.5});
+    vector<values_in_rounds> all = steady({1, 1.5});
     all[0].pessimistic = all[0].optimistic = all[0].measured;
     all[1].pessimistic = all[1].measured;
     all[1].optimistic = {1, 1, 1, 1};  // all of it may have been the client's

@@ -4,7 +4,6 @@
 
 #include <set>
 #include <string>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -42,7 +41,7 @@ TEST_CASE("what stands in braces is a cause's next number, in the form that it i
                                         static_cast<double>(verdict::pass)}})
               .find("the verdict is fail, without them pass;") != std::string::npos);
     CHECK(described({because::limit_that_passes, {0.312}}, d) == "<= 320 ms would pass");
-    CHECK(described(std::vector<cause>{{because::too_close}, {because::cached, {0.5}}}, d) ==
+    CHECK(described(vector<cause>{{because::too_close}, {because::cached, {0.5}}}, d) ==
           "too close to call; 50 % of the prompt tokens came from the server's prefix cache");
 }
 

@@ -12,7 +12,6 @@
 #include <set>
 #include <string>
 #include <tuple>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -282,7 +281,7 @@ TEST_CASE("a number beyond all doubles is malformed and does not throw") {
 namespace {
 
 /// What servers send for a token, in their own order and spacing.
-const std::vector<std::string> ordinary_events = {
+const vector<std::string> ordinary_events = {
     // vLLM
     R"({"id":"chatcmpl-7f3a","object":"chat.completion.chunk","created":1700000000,"model":"Qwen/Qwen3-8B","choices":[{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}],"prompt_token_ids":null})",
     R"({"id":"chatcmpl-7f3a","object":"chat.completion.chunk","created":1700000000,"model":"Qwen/Qwen3-8B","choices":[{"index":0,"delta":{"content":" word"},"logprobs":null,"finish_reason":null,"token_ids":null}]})",
@@ -306,7 +305,7 @@ const std::vector<std::string> ordinary_events = {
     "\t{ \"choices\" :\r\n[ ] }\n",
 };
 /// Seen less often, at the ends of streams or not at all.
-const std::vector<std::string> unusual_events = {
+const vector<std::string> unusual_events = {
     "[DONE]",
     R"({"choices":[],"usage":{"prompt_tokens":8,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":4}}})",
     R"({"choices":[{"delta":{"reasoning":"a"}}],"usage":{"completion_tokens":5,"completion_tokens_details":{"reasoning_tokens":4}}})",
@@ -339,7 +338,7 @@ std::size_t below(dice& d, std::size_t n) { return n == 0 ? 0 : d() % n; }
 /// JSON text of a value with its members in any order, some of them given twice, and with spaces.
 std::string rewritten(const picojson::value& v, dice& d) {
     const auto space = [&] { return std::string(below(d, 20) ? "" : below(d, 2) ? " " : "\r\n\t"); };
-    std::vector<std::string> parts;
+    vector<std::string> parts;
     if (v.is<picojson::array>()) {
         for (const picojson::value& x : v.get<picojson::array>()) parts.push_back(rewritten(x, d));
     } else if (v.is<picojson::object>()) {
@@ -357,7 +356,7 @@ std::string rewritten(const picojson::value& v, dice& d) {
     return s + (v.is<picojson::array>() ? "]" : "}") + space();
 }
 std::string mutated(std::string s, dice& d) {
-    static const std::vector<std::string> pieces = {
+    static const vector<std::string> pieces = {
         "null", "true", "\"\"", "\"x\"", "{}", "[]", "[1]", "{\"a\":1}", ",", ":", "\"", "\\", "\\u",
         "\\u0000", "\\ud800", "\\n", "\\x", "{", "}", "[", "]", "-", "+", ".", "e5", "E", "1e999",
         "0", "00", "-1", "1.", " ", "\n", "\x01", "\x1f", "\x7f", "\x80", "\xff", "\xC3\xA9",
@@ -398,7 +397,7 @@ TEST_CASE("the reader of a stream reads an event as it is read alone") {
 
 TEST_CASE("what the reader of a stream remembers of one event does not change the next") {
     dice d(20261121);
-    std::vector<std::string> seeds = ordinary_events;
+    vector<std::string> seeds = ordinary_events;
     seeds.insert(seeds.end(), unusual_events.begin(), unusual_events.end());
     long long cases = 0, changed = 0;
     event_reader stream;
@@ -418,8 +417,8 @@ TEST_CASE("what the reader of a stream remembers of one event does not change th
 
 TEST_CASE("an event that repeats the one before but for its text says what it says alone") {
     dice d(7);
-    const std::vector<std::string> texts = {" word", "x", "", "\\n", "\\", "\"", "\",\"content\":\"", "\x1f", "\xC3\xA9", "\\u00e9", "a\"", "\"b",
-                                            "caf\xC3\xA9 \xE4\xBD\xA0", "a long text without anything special in it", "null"};
+    const vector<std::string> texts = {" word", "x", "", "\\n", "\\", "\"", "\",\"content\":\"", "\x1f", "\xC3\xA9", "\\u00e9", "a\"", "\"b",
+                                       "caf\xC3\xA9 \xE4\xBD\xA0", "a long text without anything special in it", "null"};
     long long same_shape = 0;
     for (const std::string& seed : ordinary_events) {
         const std::size_t at = seed.find(" word");

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -30,13 +29,13 @@ const api words{.name = "words",
                 },
                 .tells_usage = true};
 
-std::vector<stream_event> events_of(const api& a, const std::vector<std::string>& reads,
-                                    bool streamed = true, bool keeps = false,
-                                    std::string* said = nullptr) {
+vector<stream_event> events_of(const api& a, const vector<std::string>& reads,
+                               bool streamed = true, bool keeps = false,
+                               std::string* said = nullptr) {
     const any_api held = a;
     body_reader reader;
     reader.reset(traits_of(held), streamed, keeps);
-    std::vector<stream_event> seen;
+    vector<stream_event> seen;
     const auto note = [&](const stream_event& e) { seen.push_back(e); };
     for (const std::string& bytes : reads) REQUIRE(reader.feed(bytes, note));
     CHECK(reader.end(note).empty());

@@ -9,15 +9,15 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <vector>
 
 using namespace verdicts;
 
+using llmbench::detail::vector;
 namespace {
 
 /// Five repeats with this ttft on the average, and this noise of each.
-std::vector<double> drawn_repeats(generator& random, double ms, double sd) {
-    std::vector<double> all;
+vector<double> drawn_repeats(generator& random, double ms, double sd) {
+    vector<double> all;
     for (int i = 0; i < last_analysis; ++i) all.push_back(ms * std::exp(sd * random.normal()));
     return all;
 }

@@ -15,7 +15,6 @@
 #include <set>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -38,10 +37,10 @@ byte_stream stream_of(std::string text, const std::string& name = "file.json",
             name};
 }
 /// All conversations, in the file's order.
-std::vector<dialogue> all_in(const std::string& text, const dataset& d,
-                             const std::string& name = "file.json") {
+vector<dialogue> all_in(const std::string& text, const dataset& d,
+                        const std::string& name = "file.json") {
     byte_stream in = stream_of(text, name);
-    std::vector<dialogue> all;
+    vector<dialogue> all;
     row_fields told;
     each_dialogue(in, d, told, {},
                   [&](dialogue&& x, long long) { all.push_back(std::move(x)); });
@@ -73,7 +72,7 @@ TEST_CASE("elements of an array are found whatever stands inside their strings")
     const std::string text = "\xEF\xBB\xBF [ {\"a\": \"]},\\\"{\"} ,\n [1, [2]],\"x\", 3.5e1 ,null ] \n";
     for (const std::size_t piece : {1u, 2u, 7u, 1000u}) {
         byte_stream in = stream_of(text, "f", piece);
-        std::vector<std::pair<long long, std::string>> seen;
+        vector<std::pair<long long, std::string>> seen;
         each_json_element(in, [&](const std::string& key, const picojson::value& v, long long line) {
             CHECK(key.empty());
             seen.emplace_back(line, v.serialize());
@@ -98,25 +97,25 @@ TEST_CASE("elements of all arrays of an object come with the array's name") {
 
 TEST_CASE("rows of CSV hold commas, quotes and line ends where they are quoted") {
     byte_stream in = stream_of("a,b\r\n\"x, \"\"y\"\"\nz\",2\n\n,\n\"\",\"q\"");
-    std::vector<std::pair<long long, std::vector<std::string>>> rows;
-    const auto keep = [&](const std::vector<std::string>& fields, long long line) {
+    vector<std::pair<long long, vector<std::string>>> rows;
+    const auto keep = [&](const vector<std::string>& fields, long long line) {
         rows.emplace_back(line, fields);
     };
     each_csv_row(in, keep, keep);
     REQUIRE(rows.size() == 4);
-    CHECK(rows[0].second == std::vector<std::string>{"a", "b"});
-    CHECK(rows[1].second == std::vector<std::string>{"x, \"y\"\nz", "2"});
+    CHECK(rows[0].second == vector<std::string>{"a", "b"});
+    CHECK(rows[1].second == vector<std::string>{"x, \"y\"\nz", "2"});
     CHECK(rows[1].first == 2);
-    CHECK(rows[2].second == std::vector<std::string>{"", ""});
+    CHECK(rows[2].second == vector<std::string>{"", ""});
     CHECK(rows[2].first == 5);
-    CHECK(rows[3].second == std::vector<std::string>{"", "q"});
+    CHECK(rows[3].second == vector<std::string>{"", "q"});
 }
 
 TEST_CASE("lines end with or without a carriage return, the last one without either") {
     byte_stream in = stream_of("one\r\ntwo\n\nlast");
-    std::vector<std::string> lines;
+    vector<std::string> lines;
     for (std::string line; read_line(in, line);) lines.push_back(line);
-    CHECK(lines == std::vector<std::string>{"one", "two", "", "last"});
+    CHECK(lines == vector<std::string>{"one", "two", "", "last"});
 }
 
 TEST_CASE("tokens are estimated by four ASCII bytes or one other character") {
@@ -389,9 +388,9 @@ std::string numbered(int n) {
     for (int i = 0; i < n; ++i) text += std::to_string(i) + "\n";
     return text;
 }
-std::vector<int> sample(int n, const dataset& d, std::size_t most, std::uint64_t seed) {
+vector<int> sample(int n, const dataset& d, std::size_t most, std::uint64_t seed) {
     byte_stream in = stream_of(numbered(n), "f.txt", 4096);
-    std::vector<int> out;
+    vector<int> out;
     for (const dialogue& x : dialogues::sample_of(in, d, most, seed))
         out.push_back(std::stoi(x.turns[0].prompt));
     return out;
@@ -400,13 +399,13 @@ std::vector<int> sample(int n, const dataset& d, std::size_t most, std::uint64_t
 
 TEST_CASE("a sample holds each prompt at most once, in an order of its seed") {
     const dataset d = {.format = text_lines};
-    const std::vector<int> some = sample(1000, d, 100, 1);
+    const vector<int> some = sample(1000, d, 100, 1);
     CHECK(some.size() == 100);
     CHECK(std::set<int>(some.begin(), some.end()).size() == 100);
     CHECK(some == sample(1000, d, 100, 1));
     CHECK(some != sample(1000, d, 100, 2));
     CHECK_FALSE(std::is_sorted(some.begin(), some.end()));
-    const std::vector<int> all = sample(50, d, 100, 1);
+    const vector<int> all = sample(50, d, 100, 1);
     CHECK(std::set<int>(all.begin(), all.end()).size() == 50);
     CHECK_FALSE(std::is_sorted(all.begin(), all.end()));
     CHECK(sample(1000, {.format = text_lines, .max_items = 7}, 100, 1).size() == 7);
@@ -419,7 +418,7 @@ TEST_CASE("every prompt has the same chance, in the sample and of every place in
     for (std::uint64_t seed = 1; seed <= 4000; ++seed) {
         dialogue_sampler sampler(10, seed);
         for (int i = 0; i < 40; ++i) sampler.offer({{}, {{.prompt = std::to_string(i)}}});
-        const std::vector<dialogue> sample = sampler.take();
+        const vector<dialogue> sample = sampler.take();
         for (const dialogue& x : sample) ++kept[std::stoi(x.turns[0].prompt)];
         ++first[std::stoi(sample[0].turns[0].prompt)];
     }

@@ -7,7 +7,6 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -24,7 +23,7 @@ byte_stream stream_of(const std::string& text) {
             },
             "qa.jsonl"};
 }
-std::vector<dialogue> read(const std::string& text, const questions& q = {}) {
+vector<dialogue> read(const std::string& text, const questions& q = {}) {
     byte_stream in = stream_of(text);
     return read_questions(in, q, 1);
 }

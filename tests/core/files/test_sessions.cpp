@@ -5,10 +5,10 @@
 #include <doctest/doctest.h>
 
 #include <string>
-#include <vector>
 
 using namespace recordings;
 
+using llmbench::detail::vector;
 namespace {
 
 session_corpus read(const std::string& text) { return read_lines(text); }
@@ -28,7 +28,7 @@ std::string line(const std::string& step, const std::string& more = "", const st
 TEST_CASE("a prompt is a node behind the longest earlier one that it begins with") {
     prefix_tree tree;
     block_index index;
-    const auto add = [&](std::vector<std::uint64_t> ids, int tokens) {
+    const auto add = [&](vector<std::uint64_t> ids, int tokens) {
         tree_prompt p;
         REQUIRE(index.add(tree, ids, 10, tokens, p));
         return p;
@@ -144,11 +144,11 @@ TEST_CASE("agents are lines, deeper than whom they are after, where the steps na
         read(line("a", R"("agent":"main")") + line("b", R"("agent":"x","after":["a"],"keeps":["a",9])") +
              line("c", R"("agent":"y","after":["b","a"])") + line("d", R"("agent":"main","after":["a","c"])") +
              line("e", R"("agent":"x","after":["d"])") + line("f", R"("after":["d"])") + line("g"));
-    std::vector<std::vector<int>> places;
+    vector<vector<int>> places;
     for (std::size_t i = 0; i < c.steps.size(); ++i)
         places.push_back({step(c, i).line, step(c, i).turn, step(c, i).depth});
     // g comes with those that wait for nothing, behind all that it stands behind in the file.
-    CHECK(places == std::vector<std::vector<int>>{
+    CHECK(places == vector<vector<int>>{
                         {0, 0, 0}, {1, 0, 1}, {2, 0, 2}, {0, 1, 0}, {1, 1, 1}, {3, 0, 1}, {3, 1, 1}});
     CHECK(c.deepest == 2);
 }
@@ -240,7 +240,7 @@ TEST_CASE("of 472 sessions and 113,254 requests the index is small") {
     session_corpus c;
     for (int s = 0; s < 472; ++s) {
         const int n = 239 + (s < 446);
-        std::vector<recorded_step> all;
+        vector<recorded_step> all;
         tree_prompt p;
         for (int i = 0; i < n; ++i) {
             p = c.prompts.branch(p.node, p.tokens, p.tokens + 900);

@@ -4,7 +4,6 @@
 #include "core/judging/rule.hpp"
 
 #include <cmath>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -13,22 +12,22 @@ namespace {
 const double line = std::log(1.05);
 
 /// Runs of three repeats with these means, and a standard deviation within a run.
-std::vector<run_level> runs(const std::vector<double>& means, double sd = 0.01) {
-    std::vector<run_level> out;
+vector<run_level> runs(const vector<double>& means, double sd = 0.01) {
+    vector<run_level> out;
     for (const double m : means) out.push_back({out.size(), m, sd * sd, 3});
     return out;
 }
-learned_history learned(const std::vector<double>& means, double reported = 0, bool is_main = false,
+learned_history learned(const vector<double>& means, double reported = 0, bool is_main = false,
                         double sd = 0.01) {
     const auto all = runs(means, sd);
     return learned_from(all, {{0, all.size()}}, is_main, reported);
 }
-std::vector<double> steady(std::size_t n, double sd = 0.01) {  // in turns above and below 0
-    std::vector<double> out;
+vector<double> steady(std::size_t n, double sd = 0.01) {  // in turns above and below 0
+    vector<double> out;
     for (std::size_t i = 0; i < n; ++i) out.push_back(i % 2 == 0 ? sd : -sd);
     return out;
 }
-history_analysis looked(const learned_history& h, const std::vector<double>& run) {
+history_analysis looked(const learned_history& h, const vector<double>& run) {
     return analysis_against(h, run, line, history_analysis_kind::whole);
 }
 }  // namespace
@@ -62,7 +61,7 @@ TEST_CASE("with a run's noise in a run, its bounds are the exact predictive ones
 
 TEST_CASE("a run noisier than the history pays for it with its own degrees of freedom") {
     const learned_history h = learned(steady(10));
-    const std::vector<double> run = {-0.06, 0.0, 0.06};  // variance 0.0036
+    const vector<double> run = {-0.06, 0.0, 0.06};  // variance 0.0036
     const history_analysis l = looked(h, run);
     const double between = std::pow(student_t_quantile(normal_cdf(1.645), h.spread.df), 2) *
                        h.spread.sd * h.spread.sd * 1.1;
@@ -86,7 +85,7 @@ TEST_CASE("a step changes the level, not the machine") {
 }
 
 TEST_CASE("runs never differ by less than two programs on a machine do") {
-    CHECK(learned(std::vector<double>(10, 0.0)).spread.sd == least_run_sd);
+    CHECK(learned(vector<double>(10, 0.0)).spread.sd == least_run_sd);
 }
 
 TEST_CASE("a pass may come after two repeats, a fail after as many as a run has") {
@@ -102,14 +101,14 @@ TEST_CASE("a pass may come after two repeats, a fail after as many as a run has"
 
 TEST_CASE("more repeats than a run has are looked at where the run was noisier, only") {
     const learned_history h = learned(steady(30));
-    const std::vector<double> open = {line - 0.01, line, line + 0.01, -9, -9};
+    const vector<double> open = {line - 0.01, line, line + 0.01, -9, -9};
     CHECK(judged_against(h, open, line, false).repeats == 3);
-    const std::vector<double> noisy = {line - 0.06, line, line + 0.06, line, line};
+    const vector<double> noisy = {line - 0.06, line, line + 0.06, line, line};
     CHECK(judged_against(h, noisy, line, false).repeats == 5);
 }
 
 TEST_CASE("where main moved in its last runs, a verdict must hold against these too") {
-    std::vector<double> means = steady(20);
+    vector<double> means = steady(20);
     means.back() = 0.12;  // main is slower since last run
     const learned_history h = learned(means);
     REQUIRE(h.moved.size() >= 1);
@@ -128,7 +127,7 @@ TEST_CASE("where main moved in its last runs, a verdict must hold against these 
 }
 
 TEST_CASE("what trouble runs show without a change is no fail") {
-    std::vector<double> means = steady(30);
+    vector<double> means = steady(30);
     means[10] = 0.15;
     const learned_history h = learned(means);
     CHECK(h.spread.trouble == 1);
@@ -161,7 +160,7 @@ TEST_CASE("a given spread makes a baseline of one run, and counts until ten") {
 }
 
 TEST_CASE("dependent runs widen the bounds and weigh less") {
-    std::vector<double> slow, quick = steady(30);
+    vector<double> slow, quick = steady(30);
     for (int i = 0; i < 30; ++i) slow.push_back(i / 8 % 2 == 0 ? 0.01 : -0.01);
     const learned_history h = learned(slow), other = learned(quick);
     CHECK(h.spread.sd > 1.1 * other.spread.sd);

@@ -4,7 +4,6 @@
 #include "core/wire/metrics_page.hpp"
 
 #include <string>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -76,7 +75,7 @@ TEST_CASE("cards by a page of dcgm-exporter, each once") {
     read_cards(read_metrics_page(page, "text/plain").page, cards);
     read_cards(read_metrics_page(page, "text/plain").page, cards);
     CHECK(counted_names(cards.names) == "2 x NVIDIA H100 80GB HBM3");
-    CHECK(cards.drivers == std::vector<std::string>{"570.86", "570.86"});
+    CHECK(cards.drivers == vector<std::string>{"570.86", "570.86"});
 }
 TEST_CASE("an engine is what its speed depends on") {
     const engine usual;

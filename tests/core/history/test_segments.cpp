@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <functional>
 #include <string>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -35,7 +34,7 @@ history_series drawn(std::size_t count, const std::function<double(std::size_t)>
     }
     return s;
 }
-std::vector<history_segment> segments(const history_series& s) {
+vector<history_segment> segments(const history_series& s) {
     const auto runs = levels_of(s, true);
     return with_accepted(segments_of(s, runs), s, runs);
 }
@@ -69,7 +68,7 @@ TEST_CASE("a single run that is far off is no step") {
 TEST_CASE("values that do not differ at all show no step, and a tiny one is none") {
     history_series s;
     for (std::size_t i = 0; i < 30; ++i)
-        s.runs.push_back({"", date_of(i), "", std::vector<double>(3, i < 20 ? 1 : 1.0001), {}});
+        s.runs.push_back({"", date_of(i), "", vector<double>(3, i < 20 ? 1 : 1.0001), {}});
     CHECK(segments(s).size() == 1);
     for (series_run& n : s.runs) n.repeats = {2, 2, 2};
     CHECK(segments(s).size() == 1);

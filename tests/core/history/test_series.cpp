@@ -35,7 +35,7 @@ TEST_CASE("a run is the last valid run of a UTC date") {
                 run("c", "2026-11-21T00:00:00Z", 3),
                 run("d", "2026-11-21T10:00:00Z", 4, "invalid")};
     CHECK(ids(runs(all)) == "b c ");
-    CHECK(runs(all).runs[0].repeats == std::vector<double>{2});
+    CHECK(runs(all).runs[0].repeats == vector<double>{2});
     all.runs[2].values[0].name = "p50(ttft)";
     CHECK(ids(runs(all)) == "b ");
     all.runs[1].run_series = "other";

@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <cstring>
 #include <string>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -58,23 +57,23 @@ TEST_CASE("small headroom is told once, with a limit that is decided") {
     CHECK(verdict_on({90, 90}).advice.empty());
     CHECK(verdict_on({125, 125}).advice.empty());  // that one is decided
     for (const double ms : {95.5, 97.0, 99.0, 99.9}) {
-        const slo_verdict v = verdict_on(std::vector<double>(5, ms));
+        const slo_verdict v = verdict_on(vector<double>(5, ms));
         CAPTURE(ms);
         CHECK(mentions(v.advice, "will often be inconclusive"));
         CHECK_FALSE(mentions(verdict_line(v), "often"));
         const double limit = advised(v);
         REQUIRE(limit > ms);
         CHECK(limit < 1.1 * ms);
-        CHECK(verdict_on(std::vector<double>(5, ms), ttft_limit(limit)).outcome == verdict::pass);
+        CHECK(verdict_on(vector<double>(5, ms), ttft_limit(limit)).outcome == verdict::pass);
         // Taken, the advice is not given again.
-        CHECK(verdict_on(std::vector<double>(5, ms), ttft_limit(limit)).advice.empty());
+        CHECK(verdict_on(vector<double>(5, ms), ttft_limit(limit)).advice.empty());
     }
 }
 
 TEST_CASE("the advised limit is decided in most runs of a machine as noisy as expected") {
     generator random(11);
     const auto run_of = [&] {
-        std::vector<repeat_data> repeats;
+        vector<repeat_data> repeats;
         for (int i = 0; i < 5; ++i)
             repeats.push_back(steady_repeat(100 * std::exp(0.04 * random.normal()), 10));
         return repeats;
@@ -116,9 +115,9 @@ TEST_CASE("what is undecided without headroom is told a limit that would pass") 
     CHECK(verdict_on_failures(400, 4, goodput(ttft <= 1_s) >= fraction(advised(good, "%") / 100))
               .outcome == verdict::pass);
 
-    const slo_verdict ratio = verdict_on_pairs(std::vector<double>(8, 1.11));
+    const slo_verdict ratio = verdict_on_pairs(vector<double>(8, 1.11));
     REQUIRE(ratio.outcome == verdict::inconclusive);
     const double factor = advised(ratio, "*");
-    CHECK(verdict_on_pairs(std::vector<double>(8, 1.11), mean(ttft) <= factor * baseline).outcome ==
+    CHECK(verdict_on_pairs(vector<double>(8, 1.11), mean(ttft) <= factor * baseline).outcome ==
           verdict::pass);
 }

@@ -7,7 +7,6 @@
 #include "support/verdicts.hpp"
 
 #include <cmath>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -33,13 +32,13 @@ TEST_CASE("pairs are judged on the ratio, from the fourth on") {
 }
 
 TEST_CASE("close pairs take up to eight") {
-    const slo_verdict inside = verdict_on_pairs(std::vector<double>(8, 1.045));
+    const slo_verdict inside = verdict_on_pairs(vector<double>(8, 1.045));
     CHECK(inside.outcome == verdict::pass);
     CHECK(inside.repeats == 5);
-    const slo_verdict outside = verdict_on_pairs(std::vector<double>(8, 1.185));
+    const slo_verdict outside = verdict_on_pairs(vector<double>(8, 1.185));
     CHECK(outside.outcome == verdict::fail);
     CHECK(outside.repeats == 5);
-    const slo_verdict at_limit = verdict_on_pairs(std::vector<double>(8, 1.10));
+    const slo_verdict at_limit = verdict_on_pairs(vector<double>(8, 1.10));
     CHECK(at_limit.outcome == verdict::inconclusive);
     CHECK(at_limit.repeats == 8);
     CHECK(str(at_limit.reason) == "too close to call");
@@ -55,7 +54,7 @@ TEST_CASE("pairs that spread are judged by their own spread") {
     CHECK(str(four.method) == "paired t");
     CHECK(str(four.reason) ==
           "the pairs spread by 12 %, more than the 5.7 % believed of them");
-    std::vector<double> distances;
+    vector<double> distances;
     for (const double r : {0.80, 1.02, 0.85, 0.99}) distances.push_back(std::log(r / 1.10));
     CHECK(analysis_of(distances, 0.04 * std::sqrt(2.0)).outcome == verdict::pass);
     // Red as well as green.
@@ -71,7 +70,7 @@ TEST_CASE("pairs that spread are judged by their own spread") {
 TEST_CASE("what is believed of pairs may widen their own spread and never narrows it") {
     const judging_rule rule = rule_of({}, 4, 8, 1);
     for (const double step : {0.0, 0.01, 0.03, 0.06, 0.1, 0.3}) {
-        const std::vector<double> x = {-0.2, step - 0.2, 2 * step - 0.2, -0.2, step - 0.2};
+        const vector<double> x = {-0.2, step - 0.2, 2 * step - 0.2, -0.2, step - 0.2};
         CAPTURE(step);
         const double own_se = std::sqrt(sample_variance(x) / 5);
         const interim_analysis l = analysis_of_pairs(x, 0.0566, rule), believed = analysis_of(x, 0.0566, rule);
@@ -83,12 +82,12 @@ TEST_CASE("what is believed of pairs may widen their own spread and never narrow
 
 TEST_CASE("only what is open and spreads by more than is believed asks for more pairs") {
     const slo s = mean(ttft) <= 1.10 * baseline;
-    const auto asks = [&](const std::vector<double>& ratios, const slo& held) {
+    const auto asks = [&](const vector<double>& ratios, const slo& held) {
         const measurement m = pairs_with_ratio(ratios);
         return asks_for_more(m, m, judged(m, held));
     };
     CHECK(asks({0.9, 1.2, 1.0, 1.3, 0.9, 1.2, 1.0, 1.3}, s));
-    CHECK_FALSE(asks(std::vector<double>(8, 1.10), s));          // open, but quiet
+    CHECK_FALSE(asks(vector<double>(8, 1.10), s));          // open, but quiet
     CHECK_FALSE(asks({0.4, 0.5, 0.4, 0.5, 0.4, 0.5, 0.4}, s));   // decided
     CHECK_FALSE(asks({0.9, 1.2, 1.0, 1.3, 0.9, 1.2, 1.0, 1.3}, mean(ttft) <= 100_ms));
     const scenario gate = {.baseline = endpoint{.url = "http://127.0.0.1:1"},
@@ -217,7 +216,7 @@ TEST_CASE("a stored baseline adds its own spread and that of days") {
 
 TEST_CASE("days that differ more say less") {
     const auto outcome = [](double day_sd) {
-        return judged(against_stored(std::vector<double>(5, 97), {0.1, 0.1, 0.1}, day_sd),
+        return judged(against_stored(vector<double>(5, 97), {0.1, 0.1, 0.1}, day_sd),
                       mean(ttft) <= 1.1 * baseline)
             .outcome;
     };
@@ -227,9 +226,9 @@ TEST_CASE("days that differ more say less") {
 
 TEST_CASE("nothing under twice the difference of days is a regression") {
     // A loose level lets five repeats against ten show 9 %, which two days in a row may differ by.
-    const std::vector<double> ten(10, 0.1);
+    const vector<double> ten(10, 0.1);
     const auto on = [&](double ms, const slo& s) {
-        measurement m = against_stored(std::vector<double>(5, ms), ten);
+        measurement m = against_stored(vector<double>(5, ms), ten);
         m.rule = rule_of({.false_fail = 20_pct}, 2, 5);
         return judged(m, s);
     };
@@ -246,7 +245,7 @@ TEST_CASE("a speed may fall below a stored one by twice the difference of days")
     const auto on = [](double gap_ms) {
         measurement m;
         for (int i = 0; i < 5; ++i) m.candidate.push_back(steady_repeat(50, 20, gap_ms));
-        m.stored = {"chat.json", 0.05, {{"p50(decode_speed)", std::vector<double>(10, 100.0)}}};
+        m.stored = {"chat.json", 0.05, {{"p50(decode_speed)", vector<double>(10, 100.0)}}};
         m.rule = rule_of({.false_fail = 20_pct}, 2, 5);
         return judged(m, p50(decode_speed) >= 1.0 * baseline);
     };
@@ -262,8 +261,8 @@ TEST_CASE("what a stored baseline does not have cannot be compared") {
     CHECK(v.outcome == verdict::invalid);
     CHECK(str(v.reason) == "the stored baseline has no finite value of p99(ttft) in each of its "
                            "repeats");
-    for (const std::vector<double>& bad :
-         {std::vector<double>{}, {0.1, not_a_number}, {0.1, infinity}, {0.1, 0}})
+    for (const vector<double>& bad :
+         {vector<double>{}, {0.1, not_a_number}, {0.1, infinity}, {0.1, 0}})
         CHECK(judged(against_stored({80, 80}, bad), mean(ttft) <= 1.1 * baseline).outcome ==
               verdict::invalid);
 }
@@ -277,7 +276,7 @@ TEST_CASE("absolute limits and shares of a gate with a stored baseline are judge
 TEST_CASE("a candidate without a size fails against a stored baseline, too") {
     measurement m = against_stored({80, 80}, {0.1, 0.1});
     m.stored.values["p90(ttft)"] = {0.1, 0.1};
-    m.candidate = std::vector<repeat_data>(3, repeat_with_failures(60, 24));
+    m.candidate = vector<repeat_data>(3, repeat_with_failures(60, 24));
     CHECK(judged(m, p90(ttft) <= 2.0 * baseline).outcome == verdict::fail);
 }
 

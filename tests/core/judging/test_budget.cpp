@@ -6,7 +6,6 @@
 #include <cmath>
 #include <string>
 #include <utility>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -16,7 +15,7 @@ using namespace verdicts;
 TEST_CASE("what the time budget leaves open is inconclusive and says so") {
     const std::string why = "LLMBENCH_TIME_BUDGET of 60 s is spent after 2 of 5 repeats";
     const slo s = mean(ttft) <= 100_ms;
-    const auto on = [&](std::vector<repeat_data> data, const slo& objective) {
+    const auto on = [&](vector<repeat_data> data, const slo& objective) {
         measurement m = measured(std::move(data), {objective});
         m.stopped = why;
         return judged(m, objective);
@@ -47,7 +46,7 @@ TEST_CASE("a budget that left no time to measure shows nothing at all") {
         measured({}, {mean(ttft) <= 100_ms, error_rate <= 1_pct, goodput(ttft <= 1_s) >= 1_pct,
                       startup_time <= 60_s, mean(ttft) <= 1.1 * baseline});
     m.stopped = "LLMBENCH_TIME_BUDGET of 1 s is spent after 0 of 5 repeats";
-    std::vector<slo_verdict> verdicts = judge_all(m);
+    vector<slo_verdict> verdicts = judge_all(m);
     m.slos = {mean(ttft) <= 100_ms};  // now with the guard on errors
     verdicts.push_back(judge_all(m).back());
     verdicts.push_back(judged(m, p90(ttft) <= 1_s));

@@ -8,7 +8,6 @@
 #include <cmath>
 #include <cstdio>
 #include <utility>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -16,7 +15,7 @@ using namespace timelines;
 using namespace verdicts;
 
 TEST_CASE("a calibration tells the noise of each statistic, the headroom in it and a limit") {
-    const std::vector<calibrated> rows = calibration_of(
+    const vector<calibrated> rows = calibration_of(
         measured(repeats_with_ttft({80, 84, 88}),
                  {mean(ttft) <= 100_ms, mean(ttft) <= 80_ms, p50(decode_speed) >= 80_tps,
                   error_rate <= 1_pct, goodput(ttft <= 1_s) >= 90_pct}));
@@ -47,7 +46,7 @@ TEST_CASE("a calibration tells the noise of each statistic, the headroom in it a
 TEST_CASE("a suggested limit passes in most runs as noisy as the calibration") {
     generator random(21);
     const auto run_of = [&](int repeats) {
-        std::vector<repeat_data> data;
+        vector<repeat_data> data;
         for (int i = 0; i < repeats; ++i)
             data.push_back(steady_repeat(100 * std::exp(0.05 * random.normal()), 10));
         return data;
@@ -73,7 +72,7 @@ TEST_CASE("a calibration against a baseline is of the ratios") {
         m.baseline[i] = steady_repeat(200);
     }
     m.slos = {mean(ttft) <= 1.2 * baseline, mean(ttft) <= 1_s};
-    const std::vector<calibrated> rows = calibration_of(m);
+    const vector<calibrated> rows = calibration_of(m);
     CHECK(rows[0].estimate == about(std::sqrt(1.1)));
     CHECK(rows[0].sd == about(std::log(1.1) / std::sqrt(3.0)));
     CHECK(rows[1].sd > 0.3);  // the machine's
@@ -81,7 +80,7 @@ TEST_CASE("a calibration against a baseline is of the ratios") {
 
 TEST_CASE("what has no finite value in every repeat, or one repeat only, is not calibrated") {
     const slo s = p90(ttft) <= 100_ms;
-    const auto row = [&](std::vector<repeat_data> data) {
+    const auto row = [&](vector<repeat_data> data) {
         return calibration_of(measured(std::move(data), {s}))[0];
     };
     const repeat_data good = repeat_with_failures(20, 0), bad = repeat_with_failures(20, 4);

@@ -6,7 +6,6 @@
 #include "support/verdicts.hpp"
 
 #include <string>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -29,14 +28,14 @@ repeat_data lost_repeat(double fraction, long long disturbed = 0) {
     d.disturbed_requests = disturbed;
     return d;
 }
-verdict outcome_on(const std::vector<repeat_data>& repeats, const slo& s) {
+verdict outcome_on(const vector<repeat_data>& repeats, const slo& s) {
     return judged(measured(repeats, {s}), s).outcome;
 }
 
 }  // namespace
 
 TEST_CASE("a send is late by 1 % of the limit on the time to first token, else by 5 ms") {
-    const auto after = [](std::vector<slo> slos) {
+    const auto after = [](vector<slo> slos) {
         judging_parameters t;
         t.slos = std::move(slos);
         return late_after_s(t);
@@ -57,15 +56,15 @@ TEST_CASE("a pass stands however late sends were, for their lateness is in it") 
 }
 
 TEST_CASE("a miss stands where it is one without what was late") {
-    const std::vector<repeat_data> three(3, late_repeat(180, 30));
+    const vector<repeat_data> three(3, late_repeat(180, 30));
     CHECK(outcome_on(three, p50(ttft) <= 100_ms) == verdict::fail);  // 150 ms at best
     CHECK(outcome_on(three, mean(tpot) <= 5_ms) == verdict::fail);
 }
 
 TEST_CASE("a miss that late sends may have made is nobody's, and measured again") {
     const slo s = p50(ttft) <= 160_ms;
-    const std::vector<repeat_data> three{late_repeat(180, 29), late_repeat(180, 30),
-                                         late_repeat(180, 28)};
+    const vector<repeat_data> three{late_repeat(180, 29), late_repeat(180, 30),
+                                    late_repeat(180, 28)};
     const measurement m = measured(three, {s});
     CHECK(judge_measurements(m, s).outcome == verdict::fail);
     const analysis f = analyse(m, m);
@@ -76,7 +75,7 @@ TEST_CASE("a miss that late sends may have made is nobody's, and measured again"
                                     "late, so its load was not the one asked for");
     // Sends that were late by less than counts, or fewer than count, are no such thing.
     CHECK(outcome_on({3, late_repeat(180, 1.5)}, s) == verdict::fail);
-    std::vector<request> many;
+    vector<request> many;
     for (int i = 0; i < 200; ++i) many.push_back(answered(100.0 * i, 180));
     repeat_data one_of_100 = repeat_of(many);
     for (std::size_t i = 0; i < 2; ++i) one_of_100.records[i].late_ns = 30'000'000;

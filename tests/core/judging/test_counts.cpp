@@ -6,7 +6,6 @@
 #include "core/described/verdict_text.hpp"
 #include "support/verdicts.hpp"
 
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -67,7 +66,7 @@ TEST_CASE("one repeat decides no share") {
 }
 
 TEST_CASE("failures in one burst say less than the same number spread out") {
-    std::vector<request> requests;
+    vector<request> requests;
     for (int i = 0; i < 200; ++i)
         requests.push_back(i >= 100 && i < 106 ? failed(100.0 * i) : answered(100.0 * i, 50));
     const repeat_data burst = repeat_of(requests);
@@ -85,10 +84,10 @@ TEST_CASE("failures in one burst say less than the same number spread out") {
 namespace {
 
 /// Repeats of 200 questions: `wrong` of them always, `flip` more in every second repeat in turns.
-std::vector<repeat_data> answered_repeats(int repeats, int wrong, int flip) {
-    std::vector<repeat_data> all;
+vector<repeat_data> answered_repeats(int repeats, int wrong, int flip) {
+    vector<repeat_data> all;
     for (int r = 0; r < repeats; ++r) {
-        std::vector<request> requests;
+        vector<request> requests;
         for (int i = 0; i < 200; ++i) requests.push_back(answered(100.0 * i, 50));
         repeat_data d = repeat_of(requests);
         for (std::size_t i = 0; i < d.records.size(); ++i) {
@@ -135,7 +134,7 @@ TEST_CASE("the more questions flip, the less their repeats show") {
 TEST_CASE("runs that move as a whole, and stretches that go wrong, show less than flips do") {
     const slo s = accuracy >= 85_pct;
     const auto with = [&](auto&& change) {
-        std::vector<repeat_data> all = answered_repeats(3, 22, 0);
+        vector<repeat_data> all = answered_repeats(3, 22, 0);
         change(all);
         return judged(measured(all, {s}), s);
     };
@@ -157,7 +156,7 @@ TEST_CASE("runs that move as a whole, and stretches that go wrong, show less tha
 }
 
 TEST_CASE("what was wrong with wrong answers is told apart") {
-    std::vector<repeat_data> all = answered_repeats(3, 60, 0);
+    vector<repeat_data> all = answered_repeats(3, 60, 0);
     for (repeat_data& d : all) {
         int k = 0;
         for (record& r : d.records) {
@@ -178,14 +177,14 @@ namespace {
 
 /// 300 requests, of which so many in a row failed from the k-th on.
 repeat_data repeat_with_row(int length, int from = 100) {
-    std::vector<request> requests;
+    vector<request> requests;
     for (int i = 0; i < 300; ++i)
         requests.push_back(i >= from && i < from + length ? failed(100.0 * i)
                                                           : answered(100.0 * i, 50));
     return repeat_of(requests);
 }
 /// The verdict of the guard on these repeats.
-slo_verdict guard_of(const std::vector<repeat_data>& data) {
+slo_verdict guard_of(const vector<repeat_data>& data) {
     return judge_all(measured(data, {mean(ttft) <= 100_ms})).back();
 }
 slo_verdict guard_on(int n, int failures) {
@@ -221,7 +220,7 @@ TEST_CASE("a guard over its limit as observed is inconclusive until a miss is sh
 
 TEST_CASE("a burst in one repeat is no pass, however many good repeats follow") {
     const repeat_data good = repeat_with_failures(300, 0), burst = repeat_with_row(15);
-    std::vector<repeat_data> data = {burst, good};
+    vector<repeat_data> data = {burst, good};
     const slo_verdict two = guard_of(data);
     CHECK(two.outcome == verdict::inconclusive);
     CHECK(str(two.reason) ==
@@ -232,13 +231,13 @@ TEST_CASE("a burst in one repeat is no pass, however many good repeats follow") 
     CHECK(str(five.reason) == "15 of 1500 failed, within the limit of 1 %, but 15 of 300 failed in "
                               "repeat 1: more than chance");
     // The same number, spread evenly.
-    CHECK(guard_of(std::vector<repeat_data>(5, repeat_with_failures(300, 3))).outcome ==
+    CHECK(guard_of(vector<repeat_data>(5, repeat_with_failures(300, 3))).outcome ==
           verdict::pass);
 }
 
 TEST_CASE("a burst that comes again in each repeat is a miss") {
     // Each is one event, and a design effect of 15 says so; that none was spared is what shows it.
-    std::vector<repeat_data> data;
+    vector<repeat_data> data;
     for (const int from : {10, 210, 95}) data.push_back(repeat_with_row(15, from));
     CHECK(guard_of(data).outcome == verdict::inconclusive);
     data.push_back(repeat_with_row(15, 160));
@@ -254,7 +253,7 @@ TEST_CASE("a burst that comes again in each repeat is a miss") {
 
 TEST_CASE("failures of later repeats are not forgotten") {
     const slo s = error_rate <= 1_pct;
-    std::vector<repeat_data> data(2, repeat_with_failures(300, 0));
+    vector<repeat_data> data(2, repeat_with_failures(300, 0));
     CHECK(judged(measured(data, {s}), s).outcome == verdict::pass);
     data.push_back(repeat_with_row(15));
     CHECK(guard_of(data).outcome == verdict::inconclusive);
@@ -264,19 +263,19 @@ TEST_CASE("failures of later repeats are not forgotten") {
 }
 
 TEST_CASE("every policy sees a guard that is over its limit") {
-    const std::vector<slo_verdict> v = {guard_on(600, 9)};
+    const vector<slo_verdict> v = {guard_on(600, 9)};
     CHECK(outcome_of(v, inconclusive_means::warn) == gate_outcome::passed);
     CHECK(outcome_of(v, inconclusive_means::fail) == gate_outcome::failed);
     CHECK(outcome_of(v, inconclusive_means::skip) == gate_outcome::skipped);
 }
 
 TEST_CASE("a gate that states its error rate has no guard") {
-    const std::vector<repeat_data> data = {repeat_with_failures(200, 6),
-                                           repeat_with_failures(200, 6)};
+    const vector<repeat_data> data = {repeat_with_failures(200, 6),
+                                      repeat_with_failures(200, 6)};
     CHECK(judge_all(measured(data, {})).size() == 1);
     CHECK(judge_all(measured(data, {})).back().limit == 0.01);
     CHECK(judge_all(measured(data, {mean(ttft) <= 100_ms})).size() == 2);
-    const std::vector<slo_verdict> own = judge_all(measured(data, {error_rate <= 10_pct}));
+    const vector<slo_verdict> own = judge_all(measured(data, {error_rate <= 10_pct}));
     CHECK(own.size() == 1);
     CHECK(own[0].outcome == verdict::pass);
     // What is only noted guards nothing.
@@ -284,7 +283,7 @@ TEST_CASE("a gate that states its error rate has no guard") {
 }
 
 TEST_CASE("verdicts come in the order of their objectives") {
-    const std::vector<slo_verdict> v = judge_all(
+    const vector<slo_verdict> v = judge_all(
         measured(repeats_with_ttft({80, 80, 80}), {mean(ttft) <= 50_ms, p50(ttft) <= 100_ms}));
     REQUIRE(v.size() == 3);
     CHECK(v[0].outcome == verdict::fail);
@@ -296,7 +295,7 @@ TEST_CASE("verdicts come in the order of their objectives") {
 }
 
 TEST_CASE("what is only advised costs no repeats unless a number of them is asked for") {
-    const std::vector<slo_verdict> v = judge_all(measured(
+    const vector<slo_verdict> v = judge_all(measured(
         repeats_with_ttft({99, 99}), {mean(ttft) <= 200_ms, advisory(p50(ttft) <= 100_ms)}));
     REQUIRE(v[1].outcome == verdict::inconclusive);
     CHECK(all_decided(v));
@@ -311,8 +310,8 @@ TEST_CASE("a guard is called observed where its reason says that nothing is show
                 CAPTURE(n);
                 CAPTURE(failures);
                 const slo_verdict v =
-                    judged(measured(std::vector<repeat_data>(static_cast<std::size_t>(repeats),
-                                                             repeat_with_failures(n, failures))),
+                    judged(measured(vector<repeat_data>(static_cast<std::size_t>(repeats),
+                                                        repeat_with_failures(n, failures))),
                            error_rate <= 1_pct, true);
                 if (v.outcome != verdict::pass) continue;
                 CHECK(is_only_observed(v) == mentions(v.reason, "not shown"));

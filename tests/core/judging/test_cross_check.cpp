@@ -8,16 +8,16 @@
 
 #include <cfloat>
 #include <string>
-#include <vector>
 
 using namespace sample_pages;
 using namespace verdicts;
+using llmbench::detail::vector;
 using quantity = server_quantity;
 
 namespace {
 /// Of so many requests of ours, ten tokens each, what the server says that it did.
 repeat_data repeat_reported(int ours, double requests, double tokens) {
-    std::vector<timelines::request> all;
+    vector<timelines::request> all;
     for (int i = 0; i < ours; ++i) {
         timelines::request r(1000 + 10.0 * i);
         for (int k = 0; k < 10; ++k) r.content(1050 + 10.0 * i + 5 * k);
@@ -59,7 +59,7 @@ TEST_CASE("more requests than ours were somebody else's") {
 }
 
 TEST_CASE("what an earlier repeat gave up, the server may have finished since") {
-    std::vector<timelines::request> lost;
+    vector<timelines::request> lost;
     for (int i = 0; i < 20; ++i) lost.push_back(timelines::failed(100.0 * i));
     lost.push_back(timelines::answered(0, 50));
     measurement m = measured({timelines::repeat_of(lost), repeat_reported(50, 70, 700)});
@@ -132,7 +132,7 @@ TEST_CASE("a restart between repeats is one, unless it was asked for") {
 
 TEST_CASE("two servers behind an address that were there before restart in no repeat") {
     // A new connection each reading, and so now one of them and now the other, by chance.
-    const std::vector<std::vector<double>> drawn[] = {
+    const vector<vector<double>> drawn[] = {
         {{100, 100}, {100, 200}, {200, 200}}, {{200, 100}, {100, 100}, {200, 200}},
         {{100, 200}, {200, 100}, {100, 100}}, {{100, 100}, {200, 200}, {100, 100}}};
     for (const auto& beginnings : drawn) {
@@ -188,8 +188,8 @@ TEST_CASE("without a reading before and one after, nothing is held against anybo
 // ---- objectives of the server's own ------------------------------------------------------------
 
 TEST_CASE("what may be zero is judged with its offset added") {
-    const auto outcome = [](const std::vector<double>& most, const slo& s) {
-        std::vector<repeat_data> repeats;
+    const auto outcome = [](const vector<double>& most, const slo& s) {
+        vector<repeat_data> repeats;
         for (const double v : most) {
             repeats.push_back(repeat_reported(50, 50, 500));
             report(repeats.back(), quantity::waiting, {0, 0, v, 0, 0, 0});
@@ -223,7 +223,7 @@ TEST_CASE("what may be zero is judged with its offset added") {
 TEST_CASE("no extreme reading of any gauge is left out of what is judged") {
     // A reading in the middle of the window says that, and all others what is well within a limit.
     const auto outcome = [](const slo& s, double extreme, bool all_of_them = false) {
-        std::vector<repeat_data> repeats;
+        vector<repeat_data> repeats;
         for (int i = 0; i < 3; ++i) {
             repeats.push_back(repeat_reported(50, 50, 500));
             repeat_data& d = repeats.back();
@@ -276,7 +276,7 @@ TEST_CASE("no extreme reading of any gauge is left out of what is judged") {
 }
 
 TEST_CASE("a miss is shown by what was read, whatever was not") {
-    std::vector<repeat_data> repeats;
+    vector<repeat_data> repeats;
     for (int i = 0; i < 3; ++i) {
         repeats.push_back(repeat_reported(50, 50, 500));
         report(repeats.back(), quantity::waiting,
@@ -391,7 +391,7 @@ TEST_CASE("what becomes of a baseline is nothing to the candidate's own objectiv
 
 TEST_CASE("what is failed or open tells what the server's state says to it") {
     const auto repeats = [](double ms) {
-        std::vector<repeat_data> all = repeats_with_ttft({ms, ms, ms});
+        vector<repeat_data> all = repeats_with_ttft({ms, ms, ms});
         for (repeat_data& d : all) {
             report(d, quantity::waiting, {0, 0, 0, 3, 37, 12, 9, 0});
             report(d, quantity::kv_usage, {0, 0.5, 0.99, 1, 1, 1, 1, 0});
@@ -409,7 +409,7 @@ TEST_CASE("what is failed or open tells what the server's state says to it") {
 }
 
 TEST_CASE("a queue that empties, a cache with room and even clocks explain nothing") {
-    std::vector<repeat_data> all = repeats_with_ttft({300, 300});
+    vector<repeat_data> all = repeats_with_ttft({300, 300});
     for (repeat_data& d : all) {
         report(d, quantity::waiting, {0, 2, 3, 0, 1, 0, 0, 0});
         report(d, quantity::kv_usage, {0, 0.5, 0.6, 0.7, 0.7, 0.7, 0.7, 0});

@@ -8,7 +8,6 @@
 #include "support/verdicts.hpp"
 
 #include <cmath>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -21,7 +20,7 @@ namespace {
 template <class Factor>
 repeat_data long_run(std::uint64_t seed, Factor&& factor, int requests = 1200) {
     generator random(seed);
-    std::vector<request> all;
+    vector<request> all;
     for (int i = 0; i < requests; ++i) {
         const double at = 250.0 * i, passed = static_cast<double>(i) / requests;
         const double wait = 100 * factor(passed) * std::exp(0.3 * random.normal());
@@ -31,7 +30,7 @@ repeat_data long_run(std::uint64_t seed, Factor&& factor, int requests = 1200) {
     d.window = time_interval::between(at_ms(0), at_ms(250.0 * requests));
     return d;
 }
-slo_verdict drift_of_runs(const std::vector<repeat_data>& runs, const slo& s) {
+slo_verdict drift_of_runs(const vector<repeat_data>& runs, const slo& s) {
     return judged(measured(runs), s);
 }
 const auto stays = [](double) { return 1.0; };
@@ -109,7 +108,7 @@ TEST_CASE("slices that depend on each other are worth fewer") {
     CHECK(dependence_of_slices({1, 2, 3, 4, 5, 6, 7, 8, 9}) == 0);  // an even drift is no noise
     CHECK(dependence_of_slices({1, 1, 1, 2, 2, 2, 1, 1, 1, 2, 2, 2, 1, 1, 1, 2, 2, 2}) > 0.4);
     const slo s = drift(mean(ttft)) <= 110_pct;
-    const std::vector<double> runs = {0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1},
+    const vector<double> runs = {0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1},
                               turns = {0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1};
     CHECK(analysis_of_drift(s, runs, {}).se > 1.5 * analysis_of_drift(s, turns, {}).se);
 }

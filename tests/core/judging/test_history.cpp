@@ -14,7 +14,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -52,16 +51,16 @@ history_lines runs_at(std::size_t count, const std::function<double(std::size_t)
 double always(std::size_t) { return 1; }
 
 history_parameters parameters_of(const history_lines& lines, const history_question& asked = {.folder = "h"},
-                       const std::vector<slo>& slos = {within_5}) {
+                       const vector<slo>& slos = {within_5}) {
     return history_parameters_of(lines, here, {{id_of(here), here}}, slos, asked);
 }
-measurement run_of(const std::vector<double>& ms, const history_parameters& h,
+measurement run_of(const vector<double>& ms, const history_parameters& h,
                    const slo& s = within_5) {
     measurement m = measured(repeats_with_ttft(ms), {s});
     m.past = std::make_shared<history_judge>(history_parameters(h));
     return m;
 }
-slo_verdict verdict_against(const std::vector<double>& ms, const history_parameters& h) {
+slo_verdict verdict_against(const vector<double>& ms, const history_parameters& h) {
     return judged(run_of(ms, h), within_5);
 }
 }  // namespace
@@ -91,7 +90,7 @@ TEST_CASE("a share of right answers is held against those of runs") {
     }
     const history_parameters h = parameters_of(lines, {.folder = "h"}, {no_worse});
     const auto verdict_at = [&](int right) {
-        std::vector<repeat_data> repeats;
+        vector<repeat_data> repeats;
         for (int k = 0; k < 3; ++k) {
             repeat_data d = steady_repeat(50, 1000);
             for (std::size_t i = 0; i < d.records.size(); ++i)
@@ -134,7 +133,7 @@ TEST_CASE("what can be zero is held against runs with the offset that it is judg
 
 TEST_CASE("more repeats are waited for where they would decide, only") {
     const history_parameters h = parameters_of(runs_at(30, always));
-    const auto at_its_end = [&](const std::vector<double>& ms) {
+    const auto at_its_end = [&](const vector<double>& ms) {
         const measurement m = run_of(ms, h);
         return m.past->judged(m, m, within_5, false).is_at_its_end;
     };
@@ -272,7 +271,7 @@ TEST_CASE("what a result keeps of its runs gives the same verdict, bit for bit")
     const checked_object object(reported, "", "");
     field_reader reader(object, digits, 0);
     fields_of(reader, again);
-    for (const auto& ms : {std::vector<double>{100, 101, 99}, {110, 111, 109}, {130, 129, 131}}) {
+    for (const auto& ms : {vector<double>{100, 101, 99}, {110, 111, 109}, {130, 129, 131}}) {
         const slo_verdict a = verdict_against(ms, h), b = verdict_against(ms, again);
         CHECK(a.outcome == b.outcome);
         CHECK(a.estimate.low == b.estimate.low);

@@ -13,7 +13,6 @@
 #include <cstring>
 #include <numeric>
 #include <string>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -26,7 +25,7 @@ namespace {
 /// long.
 repeat_data random_repeat(std::uint64_t seed, double typical_ttft_ms, double slower) {
     generator random(seed);
-    std::vector<request> requests;
+    vector<request> requests;
     for (int i = 0; i < 30; ++i) {
         const double first = typical_ttft_ms * std::exp(0.3 * random.normal()),
                      gap = 10 * std::exp(0.1 * random.normal());
@@ -56,14 +55,14 @@ std::string bytes_of(const slo_verdict& v) {
     write_fields(j, v);
     return j.close().text() + str(v.explain());
 }
-std::string bytes_of(const std::vector<slo_verdict>& all) {
+std::string bytes_of(const vector<slo_verdict>& all) {
     std::string out;
     for (const slo_verdict& v : all) out += bytes_of(v) + "\n";
     return out;
 }
 /// The requests in another order, each with its own gaps.
 repeat_data permuted(const repeat_data& d, generator& random) {
-    std::vector<std::size_t> order(d.records.size());
+    vector<std::size_t> order(d.records.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
     for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
     repeat_data p = d;
@@ -125,14 +124,14 @@ const slo all_slos[] = {mean(ttft) <= 110_ms,
 verdict redone_from_values(const slo_verdict& v, double pass_z, double fail_z) {
     const double sign = v.what.at_most ? 1 : -1, limit = input(v, "limit");
     const bool relative = !inputs(v, "ratios").empty();
-    std::vector<double> x;
+    vector<double> x;
     for (const double value : inputs(v, relative ? "ratios" : "values"))
         x.push_back(sign * std::log(value / limit));
     const double n = static_cast<double>(x.size());
     double center = 0, squares = 0, own_df = n - 1;
     for (const double d : x) center += d / n;
     for (const double d : x) squares += (d - center) * (d - center);
-    const std::vector<double> stored_values = inputs(v, "stored_values");
+    const vector<double> stored_values = inputs(v, "stored_values");
     double fractions = 1 / n, days = 0;
     if (!stored_values.empty()) {
         const double m = static_cast<double>(stored_values.size());
@@ -221,7 +220,7 @@ TEST_CASE("the same records give the same verdict, bit for bit") {
         m.slos.assign(std::begin(time_slos), std::end(time_slos));
         m.slos.push_back(goodput(ttft <= 150_ms && tpot <= 11_ms) >= 60_pct);
         again.slos = m.slos;
-        const std::vector<slo_verdict> a = judge_all(m), b = judge_all(again);
+        const vector<slo_verdict> a = judge_all(m), b = judge_all(again);
         REQUIRE(a.size() == m.slos.size() + 1);
         REQUIRE(b.size() == a.size());
         for (std::size_t i = 0; i < a.size(); ++i) {
@@ -336,13 +335,13 @@ TEST_CASE("more failures never turn a fail into a pass") {
 
 TEST_CASE("every method gives the same bytes for the same measurement") {
     for (std::uint64_t seed = 1; seed <= 5; ++seed) {
-        const auto twice = [](measurement m, const std::vector<slo>& slos) {
+        const auto twice = [](measurement m, const vector<slo>& slos) {
             m.slos = slos;
             const measurement copy = m;
             CHECK(bytes_of(judge_all(m)) == bytes_of(judge_all(copy)));
             CHECK(bytes_of(judge_all(m)) == bytes_of(judge_all(m)));
         };
-        const std::vector<slo> replay(std::begin(all_slos), std::end(all_slos));
+        const vector<slo> replay(std::begin(all_slos), std::end(all_slos));
         measurement m = random_measurement(seed, 1);
         twice(m, replay);
         m.rule.holm = true;
@@ -374,7 +373,7 @@ TEST_CASE("a verdict can be done again from its inputs alone") {
         const slo_verdict noisier = judged(known, mean(ttft) <= 100_ms);
         CHECK(mentions(noisier.method, "noisy"));
         CHECK(redone_from_values(noisier, 2.12, 2.80) == noisier.outcome);
-        const slo_verdict pairs = verdict_on_pairs(std::vector<double>(8, ms / 91));
+        const slo_verdict pairs = verdict_on_pairs(vector<double>(8, ms / 91));
         CHECK(mentions(pairs.method, "paired"));
         CHECK(redone_from_values(pairs, 2.12, 2.80) == pairs.outcome);
         measurement m = against_stored({ms, 1.02 * ms, ms, ms, ms}, {0.100, 0.104, 0.096}, 0.02);

@@ -3,7 +3,6 @@
 
 #include <doctest/doctest.h>
 
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -18,7 +17,7 @@ slo_verdict verdict_that(verdict v, bool is_advisory = false) {
 }  // namespace
 
 TEST_CASE("a miss is one that is shown, of an objective that counts") {
-    CHECK_FALSE(shows_a_miss(std::vector<slo_verdict>()));
+    CHECK_FALSE(shows_a_miss(vector<slo_verdict>()));
     for (const verdict v : {verdict::pass, verdict::inconclusive, verdict::invalid,
                             verdict::skipped})
         CHECK_FALSE(shows_a_miss(std::vector{verdict_that(v), verdict_that(verdict::fail, true)}));
@@ -26,11 +25,11 @@ TEST_CASE("a miss is one that is shown, of an objective that counts") {
 }
 
 TEST_CASE("the worst verdict that counts is the gate's, and what is undecided as it is asked for") {
-    const auto of = [](std::vector<slo_verdict> all, inconclusive_means m) {
+    const auto of = [](vector<slo_verdict> all, inconclusive_means m) {
         return outcome_of(all, m);
     };
-    const std::vector<slo_verdict> undecided{verdict_that(verdict::pass),
-                                             verdict_that(verdict::inconclusive)};
+    const vector<slo_verdict> undecided{verdict_that(verdict::pass),
+                                        verdict_that(verdict::inconclusive)};
     CHECK(of(undecided, inconclusive_means::warn) == gate_outcome::passed);
     CHECK(of(undecided, inconclusive_means::fail) == gate_outcome::failed);
     CHECK(of(undecided, inconclusive_means::skip) == gate_outcome::skipped);

@@ -7,7 +7,6 @@
 #include "support/verdicts.hpp"
 
 #include <cmath>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -73,7 +72,7 @@ TEST_CASE("what is believed may widen what repeats leave open and never narrows 
         for (const double step : {0.0, 0.005, 0.02, 0.05, 0.1}) {
             CAPTURE(step);
             const double at = 0.3 * sign;
-            const std::vector<double> x = {at, at + step, at - step, at + step};
+            const vector<double> x = {at, at + step, at - step, at + step};
             const interim_analysis l = analysis_of_repeats(x, 0.04, rule), believed = analysis_of(x, 0.04, rule);
             const double own_se = std::sqrt(sample_variance(x) / 4);
             const bool passes = believed.pass_bound < 0 &&
@@ -98,7 +97,7 @@ TEST_CASE("at its limit a server of any noise passes and fails as seldom as prom
         int passed = 0, failed = 0;
         for (int i = 0; i < gates; ++i) {
             const judging_rule rule = rule_of({}, first_analysis, last_analysis, 1);
-            std::vector<double> x = {noise * random.normal()};
+            vector<double> x = {noise * random.normal()};
             interim_analysis l;
             while (x.size() < last_noisy_analysis && l.outcome == verdict::inconclusive) {
                 if (x.size() == last_analysis && l.spread != spread_of::measured) break;
@@ -174,7 +173,7 @@ TEST_CASE("a stricter level takes more to decide") {
 TEST_CASE("repeats beyond five are looked at where they were planned") {
     // 3 % inside: sd 0.0302 with 14 degrees of freedom at the seventh repeat, and 2.57 x 0.0114 is
     // just less than 0.0305. At the sixth 2.59 x 0.0128 is more.
-    measurement m = measured(repeats_with_ttft(std::vector<double>(12, 97)));
+    measurement m = measured(repeats_with_ttft(vector<double>(12, 97)));
     m.rule = rule_of({}, 2, 12);
     const slo_verdict v = judged(m, mean(ttft) <= 100_ms);
     CHECK(v.outcome == verdict::pass);
@@ -186,16 +185,16 @@ TEST_CASE("repeats beyond five are looked at where they were planned") {
 TEST_CASE("Holm divides the level by the objectives that are not shown to be missed") {
     // 8 % outside is shown at 0.01 (7.65 %), but not at 0.005 (8.3 %).
     const slo barely = mean(ttft) <= 100_ms, clearly = p75(ttft) <= 50_ms, met = p50(e2e) <= 1_s;
-    const auto outcomes = [](const std::vector<slo>& slos, bool holm) {
+    const auto outcomes = [](const vector<slo>& slos, bool holm) {
         measurement m = measured(repeats_with_ttft({108, 108, 108}), slos);
         m.rule = rule_of({.holm = holm}, 2, 5);
-        std::vector<verdict> out;
+        vector<verdict> out;
         for (const slo_verdict& v : judge_all(m)) out.push_back(v.outcome);
         out.pop_back();  // the guard on errors
         return out;
     };
     using enum verdict;
-    using list_of = std::vector<verdict>;
+    using list_of = vector<verdict>;
     CHECK(outcomes({barely, met}, false) == list_of{fail, pass});
     CHECK(outcomes({barely, met}, true) == list_of{inconclusive, pass});
     CHECK(outcomes({met, barely}, true) == list_of{pass, inconclusive});

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <string>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -16,12 +15,12 @@ using namespace verdicts;
 namespace {
 
 /// Repeats with so many requests each.
-measurement repeats_of(const std::vector<int>& requests, const slo& s) {
-    std::vector<repeat_data> data;
+measurement repeats_of(const vector<int>& requests, const slo& s) {
+    vector<repeat_data> data;
     for (const int n : requests) data.push_back(repeat_with_failures(n, 0));
     return measured(data, {s});
 }
-slo_verdict on(const std::vector<int>& requests, const slo& s) {
+slo_verdict on(const vector<int>& requests, const slo& s) {
     return judged(repeats_of(requests, s), s);
 }
 
@@ -29,7 +28,7 @@ slo_verdict on(const std::vector<int>& requests, const slo& s) {
 
 TEST_CASE("where most requests failed a longer run is no advice") {
     const slo s = p99(itl) <= 1_s;
-    std::vector<repeat_data> data(2, repeat_with_failures(100, 97));
+    vector<repeat_data> data(2, repeat_with_failures(100, 97));
     const std::string reason = str(judged(measured(data, {s}), s).reason);
     CHECK(mentions(reason, "most requests failed, which is why"));
     CHECK_FALSE(mentions(reason, "longer"));
@@ -87,7 +86,7 @@ TEST_CASE("two repeats of one request decide nothing") {
         CHECK(on({9, 9}, s).outcome == verdict::invalid);
         CHECK(on({10, 10}, s).outcome == verdict::pass);
     }
-    std::vector<repeat_data> few(3, repeat_with_failures(9, 0));
+    vector<repeat_data> few(3, repeat_with_failures(9, 0));
     for (repeat_data& d : few) {
         d.window = time_interval::between(at_ms(0), at_ms(2200));
     }

@@ -12,7 +12,6 @@
 #include <functional>
 #include <queue>
 #include <string>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -27,7 +26,7 @@ std::string over_saturation_reason(const measurements& e) {
 /// A server that answers one request after another, each in `load` times the 100 ms in which they
 /// come: over 1 the queue grows. `failing`: every so many-th request fails at once.
 repeat_data queueing_repeat(double load, int n = 200, int failing = 0) {
-    std::vector<request> requests;
+    vector<request> requests;
     double free_at = 0;
     for (int i = 0; i < n; ++i) {
         const double at = 100.0 * i;
@@ -45,7 +44,7 @@ repeat_data queueing_repeat(double load, int n = 200, int failing = 0) {
     return d;
 }
 measurement queueing(double load, int failing = 0) {
-    measurement m = measured(std::vector<repeat_data>(3, queueing_repeat(load, 200, failing)));
+    measurement m = measured(vector<repeat_data>(3, queueing_repeat(load, 200, failing)));
     m.arrival_cv2 = 0;
     return m;
 }
@@ -54,7 +53,7 @@ struct virtual_load {
     engine server{};
 };
 /// Answers of the engine model to requests at these times, the first `warmup` of them warming up.
-repeat_data answers_to(const virtual_load& load, const std::vector<double>& at, std::size_t warmup,
+repeat_data answers_to(const virtual_load& load, const vector<double>& at, std::size_t warmup,
                        std::uint64_t seed) {
     generator lengths(seed, 3);
     engine e = load.server;
@@ -93,7 +92,7 @@ repeat_data answers_to(const virtual_load& load, const std::vector<double>& at, 
 /// Requests per second that the engine answers when it is never idle.
 double capacity_of(const virtual_load& load) {
     constexpr std::size_t n = 1500;
-    const repeat_data d = answers_to(load, std::vector<double>(n, 0.0), 0, 99);
+    const repeat_data d = answers_to(load, vector<double>(n, 0.0), 0, 99);
     long long last = 0;
     for (const record& r : d.records) last = std::max(last, r.end_ns);
     return static_cast<double>(n) / (static_cast<double>(last - start_ns) * 1e-9);
@@ -143,7 +142,7 @@ TEST_CASE("a load that grows, bursts or waits by design is not over-saturated") 
 
 TEST_CASE("until the first answers have ended every load fills up, and that is no growth") {
     // Answers take 10 s whatever the load: in flight grows to 100, and ttft a little with it.
-    std::vector<request> requests;
+    vector<request> requests;
     for (int i = 0; i < 150; ++i)
         requests.push_back(answered(100.0 * i, 50 + std::min(i, 100), 990));
     measurement m = measured({repeat_of(requests), repeat_of(requests)});
@@ -328,8 +327,8 @@ repeat_data sessions_at(double per_second, int sessions, std::uint64_t seed) {
     e.seed = static_cast<long long>(seed);
     engine_model model(e);
     generator random(seed, 5);
-    std::priority_queue<turn_due, std::vector<turn_due>, std::greater<>> due;
-    std::vector<int> turns;
+    std::priority_queue<turn_due, vector<turn_due>, std::greater<>> due;
+    vector<int> turns;
     const arrival_data arrivals = poisson(request_rate(per_second)).data();
     for (const double at : open_loop_schedule(arrivals, 0, 0, sessions, 0, seed).at) {
         due.push({at, static_cast<int>(turns.size()), 0});

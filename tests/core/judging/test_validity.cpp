@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <string>
 #include <utility>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -109,7 +108,7 @@ TEST_CASE("a client that did not send at the rate asked for proves nothing about
 TEST_CASE("answers of one token spoil verdicts on the time per output token") {
     // One of 20 requests is 5 %, which is allowed; two are not.
     const auto with_short = [](int n) {
-        std::vector<request> requests;
+        vector<request> requests;
         for (int i = 0; i < 20; ++i)
             requests.push_back(answered(100.0 * i, 80, 10, i < n ? 1 : 11));
         return measured({repeat_of(requests), repeat_of(requests)});
@@ -214,7 +213,7 @@ TEST_CASE("each arm's missing values are its own, and what speaks of one arm nee
 
 TEST_CASE("answers of one event have no gaps to judge") {
     const auto with_short = [](int n) {
-        std::vector<request> requests;
+        vector<request> requests;
         for (int i = 0; i < 20; ++i)
             requests.push_back(answered(100.0 * i, 80, 10, i < n ? 1 : 11));
         return measured({repeat_of(requests), repeat_of(requests)});
@@ -291,7 +290,7 @@ TEST_CASE("errors of some requests are no limit on those of all") {
 
 TEST_CASE("a label that fails by itself fails the guard, which speaks of all requests") {
     const auto guarded = [](std::size_t every, std::size_t of_those, slo_list slos = {}) {
-        measurement m = measured(std::vector<repeat_data>(3, steady_repeat(80, 400)));
+        measurement m = measured(vector<repeat_data>(3, steady_repeat(80, 400)));
         for (repeat_data& d : m.candidate) {
             d.labels = {"big", "small"};
             for (std::size_t i = 0; i < d.records.size(); i += every) {
@@ -347,7 +346,7 @@ namespace {
 /// Two repeats of 600 requests, of label "a" every second one, which are as fast as those of "b";
 /// of these so many failed.
 measurement two_labels(std::size_t failed) {
-    std::vector<repeat_data> repeats = {steady_repeat(80, 600), steady_repeat(80, 600)};
+    vector<repeat_data> repeats = {steady_repeat(80, 600), steady_repeat(80, 600)};
     for (repeat_data& d : repeats) {
         d.labels = {"a", "b"};
         for (std::size_t i = 0; i < d.records.size(); ++i) {
@@ -741,7 +740,7 @@ namespace {
 /// Two repeats of 20 answers, of which so many are of the other kind.
 template <class Odd>
 measurement some_odd(int odd, Odd&& answer) {
-    std::vector<request> all;
+    vector<request> all;
     for (int i = 0; i < 40; ++i)
         all.push_back(i < odd ? answer(100.0 * i) : answered(100.0 * i, 80));
     measurement m = measured({repeat_of({all.begin(), all.begin() + 20}),
@@ -754,7 +753,7 @@ measurement some_odd(int odd, Odd&& answer) {
 }
 /// Reads of so many content events each, `gap_ms` apart, of one token each and of text that holds
 /// them.
-request read_in(double at, double wait_ms, double gap_ms, std::vector<int> reads) {
+request read_in(double at, double wait_ms, double gap_ms, vector<int> reads) {
     request q(at);
     stream_event e;
     e.content = true;
@@ -839,9 +838,9 @@ TEST_CASE("an answer that begins with many tokens at once hides how long those t
                                "them");
     }
     // Seven of 128 in the first read are over 5 %; six are not, and their time is told by the rest.
-    std::vector<int> seven{8}, six{7};
+    vector<int> seven{8}, six{7};
     for (int i = 0; i < 120; ++i) { seven.push_back(1); six.push_back(1); }
-    const auto with = [](std::vector<int> reads) {
+    const auto with = [](vector<int> reads) {
         return some_odd(40, [=](double at) { return read_in(at, 100, 10, reads); });
     };
     CHECK(judged(with(seven), mean(tpot) <= 20_ms).outcome == verdict::invalid);
@@ -853,7 +852,7 @@ namespace {
 /// at so many of those moments this many of the four brought six tokens in their first read, and the
 /// others a while after it.
 measurement coalesced_at(int moments, int of_four, double wait_ms = 60, double gap_ms = 10) {
-    std::vector<request> repeats[2];
+    vector<request> repeats[2];
     for (int i = 0; i < 80; ++i) {
         const double at = 100.0 * (i / 4);
         const bool is_lumped = i / 4 < moments && i % 4 < of_four;
@@ -909,10 +908,10 @@ TEST_CASE("a server whose tokens are as fast as the client's reads is not buffer
     // Nor where a busy machine has some of them read in one piece: 12 tokens are 1.2 ms. A quarter
     // may, or as many as 5 % where a whole answer hides over 10 ms.
     const auto some_at_once = [](int odd, int tokens) {
-        std::vector<request> all;
+        vector<request> all;
         for (int i = 0; i < 40; ++i)
             all.push_back(i < odd ? read_in(100.0 * i, 3000, 0, {tokens})
-                                  : read_in(100.0 * i, 5, 0.1, std::vector<int>(
+                                  : read_in(100.0 * i, 5, 0.1, vector<int>(
                                                 static_cast<std::size_t>(tokens), 1)));
         measurement m = measured({repeat_of(all), repeat_of(all)});
         return judged(m, goodput(itl <= 20_ms && tpot <= 20_ms) >= 90_pct);
@@ -922,7 +921,7 @@ TEST_CASE("a server whose tokens are as fast as the client's reads is not buffer
     CHECK(some_at_once(2, 128).outcome == verdict::pass);
     CHECK(some_at_once(3, 128).outcome == verdict::invalid);
     // Lumps within the client's own turns are nobody's holding back; a tpot of 0 is none, though.
-    const auto at_once = [](double wait, std::vector<int> reads) {
+    const auto at_once = [](double wait, vector<int> reads) {
         const auto answer = [=](double at) { return read_in(at, wait, 0.1, reads); };
         return judged(some_odd(40, answer), goodput(ttft <= 1_s && tpot <= 20_ms) >= 50_pct);
     };
@@ -936,7 +935,7 @@ TEST_CASE("events that are read together have no gaps of their own") {
     const auto pass = verdict::pass;
     CHECK(judged(some_odd(4, in_twos), p75(itl) <= 15_ms).outcome == pass);  // 20 of 440
     // Of every third, gaps of 40 ms are 70 of 400 as measured, and may have been 140 of 20 ms.
-    std::vector<request> all;
+    vector<request> all;
     for (int i = 0; i < 40; ++i)
         all.push_back(i % 3 == 0 ? in_twos(100.0 * i) : answered(100.0 * i, 80));
     const measurement m = measured({repeat_of({all.begin(), all.begin() + 20}),
@@ -955,8 +954,8 @@ TEST_CASE("events that are read together have no gaps of their own") {
 
 TEST_CASE("a client that was late explains no more than it may have read together itself") {
     // The first read of each answer has tokens that came up to so much earlier.
-    const auto early_by = [](double ms, double wait_ms, std::vector<int> reads) {
-        std::vector<request> all;
+    const auto early_by = [](double ms, double wait_ms, vector<int> reads) {
+        vector<request> all;
         for (int i = 0; i < 20; ++i) all.push_back(read_in(2000.0 * i, wait_ms, 20, reads));
         measurement m = measured({repeat_of(all), repeat_of(all)});
         for (repeat_data& d : m.candidate)
@@ -967,7 +966,7 @@ TEST_CASE("a client that was late explains no more than it may have read togethe
     CHECK(early_by(80, 900, {11}).find("the stream does not stream: 40 of 40") == 0);
     CHECK(early_by(100, 900, {11}) == "");
     // Ten of 40 tokens at first, 20 ms each: 200 ms are hidden, less than half of it from the client.
-    std::vector<int> one_burst{11};
+    vector<int> one_burst{11};
     for (int i = 0; i < 29; ++i) one_burst.push_back(1);
     CHECK(early_by(80, 300, one_burst).find("the stream does not stream: 40 of 40") == 0);
     CHECK(early_by(110, 300, one_burst) == "");
@@ -988,7 +987,7 @@ TEST_CASE("a stream that is buffered is the arm's whose it is") {
 TEST_CASE("usage of more tokens than the text can be decides nothing") {
     // Ten words of five bytes: 50 tokens at most, and 16 that no text shows.
     const auto ten_words = [](double at) {
-        return read_in(at, 80, 10, std::vector<int>(10, 1));
+        return read_in(at, 80, 10, vector<int>(10, 1));
     };
     const auto reported = [&](int odd, int tokens) {
         measurement m = some_odd(odd, ten_words);
@@ -1102,14 +1101,14 @@ TEST_CASE("a baseline without one repeat is no baseline") {
 TEST_CASE("errors over the gate's limit are a miss and not invalid") {
     const measurement m = measured({repeat_with_failures(400, 40), repeat_with_failures(400, 40)},
                                    {p50(ttft) <= 100_ms});
-    const std::vector<slo_verdict> v = judge_all(m);
+    const vector<slo_verdict> v = judge_all(m);
     CHECK(v[0].outcome == verdict::pass);
     CHECK(v[1].outcome == verdict::fail);
 }
 
 TEST_CASE("answers that are reasoning alone have no first answer, and over 5 percent decide nothing") {
     const auto with_thoughts = [](int n) {
-        std::vector<request> requests;
+        vector<request> requests;
         for (int i = 0; i < 20; ++i) {
             const double t = 100.0 * i;
             request q(t);
@@ -1133,7 +1132,7 @@ TEST_CASE("answers that are reasoning alone have no first answer, and over 5 per
 }
 
 TEST_CASE("a hand-over that no read shows, and tokens that nobody counts, decide nothing") {
-    std::vector<request> requests;
+    vector<request> requests;
     for (int i = 0; i < 20; ++i) {
         const double t = 1000.0 * i;
         request q(t);
@@ -1151,13 +1150,13 @@ TEST_CASE("a hand-over that no read shows, and tokens that nobody counts, decide
 
 TEST_CASE("tokens per second of arms whose workloads differ in tokens are not compared") {
     const auto variant = [](int prompt, int output) {
-        repeat_data d = stage_of_ttft(std::vector<double>(40, 100));
+        repeat_data d = stage_of_ttft(vector<double>(40, 100));
         for (record& r : d.records) {
             r.prompt_tokens = prompt;
             r.output_tokens = output;
             d.window = time_interval::between(d.records.front().scheduled_ns, r.end_ns + 1);
         }
-        return std::vector<repeat_data>(4, d);
+        return vector<repeat_data>(4, d);
     };
     measurement m = measured(variant(350, 100));
     const auto with = [&](int prompt, int output, bool is_other, const slo& s) {
@@ -1182,8 +1181,8 @@ TEST_CASE("tokens per second of arms whose workloads differ in tokens are not co
 }
 
 TEST_CASE("a fault that disturbs nothing shows no recovery") {
-    const auto recovering = [](const std::vector<double>& seconds) {
-        std::vector<repeat_data> repeats = repeats_with_ttft(std::vector<double>(seconds.size(), 80));
+    const auto recovering = [](const vector<double>& seconds) {
+        vector<repeat_data> repeats = repeats_with_ttft(vector<double>(seconds.size(), 80));
         for (std::size_t i = 0; i < seconds.size(); ++i)
             repeats[i].side_tasks = {{.name = "kill", .recovery_s = seconds[i], .steps = {{.what = "kill"}}}};
         return judged(measured(repeats), recovery_time <= 15_s);
@@ -1199,7 +1198,7 @@ TEST_CASE("a fault that disturbs nothing shows no recovery") {
 TEST_CASE("sessions that the client's own limit ends are no errors of the server") {
     // A step each second, of sessions of four steps; of the last one two are cut off or never sent.
     const auto cut = [](bool plays_out, std::size_t failed_as_well = 0) {
-        std::vector<request> requests;
+        vector<request> requests;
         for (int i = 0; i < 48; ++i) requests.push_back(answered(1000.0 * i, 80, 10, 10));
         repeat_data d = repeat_of(requests);
         d.plays_out = plays_out;
@@ -1215,7 +1214,7 @@ TEST_CASE("sessions that the client's own limit ends are no errors of the server
         return d;
     };
     const slo limit = p90(session_time) <= 10_s, errors = error_rate <= 1_pct;
-    const std::vector<repeat_data> three(3, cut(true));
+    const vector<repeat_data> three(3, cut(true));
     const auto v = judge_all(measured(three, {max(session_time) <= 10_s, advisory(limit), errors, p50(ttft) <= 1_s}));
     CHECK(v[0].outcome == verdict::invalid);
     CHECK(str(v[0].reason) ==
@@ -1227,7 +1226,7 @@ TEST_CASE("sessions that the client's own limit ends are no errors of the server
     CHECK(v[3].outcome == verdict::pass);
     CHECK(judge_all(measured(three, {advisory(limit)})).back().outcome == verdict::pass);  // the guard
     // What the server fails, and what a load without sessions leaves unanswered, counts.
-    const std::vector<repeat_data> failing(3, cut(true, 8)), plain(3, cut(false));
+    const vector<repeat_data> failing(3, cut(true, 8)), plain(3, cut(false));
     CHECK(judge_all(measured(failing, {errors}))[0].outcome == verdict::fail);
     CHECK(judge_all(measured(plain, {errors}))[0].outcome != verdict::pass);
 }

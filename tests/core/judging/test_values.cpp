@@ -8,7 +8,6 @@
 
 #include <cmath>
 #include <memory>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -95,10 +94,10 @@ TEST_CASE("a decision stands while the data as a whole agree with it") {
 // ---- a verdict and the data ---------------------------------------------------------------------
 
 TEST_CASE("one request over a limit on the largest value is never a pass") {
-    std::vector<repeat_data> repeats = repeats_with_ttft({50, 50, 50, 50, 50});
+    vector<repeat_data> repeats = repeats_with_ttft({50, 50, 50, 50, 50});
     // Ten requests, one of which is unlike the others.
     const auto repeat_with_one = [](double ttft_ms, double gap_ms) {
-        std::vector<request> requests;
+        vector<request> requests;
         for (int i = 0; i < 10; ++i)
             requests.push_back(i == 1 ? answered(100.0, ttft_ms, gap_ms)
                                       : answered(100.0 * i, 50, 10));
@@ -123,7 +122,7 @@ TEST_CASE("one request over a limit on the largest value is never a pass") {
 
 TEST_CASE("no verdict lies on the other side of the limit than all requests together") {
     // Nearly all that is slow is in one repeat: the typical one is 11 % inside, the mean 5 % outside.
-    const std::vector<double> bent = {80, 80, 80, 80, 205};
+    const vector<double> bent = {80, 80, 80, 80, 205};
     const slo_verdict v = verdict_on(bent);
     CHECK(v.measured == about(0.105));
     CHECK(v.estimate.value < 0.1);
@@ -132,9 +131,9 @@ TEST_CASE("no verdict lies on the other side of the limit than all requests toge
     generator draw(7);
     int passed = 0, failed = 0;
     for (int trial = 0; trial < 300; ++trial) {
-        std::vector<repeat_data> repeats;
+        vector<repeat_data> repeats;
         for (int i = 0; i < 5; ++i) {
-            std::vector<request> requests;
+            vector<request> requests;
             const double level = 60 * std::exp(0.4 * draw.normal());
             for (int k = 0; k < 20; ++k)
                 requests.push_back(draw.uniform() < 0.01
@@ -164,22 +163,22 @@ TEST_CASE("no verdict lies on the other side of the limit than all requests toge
 TEST_CASE("more repeats are not more chances") {
     // Noise around the limit crosses some bound sooner or later. The constants hold for five looks,
     // so that after the fourth repeat only the last one is looked at.
-    const std::vector<double> ms = {99, 99, 99, 99, 94, 94, 94, 94, 106, 106, 106, 106};
-    CHECK(verdict_on(std::vector<double>(ms.begin(), ms.begin() + 8)).outcome == verdict::pass);
+    const vector<double> ms = {99, 99, 99, 99, 94, 94, 94, 94, 106, 106, 106, 106};
+    CHECK(verdict_on(vector<double>(ms.begin(), ms.begin() + 8)).outcome == verdict::pass);
     CHECK(verdict_on(ms).outcome == verdict::inconclusive);
     CHECK(verdict_on(ms).repeats == 12);
 }
 
 TEST_CASE("an estimate is of all repeats, whatever a verdict would have needed") {
-    const auto estimated = [](const std::vector<repeat_data>& data, const statistic_data& what) {
+    const auto estimated = [](const vector<repeat_data>& data, const statistic_data& what) {
         const auto g = std::make_shared<result_data>();
         g->seen.candidate = data;
         return detail::estimate(box::make(std::shared_ptr<const result_data>(g)), what);
     };
-    const std::vector<repeat_data> data = repeats_with_ttft({40, 90, 60});
+    const vector<repeat_data> data = repeats_with_ttft({40, 90, 60});
     CHECK(estimated(data, mean(ttft).data).value == about(0.060));
     CHECK(estimated(data, p50(decode_speed).data).value == about(100));
-    const std::vector<repeat_data> failing = {
+    const vector<repeat_data> failing = {
         repeat_with_failures(20, 0), repeat_with_failures(20, 0), repeat_with_failures(20, 6)};
     CHECK(
         estimated(failing, make_statistic(statistic_kind::value, metric_id::error_rate, 0)).value ==
@@ -200,7 +199,7 @@ TEST_CASE("a speed has its limit below it") {
 }
 
 TEST_CASE("a throughput is judged on its window") {
-    std::vector<repeat_data> repeats = repeats_with_ttft({50, 50, 50});
+    vector<repeat_data> repeats = repeats_with_ttft({50, 50, 50});
     for (repeat_data& d : repeats) {
         // All 20 x 11 tokens arrive inside: 100 tokens/s.
         d.window = time_interval::between(at_ms(0), at_ms(2200));
@@ -221,7 +220,7 @@ TEST_CASE("noisy repeats say so") {
 }
 
 TEST_CASE("what their own spread leaves open asks for more repeats") {
-    const auto asks = [](const std::vector<double>& ms, const slo& s) {
+    const auto asks = [](const vector<double>& ms, const slo& s) {
         const measurement m = measured(repeats_with_ttft(ms));
         return asks_for_more(m, m, judged(m, s));
     };
@@ -230,14 +229,14 @@ TEST_CASE("what their own spread leaves open asks for more repeats") {
     CHECK_FALSE(asks({50, 60, 55, 52, 58}, mean(ttft) <= 100_ms));     // decided
     CHECK_FALSE(asks({85, 105, 95, 108, 90}, goodput(ttft <= 1_s) >= 90_pct));
     // One at the limit, two more decide what five could not.
-    const std::vector<double> ms = {80, 100, 85, 98, 90, 88, 86, 91};
+    const vector<double> ms = {80, 100, 85, 98, 90, 88, 86, 91};
     CHECK(asks({80, 100, 85, 98, 90}, mean(ttft) <= 100_ms));
     CHECK(verdict_on(ms).outcome == verdict::pass);
     CHECK(verdict_on(ms).repeats == 8);
 }
 
 TEST_CASE("a time to start may be decided by one start") {
-    std::vector<repeat_data> repeats = repeats_with_ttft({50, 50});
+    vector<repeat_data> repeats = repeats_with_ttft({50, 50});
     CHECK(judged(measured(repeats), startup_time <= 20_s).outcome == verdict::invalid);
     CHECK(mentions(judged(measured(repeats), startup_time <= 20_s).reason,
                    "startup_time is only known of a process"));
@@ -255,7 +254,7 @@ TEST_CASE("a time to start may be decided by one start") {
 TEST_CASE("a maximum that failures reach fails from three repeats, and never passes") {
     const repeat_data good = repeat_with_failures(20, 0), bad = repeat_with_failures(20, 4);
     const slo s = max(ttft) <= 100_ms;  // good ones have 50 ms, bad ones are infinite
-    const auto on = [&](const std::vector<repeat_data>& data) {
+    const auto on = [&](const vector<repeat_data>& data) {
         return judged(measured(data, {s}), s);
     };
     CHECK(on({bad, bad}).outcome == verdict::inconclusive);
@@ -276,8 +275,8 @@ TEST_CASE("a maximum that failures reach fails from three repeats, and never pas
 
 TEST_CASE("a percentile that failures reach is judged on all requests beyond its limit") {
     const slo s = p99(ttft) <= 100_ms;
-    const auto on = [&](const std::vector<int>& failures) {
-        std::vector<repeat_data> data;
+    const auto on = [&](const vector<int>& failures) {
+        vector<repeat_data> data;
         for (const int n : failures) data.push_back(repeat_with_failures(300, n));
         return judged(measured(data, {s}), s);
     };
@@ -301,8 +300,8 @@ TEST_CASE("a percentile that failures reach is judged on all requests beyond its
 
 TEST_CASE("a finite percentile is no pass where failures may be more than it leaves beyond it") {
     const slo s = p99(ttft) <= 100_ms;
-    const auto on = [&](const std::vector<int>& failures) {
-        std::vector<repeat_data> data;
+    const auto on = [&](const vector<int>& failures) {
+        vector<repeat_data> data;
         for (const int n : failures) data.push_back(repeat_with_failures(300, n));
         return judged(measured(data, {s}), s);
     };
@@ -318,8 +317,8 @@ TEST_CASE("a finite percentile is no pass where failures may be more than it lea
 
 TEST_CASE("a slow percentile of speeds is judged as those of times") {
     const slo s = p1(decode_speed) >= 50_tps;  // good ones have 100
-    const auto on = [&](const std::vector<int>& failures) {
-        std::vector<repeat_data> data;
+    const auto on = [&](const vector<int>& failures) {
+        vector<repeat_data> data;
         for (const int n : failures) data.push_back(repeat_with_failures(300, n));
         return judged(measured(data, {s}), s);
     };
@@ -352,7 +351,7 @@ TEST_CASE("gaps that failures make infinite are judged by the repeats") {
     const slo s = p99(itl) <= 100_ms;
     const auto on = [&](int failures, int repeats) {
         const repeat_data d = repeat_with_failures(100, failures);
-        return judged(measured(std::vector<repeat_data>(static_cast<std::size_t>(repeats), d), {s}),
+        return judged(measured(vector<repeat_data>(static_cast<std::size_t>(repeats), d), {s}),
                       s);
     };
     CHECK(on(5, 2).outcome == verdict::pass);
@@ -382,7 +381,7 @@ TEST_CASE("a statistic that some repeat does not have cannot be judged") {
 }
 
 TEST_CASE("what is nothing is told as nothing") {
-    const std::vector<repeat_data> repeats = {steady_repeat(80, 20, 0), steady_repeat(80, 20, 0)};
+    const vector<repeat_data> repeats = {steady_repeat(80, 20, 0), steady_repeat(80, 20, 0)};
     const slo_verdict v = judge_measurements(measured(repeats), mean(itl) <= 1_ms);
     CHECK(v.measured == 0);
     CHECK(v.estimate.value == 0);

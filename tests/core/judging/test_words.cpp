@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -27,8 +26,8 @@ TEST_CASE("every outcome has its line") {
           "(interval 95.6 to 103 ms; the smallest miss this run could show: 6.4 %), "
           "5 repeats x 20 requests, moderated t; too close to call");
 
-    std::vector<repeat_data> one_token = {repeat_of({answered(0, 50, 10, 1)}),
-                                          repeat_of({answered(0, 50, 10, 1)})};
+    vector<repeat_data> one_token = {repeat_of({answered(0, 50, 10, 1)}),
+                                     repeat_of({answered(0, 50, 10, 1)})};
     CHECK(verdict_line(judged(measured(one_token), mean(tpot) <= 25_ms)) ==
           "INVALID       mean(tpot) <= 25 ms  measured none; server: 2 of 2 completed requests have no "
           "tokens after their first event, which tpot needs");

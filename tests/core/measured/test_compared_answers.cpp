@@ -10,7 +10,6 @@
 
 #include <string>
 #include <utility>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -19,8 +18,8 @@ using texts::holds;
 namespace {
 
 /// A repeat whose requests were answered with these texts; "" failed.
-repeat_data answered_with(const std::vector<std::string>& texts, run_variant variant = run_variant::candidate) {
-    std::vector<timelines::request> requests;
+repeat_data answered_with(const vector<std::string>& texts, run_variant variant = run_variant::candidate) {
+    vector<timelines::request> requests;
     for (std::size_t i = 0; i < texts.size(); ++i)
         requests.push_back(texts[i].empty() ? timelines::failed(100.0 * static_cast<double>(i))
                                             : timelines::answered(100.0 * static_cast<double>(i), 50));
@@ -34,19 +33,19 @@ repeat_data answered_with(const std::vector<std::string>& texts, run_variant var
     }
     return d;
 }
-std::vector<kept_text> kept(const std::vector<std::string>& texts) {
-    std::vector<kept_text> all;
+vector<kept_text> kept(const vector<std::string>& texts) {
+    vector<kept_text> all;
     for (std::size_t i = 0; i < texts.size(); ++i) all.push_back({i, texts[i]});
     return all;
 }
-repeat_data compared(const std::vector<std::string>& mine, const std::vector<std::string>& its,
-                     const std::vector<kept_text>& said, const std::vector<kept_text>& expected) {
+repeat_data compared(const vector<std::string>& mine, const vector<std::string>& its,
+                     const vector<kept_text>& said, const vector<kept_text>& expected) {
     repeat_data d = answered_with(mine);
     compare_answers(d, answered_with(its, run_variant::baseline), said, expected, 50,
                     [](std::string s) { return s; });
     return d;
 }
-repeat_data compared(const std::vector<std::string>& mine, const std::vector<std::string>& its) {
+repeat_data compared(const vector<std::string>& mine, const vector<std::string>& its) {
     return compared(mine, its, kept(mine), kept(its));
 }
 const statistic_data same = make_statistic(statistic_kind::value, metric_id::same_answers, 0);
@@ -56,9 +55,9 @@ const statistic_data same = make_statistic(statistic_kind::value, metric_id::sam
 TEST_CASE("an answer is the same byte for byte, and one that failed in either arm is not") {
     const repeat_data d =
         compared({"one", "two ", "", "four", "five"}, {"one", "two", "three", "", "five"});
-    std::vector<bool> found;
+    vector<bool> found;
     for (const record& r : d.records) found.push_back(*r.same);
-    CHECK(found == std::vector<bool>{true, false, false, false, true});
+    CHECK(found == vector<bool>{true, false, false, false, true});
     CHECK(evaluate(same, d) == doctest::Approx(0.4));
 }
 
@@ -81,7 +80,7 @@ TEST_CASE("where no answer has a hash, none is compared") {
 TEST_CASE("a first difference is counted in characters, and tokens up to it") {
     // Answers of 11 tokens each; the second differs after 2 of 4 characters, 4 of its 6 bytes.
     const repeat_data d = compared({"same", "\xC3\xA4\xC3\xB6xy"}, {"same", "\xC3\xA4\xC3\xB6zy"});
-    CHECK(d.differences.places == std::vector<double>{2});
+    CHECK(d.differences.places == vector<double>{2});
     CHECK(d.differences.tokens == doctest::Approx(11 + 11 * 4.0 / 6));
     REQUIRE(d.shown.size() == 1);
     CHECK(d.shown[0].index == 1);
@@ -95,7 +94,7 @@ TEST_CASE("a first difference is counted in characters, and tokens up to it") {
 
 TEST_CASE("of answers whose texts were too many to keep the place of a difference is not known") {
     const repeat_data d = compared({"a", "b", "c"}, {"a", "x", "y"}, kept({"a", "b"}), kept({"a", "x"}));
-    CHECK(d.differences.places == std::vector<double>{0});
+    CHECK(d.differences.places == vector<double>{0});
     CHECK(d.differences.without_place == 1);
     measurements e;
     e.candidate = {d, d};
@@ -110,8 +109,8 @@ TEST_CASE("of answers whose texts were too many to keep the place of a differenc
 }
 
 TEST_CASE("a server agrees with itself as often as two of its repeats do") {
-    const auto repeat = [](const std::vector<std::string>& texts) {
-        return compared(texts, std::vector<std::string>(texts.size(), "x"));
+    const auto repeat = [](const vector<std::string>& texts) {
+        return compared(texts, vector<std::string>(texts.size(), "x"));
     };
     const repeat_list variant{repeat({"a", "b", "c", "d"}), repeat({"a", "b", "y", ""}),
                           repeat({"a", "z", "c", ""})};

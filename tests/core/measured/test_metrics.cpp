@@ -52,7 +52,7 @@ TEST_CASE("latency counts from the planned time, not from the send") {
 TEST_CASE("a stall of the server is paid by every request that was due during it") {
     // One slot, one request due every 100 ms, 20 ms of service. The first one stalls for a second,
     // so that those due meanwhile are sent late, one after the other.
-    std::vector<request> requests;
+    vector<request> requests;
     double free_at = 0;
     for (int i = 0; i < 10; ++i) {
         const double sent = std::max(100.0 * i, free_at);
@@ -81,7 +81,7 @@ TEST_CASE("quantiles are values that were measured, by nearest rank") {
 }
 
 TEST_CASE("failed requests are the worst value of every quantile") {
-    std::vector<request> requests;
+    vector<request> requests;
     for (int i = 1; i <= 8; ++i) requests.push_back(answered(i, 10.0 * i, i));
     requests.push_back(failed(9));
     requests.push_back(failed(10, request_status::http));
@@ -217,12 +217,12 @@ TEST_CASE("goodput is the share of all measured requests, failed ones included")
     CHECK(value_of(goodput(is_fast()), d) == about(2 / 5.0));
     CHECK(value_of(error_rate, d) == about(1 / 5.0));
     CHECK(misses_of(goodput(is_fast()).data, d) ==
-          std::vector<bool>{false, false, true, true, true});
+          vector<bool>{false, false, true, true, true});
     CHECK(std::isnan(value_of(error_rate, repeat_of({answered(0, 100).warmup()}))));
 }
 
 TEST_CASE("who left is no failure, in no latency and in no goodput, and its tokens are the server's work") {
-    const std::vector<request> all = {answered(0, 100), answered(10, 100), answered(20, 100)};
+    const vector<request> all = {answered(0, 100), answered(10, 100), answered(20, 100)};
     const auto in_window = [](repeat_data x) {
         x.window = time_interval::between(at_ms(0), at_ms(5000));
         return x;
@@ -457,7 +457,7 @@ TEST_CASE("a gap is rounded to the nearest microsecond") {
     stream_event e;
     e.content = true;
     for (const long long offset_ns : {0, 1499, 3000}) t.on_event(e, start_ns + offset_ns);
-    CHECK(listed(t.gaps_us()) == std::vector<std::uint32_t>{1, 2});
+    CHECK(listed(t.gaps_us()) == vector<std::uint32_t>{1, 2});
     t.on_event(e, start_ns + 4500);
     CHECK(listed(t.gaps_us()).back() == 2);
 }
@@ -465,7 +465,7 @@ TEST_CASE("a gap is rounded to the nearest microsecond") {
 TEST_CASE("events of one read share their stamp and have a gap of zero") {
     const repeat_data d =
         repeat_of({request(0).content(10).content(10).content(30).finish(30).done(30)});
-    CHECK(listed(d.gaps) == std::vector<std::uint32_t>{0, 20000});
+    CHECK(listed(d.gaps) == vector<std::uint32_t>{0, 20000});
 }
 
 TEST_CASE("a timeline that was reset is as good as new") {
@@ -553,7 +553,7 @@ TEST_CASE("counted gaps are told within 1/512 at every rank, mean and extremes e
     generator random(3);
     for (const double decades : {0.5, 3.0, 9.6}) {
         gap_counts counts, half;
-        std::vector<double> all;
+        vector<double> all;
         double sum = 0;
         for (int i = 0; i < 20000; ++i) {
             const auto us = static_cast<std::uint32_t>(std::pow(10, decades * random.uniform()));
@@ -565,8 +565,8 @@ TEST_CASE("counted gaps are told within 1/512 at every rank, mean and extremes e
         std::sort(all.begin(), all.end());
         REQUIRE(counts.size() == all.size());
         CHECK(static_cast<double>(counts.sum()) == sum);
-        std::vector<double> told;
-        counts.for_each([&](double us, std::uint64_t n) { told.insert(told.end(), n, us); });
+        vector<double> told;
+        counts.for_each([&](double us, std::uint64_t n) { told.resize(told.size() + n, us); });
         REQUIRE(told.size() == all.size());
         CHECK(std::is_sorted(told.begin(), told.end()));
         CHECK(told.back() == all.back());
@@ -582,9 +582,9 @@ TEST_CASE("counted gaps are told within 1/512 at every rank, mean and extremes e
 
 namespace {
 /// 200 answers of 100 events each, in the order of their sends, over a minute; a few fail.
-std::vector<request> a_minute_of_answers() {
+vector<request> a_minute_of_answers() {
     generator random(11);
-    std::vector<request> all;
+    vector<request> all;
     for (int i = 0; i < 200; ++i) {
         const double scheduled = 300.0 * i;
         request q(scheduled);
@@ -597,7 +597,7 @@ std::vector<request> a_minute_of_answers() {
     return all;
 }
 /// The same as a client keeps it, every gap or counts of them. They end in another order.
-repeat_data kept(const std::vector<request>& requests, bool counted, double from_ms, double to_ms) {
+repeat_data kept(const vector<request>& requests, bool counted, double from_ms, double to_ms) {
     request_log logs[2];
     for (std::size_t i = 0; i < requests.size(); ++i) {
         const std::size_t k = i ^ 1;
@@ -618,7 +618,7 @@ repeat_data kept(const std::vector<request>& requests, bool counted, double from
 }  // namespace
 
 TEST_CASE("gaps that are counted give the numbers of those that are kept") {
-    const std::vector<request> requests = a_minute_of_answers();
+    const vector<request> requests = a_minute_of_answers();
     repeat_data plain = repeat_of(requests);
     // Both ends of the window lie within many answers.
     plain.window = time_interval::between(at_ms(6000), at_ms(58000));
@@ -668,7 +668,7 @@ TEST_CASE("gaps that are counted give the numbers of those that are kept") {
 
 TEST_CASE("a part of the window has its tokens although their gaps were counted") {
     // Sixteen answers of 20 s at any time: the throughput is the same in each part of the run.
-    std::vector<request> requests;
+    vector<request> requests;
     for (int i = 0; i < 80; ++i) {
         request q(1250.0 * i);
         double now = 1250.0 * i + 50;
@@ -691,8 +691,8 @@ TEST_CASE("a part of the window has its tokens although their gaps were counted"
 TEST_CASE("pooled gaps have the same ranks whether few or many, short or long") {
     generator random(5);
     for (const double longest_ms : {0.4, 40.0, 9000.0}) {
-        std::vector<double> ms;
-        std::vector<request> requests;
+        vector<double> ms;
+        vector<request> requests;
         for (int i = 0; i < 30; ++i) {
             request q(i);
             double now = 50;

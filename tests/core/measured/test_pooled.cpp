@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <utility>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -15,8 +14,8 @@ using namespace timelines;
 
 namespace {
 
-std::vector<request> drawn_answers(generator& draw, int n) {
-    std::vector<request> all;
+vector<request> drawn_answers(generator& draw, int n) {
+    vector<request> all;
     for (int i = 0; i < n; ++i) {
         const double at = 100.0 * i;
         if (draw.uniform() < 0.03) { all.push_back(timelines::failed(at)); continue; }
@@ -43,20 +42,20 @@ repeat_data in_classes(repeat_data d) {
 
 TEST_CASE("repeats together are what one repeat of all their requests is") {
     generator draw(5);
-    for (const std::vector<int>& sizes : {std::vector<int>{1}, {40, 40}, {3, 1, 97}, {80, 200, 5}}) {
-        std::vector<repeat_data> variant;
-        std::vector<request> all;
+    for (const vector<int>& sizes : {vector<int>{1}, {40, 40}, {3, 1, 97}, {80, 200, 5}}) {
+        vector<repeat_data> variant;
+        vector<request> all;
         for (const int n : sizes) {
-            const std::vector<request> some = drawn_answers(draw, n);
+            const vector<request> some = drawn_answers(draw, n);
             variant.push_back(repeat_of(some));
             all.insert(all.end(), some.begin(), some.end());
         }
         const repeat_data whole = repeat_of(all);
-        std::vector<repeat_data> mixed = variant;
+        vector<repeat_data> mixed = variant;
         mixed[0] = in_classes(mixed[0]);
         for (const metric_id m : {metric_id::ttft, metric_id::tpot, metric_id::itl, metric_id::e2e,
                                   metric_id::decode_speed}) {
-            std::vector<statistic_data> statistics = {
+            vector<statistic_data> statistics = {
                 make_statistic(statistic_kind::mean, m, 0), make_statistic(statistic_kind::max, m, 0),
                 make_statistic(statistic_kind::min, m, 0)};
             for (const double q : {0.01, 0.07, 0.5, 0.9, 0.95, 0.99, 0.999})
@@ -90,7 +89,7 @@ TEST_CASE("repeats together are what one repeat of all their requests is") {
 }
 
 TEST_CASE("a throughput of several repeats is tokens over seconds, not a mean of rates") {
-    std::vector<repeat_data> variant = {steady_repeat(50), steady_repeat(50)};
+    vector<repeat_data> variant = {steady_repeat(50), steady_repeat(50)};
     variant[0].window = time_interval::between(at_ms(0), at_ms(2200));   // 220 tokens in 2.2 s
     variant[1].window = time_interval::between(at_ms(0), at_ms(22000));  // and in 22 s
     const statistic_data s = make_statistic(statistic_kind::value, metric_id::output_throughput, 0);
@@ -102,7 +101,7 @@ TEST_CASE("a throughput of several repeats is tokens over seconds, not a mean of
 }
 
 TEST_CASE("a time to start is the mean of the starts there were") {
-    std::vector<repeat_data> variant = {steady_repeat(50), steady_repeat(50), steady_repeat(50)};
+    vector<repeat_data> variant = {steady_repeat(50), steady_repeat(50), steady_repeat(50)};
     const statistic_data s = make_statistic(statistic_kind::value, metric_id::startup_time, 0);
     CHECK(std::isnan(pooled_value(s, variant)));
     variant[0].startup_s = 4;

@@ -9,9 +9,9 @@
 #include <cmath>
 #include <cstddef>
 #include <string>
-#include <vector>
 
 using namespace sample_pages;
+using llmbench::detail::vector;
 using timelines::about;
 using quantity = server_quantity;
 
@@ -63,7 +63,7 @@ TEST_CASE("gauges are judged on what was read inside of the window, three times 
 
 TEST_CASE("a percentile of a gauge is one of its readings, and three lie beyond it") {
     repeat_data d;
-    std::vector<double> read{90};
+    vector<double> read{90};
     for (int i = 1; i <= 30; ++i) read.push_back(31 - i);
     read.push_back(90);
     report(d, quantity::waiting, read);
@@ -82,7 +82,7 @@ TEST_CASE("a percentile of a gauge is one of its readings, and three lie beyond 
 
 TEST_CASE("readings that failed may have been those of the peak") {
     repeat_data d;
-    report(d, quantity::waiting, std::vector<double>(13));  // 11 of them in the window
+    report(d, quantity::waiting, vector<double>(13));  // 11 of them in the window
     const statistic_data most = (max(queued_requests) <= 8).what;
     CHECK(what_is_unknown(most, d) == "");
     d.server.problem = "no answer within 1 s";
@@ -101,7 +101,7 @@ TEST_CASE("readings that failed may have been those of the peak") {
 
 TEST_CASE("what the page does not report may have been the peak as well") {
     repeat_data d;
-    std::vector<double> read(13);
+    vector<double> read(13);
     read[6] = not_a_number;
     report(d, quantity::waiting, read);
     CHECK(what_is_unknown((max(queued_requests) <= 8).what, d) ==
@@ -168,7 +168,7 @@ TEST_CASE("energy is a counter's change over our tokens, or power over time") {
 }
 
 TEST_CASE("energy is known where each accelerator's counter can be followed") {
-    const auto with = [](const std::vector<double>& first, const std::vector<double>& second) {
+    const auto with = [](const vector<double>& first, const vector<double>& second) {
         repeat_data d = timelines::repeat_of({timelines::answered(1000, 50, 50, 40)});
         read_at_each_second(d, 6);
         for (std::size_t i = 0; i < 6; ++i) {
@@ -179,12 +179,12 @@ TEST_CASE("energy is known where each accelerator's counter can be followed") {
         }
         return d;
     };
-    const std::vector<double> good = {0, 100, 200, 300, 400, 500};
+    const vector<double> good = {0, 100, 200, 300, 400, 500};
     const slo limit = energy_per_token <= 1_J;
     CHECK(value(with(good, good), limit) == about(600.0 / 40));
     CHECK(why_none(with(good, good), limit) == "");
     const struct {
-        std::vector<double> second;
+        vector<double> second;
         const char* why;
     } cases[] = {
         {{50, 50, 50, 50, 50, 50}, "reported 0 new values of the energy of GPU-b in 3 s"},
@@ -220,7 +220,7 @@ TEST_CASE("together the repeats have their largest maximum and count, and the me
     count(b, quantity::queue_time, {0, 0, 0, 0, 10, 10});
     report(a, quantity::preemptions, {0, 0, 0, 0, 0, 0});
     report(b, quantity::preemptions, {0, 0, 0, 1, 1, 1});
-    const std::vector<repeat_data> variant{a, b};
+    const vector<repeat_data> variant{a, b};
     CHECK(pooled_value((max(queued_requests) <= 1).what, variant) == 5);
     CHECK(pooled_value((preemptions <= 0).what, variant) == 1);
     CHECK(pooled_value(waits.what, variant) == about(8.0 / 40));
@@ -243,7 +243,7 @@ TEST_CASE("without a page, or with one of several servers, there is no value") {
 }
 
 TEST_CASE("a process is one, restarted, or several in turns") {
-    const auto history = [](const std::vector<double>& beginnings, const std::vector<double>& done,
+    const auto history = [](const vector<double>& beginnings, const vector<double>& done,
                             double from_s = not_a_number, bool is_of_several = false) {
         repeat_data d;
         report(d, quantity::requests_done, done);

@@ -8,16 +8,15 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
-#include <vector>
 
 using namespace llmbench::detail;
 
 namespace {
 /// So many requests, one each 0.1 s, which take so long to their first token and answer 50 tokens.
 template <class Ttft>
-std::vector<warming_request> sent(int n, Ttft&& ttft, std::uint64_t seed = 1) {
+vector<warming_request> sent(int n, Ttft&& ttft, std::uint64_t seed = 1) {
     generator random(seed);
-    std::vector<warming_request> all;
+    vector<warming_request> all;
     for (int i = 0; i < n; ++i) {
         const double s = ttft(i) * std::exp(0.1 * random.normal());
         all.push_back({true, true, 0.1 * i + s + 1, s, 50});
@@ -43,7 +42,7 @@ TEST_CASE("a load settles once its later half is alike at its two ends") {
 }
 
 TEST_CASE("a cold first wave holds up the warm-up, and does not end it") {
-    std::vector<warming_request> all = sent(40, [](int i) { return i < 10 ? 50.0 : 1.0; });
+    vector<warming_request> all = sent(40, [](int i) { return i < 10 ? 50.0 : 1.0; });
     for (int i = 0; i < 10; ++i) all[static_cast<std::size_t>(i)].has_ended = false;
     CHECK_FALSE(is_settled(all));  // nothing is known before what is under way
     for (warming_request& r : all) r.has_ended = true;
@@ -57,7 +56,7 @@ TEST_CASE("a cold first wave holds up the warm-up, and does not end it") {
 }
 
 TEST_CASE("a throughput that still grows is not settled") {
-    std::vector<warming_request> all = sent(90, one_second);
+    vector<warming_request> all = sent(90, one_second);
     double now = 0;
     for (std::size_t i = 0; i < all.size(); ++i)  // answers end faster and faster
         all[i].end_s = now += std::exp(-static_cast<double>(i) / 15);
@@ -65,7 +64,7 @@ TEST_CASE("a throughput that still grows is not settled") {
 }
 
 TEST_CASE("what fails never settles, and is told") {
-    std::vector<warming_request> all = sent(60, one_second);
+    vector<warming_request> all = sent(60, one_second);
     for (warming_request& r : all) r.ok = false;
     CHECK_FALSE(is_settled(all));
     const std::string said = warmup_sentence({true, false, 60, 60, 9, 3}, "repeat 2");

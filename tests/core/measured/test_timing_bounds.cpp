@@ -6,7 +6,6 @@
 #include "core/measured/timing_bounds.hpp"
 #include "support/timelines.hpp"
 
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -107,12 +106,12 @@ TEST_CASE("a late send is one by a limit, and early ones are none") {
 TEST_CASE("gaps of tokens that came at once have all the time before them, longest first") {
     repeat_data d = repeat_of({request(0).content(100).content(130).content(130).content(130)
                                    .finish(130).usage(130, 10, 4).done(130)});
-    std::vector<std::uint32_t> us;
+    vector<std::uint32_t> us;
     for_each_gap(d, 0, timing_bound::buffered, [&](std::uint32_t one) { us.push_back(one); });
-    CHECK(us == std::vector<std::uint32_t>{30000, 15000, 10000});
+    CHECK(us == vector<std::uint32_t>{30000, 15000, 10000});
     us.clear();
     for_each_gap(d, 0, timing_bound::pessimistic, [&](std::uint32_t one) { us.push_back(one); });
-    CHECK(us == std::vector<std::uint32_t>{30000, 0, 0});
+    CHECK(us == vector<std::uint32_t>{30000, 0, 0});
 }
 
 TEST_CASE("of a pair the baseline is read the other way") {

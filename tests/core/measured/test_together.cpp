@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <string>
 #include <utility>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -23,8 +22,8 @@ namespace {
 constexpr long long ms = 1000000;
 
 /// Requests of a trace with this many starts, of which each program has every count-th.
-std::vector<request> answers(std::size_t first, std::size_t step, std::size_t all = 12) {
-    std::vector<request> mine;
+vector<request> answers(std::size_t first, std::size_t step, std::size_t all = 12) {
+    vector<request> mine;
     for (std::size_t i = first; i < all; i += step) {
         const double at = 10.0 * static_cast<double>(i);
         request q(at);
@@ -56,8 +55,8 @@ repeat_data one_part(std::size_t index, std::size_t count, long long clock_ns = 
     move_clock(d, clock_ns);
     return d;
 }
-std::vector<repeat_data> parts(std::size_t count) {
-    std::vector<repeat_data> all;
+vector<repeat_data> parts(std::size_t count) {
+    vector<repeat_data> all;
     for (std::size_t i = 0; i < count; ++i)
         all.push_back(one_part(i, count, 1000000 * ms * static_cast<long long>(i)));
     return all;
@@ -98,7 +97,7 @@ TEST_CASE("parts on clocks of their own become the repeat that one program would
 }
 
 TEST_CASE("users of several programs have the window that all of them have") {
-    std::vector<repeat_data> all = parts(3);
+    vector<repeat_data> all = parts(3);
     const time_interval second = all[1].window, third = all[2].window;
     all[1].window = time_interval::between(second.from_ns() + 20 * ms, second.to_ns());
     all[2].window = time_interval::between(third.from_ns(), third.to_ns() - 30 * ms);
@@ -133,7 +132,7 @@ TEST_CASE("gaps that lie in another order than the plan's are counted as they ar
 }
 
 TEST_CASE("gaps that one program has counted are counted together with the others'") {
-    std::vector<repeat_data> all = parts(2);
+    vector<repeat_data> all = parts(2);
     request_log log = request_log::again(all[1]);
     log.count_all(all[1].window);
     log.move_into(all[1], true);
@@ -153,7 +152,7 @@ TEST_CASE("gaps that one program has counted are counted together with the other
 }
 
 TEST_CASE("what went wrong in one part went wrong") {
-    std::vector<repeat_data> all = parts(3);
+    vector<repeat_data> all = parts(3);
     all[1].interrupted = true;
     all[2].target_gone = "it went away";
     all[1].lost_fraction = 0.01;
@@ -173,7 +172,7 @@ TEST_CASE("what went wrong in one part went wrong") {
 TEST_CASE("a part that begins too far from the others makes a gate invalid, and is named") {
     measurements e;
     e.max_skew_s = 0.005;
-    std::vector<repeat_data> all = parts(4);
+    vector<repeat_data> all = parts(4);
     all[2].ranks[0].off_s = 0.0045;
     all[2].ranks[0].error_s = 0.0001;
     e.candidate = {together(all, false)};

@@ -7,7 +7,6 @@
 
 #include <string>
 #include <variant>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -377,7 +376,7 @@ TEST_CASE("a list of prompts is planned as it stands") {
     const plan p = planned(
         {.workload = prompts({"one", "two"}), .requests = 30, .options = {.max_tokens = 64}}, 1);
     CHECK(dynamic_cast<const given_prompts&>(*p.sent->source).prompts ==
-          std::vector<std::string>{"one", "two"});
+          vector<std::string>{"one", "two"});
     CHECK(p.sent->common.max_tokens == 64);
     CHECK_FALSE(p.sent->forces_length);
     CHECK(

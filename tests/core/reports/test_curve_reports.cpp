@@ -8,7 +8,6 @@
 #include "support/texts.hpp"
 
 #include <string>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -80,7 +79,7 @@ TEST_CASE("names of curves are words in every report") {
     test_gate heavy = sampled_gate("heavy", {p50(ttft) <= 1_s});
     judge(light);
     judge(heavy);
-    const std::vector<gate_report> gates = {light, heavy};
+    const vector<gate_report> gates = {light, heavy};
     curve_report c{hostile, "gates.cpp", 7, metric_id::capacity_in_rate, {}};
     for (const gate_report& g : gates)
         c.loads.push_back({c.loads.empty() ? 4.0 : 8.0, g.what.name});

@@ -17,7 +17,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -49,7 +48,7 @@ private:
     files::scratch at_{};
 };
 
-std::vector<std::string> all_reports() {
+vector<std::string> all_reports() {
     test_gate g = sampled_gate("0,5", {mean(ttft) <= 99.5_ms, p50(e2e) <= 50.25_ms,
                                         goodput(ttft <= 80.5_ms) >= 95.5_pct});
     judge(g);
@@ -58,7 +57,7 @@ std::vector<std::string> all_reports() {
     row.estimate = 0.0805;
     row.sd = 0.0123;
     g.calibration = {row};
-    const std::vector<gate_report> gates = {g};
+    const vector<gate_report> gates = {g};
     return {console_text(g),         summary_md(gates),
             junit_xml(gates),        open_metrics(gates),
             calibration_json(gates), github_annotations(gates, ""),
@@ -71,7 +70,7 @@ std::vector<std::string> all_reports() {
 }  // namespace
 
 TEST_CASE("every file and line is written as in the C locale") {
-    const std::vector<std::string> as_in_c = all_reports();
+    const vector<std::string> as_in_c = all_reports();
     const std::string refused = error_text(ECONNREFUSED);
     const decimal_commas commas;
     if (!commas) {
@@ -81,7 +80,7 @@ TEST_CASE("every file and line is written as in the C locale") {
     char as_the_program_has_it[16];
     std::snprintf(as_the_program_has_it, sizeof as_the_program_has_it, "%.1f", 0.5);
     CHECK(std::string(as_the_program_has_it) == "0,5");
-    const std::vector<std::string> now = all_reports();
+    const vector<std::string> now = all_reports();
     for (std::size_t i = 0; i < now.size(); ++i) CHECK(now[i] == as_in_c[i]);
     CHECK(printed("%.2f %g %s", 1234.5, 1e-5, "1,5") == "1234.50 1e-05 1,5");
     CHECK(error_text(ECONNREFUSED) == refused);

@@ -26,7 +26,6 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -257,7 +256,7 @@ TEST_CASE("a part of a repeat is refused, or a repeat, whatever its numbers say"
 namespace {
 void check_tool(const std::string& sound, const std::string& name, const file_beside& beside) {
     check_reader(sound, name, [&](const std::string& s) {
-        std::vector<imported_run> runs;
+        vector<imported_run> runs;
         runs.push_back(result_files::only_run(s, name, beside));
         measured_gate g = gate_of_runs(std::move(runs), {mean(ttft) <= 1_s, p50(e2e) <= 1_s});
         check_worth(g.seen);

@@ -271,7 +271,7 @@ TEST_CASE("a summary stays below what a comment holds, the worst gates first and
     CHECK(md.substr(md.size() - 3) == "**\n");
     CHECK(summary_md({gates[0]}).find("left out") == std::string::npos);
     CHECK(summary_md(gates, {}, 0).size() < 400);  // one sentence
-    const std::vector<comparison_report> comparisons(200, sample_comparison());
+    const vector<comparison_report> comparisons(200, sample_comparison());
     comparisons_and_curves many(comparisons), one({comparisons[0]});
     const std::string tables = summary_md(gates, {&many});
     CHECK(tables.size() <= summary_limit);

@@ -43,7 +43,7 @@ std::string xml_flaw(std::string_view s) {
     const std::string_view declaration = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
     if (s.substr(0, declaration.size()) != declaration) return "no XML declaration";
     s.remove_prefix(declaration.size());
-    std::vector<std::string> open;
+    vector<std::string> open;
     int roots = 0;
     const auto text_flaw = [](std::string_view t) -> std::string {
         for (std::size_t i = 0; i < t.size(); ++i) {
@@ -653,7 +653,7 @@ TEST_CASE("the console block of a refused gate is its reason") {
 }
 
 TEST_CASE("failures are counted by kind, most frequent first, with an example") {
-    std::vector<request> requests;
+    vector<request> requests;
     for (int i = 0; i < 5; ++i) requests.push_back(answered(i, 50));
     requests.push_back(failed(5, request_status::http));
     for (int i = 6; i < 9; ++i) requests.push_back(failed(i, request_status::timeout));
@@ -690,7 +690,7 @@ TEST_CASE("traffic that a server may have seen before says so in every report") 
 
 TEST_CASE("a table shows the data of all repeats together") {
     // One request of 40 took 1.955 s. The geometric mean of the two largest values is 280 ms.
-    std::vector<repeat_data> variant = {steady_repeat(40), steady_repeat(40)};
+    vector<repeat_data> variant = {steady_repeat(40), steady_repeat(40)};
     variant[1].records[3].first_token_ns += 1'915'000'000;
     variant[1].records[3].last_token_ns += 1'915'000'000;
     variant[1].records[3].end_ns += 1'915'000'000;
@@ -700,7 +700,7 @@ TEST_CASE("a table shows the data of all repeats together") {
     CHECK(row.p50 == about(0.040));
     CHECK(row.mean == about((39 * 0.040 + 1.955) / 40));
     // Failures are the worst values of all, not of their repeat alone.
-    std::vector<repeat_data> with_failure = variant;
+    vector<repeat_data> with_failure = variant;
     with_failure.push_back(repeat_of({answered(0, 50), failed(1)}));
     CHECK(distribution_of(metric_id::ttft, with_failure).row.max == infinity);
     CHECK(distribution_of(metric_id::ttft, with_failure).row.p90 == about(0.040));
@@ -709,10 +709,10 @@ TEST_CASE("a table shows the data of all repeats together") {
 
 TEST_CASE("the error rate over repeats is the share of all their requests") {
     // One failure of 10 requests in the first repeat, none in the second.
-    std::vector<request> requests;
+    vector<request> requests;
     for (int i = 0; i < 9; ++i) requests.push_back(answered(i, 50));
     requests.push_back(failed(9));
-    const std::vector<repeat_data> variant = {repeat_of(requests), steady_repeat(50, 10)};
+    const vector<repeat_data> variant = {repeat_of(requests), steady_repeat(50, 10)};
     CHECK(run_value(metric_id::error_rate, variant) == about(0.05));
     CHECK(run_value(metric_id::error_rate, {variant[1], variant[0]}) == about(0.05));
     CHECK(run_value(metric_id::error_rate, {variant[1], variant[1]}) == 0);
@@ -820,7 +820,7 @@ TEST_CASE("prompts that the server counts otherwise are told beside what was ask
         g.what = p;
         g.measured.candidate = {d};
         CHECK(prompt_lengths_text(prompt_lengths_of(p, {d})).find("asked for 1") == 0);
-        const std::vector<std::string> notes = notes_on(g);
+        const vector<std::string> notes = notes_on(g);
         return notes.empty() ? std::string() : notes[0];
     };
     CHECK(reported(1.0) == "");
@@ -839,7 +839,7 @@ TEST_CASE("what was said of a load and of its server before it is said in every 
     g.what.sent = std::make_shared<const planned_traffic>(std::move(sent));
     g.target.notes = {"http://h: the server does not list this model; it lists a"};
     g.baseline.notes = g.target.notes;
-    CHECK(notes_on(g) == std::vector<std::string>{g.target.notes[0], "left out: tools (1 row)"});
+    CHECK(notes_on(g) == vector<std::string>{g.target.notes[0], "left out: tools (1 row)"});
 }
 
 TEST_CASE("streams that were buffered and requests that were sent again are told of each arm") {
@@ -856,7 +856,7 @@ TEST_CASE("streams that were buffered and requests that were sent again are told
     at_once.last_token_ns = at_once.first_token_ns;
     g.measured.baseline = {steady_repeat(80)};
     g.measured.baseline[0].records[0].first_read_events = 5;
-    const std::vector<std::string> notes = notes_on(g);
+    const vector<std::string> notes = notes_on(g);
     REQUIRE(notes.size() == 3);
     CHECK(notes[0] == "sent again, as the server closed the kept connection without an answer: 3 "
                       "requests; more than one that are over 1 % of a repeat's are failures");
@@ -876,7 +876,7 @@ TEST_CASE("streams that were buffered and requests that were sent again are told
     g.measured.baseline[0].connection_resets = 2;
     g.measured.baseline[0].connections_opened = 20;
     g.measured.baseline[0].used_once = true;
-    const std::vector<std::string> more = notes_on(g);
+    const vector<std::string> more = notes_on(g);
     REQUIRE(more.size() == 5);
     CHECK(more[0] == "the server closed 1 of 3 connections within a second after their first answer "
                      "without saying so");
@@ -918,7 +918,7 @@ TEST_CASE("the share of prompt tokens from the prefix cache is told where the se
 // ---- headlines ----------------------------------------------------------------------------------
 
 TEST_CASE("a headline says how much of a pass a green gate is") {
-    const auto judged_gate = [](const std::vector<slo>& slos) {
+    const auto judged_gate = [](const vector<slo>& slos) {
         test_gate g = sample_gates::sampled_gate("g", slos);
         judge(g);
         return g;

@@ -10,7 +10,6 @@
 #include "support/schema_writer.hpp"
 
 #include <string>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -48,7 +47,7 @@ gate_report gate_with_all_rows() {
 }  // namespace
 
 TEST_CASE("ci/result.schema.json describes what the lists of fields write") {
-    std::vector<gate_report> gates = {gate_with_all_rows()};
+    vector<gate_report> gates = {gate_with_all_rows()};
     environment_facts environment;
     event_index events;
     comparisons_and_curves beside({sample_comparison()},

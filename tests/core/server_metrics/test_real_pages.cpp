@@ -9,7 +9,6 @@
 #include <fstream>
 #include <sstream>
 #include <string>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -19,9 +18,9 @@ using metrics_pages::page_of;
 namespace {
 struct reported {
     const char* file;
-    std::vector<quantity> quantities;
+    vector<quantity> quantities;
 };
-const std::vector<reported> pages = {
+const vector<reported> pages = {
     {"dynamo-1.4.2/metrics.txt",
      {quantity::prompt_tokens, quantity::generation_tokens, quantity::requests_done}},
     {"dynamo-sglang-1.4.2/metrics.txt",

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <string>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -26,15 +25,15 @@ answer_facts facts_of(api_format api, bool streamed, int tokens) {
     return f;
 }
 /// As the engine gives them: one token with the prompt, then some a step.
-std::vector<engine_model::emission> emissions(int tokens, int a_step) {
-    std::vector<engine_model::emission> all{{5, 1, tokens == 1, 16}};
+vector<engine_model::emission> emissions(int tokens, int a_step) {
+    vector<engine_model::emission> all{{5, 1, tokens == 1, 16}};
     for (int n = 1; n < tokens; n += a_step)
         all.push_back({5, std::min(a_step, tokens - n), n + a_step >= tokens, 16});
     return all;
 }
 struct given {
     std::string bytes{}, words{};
-    std::vector<std::string> parts{};  // of a stream, as they are written
+    vector<std::string> parts{};  // of a stream, as they are written
 };
 /// The answer as the host writes it.
 given answer_of(answer_facts f, int a_step = 1) {
@@ -201,7 +200,7 @@ TEST_CASE("an answer byte by byte") {
         "data: {\"id\":\"cmpl-1234567890123\",\"object\":\"text_completion\","
         "\"created\":1700000000,\"model\":\"simulated\",\"choices\":[";
     CHECK(answer_of(f).parts ==
-          std::vector<std::string>{
+          vector<std::string>{
               "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\n"
               "Transfer-Encoding: chunked\r\n\r\n",
               "a3\r\n" + same +

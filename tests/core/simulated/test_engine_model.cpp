@@ -32,7 +32,7 @@ kv_cache room_for(int tokens) {
             .memory_bytes = 2.0 * tokens};
 }
 engine_model::request ask(std::uint64_t id, int prompt, int output,
-                          std::vector<std::uint64_t> blocks = {}) {
+                          vector<std::uint64_t> blocks = {}) {
     return {id, prompt, output, std::move(blocks)};
 }
 
@@ -41,8 +41,8 @@ struct token {
     engine_model::emission what{};
 };
 /// Runs the engine until it has nothing to do: what it produced, and when.
-std::vector<token> run_dry(engine_model& m) {
-    std::vector<token> out;
+vector<token> run_dry(engine_model& m) {
+    vector<token> out;
     while (m.step_end() < infinity) {
         const double now = m.step_end();
         for (const engine_model::emission& e : m.finish_step()) out.push_back({now, e});
@@ -50,13 +50,13 @@ std::vector<token> run_dry(engine_model& m) {
     return out;
 }
 /// When a request's tokens came, in milliseconds.
-std::vector<double> times_of(const std::vector<token>& tokens, std::uint64_t id) {
-    std::vector<double> ms;
+vector<double> times_of(const vector<token>& tokens, std::uint64_t id) {
+    vector<double> ms;
     for (const token& t : tokens)
         if (t.what.id == id) ms.push_back(std::round(t.at * 1e9) / 1e6);
     return ms;
 }
-using times = std::vector<double>;
+using times = vector<double>;
 
 }  // namespace
 
@@ -73,7 +73,7 @@ TEST_CASE("a step takes its base, its sequences and its prompt tokens") {
     REQUIRE(m.submit(1.0, ask(1, 50, 3)) == admission::accepted);
     CHECK(m.running() == 1);
     CHECK(m.step_end() == about(1.016));  // 10 + 1 + 50 x 0.1
-    const std::vector<token> t = run_dry(m);
+    const vector<token> t = run_dry(m);
     CHECK(times_of(t, 1) == times{1016, 1027, 1038});
     REQUIRE(t.size() == 3);
     CHECK_FALSE(t[0].what.finished);
@@ -89,7 +89,7 @@ TEST_CASE("a step takes its base, its sequences and its prompt tokens") {
 TEST_CASE("an answer of one token ends with its prompt") {
     engine_model m(plain());
     m.submit(0, ask(1, 50, 1));
-    const std::vector<token> t = run_dry(m);
+    const vector<token> t = run_dry(m);
     REQUIRE(t.size() == 1);
     CHECK(t[0].what.finished);
     CHECK(times_of(t, 1) == times{16});
@@ -108,7 +108,7 @@ TEST_CASE("a request that comes during a step joins the next one") {
     m.submit(0.005, ask(2, 20, 2));
     CHECK(m.running() == 1);
     CHECK(m.waiting() == 1);
-    const std::vector<token> t = run_dry(m);
+    const vector<token> t = run_dry(m);
     // Second step: 10 + 2 x 1 + 20 x 0.1 = 14 ms; third: 12 ms for both.
     CHECK(times_of(t, 1) == times{16, 30, 42});
     CHECK(times_of(t, 2) == times{30, 42});
@@ -118,7 +118,7 @@ TEST_CASE("running sequences take their token out of the prefill budget") {
     engine_model m(plain());
     m.submit(0, ask(1, 50, 5));
     m.submit(0.005, ask(2, 150, 1));
-    const std::vector<token> t = run_dry(m);
+    const vector<token> t = run_dry(m);
     // 99 prompt tokens beside the running one (10 + 2 + 9.9 ms), then 51 (10 + 2 + 5.1 ms).
     CHECK(times_of(t, 1) == times{16, 37.9, 55, 66, 77});
     CHECK(times_of(t, 2) == times{55});
@@ -134,7 +134,7 @@ TEST_CASE(
     CHECK(m.submit(0.001, ask(3, 100, 1)) ==
           admission::accepted);  // 99 are left beside the running one
     CHECK(m.submit(0.001, ask(4, 99, 1)) == admission::accepted);
-    const std::vector<token> t = run_dry(m);
+    const vector<token> t = run_dry(m);
     // 21 ms for the first prompt; then 4's prompt fits beside it, and 3 goes when nothing else
     // runs.
     CHECK(times_of(t, 2) == times{21, 42.9, 53.9});
@@ -149,14 +149,14 @@ TEST_CASE("no more sequences run together than there are slots") {
     for (std::uint64_t id = 1; id <= 4; ++id)
         REQUIRE(m.submit(0, ask(id, 10, 2)) == admission::accepted);
     std::size_t most = 0;
-    std::vector<std::uint64_t> order;
+    vector<std::uint64_t> order;
     while (m.step_end() < infinity) {
         most = std::max(most, m.running());
         for (const auto& x : m.finish_step())
             if (x.finished) order.push_back(x.id);
     }
     CHECK(most == 2);
-    CHECK(order == std::vector<std::uint64_t>{1, 2, 3, 4});
+    CHECK(order == vector<std::uint64_t>{1, 2, 3, 4});
 }
 
 TEST_CASE("a freed slot is taken by the next step") {
@@ -165,7 +165,7 @@ TEST_CASE("a freed slot is taken by the next step") {
     engine_model m(e);
     m.submit(0, ask(1, 10, 1));
     m.submit(0, ask(2, 10, 1));
-    const std::vector<token> t = run_dry(m);
+    const vector<token> t = run_dry(m);
     CHECK(times_of(t, 1) == times{12});
     CHECK(times_of(t, 2) == times{24});
 }
@@ -215,7 +215,7 @@ TEST_CASE("a request waits until the cache has room for all of it") {
     CHECK(m.cache_usage() == about(0.6));
     CHECK(m.submit(0, ask(3, 21, 20)) == admission::accepted);  // 60 + 41 are too many
     CHECK(m.submit(0, ask(4, 5, 5)) == admission::accepted);    // has room, but does not overtake
-    const std::vector<token> t = run_dry(m);
+    const vector<token> t = run_dry(m);
     const double ended = times_of(t, 2).back();
     CHECK(times_of(t, 2).size() == 20);
     CHECK(times_of(t, 3).front() == about(ended + 10 + 2 + 2.1 + 0.5));
@@ -258,7 +258,7 @@ TEST_CASE("a prompt is known once it was computed, not when it came") {
     engine_model m(plain());
     m.submit(0, ask(1, 32, 1, {1, 2}));
     m.submit(0, ask(2, 32, 1, {1, 2}));
-    const std::vector<token> t = run_dry(m);
+    const vector<token> t = run_dry(m);
     CHECK(times_of(t, 1) == times{14.2});
     CHECK(times_of(t, 2) == times{25.3});  // 14.2 + 11.1: admitted when the first step had ended
 
@@ -268,7 +268,7 @@ TEST_CASE("a prompt is known once it was computed, not when it came") {
     together.submit(0, ask(9, 10, 1));
     together.submit(0, ask(1, 32, 1, {1, 2}));
     together.submit(0, ask(2, 32, 1, {1, 2}));
-    const std::vector<token> u = run_dry(together);
+    const vector<token> u = run_dry(together);
     CHECK(times_of(u, 1) == times_of(u, 2));  // both in one step, so both computed
     CHECK(together.totals().cache_hits == 0);
 }
@@ -306,10 +306,10 @@ TEST_CASE("speculative decoding gives several tokens a step, the first one alone
     e.tokens_per_event = 3;
     engine_model m(e);
     m.submit(0, ask(1, 10, 8));
-    std::vector<int> counts;
-    const std::vector<token> t = run_dry(m);
+    vector<int> counts;
+    const vector<token> t = run_dry(m);
     for (const token& x : t) counts.push_back(x.what.tokens);
-    CHECK(counts == std::vector<int>{1, 3, 3, 1});
+    CHECK(counts == vector<int>{1, 3, 3, 1});
     CHECK(times_of(t, 1) == times{12, 23, 34, 45});
     CHECK(t.back().what.finished);
     CHECK(m.totals().generated_tokens == 8);
@@ -324,7 +324,7 @@ TEST_CASE("a static batch is not joined before all of it has ended") {
     m.submit(0, ask(2, 10, 3));
     m.submit(0, ask(3, 10, 1));
     m.submit(0, ask(4, 10, 1));
-    const std::vector<token> t = run_dry(m);
+    const vector<token> t = run_dry(m);
     CHECK(times_of(t, 1) == times{12});  // alone: the others came after the batch had begun
     // 2 and 3 start together; 3 ends first and its slot stays empty.
     CHECK(times_of(t, 3) == times{12 + 14});
@@ -353,7 +353,7 @@ TEST_CASE("a cancelled request produces nothing more and frees what it held") {
     CHECK(m.waiting() == 1);
     CHECK(m.finish_step().empty());  // the step that ran is lost
     CHECK(m.cache_usage() == about(0.11));
-    const std::vector<token> t = run_dry(m);
+    const vector<token> t = run_dry(m);
     CHECK(times_of(t, 1).empty());
     CHECK(times_of(t, 2).empty());
     CHECK(times_of(t, 3) == times{15 + 1 + 11 + 12});
@@ -373,7 +373,7 @@ TEST_CASE("an engine that leaks slots keeps those of cancelled requests, and is 
     m.cancel(1);
     m.submit(20, ask(2, 10, 1));
     m.submit(20, ask(3, 10, 1));
-    const std::vector<token> t = run_dry(m);
+    const vector<token> t = run_dry(m);
     CHECK(times_of(t, 1).empty());
     REQUIRE(times_of(t, 2).size() == 1);
     REQUIRE(times_of(t, 3).size() == 1);
@@ -399,7 +399,7 @@ namespace {
 struct load_result {
     std::map<std::uint64_t, int> got{};
     std::map<std::uint64_t, int> ends{};
-    std::vector<double> steps{};
+    vector<double> steps{};
     double asked_tokens = 0, prompt_tokens = 0;
 };
 load_result run_random_load(engine_model& m, std::uint64_t seed) {
@@ -419,7 +419,7 @@ load_result run_random_load(engine_model& m, std::uint64_t seed) {
         while (m.step_end() <= next) step();
         const int prompt = 1 + static_cast<int>(random.below(300)),
                   output = 1 + static_cast<int>(random.below(20));
-        std::vector<std::uint64_t> blocks;
+        vector<std::uint64_t> blocks;
         for (int b = 0; b < prompt / engine_model::block_tokens; ++b)
             blocks.push_back(mixed(random.below(2) + 10 * static_cast<std::uint64_t>(b)));
         r.asked_tokens += output;
@@ -469,7 +469,7 @@ TEST_CASE("the same seed gives the same run, another one does not") {
     engine_model a(e), b(e);
     e.seed = 2;
     engine_model other(e);
-    const std::vector<double> steps = run_random_load(a, 5).steps;
+    const vector<double> steps = run_random_load(a, 5).steps;
     CHECK(steps.size() > 200);
     CHECK(steps == run_random_load(b, 5).steps);
     CHECK(steps != run_random_load(other, 5).steps);
@@ -482,7 +482,7 @@ TEST_CASE("jitter spreads the steps around their time") {
     engine_model m(e);
     m.submit(0, ask(1, 10, 10001));
     m.finish_step();
-    std::vector<double> lengths;
+    vector<double> lengths;
     double before = m.step_end();
     while (m.finish_step(), m.step_end() < infinity) {
         lengths.push_back(m.step_end() - before);

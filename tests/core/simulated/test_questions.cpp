@@ -4,7 +4,6 @@
 #include <doctest/doctest.h>
 
 #include <string>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -97,7 +96,7 @@ TEST_CASE("all that was said counts as prompt") {
 TEST_CASE("words stand between white space") {
     CHECK(words_of("").empty());
     CHECK(words_of(" \n").empty());
-    CHECK(words_of("\ta  b\r\nc") == std::vector<std::string_view>{"a", "b", "c"});
+    CHECK(words_of("\ta  b\r\nc") == vector<std::string_view>{"a", "b", "c"});
 }
 
 TEST_CASE("prompts share the blocks that they begin with") {

@@ -11,7 +11,6 @@
 #include <map>
 #include <string>
 #include <utility>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -46,7 +45,7 @@ struct counted_engine {
 
     engine_model model;
     tallies counts{1700000000.25};
-    std::vector<engine_model::emission> seen{};
+    vector<engine_model::emission> seen{};
 };
 /// The samples of a page by all that stands before their value.
 std::map<std::string, double> samples_of(const std::string& page) {
@@ -75,8 +74,8 @@ double ended(const std::string& page, const char* why) {
                   std::string("finished_reason=\"") + why + "\",");
 }
 /// The cumulative counts of a histogram, in the page's order.
-std::vector<double> buckets_of(const std::string& page, const std::string& name) {
-    std::vector<double> counts;
+vector<double> buckets_of(const std::string& page, const std::string& name) {
+    vector<double> counts;
     const std::string begins = "\nvllm:" + name + "_bucket{";
     for (std::size_t at = page.find(begins); at != std::string::npos;
          at = page.find(begins, at + 1)) {
@@ -170,7 +169,7 @@ TEST_CASE("histograms ascend to their count, and their means are the engine's") 
     for (std::size_t i = 0; i < std::size(histograms); ++i) {
         const std::string name = histograms[i];
         CAPTURE(name);
-        const std::vector<double> counts = buckets_of(page, name);
+        const vector<double> counts = buckets_of(page, name);
         REQUIRE(counts.size() > 10);
         for (std::size_t j = 1; j < counts.size(); ++j) CHECK(counts[j] >= counts[j - 1]);
         CHECK(counts.back() == sample(page, name + "_bucket", "le=\"+Inf\","));
@@ -238,7 +237,7 @@ TEST_CASE("a restarted server counts from zero, and what runs goes on") {
 }
 
 TEST_CASE("numbers are written as Python writes them") {
-    for (const auto& [v, text] : std::vector<std::pair<double, std::string>>{
+    for (const auto& [v, text] : vector<std::pair<double, std::string>>{
              {0, "0.0"}, {1, "1.0"}, {0.1, "0.1"}, {0.0001, "0.0001"}, {0.00001, "1e-05"},
              {1234.5, "1234.5"}, {999999, "999999.0"}, {1e6, "1e+06"},
              {1700000000.25, "1.70000000025e+09"}, {-2, "-2.0"},

@@ -17,7 +17,6 @@
 
 #include <string>
 #include <tuple>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -71,19 +70,19 @@ variant_figures arm_with_rows() {
 
 TEST_CASE("whatever a struct holds is read back as it was written, byte by byte") {
     check_round_trips("record", record(), std::string());
-    check_round_trips("repeat", repeat_facts(), cross_check(), std::vector<named_number>());
+    check_round_trips("repeat", repeat_facts(), cross_check(), vector<named_number>());
     check_round_trips("target", target_facts());
     check_round_trips("scenario", load_facts());
     check_round_trips("judging", judging_parameters(), load_conditions(), expected_load());
     check_round_trips("arm", arm_with_rows(), token_fit(), std::size_t{2},
-                      std::vector<statistic_data>());
+                      vector<statistic_data>());
     check_round_trips("capacity", load_curve());
     check_round_trips("self check", self_check_t(), true);
     check_round_trips("profile", taken_profile());
     check_round_trips("rehearsal", rehearsal_report(), 0.0);
     check_round_trips("environment", environment_facts());
     check_round_trips("events", event_index());
-    check_round_trips("calibration", std::vector<calibrated_gate>());
+    check_round_trips("calibration", vector<calibrated_gate>());
 }
 
 TEST_CASE("a record's list has all that a record has") {
@@ -111,7 +110,7 @@ TEST_CASE("a clock that moves moves every time, and nothing else") {
     for (int i = 0; i < 500; ++i) {
         repeat_data d;
         cross_check checked;
-        std::vector<named_number> statistics;
+        vector<named_number> statistics;
         record r;
         std::string gate;
         drawn_fields::drawer draws(random);

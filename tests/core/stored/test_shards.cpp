@@ -12,7 +12,6 @@
 #include <cstddef>
 #include <string>
 #include <utility>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -68,14 +67,14 @@ stored_shard shard(std::size_t index, std::size_t count, const scenario& s = cha
     }
     return out;
 }
-std::string refusal_of_shards(std::vector<stored_shard> all) {
+std::string refusal_of_shards(vector<stored_shard> all) {
     return refusal_of([&] { gathered(std::move(all), {mean(ttft) <= 100_ms}); });
 }
 
 }  // namespace
 
 TEST_CASE("shards are one gate again, with its load in its own words") {
-    const std::vector<stored_shard> all = {shard(1, 3), shard(0, 3), shard(2, 3)};
+    const vector<stored_shard> all = {shard(1, 3), shard(0, 3), shard(2, 3)};
     const std::size_t each = all[0].gate.seen.candidate[0].records.size();
     const measured_gate g = gathered(all, {mean(ttft) <= 100_ms});
     REQUIRE(g.seen.candidate.size() == 3);

@@ -12,7 +12,6 @@
 
 #include <map>
 #include <string>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -34,7 +33,7 @@ scenario chat() {
 
 /// A gate of repeats with these values of ttft, its records numbered as a run numbers them.
 test_gate sampled_gate(const scenario& s, const std::string& name,
-                          const std::vector<double>& ms) {
+                          const vector<double>& ms) {
     test_gate g;
     g.what = planned(s, 1);
     g.what.name = name;
@@ -189,7 +188,7 @@ TEST_CASE("verdicts on what was read back are those of the run, bit for bit") {
         s.measured.candidate[i].gaps = d.gaps;
         s.measured.candidate[i].gap_offsets = d.gap_offsets;
     }
-    const std::vector<slo_verdict> before = judge_all(m), after = judge_all(s.measured);
+    const vector<slo_verdict> before = judge_all(m), after = judge_all(s.measured);
     REQUIRE(before.size() == after.size());
     for (std::size_t i = 0; i < before.size(); ++i) {
         const auto bytes_of = [](const slo_verdict& v) {
@@ -306,7 +305,7 @@ TEST_CASE("prompts of the same number but other words are other traffic") {
 }
 
 TEST_CASE("a statistic that the stored run does not have in every repeat is named") {
-    const auto refused = [](const slo& s, const std::vector<double>& ms,
+    const auto refused = [](const slo& s, const vector<double>& ms,
                             const repeat_data* bad = nullptr, std::size_t at = 1) {
         test_gate g = sampled_gate(chat(), "chat", ms);
         if (bad) g.measured.candidate[at] = *bad;

@@ -18,7 +18,6 @@
 #include <string>
 #include <utility>
 #include <variant>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -28,7 +27,7 @@ using texts::holds;
 
 namespace {
 
-workload_files with_trace(std::vector<trace_row> rows) {
+workload_files with_trace(vector<trace_row> rows) {
     workload_files f;
     f.trace.rows = std::move(rows);
     return f;
@@ -41,7 +40,7 @@ workload_files with_dialogues(int n) {
                                 {.prompt = "second " + std::to_string(i), .output_tokens = 9}}});
     return f;
 }
-const std::vector<trace_row> four_rows = {{0, 10, 1}, {1, 20, 2}, {4, 30, 3}, {10, 40, 4}};
+const vector<trace_row> four_rows = {{0, 10, 1}, {1, 20, 2}, {4, 30, 3}, {10, 40, 4}};
 plan talk(const conversations& c, long long requests = 30, long long warmup = 0) {
     return planned({.workload = c, .arrivals = closed_loop(4), .warmup = warmup,
                     .requests = requests}, 1);
@@ -52,12 +51,12 @@ plan talk(const conversations& c, long long requests = 30, long long warmup = 0)
 TEST_CASE("a replayed trace has its own times, lengths and end") {
     const plan p = planned({.arrivals = replay("dir/t.csv").speed(2), .warmup = 0}, 1,
                            with_trace(four_rows));
-    CHECK(schedule_of(p).at == std::vector<double>{0, 0.5, 2, 5});
+    CHECK(schedule_of(p).at == vector<double>{0, 0.5, 2, 5});
     CHECK(expected_requests(p) == 4);
     CHECK(expected_seconds(p) == 5);
     CHECK(arrival_text(p.sent->arrivals) == "replay(t.csv, speed 2)");
     CHECK(arrival_text(replay("t.csv").unit(1_s).data()) == "replay(t.csv, unit 1 s)");
-    CHECK(load_notes(*p.sent) == std::vector<std::string>{"t.csv: 4 starts over 5 s, 0.8/s"});
+    CHECK(load_notes(*p.sent) == vector<std::string>{"t.csv: 4 starts over 5 s, 0.8/s"});
     CHECK(p.sent->workload_text ==
           "synthetic, prompt of the trace tokens, output of the trace tokens");
     for (std::size_t i = 0; i < 4; ++i) {
@@ -84,7 +83,7 @@ TEST_CASE("a row's own fields are in its request, and what is not or comes again
     CHECK(std::isnan(body(1).first));
     CHECK(body(1).second == "");
     CHECK(load_notes(*planned(s, 1, f).sent) ==
-          std::vector<std::string>{
+          vector<std::string>{
               "left out: model (1 row)",
               "40 starts and 10 prompts: each comes 4 times, and a prefix cache may have it"});
     s.requests = 10;
@@ -149,14 +148,14 @@ TEST_CASE("lengths of a trace are mapped by a scale and a most, or not used at a
     const auto lengths = [](const any_workload& w) {
         const plan p = planned({.workload = w, .arrivals = replay("t"), .warmup = 0}, 1,
                                with_trace(four_rows));
-        std::vector<int> out;
+        vector<int> out;
         for (std::size_t i = 0; i < 4; ++i) out.push_back(item_of(p, i).prompt_tokens);
         return out;
     };
-    CHECK(lengths(synthetic{.prompt_tokens = from_trace()}) == std::vector<int>{10, 20, 30, 40});
+    CHECK(lengths(synthetic{.prompt_tokens = from_trace()}) == vector<int>{10, 20, 30, 40});
     CHECK(lengths(synthetic{.prompt_tokens = from_trace(0.5, 12)}) ==
-          std::vector<int>{5, 10, 12, 12});
-    CHECK(lengths(synthetic{.prompt_tokens = fixed(9)}) == std::vector<int>{9, 9, 9, 9});
+          vector<int>{5, 10, 12, 12});
+    CHECK(lengths(synthetic{.prompt_tokens = fixed(9)}) == vector<int>{9, 9, 9, 9});
     CHECK_REFUSED(refusal_after([](scenario& s) {
                       s.workload = synthetic{.output_tokens = from_trace()};
                   }),
@@ -288,7 +287,7 @@ TEST_CASE("prompts of a group share their prefix, by the fraction that is asked 
     int members = 0;
     const auto& made = dynamic_cast<const synthetic_prompts&>(*p.sent->source);
     for (std::size_t i = 0; i < 500; ++i) {
-        const std::vector<std::string> w = words(request_of(p, run_variant::candidate, 0, i).prompt);
+        const vector<std::string> w = words(request_of(p, run_variant::candidate, 0, i).prompt);
         REQUIRE(w.size() == 60);
         std::string prefix;
         for (std::size_t k = 0; k < 32; ++k) prefix += w[k] + " ";
@@ -382,7 +381,7 @@ TEST_CASE("the hash of files and conversations is the same on every platform, an
 
 TEST_CASE("what grades the questions of a file is named with as many as it grades") {
     const auto text = [](std::initializer_list<answer_grade> grades) {
-        std::vector<dialogue> asked;
+        vector<dialogue> asked;
         for (const answer_grade by : grades) {
             asked.push_back({.turns = {{.prompt = "?"}}});
             asked.back().wanted = std::make_shared<const keyed_answer>(answer_key{.by = by, .key = "1"});

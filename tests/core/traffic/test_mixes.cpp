@@ -12,7 +12,6 @@
 #include <map>
 #include <set>
 #include <string>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -47,7 +46,7 @@ TEST_CASE("an order without a list is an order, and each one is as likely") {
         CHECK(places.size() == n);
         CHECK(*places.rbegin() == n - 1);
     }
-    std::map<std::vector<std::uint64_t>, int> orders;
+    std::map<vector<std::uint64_t>, int> orders;
     for (std::uint64_t key = 0; key < 6000; ++key)
         ++orders[{shuffled(key, 0, 3), shuffled(key, 1, 3), shuffled(key, 2, 3)}];
     CHECK(orders.size() == 6);
@@ -56,11 +55,11 @@ TEST_CASE("an order without a list is an order, and each one is as likely") {
 
 TEST_CASE("of as many starts as the weights add up to, each part has its weight exactly") {
     const plan p = planned(mixed_load(three), 1);
-    CHECK(p.sent->labels == std::vector<std::string>{"base", "sql", "rag"});
-    std::set<std::vector<std::size_t>> orders;
+    CHECK(p.sent->labels == vector<std::string>{"base", "sql", "rag"});
+    std::set<vector<std::size_t>> orders;
     std::map<std::size_t, std::set<std::size_t>> own;
     for (std::size_t block = 0; block < 30; ++block) {
-        std::vector<std::size_t> order;
+        vector<std::size_t> order;
         std::map<std::size_t, int> counts;
         for (std::size_t i = 0; i < 10; ++i) {
             const part_place of = part_of(p, block * 10 + i);

@@ -9,7 +9,6 @@
 #include <cmath>
 #include <numeric>
 #include <string>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -30,28 +29,28 @@ schedule made(const open_loop& load, const asked& a) {
 }
 
 /// Measured send times, counted from the start of the measured part.
-std::vector<double> measured(const schedule& s) {
-    std::vector<double> t(s.at.begin() + static_cast<std::ptrdiff_t>(s.warmup), s.at.end());
+vector<double> measured(const schedule& s) {
+    vector<double> t(s.at.begin() + static_cast<std::ptrdiff_t>(s.warmup), s.at.end());
     for (double& x : t) x -= s.measured_from;
     return t;
 }
 
 /// Gaps after each measured request; the last one runs to the end of the measured part.
-std::vector<double> measured_gaps(const schedule& s) {
-    std::vector<double> t = measured(s), gaps;
+vector<double> measured_gaps(const schedule& s) {
+    vector<double> t = measured(s), gaps;
     t.push_back(s.measured_to - s.measured_from);
     for (std::size_t i = 1; i < t.size(); ++i) gaps.push_back(t[i] - t[i - 1]);
     return gaps;
 }
 
-long long count_between(const std::vector<double>& t, double from, double to) {
+long long count_between(const vector<double>& t, double from, double to) {
     return std::count_if(t.begin(), t.end(), [&](double x) { return from <= x && x < to; });
 }
 /// A Poisson count has its mean as variance: four standard deviations to either side.
 bool is_poisson_count(long long count, double mean) {
     return std::fabs(static_cast<double>(count) - mean) < 4 * std::sqrt(mean);
 }
-double variation(const std::vector<double>& v) {
+double variation(const vector<double>& v) {
     return std::sqrt(sample_variance(v)) / mean_of(v);
 }
 
@@ -89,7 +88,7 @@ TEST_CASE("constant arrivals stay even at a rate that binary fractions do not ho
 TEST_CASE("the measured part of Poisson arrivals lasts exactly number / rate") {
     for (const std::uint64_t seed : {1u, 2u, 3u, 4u, 5u}) {
         const schedule s = made(poisson(50_rps), {.warmup = 20, .requests = 1000, .seed = seed});
-        const std::vector<double> t = measured(s);
+        const vector<double> t = measured(s);
         REQUIRE(t.size() == 1000);
         CHECK(s.measured_to - s.measured_from == Approx(20).epsilon(1e-12));
         CHECK(t.front() == 0);
@@ -102,7 +101,7 @@ TEST_CASE("the measured part of Poisson arrivals lasts exactly number / rate") {
 
 TEST_CASE("the gaps of Poisson arrivals are exponential") {
     const schedule s = made(poisson(50_rps), {.warmup = 20, .requests = 5000});
-    std::vector<double> gaps = measured_gaps(s);
+    vector<double> gaps = measured_gaps(s);
     REQUIRE(gaps.size() == 5000);
     for (double& g : gaps) g *= 50;
     CHECK(mean_of(gaps) == Approx(1).epsilon(1e-9));
@@ -112,8 +111,8 @@ TEST_CASE("the gaps of Poisson arrivals are exponential") {
 
 TEST_CASE("counts of Poisson arrivals scatter like Poisson counts, constant ones do not") {
     const auto dispersion = [](const open_loop& load) {
-        const std::vector<double> t = measured(made(load, {.requests = 5000}));
-        std::vector<double> counts;
+        const vector<double> t = measured(made(load, {.requests = 5000}));
+        vector<double> counts;
         for (int second = 0; second < 100; ++second)
             counts.push_back(static_cast<double>(count_between(t, second, second + 1)));
         return sample_variance(counts) / mean_of(counts);
@@ -127,7 +126,7 @@ TEST_CASE("counts of Poisson arrivals scatter like Poisson counts, constant ones
 TEST_CASE("gaps of gamma arrivals have the gamma distribution of their burstiness") {
     const auto gaps_of = [](double burstiness) {
         const schedule s = made(gamma(50_rps, burstiness), {.requests = 5000});
-        std::vector<double> gaps = measured_gaps(s);
+        vector<double> gaps = measured_gaps(s);
         for (double& g : gaps) g *= 50 * burstiness;  // to scale 1
         CHECK(s.measured_to - s.measured_from == Approx(100).epsilon(1e-12));
         return gaps;
@@ -148,7 +147,7 @@ TEST_CASE("gaps of gamma arrivals have the gamma distribution of their burstines
 TEST_CASE("a ramp's rate moves linearly and then stays") {
     // 4 req/s at 0 s, 36 req/s from 100 s on: 4 t + 0.16 t^2 requests until t.
     const schedule s = made(ramp(4_rps, 36_rps, 100_s), {.duration_s = 150});
-    const std::vector<double> t = measured(s);
+    const vector<double> t = measured(s);
     CHECK(std::is_sorted(t.begin(), t.end()));
     CHECK(s.measured_to == 150);
     CHECK(is_poisson_count(count_between(t, 0, 25), 200));
@@ -166,7 +165,7 @@ TEST_CASE("a ramp's rate moves linearly and then stays") {
 }
 
 TEST_CASE("a ramp may lead down") {
-    const std::vector<double> t = measured(made(ramp(30_rps, 10_rps, 100_s), {.duration_s = 100}));
+    const vector<double> t = measured(made(ramp(30_rps, 10_rps, 100_s), {.duration_s = 100}));
     CHECK(is_poisson_count(count_between(t, 0, 50), 1250));
     CHECK(is_poisson_count(count_between(t, 50, 100), 750));
 }
@@ -174,7 +173,7 @@ TEST_CASE("a ramp may lead down") {
 TEST_CASE("every stage of steps has its own rate and length") {
     const open_loop load = steps({{50_rps, 20_s}, {10_rps, 50_s}, {100_rps, 5_s}});
     const schedule s = made(load, {});
-    const std::vector<double> t = measured(s);
+    const vector<double> t = measured(s);
     CHECK(s.measured_to == 75);
     CHECK(is_poisson_count(count_between(t, 0, 20), 1000));
     CHECK(is_poisson_count(count_between(t, 20, 70), 500));
@@ -184,8 +183,8 @@ TEST_CASE("every stage of steps has its own rate and length") {
 
 TEST_CASE("a stage's arrivals are a Poisson process") {
     const schedule s = made(steps({{200_rps, 25_s}, {1_rps, 1_s}}), {.duration_s = 25});
-    const std::vector<double> t = measured(s);
-    std::vector<double> gaps = {t.front() * 200};
+    const vector<double> t = measured(s);
+    vector<double> gaps = {t.front() * 200};
     for (std::size_t i = 1; i < t.size(); ++i) gaps.push_back((t[i] - t[i - 1]) * 200);
     CHECK(kolmogorov_distance(gaps, exponential_cdf) < kolmogorov_bound);
 }
@@ -278,7 +277,7 @@ TEST_CASE("the warm-up comes first and has the rate at which the measured part s
 TEST_CASE("the warm-up of ramps and steps is made of Poisson arrivals, as what follows it") {
     for (const open_loop& load : {ramp(25_rps, 100_rps, 10_s), steps({{25_rps, 10_s}})}) {
         const schedule s = made(load, {.warmup = 1000, .requests = 10});
-        std::vector<double> gaps;
+        vector<double> gaps;
         for (std::size_t i = 1; i < s.warmup; ++i) gaps.push_back((s.at[i] - s.at[i - 1]) * 25);
         CHECK(kolmogorov_distance(gaps, exponential_cdf) < kolmogorov_bound);
     }
@@ -311,7 +310,7 @@ TEST_CASE("a seed gives the same schedule again, another seed another one") {
         two.seed = 2;
         const schedule a = made(load, one);
         CHECK(a.at == made(load, one).at);
-        const std::vector<double> x = measured(a), y = measured(made(load, two));
+        const vector<double> x = measured(a), y = measured(made(load, two));
         REQUIRE(x.size() == y.size());
         int same = 0;
         for (std::size_t i = 1; i < x.size(); ++i) same += x[i] == y[i];
@@ -334,14 +333,14 @@ TEST_CASE("a schedule is the same on every platform") {
 // ---- lengths ------------------------------------------------------------------------------------
 
 namespace {
-std::vector<double> lengths(const length_distribution& d, int n, int least = 1,
-                            const std::vector<double>& values = {}) {
+vector<double> lengths(const length_distribution& d, int n, int least = 1,
+                       const vector<double>& values = {}) {
     generator g(5);
-    std::vector<double> drawn;
+    vector<double> drawn;
     for (int i = 0; i < n; ++i) drawn.push_back(drawn_length(d, g, least, values));
     return drawn;
 }
-double median(std::vector<double> v) {
+double median(vector<double> v) {
     std::sort(v.begin(), v.end());
     return nearest_rank(v, 0.5);
 }
@@ -354,7 +353,7 @@ TEST_CASE("fixed lengths are always the same, and no number at all needs a name"
 }
 
 TEST_CASE("uniform lengths take every value of their range, ends included, equally often") {
-    std::vector<int> count(16, 0);
+    vector<int> count(16, 0);
     for (const double n : lengths(uniform(10, 15), 6000)) {
         REQUIRE((n >= 10 && n <= 15));
         ++count[static_cast<std::size_t>(n)];
@@ -394,7 +393,7 @@ TEST_CASE("normal and lognormal lengths have their distributions") {
 TEST_CASE("empirical lengths are drawn from the values of their file") {
     const length_distribution d = empirical("lengths.txt");
     CHECK(str(d.file) == "lengths.txt");
-    std::vector<int> count(10, 0);
+    vector<int> count(10, 0);
     for (const double n : lengths(d, 3000, 1, {3, 5, 9})) {
         REQUIRE((n == 3 || n == 5 || n == 9));
         ++count[static_cast<std::size_t>(n)];
@@ -413,7 +412,7 @@ TEST_CASE("lengths are whole and kept between the least and ten million") {
 }
 
 TEST_CASE("lengths are the same on every platform") {
-    CHECK(lengths(uniform(1, 1000), 5) == std::vector<double>{102, 840, 964, 657, 207});
-    CHECK(lengths(normal(500, 100), 5) == std::vector<double>{373, 599, 679, 540, 418});
-    CHECK(lengths(lognormal(512, 0.6), 5) == std::vector<double>{239, 928, 1499, 652, 314});
+    CHECK(lengths(uniform(1, 1000), 5) == vector<double>{102, 840, 964, 657, 207});
+    CHECK(lengths(normal(500, 100), 5) == vector<double>{373, 599, 679, 540, 418});
+    CHECK(lengths(lognormal(512, 0.6), 5) == vector<double>{239, 928, 1499, 652, 314});
 }

@@ -14,7 +14,7 @@ using namespace scenarios;
 namespace {
 /// As a server counts whose words are tokens, with so many around each prompt.
 long long shared_of(const plan& p, std::size_t index, int around = 0,
-                    const std::vector<std::string>& answers = {}) {
+                    const vector<std::string>& answers = {}) {
     token_fit fit{.lengths = token_fit::quality::exact, .words = whole_vocabulary()};
     fit.overhead = around;
     const request_spec r = request_of(p, run_variant::candidate, 0, index, answers, fit);

@@ -7,19 +7,18 @@
 #include <doctest/doctest.h>
 
 #include <string>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
 
 namespace {
 
-const std::vector<std::string> no_answers;
+const vector<std::string> no_answers;
 const token_fit plain_words;
 
 request_spec filled(const prompt_source& source, const trace_position& at,
                     const workload_files& files = {},
-                    const std::vector<std::string>& answers = no_answers) {
+                    const vector<std::string>& answers = no_answers) {
     request_spec r;
     source.fill(r, at, {1, files}, {7, plain_words, answers});
     return r;
@@ -56,13 +55,13 @@ TEST_CASE("prompts of a recorded trace begin again behind the warm-up, and where
     workload_files f;
     f.trace.rows = {{0, 10, 1}, {1, 20, 2}, {2, 30, 3}};
     const synthetic_prompts p({.prompt_tokens = from_trace(), .output_tokens = from_trace(2, 5)}, 2);
-    std::vector<int> prompts, outputs;
+    vector<int> prompts, outputs;
     for (std::size_t i = 0; i < 6; ++i) {
         prompts.push_back(p.item({i, 0, i}, {1, f}).prompt_tokens);
         outputs.push_back(p.item({i, 0, i}, {1, f}).output_tokens);
     }
-    CHECK(prompts == std::vector<int>{10, 20, 10, 20, 30, 10});
-    CHECK(outputs == std::vector<int>{2, 4, 2, 4, 5, 2});
+    CHECK(prompts == vector<int>{10, 20, 10, 20, 30, 10});
+    CHECK(outputs == vector<int>{2, 4, 2, 4, 5, 2});
 }
 
 TEST_CASE("a recorded dialogue is played with the answers it got") {

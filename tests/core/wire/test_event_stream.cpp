@@ -3,16 +3,15 @@
 #include "core/wire/event_stream.hpp"
 
 #include <string>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
 
 namespace {
 
-using events = std::vector<std::string>;  // "type|data" of each
+using events = vector<std::string>;  // "type|data" of each
 
-events fed(event_stream_parser& p, const std::vector<std::string>& pieces) {
+events fed(event_stream_parser& p, const vector<std::string>& pieces) {
     events seen;
     for (const std::string& piece : pieces)
         p.feed(piece, [&](std::string_view type, std::string_view data) {
@@ -26,7 +25,7 @@ events events_of(const std::string& s) {
     event_stream_parser p;
     const events whole = fed(p, {s});
     CHECK(p.feed("", [](std::string_view, std::string_view) {}));
-    std::vector<std::string> bytes;
+    vector<std::string> bytes;
     for (std::size_t cut = 0; cut < s.size(); ++cut) {
         CAPTURE(cut);
         event_stream_parser q;

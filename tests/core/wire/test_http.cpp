@@ -23,7 +23,7 @@ struct outcome {
 };
 
 /// Feeds the answer in pieces that end at the given places, then closes the connection.
-outcome parsed(const std::string& bytes, const std::vector<std::size_t>& cuts = {},
+outcome parsed(const std::string& bytes, const vector<std::size_t>& cuts = {},
                bool close = true) {
     response_parser p;
     outcome o;
@@ -49,7 +49,7 @@ outcome parsed(const std::string& bytes, const std::vector<std::size_t>& cuts = 
 /// The answer as one piece, after checking that no other way of cutting it says anything else.
 outcome parsed_every_way(const std::string& bytes) {
     const outcome whole = parsed(bytes);
-    std::vector<std::size_t> every;
+    vector<std::size_t> every;
     for (std::size_t cut = 0; cut <= bytes.size(); ++cut) {
         CAPTURE(cut);
         CHECK(parsed(bytes, {cut}).all() == whole.all());
@@ -138,7 +138,7 @@ TEST_CASE("a query is kept, and what may be a key in it is not shown") {
           "http://h/a?api-version=2024-10-21&code=***&x=&y&key=***");
     CHECK(shown_url("http://h/a=b") == "http://h/a=b");
     CHECK(shown_url("http://h/a?api-version=1&code=1") == "http://h/a?api-version=1&code=***");
-    CHECK(query_secrets("http://h/a?code=1&key=22") == std::vector<std::string_view>{"1", "22"});
+    CHECK(query_secrets("http://h/a?code=1&key=22") == vector<std::string_view>{"1", "22"});
     CHECK(query_secrets("http://h/a?").empty());
 }
 

@@ -11,7 +11,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 using namespace llmbench::detail;
 
@@ -21,7 +20,7 @@ constexpr const char* text_type = "text/plain; version=0.0.4; charset=utf-8";
 constexpr const char* openmetrics_type = "application/openmetrics-text; version=1.0.0";
 
 metrics_page page_of(const std::string& body, const char* type = text_type) {
-    const std::vector<char> copy(body.begin(), body.end());  // a read behind its end is seen
+    const vector<char> copy(body.begin(), body.end());  // a read behind its end is seen
     parsed_page p = read_metrics_page({copy.data(), copy.size()}, type);
     CHECK_MESSAGE(p.problem == "", body);
     return p.page;
@@ -39,8 +38,8 @@ std::string problem_of(const std::string& body, const char* type = text_type) {
     return p.problem;
 }
 /// Each sample as name{label=value,...}=value.
-std::vector<std::string> reported(const metrics_page& page) {
-    std::vector<std::string> all;
+vector<std::string> reported(const metrics_page& page) {
+    vector<std::string> all;
     for (const page_sample& s : page.samples) {
         std::string labels;
         for (const page_label& l : labels_of(page, s))
@@ -51,8 +50,8 @@ std::vector<std::string> reported(const metrics_page& page) {
     }
     return all;
 }
-std::vector<std::string> reported(const std::string& body) { return reported(page_of(body)); }
-using lines = std::vector<std::string>;
+vector<std::string> reported(const std::string& body) { return reported(page_of(body)); }
+using lines = vector<std::string>;
 
 std::string label_in(const std::string& body) {
     const metrics_page page = page_of(body);
@@ -77,7 +76,7 @@ TEST_CASE("rule 2: of comments, HELP and TYPE name a metric, which may have no s
                                       "#  TYPE \t a   gauge \na 1\nb 2\n# TYPE\n# TYPE c\n"
                                       "# UNIT d seconds\n# HELP \"e.f\" g\n# HELP \"h\n");
     CHECK(reported(page) == lines{"a=1", "b=2"});
-    CHECK(page.names == std::vector<std::string_view>{"a", "b", "c", "e.f"});
+    CHECK(page.names == vector<std::string_view>{"a", "b", "c", "e.f"});
 }
 
 TEST_CASE("rule 3: a label's value is any text, in quotes and with escapes") {

@@ -6,7 +6,6 @@
 #include <doctest/doctest.h>
 
 #include <thread>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -17,8 +16,8 @@ TEST_CASE("all threads that ask get one list of all requests") {
     measurements seen;
     for (int k = 0; k < 3; ++k) seen.candidate.push_back(repeat_of_ttft(80, k));
     const auto all = listed_once(seen);
-    std::vector<const types::list<record>*> got(8, nullptr);
-    std::vector<std::thread> threads;
+    vector<const types::list<record>*> got(8, nullptr);
+    vector<std::thread> threads;
     for (std::size_t i = 0; i < got.size(); ++i)
         threads.emplace_back([&, i] { got[i] = &all(); });
     for (std::thread& t : threads) t.join();

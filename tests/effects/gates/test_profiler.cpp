@@ -12,7 +12,6 @@
 #include <functional>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -113,10 +112,10 @@ TEST_CASE("a profile that could not be ended is told, and ended before the next 
     const std::string first = "gate \"first\" had begun a profile on this server and could not end "
                               "it: ";
     CHECK(end_profiles(s.target, 2) ==
-          std::vector{first + "it may be slower for it still (POST /stop_profile answered HTTP "
+          vector{first + "it may be slower for it still (POST /stop_profile answered HTTP "
                               "500: busy)"});
     CHECK(end_profiles(s.target, 3) ==
-          std::vector{first + "it was ended now, before this load"});
+          vector{first + "it was ended now, before this load"});
     CHECK(end_profiles(s.target, 4).empty());
     CHECK(s.server.log().size() == 4);
 }
@@ -214,5 +213,5 @@ TEST_CASE("where a process is told to write its profiles is no secret") {
           "the simulated server writes none");
     credentials c;
     started_process(p, run_variant::candidate).keep_secrets(c);
-    CHECK(c.secrets == std::vector<std::string>{"hidden-from-all"});
+    CHECK(c.secrets == vector<std::string>{"hidden-from-all"});
 }

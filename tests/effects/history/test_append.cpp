@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,8 +17,8 @@ namespace {
 
 const std::string at = "2026-11-20T02:15:04Z";
 
-std::vector<history_entry> two_gates() {
-    std::vector<history_entry> gates(2);
+vector<history_entry> two_gates() {
+    vector<history_entry> gates(2);
     for (std::size_t i = 0; i < 2; ++i) {
         gates[i].in.gate = gates[i].run.gate = i == 0 ? "chat" : "long";
         gates[i].run.run_series = id_of(gates[i].in);
@@ -48,7 +47,7 @@ TEST_CASE("a program is one file, by its time and its commit, with its series in
 }
 TEST_CASE("fifty programs add at once, and nothing is lost") {
     const files::scratch dir;
-    std::vector<pid_t> all;
+    vector<pid_t> all;
     for (int i = 0; i < 50; ++i) {
         const pid_t child = ::fork();
         if (child == 0) {

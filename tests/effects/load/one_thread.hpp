@@ -10,7 +10,6 @@
 
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace one_thread {
 
@@ -23,10 +22,10 @@ inline address address_of(int port) {
 }
 
 /// What a target at these ports of 127.0.0.1 is.
-inline load_target target_at(const std::vector<int>& ports) {
+inline load_target target_at(const vector<int>& ports) {
     load_target t;
     t.url.host = "127.0.0.1";
-    std::vector<address> all;
+    vector<address> all;
     for (const int port : ports) all.push_back(address_of(port));
     t.addresses = known_addresses(all);
     return t;
@@ -64,9 +63,9 @@ public:
     load_target target;
     plan what;
     client_io io;
-    std::vector<std::size_t> places{};
-    std::vector<record> delivered{};
-    std::vector<std::string> words{};
+    vector<std::size_t> places{};
+    vector<record> delivered{};
+    vector<std::string> words{};
     int idle = 0, retired = 0;
 };
 

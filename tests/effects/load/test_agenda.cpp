@@ -8,7 +8,6 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -40,7 +39,7 @@ struct load {
 };
 /// Sends at these times after the start.
 struct open_load : load {
-    explicit open_load(std::vector<long long> send_at, long long most_in_flight = 0) {
+    explicit open_load(vector<long long> send_at, long long most_in_flight = 0) {
         what = with_traffic(what, [&](planned_traffic& t) {
             t.arrivals.kind = arrival_kind::poisson;
             t.arrivals.max_in_flight = most_in_flight;
@@ -72,25 +71,25 @@ void converse(Load& l, std::size_t turns, std::size_t conversations, double thin
 }
 
 /// Sends all that is due. What it was, in the order of sending.
-std::vector<planned_request> sent_at(agenda& a, long long now_ns) {
-    std::vector<planned_request> sent;
+vector<planned_request> sent_at(agenda& a, long long now_ns) {
+    vector<planned_request> sent;
     while (const auto next = a.take_due(now_ns)) {
         a.on_dispatched(next->what, now_ns);
         sent.push_back(next->what);
     }
     return sent;
 }
-std::vector<std::size_t> places(const std::vector<planned_request>& requests) {
-    std::vector<std::size_t> out;
+vector<std::size_t> places(const vector<planned_request>& requests) {
+    vector<std::size_t> out;
     for (const planned_request& w : requests) out.push_back(w.index);
     return out;
 }
-std::vector<std::size_t> places_at(agenda& a, long long now_ns) {
+vector<std::size_t> places_at(agenda& a, long long now_ns) {
     return places(sent_at(a, now_ns));
 }
 /// Sends the one that is due, and nothing else is.
 planned_request only_one_at(agenda& a, long long now_ns) {
-    const std::vector<planned_request> sent = sent_at(a, now_ns);
+    const vector<planned_request> sent = sent_at(a, now_ns);
     REQUIRE(sent.size() == 1);
     return sent.front();
 }
@@ -100,7 +99,7 @@ void end(agenda& a, const planned_request& w, long long at_ns, const std::string
 void fail(agenda& a, const planned_request& w, long long at_ns) {
     a.on_ended(w, request_status::http, at_ns, "");
 }
-using list_of_places = std::vector<std::size_t>;
+using list_of_places = vector<std::size_t>;
 
 }  // namespace
 
@@ -247,7 +246,7 @@ TEST_CASE("an end promises one place, and none where nobody waits") {
 
 TEST_CASE("threads divide the cap, and each may have one in flight") {
     const auto sent_of = [](std::size_t index, std::size_t count, long long cap) {
-        open_load l(std::vector<long long>(60, 0), cap);
+        open_load l(vector<long long>(60, 0), cap);
         agenda a = l.shard(index, count);
         return sent_at(a, start).size();
     };
@@ -426,7 +425,7 @@ TEST_CASE("in an open loop a later turn follows its answer, and takes the answer
     const planned_request turn = only_one_at(a, start + 60 * ms);
     CHECK(turn.index == 1);
     CHECK(turn.user == -1);
-    CHECK(a.answers_before(1) == std::vector<std::string>{"one"});
+    CHECK(a.answers_before(1) == vector<std::string>{"one"});
 
     // The other conversation begins when it is planned, and knows nothing of this one.
     const planned_request other = only_one_at(a, start + 100 * ms);
@@ -434,7 +433,7 @@ TEST_CASE("in an open loop a later turn follows its answer, and takes the answer
     CHECK(a.answers_before(other.index).empty());
 
     end(a, turn, start + 120 * ms, "two");
-    CHECK(a.answers_before(2) == std::vector<std::string>{"one", "two"});
+    CHECK(a.answers_before(2) == vector<std::string>{"one", "two"});
     const planned_request last = only_one_at(a, start + 170 * ms);
     CHECK(last.index == 2);
     CHECK_FALSE(a.goes_on(2));
@@ -450,9 +449,9 @@ TEST_CASE("a failed answer leaves a gap, and its conversation goes on") {
     fail(a, only_one_at(a, start), start + 10 * ms);
     const planned_request turn = only_one_at(a, start + 10 * ms);
     CHECK(turn.index == 1);
-    CHECK(a.answers_before(1) == std::vector<std::string>{""});
+    CHECK(a.answers_before(1) == vector<std::string>{""});
     end(a, turn, start + 20 * ms, "two");
-    CHECK(a.answers_before(2) == std::vector<std::string>{"", "two"});
+    CHECK(a.answers_before(2) == vector<std::string>{"", "two"});
 }
 
 TEST_CASE("a later turn counts against the cap like any other send") {
@@ -486,7 +485,7 @@ TEST_CASE("in a closed loop a user ends a conversation before beginning another"
     const planned_request turn = only_one_at(a, start + 110 * ms);
     CHECK(turn.index == 1);
     CHECK(turn.user == 0);
-    CHECK(a.answers_before(1) == std::vector<std::string>{"one"});
+    CHECK(a.answers_before(1) == vector<std::string>{"one"});
     end(a, turn, start + 120 * ms, "");
     CHECK(a.next_due() == start + 620 * ms);  // the pause between conversations
     CHECK(only_one_at(a, start + 620 * ms).index == l.place(1));

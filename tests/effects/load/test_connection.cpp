@@ -8,7 +8,6 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -19,8 +18,8 @@ namespace {
 
 constexpr long long second = 1000000000;
 
-std::vector<int> ports_of(const std::vector<address>& all) {
-    std::vector<int> ports;
+vector<int> ports_of(const vector<address>& all) {
+    vector<int> ports;
     for (const address& a : all) {
         sockaddr_in in{};
         std::memcpy(&in, &a.storage, sizeof in);
@@ -97,7 +96,7 @@ TEST_CASE("the next request goes out on the same connection") {
     p.c.start(asking(1));
     p.server.say(healthy());
     REQUIRE(p.rests(2));
-    CHECK(p.owner.places == std::vector<std::size_t>{0, 1});
+    CHECK(p.owner.places == vector<std::size_t>{0, 1});
     CHECK(p.last().status == request_status::ok);
     CHECK(p.owner.io.connections_opened == 1);
 }
@@ -151,7 +150,7 @@ TEST_CASE("the words of an answer are kept where they are wanted") {
         REQUIRE(p.server.accept());
         p.server.say(healthy(2));
         REQUIRE(p.rests());
-        CHECK(p.owner.words == std::vector<std::string>{wanted ? " word word" : ""});
+        CHECK(p.owner.words == vector<std::string>{wanted ? " word word" : ""});
     }
 }
 
@@ -281,7 +280,7 @@ TEST_CASE("a kept connection that ends as the request goes out is replaced once"
         CHECK(p.last().resends == 1);
         CHECK(p.owner.io.connections_opened == 2);
     }
-    CHECK(p.owner.places == std::vector<std::size_t>{0, 1});
+    CHECK(p.owner.places == vector<std::size_t>{0, 1});
 }
 
 TEST_CASE("an answer that is cut is a failure with what it said so far") {
@@ -530,6 +529,7 @@ TEST_CASE("what was found of a socket that was closed since is not its successor
 #ifdef LLMBENCH_WITH_TLS
 #include "support/tls_server.hpp"
 
+using llmbench::detail::vector;
 // ---- TLS
 
 namespace {
@@ -651,7 +651,7 @@ struct full_queue {
     std::string path = "/tmp/llmbench-full-" + std::to_string(::getpid());
     address at = resolved({.host = "localhost", .socket = path}).front();
     descriptor listener = new_socket(AF_UNIX, true);
-    std::vector<descriptor> queued{};
+    vector<descriptor> queued{};
     full_queue() {
         ::unlink(path.c_str());
         REQUIRE(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&at.storage), at.size) == 0);
@@ -678,7 +678,7 @@ TEST_CASE("a connection that a full queue has no room for is asked for again, an
     owner.io.asks_again = false;
     c.ask_again();
     CHECK(owner.io.asks_again);
-    std::vector<descriptor> accepted;
+    vector<descriptor> accepted;
     for (std::size_t i = 1; i < full.queued.size(); ++i)
         accepted.emplace_back(::accept(full.listener.get(), nullptr, nullptr));
     owner.io.asks_again = false;

@@ -3,10 +3,10 @@
 
 #include "one_thread.hpp"
 
-#include <vector>
 
 using namespace one_thread;
 
+using llmbench::detail::vector;
 namespace {
 
 /// A thread whose pool does what its connections tell it.
@@ -35,8 +35,8 @@ struct pooled final : request_sink {
             io.sockets->each();
         }));
     }
-    std::vector<connection*> busy() {
-        std::vector<connection*> all;
+    vector<connection*> busy() {
+        vector<connection*> all;
         pool.for_each_busy([&](connection& c) { all.push_back(&c); });
         return all;
     }
@@ -47,7 +47,7 @@ struct pooled final : request_sink {
 TEST_CASE("an empty pool makes a new connection") {
     pooled p;
     connection& c = p.pool.take();
-    CHECK(p.busy() == std::vector<connection*>{&c});
+    CHECK(p.busy() == vector<connection*>{&c});
     CHECK(p.pool.idle() == 0);
     CHECK(p.pool.opening() == 0);
 }
@@ -66,7 +66,7 @@ TEST_CASE("a request is given an idle connection before one on its way") {
     CHECK(&opening != &idle);
     CHECK(p.io.connections_opened == 1);
     connection& fresh = p.pool.take();
-    CHECK(p.busy() == std::vector<connection*>{&fresh, &opening, &idle});
+    CHECK(p.busy() == vector<connection*>{&fresh, &opening, &idle});
 }
 
 TEST_CASE("an idle connection that the server has closed is passed over") {
@@ -86,18 +86,18 @@ TEST_CASE("an idle connection that the server has closed is passed over") {
 
 TEST_CASE("connections can be retired while all are looked at, and live on until dropped") {
     pooled p;
-    std::vector<connection*> taken;
+    vector<connection*> taken;
     for (int i = 0; i < 5; ++i) taken.push_back(&p.pool.take());
-    std::vector<connection*> seen;
+    vector<connection*> seen;
     p.pool.for_each_busy([&](connection& c) {
         seen.push_back(&c);
         if (&c != taken[2]) p.pool.retire(c);
     });
     CHECK(seen.size() == 5);
-    CHECK(p.busy() == std::vector<connection*>{taken[2]});
+    CHECK(p.busy() == vector<connection*>{taken[2]});
     CHECK_FALSE(taken[0]->is_usable());  // it can still be asked
     p.pool.drop_retired();
-    CHECK(p.busy() == std::vector<connection*>{taken[2]});
+    CHECK(p.busy() == vector<connection*>{taken[2]});
 }
 
 TEST_CASE("all connections are closed at the end") {

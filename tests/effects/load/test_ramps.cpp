@@ -24,7 +24,6 @@
 #include <set>
 #include <string>
 #include <utility>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -108,8 +107,8 @@ plan plan_of_load(const scenario& s) { return planned(s, 7, read_workload_files(
 repeat_data measured_of(const plan& p, std::size_t threads = 1) {
     return virtual_load{p, threads}.run();
 }
-std::vector<double> e2e_of(const repeat_data& d) {
-    std::vector<double> all;
+vector<double> e2e_of(const repeat_data& d) {
+    vector<double> all;
     for (const record& r : d.records)
         if (is_measured(r)) all.push_back(static_cast<double>(r.end_ns - r.scheduled_ns) * 1e-9);
     return all;
@@ -195,7 +194,7 @@ TEST_CASE("users who came one after the other are measured as those who came tog
     const auto median = [](const arrival_pattern& a, const auto& until) {
         scenario s{.workload = prompts({"hi"}), .arrivals = a};
         until(s);
-        std::vector<double> all = e2e_of(measured_of(plan_of_load(s)));
+        vector<double> all = e2e_of(measured_of(plan_of_load(s)));
         std::sort(all.begin(), all.end());
         return nearest_rank(all, 0.5);
     };

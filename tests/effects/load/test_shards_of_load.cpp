@@ -23,7 +23,6 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -63,7 +62,7 @@ void send_shard(const plan& p, std::size_t threads, sent_requests& all) {
     load_state shared;
     shared.start_ns = start;
     begin_places(order, shared);
-    std::vector<agenda> agendas;
+    vector<agenda> agendas;
     for (std::size_t t = 0; t < threads; ++t) agendas.emplace_back(order, shared, t, threads);
     for (agenda& a : agendas) a.begin();
     for (bool more = true; more;) {
@@ -112,7 +111,7 @@ TEST_CASE("what several programs send is the trace, whatever its arrivals") {
         scenario s{.workload = lengths, .arrivals = a, .warmup = 7, .requests = 90};
         return s;
     };
-    const std::vector<scenario> loads = {
+    const vector<scenario> loads = {
         of(constant(50_rps)),
         of(poisson(50_rps)),
         of(gamma(50_rps, 0.3)),
@@ -188,7 +187,7 @@ TEST_CASE("10,000 live sessions hold what is announced") {
     a.begin();
     const std::size_t before = memory::held();
     for (int turn = 0; turn < 9; ++turn) {  // the last one takes all answers along
-        std::vector<due_request> due;
+        vector<due_request> due;
         const long long now = start + turn * ms;
         while (const auto next = a.take_due(now)) {
             a.on_dispatched(next->what, now);

@@ -14,7 +14,6 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
-#include <vector>
 
 using namespace llmbench::detail;
 using peers::peer;
@@ -49,7 +48,7 @@ struct connected {
     peer other{};
     reported user{};
     exchange wire{};
-    std::vector<char> buffer = std::vector<char>(4096), room{};
+    vector<char> buffer = vector<char>(4096), room{};
     connected() {
         REQUIRE(wire.connect(address_of(other.port()), user.net, user));
         REQUIRE(user.until(user.writable, 1));
@@ -377,7 +376,7 @@ TEST_CASE("a name is resolved once for all that go there, and again where that f
     int asked = 0;
     const known_addresses there([&] {
         if (++asked == 1) throw std::runtime_error("the name server is away");
-        return std::vector<address>{address_of(1), address_of(2)};
+        return vector<address>{address_of(1), address_of(2)};
     });
     const known_addresses copy = there;
     CHECK_THROWS_AS(there.in_order(), std::runtime_error);
@@ -416,7 +415,7 @@ TEST_CASE("the client that waits asks once which addresses there are, and of a d
     int asked = 0;
     const http_server there{.url = url_of(server.port()), .addresses = known_addresses([&] {
         ++asked;
-        return std::vector<address>{address_of(silent.port()), address_of(server.port())};
+        return vector<address>{address_of(silent.port()), address_of(server.port())};
     })};
     // Half of the time that there is goes to the first of the two.
     CHECK(blocking_get(there, "/v1/models", "", 2).status == 200);
@@ -457,7 +456,7 @@ struct tls_behind {
 /// As far as the handshake goes when somebody waits for it.
 handshake shaken(exchange& wire, reported& user, const tls_client& client, tls_session* last,
                  int port) {
-    std::vector<char> buffer(65536), room;
+    vector<char> buffer(65536), room;
     REQUIRE(wire.connect(address_of(port), user.net, user));
     REQUIRE(user.until(user.writable, user.writable + 1));
     REQUIRE(wire.connect_error() == 0);
@@ -472,7 +471,7 @@ handshake shaken(exchange& wire, reported& user, const tls_client& client, tls_s
 }
 /// All HTTP up to these bytes, or to the end.
 std::string content_until(exchange& wire, const std::string& end) {
-    std::vector<char> buffer(65536), room;
+    vector<char> buffer(65536), room;
     std::string all;
     while (all.find(end) == std::string::npos && wait_for(fd_of(wire), POLLIN)) {
         const arrival a = wire.read(buffer);
@@ -529,7 +528,7 @@ TEST_CASE("a server that speaks no TLS, or goes, ends the handshake with a reaso
         CAPTURE(speaks);
         reported user;
         exchange wire;
-        std::vector<char> buffer(4096), room;
+        vector<char> buffer(4096), room;
         REQUIRE(wire.connect(address_of(other.port()), user.net, user));
         REQUIRE(user.until(user.writable, 1));
         CHECK(wire.begin_handshake(client, nullptr, room).is == handshake::state::going_on);

@@ -10,7 +10,6 @@
 #include <map>
 #include <memory>
 #include <thread>
-#include <vector>
 
 using namespace llmbench::detail;
 
@@ -32,7 +31,7 @@ struct still_world final : execution_environment {
     void at(long long ns, std::function<void()> what) override { to_come.emplace(ns, what); }
     long long waited_ns() const override { return 7; }
     std::unique_ptr<network> new_network() override { return nullptr; }
-    std::vector<address> resolved(const http_url&) const override { return {}; }
+    vector<address> resolved(const http_url&) const override { return {}; }
 };
 
 }  // namespace

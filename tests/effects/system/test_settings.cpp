@@ -8,7 +8,6 @@
 
 #include <map>
 #include <string>
-#include <vector>
 
 using namespace llmbench::detail;
 using texts::refusal_of;
@@ -139,7 +138,7 @@ TEST_CASE("where a program runs decides what its console shows") {
 
 TEST_CASE("a variable that is nearly one of ours is named, somebody's own is not") {
     const auto note = [](const std::string& name) {
-        const std::vector<std::string> notes = misspelt_variables({"PATH=/bin", name + "=secret"});
+        const vector<std::string> notes = misspelt_variables({"PATH=/bin", name + "=secret"});
         return notes.empty() ? std::string() : notes[0];
     };
     CHECK(note("LLMBENCH_ULR") ==
@@ -159,7 +158,7 @@ TEST_CASE("the help lists every variable that is read") {
         return false;
     };
     const std::string help = variables_help();
-    std::vector<std::string> asked;
+    vector<std::string> asked;
     const variable_lookup recorder = [&](const char* name) {
         asked.push_back(name);
         return std::string();

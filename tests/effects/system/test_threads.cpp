@@ -11,7 +11,6 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
-#include <vector>
 
 using namespace llmbench::detail;
 
@@ -46,7 +45,7 @@ TEST_CASE("a thread whose work throws ends, and the program goes on") {
 
 TEST_CASE("there is one gate at a time") {
     std::atomic<int> inside{0}, most{0}, turns{0};
-    std::vector<std::thread> threads;
+    vector<std::thread> threads;
     for (int i = 0; i < 8; ++i)
         threads.emplace_back([&] {
             for (int k = 0; k < 50; ++k) {

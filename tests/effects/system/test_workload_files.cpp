@@ -9,7 +9,6 @@
 
 #include <filesystem>
 #include <string>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -19,7 +18,7 @@ namespace {
 
 /// What becomes of an image that a data set names.
 std::string image(const dataset& d, const std::string& name) {
-    std::vector<dialogue> sample(1);
+    vector<dialogue> sample(1);
     sample[0].turns.push_back({.prompt = "a", .image = name});
     read_images(d, sample);
     return sample[0].turns[0].image;
@@ -46,7 +45,7 @@ TEST_CASE("images stand below their folder, whatever a data set names") {
     CHECK(image(beside, "images/more/b.png") == read);
     CHECK(image(linked, "more/b.png") == read);
     CHECK(image(named, read) == read);
-    const std::vector<std::string> elsewhere = {
+    const vector<std::string> elsewhere = {
         "../../other/secret.png", "more/../../../other/secret.png",
         (root / "other/secret.png").string(), "link.png", "../images2/a.png"};
     for (const std::string& outside : elsewhere) {

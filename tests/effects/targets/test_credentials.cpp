@@ -5,13 +5,12 @@
 
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
 
 namespace {
-using words = std::vector<std::string>;
+using words = vector<std::string>;
 const std::string agent = "User-Agent: llmbench\r\nContent-Type: application/json\r\n";
 
 credentials openai(const endpoint& e, const std::string& key = "") {

@@ -10,13 +10,12 @@
 #include <functional>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
 
 namespace {
-using words = std::vector<std::string>;
+using words = vector<std::string>;
 
 http_answer ok(const std::string& body) { return {.status = 200, .body = body}; }
 

@@ -13,7 +13,6 @@
 #include <mutex>
 #include <string>
 #include <thread>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -25,9 +24,9 @@ namespace {
 /// Gives these answers, the last one again and again; "" is none.
 class listing {
 public:
-    explicit listing(std::vector<std::string> answers) : answers_(std::move(answers)) {}
+    explicit listing(vector<std::string> answers) : answers_(std::move(answers)) {}
     std::string url() const { return "http://127.0.0.1:" + std::to_string(relay::port_of(at_)); }
-    std::vector<std::string> asked() {
+    vector<std::string> asked() {
         const std::lock_guard lock(mutex_);
         return asked_;
     }
@@ -46,7 +45,7 @@ private:
         else ::send(fd, next.data(), next.size(), sockets::no_signal);
     }
     std::mutex mutex_{};
-    std::vector<std::string> answers_, asked_{};
+    vector<std::string> answers_, asked_{};
     const int at_ = relay::ipv4_listener();
     relay::acceptor accepting_{at_, [this](int fd, int) { answer(fd); }};
 };
@@ -169,5 +168,5 @@ TEST_CASE("what the program was told for nobody else, by names that say so, is m
                              secret("DB_URL", "postgres://me:pw@h"), {"B_KEY", "short"}}},
                     run_variant::candidate)
         .keep_secrets(c);
-    CHECK(c.secrets == std::vector<std::string>{"0123456789", "postgres://me:pw@h"});
+    CHECK(c.secrets == vector<std::string>{"0123456789", "postgres://me:pw@h"});
 }

@@ -45,7 +45,7 @@ private:
     std::streambuf* before_ = std::cerr.rdbuf(said_.rdbuf());
 };
 /// What a command says until it ends.
-std::string said(const process& p, const std::vector<std::string>& secrets = {}) {
+std::string said(const process& p, const vector<std::string>& secrets = {}) {
     const files::scratch folder;
     const std::string file = folder.file("log");
     server_process running(p, 0, file, secrets);

@@ -7,7 +7,6 @@
 #include <doctest/doctest.h>
 
 #include <string>
-#include <vector>
 
 using namespace llmbench::detail;
 
@@ -29,13 +28,13 @@ TEST_CASE("a page of the server itself is asked for by the addresses that its lo
     target.url = {.host = "server.test", .port = "8000"};
     target.addresses = known_addresses([&] {
         ++asked;
-        return std::vector<address>{address_of(silent.port()), address_of(server.port())};
+        return vector<address>{address_of(silent.port()), address_of(server.port())};
     });
     for (const char* named : {"/metrics", "http://server.test:8000/metrics"})
         for (int reading = 0; reading < 3; ++reading) read_page(page(named, target));
     CHECK(asked == 1);
     // What the first reading has learned, which waited for an address that never answers.
-    const std::vector<address> now = target.addresses.in_order();
+    const vector<address> now = target.addresses.in_order();
     CHECK(is_same_address(now[0], address_of(server.port())));
 }
 
@@ -45,7 +44,7 @@ TEST_CASE("a page of somebody else is looked for by itself") {
     target.addresses = known_addresses({address_of(1)});
     const page_address other = page("http://127.0.0.1:9400/metrics", target);
     CHECK(other.at.url.port == "9400");
-    const std::vector<address> found = other.at.addresses.in_order();
+    const vector<address> found = other.at.addresses.in_order();
     REQUIRE(found.size() == 1);
     CHECK(is_same_address(found[0], address_of(9400)));
 }

@@ -12,7 +12,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -26,23 +25,23 @@ std::optional<std::string> fixture_beside(const std::string& path) {
     if (bytes.empty()) return {};
     return bytes;
 }
-measured_gate gate_of(const std::vector<std::string>& files, const slo_list& slos) {
-    std::vector<imported_run> runs;
+measured_gate gate_of(const vector<std::string>& files, const slo_list& slos) {
+    vector<imported_run> runs;
     for (std::size_t i = 0; i < files.size(); ++i)
         runs.push_back(result_files::only_run(files[i], printed("%c.json", static_cast<char>('a' + i)),
                                          [](const std::string&) { return std::optional<std::string>(); }));
     return gate_of_runs(std::move(runs), slos);
 }
-measured_gate gate_of_fixtures(const std::vector<std::string>& names, const slo_list& slos) {
-    std::vector<imported_run> runs;
+measured_gate gate_of_fixtures(const vector<std::string>& names, const slo_list& slos) {
+    vector<imported_run> runs;
     for (const std::string& name : names)
         runs.push_back(result_files::only_run(fixture(name), name, fixture_beside));
     return gate_of_runs(std::move(runs), slos);
 }
-std::vector<slo_verdict> verdicts_of(const measured_gate& g) {
+vector<slo_verdict> verdicts_of(const measured_gate& g) {
     return described(analyse(g.seen, g.judged_by).verdicts);
 }
-slo_verdict verdict_of(const std::vector<std::string>& files, const slo& s) {
+slo_verdict verdict_of(const vector<std::string>& files, const slo& s) {
     return verdicts_of(gate_of(files, {s}))[0];
 }
 std::string vllm_of(int n, unsigned seed, double ttft = 0.05) {
@@ -53,7 +52,7 @@ measured_gate gate_of_appended(const std::string& bytes, const slo_list& slos) {
     return gate_of_runs(read_imported_runs(bytes, "all.jsonl", fixture_beside), slos);
 }
 /// Why everything is invalid, "" where it is not.
-std::string why_invalid(const std::vector<std::string>& files) {
+std::string why_invalid(const vector<std::string>& files) {
     for (const slo_verdict& v : verdicts_of(gate_of(files, {p50(ttft) <= 300_ms})))
         if (v.outcome != verdict::invalid) return "";
     return str(verdict_of(files, p50(ttft) <= 300_ms).reason);
@@ -65,7 +64,7 @@ TEST_CASE("files are judged as our own repeats are") {
     const slo_list slos = {p50(ttft) <= 300_ms, mean(tpot) <= 10_ms, p90(itl) <= 50_ms,
                            goodput(ttft <= 300_ms) >= 90_pct, output_throughput >= 1_tps};
     const measured_gate g = gate_of({vllm_of(60, 1), vllm_of(60, 2), vllm_of(60, 3)}, slos);
-    const std::vector<slo_verdict> v = verdicts_of(g);
+    const vector<slo_verdict> v = verdicts_of(g);
     REQUIRE(v.size() == 6);
     CHECK(v[0].outcome == verdict::pass);
     CHECK(v[0].estimate.value == doctest::Approx(0.05).epsilon(0.05));
@@ -82,10 +81,10 @@ TEST_CASE("the genuine files of each tool are judged") {
     const slo_list slos = {p50(ttft) <= 300_ms, mean(tpot) <= 25_ms, mean(tpot) <= 10_ms};
     for (const char* tool : {"vllm-chat-ok-%d.json", "vllm-0.33-chat-ok-%d.json",
                              "guidellm-ok-%d.json", "aiperf-ok-%d/profile_export.jsonl"}) {
-        std::vector<std::string> names;
+        vector<std::string> names;
         for (int i = 1; i <= 3; ++i) names.push_back(printed(tool, i));
         CAPTURE(tool);
-        const std::vector<slo_verdict> v = verdicts_of(gate_of_fixtures(names, slos));
+        const vector<slo_verdict> v = verdicts_of(gate_of_fixtures(names, slos));
         CHECK(v[0].outcome == verdict::pass);
         CHECK(v[1].outcome == verdict::pass);
         CHECK(v[2].outcome == verdict::fail);
@@ -104,13 +103,13 @@ TEST_CASE("what a tool defines otherwise is invalid, with the definition, and no
 }
 
 TEST_CASE("the second token is known where gaps are, and where an answer begins is not") {
-    const std::vector<std::string> files = {vllm_of(60, 1), vllm_of(60, 2), vllm_of(60, 3)};
+    const vector<std::string> files = {vllm_of(60, 1), vllm_of(60, 2), vllm_of(60, 3)};
     CHECK(verdict_of(files, p50(second_token_gap) <= 50_ms).outcome == verdict::pass);
     CHECK(verdict_of(files, p50(second_token_gap) <= 1_ms).outcome == verdict::fail);
     CHECK(reasoning_counts_of(gate_of(files, {p50(ttft) <= 1_s}).seen.candidate).requests == 0);
     CHECK(str(verdict_of(files, p50(time_to_first_answer) <= 1_s).reason) ==
           "a.json and 2 more: it does not separate reasoning from the answer");
-    const std::vector<std::string> guidellm = {"guidellm-ok-1.json", "guidellm-ok-2.json"};
+    const vector<std::string> guidellm = {"guidellm-ok-1.json", "guidellm-ok-2.json"};
     for (const slo& s : {p50(second_token_gap) <= 1_s, p50(tokens_per_event) >= 0.5}) {
         const slo_verdict v = verdicts_of(gate_of_fixtures(guidellm, {s}))[0];
         CHECK(v.outcome == verdict::invalid);
@@ -193,7 +192,7 @@ TEST_CASE("files without failures that are counted, or without requests, show no
 }
 
 TEST_CASE("failures in a file are the worst values, and the guard counts them") {
-    std::vector<std::string> files;
+    vector<std::string> files;
     for (unsigned seed = 1; seed <= 3; ++seed) {
         run_file f = run_of(60, seed);
         for (std::size_t i = 0; i < 12; ++i) {
@@ -203,13 +202,13 @@ TEST_CASE("failures in a file are the worst values, and the guard counts them") 
         }
         files.push_back(vllm_text(f));
     }
-    const std::vector<slo_verdict> v = verdicts_of(gate_of(files, {p90(ttft) <= 1_s}));
+    const vector<slo_verdict> v = verdicts_of(gate_of(files, {p90(ttft) <= 1_s}));
     CHECK(v[0].outcome != verdict::pass);
     CHECK(v.back().outcome == verdict::fail);
 }
 
 TEST_CASE("whole answers at once are no tokens in time, and forced lengths are held") {
-    std::vector<std::string> at_once, broken;
+    vector<std::string> at_once, broken;
     for (unsigned seed = 1; seed <= 3; ++seed) {
         run_file f = run_of(60, seed);
         for (answer& x : f.answers) x.gaps.assign(x.gaps.size(), 0.000001);
@@ -241,21 +240,21 @@ TEST_CASE("a request that was cut off with its run decides nothing") {
         s.replace(s.find("\"incomplete\": 0"), 15, "\"incomplete\": 1");
         return s;
     };
-    std::vector<imported_run> runs;
+    vector<imported_run> runs;
     for (int i = 1; i <= 3; ++i) {
         const std::string name = printed("guidellm-ok-%d.json", i);
         runs.push_back(result_files::only_run(cut(fixture(name)), name, fixture_beside));
     }
     const measured_gate g = gate_of_runs(std::move(runs), {p50(ttft) <= 300_ms, error_rate <= 5_pct});
     CHECK(g.seen.has_cut_off);
-    const std::vector<slo_verdict> v = verdicts_of(g);
+    const vector<slo_verdict> v = verdicts_of(g);
     CHECK(v[0].outcome == verdict::pass);     // whatever they would have taken
     CHECK(v[1].outcome == verdict::invalid);  // 2.5 % if they had failed, none if not
     CHECK(str(v[1].reason).find("requests were cut off as their run ended") == 0);
 }
 
 TEST_CASE("prompts that only some repeats find in the server's cache were seen before") {
-    std::vector<std::string> files;
+    vector<std::string> files;
     for (unsigned seed = 1; seed <= 3; ++seed) {
         run_file f = run_of(60, seed);
         f.backend = "sglang-oai";
@@ -271,14 +270,14 @@ TEST_CASE("prompts that only some repeats find in the server's cache were seen b
 
 TEST_CASE("all files that are named are evidence, in whatever order") {
     // Four runs meet the limit and one misses it 3.4 times: of the first three alone it passes.
-    std::vector<std::string> files;
+    vector<std::string> files;
     for (unsigned seed = 1; seed <= 5; ++seed) files.push_back(vllm_of(60, seed, seed == 1 ? 0.34 : 0.05));
     for (const slo& s : {p50(ttft) <= 100_ms, goodput(ttft <= 100_ms) >= 75_pct, error_rate <= 5_pct}) {
         CAPTURE(str(s.text()));
         const slo_verdict first = verdict_of(files, s);
         CHECK(first.repeats == 5);
         CHECK((first.outcome == verdict::pass) == (s.what.metric == metric_id::error_rate));
-        std::vector<std::string> in_order = files;
+        vector<std::string> in_order = files;
         for (std::size_t place = 1; place < files.size(); ++place) {
             std::swap(in_order[place - 1], in_order[place]);
             const slo_verdict v = verdict_of(in_order, s);
@@ -289,7 +288,7 @@ TEST_CASE("all files that are named are evidence, in whatever order") {
         }
     }
     // Each differs from the one before by a little, and the last from the first by more.
-    std::vector<std::string> growing;
+    vector<std::string> growing;
     for (const int prompt : {32, 30, 34}) {
         run_file f = run_of(60, static_cast<unsigned>(prompt));
         for (answer& x : f.answers) x.prompt = prompt;
@@ -301,7 +300,7 @@ TEST_CASE("all files that are named are evidence, in whatever order") {
 
 TEST_CASE("runs that a tool appended to one file are repeats, as they are in files of their own") {
     std::string all;
-    std::vector<std::string> each;
+    vector<std::string> each;
     for (unsigned seed = 1; seed <= 5; ++seed) {
         each.push_back(vllm_of(200, seed));
         all += each.back() + "\n";

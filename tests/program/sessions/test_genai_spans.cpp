@@ -5,14 +5,14 @@
 #include <doctest/doctest.h>
 
 #include <string>
-#include <vector>
 
 using namespace recordings;
 
+using llmbench::detail::vector;
 namespace {
 
 /// Of files that are read one after the other.
-session_corpus read(const std::vector<std::string>& files) { return recordings::read("otel", files); }
+session_corpus read(const vector<std::string>& files) { return recordings::read("otel", files); }
 std::string refusal(const std::string& text) {
     return texts::refusal_of([&] { read({text}); });
 }

@@ -5,10 +5,10 @@
 #include <doctest/doctest.h>
 
 #include <string>
-#include <vector>
 
 using namespace recordings;
 
+using llmbench::detail::vector;
 namespace {
 
 /// A request of Weka that runs from `t` to `end` and has these blocks of ten tokens.
@@ -226,7 +226,7 @@ TEST_CASE("a session of 10,000 steps is derived in time, whatever its shape") {
     }
     CHECK(read_weka(weka(line)).steps.size() == 10000);
     // Each goes on from the one before with a block of its own: prompts of up to 4,000 pieces.
-    std::vector<recorded_step> deep;
+    vector<recorded_step> deep;
     prefix_tree tree;
     tree_prompt p;
     for (int i = 0; i < 4000; ++i) {
@@ -238,7 +238,7 @@ TEST_CASE("a session of 10,000 steps is derived in time, whatever its shape") {
         deep.push_back(s);
     }
     derived_graph(deep, tree);
-    CHECK(deep[3999].after == std::vector<std::uint32_t>{3998});
+    CHECK(deep[3999].after == vector<std::uint32_t>{3998});
     const session_corpus c = read_weka(weka(fan));
     CHECK(after(c, 9999).size() <= max_steps_before);
 }

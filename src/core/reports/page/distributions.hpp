@@ -5,6 +5,7 @@
 #include "api/result.hpp"
 #include "api/slo.hpp"
 #include "api/text.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/filled.hpp"
 #include "core/metric/table.hpp"
@@ -21,7 +22,6 @@
 #include <initializer_list>
 #include <string>
 #include <utility>  // move
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -59,13 +59,13 @@ inline std::string distribution_figure(const gate_report& g, metric_id id,
     plot p(x, speed ? plot_unit::tokens_per_second : plot_unit::seconds, y, plot_unit::percentile);
     for (const auto* variant : {&other, &mine}) {
         const auto draw = [&](const char* style, const char* name, const auto& line) {
-            std::vector<curve_point> shown;
+            vector<curve_point> shown;
             for (const curve_point& q : line)
                 if (q.y <= y.high + 1e-12) shown.push_back({std::min(q.x, x.high), q.y});
             p.line(style, name, shown);
         };
         const bool is_mine = variant == &mine;
-        for (const std::vector<curve_point>& line : variant->lines)
+        for (const vector<curve_point>& line : variant->lines)
             draw(is_mine ? "c2" : "b2",
                  !both ? "repeats" : is_mine ? "candidate's repeats" : "baseline's repeats", line);
         draw(is_mine ? "c1" : "b1", !both ? "all" : is_mine ? "candidate" : "baseline",
@@ -150,9 +150,9 @@ private:
     /// A line for each repeat: its values in the windows of the grid, or those of its server.
     struct series {
         const char *style, *name;
-        std::vector<double> repeat_timeline::*values = nullptr;
-        std::vector<double> server_timeline::*of_server = nullptr;
-        const std::vector<double>& of(const repeat_timeline& t) const {
+        vector<double> repeat_timeline::*values = nullptr;
+        vector<double> server_timeline::*of_server = nullptr;
+        const vector<double>& of(const repeat_timeline& t) const {
             return of_server ? t.server.*of_server : t.*values;
         }
     };
@@ -192,7 +192,7 @@ private:
         struct quantity {
             const char *caption, *what;
             plot_unit unit;
-            std::vector<double> t::*values;
+            vector<double> t::*values;
         };
         std::string plots;
         for (const quantity& q : std::initializer_list<quantity>{
@@ -224,7 +224,7 @@ private:
         const bool is_held = std::any_of(
             g_.verdicts.begin(), g_.verdicts.end(),
             [](const slo_verdict& v) { return is_drift(v.what.what.metric); });
-        const std::vector<repeat_figures>& repeats = g_.figures.candidate.repeats;
+        const vector<repeat_figures>& repeats = g_.figures.candidate.repeats;
         return is_held && !repeats.empty() ? repeats[0].window_s / 3 : 0;
     }
     /// Returns the greatest finite value of all repeats, at least 0.
@@ -239,8 +239,8 @@ private:
     bool has_failures() const { return greatest({"", "", &repeat_timeline::failed}) > 0; }
     void draw(plot& p, const series& s, const char* style, const std::string& name,
               const repeat_timeline& t) const {
-        const std::vector<double>& values = s.of(t);
-        std::vector<curve_point> points;
+        const vector<double>& values = s.of(t);
+        vector<curve_point> points;
         for (std::size_t i = 0; i < values.size(); ++i)
             points.push_back({s.of_server ? t.server.at[i] : grid_.middle(i), values[i]});
         p.line(style, name, points);
@@ -278,7 +278,7 @@ private:
 
     const gate_report& g_;
     const timeline_grid& grid_;
-    const std::vector<repeat_timeline>&mine_, &other_;
+    const vector<repeat_timeline>&mine_, &other_;
 };
 
 }  // namespace detail

@@ -6,6 +6,7 @@
 
 #include "api/metrics.hpp"
 #include "api/result.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/filled.hpp"
 #include "core/judging/outcome.hpp"
@@ -24,7 +25,6 @@
 #include <string>
 #include <string_view>
 #include <utility>  // pair
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -109,8 +109,8 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
 }
 
 /// Returns the worst headline, and "1 of 2 gates failed".
-inline std::pair<headline, std::string> overall(const std::vector<gate_report>& gates) {
-    const std::vector<const gate_report*> sorted = most_urgent_first(gates);
+inline std::pair<headline, std::string> overall(const vector<gate_report>& gates) {
+    const vector<const gate_report*> sorted = most_urgent_first(gates);
     if (sorted.empty()) return {headline::skipped, "No gate ran"};
     const headline worst = headline_of(*sorted[0]);
     const std::size_t n = count_of(gates, worst);
@@ -126,7 +126,7 @@ inline std::pair<headline, std::string> overall(const std::vector<gate_report>& 
 }
 
 /// Returns the links to the gates, worst first, and buttons that filter them by outcome.
-inline std::string gates_html(const std::vector<gate_report>& gates) {
+inline std::string gates_html(const vector<gate_report>& gates) {
     std::string items, buttons;
     const auto add_button = [&](const char* name, bool is_pressed, std::size_t n) {
         fill(buttons, "<button type=\"button\" aria-pressed=\"{true|false}\" data-show=\"{}\">{} {}"
@@ -155,7 +155,7 @@ inline std::string gates_html(const std::vector<gate_report>& gates) {
         {outcomes > 1, buttons, items});
 }
 
-inline std::string report_html(const std::vector<gate_report>& gates,
+inline std::string report_html(const vector<gate_report>& gates,
                                const environment_facts& env,
                                const all_sections& beside = {}) {
     const auto [worst, title] = overall(gates);

@@ -1,6 +1,7 @@
 // the report page: drawings
 #pragma once
 
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/filled.hpp"
 #include "core/metric/table.hpp"
@@ -11,7 +12,6 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -37,8 +37,8 @@ struct plot_scale {
 };
 
 /// Returns up to `most` + 1 round values within the scale.
-inline std::vector<double> ticks_of(const plot_scale& s, int most) {
-    std::vector<double> ticks;
+inline vector<double> ticks_of(const plot_scale& s, int most) {
+    vector<double> ticks;
     const bool by_logarithm = s.how == plot_scale::shape::logarithmic;
     if (!(s.high > s.low) || (by_logarithm && !(s.low > 0))) return {s.low};
     if (by_logarithm) {
@@ -93,7 +93,7 @@ public:
 
     plot(const plot_scale& x, plot_unit x_unit, const plot_scale& y, plot_unit y_unit)
         : x_(x), y_(y), x_unit_(x_unit), y_unit_(y_unit) {
-        std::vector<double> across;
+        vector<double> across;
         if (x_unit != plot_unit::named)
             across = ticks_of(x, x.how == plot_scale::shape::linear ? 4 : 5);
         if (x_unit == plot_unit::elapsed && x.high > x.low) {
@@ -107,7 +107,7 @@ public:
             put_text(at_x(v), 157, at_x(v) > right - 12 ? "end" : "middle", "",
                      tick_text(x_unit, v));
         }
-        std::vector<double> up = {0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999};
+        vector<double> up = {0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999};
         if (y.how != plot_scale::shape::nines) up = ticks_of(y, 4);
         for (const double v : up) {
             if (y.how == plot_scale::shape::nines && v > y.high) break;
@@ -116,7 +116,7 @@ public:
         }
     }
     /// NaN breaks the line.
-    void line(const char* style, const std::string& name, const std::vector<curve_point>& points) {
+    void line(const char* style, const std::string& name, const vector<curve_point>& points) {
         std::string path, last;
         curve_point only;
         const auto end = [&] {

@@ -6,6 +6,7 @@
 #include "api/scenario.hpp"
 #include "api/slo.hpp"
 #include "api/units.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/filled.hpp"
 #include "core/dialects/table.hpp"
@@ -26,7 +27,6 @@
 #include <string>
 #include <string_view>
 #include <utility>  // pair
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -116,7 +116,7 @@ inline std::string repeats_html(const gate_report& g) {
 }
 
 inline std::string ranks_html(const gate_report& g) {
-    const std::vector<rank_part>& all = g.figures.candidate.ranks;
+    const vector<rank_part>& all = g.figures.candidate.ranks;
     if (all.size() < 2) return {};
     report_table t{{"rank", "machine", "requests", "failed", "began late by", "known to",
                     "sends late by p99", "busiest thread", "memory"}, 2};

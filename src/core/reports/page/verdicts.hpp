@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/result.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/described/verdict_text.hpp"
@@ -13,7 +14,6 @@
 #include <cmath>  // isfinite, fabs, isnan
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -85,7 +85,7 @@ inline std::string gate_sentence(const gate_report& g) {
 /// Draws the limit, the measured value as a diamond, the value that is judged as a dot with its
 /// interval, and the values of the repeats.
 inline std::string interval_svg(const slo_verdict& v) {
-    std::vector<double> rug;
+    vector<double> rug;
     for (const named_values& n : v.inputs)
         if (str(n.name) == "values" || str(n.name) == "ratios")
             for (const double x : n.values) rug.push_back(x);
@@ -160,7 +160,7 @@ inline std::string page_table(const std::string& name, const report_table& t) {
     for (std::size_t i = 0; i < t.head.size(); ++i)
         fill(h, "<th scope=\"col\"{| class=\"n\"}>{x}</th>", {i < t.words, t.head[i]});
     h += "</tr></thead><tbody>\n";
-    for (const std::vector<table_cell>& row : t.rows) {
+    for (const vector<table_cell>& row : t.rows) {
         h += "<tr>";
         for (std::size_t i = 0; i < row.size(); ++i) {
             const table_cell& c = row[i];

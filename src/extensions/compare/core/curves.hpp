@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/metrics.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/capacity/search.hpp"
 #include "core/figures/gate_figures.hpp"
@@ -20,7 +21,6 @@
 #include <cmath>  // isfinite, isnan
 #include <cstddef>  // size_t
 #include <string>
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -54,7 +54,7 @@ struct curve_row {
     double speed() const { return 1 / row(metric_id::tpot).mean; }
 };
 /// Adds the rows of both variants, the candidate's first.
-inline void add_rows(std::vector<curve_row>& rows, const judged_load& at, std::size_t gate,
+inline void add_rows(vector<curve_row>& rows, const judged_load& at, std::size_t gate,
                      const gate_report& of) {
     rows.push_back({at, gate, of, of.figures.candidate});
     if (!of.figures.baseline.empty()) rows.push_back({at, gate, of, of.figures.baseline, true});
@@ -66,7 +66,7 @@ struct curve_columns {
     metric_id first = metric_id::ttft, tokens = metric_id::output_throughput;
     bool has_tokens = true, has_cost = false;
 };
-inline curve_columns columns_of_rows(const std::vector<curve_row>& rows) {
+inline curve_columns columns_of_rows(const vector<curve_row>& rows) {
     curve_columns c;
     for (const curve_row& r : rows) {
         const planned_traffic& sent = *r.of.what.sent;
@@ -120,20 +120,20 @@ public:
     }
 
 private:
-    std::vector<curve_point> labelled_{};
+    vector<curve_point> labelled_{};
 };
 
 /// One value of each row over another.
 struct drawn_line {
     std::string name{};
-    std::vector<double> x{}, y{};
+    vector<double> x{}, y{};
 };
 /// Draws a curve over its load, where `ends` may be of a capacity, or else one value over another
 /// with the load beside each dot.
 inline std::string curve_figure(const std::string& caption, const std::string& against,
-                                const search_state& ends, const std::vector<curve_row>& rows,
+                                const search_state& ends, const vector<curve_row>& rows,
                                 plot_unit x_unit, plot_unit y_unit,
-                                const std::vector<drawn_line>& lines, bool over_load) {
+                                const vector<drawn_line>& lines, bool over_load) {
     double least = infinity, most = 0, highest = 0;
     for (const drawn_line& l : lines)
         for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -153,7 +153,7 @@ inline std::string curve_figure(const std::string& caption, const std::string& a
     for (const bool is_baseline : {true, false})
         for (const drawn_line& l : lines) {
             const char* style = is_baseline ? "b" : "c";
-            std::vector<curve_point> points;
+            vector<curve_point> points;
             for (std::size_t i = 0; i < rows.size(); ++i) {
                 const curve_row& r = rows[i];
                 if (r.is_baseline != is_baseline) continue;
@@ -188,7 +188,7 @@ inline headline look_at(const curve_row& r) {
                                            : headline_of(r.of);
 }
 /// The rows as a table. The page's links and badges are in it, too.
-inline report_table curve_table(metric_id unit, const std::vector<curve_row>& rows) {
+inline report_table curve_table(metric_id unit, const vector<curve_row>& rows) {
     const curve_columns c = columns_of_rows(rows);
     const std::string first = metric_name(c.first);
     report_table t{{"load", "", metric_name(c.tokens), "requests", first + " p50", first + " p90"},
@@ -213,9 +213,9 @@ inline report_table curve_table(metric_id unit, const std::vector<curve_row>& ro
     return t;
 }
 inline std::string curve_html(const std::string& title, const std::string& said, metric_id unit,
-                              const search_state& ends, const std::vector<curve_row>& rows) {
+                              const search_state& ends, const vector<curve_row>& rows) {
     const curve_columns columns = columns_of_rows(rows);
-    std::vector<double> loads, tokens, p50, p90, tpot;
+    vector<double> loads, tokens, p50, p90, tpot;
     bool both = false;
     for (const curve_row& r : rows) {
         both = both || r.is_baseline;
@@ -231,11 +231,11 @@ inline std::string curve_html(const std::string& title, const std::string& said,
     const std::string rate = columns.tokens == metric_id::output_throughput ? "Output tokens/s"
                                                                             : "Input tokens/s";
     const auto over = [&](const std::string& what, plot_unit y,
-                          const std::vector<drawn_line>& lines) {
+                          const vector<drawn_line>& lines) {
         return curve_figure(what, in_users ? "users" : "requests/s", ends, rows,
                             in_users ? plot_unit::none : plot_unit::per_second, y, lines, true);
     };
-    const auto rate_against = [&](const std::string& what, const std::vector<double>& x) {
+    const auto rate_against = [&](const std::string& what, const vector<double>& x) {
         return curve_figure(rate, what, ends, rows, s, per_s, {{"", x, tokens}}, false);
     };
     return filled("<section><h2>{x}</h2>\n{}<div class=\"plots\">\n{}{}{}{}{}</div>\n"

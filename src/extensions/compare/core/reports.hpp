@@ -4,6 +4,7 @@
 #include "api/metrics.hpp"
 #include "api/result.hpp"
 #include "api/slo.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/fields.hpp"
 #include "core/base/text.hpp"
 #include "core/capacity/found.hpp"
@@ -24,7 +25,6 @@
 #include <cstddef>  // size_t
 #include <string>
 #include <utility>  // move, pair
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -137,7 +137,7 @@ inline std::string settings_figure(const settings_comparison& c, const compared_
                     filled("{}; {}", {alt, shown_text(c, s)}), false);
 }
 
-inline std::string comparisons_html(const std::vector<comparison_report>& all) {
+inline std::string comparisons_html(const vector<comparison_report>& all) {
     std::string h;
     for (const comparison_report& r : all) {
         const settings_comparison& c = r.found;
@@ -164,7 +164,7 @@ struct curve_report {
     std::string name{}, file{};
     int line = 0;
     metric_id unit = metric_id::capacity_in_rate;
-    std::vector<judged_load> loads{};
+    vector<judged_load> loads{};
 };
 
 /// Whether a load was shown to meet all objectives, or to miss one.
@@ -209,28 +209,28 @@ inline std::string curve_line(const curve_report& c) {
 }
 
 /// Rows of loads that have a gate.
-inline std::vector<curve_row> rows_of(const curve_report& c,
-                                      const std::vector<gate_report>& gates) {
-    std::vector<curve_row> rows;
+inline vector<curve_row> rows_of(const curve_report& c,
+                                 const vector<gate_report>& gates) {
+    vector<curve_row> rows;
     for (const judged_load& p : c.loads)
         for (std::size_t i = 0; i < gates.size(); ++i)
             if (gates[i].what.name == p.gate) add_rows(rows, p, i, gates[i]);
     return rows;
 }
 
-inline std::string curve_text(const curve_report& c, const std::vector<gate_report>& gates) {
+inline std::string curve_text(const curve_report& c, const vector<gate_report>& gates) {
     return filled(
         "\n{}: {}\n\n{}",
         {c.name, curve_line(c), console_table(curve_table(c.unit, rows_of(c, gates)), 0, true)});
 }
-inline std::string curve_md(const curve_report& c, const std::vector<gate_report>& gates) {
+inline std::string curve_md(const curve_report& c, const vector<gate_report>& gates) {
     return filled("### {m}: {m}\n\n{}\n", {c.name, curve_line(c),
                                            markdown_table(curve_table(c.unit, rows_of(c, gates)))});
 }
 
 /// curves.csv: a line for each variant and load, SI units, empty without a value.
-inline std::string curves_csv(const std::vector<curve_report>& curves,
-                              const std::vector<gate_report>& gates) {
+inline std::string curves_csv(const vector<curve_report>& curves,
+                              const vector<gate_report>& gates) {
     constexpr metric_id of_run[] = {metric_id::output_throughput, metric_id::input_throughput,
                                     metric_id::request_throughput, metric_id::error_rate,
                                     metric_id::cost_per_million_tokens};
@@ -290,16 +290,16 @@ inline void fields_of(field_visitor& v, curve_report& c) {
 
 class comparisons_and_curves : public program_section {
 public:
-    explicit comparisons_and_curves(std::vector<comparison_report> some = {},
-                                    std::vector<curve_report> more = {})
+    explicit comparisons_and_curves(vector<comparison_report> some = {},
+                                    vector<curve_report> more = {})
         : comparisons(std::move(some)), curves(std::move(more)) {}
     /// Changed only through the session.
     static comparisons_and_curves& of_this_program() {
         static comparisons_and_curves* const all = new comparisons_and_curves;  // outlives statics
         return *all;
     }
-    std::vector<comparison_report> comparisons;
-    std::vector<curve_report> curves;
+    vector<comparison_report> comparisons;
+    vector<curve_report> curves;
 
     void fields(field_visitor& v) override {
         v.list({"comparisons", "several settings of a server, measured in turns on one trace; "
@@ -308,13 +308,13 @@ public:
         v.list({"curves", "one load after the other, of curve()", if_any}, curves,
                [&](curve_report& c) { fields_of(v, c); });
     }
-    std::vector<std::string> tables(const std::vector<gate_report>& gates) const override {
-        std::vector<std::string> all;
+    vector<std::string> tables(const vector<gate_report>& gates) const override {
+        vector<std::string> all;
         for (const comparison_report& r : comparisons) all.push_back(comparison_md(r));
         for (const curve_report& c : curves) all.push_back(curve_md(c, gates));
         return all;
     }
-    std::string html(const std::vector<gate_report>& gates) const override {
+    std::string html(const vector<gate_report>& gates) const override {
         std::string h = comparisons_html(comparisons);
         for (const curve_report& c : curves)
             h += curve_html(
@@ -327,8 +327,8 @@ public:
                 c.unit, ends_of(c), rows_of(c, gates));
         return h;
     }
-    std::vector<std::pair<std::string, std::string>> files(
-        const std::vector<gate_report>& gates) const override {
+    vector<std::pair<std::string, std::string>> files(
+        const vector<gate_report>& gates) const override {
         if (curves.empty()) return {};
         return {{"curves.csv", curves_csv(curves, gates)}};
     }

@@ -6,6 +6,7 @@
 #include "api/metrics.hpp"
 #include "api/result.hpp"
 #include "api/slo.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/described/sentences.hpp"
@@ -26,7 +27,6 @@
 #include <optional>
 #include <string>
 #include <utility>  // move
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -39,8 +39,8 @@ inline constexpr double false_difference = 0.05;
 
 /// The order of settings in a round. Every other round is reversed, so that an even drift of the
 /// machine affects all alike; after both the order begins at another setting.
-inline std::vector<std::size_t> turns_of_round(std::size_t settings, int round) {
-    std::vector<std::size_t> order;
+inline vector<std::size_t> turns_of_round(std::size_t settings, int round) {
+    vector<std::size_t> order;
     for (std::size_t i = 0; i < settings; ++i)
         order.push_back((i + static_cast<std::size_t>(round / 2)) % settings);
     if (round % 2 == 1) std::reverse(order.begin(), order.end());
@@ -49,8 +49,8 @@ inline std::vector<std::size_t> turns_of_round(std::size_t settings, int round) 
 
 /// A statistic of one setting by round, SI units.
 struct values_in_rounds {
-    std::vector<double> measured{};
-    std::vector<double> pessimistic{}, optimistic{};  // bounds, for errors of the client
+    vector<double> measured{};
+    vector<double> pessimistic{}, optimistic{};  // bounds, for errors of the client
     std::string fault{};                        // why it is not compared
 };
 
@@ -58,7 +58,7 @@ struct values_in_rounds {
 struct setting_ratio {
     std::size_t first = 0, second = 0;
     double ratio = not_a_number, low = not_a_number, high = not_a_number;
-    std::vector<double> logs{};  // of the ratio, by round
+    vector<double> logs{};  // of the ratio, by round
     interim_analysis at{};       // mean, sd, df and standard error of those
     bool may_be_the_clients = false;  // the interval excludes 1, perhaps because of the client
     bool significant() const { return !may_be_the_clients && (low > 1 || high < 1); }
@@ -72,8 +72,8 @@ struct setting_value {
 struct compared_statistic {
     statistic_data what{};
     double prior_sd = 0;  // prior, of a log ratio
-    std::vector<setting_value> settings{};
-    std::vector<setting_ratio> pairs{};  // of settings without a fault, by first and second
+    vector<setting_value> settings{};
+    vector<setting_ratio> pairs{};  // of settings without a fault, by first and second
     bool less_is_better() const { return facts_of(what.metric).side != bound_side::at_least; }
     /// Of two settings in any order, null if not compared.
     const setting_ratio* pair(std::size_t a, std::size_t b) const {
@@ -125,14 +125,14 @@ inline judging_rule rule_of_a_pair(std::size_t settings) {
 }
 
 /// The logarithms of a metric's values, as in verdicts.
-inline std::vector<double> logs_of(metric_id m, const std::vector<double>& values) {
-    std::vector<double> logs;
+inline vector<double> logs_of(metric_id m, const vector<double>& values) {
+    vector<double> logs;
     for (const double v : values) logs.push_back(std::log(with_offset(m, v)));
     return logs;
 }
-inline std::vector<double> log_ratios(metric_id m, const std::vector<double>& first,
-                                      const std::vector<double>& second) {
-    std::vector<double> logs;
+inline vector<double> log_ratios(metric_id m, const vector<double>& first,
+                                 const vector<double>& second) {
+    vector<double> logs;
     for (std::size_t i = 0; i < std::min(first.size(), second.size()); ++i)
         logs.push_back(std::log(with_offset(m, second[i])) - std::log(with_offset(m, first[i])));
     return logs;
@@ -143,7 +143,7 @@ inline std::vector<double> log_ratios(metric_id m, const std::vector<double>& fi
 inline bool withstands_the_client(const compared_statistic& c, const values_in_rounds& better,
                                   const values_in_rounds& worse, const judging_rule& rule) {
     if (better.pessimistic.empty() && worse.optimistic.empty()) return true;
-    const std::vector<double> logs =
+    const vector<double> logs =
         log_ratios(c.what.metric, better.pessimistic.empty() ? better.measured : better.pessimistic,
                    worse.optimistic.empty() ? worse.measured : worse.optimistic);
     const interim_analysis l = analysis_of_pairs(logs, c.prior_sd, rule);
@@ -152,7 +152,7 @@ inline bool withstands_the_client(const compared_statistic& c, const values_in_r
 }
 
 inline setting_ratio ratio_of(const compared_statistic& c,
-                              const std::vector<values_in_rounds>& values, std::size_t first,
+                              const vector<values_in_rounds>& values, std::size_t first,
                               std::size_t second, const judging_rule& rule) {
     setting_ratio r;
     r.first = first;
@@ -192,7 +192,7 @@ inline setting_value value_of(metric_id m, values_in_rounds&& v, double s0) {
 
 /// `s0`: prior standard deviation of one setting's logarithm.
 inline compared_statistic compared(const statistic_data& what,
-                                   std::vector<values_in_rounds> values, double s0) {
+                                   vector<values_in_rounds> values, double s0) {
     compared_statistic c;
     c.what = what;
     c.prior_sd = s0 * std::sqrt(2.0);
@@ -222,22 +222,22 @@ struct measured_setting {
 struct reported_setting {
     std::string name{};
     std::string excluded{};            // why it is not compared
-    std::vector<verdict> verdicts{};   // of the objectives
+    vector<verdict> verdicts{};   // of the objectives
 };
 
 struct settings_comparison {
-    std::vector<reported_setting> settings{};
-    std::vector<slo> objectives{};
+    vector<reported_setting> settings{};
+    vector<slo> objectives{};
     std::size_t rounds = 0, planned_rounds = 0;
     std::string stopped{};  // why there are fewer rounds than planned
-    std::vector<compared_statistic> statistics{};
+    vector<compared_statistic> statistics{};
     std::size_t asked = 0;  // number of statistics of objectives, which are first
 };
 
 /// The statistics compared: those of objectives, then the usual ones.
-inline std::vector<statistic_data> compared_statistics(const std::vector<slo>& slos, bool streams,
-                                                       std::size_t& asked) {
-    std::vector<statistic_data> all;
+inline vector<statistic_data> compared_statistics(const vector<slo>& slos, bool streams,
+                                                  std::size_t& asked) {
+    vector<statistic_data> all;
     const auto add = [&](const statistic_data& s) {
         for (const statistic_data& known : all)
             if (str(known.name) == str(s.name)) return;
@@ -280,7 +280,7 @@ inline slo statistic_alone(const statistic_data& what, double typical) {
 
 /// Returns why a statistic of a setting is too weak to compare, "" if it is not.
 inline std::string fault_of_statistic(const measured_setting& m, const statistic_data& what,
-                                      const std::vector<double>& values) {
+                                      const vector<double>& values) {
     if (!may_be_relative(what.metric)) return "a fraction";
     std::size_t infinite = 0;
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -331,9 +331,9 @@ inline values_in_rounds values_of_setting(const measured_setting& m,
 }
 
 inline compared_statistic compared_by(const statistic_data& what,
-                                      const std::vector<measured_setting>& all,
-                                      const std::vector<reported_setting>& reported) {
-    std::vector<values_in_rounds> values;
+                                      const vector<measured_setting>& all,
+                                      const vector<reported_setting>& reported) {
+    vector<values_in_rounds> values;
     double s0 = prior_sd;
     for (std::size_t i = 0; i < all.size(); ++i) {
         values.push_back(values_of_setting(all[i], reported[i], what));
@@ -342,9 +342,9 @@ inline compared_statistic compared_by(const statistic_data& what,
     return compared(what, std::move(values), s0);
 }
 
-inline std::vector<reported_setting> settings_as_reported(const std::vector<measured_setting>& all,
-                                                          const std::vector<slo>& objectives) {
-    std::vector<reported_setting> reported;
+inline vector<reported_setting> settings_as_reported(const vector<measured_setting>& all,
+                                                     const vector<slo>& objectives) {
+    vector<reported_setting> reported;
     for (const measured_setting& m : all) {
         reported.push_back({m.name, exclusion_of(m), {}});
         for (std::size_t i = 0; i < objectives.size() && i < m.found.verdicts.size(); ++i)
@@ -353,8 +353,8 @@ inline std::vector<reported_setting> settings_as_reported(const std::vector<meas
     return reported;
 }
 /// Compares all settings by every statistic. `streams`: answers come token by token.
-inline settings_comparison comparison_of_settings(const std::vector<measured_setting>& all,
-                                                  const std::vector<slo>& objectives,
+inline settings_comparison comparison_of_settings(const vector<measured_setting>& all,
+                                                  const vector<slo>& objectives,
                                                   bool streams, std::size_t planned_rounds) {
     settings_comparison c;
     c.objectives = objectives;

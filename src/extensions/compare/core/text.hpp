@@ -3,6 +3,7 @@
 
 #include "api/result.hpp"
 #include "api/slo.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/described/described.hpp"
 #include "core/judging/rule.hpp"
@@ -16,7 +17,6 @@
 #include <cstddef>  // size_t
 #include <string>
 #include <utility>  // exchange, pair
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -29,8 +29,8 @@ struct comparison_report {
     settings_comparison found{};
 };
 
-inline std::string names_of(const settings_comparison& c, const std::vector<std::size_t>& which) {
-    std::vector<std::string> names;
+inline std::string names_of(const settings_comparison& c, const vector<std::size_t>& which) {
+    vector<std::string> names;
     for (const std::size_t i : which) names.push_back(c.settings[i].name);
     return enumerated(names);
 }
@@ -38,8 +38,8 @@ inline std::string names_of(const settings_comparison& c, const std::vector<std:
 /// Pairs without a difference: "a and b do not differ significantly". If no pair of three or more
 /// settings differs, the settings are listed once.
 inline std::string alike_text(const settings_comparison& c, const compared_statistic& s) {
-    std::vector<std::size_t> members;
-    std::vector<std::string> pairs;
+    vector<std::size_t> members;
+    vector<std::string> pairs;
     for (const setting_ratio& r : s.pairs) {
         if (r.significant()) continue;
         pairs.push_back(names_of(c, {r.first, r.second}));
@@ -59,7 +59,7 @@ inline std::string alike_text(const settings_comparison& c, const compared_stati
     return out;
 }
 /// Settings by the text on them, in order of first use.
-using said_of_settings = std::vector<std::pair<std::string, std::vector<std::size_t>>>;
+using said_of_settings = vector<std::pair<std::string, vector<std::size_t>>>;
 inline void say_of(said_of_settings& all, const std::string& words, std::size_t setting) {
     const auto is_same = [&](const auto& said) { return said.first == words; };
     found_or_added(all, is_same, {words, {}}).second.push_back(setting);
@@ -76,7 +76,7 @@ inline std::string said_text(const settings_comparison& c, const said_of_setting
 inline std::string better_text(const settings_comparison& c, const compared_statistic& s) {
     said_of_settings said;
     for (std::size_t a = 0; a < s.settings.size(); ++a) {
-        std::vector<std::size_t> beaten;
+        vector<std::size_t> beaten;
         for (std::size_t b = 0; b < s.settings.size(); ++b)
             if (s.is_better(a, b)) beaten.push_back(b);
         if (!beaten.empty()) say_of(said, "better than " + names_of(c, beaten), a);
@@ -85,7 +85,7 @@ inline std::string better_text(const settings_comparison& c, const compared_stat
 }
 /// "a is best, then b, then c", if each differs significantly from all others.
 inline std::string order_text(const settings_comparison& c, const compared_statistic& s) {
-    std::vector<std::pair<double, std::size_t>> order;
+    vector<std::pair<double, std::size_t>> order;
     for (std::size_t i = 0; i < s.settings.size(); ++i)
         if (s.settings[i].fault.empty())
             order.emplace_back((s.less_is_better() ? 1 : -1) * s.settings[i].typical, i);
@@ -126,15 +126,15 @@ inline std::string sentence_of(const settings_comparison& c, const compared_stat
 }
 
 /// Results of the statistics before `end`, one sentence for equal ones.
-inline std::vector<std::string> sentences_of(const settings_comparison& c, std::size_t end) {
-    std::vector<std::pair<std::string, std::string>> shown;  // result, statistics
+inline vector<std::string> sentences_of(const settings_comparison& c, std::size_t end) {
+    vector<std::pair<std::string, std::string>> shown;  // result, statistics
     for (std::size_t i = 0; i < end; ++i) {
         const std::string words = shown_text(c, c.statistics[i]);
         const auto is_same = [&](const auto& s) { return s.first == words; };
         fill(found_or_added(shown, is_same, {words, ""}).second, "{,}{}",
              {c.statistics[i].what.name});
     }
-    std::vector<std::string> sentences;
+    vector<std::string> sentences;
     for (const auto& [words, names] : shown) sentences.push_back(filled("{}: {}", {names, words}));
     return sentences;
 }
@@ -146,8 +146,8 @@ inline std::string rounds_text(const settings_comparison& c) {
         {c.settings.size(), c.rounds < c.planned_rounds ? c.rounds : 0, c.planned_rounds});
 }
 /// Notes on the table, one sentence each.
-inline std::vector<std::string> notes_on(const settings_comparison& c) {
-    std::vector<std::string> notes;
+inline vector<std::string> notes_on(const settings_comparison& c) {
+    vector<std::string> notes;
     for (const reported_setting& s : c.settings)
         if (!s.excluded.empty())
             notes.push_back(filled("{} is not compared: {}", {s.name, s.excluded}));
@@ -198,7 +198,7 @@ inline std::string comparison_explained(const settings_comparison& c) {
 /// The table of the settings from `from` on and before `end`, beside the first one.
 inline report_table settings_table(const settings_comparison& c, std::size_t from = 1,
                                    std::size_t end = std::string::npos) {
-    std::vector<std::size_t> which{0};
+    vector<std::size_t> which{0};
     for (std::size_t i = from; i < std::min(end, c.settings.size()); ++i) which.push_back(i);
     report_table t{{""}};
     for (const std::size_t i : which) t.head.push_back(c.settings[i].name);

@@ -5,6 +5,7 @@
 #include "api/result.hpp"
 #include "api/target.hpp"
 #include "api/traffic.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/bytes.hpp"
 #include "core/base/json.hpp"
 #include "core/base/field_json.hpp"
@@ -26,7 +27,6 @@
 #include <string>
 #include <string_view>
 #include <utility>  // exchange, move, pair
-#include <vector>
 
 #include <picojson.h>  // JSON of servers
 
@@ -64,8 +64,8 @@ inline constexpr version_page version_pages[] = {
     {"Triton", "/v2", "version", ""}};
 
 /// The pages to ask, in turn: those of a known server, else all paths, each once.
-inline std::vector<version_page> version_pages_of(const std::string& server) {
-    std::vector<version_page> pages;
+inline vector<version_page> version_pages_of(const std::string& server) {
+    vector<version_page> pages;
     for (const version_page& p : version_pages)
         if (server == p.server) pages.push_back(p);
     if (!server.empty()) return pages;
@@ -124,7 +124,7 @@ inline std::string hash_of_arguments(std::string_view command) {
 // ---- its accelerators
 
 /// "2 x NVIDIA L4, NVIDIA T4": the names of all, counted.
-inline std::string counted_names(std::vector<std::string> names) {
+inline std::string counted_names(vector<std::string> names) {
     std::sort(names.begin(), names.end());
     std::string words;
     for (std::size_t i = 0, n = 0; i < names.size(); i += n) {
@@ -134,7 +134,7 @@ inline std::string counted_names(std::vector<std::string> names) {
     return words;
 }
 /// Each card once, in any order.
-inline std::string hash_of_cards(std::vector<std::string> ids) {
+inline std::string hash_of_cards(vector<std::string> ids) {
     std::sort(ids.begin(), ids.end());
     std::string all;
     for (const std::string& id : ids) all += id + "\n";
@@ -143,7 +143,7 @@ inline std::string hash_of_cards(std::vector<std::string> ids) {
 
 /// Adds cards on a dcgm-exporter page to those of other pages.
 struct reported_cards {
-    std::vector<std::string> ids{}, names{}, drivers{};
+    vector<std::string> ids{}, names{}, drivers{};
 };
 inline void read_cards(const metrics_page& page, reported_cards& to) {
     for (const page_sample& s : page.samples) {
@@ -160,12 +160,12 @@ inline void read_cards(const metrics_page& page, reported_cards& to) {
 /// Reads `nvidia-smi --query-gpu=name,uuid,driver_version,memory.total,power.limit
 /// --format=csv,noheader`: a line for each card; no cards in other text.
 inline void read_nvidia_smi(std::string_view csv, fingerprint& to) {
-    std::vector<std::string> names, cards, powers;
+    vector<std::string> names, cards, powers;
     while (!csv.empty()) {
         const std::size_t end = std::min(csv.find('\n'), csv.size());
         std::string_view line = csv.substr(0, end);
         csv.remove_prefix(std::min(end + 1, csv.size()));
-        std::vector<std::string> cells;
+        vector<std::string> cells;
         for (std::size_t n = 0; !line.empty(); line.remove_prefix(std::min(n + 1, line.size()))) {
             n = std::min(line.find(','), line.size());
             cells.push_back(printable(trimmed(line.substr(0, n)), 60));
@@ -185,8 +185,8 @@ inline void read_nvidia_smi(std::string_view csv, fingerprint& to) {
 }
 
 /// Properties that are watched, and named if they change at a step.
-inline std::vector<named_text> watched_facts(const fingerprint& f) {
-    std::vector<named_text> all;
+inline vector<named_text> watched_facts(const fingerprint& f) {
+    vector<named_text> all;
     const auto add = [&](const char* name, const std::string& value) {
         if (!value.empty()) all.emplace_back(name, value);
     };
@@ -348,12 +348,12 @@ struct history_entry {
 inline constexpr std::string_view usual_statistics[] = {"mean(tpot)", "p50(ttft)", "p90(ttft)",
                                                         "p50(e2e)", "output_throughput"};
 /// Whether every repeat has a value.
-inline bool are_kept(const std::vector<double>& repeats) {
+inline bool are_kept(const vector<double>& repeats) {
     const auto is_one = [](double v) { return std::isfinite(v) && v > 0; };
     return !repeats.empty() && std::all_of(repeats.begin(), repeats.end(), is_one);
 }
-inline std::vector<named_repeats> values_of_a_run(const plan& p, const gate_figures& g) {
-    std::vector<named_repeats> values;
+inline vector<named_repeats> values_of_a_run(const plan& p, const gate_figures& g) {
+    vector<named_repeats> values;
     const auto add = [&](std::string_view name) {
         for (const named_repeats& n : values)
             if (n.name == name) return;
@@ -370,7 +370,7 @@ inline std::vector<named_repeats> values_of_a_run(const plan& p, const gate_figu
     for (const std::string_view usual : usual_statistics) add(usual);
     return values;
 }
-inline std::string outcome_of_a_run(const std::vector<slo_verdict>& verdicts) {
+inline std::string outcome_of_a_run(const vector<slo_verdict>& verdicts) {
     const auto any = [&](verdict v) {
         return std::any_of(verdicts.begin(), verdicts.end(), [&](const slo_verdict& x) {
             return !x.what.is_advisory && x.outcome == v;
@@ -385,7 +385,7 @@ inline std::string outcome_of_a_run(const std::vector<slo_verdict>& verdicts) {
 /// Returns why a measured gate is no baseline run, "" if it is one. The verdict does not matter,
 /// because slow runs must not be left out.
 inline std::string why_no_run(const plan& p, const gate_figures& g,
-                              const std::vector<slo_verdict>& verdicts,
+                              const vector<slo_verdict>& verdicts,
                               const std::string& stopped) {
     if (p.searches()) return "a capacity was searched, by another load in each run";
     if (!stopped.empty()) return stopped;
@@ -405,7 +405,7 @@ inline std::string why_no_run(const plan& p, const gate_figures& g,
 /// `stopped`: why its repeats ended early, "" if they did not.
 inline history_entry history_entry_of(const plan& p, run_series in, const fingerprint& print,
                                       const gate_figures& g,
-                                      const std::vector<slo_verdict>& verdicts,
+                                      const vector<slo_verdict>& verdicts,
                                       const std::string& stopped) {
     history_entry e;
     e.why_not = why_no_run(p, g, verdicts, stopped);

@@ -4,6 +4,7 @@
 
 #include "api/result.hpp"
 #include "api/slo.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/fields.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
@@ -27,7 +28,6 @@
 #include <optional>
 #include <string>
 #include <utility>  // move
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -55,7 +55,7 @@ struct history_parameters {
     std::string none{};        // why there is no history to judge by
     bool appends = false;      // the run joins the history
     bool knows_card = true;    // whether any run was measured on today's
-    std::vector<objective_history> objectives{};
+    vector<objective_history> objectives{};
 
     bool is_there() const { return !folder.empty(); }
     const objective_history* of(const slo& s) const {
@@ -116,8 +116,8 @@ inline std::string short_commit(const series_run& n) {
     return n.commit.empty() ? n.at.substr(0, 10) : n.commit.substr(0, 8);
 }
 /// The watched properties that differ between two runs: "vLLM 0.32 -> vLLM 0.33".
-inline std::string changed_facts(const std::vector<named_text>& before,
-                                 const std::vector<named_text>& after) {
+inline std::string changed_facts(const vector<named_text>& before,
+                                 const vector<named_text>& after) {
     std::string words;
     for (const auto& [name, now] : after)
         for (const auto& [known, then] : before) {
@@ -189,13 +189,13 @@ struct history_question {
 /// Values, speeds and rates have a spread between repeats, as have objectives on a baseline.
 inline history_parameters history_parameters_of(const history_lines& lines, const run_series& mine,
                                       const std::map<std::string, run_series>& known,
-                                      const std::vector<slo>& slos, const history_question& asked) {
+                                      const vector<slo>& slos, const history_question& asked) {
     history_parameters h;
     h.folder = asked.folder;
     h.machine = machine_text(mine);
     h.appends = asked.appends;
     const std::string id = id_of(mine);
-    const std::vector<const history_run*> runs = runs_of(lines, mine.gate, id);
+    const vector<const history_run*> runs = runs_of(lines, mine.gate, id);
     if (runs.empty()) {
         h.none = why_no_runs(lines, mine, known);
         return h;
@@ -313,7 +313,7 @@ inline decision judge_by_history(const history_parameters& past, const measureme
     if (seen.values.size() < 2)
         return decided(std::move(d), verdict::inconclusive, {because::one_repeat});
     const double line = (s.at_most ? 1 : -1) * std::log(d.limit);
-    std::vector<double> run = seen.distances;
+    vector<double> run = seen.distances;
     for (double& x : run) x += h.level.mean + line;
     const history_bounds bounds = history_bounds_of(t.rule);
     const history_analysis l =
@@ -380,10 +380,10 @@ inline std::string history_words(const history_parameters& h, const objective_hi
     return words;
 }
 /// A line for each objective, "history: 27 runs on ...".
-inline std::vector<std::string> report_lines(const history_parameters& h, const gate_report& g) {
-    std::vector<std::string> lines;
+inline vector<std::string> report_lines(const history_parameters& h, const gate_report& g) {
+    vector<std::string> lines;
     if (!h.none.empty()) return {"history: " + h.none};
-    std::vector<const slo*> relative;
+    vector<const slo*> relative;
     for (const slo& s : g.judged_by.slos)
         if (s.factor > 0 && h.of(s)) relative.push_back(&s);
     for (const slo* s : relative)
@@ -433,7 +433,7 @@ public:
         if (!o) return std::nullopt;
         return level{(s.at_most ? 1 : -1) * o->learned.level.mean, o->learned.spread.sd};
     }
-    std::optional<interim_analysis> analysis_of(const slo& s, const std::vector<double>& distances,
+    std::optional<interim_analysis> analysis_of(const slo& s, const vector<double>& distances,
                                                 const judging_rule& rule) const override {
         const bool is_absolute = s.factor <= 0 && parameters.none.empty();
         const objective_history* const o = is_absolute ? parameters.of(s) : nullptr;
@@ -442,7 +442,7 @@ public:
         if (!(known.sd > 0)) return {};
         return analysis_with_history(distances, known, rule);
     }
-    std::vector<std::string> lines(const gate_report& g) const override {
+    vector<std::string> lines(const gate_report& g) const override {
         return report_lines(parameters, g);
     }
     void fields(field_visitor& v) override { fields_of(v, parameters); }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/result.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/statistics.hpp"
 #include "core/judging/rule.hpp"
 #include "extensions/history/core/levels.hpp"
@@ -10,7 +11,6 @@
 #include <cmath>  // fabs, pow, sqrt, round
 #include <cstddef>  // size_t
 #include <optional>
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -34,7 +34,7 @@ inline constexpr double given_df = 4;
 inline constexpr std::size_t given_until = 10;    // runs that replace a given spread
 
 /// The mean of values clipped at `reach` around their median, if there are at least five.
-inline double clipped_mean(std::vector<double> v, double reach) {
+inline double clipped_mean(vector<double> v, double reach) {
     if (v.size() < 5) return mean_of(v);
     const double center = median_of(v);
     for (double& x : v) x = std::clamp(x, center - reach, center + reach);
@@ -46,7 +46,7 @@ struct repeats_spread {
     double variance = 0, df = 0;
     double repeats = 0;  // of a run, harmonic mean
 };
-inline repeats_spread spread_of_repeats(const std::vector<run_level>& runs, std::size_t from) {
+inline repeats_spread spread_of_repeats(const vector<run_level>& runs, std::size_t from) {
     repeats_spread out;
     double squares = 0, inverse = 0;
     for (std::size_t i = from; i < runs.size(); ++i) {
@@ -67,23 +67,23 @@ struct runs_spread {
 };
 /// The runs from one on, around the levels of their segments.
 struct run_residuals {
-    std::vector<double> all{};
+    vector<double> all{};
     double segments = 0;
 };
-inline run_residuals residuals_of(const std::vector<run_level>& runs,
-                                  const std::vector<history_segment>& segments, std::size_t from) {
+inline run_residuals residuals_of(const vector<run_level>& runs,
+                                  const vector<history_segment>& segments, std::size_t from) {
     run_residuals out;
     const bool is_robust = runs.size() - from >= robust_from;
     for (const history_segment& s : segments) {
         if (s.end <= from) continue;
-        const std::vector<double> own = means_of(runs, std::max(s.first, from), s.end);
+        const vector<double> own = means_of(runs, std::max(s.first, from), s.end);
         const double center = is_robust && own.size() >= 5 ? median_of(own) : mean_of(own);
         for (const double x : own) out.all.push_back(x - center);
         ++out.segments;
     }
     return out;
 }
-inline void clip_residuals(std::vector<double>& rest, runs_spread& noted) {
+inline void clip_residuals(vector<double>& rest, runs_spread& noted) {
     const double reach = robust_sd(rest, 0);
     if (!(reach > 0)) return;
     for (double& x : rest) {
@@ -99,7 +99,7 @@ inline void clip_residuals(std::vector<double>& rest, runs_spread& noted) {
 struct run_dependence {
     double variance_by = 1, df_by = 1;
 };
-inline run_dependence dependence_of_runs(const std::vector<double>& rest) {
+inline run_dependence dependence_of_runs(const vector<double>& rest) {
     const auto n = static_cast<double>(rest.size());
     const double r = std::clamp((lag_one(rest) * n + 1) / (n - 4), 0.0, 0.9);
     double effect = 1, shared = 0;
@@ -111,8 +111,8 @@ inline run_dependence dependence_of_runs(const std::vector<double>& rest) {
                               ((1 - (effect - 1) / (n - 1)) * (1 + 1 / n))),
             std::clamp((1 - r * r) / (1 + r * r), 0.3, 1.0)};
 }
-inline runs_spread spread_of_runs(const std::vector<run_level>& runs,
-                                  const std::vector<history_segment>& segments, std::size_t from) {
+inline runs_spread spread_of_runs(const vector<run_level>& runs,
+                                  const vector<history_segment>& segments, std::size_t from) {
     run_residuals rest = residuals_of(runs, segments, from);
     const double df = static_cast<double>(rest.all.size()) - rest.segments;
     runs_spread out;
@@ -147,7 +147,7 @@ struct learned_history {
     repeats_spread repeats{};
     runs_spread spread{};
     level_of_runs level{};
-    std::vector<main_moved> moved{};
+    vector<main_moved> moved{};
     double given_sd = 0;      // the user's spread between runs while it counts, else 0
     bool is_enough() const {
         return level.runs > 0 && repeats.df > 0 && spread.df > 0 && spread.sd > 0 &&
@@ -155,15 +155,15 @@ struct learned_history {
     }
 };
 
-inline level_of_runs newest_level(const std::vector<run_level>& runs, const history_segment& s,
+inline level_of_runs newest_level(const vector<run_level>& runs, const history_segment& s,
                                   double sd) {
     const std::size_t w = std::min(s.end - s.first, level_runs);
     return {clipped_mean(means_of(runs, s.end - w, s.end), 3 * sd), static_cast<double>(w)};
 }
 
-inline std::vector<main_moved> moves_of_main(const std::vector<run_level>& runs,
-                                             const history_segment& s, const runs_spread& n) {
-    std::vector<main_moved> out;
+inline vector<main_moved> moves_of_main(const vector<run_level>& runs,
+                                        const history_segment& s, const runs_spread& n) {
+    vector<main_moved> out;
     for (std::size_t c = 1; c <= 2 && s.first + c + 4 <= s.end; ++c) {
         const double now = mean_of(means_of(runs, s.end - c, s.end));
         const double before = clipped_mean(means_of(runs, s.first, s.end - c), 3 * n.sd);
@@ -176,7 +176,7 @@ inline std::vector<main_moved> moves_of_main(const std::vector<run_level>& runs,
 }
 
 /// Main is compared with the newest accepted segment, another branch with the newest one.
-inline const history_segment& segment_for(const std::vector<history_segment>& segments,
+inline const history_segment& segment_for(const vector<history_segment>& segments,
                                           bool is_main) {
     for (auto s = segments.rbegin(); is_main && s != segments.rend(); ++s)
         if (s->is_accepted) return *s;
@@ -184,8 +184,8 @@ inline const history_segment& segment_for(const std::vector<history_segment>& se
 }
 
 /// `given_sd`: the user's spread between runs, 0 if not given.
-inline learned_history learned_from(const std::vector<run_level>& runs,
-                                    const std::vector<history_segment>& segments, bool is_main,
+inline learned_history learned_from(const vector<run_level>& runs,
+                                    const vector<history_segment>& segments, bool is_main,
                                     double given_sd = 0) {
     learned_history h;
     if (runs.empty()) return h;
@@ -213,10 +213,10 @@ inline constexpr std::size_t annotation_reaches = 2;
 
 /// Whether the first runs of a segment, as many as showed it, are worse than the newest of another,
 /// at a level of 5 %. Later runs do not count, so that decisions do not change.
-inline bool is_worse(const std::vector<run_level>& runs, const history_segment& s,
+inline bool is_worse(const vector<run_level>& runs, const history_segment& s,
                      const history_segment& than) {
-    const std::vector<double> now = means_of(runs, s.first, std::min(s.found + 1, s.end));
-    const std::vector<double> old =
+    const vector<double> now = means_of(runs, s.first, std::min(s.found + 1, s.end));
+    const vector<double> old =
         means_of(runs, than.end - std::min(than.end - than.first, level_runs), than.end);
     const auto a = static_cast<double>(now.size()), b = static_cast<double>(old.size());
     const double df = a + b - 2, change = mean_of(now) - mean_of(old);
@@ -229,9 +229,9 @@ inline bool is_worse(const std::vector<run_level>& runs, const history_segment& 
 
 /// A regression is accepted only by an annotation; a level no worse than the newest accepted one
 /// (an improvement, or a repaired regression) is accepted automatically.
-inline std::vector<history_segment> with_accepted(std::vector<history_segment> segments,
-                                                  const history_series& s,
-                                                  const std::vector<run_level>& runs) {
+inline vector<history_segment> with_accepted(vector<history_segment> segments,
+                                             const history_series& s,
+                                             const vector<run_level>& runs) {
     const auto annotations = annotated_runs(s, runs, annotation_kind::accept);
     std::size_t accepted = 0;
     for (std::size_t i = 1; i < segments.size(); ++i) {
@@ -252,8 +252,8 @@ struct level_drift {
     std::size_t since = 0;  // the first of those runs
     std::size_t steps = 0;  // found since then
 };
-inline std::optional<level_drift> drift_of_level(const std::vector<run_level>& runs,
-                                                 const std::vector<history_segment>& segments,
+inline std::optional<level_drift> drift_of_level(const vector<run_level>& runs,
+                                                 const vector<history_segment>& segments,
                                                  const runs_spread& spread) {
     if (segments.empty() || !(spread.df > 0)) return {};
     const history_segment& accepted = segment_for(segments, true);
@@ -276,8 +276,8 @@ inline std::optional<level_drift> drift_of_level(const std::vector<run_level>& r
 
 /// A series: its runs, segments and the data for the rule.
 struct history_read {
-    std::vector<run_level> runs{};
-    std::vector<history_segment> segments{};
+    vector<run_level> runs{};
+    vector<history_segment> segments{};
     learned_history learned{};
 };
 inline history_read history_read_as(const history_series& s, bool at_most, bool is_main,
@@ -354,7 +354,7 @@ inline history_reach reach_of(const learned_history& h, double own_variance, std
 
 /// Analyses the first repeats of a run, in logarithms with the history's signs. `line`: logarithm
 /// of the limit's factor, with its sign.
-inline history_analysis analysis_against(const learned_history& h, const std::vector<double>& run,
+inline history_analysis analysis_against(const learned_history& h, const vector<double>& run,
                                  double line, history_analysis_kind kind,
                                  const history_bounds& bounds = {}) {
     history_analysis l;
@@ -418,7 +418,7 @@ inline bool is_last_analysis(const learned_history& h, const history_analysis& l
 }
 /// The verdict of a run on all its repeats: at the first analysis that decides, or at its last. The
 /// late one is made only if the run was open and noisier than the history.
-inline history_analysis judged_against(const learned_history& h, const std::vector<double>& run,
+inline history_analysis judged_against(const learned_history& h, const vector<double>& run,
                                    double line, bool appended,
                                    const history_bounds& bounds = {}) {
     history_analysis l;
@@ -469,7 +469,7 @@ struct history_noise {
 
 /// Returns an analysis with the noise of a history, at less weight than a calibration because it is
 /// of other days. The history is not used where the repeats spread by more.
-inline interim_analysis analysis_with_history(const std::vector<double>& distances,
+inline interim_analysis analysis_with_history(const vector<double>& distances,
                                               const history_noise& known,
                                               const judging_rule& rule) {
     const double own = sample_variance(distances), df = static_cast<double>(distances.size()) - 1;

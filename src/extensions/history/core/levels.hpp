@@ -1,6 +1,7 @@
 // levels of a series, and their first runs
 #pragma once
 
+#include "core/base/vector.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 
@@ -9,7 +10,6 @@
 #include <cstddef>  // size_t
 #include <string>
 #include <utility>  // pair
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -20,9 +20,9 @@ struct series_run {
     std::string id{};
     std::string at{};      // UTC, "2026-11-23T02:15:04Z"
     std::string commit{};  // "" if unknown
-    std::vector<double> repeats{};  // of the statistic, SI units, > 0
+    vector<double> repeats{};  // of the statistic, SI units, > 0
     /// Properties that do not change the series: name and value, "server" "vllm 0.33.0".
-    std::vector<std::pair<std::string, std::string>> watched{};
+    vector<std::pair<std::string, std::string>> watched{};
     bool is_left_out = false;  // by an annotation
 };
 
@@ -38,8 +38,8 @@ struct annotation {
 struct history_series {
     std::string statistic{};  // "mean(tpot)"
     double offset = 0;        // of its metric: levels are logarithms of value + offset
-    std::vector<series_run> runs{};
-    std::vector<annotation> annotations{};
+    vector<series_run> runs{};
+    vector<annotation> annotations{};
 };
 
 // The minimum difference between two programs on one machine, days apart.
@@ -47,7 +47,7 @@ inline constexpr double least_run_sd = 0.0025;
 inline constexpr std::size_t searched_runs = 80;
 inline constexpr std::size_t runs_before = 3, runs_after = 2;  // minimum around a step
 
-inline double median_of(std::vector<double> v) {
+inline double median_of(vector<double> v) {
     if (v.empty()) return not_a_number;
     const auto middle = v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2);
     std::nth_element(v.begin(), middle, v.end());
@@ -56,12 +56,12 @@ inline double median_of(std::vector<double> v) {
 }
 /// The median distance from `center` in normal standard deviations, corrected for few values; 0 if
 /// more than half are equal.
-inline double robust_sd(std::vector<double> v, double center) {
+inline double robust_sd(vector<double> v, double center) {
     for (double& x : v) x = std::fabs(x - center);
     return 1.4826 * median_of(v) * (1 + 1 / static_cast<double>(v.size()));
 }
 /// Lag-1 autocorrelation of values around 0.
-inline double lag_one(const std::vector<double>& v) {
+inline double lag_one(const vector<double>& v) {
     double products = 0, squares = 0;
     for (std::size_t i = 0; i < v.size(); ++i) {
         squares += v[i] * v[i];
@@ -76,20 +76,20 @@ struct run_level {
     double mean = 0, variance = 0, repeats = 0;
 };
 /// Without runs that lack the statistic or that an annotation leaves out.
-inline std::vector<run_level> levels_of(const history_series& s, bool at_most) {
-    std::vector<run_level> out;
+inline vector<run_level> levels_of(const history_series& s, bool at_most) {
+    vector<run_level> out;
     for (std::size_t i = 0; i < s.runs.size(); ++i) {
         if (s.runs[i].is_left_out || s.runs[i].repeats.empty()) continue;
-        std::vector<double> logs;
+        vector<double> logs;
         for (const double x : s.runs[i].repeats)
             logs.push_back((at_most ? 1 : -1) * std::log(x + s.offset));
         out.push_back({i, mean_of(logs), sample_variance(logs), static_cast<double>(logs.size())});
     }
     return out;
 }
-inline std::vector<double> means_of(const std::vector<run_level>& runs, std::size_t first,
-                                    std::size_t end) {
-    std::vector<double> out;
+inline vector<double> means_of(const vector<run_level>& runs, std::size_t first,
+                               std::size_t end) {
+    vector<double> out;
     for (std::size_t i = first; i < end; ++i) out.push_back(runs[i].mean);
     return out;
 }
@@ -99,7 +99,7 @@ struct split_found {
     std::size_t at = 0;
     double t = 0;
 };
-inline split_found best_split(const std::vector<double>& v) {
+inline split_found best_split(const vector<double>& v) {
     const std::size_t n = v.size();
     const double shift = v.empty() ? 0 : v[0];  // sums of differences keep their digits
     double all = 0, squares = 0;
@@ -123,11 +123,11 @@ inline split_found best_split(const std::vector<double>& v) {
 }
 /// The factor by which dependence lowers a t: autocorrelation around both means, corrected for the
 /// bias of short series.
-inline double dependence_of_split(const std::vector<double>& v, std::size_t at) {
+inline double dependence_of_split(const vector<double>& v, std::size_t at) {
     const auto n = static_cast<double>(v.size());
     const auto part = v.begin() + static_cast<std::ptrdiff_t>(at);
     const double before = mean_of({v.begin(), part}), after = mean_of({part, v.end()});
-    std::vector<double> rest;
+    vector<double> rest;
     for (std::size_t i = 0; i < v.size(); ++i) rest.push_back(v[i] - (i < at ? before : after));
     const double r = std::clamp((lag_one(rest) * n + 2) / (n - 5), 0.0, 0.8);
     return std::sqrt((1 - r) / (1 + r));
@@ -135,7 +135,7 @@ inline double dependence_of_split(const std::vector<double>& v, std::size_t at) 
 /// The start of the newest level, 0 if no step is shown: a changepoint model (Hawkins, Qiu and
 /// Kang, Journal of Quality Technology 35, 2003), with a two-sided level for a false step in 1 of
 /// 500 runs.
-inline std::size_t step_in(std::vector<double> v) {
+inline std::size_t step_in(vector<double> v) {
     const std::size_t n = v.size();
     if (n < runs_before + runs_after + 1) return 0;
     const double center = median_of(v), sd = robust_sd(v, center);
@@ -161,16 +161,16 @@ struct history_segment {
 };
 
 /// The index of the first run at or after a date; their number if there is none.
-inline std::size_t place_of_date(const history_series& s, const std::vector<run_level>& runs,
+inline std::size_t place_of_date(const history_series& s, const vector<run_level>& runs,
                                  const std::string& at) {
     std::size_t i = 0;
     while (i < runs.size() && s.runs[runs[i].run].at.substr(0, 10) < at.substr(0, 10)) ++i;
     return i;
 }
-inline std::vector<std::size_t> annotated_runs(const history_series& s,
-                                               const std::vector<run_level>& runs,
-                                               annotation_kind kind) {
-    std::vector<std::size_t> out;
+inline vector<std::size_t> annotated_runs(const history_series& s,
+                                          const vector<run_level>& runs,
+                                          annotation_kind kind) {
+    vector<std::size_t> out;
     for (const annotation& m : s.annotations)
         if (m.kind == kind) out.push_back(place_of_date(s, runs, m.at));
     return out;
@@ -178,15 +178,15 @@ inline std::vector<std::size_t> annotated_runs(const history_series& s,
 
 /// From the first run to the last: a step that was found stays, unless an annotation denies it.
 /// Runs before such an annotation stay in the segment, and are not searched again.
-inline std::vector<history_segment> segments_of(const history_series& s,
-                                                const std::vector<run_level>& runs) {
+inline vector<history_segment> segments_of(const history_series& s,
+                                           const vector<run_level>& runs) {
     if (runs.empty()) return {};
     const auto steps = annotated_runs(s, runs, annotation_kind::step);
     const auto none = annotated_runs(s, runs, annotation_kind::no_step);
-    const auto holds = [](const std::vector<std::size_t>& v, std::size_t i) {
+    const auto holds = [](const vector<std::size_t>& v, std::size_t i) {
         return std::find(v.begin(), v.end(), i) != v.end();
     };
-    std::vector<history_segment> out(1);
+    vector<history_segment> out(1);
     std::size_t searched = 0;
     for (std::size_t i = 0; i < runs.size(); ++i) {
         if (holds(steps, i) && i > out.back().first) {

@@ -1,6 +1,7 @@
 // lines of a history's files, and their series
 #pragma once
 
+#include "core/base/vector.hpp"
 #include "core/base/field_json.hpp"
 #include "core/base/fields.hpp"
 #include "core/base/json.hpp"
@@ -18,7 +19,6 @@
 #include <string>
 #include <string_view>
 #include <utility>  // move, pair
-#include <vector>  // erase_if
 
 #include <picojson.h>  // JSON of servers
 
@@ -38,7 +38,7 @@ inline const char* to_string(annotation_kind k) {
 using named_text = std::pair<std::string, std::string>;
 struct named_repeats {
     std::string name{};             // "mean(tpot)"
-    std::vector<double> repeats{};  // SI units, > 0
+    vector<double> repeats{};  // SI units, > 0
 };
 
 /// One gate of one run of a program.
@@ -46,9 +46,9 @@ struct history_run {
     std::string id{};  // unique, in any file
     std::string at{};  // UTC start of its program
     std::string gate{}, run_series{}, commit{};
-    std::vector<named_text> watched{};
+    vector<named_text> watched{};
     std::string outcome{};
-    std::vector<named_repeats> values{};
+    vector<named_repeats> values{};
 };
 /// A person's annotation on a gate's runs.
 struct history_note {
@@ -59,8 +59,8 @@ struct history_note {
 
 /// The content of files: oldest first, each id once.
 struct history_lines {
-    std::vector<history_run> runs{};
-    std::vector<history_note> notes{};
+    vector<history_run> runs{};
+    vector<history_note> notes{};
 };
 
 /// "2026-11-23T02:15:04Z", with valid month, day and time.
@@ -86,7 +86,7 @@ inline void fields_of(field_visitor& v, history_run& r) {
     v.text({"cohort"}, r.run_series);
     v.quoted({"commit"}, r.commit, false);
     if (v.begin({"watched"})) {
-        std::vector<std::string> names;
+        vector<std::string> names;
         for (const named_text& w : r.watched) names.push_back(w.first);
         names = v.names(names);
         if (v.assigns()) r.watched.resize(names.size());
@@ -98,7 +98,7 @@ inline void fields_of(field_visitor& v, history_run& r) {
     }
     v.text({"outcome"}, r.outcome);
     if (!v.begin({"values", "of each statistic its repeats, in SI units"})) return;
-    std::vector<std::string> names;
+    vector<std::string> names;
     for (const named_repeats& n : r.values) names.push_back(n.name);
     names = v.names(names);
     if (v.assigns()) r.values.resize(names.size());
@@ -208,7 +208,7 @@ inline void read_history_file(std::string_view text, const std::string& file,
 /// A stable sort. std::stable_sort in libstdc++ 12 uses a buffer that C++20 removed, and clang
 /// warns.
 template <class T, class Before>
-void sort_stably(std::vector<T>& all, Before&& before) {
+void sort_stably(vector<T>& all, Before&& before) {
     std::list<T> sorted(std::make_move_iterator(all.begin()), std::make_move_iterator(all.end()));
     sorted.sort(before);
     std::move(sorted.begin(), sorted.end(), all.begin());
@@ -226,7 +226,7 @@ inline history_lines in_order(history_lines all) {
     sort_stably(all.notes, noted_before);
     const auto keep_first = [](auto& of) {
         std::set<std::string> seen;
-        std::erase_if(of, [&](const auto& x) { return !seen.insert(x.id).second; });
+        erase_if(of, [&](const auto& x) { return !seen.insert(x.id).second; });
     };
     keep_first(all.runs);
     keep_first(all.notes);
@@ -239,9 +239,9 @@ inline bool is_valid_run(const history_run& r) {
 }
 
 /// The runs of one gate in one series, one a date, oldest first.
-inline std::vector<const history_run*> runs_of(const history_lines& all, const std::string& gate,
-                                               const std::string& run_series) {
-    std::vector<const history_run*> runs;
+inline vector<const history_run*> runs_of(const history_lines& all, const std::string& gate,
+                                          const std::string& run_series) {
+    vector<const history_run*> runs;
     for (const history_run& r : all.runs) {
         if (r.gate != gate || r.run_series != run_series || !is_valid_run(r)) continue;
         const bool is_same_date = !runs.empty() && runs.back()->at.compare(0, 10, r.at, 0, 10) == 0;
@@ -268,7 +268,7 @@ inline bool is_about(const annotation& m, const history_run& r) {
 
 /// The runs of a gate in a series that have the statistic, and their annotations.
 inline history_series series_of(const history_lines& all,
-                                const std::vector<const history_run*>& runs,
+                                const vector<const history_run*>& runs,
                                 const std::string& statistic) {
     history_series s;
     s.statistic = statistic;
@@ -309,14 +309,14 @@ inline history_lines as_of(history_lines all, const std::string& when) {
         if (until.empty())
             refuse({name, printable(when, 60), "\": the history has no run of that commit"});
     }
-    std::erase_if(all.runs, [&](const history_run& r) { return r.at > until; });
+    erase_if(all.runs, [&](const history_run& r) { return r.at > until; });
     const auto is_later = [&](const history_note& n) {
         const auto has_id = [&](const history_run& r) { return r.id == n.what.at; };
         const bool is_dated = is_utc_date(n.what.at) || is_utc_time(n.what.at);
         return is_dated ? n.what.at > until
                         : std::none_of(all.runs.begin(), all.runs.end(), has_id);
     };
-    std::erase_if(all.notes, is_later);
+    erase_if(all.notes, is_later);
     return all;
 }
 

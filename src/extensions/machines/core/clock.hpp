@@ -2,13 +2,13 @@
 #pragma once
 
 #include "api/result.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/fields.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/repeat_fields.hpp"
 
 #include <cstddef>  // size_t
 #include <string>
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -22,7 +22,7 @@ public:
         if (ns != 0) ns += by_ns_;
     }
     void time_after(const field& f, long long& ns, long long) override { time(f, ns, true); }
-    void times_after(const field&, std::vector<long long>& ns, long long,
+    void times_after(const field&, vector<long long>& ns, long long,
                      const time_groups& g) override {
         for (std::size_t i = 0; i < ns.size(); ++i)
             if (i % g.size < g.times) ns[i] += by_ns_;
@@ -42,7 +42,7 @@ inline void move_clock(repeat_data& d, long long by_ns) {
     for (record& r : d.records) move_clock(r, by_ns);
     clock_mover mover(by_ns);
     cross_check checked;
-    std::vector<named_number> statistics;
+    vector<named_number> statistics;
     fields_of(mover, d, checked, statistics);
 }
 

@@ -3,6 +3,7 @@
 
 #include "api/result.hpp"
 #include "api/slo.hpp"
+#include "core/base/vector.hpp"
 #include "core/bodies/result_data.hpp"
 #include "core/answers/timeline.hpp"
 #include "core/base/json.hpp"
@@ -29,7 +30,6 @@
 #include <string>
 #include <string_view>
 #include <utility>  // move
-#include <vector>
 
 #include <picojson.h>  // JSON of servers
 
@@ -43,7 +43,7 @@ inline std::string packed(const repeat_data& d) {
     json_writer facts(true);
     facts.open('{');
     write_fields(facts, static_cast<const repeat_facts&>(d), cross_check(),
-                 std::vector<named_number>());
+                 vector<named_number>());
     std::string bytes = facts.close().text() + "\n";
     for (const record& r : d.records) bytes += record_json(r, "");
     bytes += '\n';
@@ -73,7 +73,7 @@ inline repeat_data unpacked(std::string_view bytes, run_variant variant) {
     document_digits digits(facts);
     repeat_data d = read_repeat(part, variant, digits, 0).what;
     std::string gate;
-    std::vector<record> records;
+    vector<record> records;
     for (std::string_view next = line(); !next.empty(); next = line())
         records.push_back(read_record(std::string(next), gate));
     request_log log;
@@ -133,7 +133,7 @@ inline void add_facts(repeat_data& to, const repeat_data& part, bool by_window_o
 /// The repeat of these parts, on the clock of the first; each has one entry in `ranks`, its own.
 /// `closed`: users wait for answers, so each part has its own window, and the common part of all
 /// windows counts.
-inline repeat_data together(std::vector<repeat_data> parts, bool closed) {
+inline repeat_data together(vector<repeat_data> parts, bool closed) {
     fail_frequent_resends(parts);
     fail_unfinished([&](auto&& f) {
         for (repeat_data& part : parts)
@@ -165,7 +165,7 @@ struct stored_shard {
 };
 
 /// Numbers in a list: "3, 5, 6"; at most ten of them.
-inline std::string numbers_text(const std::vector<std::size_t>& all) {
+inline std::string numbers_text(const vector<std::size_t>& all) {
     std::string t;
     for (std::size_t i = 0; i < std::min<std::size_t>(all.size(), 10); ++i)
         t += (i > 0 ? ", " : "") + std::to_string(all[i]);
@@ -173,13 +173,13 @@ inline std::string numbers_text(const std::vector<std::size_t>& all) {
 }
 
 /// Refuses a list that is not each shard of one load, once.
-inline void check_all_there(const std::vector<stored_shard>& shards) {
+inline void check_all_there(const vector<stored_shard>& shards) {
     const stored_shard& first = shards.front();
     for (const stored_shard& s : shards)
         if (s.gate.load.shard.is_whole())
             refuse({s.directory, " is no shard of a load: \"", s.gate.name,
                     "\" was measured as a whole"});
-    std::vector<const stored_shard*> found(first.gate.load.shard.count, nullptr);
+    vector<const stored_shard*> found(first.gate.load.shard.count, nullptr);
     for (const stored_shard& s : shards) {
         const load_shard& shard = s.gate.load.shard;
         if (shard.count != found.size())
@@ -191,7 +191,7 @@ inline void check_all_there(const std::vector<stored_shard>& shards) {
                     s.directory});
         place = &s;
     }
-    std::vector<std::size_t> missing;
+    vector<std::size_t> missing;
     for (std::size_t i = 0; i < found.size(); ++i)
         if (!found[i]) missing.push_back(i);
     if (!missing.empty())
@@ -226,9 +226,9 @@ inline void check_alike(const stored_shard& first, const stored_shard& s) {
 
 /// Refuses shards that did not send at the same time, by the server's clock, in the first of their
 /// remaining repeats, the run's `repeat`-th.
-inline void check_one_time(const std::vector<stored_shard>& shards, std::size_t repeat) {
+inline void check_one_time(const vector<stored_shard>& shards, std::size_t repeat) {
     const auto part = [&](const stored_shard& s) -> const rank_part& {
-        const std::vector<rank_part>& own = s.gate.seen.candidate.front().ranks;
+        const vector<rank_part>& own = s.gate.seen.candidate.front().ranks;
         if (own.empty())
             refuse({s.directory, printed(": repeat %zu does not say when it began", repeat)});
         return own.front();
@@ -252,7 +252,7 @@ inline void check_one_time(const std::vector<stored_shard>& shards, std::size_t 
 
 /// Throws std::invalid_argument with one sentence if the shards are not a whole run. There is at
 /// least one, and its repeats have their records.
-inline measured_gate gathered(std::vector<stored_shard> shards, const slo_list& slos) {
+inline measured_gate gathered(vector<stored_shard> shards, const slo_list& slos) {
     check_all_there(shards);
     for (const stored_shard& s : shards) check_alike(shards.front(), s);
     sort_by(shards, [](const stored_shard& s) { return s.gate.load.shard.index; });
@@ -273,7 +273,7 @@ inline measured_gate gathered(std::vector<stored_shard> shards, const slo_list& 
     const bool closed = users_of(*g.what.sent) > 0;
     while (!first.seen.candidate.empty()) {
         check_one_time(shards, g.seen.candidate.size());
-        std::vector<repeat_data> parts;
+        vector<repeat_data> parts;
         for (stored_shard& s : shards) {
             parts.push_back(s.gate.seen.candidate.front());
             s.gate.seen.candidate.erase(0);

@@ -1,6 +1,7 @@
 // sessions as graphs of model calls, and what their readers share
 #pragma once
 
+#include "core/base/vector.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/files/byte_stream.hpp"
@@ -12,7 +13,6 @@
 #include <cstdint>  // uint32_t
 #include <string>
 #include <utility>  // move
-#include <vector>
 
 #include <picojson.h>  // JSON of servers
 
@@ -38,7 +38,7 @@ struct recorded_step {
     tree_prompt prompt{};
     int output_tokens = 0;
     int quotes = no_parent;  // an earlier step whose answer the prompt contains, if known
-    std::vector<std::uint32_t> after{};  // the steps that it waits for
+    vector<std::uint32_t> after{};  // the steps that it waits for
     int goes_on_from = no_parent;        // the step with the shared start of its prompt
     double wait_s = 0;
     double not_before_s = 0;  // since its session's start
@@ -66,10 +66,10 @@ struct session_entry {
 /// All sessions of a recording. Steps follow those that they wait for.
 struct session_corpus {
     prefix_tree prompts{};
-    std::vector<session_step> steps{};
-    std::vector<std::uint32_t> after{}, next{};  // steps of the same session
-    std::vector<session_entry> sessions{};
-    std::vector<std::string> models{""}, labels{""}, bodies{""};
+    vector<session_step> steps{};
+    vector<std::uint32_t> after{}, next{};  // steps of the same session
+    vector<session_entry> sessions{};
+    vector<std::string> models{""}, labels{""}, bodies{""};
     long long left_out = 0;  // sessions with too long prompts
     std::size_t max_steps = 1;
     int deepest = 0;
@@ -84,19 +84,19 @@ struct session_corpus {
 /// Finds the lines of a graph whose steps follow those they wait for. A step that keeps most of an
 /// earlier one stays on its line (of several, the one whose branch ends last), as does a step that
 /// waits for the end of a line that nobody continues: a compaction.
-inline void find_lines(std::vector<recorded_step>& steps, const prefix_tree& tree) {
+inline void find_lines(vector<recorded_step>& steps, const prefix_tree& tree) {
     const std::size_t n = steps.size();
     const auto behind = [&](std::size_t i) {
         return static_cast<std::size_t>(steps[i].goes_on_from);
     };
     const auto is_first = [&](std::size_t i) { return steps[i].goes_on_from == no_parent; };
-    std::vector<double> ends(n);  // of the branch begun by a step
+    vector<double> ends(n);  // of the branch begun by a step
     for (std::size_t i = n; i-- > 0;) {
         ends[i] = std::max({ends[i], steps[i].end_s, steps[i].at_s});
         if (!is_first(i)) ends[behind(i)] = std::max(ends[behind(i)], ends[i]);
     }
-    std::vector<std::size_t> heir(n, n);
-    std::vector<int> most(n, 0);
+    vector<std::size_t> heir(n, n);
+    vector<int> most(n, 0);
     for (std::size_t i = 0; i < n; ++i) {
         if (is_first(i)) continue;
         const std::size_t p = behind(i);
@@ -107,11 +107,11 @@ inline void find_lines(std::vector<recorded_step>& steps, const prefix_tree& tre
             most[p] = has;
         }
     }
-    std::vector<std::size_t> last{0};  // of each line
+    vector<std::size_t> last{0};  // of each line
     for (std::size_t i = 1; i < n; ++i) {
         const step_place from = is_first(i) ? step_place{} : steps[behind(i)].place;
         const std::size_t tip = last[from.line];
-        const std::vector<std::uint32_t>& after = steps[i].after;
+        const vector<std::uint32_t>& after = steps[i].after;
         const bool ends_there = heir[tip] == n && steps[tip].agent == steps[i].agent &&
                                 std::find(after.begin(), after.end(), tip) != after.end();
         if (!is_first(i) && (heir[behind(i)] == i || ends_there)) {
@@ -126,10 +126,10 @@ inline void find_lines(std::vector<recorded_step>& steps, const prefix_tree& tre
 }
 
 /// Adds a session with a valid graph: steps follow those that they wait for.
-inline void add_session(session_corpus& c, const std::vector<recorded_step>& steps, double start_s,
+inline void add_session(session_corpus& c, const vector<recorded_step>& steps, double start_s,
                         bool shares) {
     const auto first = static_cast<std::uint32_t>(c.steps.size());
-    std::vector<std::vector<std::uint32_t>> next(steps.size());
+    vector<vector<std::uint32_t>> next(steps.size());
     for (std::uint32_t i = 0; i < steps.size(); ++i) {
         const recorded_step& of = steps[i];
         for (const std::uint32_t a : of.after) next[a].push_back(i);
@@ -192,7 +192,7 @@ protected:
             fail("the files have over 2000000 steps: cut them first");
     }
     /// Adds a session without line numbers.
-    void add(std::vector<recorded_step>& steps, double start_s, bool shares) {
+    void add(vector<recorded_step>& steps, double start_s, bool shares) {
         find_lines(steps, corpus_.prompts);
         add_session(corpus_, steps, start_s, shares);
     }
@@ -204,7 +204,7 @@ protected:
     session_corpus corpus_{};
 
 private:
-    std::uint32_t place_of_name(std::vector<std::string>& names, const std::string& n) const {
+    std::uint32_t place_of_name(vector<std::string>& names, const std::string& n) const {
         const auto at = static_cast<std::size_t>(std::find(names.begin(), names.end(), n) -
                                                  names.begin());
         if (at == names.size()) names.push_back(n);

@@ -1,6 +1,7 @@
 // recorded sessions, one JSON line per step
 #pragma once
 
+#include "core/base/vector.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/dialects/request_body.hpp"
@@ -16,7 +17,6 @@
 #include <queue>  // steps that nothing holds back
 #include <string>
 #include <utility>  // move, pair
-#include <vector>
 
 #include <picojson.h>  // JSON of servers
 
@@ -75,7 +75,7 @@ private:
     };
     struct named_step {
         std::string name{}, keeps{}, agent{};
-        std::vector<std::string> after{};
+        vector<std::string> after{};
         earlier_step other{};  // of another session, whose prompt it keeps
         int kept = 0, tokens = 0;
         bool has_agent = false;
@@ -187,8 +187,8 @@ private:
             if (!by_name.emplace(named_[i].name, i).second)
                 in_->refuse(named_[i].line, "step " + quoted(named_[i].name) +
                                                 " is there twice in its session");
-        std::vector<std::size_t> waits(named_.size());
-        std::vector<std::vector<std::size_t>> next(named_.size());
+        vector<std::size_t> waits(named_.size());
+        vector<vector<std::size_t>> next(named_.size());
         for (std::size_t i = 0; i < named_.size(); ++i) {
             const auto stands_behind = [&](const char* field, const std::string& name) {
                 const auto found = by_name.find(name);
@@ -201,12 +201,12 @@ private:
             for (const std::string& a : named_[i].after) stands_behind("after", a);
             if (!named_[i].keeps.empty()) stands_behind("keeps", named_[i].keeps);
         }
-        std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> free;
+        std::priority_queue<std::size_t, vector<std::size_t>, std::greater<>> free;
         for (std::size_t i = 0; i < named_.size(); ++i)
             if (waits[i] == 0) free.push(i);
-        std::vector<std::uint32_t> place(named_.size());
-        std::vector<std::size_t> order;
-        std::vector<recorded_step> steps;
+        vector<std::uint32_t> place(named_.size());
+        vector<std::size_t> order;
+        vector<recorded_step> steps;
         while (!free.empty()) {
             const std::size_t i = free.top();
             free.pop();
@@ -224,7 +224,7 @@ private:
         named_.clear();
     }
     void add_named(const named_step& n, const places_by_name& by_name,
-                   const std::vector<std::uint32_t>& place, std::vector<recorded_step>& steps) {
+                   const vector<std::uint32_t>& place, vector<recorded_step>& steps) {
         recorded_step s = n.step;
         for (const std::string& a : n.after) s.after.push_back(place[by_name.at(a)]);
         if (!s.after.empty()) s.goes_on_from = static_cast<int>(s.after.back());
@@ -243,7 +243,7 @@ private:
         if (shares_) done_[session_][n.name] = {s.prompt, s.output_tokens};
         steps.push_back(std::move(s));
     }
-    void add(std::vector<recorded_step>& steps, const std::vector<std::size_t>& order) {
+    void add(vector<recorded_step>& steps, const vector<std::size_t>& order) {
         bool is_too_long = false, has_agents = false;
         for (const recorded_step& s : steps)
             is_too_long |= max_context_ > 0 && s.prompt.tokens > max_context_;
@@ -258,11 +258,11 @@ private:
     }
     /// An agent's steps are a line, one deeper than that of the first step that its first one is
     /// after; the agent of the very first step is the main one.
-    void place_by_agents(std::vector<recorded_step>& steps,
-                         const std::vector<std::size_t>& order) const {
+    void place_by_agents(vector<recorded_step>& steps,
+                         const vector<std::size_t>& order) const {
         std::map<std::string, step_place> next;
         for (std::size_t i = 0; i < order.size(); ++i) {
-            const std::vector<std::uint32_t>& after = steps[i].after;
+            const vector<std::uint32_t>& after = steps[i].after;
             const int above = after.empty() ? 0 : steps[after[0]].place.depth;
             const auto line = static_cast<std::uint32_t>(next.size());
             const auto at = next.emplace(named_[order[i]].agent,
@@ -277,7 +277,7 @@ private:
     std::string session_{};
     double start_s_ = -1;
     bool shares_ = false;
-    std::vector<named_step> named_{};           // of the current session
+    vector<named_step> named_{};           // of the current session
     std::map<std::string, steps_by_name> done_{};  // by session: steps of those that share
 };
 

@@ -5,6 +5,7 @@
 #include "api/scenario.hpp"
 #include "api/text.hpp"
 #include "api/traffic.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/bytes.hpp"
 #include "core/base/json.hpp"
 #include "core/base/random.hpp"
@@ -27,7 +28,6 @@
 #include <memory>  // shared_ptr, make_shared
 #include <string>
 #include <utility>  // move, swap
-#include <vector>
 
 #include <picojson.h>  // JSON of servers
 
@@ -41,8 +41,8 @@ struct recorded_sessions final : prompt_source {
     std::shared_ptr<const session_corpus> corpus{};
     std::size_t begin = 0;  // a replay's warm-up begins elsewhere
     double max_wait_s = 0;
-    std::shared_ptr<const std::vector<std::uint32_t>> order{};  // of the sessions played
-    std::vector<std::string> models{};                          // by model index of the corpus
+    std::shared_ptr<const vector<std::uint32_t>> order{};  // of the sessions played
+    vector<std::string> models{};                          // by model index of the corpus
     std::string name{};          // of the file
     std::string left_out_by{};   // a server's model, and its number
     long long left_out = 0;      // because of that model
@@ -143,9 +143,9 @@ struct recorded_sessions final : prompt_source {
     /// Leaves out whole sessions with a step too long for a model.
     std::shared_ptr<const shorter_source> without_long(const room_of_models& room_of,
                                                        bool is_forced) const override {
-        std::vector<int> room;
+        vector<int> room;
         for (const std::string& asked : models) room.push_back(room_of(asked));
-        std::vector<std::uint32_t> fits;
+        vector<std::uint32_t> fits;
         for (const std::uint32_t i : *order) {
             const auto first = corpus->steps.begin() + corpus->sessions[i].first;
             const bool is_out = std::any_of(first, first + corpus->sessions[i].steps,
@@ -167,22 +167,22 @@ struct recorded_sessions final : prompt_source {
                             "(its max_model_len is %d tokens, prompt and answer), and over half of "
                             "them are too many to leave out", shorter->left_out,
                             all + corpus->left_out, largest)});
-        shorter->order = std::make_shared<const std::vector<std::uint32_t>>(std::move(fits));
+        shorter->order = std::make_shared<const vector<std::uint32_t>>(std::move(fits));
         return std::make_shared<const shorter_source>(
             shorter_source{shorter, shorter->text(is_forced), shorter->left_out});
     }
 };
 
 /// The sessions in the order of the seed.
-inline std::vector<std::uint32_t> order_of_seed(std::size_t sessions, std::uint64_t seed) {
-    std::vector<std::uint32_t> order(sessions);
+inline vector<std::uint32_t> order_of_seed(std::size_t sessions, std::uint64_t seed) {
+    vector<std::uint32_t> order(sessions);
     for (std::size_t i = 0; i < sessions; ++i) order[i] = static_cast<std::uint32_t>(i);
     generator random(seed, streams::turns);
     for (std::size_t i = sessions; i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
     return order;
 }
-inline std::vector<std::uint32_t> order_of_starts(const session_corpus& c) {
-    std::vector<std::uint32_t> order(c.sessions.size());
+inline vector<std::uint32_t> order_of_starts(const session_corpus& c) {
+    vector<std::uint32_t> order(c.sessions.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::uint32_t>(i);
     std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
         const double at = c.sessions[a].start_s, other = c.sessions[b].start_s;
@@ -234,18 +234,18 @@ public:
         check_no_max_tokens(s.options);
         const auto most = static_cast<std::size_t>(w_.max_items ? *w_.max_items : 0);
         const bool as_recorded = a.kind == arrival_kind::replay;
-        std::vector<std::uint32_t> order = as_recorded
+        vector<std::uint32_t> order = as_recorded
                                                ? order_of_starts(*corpus_)
                                                : order_of_seed(corpus_->sessions.size(), seed);
         if (most > 0 && most < order.size()) order.resize(most);
         const auto source = std::make_shared<recorded_sessions>();
         source->corpus = corpus_;
         source->max_wait_s = w_.max_wait.seconds();
-        source->order = std::make_shared<const std::vector<std::uint32_t>>(std::move(order));
+        source->order = std::make_shared<const vector<std::uint32_t>>(std::move(order));
         source->models.resize(corpus_->models.size());
         source->name = file_name(str(w_.path));
         for (const model_name& m : w_.models) {
-            const std::vector<std::string>& all = corpus_->models;
+            const vector<std::string>& all = corpus_->models;
             const auto at = std::find(all.begin(), all.end(), str(m.recorded));
             if (at == all.end())
                 refuse({"workload.models names ", str(m.recorded), ", and no step of the recording "

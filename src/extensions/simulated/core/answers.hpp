@@ -3,6 +3,7 @@
 #pragma once
 
 #include "api/target.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/dialects/table.hpp"
@@ -15,7 +16,6 @@
 #include <iterator>  // size
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -144,7 +144,7 @@ inline std::string tgi_details(const answer_facts& f) {
 /// One event for each token; the last one also has totals.
 inline std::string tgi_events(const answer_facts& f, std::string_view words, bool last) {
     std::string events;
-    const std::vector<std::string_view> tokens = words_of(words);
+    const vector<std::string_view> tokens = words_of(words);
     for (std::size_t i = 0; i < tokens.size(); ++i) {
         const bool reports = last && i + 1 == tokens.size();
         events += "data:{\"token\":{\"id\":7,\"text\":" +

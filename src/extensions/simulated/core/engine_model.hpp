@@ -4,6 +4,7 @@
 #pragma once
 
 #include "api/target.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/random.hpp"
 #include "core/base/text.hpp"
 #include "extensions/simulated/api.hpp"
@@ -15,7 +16,6 @@
 #include <set>  // the engine's cached blocks
 #include <string>
 #include <utility>  // exchange, move
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -91,7 +91,7 @@ public:
         std::uint64_t id = 0;
         int prompt_tokens = 1;
         int output_tokens = 1;
-        std::vector<std::uint64_t>
+        vector<std::uint64_t>
             blocks{};  // a hash for each whole block of the prompt with all earlier ones
     };
     enum class admission : unsigned char { accepted, queue_full, too_long };
@@ -132,7 +132,7 @@ public:
     }
     /// Returns false if no such request waits or runs.
     bool cancel(std::uint64_t id) {
-        bool had = std::erase_if(waiting_, [&](const sequence& s) { return s.r.id == id; }) > 0;
+        bool had = erase_if(waiting_, [&](const sequence& s) { return s.r.id == id; }) > 0;
         for (sequence& s : running_)
             if (s.r.id == id) had |= !std::exchange(s.cancelled, true);
         return had;
@@ -146,8 +146,8 @@ public:
     double step_end() const { return stepping_ ? step_end_ : infinity; }
 
     /// Ends the running step, starts the next one, and returns the tokens.
-    std::vector<emission> finish_step() {
-        std::vector<emission> out;
+    vector<emission> finish_step() {
+        vector<emission> out;
         for (sequence& s : running_) {
             if (s.cancelled) continue;
             if (s.decoding) {
@@ -165,7 +165,7 @@ public:
             counters_.generated_tokens += e.tokens;
             counters_.finished += e.finished;
         }
-        std::erase_if(running_, [&](const sequence& s) {
+        erase_if(running_, [&](const sequence& s) {
             const bool gone = (s.cancelled && !e_.faults.leaks_slots) ||
                               (s.decoding && s.produced >= s.r.output_tokens);
             if (gone) reserved_ -= s.r.prompt_tokens + s.r.output_tokens;
@@ -277,7 +277,7 @@ private:
     double step_end_ = 0, held_up_s_ = 0;
     bool stepping_ = false;
     std::deque<sequence> waiting_{};
-    std::vector<sequence> running_{};
+    vector<sequence> running_{};
     std::set<std::uint64_t> cached_{};
     std::deque<std::uint64_t> cached_order_{};
     counters counters_{};

@@ -4,6 +4,7 @@
 #include "api/result.hpp"
 #include "api/target.hpp"
 #include "api/units.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/json.hpp"
 #include "core/base/field_json.hpp"
 #include "core/base/random.hpp"
@@ -27,7 +28,6 @@
 #include <map>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace llmbench {
 inline namespace v1 {
@@ -44,10 +44,10 @@ inline constexpr double nine_in_ten = 1.2816;  // normal quantile of 90 %
 /// The noise of each statistic by name, from its values by repeat: the standard deviation of the
 /// logarithm.
 inline std::map<std::string, double> noise_of_repeats(
-    const std::map<std::string, std::vector<double>>& all) {
+    const std::map<std::string, vector<double>>& all) {
     std::map<std::string, double> noise;
     for (const auto& [name, values] : all) {
-        std::vector<double> logs;
+        vector<double> logs;
         for (const double v : values)
             if (std::isfinite(v) && v > 0) logs.push_back(std::log(v));
         if (logs.size() >= 2) noise[name] = std::sqrt(sample_variance(logs));
@@ -72,11 +72,11 @@ struct reaches {
 };
 /// `draws`: of a standard normal, one a repeat. An analysis of repeats far on one side has the same
 /// reach anywhere on that side, because their spread does not depend on it.
-inline reaches reaches_of_run(const std::vector<double>& draws, double noise, double s0,
+inline reaches reaches_of_run(const vector<double>& draws, double noise, double s0,
                               const judging_rule& rule, const stored_side& other, bool in_pairs) {
     reaches all;
     const auto analysis_at = [&](std::size_t n, double at) {
-        std::vector<double> distances;
+        vector<double> distances;
         for (std::size_t i = 0; i < n; ++i) distances.push_back(at + noise * draws[i]);
         return in_pairs ? analysis_of_pairs(distances, s0, rule)
                         : analysis_of_repeats(distances, s0, rule, other);
@@ -105,12 +105,12 @@ inline foreseen foreseen_of_repeats(const slo_verdict& v, judging_rule rule,
     if (!seen) seen = input_of(v, "distances");
     const double mean = number_of(v, "mean", not_a_number);
     if (!seen || std::isnan(mean)) return {};
-    std::vector<double> own(seen->begin(), seen->end());
+    vector<double> own(seen->begin(), seen->end());
     const double of_run = noise.is_all || own.size() < 2 ? 0 : sample_variance(own);
     const double sd = std::sqrt(of_run + noise.sd * noise.sd);
     stored_side other;
     if (const list<double>* const stored = input_of(v, "stored_values")) {
-        std::vector<double> logs;
+        vector<double> logs;
         for (const double x : *stored) logs.push_back(std::log(x));
         other = {static_cast<double>(logs.size()), sample_variance(logs),
                  number_of(v, "day_to_day_sd", 0)};
@@ -120,10 +120,10 @@ inline foreseen foreseen_of_repeats(const slo_verdict& v, judging_rule rule,
     const double s0 = number_of(v, "prior_sd", prior_sd);
     constexpr int runs = 100;
     generator random(1, 1);
-    std::vector<double> fails_from;
+    vector<double> fails_from;
     int open = 0;
     for (int i = 0; i < runs; ++i) {
-        std::vector<double> draws(static_cast<std::size_t>(std::max(1, rule.most)));
+        vector<double> draws(static_cast<std::size_t>(std::max(1, rule.most)));
         for (double& z : draws) z = random.normal();
         const reaches r = reaches_of_run(draws, sd, s0, rule, other, in_pairs);
         fails_from.push_back(r.fails_from);
@@ -310,16 +310,16 @@ inline reported_pace read_pace(const std::string& json, const std::string& file,
     const double each = std::max(p.requests_a_second, 1e-9);
     p.output_tokens = std::clamp(output / each, 1.0, most_tokens);
     p.prompt_tokens = std::clamp(input / each, 1.0, most_tokens);
-    std::map<std::string, std::vector<double>> values;
+    std::map<std::string, vector<double>> values;
     document_digits digits(json);
     for (const checked_object& r : variant.each("repeats")) {
-        std::vector<named_number> statistics;
+        vector<named_number> statistics;
         field_reader reader(r, digits);
         named_fields(reader, {"statistics"}, statistics, any_number);
         for (const named_number& n : statistics) values[n.name].push_back(n.value);
     }
     t.noise = noise_of_repeats(values);
-    const std::vector<double>& waits = values["mean(queue_time)"];
+    const vector<double>& waits = values["mean(queue_time)"];
     if (!waits.empty() && mean_of(waits) >= 0) p.queue_time = mean_of(waits);
     return t;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/target.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/bytes.hpp"
 #include "core/base/json.hpp"
 #include "core/base/random.hpp"
@@ -20,7 +21,6 @@
 #include <string>
 #include <string_view>
 #include <utility>  // move
-#include <vector>
 
 #include <picojson.h>  // JSON of servers
 
@@ -32,7 +32,7 @@ namespace detail {
 class request_parser {
 public:
     std::string method{}, path{}, body{};
-    std::vector<header_field> fields{};
+    vector<header_field> fields{};
     bool keep_alive = true;
 
     std::string_view header(std::string_view name) const {
@@ -112,7 +112,7 @@ struct question {
     maybe<long long> result{};  // of the arithmetic in the prompt
     double rank = 0;            // of its words among all questions, 0 to 1
     std::uint64_t words = 0;    // seed of the answer's words, 0: the request's number
-    std::vector<std::uint64_t> blocks{};  // of the prompt, for the engine's cache
+    vector<std::uint64_t> blocks{};  // of the prompt, for the engine's cache
 };
 
 inline maybe<api_format> api_at(std::string_view path) {
@@ -148,8 +148,8 @@ inline std::string prompt_of(const picojson::value& body) {
     return prompt;
 }
 /// One token each.
-inline std::vector<std::string_view> words_of(std::string_view s) {
-    std::vector<std::string_view> words;
+inline vector<std::string_view> words_of(std::string_view s) {
+    vector<std::string_view> words;
     std::size_t at = 0;
     while ((at = s.find_first_not_of(" \t\n\r", at)) != std::string_view::npos) {
         const std::size_t end = std::min(s.find_first_of(" \t\n\r", at), s.size());
@@ -159,8 +159,8 @@ inline std::vector<std::string_view> words_of(std::string_view s) {
     return words;
 }
 /// A hash of each word with all before it.
-inline std::vector<std::uint64_t> hashes_of(const std::vector<std::string_view>& words) {
-    std::vector<std::uint64_t> hashes;
+inline vector<std::uint64_t> hashes_of(const vector<std::string_view>& words) {
+    vector<std::uint64_t> hashes;
     std::uint64_t hash = 0;
     for (const std::string_view word : words) {
         fnv1a h;
@@ -205,7 +205,7 @@ inline bool asks_for_stream(api_format api, std::string_view path, const picojso
 
 /// The simulated server only knows arithmetic: the result of the last two whole numbers with +, -
 /// or * between them.
-inline maybe<long long> result_of(const std::vector<std::string_view>& words) {
+inline maybe<long long> result_of(const vector<std::string_view>& words) {
     maybe<long long> result;
     for (std::size_t i = 2; i < words.size(); ++i) {
         const auto number = [](std::string_view s) {
@@ -230,8 +230,8 @@ inline question question_of(api_format api, std::string_view path, const picojso
     q.wants_usage = api == triton ? read_flag(&body, "return_num_output_tokens")
                                   : read_flag(member(body, "stream_options"), "include_usage");
     const std::string prompt = prompt_of(body);
-    const std::vector<std::string_view> words = words_of(prompt);
-    const std::vector<std::uint64_t> hashes = hashes_of(words);
+    const vector<std::string_view> words = words_of(prompt);
+    const vector<std::uint64_t> hashes = hashes_of(words);
     q.result = result_of(words);
     if (q.result) q.rank = generator(hashes.back(), 98).uniform();
     if (asks_for_greedy(body) && !hashes.empty()) q.words = hashes.back();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "api/target.hpp"
+#include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "extensions/simulated/core/engine_model.hpp"
 #include "extensions/simulated/core/questions.hpp"
@@ -15,7 +16,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include <picojson.h>  // JSON of servers
 
@@ -48,12 +48,12 @@ public:
     }
     std::span<const double> limits() const { return limits_; }
     /// By class, not cumulative.
-    const std::vector<long long>& counts() const { return counts_; }
+    const vector<long long>& counts() const { return counts_; }
     double sum() const { return sum_; }
 
 private:
     std::span<const double> limits_;
-    std::vector<long long> counts_;
+    vector<long long> counts_;
     double sum_ = 0;
 };
 
@@ -108,7 +108,7 @@ public:
     }
     void counter(const std::string& name, const char* help, const tallies& t) {
         head(name + "_total", help, "counter");
-        std::vector<std::string> each;
+        vector<std::string> each;
         for (std::size_t i = 0; i < t.ended.size(); ++i) {
             each.push_back(labels(printed("finished_reason=\"%s\",", end_reason_names[i])));
             sample(name + "_total", each.back(), static_cast<double>(t.ended[i]));
@@ -140,7 +140,7 @@ private:
     void sample(const std::string& name, const std::string& labels, double v) {
         page_ += name + labels + " " + python_number(v) + "\n";
     }
-    void created(const std::string& name, const char* help, const std::vector<std::string>& each) {
+    void created(const std::string& name, const char* help, const vector<std::string>& each) {
         head(name + "_created", help, "gauge");
         for (const std::string& labels : each) sample(name + "_created", labels, began_unix_s_);
     }

@@ -63,7 +63,7 @@ test_gate load_gate(double rate) {
                                     {.ttft_s = 0.05 + 0.0005 * rate * rate}, 2);
 }
 /// The passing gate with other records.
-test_gate gate_with(std::vector<repeat_data> repeats, const std::string& name) {
+test_gate gate_with(vector<repeat_data> repeats, const std::string& name) {
     test_gate g = passing_gate();
     g.what.name = name;
     g.measured.candidate = std::move(repeats);
@@ -136,7 +136,7 @@ std::string page_flaw(std::string_view s) {
     const std::string_view doctype = "<!doctype html>\n";
     if (s.substr(0, doctype.size()) != doctype) return "no doctype";
     s.remove_prefix(doctype.size());
-    std::vector<std::string> open;
+    vector<std::string> open;
     while (!s.empty()) {
         const std::size_t less = s.find('<');
         if (less == std::string_view::npos) break;
@@ -211,13 +211,13 @@ TEST_CASE("a scale puts its ends at the ends and bends between them") {
 
 TEST_CASE("ticks are round and few") {
     using shape = plot_scale::shape;
-    CHECK(ticks_of({shape::linear, 0, 11}, 5) == std::vector<double>{0, 5, 10});
+    CHECK(ticks_of({shape::linear, 0, 11}, 5) == vector<double>{0, 5, 10});
     CHECK(ticks_of({shape::linear, 0.19, 0.41}, 5).size() == 5);
     CHECK(ticks_of({shape::logarithmic, 0.009, 1.1}, 5) ==
-          std::vector<double>{0.01, 0.1, 1});
+          vector<double>{0.01, 0.1, 1});
     for (const double high : {1.001, 2.0, 30.0, 1e3, 1e6, 1e9})
         for (const shape how : {shape::linear, shape::logarithmic}) {
-            const std::vector<double> ticks = ticks_of({how, 1, high}, 5);
+            const vector<double> ticks = ticks_of({how, 1, high}, 5);
             CAPTURE(high);
             CHECK(ticks.size() <= 8);
             for (const double t : ticks) {
@@ -225,8 +225,8 @@ TEST_CASE("ticks are round and few") {
                 CHECK(t <= high * (1 + 1e-9));
             }
         }
-    CHECK(ticks_of({shape::linear, 7, 7}, 5) == std::vector<double>{7});
-    CHECK(ticks_of({shape::logarithmic, 0, 1}, 5) == std::vector<double>{0});
+    CHECK(ticks_of({shape::linear, 7, 7}, 5) == vector<double>{7});
+    CHECK(ticks_of({shape::logarithmic, 0, 1}, 5) == vector<double>{0});
 }
 
 TEST_CASE("a line leaves out what has no value") {
@@ -253,12 +253,12 @@ TEST_CASE("a limit is drawn as far as a curve must not cross it") {
 }
 
 TEST_CASE("a metric's line goes through its percentiles and keeps its extremes") {
-    std::vector<timelines::request> requests;
+    vector<timelines::request> requests;
     for (int i = 1; i <= 1000; ++i) requests.push_back(answered(10.0 * i, i));
     const repeat_data d = timelines::repeat_of(requests);
     const variant_distribution all = distribution_of(metric_id::ttft, {d});
     REQUIRE(all.lines.size() == 1);
-    const std::vector<curve_point>& line = all.lines[0];
+    const vector<curve_point>& line = all.lines[0];
     CHECK(line.size() == line_points + 2);
     CHECK(line.front().x == about(0.001));
     CHECK(line[line_points].x == about(0.999));  // as far as a thousand requests can tell
@@ -279,7 +279,7 @@ TEST_CASE("windows over time lose nothing") {
     const timeline_grid grid = grid_of(m);
     CHECK(grid.step == 0.1);
     const repeat_timeline t = timeline_of(d, grid, one_step(metric_id::ttft, true, 0.1));
-    const auto total = [&](const std::vector<double>& v) {
+    const auto total = [&](const vector<double>& v) {
         double sum = 0;
         for (const double x : v) sum += x * grid.step;
         return sum;
@@ -398,7 +398,7 @@ TEST_CASE("the page says first why it is red, worst gate first") {
 
 TEST_CASE("each outcome has its sentence") {
     using enum gate_outcome;
-    const auto title = [](std::vector<gate_outcome> outcomes) {
+    const auto title = [](vector<gate_outcome> outcomes) {
         test_gates gates;
         for (const gate_outcome o : outcomes) {
             gates.push_back(refused_gate("no rate", o));
@@ -616,7 +616,7 @@ TEST_CASE("pages are written for the browser") {
     const char* directory = std::getenv("LLMBENCH_GALLERY");
     if (!directory) return;
     const auto write = [&](const char* name, const test_gates& gates, const environment_facts& env,
-                           const std::vector<comparison_report>& comparisons) {
+                           const vector<comparison_report>& comparisons) {
         const std::filesystem::path to = std::filesystem::path(directory) / name;
         comparisons_and_curves told(comparisons);
         std::filesystem::create_directories(to);
