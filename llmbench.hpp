@@ -329,7 +329,10 @@ public:
         requires requires(const S& s) { s.data(); s.size(); s.substr(0); }
     text(const S& s) : text(s.data(), s.size()) {}
     text(const text& o);
-    text(text&& o) noexcept : data_(o.data_), size_(o.size_) { o.data_ = nullptr; o.size_ = 0; }
+    [[gnu::noinline]] text(text&& o) noexcept : data_(o.data_), size_(o.size_) {
+        o.data_ = nullptr;
+        o.size_ = 0;
+    }
     text& operator=(const text& o);
     text& operator=(text&& o) noexcept;
     ~text();
@@ -375,9 +378,11 @@ public:
         }
     list(const C& items) { for (const auto& x : items) push_back(T(x)); }
     list(const list& o) : list(o.data_, o.size_) {}
-    list(list&& o) noexcept : data_(o.data_), size_(o.size_), room_(o.room_) { o.forget(); }
-    list& operator=(const list& o) { list copy(o); swap(copy); return *this; }
-    list& operator=(list&& o) noexcept { swap(o); return *this; }
+    [[gnu::noinline]] list(list&& o) noexcept : data_(o.data_), size_(o.size_), room_(o.room_) {
+        o.forget();
+    }
+    [[gnu::noinline]] list& operator=(const list& o) { list copy(o); swap(copy); return *this; }
+    [[gnu::noinline]] list& operator=(list&& o) noexcept { swap(o); return *this; }
     [[gnu::noinline]] ~list() { delete[] data_; }
 
     [[gnu::noinline]] void push_back(const T& x) {
@@ -2492,7 +2497,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
 
-#include <algorithm>  // equal, lexicographical_compare, max, rotate, count_if, min, sort, find, ...
+#include <algorithm>  // equal, lexicographical_compare, rotate, count_if, min, max, sort, find, ...
 #include <array>
 #include <bit>  // bit_width
 #include <cctype>  // isalnum
@@ -2524,9 +2529,9 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <string_view>
 #include <system_error>  // errc
 #include <tuple>  // fields that are checked alike
-#include <type_traits>  // is_trivially_copyable_v, is_trivially_destructible_v, is_same_v, ...
+#include <type_traits>  // is_trivially_copyable_v and others, is_same_v, ...
 #include <unordered_map>
-#include <utility>  // exchange, forward, move, swap, pair, as_const
+#include <utility>  // move, swap, exchange, pair, as_const
 
 #include <locale.h>  // newlocale, uselocale
 #include <picojson.h>  // JSON of servers
@@ -2547,14 +2552,14 @@ inline void trap_if(bool is_beyond) {
 }
 
 /// Returns memory for `n` objects. Throws std::length_error if their size cannot be told.
-inline void* memory_for(std::size_t n, std::size_t size) {
+[[gnu::noinline]] inline void* memory_for(std::size_t n, std::size_t size) {
     if (n > static_cast<std::size_t>(-1) / 2 / size) throw std::length_error("vector");
     return ::operator new(n * size);
 }
 
 /// std::vector as far as this header uses it. Each type that std::vector holds brings a compiler
-/// some fifty functions, this one twelve: without optimization the whole header compiles in two
-/// thirds of the time.
+/// some ninety functions, this one twenty, most of them called and not inlined. Its items are moved
+/// without exceptions.
 template <class T>
 class vector {
 public:
@@ -2570,100 +2575,115 @@ public:
     vector() = default;
     explicit vector(std::size_t n) : vector() { resize(n); }
     vector(std::size_t n, const T& value) : vector() { resize(n, value); }
-    vector(std::initializer_list<T> items) : vector(items.begin(), items.end()) {}
+    vector(std::initializer_list<T> items) : vector() { append(items.begin(), items.end()); }
     template <class It>
         requires requires(It i) { *i; ++i; }
     vector(It from, It to) : vector() { append(from, to); }
-    vector(const vector& o) : vector(o.begin(), o.end()) {}
-    vector(vector&& o) noexcept { swap(o); }
+    [[gnu::noinline]] vector(const vector& o) : vector() { append(o.begin(), o.end()); }
+    [[gnu::noinline]] vector(vector&& o) noexcept
+        : items_(o.items_), size_(o.size_), room_(o.room_) {
+        o.forget();
+    }
     vector& operator=(const vector& o) { return *this = vector(o); }
-    vector& operator=(vector&& o) noexcept {
-        vector old(std::move(*this));
-        swap(o);
+    [[gnu::noinline]] vector& operator=(vector&& o) noexcept {
+        const vector old(static_cast<vector&&>(*this));
+        items_ = o.items_;
+        size_ = o.size_;
+        room_ = o.room_;
+        o.forget();
         return *this;
     }
-    ~vector() {
-        clear();
-        ::operator delete(static_cast<void*>(begin_));
+    [[gnu::noinline]] ~vector() {
+        end_at(0);
+        ::operator delete(static_cast<void*>(items_));
     }
 
-    iterator begin() { return begin_; }
-    iterator end() { return end_; }
-    const_iterator begin() const { return begin_; }
-    const_iterator end() const { return end_; }
-    const_iterator cbegin() const { return begin_; }
-    const_iterator cend() const { return end_; }
-    std::reverse_iterator<iterator> rbegin() { return std::reverse_iterator(end_); }
-    std::reverse_iterator<iterator> rend() { return std::reverse_iterator(begin_); }
+    iterator begin() { return items_; }
+    iterator end() { return items_ + size_; }
+    const_iterator begin() const { return items_; }
+    const_iterator end() const { return items_ + size_; }
+    const_iterator cbegin() const { return begin(); }
+    const_iterator cend() const { return end(); }
+    std::reverse_iterator<iterator> rbegin() { return std::reverse_iterator(end()); }
+    std::reverse_iterator<iterator> rend() { return std::reverse_iterator(begin()); }
     std::reverse_iterator<const_iterator> rbegin() const { return std::reverse_iterator(end()); }
     std::reverse_iterator<const_iterator> rend() const { return std::reverse_iterator(begin()); }
 
-    std::size_t size() const { return static_cast<std::size_t>(end_ - begin_); }
-    std::size_t capacity() const { return static_cast<std::size_t>(room_ - begin_); }
-    bool empty() const { return begin_ == end_; }
-    T* data() { return begin_; }
-    const T* data() const { return begin_; }
+    std::size_t size() const { return size_; }
+    std::size_t capacity() const { return room_; }
+    bool empty() const { return size_ == 0; }
+    T* data() { return items_; }
+    const T* data() const { return items_; }
     T& operator[](std::size_t i) {
-        if constexpr (checks_bounds) trap_if(i >= size());
-        return begin_[i];
+        if constexpr (checks_bounds) trap_if(i >= size_);
+        return items_[i];
     }
     const T& operator[](std::size_t i) const {
-        if constexpr (checks_bounds) trap_if(i >= size());
-        return begin_[i];
+        if constexpr (checks_bounds) trap_if(i >= size_);
+        return items_[i];
     }
     const T& at(std::size_t i) const {
-        if (i >= size()) throw std::out_of_range("vector");
-        return begin_[i];
+        if (i >= size_) throw std::out_of_range("vector");
+        return items_[i];
     }
     T& front() { return (*this)[0]; }
     const T& front() const { return (*this)[0]; }
-    T& back() { return (*this)[size() - 1]; }
-    const T& back() const { return (*this)[size() - 1]; }
+    T& back() { return (*this)[size_ - 1]; }
+    const T& back() const { return (*this)[size_ - 1]; }
 
-    void reserve(std::size_t n) { if (n > capacity()) move_to_room_for(n); }
+    void reserve(std::size_t n) { if (n > room_) move_to_room_for(n); }
     void push_back(const T& item) { emplace_back(item); }
-    void push_back(T&& item) { emplace_back(std::move(item)); }
+    void push_back(T&& item) { emplace_back(static_cast<T&&>(item)); }
     template <class... Args>
-    T& emplace_back(Args&&... args) {
-        if (end_ != room_) {
-            ::new (static_cast<void*>(end_)) T(std::forward<Args>(args)...);
+    [[gnu::noinline]] T& emplace_back(Args&&... args) {
+        if (size_ < room_) {
+            ::new (static_cast<void*>(end())) T(static_cast<Args&&>(args)...);
         } else {  // what it is made of may be in here
-            T item(std::forward<Args>(args)...);
+            T item(static_cast<Args&&>(args)...);
             grow_by(1);
-            ::new (static_cast<void*>(end_)) T(std::move(item));
+            ::new (static_cast<void*>(end())) T(static_cast<T&&>(item));
         }
-        return *end_++;
+        return items_[size_++];
     }
-    void pop_back() { end_at(&back()); }
-    void clear() { end_at(begin_); }
-    void resize(std::size_t n) {
-        if (n < size()) return end_at(begin_ + n);
-        reserve(n);
-        for (T* const to = begin_ + n; end_ != to; ++end_) ::new (static_cast<void*>(end_)) T();
+    template <class... Args>
+        requires std::is_trivially_copyable_v<T>
+    T& emplace_back(Args&&... args) {
+        const T item(static_cast<Args&&>(args)...);
+        if (size_ == room_) grow_by(1);
+        ::new (static_cast<void*>(end())) T(item);
+        return items_[size_++];
     }
-    void resize(std::size_t n, T value) {  // a copy, as it may be in here
-        if (n < size()) return end_at(begin_ + n);
+    void pop_back() { end_at(size_ - 1); }
+    void clear() { end_at(0); }
+    [[gnu::noinline]] void resize(std::size_t n) {
+        if (n < size_) return end_at(n);
         reserve(n);
-        while (size() < n) emplace_back(value);
+        for (; size_ < n; ++size_) ::new (static_cast<void*>(items_ + size_)) T();
+    }
+    [[gnu::noinline]] void resize(std::size_t n, T value) {  // a copy, as it may be in here
+        if (n < size_) return end_at(n);
+        reserve(n);
+        while (size_ < n) emplace_back(value);
     }
     void assign(std::size_t n, const T& value) { *this = vector(n, value); }
     template <class It>
         requires requires(It i) { *i; ++i; }
     void assign(It from, It to) { *this = vector(from, to); }
     template <class It>
-    void append(It from, It to) {
+    [[gnu::noinline]] void append(It from, It to) {
         if constexpr (requires { to - from; }) grow_by(static_cast<std::size_t>(to - from));
         for (; from != to; ++from) emplace_back(*from);
     }
     iterator insert(const_iterator at, T item) {
-        const std::ptrdiff_t i = at - begin_;
-        emplace_back(std::move(item));
-        return rotated(i, end_ - begin_ - 1);
+        const std::ptrdiff_t i = at - items_;
+        emplace_back(static_cast<T&&>(item));
+        return rotated(i, size_ - 1);
     }
     template <class It>
         requires requires(It i) { *i; ++i; }
     iterator insert(const_iterator at, It from, It to) {
-        const std::ptrdiff_t i = at - begin_, n = end_ - begin_;
+        const std::ptrdiff_t i = at - items_;
+        const std::size_t n = size_;
         append(from, to);
         return rotated(i, n);
     }
@@ -2672,74 +2692,68 @@ public:
     }
     iterator erase(const_iterator at) { return erase(at, at + 1); }
     iterator erase(const_iterator from, const_iterator to) {
-        T* const first = begin_ + (from - begin_);
-        T* end = first;
-        for (T* kept = begin_ + (to - begin_); kept != end_; ++kept, ++end) *end = std::move(*kept);
-        if (from != to) end_at(end);
+        T* const first = items_ + (from - items_);
+        T* kept = first;
+        for (T* item = items_ + (to - items_); item != end(); ++item, ++kept)
+            if (item != kept) *kept = static_cast<T&&>(*item);
+        end_at(static_cast<std::size_t>(kept - items_));
         return first;
     }
     template <class F>
     friend std::size_t erase_if(vector& v, F&& f) {
-        T* end = v.begin_;
-        for (T& item : v) {
-            if (f(item)) continue;
-            if (end != &item) *end = std::move(item);
-            ++end;
+        std::size_t kept = 0;
+        for (std::size_t i = 0; i < v.size_; ++i) {
+            if (f(v.items_[i])) continue;
+            if (kept != i) v.items_[kept] = static_cast<T&&>(v.items_[i]);
+            ++kept;
         }
-        const std::size_t erased = static_cast<std::size_t>(v.end_ - end);
-        v.end_at(end);
+        const std::size_t erased = v.size_ - kept;
+        v.end_at(kept);
         return erased;
     }
-    void swap(vector& o) noexcept {
-        std::swap(begin_, o.begin_);
-        std::swap(end_, o.end_);
-        std::swap(room_, o.room_);
-    }
     friend bool operator==(const vector& a, const vector& b) {
-        return std::equal(a.begin_, a.end_, b.begin_, b.end_);
+        return std::equal(a.begin(), a.end(), b.begin(), b.end());
     }
     friend bool operator<(const vector& a, const vector& b) {
-        return std::lexicographical_compare(a.begin_, a.end_, b.begin_, b.end_);
+        return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end());
     }
 
 private:
-    iterator rotated(std::ptrdiff_t at, std::ptrdiff_t middle) {
-        std::rotate(begin_ + at, begin_ + middle, end_);
-        return begin_ + at;
+    void forget() {
+        items_ = nullptr;
+        size_ = room_ = 0;
     }
-    void end_at(T* end) {
-        if constexpr (std::is_trivially_destructible_v<T>) end_ = end;
-        else while (end_ != end) (--end_)->~T();
+    iterator rotated(std::ptrdiff_t at, std::size_t middle) {
+        std::rotate(items_ + at, items_ + middle, end());
+        return items_ + at;
     }
-    void grow_by(std::size_t n) {
-        if (n > capacity() - size()) move_to_room_for(std::max(2 * capacity(), size() + n));
+    void end_at(std::size_t n) {
+        if constexpr (std::is_trivially_destructible_v<T>) size_ = n;
+        else while (size_ > n) items_[--size_].~T();
+    }
+    [[gnu::noinline]] void grow_by(std::size_t n) {
+        const std::size_t wanted = size_ + n;
+        if (wanted > room_) move_to_room_for(wanted < 2 * room_ ? 2 * room_ : wanted);
     }
     [[gnu::noinline]] void move_to_room_for(std::size_t n) {
-        T* const to = n > 0 ? static_cast<T*>(memory_for(n, sizeof(T))) : nullptr;
-        T* const from = std::exchange(begin_, to);
-        room_ = to + n;
-        end_ = moved(from, std::exchange(end_, to), to);
-        ::operator delete(static_cast<void*>(from));
-    }
-    /// To memory without objects. A move that throws would have to be undone, so it may not.
-    static T* moved(T* from, T* const from_end, T* to) noexcept {
+        static_assert(std::is_nothrow_move_constructible_v<T>, "half a move cannot be undone");
+        T* const to = static_cast<T*>(memory_for(n, sizeof(T)));
         if constexpr (std::is_trivially_copyable_v<T>) {
-            if (from != from_end)
-                std::memcpy(static_cast<void*>(to), from,
-                            static_cast<std::size_t>(from_end - from) * sizeof(T));
-            return to + (from_end - from);
+            if (size_ > 0) std::memcpy(static_cast<void*>(to), items_, size_ * sizeof(T));
         } else {
-            for (; from != from_end; ++from, ++to) {
-                ::new (static_cast<void*>(to)) T(std::move(*from));
-                from->~T();
+            for (std::size_t i = 0; i < size_; ++i) {
+                ::new (static_cast<void*>(to + i)) T(static_cast<T&&>(items_[i]));
+                items_[i].~T();
             }
-            return to;
         }
+        ::operator delete(static_cast<void*>(items_));
+        items_ = to;
+        room_ = n;
     }
 
-    T* begin_ = nullptr;
-    T* end_ = nullptr;
-    T* room_ = nullptr;  // the end of its memory
+    T* items_ = nullptr;
+    std::size_t size_ = 0;
+    std::size_t room_ = 0;
 };
 
 // ===== [C2] text helpers =========================================================================
@@ -7956,7 +7970,7 @@ public:
     /// Releases gaps before this index; other indices stay valid.
     void release_before(std::uint64_t at) {
         for (; (released_ + 1) * block <= at; ++released_)
-            vector<std::uint32_t>().swap(blocks_[released_]);
+            blocks_[released_] = {};
     }
     template <class F>
     void for_each_block(F&& f) const {
@@ -8972,6 +8986,10 @@ struct finished_request {
 /// of the window lies between them: those gaps stay listed.
 class request_log {
 public:
+    request_log() = default;
+    request_log(request_log&&) noexcept = default;
+    request_log& operator=(request_log&&) noexcept = default;
+
     void add(std::size_t index, record&& r, const gap_list& gaps) {
         requests_.push_back({index, std::move(r), gaps_.append(gaps)});
     }

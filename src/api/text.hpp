@@ -33,7 +33,10 @@ public:
         requires requires(const S& s) { s.data(); s.size(); s.substr(0); }
     text(const S& s) : text(s.data(), s.size()) {}
     text(const text& o);
-    text(text&& o) noexcept : data_(o.data_), size_(o.size_) { o.data_ = nullptr; o.size_ = 0; }
+    [[gnu::noinline]] text(text&& o) noexcept : data_(o.data_), size_(o.size_) {
+        o.data_ = nullptr;
+        o.size_ = 0;
+    }
     text& operator=(const text& o);
     text& operator=(text&& o) noexcept;
     ~text();
@@ -79,9 +82,11 @@ public:
         }
     list(const C& items) { for (const auto& x : items) push_back(T(x)); }
     list(const list& o) : list(o.data_, o.size_) {}
-    list(list&& o) noexcept : data_(o.data_), size_(o.size_), room_(o.room_) { o.forget(); }
-    list& operator=(const list& o) { list copy(o); swap(copy); return *this; }
-    list& operator=(list&& o) noexcept { swap(o); return *this; }
+    [[gnu::noinline]] list(list&& o) noexcept : data_(o.data_), size_(o.size_), room_(o.room_) {
+        o.forget();
+    }
+    [[gnu::noinline]] list& operator=(const list& o) { list copy(o); swap(copy); return *this; }
+    [[gnu::noinline]] list& operator=(list&& o) noexcept { swap(o); return *this; }
     [[gnu::noinline]] ~list() { delete[] data_; }
 
     [[gnu::noinline]] void push_back(const T& x) {

@@ -49,6 +49,10 @@ struct finished_request {
 /// of the window lies between them: those gaps stay listed.
 class request_log {
 public:
+    request_log() = default;
+    request_log(request_log&&) noexcept = default;
+    request_log& operator=(request_log&&) noexcept = default;
+
     void add(std::size_t index, record&& r, const gap_list& gaps) {
         requests_.push_back({index, std::move(r), gaps_.append(gaps)});
     }
