@@ -24133,7 +24133,6 @@ inline std::string report_html(const vector<gate_report>& gates,
 #define LLMBENCH_IMPLEMENTED
 
 #include <atomic>  // memory_order_relaxed
-#include <barrier>  // the start of a load
 #include <cerrno>  // errno, EINTR, EINPROGRESS, EMFILE, EAGAIN, EWOULDBLOCK, ETIMEDOUT
 #include <chrono>
 #include <condition_variable>
@@ -24142,10 +24141,9 @@ inline std::string report_html(const vector<gate_report>& gates,
 #include <filesystem>  // error_code, equivalent
 #include <fstream>  // ifstream, ios, istreambuf_iterator, getline, ofstream, istream
 #include <iostream>  // cout, ios_base, cerr
-#include <list>
+#include <latch>  // the start of a load
 #include <mutex>  // unique_lock, lock_guard, call_once
 #include <queue>  // users by the time they are ready
-#include <random>  // random_device, what no other run has sent
 #include <thread>  // this_thread
 
 #include <arpa/inet.h>  // ntohs
@@ -25555,13 +25553,22 @@ private:
 
 #ifdef __APPLE__
 #include <cstdlib>  // getprogname
+#include <sys/random.h>  // getentropy
 #include <sys/sysctl.h>  // the name of the processor
 #endif
 #include <sys/utsname.h>  // the name of the system
+#include <unistd.h>  // getentropy
 
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
+
+/// Returns random bits of the system, or of the clock where it has none. <random> would take half a
+/// percent of the time to compile the header, and 25 MB.
+inline std::uint64_t entropy() {
+    std::uint64_t bits = 0;
+    return ::getentropy(&bits, sizeof bits) == 0 ? bits : static_cast<std::uint64_t>(now_ns());
+}
 
 /// The tested commit, from GitHub, GitLab, Jenkins or Buildkite, else from the git directory above.
 /// "" if there is none.
@@ -26067,7 +26074,7 @@ inline port_range ports_for_servers(port_range outgoing) {
 /// Returns a port without a listener, for a server: never the same twice in a program, and hardly
 /// ever in two programs.
 inline int free_port() {
-    static std::atomic<unsigned> next{std::random_device{}()};
+    static std::atomic<unsigned> next{static_cast<unsigned>(entropy())};
     const port_range ports = ports_for_servers(outgoing_ports());
     for (int tries = 0; tries < 1000; ++tries) {
         const descriptor fd = new_socket(AF_INET, true);
@@ -28607,7 +28614,7 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
     for (std::size_t i = 0; i < threads; ++i)
         workers.push_back(std::make_unique<load_worker>(order, state, i, threads));
     const auto count = static_cast<std::ptrdiff_t>(threads);
-    std::barrier all_connected(count), start_is_known(count);
+    std::latch all_connected(count), start_is_known(count);
     // Connections opening at once, over all threads: as many as a server's queue takes.
     const std::size_t at_a_time = std::max<std::size_t>(1, 256 / threads);
     std::atomic<bool> called_off{false};
@@ -28644,8 +28651,8 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
                        running.size() + 1, threads, e.what());
         called_off = true;
         for (std::size_t i = running.size() + 1; i < threads; ++i) {
-            all_connected.arrive_and_drop();
-            start_is_known.arrive_and_drop();
+            all_connected.count_down();
+            start_is_known.count_down();
         }
     }
     work(0);
@@ -32674,8 +32681,7 @@ inline std::uint64_t fresh_nonce(std::uint64_t seed, std::string_view gate) {
         hash.add(gate.data(), gate.size());
         return mixed(seed + mixed(hash.value()));
     }
-    std::random_device entropy;
-    return mixed((static_cast<std::uint64_t>(entropy()) << 32 | entropy()) ^
+    return mixed(entropy() ^
                  mixed(static_cast<std::uint64_t>(now_ns()) + ++gates_executed));
 }
 

@@ -85,7 +85,6 @@ inline history_baseline history(const types::text& folder = "perf-history",
 #include <memory>  // shared_ptr
 #include <mutex>  // lock_guard
 #include <optional>
-#include <random>  // random_device
 #include <set>
 #include <stdexcept>  // invalid_argument, runtime_error
 #include <string>
@@ -1177,9 +1176,8 @@ inline void check_clock(const std::filesystem::path& folder, const std::string& 
 template <class Line>
 std::string add_lines(const std::filesystem::path& folder, const std::string& at,
                       const std::string& commit, std::size_t count, Line&& line) {
-    std::random_device random;
     for (int tries = 0; tries < 5; ++tries) {
-        const std::uint64_t own = random();
+        const std::uint64_t own = entropy() >> 32;
         const std::string stem = stem_of_run(at, commit, own);
         std::string lines;
         for (std::size_t i = 0; i < count; ++i)
@@ -1201,7 +1199,7 @@ inline std::string append_history(const std::filesystem::path& folder,
     check_clock(folder, stem_of_run(tomorrow, "", 0).substr(0, 8));
     for (const history_entry& e : gates)
         add_file(folder / "cohorts" / (e.run.run_series + ".json"), series_json(e.in),
-                 std::random_device()());
+                 entropy() >> 32);
     return add_lines(folder, at, commit, gates.size(), [&](std::size_t i, const std::string& id) {
         history_run run = gates[i].run;
         run.id = id;

@@ -18,7 +18,6 @@
 
 #include <cstddef>  // size_t
 #include <functional>
-#include <list>
 #include <memory>  // shared_ptr
 #include <stdexcept>  // invalid_argument
 #include <string>

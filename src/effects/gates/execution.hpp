@@ -21,6 +21,7 @@
 #include "core/reports/gate_report.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/console.hpp"
+#include "effects/system/machine.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/system/sharing.hpp"
 #include "effects/system/signals.hpp"
@@ -40,7 +41,6 @@
 #include <functional>  // how measurements are read
 #include <memory>  // shared_ptr, unique_ptr
 #include <optional>
-#include <random>  // what no other run has sent
 #include <stdexcept>  // invalid_argument, exception
 #include <string>
 #include <string_view>
@@ -77,8 +77,7 @@ inline std::uint64_t fresh_nonce(std::uint64_t seed, std::string_view gate) {
         hash.add(gate.data(), gate.size());
         return mixed(seed + mixed(hash.value()));
     }
-    std::random_device entropy;
-    return mixed((static_cast<std::uint64_t>(entropy()) << 32 | entropy()) ^
+    return mixed(entropy() ^
                  mixed(static_cast<std::uint64_t>(now_ns()) + ++gates_executed));
 }
 

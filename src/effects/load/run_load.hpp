@@ -16,7 +16,7 @@
 
 #include <algorithm>  // min, max
 #include <atomic>
-#include <barrier>  // the start of a load
+#include <latch>  // the start of a load
 #include <cstdint>  // uint64_t
 #include <exception>  // current_exception, rethrow_exception
 #include <memory>  // unique_ptr, make_unique
@@ -129,7 +129,7 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
     for (std::size_t i = 0; i < threads; ++i)
         workers.push_back(std::make_unique<load_worker>(order, state, i, threads));
     const auto count = static_cast<std::ptrdiff_t>(threads);
-    std::barrier all_connected(count), start_is_known(count);
+    std::latch all_connected(count), start_is_known(count);
     // Connections opening at once, over all threads: as many as a server's queue takes.
     const std::size_t at_a_time = std::max<std::size_t>(1, 256 / threads);
     std::atomic<bool> called_off{false};
@@ -166,8 +166,8 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
                        running.size() + 1, threads, e.what());
         called_off = true;
         for (std::size_t i = running.size() + 1; i < threads; ++i) {
-            all_connected.arrive_and_drop();
-            start_is_known.arrive_and_drop();
+            all_connected.count_down();
+            start_is_known.count_down();
         }
     }
     work(0);

@@ -8,6 +8,7 @@
 #include "effects/system/clock.hpp"
 #include "effects/system/errors.hpp"
 #include "effects/system/limits.hpp"
+#include "effects/system/machine.hpp"
 #include "effects/system/signals.hpp"
 #include "effects/system/threads.hpp"
 
@@ -19,7 +20,6 @@
 #include <functional>  // what may block
 #include <memory>  // make_shared
 #include <optional>
-#include <random>  // random_device
 #include <stdexcept>  // runtime_error
 #include <string>
 #include <string_view>
@@ -295,7 +295,7 @@ inline port_range ports_for_servers(port_range outgoing) {
 /// Returns a port without a listener, for a server: never the same twice in a program, and hardly
 /// ever in two programs.
 inline int free_port() {
-    static std::atomic<unsigned> next{std::random_device{}()};
+    static std::atomic<unsigned> next{static_cast<unsigned>(entropy())};
     const port_range ports = ports_for_servers(outgoing_ports());
     for (int tries = 0; tries < 1000; ++tries) {
         const descriptor fd = new_socket(AF_INET, true);

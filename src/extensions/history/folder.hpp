@@ -7,6 +7,7 @@
 #include "effects/system/clock.hpp"
 #include "effects/system/errors.hpp"
 #include "effects/system/files.hpp"
+#include "effects/system/machine.hpp"
 #include "effects/system/settings.hpp"
 #include "extensions/history/core/entry.hpp"
 #include "extensions/history/core/lines.hpp"
@@ -18,7 +19,6 @@
 #include <filesystem>
 #include <fstream>  // ifstream, ios
 #include <map>
-#include <random>  // random_device
 #include <stdexcept>  // runtime_error
 #include <string>
 #include <string_view>
@@ -227,9 +227,8 @@ inline void check_clock(const std::filesystem::path& folder, const std::string& 
 template <class Line>
 std::string add_lines(const std::filesystem::path& folder, const std::string& at,
                       const std::string& commit, std::size_t count, Line&& line) {
-    std::random_device random;
     for (int tries = 0; tries < 5; ++tries) {
-        const std::uint64_t own = random();
+        const std::uint64_t own = entropy() >> 32;
         const std::string stem = stem_of_run(at, commit, own);
         std::string lines;
         for (std::size_t i = 0; i < count; ++i)
@@ -251,7 +250,7 @@ inline std::string append_history(const std::filesystem::path& folder,
     check_clock(folder, stem_of_run(tomorrow, "", 0).substr(0, 8));
     for (const history_entry& e : gates)
         add_file(folder / "cohorts" / (e.run.run_series + ".json"), series_json(e.in),
-                 std::random_device()());
+                 entropy() >> 32);
     return add_lines(folder, at, commit, gates.size(), [&](std::size_t i, const std::string& id) {
         history_run run = gates[i].run;
         run.id = id;
