@@ -23,6 +23,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -62,7 +63,7 @@ void send_shard(const plan& p, std::size_t threads, sent_requests& all) {
     load_state shared;
     shared.start_ns = start;
     begin_places(order, shared);
-    vector<agenda> agendas;
+    std::vector<agenda> agendas;  // its queues may throw as they move
     for (std::size_t t = 0; t < threads; ++t) agendas.emplace_back(order, shared, t, threads);
     for (agenda& a : agendas) a.begin();
     for (bool more = true; more;) {
