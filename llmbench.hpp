@@ -376,7 +376,7 @@ public:
             c.end();
             T(*c.begin());
         }
-    list(const C& items) { for (const auto& x : items) push_back(T(x)); }
+    list(const C& items) : list() { for (const auto& x : items) push_back(T(x)); }
     list(const list& o) : list(o.data_, o.size_) {}
     [[gnu::noinline]] list(list&& o) noexcept : data_(o.data_), size_(o.size_), room_(o.room_) {
         o.forget();
@@ -400,8 +400,9 @@ public:
     const T& back() const { return data_[size_ - 1]; }
 
 private:
-    [[gnu::noinline]] list(const T* from, detail::size_type n)
-        : data_(n ? new T[n] : nullptr), size_(n), room_(n) {
+    [[gnu::noinline]] list(const T* from, detail::size_type n) : list() {
+        if (n > 0) data_ = new T[n];
+        size_ = room_ = n;
         for (detail::size_type i = 0; i < n; ++i) data_[i] = from[i];
     }
     void grow() {
@@ -2559,7 +2560,7 @@ inline void trap_if(bool is_beyond) {
 
 /// std::vector as far as this header uses it. Each type that std::vector holds brings a compiler
 /// some ninety functions, this one twenty, most of them called and not inlined. Its items are moved
-/// without exceptions.
+/// without exceptions. Assigning {} returns its memory.
 template <class T>
 class vector {
 public:
@@ -2653,29 +2654,33 @@ public:
         ::new (static_cast<void*>(end())) T(item);
         return items_[size_++];
     }
-    void pop_back() { end_at(size_ - 1); }
+    void pop_back() {
+        if constexpr (checks_bounds) trap_if(size_ == 0);
+        end_at(size_ - 1);
+    }
     void clear() { end_at(0); }
     [[gnu::noinline]] void resize(std::size_t n) {
         if (n < size_) return end_at(n);
-        reserve(n);
+        grow_by(n - size_);
         for (; size_ < n; ++size_) ::new (static_cast<void*>(items_ + size_)) T();
     }
     [[gnu::noinline]] void resize(std::size_t n, T value) {  // a copy, as it may be in here
         if (n < size_) return end_at(n);
-        reserve(n);
+        grow_by(n - size_);
         while (size_ < n) emplace_back(value);
     }
     void assign(std::size_t n, const T& value) { *this = vector(n, value); }
     template <class It>
         requires requires(It i) { *i; ++i; }
     void assign(It from, It to) { *this = vector(from, to); }
-    template <class It>
+    template <class It>  // not of its own items
     [[gnu::noinline]] void append(It from, It to) {
         if constexpr (requires { to - from; }) grow_by(static_cast<std::size_t>(to - from));
         for (; from != to; ++from) emplace_back(*from);
     }
     iterator insert(const_iterator at, T item) {
         const std::ptrdiff_t i = at - items_;
+        if constexpr (checks_bounds) trap_if(at < items_ || at > end());
         emplace_back(static_cast<T&&>(item));
         return rotated(i, size_ - 1);
     }
@@ -2692,6 +2697,7 @@ public:
     }
     iterator erase(const_iterator at) { return erase(at, at + 1); }
     iterator erase(const_iterator from, const_iterator to) {
+        if constexpr (checks_bounds) trap_if(from < items_ || from > to || to > end());
         T* const first = items_ + (from - items_);
         T* kept = first;
         for (T* item = items_ + (to - items_); item != end(); ++item, ++kept)
@@ -2737,6 +2743,7 @@ private:
     }
     [[gnu::noinline]] void move_to_room_for(std::size_t n) {
         static_assert(std::is_nothrow_move_constructible_v<T>, "half a move cannot be undone");
+        static_assert(alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
         T* const to = static_cast<T*>(memory_for(n, sizeof(T)));
         if constexpr (std::is_trivially_copyable_v<T>) {
             if (size_ > 0) std::memcpy(static_cast<void*>(to), items_, size_ * sizeof(T));
@@ -7970,7 +7977,7 @@ public:
     /// Releases gaps before this index; other indices stay valid.
     void release_before(std::uint64_t at) {
         for (; (released_ + 1) * block <= at; ++released_)
-            blocks_[released_] = {};
+            blocks_[released_] = {};  // returns its memory
     }
     template <class F>
     void for_each_block(F&& f) const {
@@ -28642,6 +28649,7 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
         if (!called_off) contained([&] { workers[i]->run(); }, call_off);
     };
     vector<std::thread> running;
+    running.reserve(threads);
     std::string lack;
     try {
         for (std::size_t i = 1; i < threads; ++i) running.emplace_back(work, i);

@@ -80,7 +80,7 @@ public:
             c.end();
             T(*c.begin());
         }
-    list(const C& items) { for (const auto& x : items) push_back(T(x)); }
+    list(const C& items) : list() { for (const auto& x : items) push_back(T(x)); }
     list(const list& o) : list(o.data_, o.size_) {}
     [[gnu::noinline]] list(list&& o) noexcept : data_(o.data_), size_(o.size_), room_(o.room_) {
         o.forget();
@@ -104,8 +104,9 @@ public:
     const T& back() const { return data_[size_ - 1]; }
 
 private:
-    [[gnu::noinline]] list(const T* from, detail::size_type n)
-        : data_(n ? new T[n] : nullptr), size_(n), room_(n) {
+    [[gnu::noinline]] list(const T* from, detail::size_type n) : list() {
+        if (n > 0) data_ = new T[n];
+        size_ = room_ = n;
         for (detail::size_type i = 0; i < n; ++i) data_[i] = from[i];
     }
     void grow() {

@@ -33,6 +33,12 @@ banners_fill_the_line() {
         END { exit bad }' "$header"
 }
 
+# Each type in a std::vector takes a compiler four times as long (core/base/vector.hpp). CLI11 gives one.
+own_vector() {
+    ! grep -rn --include='*.hpp' --include='*.cpp' 'std::vector' src |
+        grep -vE '^src/(api/|core/base/vector.hpp|program/arguments.hpp)'
+}
+
 # Private words that the field's terms have replaced: nobody searches for them, nobody can guess them.
 no_private_words() {
     local words='evidence|grounds|arms_grounds|findings|assess|judged_as_reported|looked_at|client_bias'
@@ -231,6 +237,7 @@ check "the table of contents equals the banners" contents_equal_banners
 check "every banner fills the line" banners_fill_the_line
 check "the version is the same everywhere" one_version
 check "no private word has come back" no_private_words
+check "arrays are the vector of core/base/" own_vector
 check "no line is too long, no tab, no trailing space" columns
 check "the header is what src/ gives" python3 ci/assemble.py --check
 check "the parts are put together, or refused in a sentence" python3 tests/structure/refusals.py

@@ -61,7 +61,7 @@ public:
     /// Releases gaps before this index; other indices stay valid.
     void release_before(std::uint64_t at) {
         for (; (released_ + 1) * block <= at; ++released_)
-            blocks_[released_] = {};
+            blocks_[released_] = {};  // returns its memory
     }
     template <class F>
     void for_each_block(F&& f) const {

@@ -33,7 +33,7 @@ inline void trap_if(bool is_beyond) {
 
 /// std::vector as far as this header uses it. Each type that std::vector holds brings a compiler
 /// some ninety functions, this one twenty, most of them called and not inlined. Its items are moved
-/// without exceptions.
+/// without exceptions. Assigning {} returns its memory.
 template <class T>
 class vector {
 public:
@@ -127,29 +127,33 @@ public:
         ::new (static_cast<void*>(end())) T(item);
         return items_[size_++];
     }
-    void pop_back() { end_at(size_ - 1); }
+    void pop_back() {
+        if constexpr (checks_bounds) trap_if(size_ == 0);
+        end_at(size_ - 1);
+    }
     void clear() { end_at(0); }
     [[gnu::noinline]] void resize(std::size_t n) {
         if (n < size_) return end_at(n);
-        reserve(n);
+        grow_by(n - size_);
         for (; size_ < n; ++size_) ::new (static_cast<void*>(items_ + size_)) T();
     }
     [[gnu::noinline]] void resize(std::size_t n, T value) {  // a copy, as it may be in here
         if (n < size_) return end_at(n);
-        reserve(n);
+        grow_by(n - size_);
         while (size_ < n) emplace_back(value);
     }
     void assign(std::size_t n, const T& value) { *this = vector(n, value); }
     template <class It>
         requires requires(It i) { *i; ++i; }
     void assign(It from, It to) { *this = vector(from, to); }
-    template <class It>
+    template <class It>  // not of its own items
     [[gnu::noinline]] void append(It from, It to) {
         if constexpr (requires { to - from; }) grow_by(static_cast<std::size_t>(to - from));
         for (; from != to; ++from) emplace_back(*from);
     }
     iterator insert(const_iterator at, T item) {
         const std::ptrdiff_t i = at - items_;
+        if constexpr (checks_bounds) trap_if(at < items_ || at > end());
         emplace_back(static_cast<T&&>(item));
         return rotated(i, size_ - 1);
     }
@@ -166,6 +170,7 @@ public:
     }
     iterator erase(const_iterator at) { return erase(at, at + 1); }
     iterator erase(const_iterator from, const_iterator to) {
+        if constexpr (checks_bounds) trap_if(from < items_ || from > to || to > end());
         T* const first = items_ + (from - items_);
         T* kept = first;
         for (T* item = items_ + (to - items_); item != end(); ++item, ++kept)
@@ -211,6 +216,7 @@ private:
     }
     [[gnu::noinline]] void move_to_room_for(std::size_t n) {
         static_assert(std::is_nothrow_move_constructible_v<T>, "half a move cannot be undone");
+        static_assert(alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
         T* const to = static_cast<T*>(memory_for(n, sizeof(T)));
         if constexpr (std::is_trivially_copyable_v<T>) {
             if (size_ > 0) std::memcpy(static_cast<void*>(to), items_, size_ * sizeof(T));

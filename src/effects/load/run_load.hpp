@@ -157,6 +157,7 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
         if (!called_off) contained([&] { workers[i]->run(); }, call_off);
     };
     vector<std::thread> running;
+    running.reserve(threads);
     std::string lack;
     try {
         for (std::size_t i = 1; i < threads; ++i) running.emplace_back(work, i);
