@@ -9,7 +9,6 @@
 using namespace llmbench;
 using namespace rates;
 
-using llmbench::detail::vector;
 namespace {
 
 /// Questions of a server. `flips` is the part of the binomial variance that a run has.

@@ -15,7 +15,6 @@
 using namespace virtual_engine;
 using namespace rates;
 
-using llmbench::detail::vector;
 namespace {
 
 /// What the load must keep: a limit where the engine shows it at this share of its throughput.

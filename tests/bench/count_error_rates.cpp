@@ -10,7 +10,6 @@
 using namespace llmbench;
 using namespace rates;
 
-using llmbench::detail::vector;
 namespace {
 
 constexpr int requests_a_repeat = 300;

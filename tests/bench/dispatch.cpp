@@ -11,8 +11,8 @@
 #include "support/one_repeat.hpp"
 
 using namespace llmbench;
-
 using llmbench::detail::vector;
+
 struct figures {
     vector<double> late_us{};
     double off = 0;       // of the achieved rate

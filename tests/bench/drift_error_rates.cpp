@@ -10,7 +10,6 @@
 
 using namespace llmbench;
 using namespace rates;
-using llmbench::detail::vector;
 using sample_measurements::measurement;
 
 namespace {

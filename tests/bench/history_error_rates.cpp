@@ -11,7 +11,6 @@
 using namespace llmbench;
 using namespace rates;
 
-using llmbench::detail::vector;
 namespace {
 
 const double line = std::log(1.05);  // the limit of most tables

@@ -11,7 +11,6 @@
 using namespace llmbench;
 using namespace rates;
 
-using llmbench::detail::vector;
 namespace {
 
 constexpr std::size_t requests_a_repeat = 300;

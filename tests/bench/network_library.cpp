@@ -165,7 +165,7 @@ protected:
     struct stream final : stream_state {
         stream(asio::io_context& c, std::size_t room) : socket(c), buffer(room) {}
         detail::tcp_socket socket;
-        vector<char> buffer;
+        std::vector<char> buffer;
     };
     stream& connected(int port, std::size_t room) {
         streams_.push_back(std::make_unique<stream>(context_, room));
@@ -211,7 +211,7 @@ private:
         context_.run();
     }
     void read(stream& s) {
-        s.socket.async_read_some(asio::buffer(s.buffer.data(), s.buffer.size()), [this, &s](const asio::error_code& error, std::size_t n) {
+        s.socket.async_read_some(asio::buffer(s.buffer), [this, &s](const asio::error_code& error, std::size_t n) {
             const long long now = now_ns();
             if (!error && !take(s, {s.buffer.data(), n}, now)) read(s);
         });
@@ -241,11 +241,11 @@ class by_asio_wait final : public asio_client {
     }
     void read(stream& s) {
         asio::error_code error;
-        const std::size_t n = s.socket.read_some(asio::buffer(buffer_.data(), buffer_.size()), error);
+        const std::size_t n = s.socket.read_some(asio::buffer(buffer_), error);
         const long long now = now_ns();
         if (!error) take(s, {buffer_.data(), n}, now);
     }
-    vector<char> buffer_ = vector<char>(256 * 1024);
+    std::vector<char> buffer_ = std::vector<char>(256 * 1024);
 };
 
 double quantile(vector<double> v, double q) {

@@ -8,7 +8,6 @@
 using namespace llmbench;
 using namespace rates;
 
-using llmbench::detail::vector;
 namespace {
 
 /// What a machine does to the logarithm of a statistic, turn by turn.

@@ -18,7 +18,6 @@
 
 using namespace llmbench;
 using namespace rates;
-using llmbench::detail::vector;
 using sample_measurements::measurement;
 using namespace virtual_engine;
 

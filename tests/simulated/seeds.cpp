@@ -39,8 +39,8 @@
 #include <string>
 
 using namespace virtual_world;
-
 using llmbench::detail::vector;
+
 namespace {
 
 void check_repeat(const drawn& d, const repeat& r, checked& c) {

@@ -33,7 +33,7 @@ banners_fill_the_line() {
         END { exit bad }' "$header"
 }
 
-# Each type in a std::vector takes a compiler four times as long (core/base/vector.hpp). CLI11 gives one.
+# Why: core/base/vector.hpp. CLI11 gives a std::vector.
 own_vector() {
     ! grep -rn --include='*.hpp' --include='*.cpp' 'std::vector' src |
         grep -vE '^src/(api/|core/base/vector.hpp|program/arguments.hpp)'

@@ -5,13 +5,12 @@
 #include <cmath>
 #include <cstddef>
 
-using llmbench::detail::vector;
 /// The greatest distance between the distribution function `cdf` and that of the sample, times the
 /// root of the sample's size. Samples of `cdf` itself exceed 1.95 once in a thousand times (the
 /// limit law of Kolmogorov, 1933; tabulated by Smirnov, 1948). Our seeds are fixed, so a test that
 /// passes once passes always.
 template <class Cdf>
-double kolmogorov_distance(vector<double> sample, Cdf&& cdf) {
+double kolmogorov_distance(llmbench::detail::vector<double> sample, Cdf&& cdf) {
     std::sort(sample.begin(), sample.end());
     const double n = static_cast<double>(sample.size());
     double worst = 0;

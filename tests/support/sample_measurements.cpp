@@ -3,7 +3,6 @@
 #include "core/judging/judge.hpp"
 #include "core/described/described.hpp"
 
-using llmbench::detail::vector;
 namespace sample_measurements {
 
 llmbench::slo_verdict judge_measurements(const measurement& m, const llmbench::slo& s, bool to_the_end) {

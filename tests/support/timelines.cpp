@@ -5,7 +5,6 @@
 #include "core/measured/metrics.hpp"
 #include "core/measured/pooled.hpp"
 
-using llmbench::detail::vector;
 namespace timelines {
 
 request& request::says(double ms, const std::string& data) {

@@ -7,7 +7,6 @@
 #include <string>
 #include <utility>
 
-using llmbench::detail::vector;
 namespace verdicts {
 
 vector<repeat_data> repeats_with_ttft(const vector<double>& ms) {

@@ -76,8 +76,6 @@ public:
     iterator end() { return items_ + size_; }
     const_iterator begin() const { return items_; }
     const_iterator end() const { return items_ + size_; }
-    const_iterator cbegin() const { return begin(); }
-    const_iterator cend() const { return end(); }
     std::reverse_iterator<iterator> rbegin() { return std::reverse_iterator(end()); }
     std::reverse_iterator<iterator> rend() { return std::reverse_iterator(begin()); }
     std::reverse_iterator<const_iterator> rbegin() const { return std::reverse_iterator(end()); }
@@ -120,7 +118,7 @@ public:
         return items_[size_++];
     }
     template <class... Args>
-        requires std::is_trivially_copyable_v<T>
+        requires std::is_trivially_copyable_v<T>  // cheap enough to be inlined
     T& emplace_back(Args&&... args) {
         const T item(static_cast<Args&&>(args)...);
         if (size_ == room_) grow_by(1);

@@ -8,7 +8,6 @@
 
 using namespace rates;
 
-using llmbench::detail::vector;
 namespace {
 
 /// A whole number from 1 to a million, or 0.

@@ -12,7 +12,6 @@
 
 using namespace verdicts;
 
-using llmbench::detail::vector;
 namespace {
 
 /// Settings under the objectives of a test.

@@ -12,7 +12,6 @@
 
 using namespace verdicts;
 
-using llmbench::detail::vector;
 namespace {
 
 /// Five repeats with this ttft on the average, and this noise of each.

@@ -8,7 +8,6 @@
 
 using namespace recordings;
 
-using llmbench::detail::vector;
 namespace {
 
 session_corpus read(const std::string& text) { return read_lines(text); }

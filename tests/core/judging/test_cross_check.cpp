@@ -11,7 +11,6 @@
 
 using namespace sample_pages;
 using namespace verdicts;
-using llmbench::detail::vector;
 using quantity = server_quantity;
 
 namespace {

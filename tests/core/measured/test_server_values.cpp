@@ -11,7 +11,6 @@
 #include <string>
 
 using namespace sample_pages;
-using llmbench::detail::vector;
 using timelines::about;
 using quantity = server_quantity;
 

@@ -529,7 +529,6 @@ TEST_CASE("what was found of a socket that was closed since is not its successor
 #ifdef LLMBENCH_WITH_TLS
 #include "support/tls_server.hpp"
 
-using llmbench::detail::vector;
 // ---- TLS
 
 namespace {

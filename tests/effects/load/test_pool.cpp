@@ -6,7 +6,6 @@
 
 using namespace one_thread;
 
-using llmbench::detail::vector;
 namespace {
 
 /// A thread whose pool does what its connections tell it.

@@ -8,7 +8,6 @@
 
 using namespace recordings;
 
-using llmbench::detail::vector;
 namespace {
 
 /// Of files that are read one after the other.

@@ -8,7 +8,6 @@
 
 using namespace recordings;
 
-using llmbench::detail::vector;
 namespace {
 
 /// A request of Weka that runs from `t` to `end` and has these blocks of ten tokens.
