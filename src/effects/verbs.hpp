@@ -142,7 +142,7 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
         with_judging(g.described, [&](planned_judging& j) { j.slos = g.judged_by.slos; });
     divide_by_loads(g);
     check_stored_objectives(run, what, slos);
-    return described(analyse_loads(g.seen, g.judged_by).verdicts);
+    return described(analyse_gate(g.seen, g.judged_by).verdicts);
 }
 past_result read_result(const types::text& file) {
     const std::string name = detail::str(file);

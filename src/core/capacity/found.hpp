@@ -66,7 +66,7 @@ inline bool is_all_failed(const repeat_data& d) {
 /// Whether the load exceeded the server, or all requests failed.
 inline bool is_over(const repeat_data& d, double arrival_cv2) {
     return is_all_failed(d) ||
-           (!std::isnan(arrival_cv2) && oversaturation_of(d, arrival_cv2));
+           (!std::isnan(arrival_cv2) && over_saturated_repeat(d, arrival_cv2));
 }
 
 // ---- one load
@@ -409,7 +409,7 @@ inline own_check check_of_search(const measurements& e, const judging_parameters
 }
 
 /// Analyses a gate of one load or a search.
-inline analysis analyse_loads(const measurements& e, const judging_parameters& t) {
+inline analysis analyse_gate(const measurements& e, const judging_parameters& t) {
     if (t.objectives_held.empty()) return analyse(e, t);
     analysis f;
     f.on = validity_checks_of(e);

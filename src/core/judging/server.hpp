@@ -347,7 +347,7 @@ inline vector<load_unit> started_by(const repeat_data& d, bool sessions) {
 /// this traffic at exactly the server's capacity (level 0.1 %), and ttft with them. The time of the
 /// first answers is left out, since every load fills up first. Sessions differ more: theirs is the
 /// 90th percentile, without the growth of waits for first tokens, which is the server's.
-inline cause oversaturation_of(const repeat_data& d, double arrival_cv2) {
+inline cause over_saturated_repeat(const repeat_data& d, double arrival_cv2) {
     const bool sessions = starts_sessions(d);
     const vector<load_unit> units = started_by(d, sessions);
     vector<long long> ends;
@@ -401,7 +401,7 @@ inline cause over_saturation_of(const measurements& e, const variant_list& varia
         std::size_t shown = 0;
         cause example;
         for (const repeat_data& d : *variant)
-            if (cause why = oversaturation_of(d, arrival_cv2)) {
+            if (cause why = over_saturated_repeat(d, arrival_cv2)) {
                 ++shown;
                 example = std::move(why);
             }

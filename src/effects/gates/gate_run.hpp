@@ -188,7 +188,7 @@ public:
                     repeats_again(error_of_baseline(all_.seen, all_.judged_by));
                 continue;
             }
-            const analysis& found = analysed();
+            const analysis& found = analysis_so_far();
             if (found.on.invalid) return;
             if (repeats_again(found.by_client)) continue;
             // A miss shown under saturation is reported as such; a fail takes a third repeat.
@@ -205,7 +205,7 @@ public:
     std::string follow() { return load_sharing_of_program->follow(p_, servers_, meter_); }
     /// Returns all measurements, once.
     measured_gate finished() {
-        const analysis& found = analysed();
+        const analysis& found = analysis_so_far();
         if (judged_.on_fail && mode_.judges() && shows_a_miss(found.verdicts)) profile_failure();
         if (mode_.kind == run_kind::write_baseline)
             all_.found.by_client = error_of_baseline(all_.seen, all_.judged_by);
@@ -219,8 +219,8 @@ private:
     /// The number of repeats that count.
     int count() const { return static_cast<int>(all_.seen.candidate.size()); }
     /// The analysis of all repeats so far.
-    const analysis& analysed() {
-        if (!is_analysed_) all_.found = analyse_loads(all_.seen, all_.judged_by);
+    const analysis& analysis_so_far() {
+        if (!is_analysed_) all_.found = analyse_gate(all_.seen, all_.judged_by);
         is_analysed_ = true;
         return all_.found;
     }

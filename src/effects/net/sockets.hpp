@@ -8,7 +8,6 @@
 #include "effects/system/clock.hpp"
 #include "effects/system/errors.hpp"
 #include "effects/system/limits.hpp"
-#include "effects/system/machine.hpp"
 #include "effects/system/signals.hpp"
 #include "effects/system/threads.hpp"
 

@@ -1,4 +1,4 @@
-// the clock
+// the clock, and random bits
 // All time and all sleeping goes through here, so that a thread may live in a virtual environment
 // with its own time.
 #pragma once
@@ -10,6 +10,7 @@
 #include <cmath>  // floor, llround
 #include <condition_variable>
 #include <cstddef>  // size_t
+#include <cstdint>  // uint64_t
 #include <cstdio>  // sscanf
 #include <ctime>  // clock_gettime, strftime, time_t, timespec
 #include <functional>  // what happens at a time
@@ -20,7 +21,10 @@
 #include <utility>  // exchange, forward
 
 #include <fcntl.h>  // open
-#include <unistd.h>  // close, pread
+#ifdef __APPLE__
+#include <sys/random.h>  // getentropy
+#endif
+#include <unistd.h>  // close, getentropy, pread
 
 namespace llmbench {
 inline namespace v1 {
@@ -78,6 +82,12 @@ inline long long day_ns() {
     timespec t{};
     ::clock_gettime(CLOCK_REALTIME, &t);
     return ns_in(t);
+}
+/// Returns random bits of the system, or of the clock where it has none. <random> would take half a
+/// percent of the time to compile the header, and 25 MB.
+inline std::uint64_t entropy() {
+    std::uint64_t bits = 0;
+    return ::getentropy(&bits, sizeof bits) == 0 ? bits : static_cast<std::uint64_t>(now_ns());
 }
 /// Seconds since 1970 by the machine's clock, to compare with others' times. It may jump.
 inline double machine_unix_s() {

@@ -6,7 +6,6 @@
 #include "effects/system/clock.hpp"
 #include "effects/system/settings.hpp"
 
-#include <cstdint>  // uint64_t
 #include <filesystem>  // error_code
 #include <fstream>  // ifstream, getline
 #include <string>
@@ -15,22 +14,13 @@
 
 #ifdef __APPLE__
 #include <cstdlib>  // getprogname
-#include <sys/random.h>  // getentropy
 #include <sys/sysctl.h>  // the name of the processor
 #endif
 #include <sys/utsname.h>  // the name of the system
-#include <unistd.h>  // getentropy
 
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
-
-/// Returns random bits of the system, or of the clock where it has none. <random> would take half a
-/// percent of the time to compile the header, and 25 MB.
-inline std::uint64_t entropy() {
-    std::uint64_t bits = 0;
-    return ::getentropy(&bits, sizeof bits) == 0 ? bits : static_cast<std::uint64_t>(now_ns());
-}
 
 /// The tested commit, from GitHub, GitLab, Jenkins or Buildkite, else from the git directory above.
 /// "" if there is none.

@@ -53,7 +53,7 @@ struct reported {
     }
     found_capacity found() const { return capacity_of(seen, judged_by); }
     slo_verdict verdict_of(const slo& s) const { return described(judged_also_of_loads(seen, judged_by, s)); }
-    slo_verdict first() const { return described(analyse_loads(seen, judged_by).verdicts[0]); }
+    slo_verdict first() const { return described(analyse_gate(seen, judged_by).verdicts[0]); }
 };
 const slo_list twelve = {p50(ttft) <= 100_ms, mean(tpot) <= 1_s, capacity >= 12_rps};
 
@@ -197,7 +197,7 @@ TEST_CASE("a search is none whose server became slower meanwhile, and its line s
 TEST_CASE("what was too much for the client in one probe is no fault of a search that shows something") {
     reported t({p50(ttft) <= 100_ms, capacity >= 12_rps});
     t.asked(12, 60).asked(12, 60).asked(12, 60);
-    const auto checked = [&] { return analyse_loads(t.seen, t.judged_by).on.self_check; };
+    const auto checked = [&] { return analyse_gate(t.seen, t.judged_by).on.self_check; };
     CHECK(checked().ok);
     t.seen.candidate[2].achieved_rate = t.seen.candidate[2].asked_rate / 2;
     t.seen.candidate[2].cpu_utilization = 0.99;

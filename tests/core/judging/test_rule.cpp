@@ -124,6 +124,8 @@ TEST_CASE("the rule's scores are Pocock's for its looks and levels") {
     CHECK(usual.pass_z == 2.12);
     CHECK(usual.fail_z == 2.80);
     CHECK(usual.alone_z == 2.17);  // as for one more look
+    CHECK(rule_of({}, 2, 7).alone_z == 2.20);
+    CHECK(rule_of({}, 2, 7).alone_z > pocock_constant(7, 0.05));
     CHECK(rule_of({.false_pass = 2.5_pct}, 2, 5).alone_z ==
           pocock_constant(6, rule_of({.false_pass = 2.5_pct}, 2, 5).pass_level));
     // Jennison and Turnbull (2000), table 2.1; a two-sided 0.05 is 0.025 on one side.
