@@ -11261,8 +11261,8 @@ enum class because : unsigned char {
     no_runs, few_runs, lone_repeats, lone_levels, runs_lack, one_repeat, main_moved,
     outlying_runs, given_spread, unknown_card,
     // the client
-    client_without, client_is_busy, client_off_rate, read_together, sent_late, client_lost,
-    client_in_probes,
+    client_without, client_is_busy, client_off_rate, read_together, starts_read_together,
+    sent_late, client_lost, client_in_probes,
     // the server's answers
     over_saturated, over_saturated_by_sessions, no_such_turns, none_selected, label_failed,
     gaps_of_all, lacks_values, other_tokens, context_full, stops_early, stops_by_itself,
@@ -12641,7 +12641,8 @@ inline std::optional<client_error> client_error_of(const measurements& e,
     const slo& s = v.what;
     const variant_list variants = variants_of(e, s);
     const because first = v.why.empty() ? because::nothing : v.why[0].what;
-    if (v.outcome == verdict::invalid && first == because::read_together)  // by a late client
+    if (v.outcome == verdict::invalid &&  // by a late client
+        (first == because::read_together || first == because::starts_read_together))
         return greatest_part(
             variants, 0, [](const repeat_data& d) { return static_cast<double>(d.unknown_gaps); },
             [&](const repeat_data&, double) { return v.why[0]; });
@@ -13076,6 +13077,8 @@ struct answer_counts {
     // Of answers that the client read without delay, with tokens after the first event:
     std::size_t paced = 0;
     std::size_t in_one_piece = 0, in_a_burst = 0;
+    // Begin in a burst as well, which a delayed client may have made: not counted above.
+    std::size_t perhaps_in_a_burst = 0;
     std::set<long long> moments{},
         coalesced_at{};  // starts of all answers, and of coalesced ones
     double events = 0, read_together = 0;
@@ -13124,7 +13127,10 @@ inline void add_stream(answer_counts& c, const record& r, double fast_gap) {
     const bool masks = fast_gap == 0 || fast_gap * paced_tokens(r) > 0.010;
     const bool in_one_piece = is_in_one_piece(r) && masks;
     const gathered_by_client client = gathered_by(r);
-    if ((in_one_piece && client.piece) || (begins_in_a_burst(r) && client.one_burst)) return;
+    if ((in_one_piece && client.piece) || (begins_in_a_burst(r) && client.one_burst)) {
+        ++c.perhaps_in_a_burst;
+        return;
+    }
     c.paced += paced_tokens(r) > 0;
     c.in_one_piece += in_one_piece;
     c.in_a_burst += in_one_piece || begins_in_a_burst(r);
@@ -13276,6 +13282,11 @@ inline cause fault_of_stream(const answer_counts& c, const statistic_data& what)
         return {because::in_one_piece, {as_number(c.in_one_piece), as_number(c.paced)}};
     if (is_coalesced_by_proxy(c))
         return {because::in_a_burst, {as_number(c.in_a_burst), as_number(c.paced)}};
+    const std::size_t perhaps = c.in_a_burst + c.perhaps_in_a_burst,
+                      streams = c.paced + c.perhaps_in_a_burst;
+    if (c.perhaps_in_a_burst > 0 && is_too_much(perhaps, streams))
+        return {because::starts_read_together,
+                {as_number(c.perhaps_in_a_burst), as_number(streams)}, whose::client};
     if (concerns(what, &metric_facts::is_of_gaps) && c.read_together * 20 > c.events)
         return {because::comes_in_bursts, {c.read_together / c.events}};
     return {};
@@ -13459,7 +13470,9 @@ inline bool passes_by_more_than(const measurements& e, const judging_parameters&
 inline bool stands_though_buffered(const measurements& e, const judging_parameters& t,
                                    const answer_counts& variant, const verdict_numbers& v) {
     const statistic_data& what = v.what.what;
-    if (variant.in_a_burst * 2 > variant.paced || variant.read_together * 2 > variant.events)
+    const std::size_t perhaps = variant.perhaps_in_a_burst;
+    if ((variant.in_a_burst + perhaps) * 2 > variant.paced + perhaps ||
+        variant.read_together * 2 > variant.events)
         return false;
     const bool of_gaps = concerns(what, &metric_facts::is_of_gaps);
     bool listed = true;
@@ -13590,7 +13603,7 @@ inline cause fault_of_answers_to(const measurements& e, const judging_parameters
                                                           : &g.candidate;
         if (counts_gaps_of_all(e.variant(a), what)) return {because::gaps_of_all};
         cause held = fault_of_stream(*variant, what);
-        if (is_baseline) held.of = whose::baseline;
+        if (is_baseline && held.of == whose::nobody) held.of = whose::baseline;
         if (held && !stands_though_buffered(e, t, *variant, v)) return held;
         if (cause why = fault_of_answers(*variant, what, e.short_outputs_expected))
             return of_server(std::move(why), is_baseline);
@@ -14170,6 +14183,8 @@ inline constexpr cause_sentence cause_sentences[] = {
     {because::client_off_rate, "client_off_rate", "sent {.4g} requests/s instead of {.4g}"},
     {because::read_together, "read_together", "it was late and read {.1f%} % of the events "
      "together"},
+    {because::starts_read_together, "starts_read_together", "it was late and read the first "
+     "tokens of {0} of {0} answers together"},
     {because::sent_late, "sent_late", "{.1f%} % of the requests of a repeat were sent over {t} "
      "late, so its load was not the one asked for"},
     {because::client_lost, "client_lost", "it lost {.1f%} % of the time of a repeat, and over 20 "

@@ -132,6 +132,8 @@ inline constexpr cause_sentence cause_sentences[] = {
     {because::client_off_rate, "client_off_rate", "sent {.4g} requests/s instead of {.4g}"},
     {because::read_together, "read_together", "it was late and read {.1f%} % of the events "
      "together"},
+    {because::starts_read_together, "starts_read_together", "it was late and read the first "
+     "tokens of {0} of {0} answers together"},
     {because::sent_late, "sent_late", "{.1f%} % of the requests of a repeat were sent over {t} "
      "late, so its load was not the one asked for"},
     {because::client_lost, "client_lost", "it lost {.1f%} % of the time of a repeat, and over 20 "

@@ -235,7 +235,8 @@ inline std::optional<client_error> client_error_of(const measurements& e,
     const slo& s = v.what;
     const variant_list variants = variants_of(e, s);
     const because first = v.why.empty() ? because::nothing : v.why[0].what;
-    if (v.outcome == verdict::invalid && first == because::read_together)  // by a late client
+    if (v.outcome == verdict::invalid &&  // by a late client
+        (first == because::read_together || first == because::starts_read_together))
         return greatest_part(
             variants, 0, [](const repeat_data& d) { return static_cast<double>(d.unknown_gaps); },
             [&](const repeat_data&, double) { return v.why[0]; });

@@ -83,8 +83,8 @@ enum class because : unsigned char {
     no_runs, few_runs, lone_repeats, lone_levels, runs_lack, one_repeat, main_moved,
     outlying_runs, given_spread, unknown_card,
     // the client
-    client_without, client_is_busy, client_off_rate, read_together, sent_late, client_lost,
-    client_in_probes,
+    client_without, client_is_busy, client_off_rate, read_together, starts_read_together,
+    sent_late, client_lost, client_in_probes,
     // the server's answers
     over_saturated, over_saturated_by_sessions, no_such_turns, none_selected, label_failed,
     gaps_of_all, lacks_values, other_tokens, context_full, stops_early, stops_by_itself,

@@ -59,6 +59,8 @@ struct answer_counts {
     // Of answers that the client read without delay, with tokens after the first event:
     std::size_t paced = 0;
     std::size_t in_one_piece = 0, in_a_burst = 0;
+    // Begin in a burst as well, which a delayed client may have made: not counted above.
+    std::size_t perhaps_in_a_burst = 0;
     std::set<long long> moments{},
         coalesced_at{};  // starts of all answers, and of coalesced ones
     double events = 0, read_together = 0;
@@ -107,7 +109,10 @@ inline void add_stream(answer_counts& c, const record& r, double fast_gap) {
     const bool masks = fast_gap == 0 || fast_gap * paced_tokens(r) > 0.010;
     const bool in_one_piece = is_in_one_piece(r) && masks;
     const gathered_by_client client = gathered_by(r);
-    if ((in_one_piece && client.piece) || (begins_in_a_burst(r) && client.one_burst)) return;
+    if ((in_one_piece && client.piece) || (begins_in_a_burst(r) && client.one_burst)) {
+        ++c.perhaps_in_a_burst;
+        return;
+    }
     c.paced += paced_tokens(r) > 0;
     c.in_one_piece += in_one_piece;
     c.in_a_burst += in_one_piece || begins_in_a_burst(r);
@@ -259,6 +264,11 @@ inline cause fault_of_stream(const answer_counts& c, const statistic_data& what)
         return {because::in_one_piece, {as_number(c.in_one_piece), as_number(c.paced)}};
     if (is_coalesced_by_proxy(c))
         return {because::in_a_burst, {as_number(c.in_a_burst), as_number(c.paced)}};
+    const std::size_t perhaps = c.in_a_burst + c.perhaps_in_a_burst,
+                      streams = c.paced + c.perhaps_in_a_burst;
+    if (c.perhaps_in_a_burst > 0 && is_too_much(perhaps, streams))
+        return {because::starts_read_together,
+                {as_number(c.perhaps_in_a_burst), as_number(streams)}, whose::client};
     if (concerns(what, &metric_facts::is_of_gaps) && c.read_together * 20 > c.events)
         return {because::comes_in_bursts, {c.read_together / c.events}};
     return {};

@@ -57,7 +57,9 @@ inline bool passes_by_more_than(const measurements& e, const judging_parameters&
 inline bool stands_though_buffered(const measurements& e, const judging_parameters& t,
                                    const answer_counts& variant, const verdict_numbers& v) {
     const statistic_data& what = v.what.what;
-    if (variant.in_a_burst * 2 > variant.paced || variant.read_together * 2 > variant.events)
+    const std::size_t perhaps = variant.perhaps_in_a_burst;
+    if ((variant.in_a_burst + perhaps) * 2 > variant.paced + perhaps ||
+        variant.read_together * 2 > variant.events)
         return false;
     const bool of_gaps = concerns(what, &metric_facts::is_of_gaps);
     bool listed = true;
@@ -188,7 +190,7 @@ inline cause fault_of_answers_to(const measurements& e, const judging_parameters
                                                           : &g.candidate;
         if (counts_gaps_of_all(e.variant(a), what)) return {because::gaps_of_all};
         cause held = fault_of_stream(*variant, what);
-        if (is_baseline) held.of = whose::baseline;
+        if (is_baseline && held.of == whose::nobody) held.of = whose::baseline;
         if (held && !stands_though_buffered(e, t, *variant, v)) return held;
         if (cause why = fault_of_answers(*variant, what, e.short_outputs_expected))
             return of_server(std::move(why), is_baseline);
