@@ -7,7 +7,7 @@
     weight.py --gates             prints what a file with gates reads and takes to compile at -O0
 
 From the top of the repository; uses $CXX (default g++) and $CPPFLAGS. Seconds are user CPU as multiples of
-doctest's own main at -O1, measured in the same run, the less of two. They may grow by a tenth, all else by 3 %:
+doctest's own main at -O1, measured in the same run, the less of two. They may grow by a quarter, all else by 3 %:
 a processor that others share is that much slower for programs of other sizes.
 """
 import os
