@@ -26,7 +26,6 @@
 #include <cmath>  // fabs, isnan
 #include <cstdint>  // uint64_t
 #include <string>
-#include <utility>  // pair, move
 
 namespace llmbench {
 inline namespace v1 {
@@ -354,8 +353,11 @@ inline std::string last_line(const vector<gate_report>& gates, const std::string
     return filled("report: {}/report.html[; run again: {}]\n", {directory, again});
 }
 
-/// Returns the least and the most seconds of a gate's repeats, if one of a variant takes `each_s`.
-inline std::pair<double, double> expected_span(const plan& p, double each_s) {
+/// Seconds of a gate's repeats, if one of a variant takes `each_s`.
+struct span_of_repeats {  // of std::pair g++ says on Arm64 that its passing has changed
+    double least, most;
+};
+inline span_of_repeats expected_span(const plan& p, double each_s) {
     const planned_judging& j = *p.judged;
     const auto lasting = [&](int repeats) { return (j.has_baseline ? 2 : 1) * each_s * repeats; };
     if (p.searches()) {
