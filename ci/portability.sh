@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Builds llmbench for machines that this one is not, and runs what can be run here.
 #   ci/portability.sh [PART...]    default: all of them, one after the other
-#     arm64         Linux on Arm64: Debian's cross compiler; the unit tests whole and live gates run
-#                   under qemu-user
+#     arm64         Linux on Arm64: Debian's cross compiler; the unit tests, but one that starts
+#                   itself, and live gates run under qemu-user
 #     macos-arm64   macOS on Apple silicon, macos-x86_64 on Intel: the header, the examples and the
 #                   tests are compiled and linked by zig's clang with its own macOS headers, not run
 # What it needs comes from Debian and, zig alone, from PyPI. All of it is without TLS: there is no
