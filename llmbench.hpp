@@ -2502,7 +2502,6 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <array>
 #include <bit>  // bit_width
 #include <cctype>  // isalnum
-#include <cfloat>  // DBL_MAX
 #include <charconv>  // from_chars, to_chars
 #include <climits>  // LLONG_MIN
 #include <cmath>  // fabs, isfinite, isnan, isinf, floor, ceil, erfc, sqrt, log, pow, copysign, ...
@@ -2765,6 +2764,7 @@ private:
 
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
 inline constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
+inline constexpr double largest_number = std::numeric_limits<double>::max();
 inline constexpr const char* definitions_version = "metrics/1";
 
 inline std::string str(const text& t) { return {t.c_str(), t.size()}; }
@@ -4258,7 +4258,7 @@ protected:
 
 private:
     static double finite(double n, const number_range& of) {
-        return of.with_infinity && std::isinf(n) ? std::copysign(DBL_MAX, n) : n;
+        return of.with_infinity && std::isinf(n) ? std::copysign(largest_number, n) : n;
     }
     json_writer& j_;
 };
@@ -4402,7 +4402,7 @@ private:
         return v && !v->is<picojson::null>() ? v : nullptr;
     }
     static double meant(double n, const number_range& of) {
-        return of.with_infinity && std::fabs(n) == DBL_MAX ? std::copysign(infinity, n) : n;
+        return of.with_infinity && std::fabs(n) == largest_number ? std::copysign(infinity, n) : n;
     }
 
     document_digits& digits_;
@@ -10630,7 +10630,7 @@ inline void fields_of(field_visitor& v, side_task_seen& t, long long window_from
     const bool recovers = !std::isnan(t.recovery_s);
     if (v.has("recovery_s", recovers))
         v.number({"recovery_s", "until the load was answered in time again", at_times},
-                 t.recovery_s, {-DBL_MAX, DBL_MAX, not_a_number, true});
+                 t.recovery_s, {-largest_number, largest_number, not_a_number, true});
     v.list({"steps"}, t.steps, [&](side_step& s) {
         v.text({"what"}, s.what);
         v.time_after({"due_ns", "after window_from_ns"}, s.due_ns, window_from_ns);
@@ -10647,7 +10647,7 @@ void reading_fields(field_visitor& v, const field& f, vector<page_reading>& read
                     Of&& of) {
     vector<double> numbers;
     for (page_reading& r : readings) numbers.push_back(of(r));
-    v.numbers(f, numbers, {-DBL_MAX, DBL_MAX, not_a_number, true}, layout::one_line);
+    v.numbers(f, numbers, {-largest_number, largest_number, not_a_number, true}, layout::one_line);
     if (!v.assigns() || numbers.size() != readings.size()) return;
     for (std::size_t i = 0; i < numbers.size(); ++i) of(readings[i]) = numbers[i];
 }
@@ -10677,7 +10677,7 @@ inline void joules_fields(field_visitor& v, vector<page_reading>& readings) {
                 joules.push_back(at == r.joules.end() ? not_a_number : at->second);
             }
             v.numbers({name.c_str(), "", at_times}, joules,
-                      {-DBL_MAX, DBL_MAX, not_a_number, true}, layout::one_line);
+                      {-largest_number, largest_number, not_a_number, true}, layout::one_line);
             for (std::size_t i = 0; v.assigns() && i < joules.size() && i < readings.size(); ++i)
                 if (!std::isnan(joules[i])) readings[i].joules[name] = joules[i];
         }

@@ -185,7 +185,7 @@ int over_gates(const vector<past_gate>& gates, F&& each) {
         try {
             each(g);
         } catch (const std::exception&) {
-            if (session::of_this_program().number_of_gates() == 0) throw;
+            if (detail::session::of_this_program().number_of_gates() == 0) throw;
         }
     return exit_code();
 }

@@ -63,7 +63,7 @@ int main(int argc, char** argv) {
         return llmbench_main(argc, argv);
     } catch (const std::exception& e) {
         // A refused gate has its reason in its own lines and reports already.
-        if (session::of_this_program().number_of_gates() > 0) return llmbench::exit_code();
+        if (detail::session::of_this_program().number_of_gates() > 0) return llmbench::exit_code();
         std::fprintf(stderr, "llmbench: %s\n", e.what());
         return 2;
     }

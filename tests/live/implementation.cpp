@@ -145,14 +145,15 @@ llmbench::endpoint endpoint_of(const llmbench::engine& e) {
     return at;
 }
 double budget_spent_s() {
-    const long long ns = current_environment ? session::of_this_program().virtual_time_spent()
-                                       : now_ns() - program_began_ns;
+    const long long ns = current_environment
+                             ? detail::session::of_this_program().virtual_time_spent()
+                             : now_ns() - program_began_ns;
     return static_cast<double>(ns) * 1e-9;
 }
 std::string escaped(const std::string& text) { return xml_escaped(text); }
 
-gaps_used_up::gaps_used_up() { session::of_this_program().note_gaps(max_gaps_kept); }
-gaps_used_up::~gaps_used_up() { session::of_this_program().note_gaps(0 - max_gaps_kept); }
+gaps_used_up::gaps_used_up() { detail::session::of_this_program().note_gaps(max_gaps_kept); }
+gaps_used_up::~gaps_used_up() { detail::session::of_this_program().note_gaps(0 - max_gaps_kept); }
 
 std::vector<llmbench::record> unreported_records_of(const llmbench::scenario& s) {
     live_target t(s.target, llmbench::run_variant::candidate);

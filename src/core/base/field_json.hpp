@@ -6,7 +6,6 @@
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 
-#include <cfloat>  // DBL_MAX
 #include <cmath>  // copysign, fabs, isinf, isnan
 #include <cstddef>  // size_t
 #include <map>
@@ -100,7 +99,7 @@ protected:
 
 private:
     static double finite(double n, const number_range& of) {
-        return of.with_infinity && std::isinf(n) ? std::copysign(DBL_MAX, n) : n;
+        return of.with_infinity && std::isinf(n) ? std::copysign(largest_number, n) : n;
     }
     json_writer& j_;
 };
@@ -244,7 +243,7 @@ private:
         return v && !v->is<picojson::null>() ? v : nullptr;
     }
     static double meant(double n, const number_range& of) {
-        return of.with_infinity && std::fabs(n) == DBL_MAX ? std::copysign(infinity, n) : n;
+        return of.with_infinity && std::fabs(n) == largest_number ? std::copysign(infinity, n) : n;
     }
 
     document_digits& digits_;

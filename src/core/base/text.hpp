@@ -29,6 +29,7 @@ namespace detail {
 
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
 inline constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
+inline constexpr double largest_number = std::numeric_limits<double>::max();
 inline constexpr const char* definitions_version = "metrics/1";
 
 inline std::string str(const text& t) { return {t.c_str(), t.size()}; }

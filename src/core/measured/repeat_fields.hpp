@@ -14,7 +14,6 @@
 #include "core/measured/server_metrics.hpp"
 
 #include <algorithm>  // any_of
-#include <cfloat>  // DBL_MAX
 #include <charconv>  // from_chars
 #include <cmath>  // isnan
 #include <cstddef>  // size_t
@@ -172,7 +171,7 @@ inline void fields_of(field_visitor& v, side_task_seen& t, long long window_from
     const bool recovers = !std::isnan(t.recovery_s);
     if (v.has("recovery_s", recovers))
         v.number({"recovery_s", "until the load was answered in time again", at_times},
-                 t.recovery_s, {-DBL_MAX, DBL_MAX, not_a_number, true});
+                 t.recovery_s, {-largest_number, largest_number, not_a_number, true});
     v.list({"steps"}, t.steps, [&](side_step& s) {
         v.text({"what"}, s.what);
         v.time_after({"due_ns", "after window_from_ns"}, s.due_ns, window_from_ns);
@@ -189,7 +188,7 @@ void reading_fields(field_visitor& v, const field& f, vector<page_reading>& read
                     Of&& of) {
     vector<double> numbers;
     for (page_reading& r : readings) numbers.push_back(of(r));
-    v.numbers(f, numbers, {-DBL_MAX, DBL_MAX, not_a_number, true}, layout::one_line);
+    v.numbers(f, numbers, {-largest_number, largest_number, not_a_number, true}, layout::one_line);
     if (!v.assigns() || numbers.size() != readings.size()) return;
     for (std::size_t i = 0; i < numbers.size(); ++i) of(readings[i]) = numbers[i];
 }
@@ -219,7 +218,7 @@ inline void joules_fields(field_visitor& v, vector<page_reading>& readings) {
                 joules.push_back(at == r.joules.end() ? not_a_number : at->second);
             }
             v.numbers({name.c_str(), "", at_times}, joules,
-                      {-DBL_MAX, DBL_MAX, not_a_number, true}, layout::one_line);
+                      {-largest_number, largest_number, not_a_number, true}, layout::one_line);
             for (std::size_t i = 0; v.assigns() && i < joules.size() && i < readings.size(); ++i)
                 if (!std::isnan(joules[i])) readings[i].joules[name] = joules[i];
         }

@@ -6,7 +6,6 @@
 #include "support/server_pages.hpp"
 #include "support/verdicts.hpp"
 
-#include <cfloat>
 #include <string>
 
 using namespace sample_pages;
@@ -242,7 +241,7 @@ TEST_CASE("no extreme reading of any gauge is left out of what is judged") {
                          max(kv_cache_usage) <= 90_pct, max(server_metric("x")) <= 5}) {
         CAPTURE(str(s.text()));
         CHECK(outcome(s, 0).outcome == verdict::pass);
-        for (const double v : {infinity, DBL_MAX, 1e300, 1e20}) {
+        for (const double v : {infinity, largest_number, 1e300, 1e20}) {
             CAPTURE(v);
             CHECK(outcome(s, v).outcome == verdict::fail);
             // All of the time it cannot be true of requests, of which ten of ours were in flight.
@@ -251,7 +250,7 @@ TEST_CASE("no extreme reading of any gauge is left out of what is judged") {
             CHECK(outcome(s, v, true).outcome ==
                   (is_of_requests ? verdict::invalid : verdict::fail));
         }
-        for (const double v : {-infinity, -DBL_MAX}) {
+        for (const double v : {-infinity, -largest_number}) {
             CHECK(outcome(s, v).outcome == verdict::pass);
             CHECK(outcome(s, v, true).outcome == verdict::pass);
         }
@@ -263,13 +262,13 @@ TEST_CASE("no extreme reading of any gauge is left out of what is judged") {
     }
     for (const slo& s : {mean(queued_requests) <= 5, mean(server_metric("x")) <= 5}) {
         CHECK(outcome(s, infinity).outcome == verdict::fail);
-        CHECK(outcome(s, DBL_MAX, true).outcome != verdict::pass);
+        CHECK(outcome(s, largest_number, true).outcome != verdict::pass);
         CHECK(outcome(s, not_a_number).outcome == verdict::invalid);  // a quarter of what was read
     }
     CHECK(outcome(mean(server_metric("x")) >= 5, 9).outcome == verdict::pass);
-    for (const double v : {-infinity, -DBL_MAX})
+    for (const double v : {-infinity, -largest_number})
         CHECK(outcome(mean(server_metric("x")) >= 5, v).outcome == verdict::fail);
-    for (const double v : {infinity, DBL_MAX})
+    for (const double v : {infinity, largest_number})
         CHECK(outcome(mean(server_metric("x")) >= 5, v).outcome == verdict::pass);
     CHECK(outcome(max(running_requests) >= 5, not_a_number).outcome == verdict::pass);
 }
