@@ -10,6 +10,7 @@
 #include <chrono>
 #include <thread>
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -36,7 +37,8 @@ void write_a_byte(int) {
 // in meanwhile must be told of in that turn, or its stamps would be those of a client that ran.
 TEST_CASE("a wait that a signal ends tells of what has come in") {
     int ends[2];
-    REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0);
+    REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+    for (const int end : ends) REQUIRE(::fcntl(end, F_SETFL, O_NONBLOCK) == 0);
     other_end = ends[1];
     struct sigaction act = {}, before = {};
     act.sa_handler = write_a_byte;
