@@ -11068,8 +11068,10 @@ inline judging_rule rule_of(const judging_options& o, int first, int most, int m
     r.holm = o.holm;
     r.half_fail_z = half_fail_z_of(r.analyses, r.fail_level);
     const bool usual = r.analyses <= 6 && r.pass_level == 0.05 && r.fail_level == 0.01;
-    // A little over 2.164 and 2.197 for seven, as 2.80 is over 2.792.
-    if (usual && r.analyses == 6) r.pass_z = 2.17, r.alone_z = 2.20;
+    if (usual && r.analyses == 6) {
+        r.pass_z = 2.17;  // a little over 2.164, as 2.80 is over 2.792
+        r.alone_z = 2.20;  // over 2.197, for seven
+    }
     if (usual) return r;
     r.alone_z = pocock_constant(r.analyses + 1, r.pass_level);
     r.pass_z = pocock_constant(r.analyses, r.pass_level);
@@ -13079,6 +13081,8 @@ struct answer_counts {
     std::size_t in_one_piece = 0, in_a_burst = 0;
     // Begin in a burst as well, which a delayed client may have made: not counted above.
     std::size_t perhaps_in_a_burst = 0;
+    std::size_t most_in_a_burst() const { return in_a_burst + perhaps_in_a_burst; }
+    std::size_t streamed() const { return paced + perhaps_in_a_burst; }
     std::set<long long> moments{},
         coalesced_at{};  // starts of all answers, and of coalesced ones
     double events = 0, read_together = 0;
@@ -13282,11 +13286,9 @@ inline cause fault_of_stream(const answer_counts& c, const statistic_data& what)
         return {because::in_one_piece, {as_number(c.in_one_piece), as_number(c.paced)}};
     if (is_coalesced_by_proxy(c))
         return {because::in_a_burst, {as_number(c.in_a_burst), as_number(c.paced)}};
-    const std::size_t perhaps = c.in_a_burst + c.perhaps_in_a_burst,
-                      streams = c.paced + c.perhaps_in_a_burst;
-    if (c.perhaps_in_a_burst > 0 && is_too_much(perhaps, streams))
+    if (c.perhaps_in_a_burst > 0 && is_too_much(c.most_in_a_burst(), c.streamed()))
         return {because::starts_read_together,
-                {as_number(c.perhaps_in_a_burst), as_number(streams)}, whose::client};
+                {as_number(c.perhaps_in_a_burst), as_number(c.streamed())}, whose::client};
     if (concerns(what, &metric_facts::is_of_gaps) && c.read_together * 20 > c.events)
         return {because::comes_in_bursts, {c.read_together / c.events}};
     return {};
@@ -13470,8 +13472,7 @@ inline bool passes_by_more_than(const measurements& e, const judging_parameters&
 inline bool stands_though_buffered(const measurements& e, const judging_parameters& t,
                                    const answer_counts& variant, const verdict_numbers& v) {
     const statistic_data& what = v.what.what;
-    const std::size_t perhaps = variant.perhaps_in_a_burst;
-    if ((variant.in_a_burst + perhaps) * 2 > variant.paced + perhaps ||
+    if (variant.most_in_a_burst() * 2 > variant.streamed() ||
         variant.read_together * 2 > variant.events)
         return false;
     const bool of_gaps = concerns(what, &metric_facts::is_of_gaps);
@@ -22107,7 +22108,7 @@ inline std::string last_line(const vector<gate_report>& gates, const std::string
 }
 
 /// Seconds of a gate's repeats, if one of a variant takes `each_s`.
-struct span_of_repeats {  // of std::pair g++ says on Arm64 that its passing has changed
+struct span_of_repeats {  // no std::pair: g++ would print a note about it on Arm64
     double least, most;
 };
 inline span_of_repeats expected_span(const plan& p, double each_s) {

@@ -115,8 +115,10 @@ inline judging_rule rule_of(const judging_options& o, int first, int most, int m
     r.holm = o.holm;
     r.half_fail_z = half_fail_z_of(r.analyses, r.fail_level);
     const bool usual = r.analyses <= 6 && r.pass_level == 0.05 && r.fail_level == 0.01;
-    // A little over 2.164 and 2.197 for seven, as 2.80 is over 2.792.
-    if (usual && r.analyses == 6) r.pass_z = 2.17, r.alone_z = 2.20;
+    if (usual && r.analyses == 6) {
+        r.pass_z = 2.17;  // a little over 2.164, as 2.80 is over 2.792
+        r.alone_z = 2.20;  // over 2.197, for seven
+    }
     if (usual) return r;
     r.alone_z = pocock_constant(r.analyses + 1, r.pass_level);
     r.pass_z = pocock_constant(r.analyses, r.pass_level);

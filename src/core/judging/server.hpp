@@ -61,6 +61,8 @@ struct answer_counts {
     std::size_t in_one_piece = 0, in_a_burst = 0;
     // Begin in a burst as well, which a delayed client may have made: not counted above.
     std::size_t perhaps_in_a_burst = 0;
+    std::size_t most_in_a_burst() const { return in_a_burst + perhaps_in_a_burst; }
+    std::size_t streamed() const { return paced + perhaps_in_a_burst; }
     std::set<long long> moments{},
         coalesced_at{};  // starts of all answers, and of coalesced ones
     double events = 0, read_together = 0;
@@ -264,11 +266,9 @@ inline cause fault_of_stream(const answer_counts& c, const statistic_data& what)
         return {because::in_one_piece, {as_number(c.in_one_piece), as_number(c.paced)}};
     if (is_coalesced_by_proxy(c))
         return {because::in_a_burst, {as_number(c.in_a_burst), as_number(c.paced)}};
-    const std::size_t perhaps = c.in_a_burst + c.perhaps_in_a_burst,
-                      streams = c.paced + c.perhaps_in_a_burst;
-    if (c.perhaps_in_a_burst > 0 && is_too_much(perhaps, streams))
+    if (c.perhaps_in_a_burst > 0 && is_too_much(c.most_in_a_burst(), c.streamed()))
         return {because::starts_read_together,
-                {as_number(c.perhaps_in_a_burst), as_number(streams)}, whose::client};
+                {as_number(c.perhaps_in_a_burst), as_number(c.streamed())}, whose::client};
     if (concerns(what, &metric_facts::is_of_gaps) && c.read_together * 20 > c.events)
         return {because::comes_in_bursts, {c.read_together / c.events}};
     return {};

@@ -57,8 +57,7 @@ inline bool passes_by_more_than(const measurements& e, const judging_parameters&
 inline bool stands_though_buffered(const measurements& e, const judging_parameters& t,
                                    const answer_counts& variant, const verdict_numbers& v) {
     const statistic_data& what = v.what.what;
-    const std::size_t perhaps = variant.perhaps_in_a_burst;
-    if ((variant.in_a_burst + perhaps) * 2 > variant.paced + perhaps ||
+    if (variant.most_in_a_burst() * 2 > variant.streamed() ||
         variant.read_together * 2 > variant.events)
         return false;
     const bool of_gaps = concerns(what, &metric_facts::is_of_gaps);

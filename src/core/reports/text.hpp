@@ -354,7 +354,7 @@ inline std::string last_line(const vector<gate_report>& gates, const std::string
 }
 
 /// Seconds of a gate's repeats, if one of a variant takes `each_s`.
-struct span_of_repeats {  // of std::pair g++ says on Arm64 that its passing has changed
+struct span_of_repeats {  // no std::pair: g++ would print a note about it on Arm64
     double least, most;
 };
 inline span_of_repeats expected_span(const plan& p, double each_s) {
