@@ -4,7 +4,7 @@
 # genai-bench, k6.
 # Each has an environment of its own, with versions pinned. Does nothing where all is up to date. A tool that
 # cannot be installed is told, and is no reason to stop. It takes about 24 GB (torch comes with CUDA) and 10 minutes.
-#   PYTHON=python3.12      of the environments; inference-perf needs 3.12
+#   PYTHON=python3.12      of the environments; 3.12 or newer
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -21,8 +21,13 @@ missing=()
 
 say() { echo "peers/setup.sh: $1" >&2; }
 
-environment() {   # environment NAME: an empty one, where there is none
-    [[ -x $build/$1/bin/python ]] || "$python" -m venv "$build/$1"
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 12))' ||
+    { say "PYTHON is $python, $("$python" -V 2>&1), and the tools need 3.12 or newer"; exit 2; }
+
+environment() {   # environment NAME: an empty one, where there is none of this Python
+    [[ $("$build/$1/bin/python" -V 2> /dev/null) == "$("$python" -V)" ]] && return
+    rm -rf "${build:?}/$1"
+    "$python" -m venv "$build/$1"
 }
 packages() {      # packages NAME ARGUMENT...: as pip has them
     local name=$1
