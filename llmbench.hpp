@@ -3443,6 +3443,10 @@ inline int count_of(const picojson::value& v) {
     const double d = v.is<double>() ? v.get<double>() : -1;
     return d >= 0 && d <= 1e9 ? static_cast<int>(d) : -1;
 }
+/// Adds counts of a server, which may report any.
+inline int sum_of_counts(int a, int b) {
+    return static_cast<int>(std::min(1'000'000'000ll, 0ll + a + b));
+}
 inline int count_member(const picojson::value& v, const char* name) {
     const picojson::value* m = member(v, name);
     return m ? count_of(*m) : -1;
@@ -7336,7 +7340,7 @@ inline void read_triton(const picojson::value& v, stream_event& e, stream_memory
     e.finish_reason = finish_reason_of(string_member(v, "finish_reason"));
     e.prompt_tokens = count_member(v, "num_input_tokens");
     if (const int n = count_member(v, "num_output_tokens"); n >= 0)
-        note_output_tokens(e, memory.tokens += n);
+        note_output_tokens(e, memory.tokens = sum_of_counts(memory.tokens, n));
 }
 
 inline void write_ollama_options(body_writer& b, const request_spec& r) {
@@ -7443,7 +7447,8 @@ inline void read_anthropic_usage(const picojson::value& v, stream_event& e) {
     if (e.prompt_tokens < 0) return;
     e.cached_tokens = count_member(*usage, "cache_read_input_tokens");
     const int written = count_member(*usage, "cache_creation_input_tokens");
-    e.prompt_tokens += std::max(e.cached_tokens, 0) + std::max(written, 0);
+    for (const int more : {e.cached_tokens, written})
+        e.prompt_tokens = sum_of_counts(e.prompt_tokens, std::max(more, 0));
 }
 inline void take_anthropic_piece(const picojson::value& piece, stream_event& e,
                                  stream_memory& memory) {
@@ -7873,6 +7878,8 @@ public:
         held_.append(bytes);
         return held_.size() <= most;
     }
+    /// Whether no event is the last one.
+    bool ends_with_body() const { return framed_ != framing::document && api_->ends_with_body; }
     /// Ignores the rest of the answer, in this read and later ones.
     void stop() { over_ = true; }
     /// Ends the body. Returns what is wrong with it, "" if nothing.
@@ -7880,7 +7887,7 @@ public:
     std::string end(OnEvent&& on_event) {
         if (framed_ == framing::document) return on_document(on_event);
         if (framed_ == framing::lines) on_line(on_event);  // the last line may lack its end
-        if (api_->ends_with_body) on_event(stream_event{.done = true});
+        if (ends_with_body()) on_event(stream_event{.done = true});
         return {};
     }
 
@@ -8122,7 +8129,7 @@ private:
         if (events_ > 1 && first_tokens_ > first_bytes_ + max_event_tokens && first_bytes_ > 0)
             return std::min(first_tokens_ - 1, most);
         if (counted_ || reasoning_tokens_ >= 0 || text_bytes_ == 0) return 0;
-        return most * 4 > events_ && text_bytes_ / 2 < completion_tokens() ? -1 : 0;
+        return most * 4ll > events_ && text_bytes_ / 2 < completion_tokens() ? -1 : 0;
     }
     void on_content(const stream_event& e, long long now_ns) {
         if (events_++ == 0) {
@@ -8178,7 +8185,8 @@ private:
 class answer_reader {
 public:
     /// Takes the bytes of one read. Bytes after a complete answer are ignored.
-    void feed(std::string_view bytes, long long now_ns) {
+    void feed(std::string_view bytes, long long came_ns) {
+        const long long now_ns = not_before_last(came_ns);
         const std::size_t used =
             http_.feed(bytes, [&](std::string_view body) { on_body(body, now_ns); });
         more_came_ = more_came_ || (used < bytes.size() && http_.complete());
@@ -8186,14 +8194,17 @@ public:
         else if (http_.broken()) on_cut(http_.error());
     }
     /// The connection ended; `error` is empty if the server closed it properly.
-    void end_of_input(long long now_ns, const std::string& error = "") {
+    void end_of_input(long long came_ns, const std::string& error = "") {
+        const long long now_ns = not_before_last(came_ns);
         const bool untouched = http_.untouched();
+        // Without a length and a final event nothing else tells a cut from the end.
+        const bool is_cut = !error.empty() && !http_.body_may_be_cut() && reader_.ends_with_body();
         http_.end_of_input();
         if (untouched)
             return timeline_.fail(request_status::truncated,
                                   "the connection was lost before an answer: " +
                                       (error.empty() ? "the server closed it" : error));
-        if (http_.complete()) return on_complete(now_ns);
+        if (http_.complete() && !is_cut) return on_complete(now_ns);
         // A stream that was cut is judged by its events so far.
         if (is_asked_for()) timeline_.on_body_end(now_ns);
         on_cut(error.empty() ? http_.error() : "the connection was lost: " + error);
@@ -8219,10 +8230,14 @@ public:
         body_.clear();
         body_is_ = body_kind::unknown;
         more_came_ = false;
+        came_ns_ = 0;
     }
 
 private:
     enum class body_kind : unsigned char { unknown, asked_for, other };
+
+    /// A read without the kernel's time may have a later one than the next read.
+    long long not_before_last(long long ns) { return came_ns_ = std::max(ns, came_ns_); }
 
     bool is_asked_for() const {
         return http_.status() / 100 == 2 && reader_.takes(http_.header("content-type"));
@@ -8292,6 +8307,7 @@ private:
     std::string body_{};
     body_kind body_is_ = body_kind::unknown;
     bool more_came_ = false;
+    long long came_ns_ = 0;  // time of the last bytes
 };
 
 // ===== [C30] histograms of lateness and of gaps ==================================================
@@ -9320,7 +9336,7 @@ inline bool has_reasoned(const record& r) {
 /// reasoning a router has split the text again.
 inline bool usage_is_under_events(const record& r) {
     if (r.token_source != token_origin::usage || !has_reasoned(r)) return false;
-    return r.reasoning_tokens > r.output_tokens || (r.events - 1) * 20 > r.output_tokens * 21;
+    return r.reasoning_tokens > r.output_tokens || (r.events - 1) * 20ll > r.output_tokens * 21ll;
 }
 /// Whether an answer has more tokens than the maximum asked for. A server that splits a few events
 /// that count as tokens is tolerated.
@@ -9328,6 +9344,14 @@ inline bool is_over_length(const record& r) {
     const bool by_usage = r.token_source == token_origin::usage;
     return r.most_output_tokens > 0 &&
            r.output_tokens > r.most_output_tokens * (by_usage ? 1 : 1.05);
+}
+
+/// A failed answer is not right, and equals none.
+inline void fail_answer(record& r, request_status status, const char* why) {
+    r.status = status;
+    r.error = why;
+    if (r.right) r.right = false;
+    r.answer_hash = 0;
 }
 
 /// Fails answers without a finish reason where others to the same part of the workload have one: a
@@ -9341,10 +9365,8 @@ void fail_unfinished(ForEach&& for_each) {
     });
     for_each([&](record& r) {
         if (r.status != request_status::ok || !r.finish_reason.empty() || !tells[r.part]) return;
-        r.status = request_status::truncated;
-        r.error = "the answer ended without a finish reason, which others have";
-        if (r.right) r.right = false;
-        r.answer_hash = 0;
+        fail_answer(r, request_status::truncated,
+                    "the answer ended without a finish reason, which others have");
     });
 }
 
@@ -9368,8 +9390,8 @@ inline void fail_frequent_resends(std::span<repeat_data> parts) {
     for (repeat_data& d : parts)
         for (record& r : d.records) {
             if (!is_lost(r) || r.status != request_status::ok) continue;
-            r.status = request_status::connect;
-            r.error = "the server closed the kept connection without an answer";
+            fail_answer(r, request_status::connect,
+                        "the server closed the kept connection without an answer");
             if (d.ranks.size() == 1) ++d.ranks[0].failed;
         }
 }
@@ -28493,8 +28515,10 @@ private:
         if (stop_asked.load()) return cut_off("interrupted");
         if (shared_.deadline_ns > 0 && now > shared_.deadline_ns)
             return cut_off("LLMBENCH_TIME_BUDGET is spent");
-        // Bytes are read before a request counts as too late.
-        if (io_.alert.is_behind()) return;
+        // Bytes are read before a request counts as too late. Nobody ever catches up with an
+        // answer without end: lost time is forgiven for a second.
+        if (io_.alert.is_behind() && ++checks_behind_ * check_interval_ns < ns_of(1)) return;
+        checks_behind_ = 0;
         pool_.for_each_busy([now](connection& c) { c.check_limits(now); });
         if (!agenda_.sending_is_over(now)) over_since_ns_ = 0;
         else if (over_since_ns_ == 0) over_since_ns_ = now;
@@ -28536,7 +28560,7 @@ private:
     std::size_t ready_bytes_ = 0, max_ready_bytes_;
     bool some_leave_ = false;      // before their answer is complete
     long long over_since_ns_ = 0;  // since all sends are over
-    long long next_tick_ns_ = 0, next_check_ns_ = 0;
+    long long next_tick_ns_ = 0, next_check_ns_ = 0, checks_behind_ = 0;
     lag_counts loop_lag_{};
     double cpu_utilization_ = 0;
 };
@@ -30122,9 +30146,14 @@ public:
     double take_first_answer_s() { return std::exchange(first_answer_s_, not_a_number); }
     /// Whether the scenario wants a new process for each repeat.
     bool restarts() const { return process_ && process_->what.restart_between_repeats; }
+    /// A server that was there and does not come back is lost, which nobody may skip.
     void restart(double at_most_s) {
         end();
-        bring_up(at_most_s);
+        try {
+            bring_up(at_most_s);
+        } catch (const no_server& e) {
+            throw std::runtime_error(e.what());
+        }
     }
     /// Whether we start it, so that it can run only in its repeats.
     bool is_process() const { return process_ != nullptr; }
@@ -30263,8 +30292,9 @@ private:
             const std::string why = why_no_answer(load_, *first_like_, a);
             if (why.empty()) return;
             if (now_ns() >= until_ns || stop_asked.load())
-                throw no_server(facts_.url + " had not answered its first request within " +
-                                time_text(first_within_s_) + ": " + why);
+                throw std::runtime_error(facts_.url +
+                                         " had not answered its first request within " +
+                                         time_text(first_within_s_) + ": " + why);
             sleep_s(0.05);
         }
     }
@@ -32507,7 +32537,9 @@ private:
     bool repeat_on(const plan& what, run_variant variant, int position, int number,
                    double probed_load) {
         live_target& target = servers_.on(variant);
-        if (number > 0) {
+        const bool was_loaded = number > 0 || &target == loaded_;  // both variants may be one
+        loaded_ = &target;
+        if (was_loaded) {
             if (!target.restarts()) rest(target.pages());
             else if (!is_in_time([&] { target.restart(seconds_until(mode_.deadline_ns)); }))
                 return false;
@@ -32666,6 +32698,7 @@ private:
     const run_mode& mode_;
     const int gate_ = session::of_this_program().running_gate();
     gate_servers servers_;
+    const live_target* loaded_ = nullptr;  // had the last load
     progress_meter meter_;
     repeat_positions positions_{judged_.max_repeats};
     int max_repeats_ = judged_.max_repeats;

@@ -1584,7 +1584,7 @@ private:
         } catch (const std::invalid_argument& e) {
             lose(s, gate_outcome::refused, false, e);
         } catch (const no_server& e) {
-            lose(s, gate_outcome::invalid, !stop_asked.load(), e);
+            lose(s, gate_outcome::invalid, !s.is_known && !stop_asked.load(), e);
         } catch (const std::exception& e) {
             lose(s, gate_outcome::invalid, false, e);
         }

@@ -239,6 +239,7 @@ inline repeat_data together(vector<repeat_data> parts, bool closed) {
     log.move_into(all, counted);
     note_lateness(all);
     note_unknown_gaps(all);
+    note_exempt(all);
     return all;
 }
 

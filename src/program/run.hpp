@@ -47,7 +47,7 @@ inline constexpr const char* run_examples =
     "The last one searches the most users that hold the objective.\n"
     "Objectives are written as in C++: p50 to p99, mean and max of ttft, tpot, itl, e2e;\n"
     "output_throughput >= 400 tok/s; goodput(ttft <= 500 ms && tpot <= 30 ms) >= 90 %;\n"
-    "advisory(...) fails nothing. error_rate <= 1 % is always added.\n";
+    "advisory(...) fails nothing. error_rate <= 1 % is added unless you set one.\n";
 
 inline verb run_verb() {
     return {"run",

@@ -193,6 +193,14 @@ TEST_CASE("process whose second start hangs") {
     gate(s);
 }
 
+static const char* const starts_once =
+    "[ ! -e \"$CHILD\" ] || exit 4; : > \"$CHILD\"; exec \"$SERVER\" serve {port}";
+TEST_CASE("process whose second start fails") {
+    scenario s = quick(process{.command = starts_once, .restart_between_repeats = true}, answered());
+    s.repeats = 2;
+    gate(s);
+}
+
 // Its log is as hostile as a server can be, and repeats what it was told in confidence.
 TEST_CASE("process with hostile words") {
     gate(quick(process{.command = "printf '::error::it said\\n##[error]so\\r\\n\\033[31m::stop-commands::x\\n'; "
@@ -330,6 +338,11 @@ TEST_CASE("settings of which one is lost") {
     compare(quick({}, within_reach()),
             {{"there", simulated(fast_engine())},
              {"lost", process{.command = "echo the model file is missing, {port}; exit 7"}}});
+}
+
+TEST_CASE("settings of which one does not come back") {
+    scenario s = quick({}, within_reach());
+    compare(s, {{"there", simulated(fast_engine())}, {"gone", process{.command = starts_once}}});
 }
 
 TEST_CASE("long") { gate(one_minute({.command = "\"$SERVER\" serve {port}"})); }

@@ -748,6 +748,9 @@ several_gates() {
     cases 3 "server gone,default target" LLMBENCH_URL=$closed LLMBENCH_SKIP_WITHOUT_SERVER=1
     cases 77 "pass,default target" LLMBENCH_URL=$closed LLMBENCH_SKIP_WITHOUT_SERVER=1
     cases 1 "miss,default target" LLMBENCH_URL=$closed LLMBENCH_SKIP_WITHOUT_SERVER=1
+    # It was there, and is lost.
+    cases 3 "process whose second start fails" LLMBENCH_SKIP_WITHOUT_SERVER=1
+    says "exited with status 4 before it was ready"
 }
 
 # ---- assertions of one's own
@@ -805,6 +808,8 @@ settings() {
     says "gates.cpp:$(line_of 'compare(quick({}, within_reach())')"
     cases 77 "settings of which one is lost" LLMBENCH_SKIP_WITHOUT_SERVER=1
     says "/ there: measured" "/ lost: skipped"
+    cases 3 "settings of which one does not come back" LLMBENCH_SKIP_WITHOUT_SERVER=1
+    says "/ there: measured" "/ gone: invalid" "exited with status 4 before it was ready"
     cases 77 "settings" LLMBENCH_CALIBRATE=3
     says "a calibration run compares no settings"
     cases 77 "settings" LLMBENCH_WRITE_BASELINE=1

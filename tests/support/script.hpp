@@ -29,6 +29,10 @@ struct step {
 using answer = std::vector<step>;
 
 inline step send(std::string bytes) { return {step::kind::send, std::move(bytes), {}, 0}; }
+/// The same again and again, over sockets alone.
+inline step send_again(std::string bytes, std::size_t times) {
+    return {step::kind::send, std::move(bytes), {}, times};
+}
 inline step wait(milliseconds t) { return {step::kind::wait, {}, t, 0}; }
 /// An orderly end of the connection.
 inline step close() { return {step::kind::close, {}, {}, 0}; }

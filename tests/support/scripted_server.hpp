@@ -208,8 +208,9 @@ private:
         for (const step& s : steps) {
             switch (s.what) {
                 case step::kind::send:
-                    if (!send_all(fd, s.bytes, piece == 0 ? s.bytes.size() : piece, pause))
-                        return false;
+                    for (std::size_t i = 0; i < std::max<std::size_t>(1, s.size); ++i)
+                        if (!send_all(fd, s.bytes, piece == 0 ? s.bytes.size() : piece, pause))
+                            return false;
                     break;
                 case step::kind::wait:
                     if (!wait_for(-1, static_cast<int>(s.time.count()))) return false;

@@ -3,7 +3,12 @@
 #include "support/environment.hpp"
 #include "support/rejudged.hpp"
 
+#include <algorithm>
+#include <cstddef>
+#include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 using namespace llmbench;
 using namespace live;
@@ -51,6 +56,19 @@ TEST_CASE("twice the tokens take twice the time, as a ratio of one server to its
     CHECK(holds(content_of(report_file("report.html")), "the same server with other requests"));
     CHECK(holds(content_of(report_file("summary.md")), "the same server with other requests"));
     check_rejudged(r, s.slos);
+    // The server rests before each load, also between the two of the first pair.
+    std::map<std::pair<int, run_variant>, std::pair<long long, long long>> loads;
+    for (const record& q : r.requests()) {
+        auto& [from, to] = loads.try_emplace({q.repeat, q.variant}, q.scheduled_ns, 0).first->second;
+        from = std::min(from, q.scheduled_ns);
+        to = std::max(to, q.end_ns);
+    }
+    std::vector<std::pair<long long, long long>> in_order;
+    for (const auto& load : loads) in_order.push_back(load.second);
+    std::sort(in_order.begin(), in_order.end());
+    REQUIRE(in_order.size() >= 8);
+    for (std::size_t i = 1; i < in_order.size(); ++i)
+        CHECK(in_order[i].first - in_order[i - 1].second >= 200'000'000);
 }
 
 TEST_CASE("a longer system prompt costs time to the first token, and made-up prompts stay as long") {

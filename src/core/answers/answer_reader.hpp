@@ -10,7 +10,7 @@
 #include "core/dialects/table.hpp"
 #include "core/answers/timeline.hpp"
 
-#include <algorithm>  // min
+#include <algorithm>  // max, min
 #include <string>
 #include <string_view>
 
@@ -25,7 +25,8 @@ namespace detail {
 class answer_reader {
 public:
     /// Takes the bytes of one read. Bytes after a complete answer are ignored.
-    void feed(std::string_view bytes, long long now_ns) {
+    void feed(std::string_view bytes, long long came_ns) {
+        const long long now_ns = not_before_last(came_ns);
         const std::size_t used =
             http_.feed(bytes, [&](std::string_view body) { on_body(body, now_ns); });
         more_came_ = more_came_ || (used < bytes.size() && http_.complete());
@@ -33,14 +34,17 @@ public:
         else if (http_.broken()) on_cut(http_.error());
     }
     /// The connection ended; `error` is empty if the server closed it properly.
-    void end_of_input(long long now_ns, const std::string& error = "") {
+    void end_of_input(long long came_ns, const std::string& error = "") {
+        const long long now_ns = not_before_last(came_ns);
         const bool untouched = http_.untouched();
+        // Without a length and a final event nothing else tells a cut from the end.
+        const bool is_cut = !error.empty() && !http_.body_may_be_cut() && reader_.ends_with_body();
         http_.end_of_input();
         if (untouched)
             return timeline_.fail(request_status::truncated,
                                   "the connection was lost before an answer: " +
                                       (error.empty() ? "the server closed it" : error));
-        if (http_.complete()) return on_complete(now_ns);
+        if (http_.complete() && !is_cut) return on_complete(now_ns);
         // A stream that was cut is judged by its events so far.
         if (is_asked_for()) timeline_.on_body_end(now_ns);
         on_cut(error.empty() ? http_.error() : "the connection was lost: " + error);
@@ -66,10 +70,14 @@ public:
         body_.clear();
         body_is_ = body_kind::unknown;
         more_came_ = false;
+        came_ns_ = 0;
     }
 
 private:
     enum class body_kind : unsigned char { unknown, asked_for, other };
+
+    /// A read without the kernel's time may have a later one than the next read.
+    long long not_before_last(long long ns) { return came_ns_ = std::max(ns, came_ns_); }
 
     bool is_asked_for() const {
         return http_.status() / 100 == 2 && reader_.takes(http_.header("content-type"));
@@ -139,6 +147,7 @@ private:
     std::string body_{};
     body_kind body_is_ = body_kind::unknown;
     bool more_came_ = false;
+    long long came_ns_ = 0;  // time of the last bytes
 };
 
 }  // namespace detail

@@ -208,7 +208,7 @@ private:
         if (events_ > 1 && first_tokens_ > first_bytes_ + max_event_tokens && first_bytes_ > 0)
             return std::min(first_tokens_ - 1, most);
         if (counted_ || reasoning_tokens_ >= 0 || text_bytes_ == 0) return 0;
-        return most * 4 > events_ && text_bytes_ / 2 < completion_tokens() ? -1 : 0;
+        return most * 4ll > events_ && text_bytes_ / 2 < completion_tokens() ? -1 : 0;
     }
     void on_content(const stream_event& e, long long now_ns) {
         if (events_++ == 0) {

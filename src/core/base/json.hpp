@@ -77,6 +77,10 @@ inline int count_of(const picojson::value& v) {
     const double d = v.is<double>() ? v.get<double>() : -1;
     return d >= 0 && d <= 1e9 ? static_cast<int>(d) : -1;
 }
+/// Adds counts of a server, which may report any.
+inline int sum_of_counts(int a, int b) {
+    return static_cast<int>(std::min(1'000'000'000ll, 0ll + a + b));
+}
 inline int count_member(const picojson::value& v, const char* name) {
     const picojson::value* m = member(v, name);
     return m ? count_of(*m) : -1;

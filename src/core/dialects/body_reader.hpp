@@ -77,6 +77,8 @@ public:
         held_.append(bytes);
         return held_.size() <= most;
     }
+    /// Whether no event is the last one.
+    bool ends_with_body() const { return framed_ != framing::document && api_->ends_with_body; }
     /// Ignores the rest of the answer, in this read and later ones.
     void stop() { over_ = true; }
     /// Ends the body. Returns what is wrong with it, "" if nothing.
@@ -84,7 +86,7 @@ public:
     std::string end(OnEvent&& on_event) {
         if (framed_ == framing::document) return on_document(on_event);
         if (framed_ == framing::lines) on_line(on_event);  // the last line may lack its end
-        if (api_->ends_with_body) on_event(stream_event{.done = true});
+        if (ends_with_body()) on_event(stream_event{.done = true});
         return {};
     }
 

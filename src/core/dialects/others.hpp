@@ -107,7 +107,7 @@ inline void read_triton(const picojson::value& v, stream_event& e, stream_memory
     e.finish_reason = finish_reason_of(string_member(v, "finish_reason"));
     e.prompt_tokens = count_member(v, "num_input_tokens");
     if (const int n = count_member(v, "num_output_tokens"); n >= 0)
-        note_output_tokens(e, memory.tokens += n);
+        note_output_tokens(e, memory.tokens = sum_of_counts(memory.tokens, n));
 }
 
 inline void write_ollama_options(body_writer& b, const request_spec& r) {
@@ -214,7 +214,8 @@ inline void read_anthropic_usage(const picojson::value& v, stream_event& e) {
     if (e.prompt_tokens < 0) return;
     e.cached_tokens = count_member(*usage, "cache_read_input_tokens");
     const int written = count_member(*usage, "cache_creation_input_tokens");
-    e.prompt_tokens += std::max(e.cached_tokens, 0) + std::max(written, 0);
+    for (const int more : {e.cached_tokens, written})
+        e.prompt_tokens = sum_of_counts(e.prompt_tokens, std::max(more, 0));
 }
 inline void take_anthropic_piece(const picojson::value& piece, stream_event& e,
                                  stream_memory& memory) {

@@ -91,7 +91,7 @@ inline bool has_reasoned(const record& r) {
 /// reasoning a router has split the text again.
 inline bool usage_is_under_events(const record& r) {
     if (r.token_source != token_origin::usage || !has_reasoned(r)) return false;
-    return r.reasoning_tokens > r.output_tokens || (r.events - 1) * 20 > r.output_tokens * 21;
+    return r.reasoning_tokens > r.output_tokens || (r.events - 1) * 20ll > r.output_tokens * 21ll;
 }
 /// Whether an answer has more tokens than the maximum asked for. A server that splits a few events
 /// that count as tokens is tolerated.
@@ -99,6 +99,14 @@ inline bool is_over_length(const record& r) {
     const bool by_usage = r.token_source == token_origin::usage;
     return r.most_output_tokens > 0 &&
            r.output_tokens > r.most_output_tokens * (by_usage ? 1 : 1.05);
+}
+
+/// A failed answer is not right, and equals none.
+inline void fail_answer(record& r, request_status status, const char* why) {
+    r.status = status;
+    r.error = why;
+    if (r.right) r.right = false;
+    r.answer_hash = 0;
 }
 
 /// Fails answers without a finish reason where others to the same part of the workload have one: a
@@ -112,10 +120,8 @@ void fail_unfinished(ForEach&& for_each) {
     });
     for_each([&](record& r) {
         if (r.status != request_status::ok || !r.finish_reason.empty() || !tells[r.part]) return;
-        r.status = request_status::truncated;
-        r.error = "the answer ended without a finish reason, which others have";
-        if (r.right) r.right = false;
-        r.answer_hash = 0;
+        fail_answer(r, request_status::truncated,
+                    "the answer ended without a finish reason, which others have");
     });
 }
 
@@ -139,8 +145,8 @@ inline void fail_frequent_resends(std::span<repeat_data> parts) {
     for (repeat_data& d : parts)
         for (record& r : d.records) {
             if (!is_lost(r) || r.status != request_status::ok) continue;
-            r.status = request_status::connect;
-            r.error = "the server closed the kept connection without an answer";
+            fail_answer(r, request_status::connect,
+                        "the server closed the kept connection without an answer");
             if (d.ranks.size() == 1) ++d.ranks[0].failed;
         }
 }

@@ -287,7 +287,9 @@ private:
     bool repeat_on(const plan& what, run_variant variant, int position, int number,
                    double probed_load) {
         live_target& target = servers_.on(variant);
-        if (number > 0) {
+        const bool was_loaded = number > 0 || &target == loaded_;  // both variants may be one
+        loaded_ = &target;
+        if (was_loaded) {
             if (!target.restarts()) rest(target.pages());
             else if (!is_in_time([&] { target.restart(seconds_until(mode_.deadline_ns)); }))
                 return false;
@@ -446,6 +448,7 @@ private:
     const run_mode& mode_;
     const int gate_ = session::of_this_program().running_gate();
     gate_servers servers_;
+    const live_target* loaded_ = nullptr;  // had the last load
     progress_meter meter_;
     repeat_positions positions_{judged_.max_repeats};
     int max_repeats_ = judged_.max_repeats;

@@ -146,9 +146,14 @@ public:
     double take_first_answer_s() { return std::exchange(first_answer_s_, not_a_number); }
     /// Whether the scenario wants a new process for each repeat.
     bool restarts() const { return process_ && process_->what.restart_between_repeats; }
+    /// A server that was there and does not come back is lost, which nobody may skip.
     void restart(double at_most_s) {
         end();
-        bring_up(at_most_s);
+        try {
+            bring_up(at_most_s);
+        } catch (const no_server& e) {
+            throw std::runtime_error(e.what());
+        }
     }
     /// Whether we start it, so that it can run only in its repeats.
     bool is_process() const { return process_ != nullptr; }
@@ -287,8 +292,9 @@ private:
             const std::string why = why_no_answer(load_, *first_like_, a);
             if (why.empty()) return;
             if (now_ns() >= until_ns || stop_asked.load())
-                throw no_server(facts_.url + " had not answered its first request within " +
-                                time_text(first_within_s_) + ": " + why);
+                throw std::runtime_error(facts_.url +
+                                         " had not answered its first request within " +
+                                         time_text(first_within_s_) + ": " + why);
             sleep_s(0.05);
         }
     }

@@ -22,13 +22,13 @@ struct heard_answer {
 
 /// The answer fed in pieces of n bytes, a millisecond apart; it begins at 1 ms.
 heard_answer read_bytes(api_format api, const std::string& bytes, std::size_t n, bool streamed,
-                        bool closes) {
+                        bool closes, const std::string& error = "") {
     answer_reader reader;
     reader.reset(traits_of(api), streamed, true);
     long long now = 0;
     for (std::size_t at = 0; at < bytes.size() && !reader.finished(); at += n)
         reader.feed(std::string_view(bytes).substr(at, n), now += 1'000'000);
-    if (closes && !reader.finished()) reader.end_of_input(now += 1'000'000);
+    if (closes && !reader.finished()) reader.end_of_input(now += 1'000'000, error);
     heard_answer a;
     reader.timeline().write_to(a.r);
     a.words = reader.words();
@@ -234,6 +234,11 @@ data: {"error":"Error generating stream: engine is dead"}
                                 "data: {\"text_output\":\" Far\"}\n\n\r\n";
     CHECK(read_bytes(triton, chunked, 9, true, true).r.status == request_status::truncated);
     CHECK(read_bytes(triton, chunked + "0\r\n\r\n", 9, true, true).r.status == request_status::ok);
+    const std::string begun = "HTTP/1.0 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+                              "data: {\"text_output\":\" Far\"}\n\n";
+    CHECK(read_bytes(triton, begun, 9, true, true).r.status == request_status::ok);
+    CHECK(read_bytes(triton, begun, 9, true, true, "Connection reset by peer").r.status ==
+          request_status::truncated);
     check_failed(heard(triton, "application/json",
                        R"({"error":"failed to find model 'x'"})", true, 400),
                  request_status::http, "failed to find model");
@@ -433,6 +438,41 @@ TEST_CASE("SGLang: an answer in one piece, and its request with fields of the us
     CHECK(at(body_of(sglang, bare), {"parameters"}) == "{}");
 }
 
+TEST_CASE("counts that no answer has do not overflow") {
+    const std::string billion = "1000000000";
+    const heard_answer chat = heard_events(openai_chat,
+        "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\n"
+        "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":" + billion +
+        "}}\n\ndata: [DONE]\n\n");
+    CHECK(chat.r.output_tokens == 1000000000);
+    CHECK(usage_is_over_content(chat.r));
+    CHECK_FALSE(usage_is_under_events(chat.r));
+    std::string three;
+    for (int i = 0; i < 3; ++i)
+        three += "data: {\"text_output\":\"a\",\"num_output_tokens\":" + billion + "}\n\n";
+    CHECK(heard_events(triton, three).r.output_tokens == 1000000000);
+    const heard_answer message = heard_document(anthropic,
+        "{\"type\":\"message\",\"content\":[{\"type\":\"text\",\"text\":\"a\"}],\"stop_reason\":\"end_turn\","
+        "\"usage\":{\"input_tokens\":" + billion + ",\"output_tokens\":1,\"cache_read_input_tokens\":" +
+        billion + ",\"cache_creation_input_tokens\":" + billion + "}}");
+    CHECK(message.r.prompt_tokens == 1000000000);
+}
+
+TEST_CASE("an event of a read without the kernel's time is not after the next one") {
+    answer_reader reader;
+    reader.reset(traits_of(plain_text), true, true);
+    reader.feed("HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\nOne", 5'000'000);
+    reader.feed(" two", 3'000'000);
+    reader.feed(" three", 9'000'000);
+    reader.end_of_input(8'000'000);
+    record r;
+    reader.timeline().write_to(r);
+    CHECK(r.first_token_ns == 5'000'000);
+    CHECK(r.second_token_ns == 5'000'000);
+    CHECK(r.last_token_ns == 9'000'000);
+    CHECK(r.end_ns == 9'000'000);
+}
+
 // ---- plain text --------------------------------------------------------------------------------
 
 TEST_CASE("plain text: every piece of the body is an event, and its end is the end") {
@@ -443,6 +483,11 @@ TEST_CASE("plain text: every piece of the body is an event, and its end is the e
     check_ok(a, {3, 3, 1, 0, "", "One two three"});
     CHECK(a.r.token_source == token_origin::events);
     CHECK(read_bytes(plain_text, chunks, 4096, true, true).r.status == request_status::truncated);
+    // Without a length a reset is all that tells a cut from the end.
+    const std::string begun = "HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\nOne two";
+    CHECK(read_bytes(plain_text, begun, 4096, true, true).r.status == request_status::ok);
+    CHECK(read_bytes(plain_text, begun, 4096, true, true, "Connection reset by peer").r.status ==
+          request_status::truncated);
     CHECK(heard(plain_text, "text/plain", "").r.status == request_status::empty);
     check_failed(heard(plain_text, "text/plain", "no", true, 500), request_status::http,
                  "HTTP 500: no");

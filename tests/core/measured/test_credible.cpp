@@ -85,7 +85,11 @@ TEST_CASE("what is sent again counts as failed where it is over 1 percent, and m
     repeat_data d = of(20, 3);
     d.records[0].phase = run_phase::warmup;
     d.records[1].status = request_status::timeout;
+    d.records[2].right = true;
+    d.records[2].answer_hash = 7;
     fail_frequent_resends(d);
+    CHECK_FALSE(*d.records[2].right);
+    CHECK(d.records[2].answer_hash == 0);
     CHECK(d.records[0].status == request_status::ok);
     CHECK(d.records[1].status == request_status::timeout);
     CHECK(d.records[2].status == request_status::connect);

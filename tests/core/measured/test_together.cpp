@@ -169,6 +169,17 @@ TEST_CASE("what went wrong in one part went wrong") {
     CHECK(d.shared_tokens == 7);
 }
 
+TEST_CASE("what a part's client could not send is no failure in the whole, either") {
+    vector<repeat_data> all = parts(2);
+    record& unsent = all[1].records[0];
+    unsent.status = request_status::connect;
+    unsent.error = "client: no free port";
+    const repeat_data d = together(std::move(all), false);
+    int exempt = 0;
+    for (const record& r : d.records) exempt += r.exempt;
+    CHECK(exempt == 1);
+}
+
 TEST_CASE("a part that begins too far from the others makes a gate invalid, and is named") {
     measurements e;
     e.max_skew_s = 0.005;

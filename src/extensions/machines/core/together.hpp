@@ -13,6 +13,7 @@
 #include "core/judging/measurements.hpp"
 #include "core/measured/credible.hpp"
 #include "core/measured/histograms.hpp"
+#include "core/measured/recovery.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/repeat_fields.hpp"
 #include "core/measured/request_log.hpp"
@@ -155,6 +156,7 @@ inline repeat_data together(vector<repeat_data> parts, bool closed) {
     log.move_into(all, counted);
     note_lateness(all);
     note_unknown_gaps(all);
+    note_exempt(all);
     return all;
 }
 
