@@ -3441,11 +3441,11 @@ inline std::string string_member(const picojson::value& v, const char* name) {
 /// A count of a server, -1 for other values.
 inline int count_of(const picojson::value& v) {
     const double d = v.is<double>() ? v.get<double>() : -1;
-    return d >= 0 && d <= 1e9 ? static_cast<int>(d) : -1;
+    return d >= 0 && d <= max_reported_tokens ? static_cast<int>(d) : -1;
 }
 /// Adds counts of a server, which may report any.
 inline int sum_of_counts(int a, int b) {
-    return static_cast<int>(std::min(1'000'000'000ll, 0ll + a + b));
+    return static_cast<int>(std::min(max_reported_tokens, static_cast<double>(a) + b));
 }
 inline int count_member(const picojson::value& v, const char* name) {
     const picojson::value* m = member(v, name);
@@ -8215,6 +8215,8 @@ public:
     bool untouched() const { return http_.untouched(); }
     /// Whether the connection can be reused.
     bool keeps_connection() const { return http_.keep_alive() && !more_came_; }
+    /// The time of the last bytes of this answer; 0 before the first.
+    long long came_ns() const { return came_ns_; }
     /// 0 before the head.
     int http_status() const { return http_.head_done() ? http_.status() : 0; }
     stream_timeline& timeline() { return timeline_; }
@@ -8307,7 +8309,7 @@ private:
     std::string body_{};
     body_kind body_is_ = body_kind::unknown;
     bool more_came_ = false;
-    long long came_ns_ = 0;  // time of the last bytes
+    long long came_ns_ = 0;
 };
 
 // ===== [C30] histograms of lateness and of gaps ==================================================
@@ -27667,14 +27669,14 @@ private:
         const std::string_view bytes = wire_.content(a.bytes, io_.plain);
         stream_timeline& seen = answer_.timeline();
         const int events_before = seen.events();
+        const long long came_before_ns = answer_.came_ns();
         answer_.feed(bytes, a.at_ns);
         const int events = seen.events() - events_before;
         // If no byte of the next event follows, an event has the stamp of this read.
         const bool is_last = answer_.finished() || ends_with_event(bytes);
         if (events > 1 || (events == 1 && !is_last))
-            if (const long long since = io_.apart_since(a, std::max(came_ns_, rec_.sent_ns)))
+            if (const long long since = io_.apart_since(a, std::max(came_before_ns, rec_.sent_ns)))
                 seen.note_unknown(events, since);
-        came_ns_ = a.at_ns;
         io_.content_events += events;
         io_.coalesced_events += std::max(0, events - 1);
         // The answer has begun, so the request is not sent again; its copy may be long.
@@ -27753,7 +27755,6 @@ private:
     long long cancel_after_ns_ = 0;
     long long connect_from_ns_ = 0, drain_from_ns_ = 0;
     long long opened_ns_ = 0, shaking_from_ns_ = 0, answered_ns_ = 0;
-    long long came_ns_ = 0;  // time of the last bytes
     long long idle_ns_ = 0;  // before this request
     int answers_ = 0;  // since the connection was opened
     state state_ = state::closed;
@@ -30152,7 +30153,7 @@ public:
         try {
             bring_up(at_most_s);
         } catch (const no_server& e) {
-            throw std::runtime_error(e.what());
+            throw std::runtime_error(reason_in(e));
         }
     }
     /// Whether we start it, so that it can run only in its repeats.

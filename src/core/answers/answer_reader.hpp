@@ -55,6 +55,8 @@ public:
     bool untouched() const { return http_.untouched(); }
     /// Whether the connection can be reused.
     bool keeps_connection() const { return http_.keep_alive() && !more_came_; }
+    /// The time of the last bytes of this answer; 0 before the first.
+    long long came_ns() const { return came_ns_; }
     /// 0 before the head.
     int http_status() const { return http_.head_done() ? http_.status() : 0; }
     stream_timeline& timeline() { return timeline_; }
@@ -147,7 +149,7 @@ private:
     std::string body_{};
     body_kind body_is_ = body_kind::unknown;
     bool more_came_ = false;
-    long long came_ns_ = 0;  // time of the last bytes
+    long long came_ns_ = 0;
 };
 
 }  // namespace detail

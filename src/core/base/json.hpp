@@ -75,11 +75,11 @@ inline std::string string_member(const picojson::value& v, const char* name) {
 /// A count of a server, -1 for other values.
 inline int count_of(const picojson::value& v) {
     const double d = v.is<double>() ? v.get<double>() : -1;
-    return d >= 0 && d <= 1e9 ? static_cast<int>(d) : -1;
+    return d >= 0 && d <= max_reported_tokens ? static_cast<int>(d) : -1;
 }
 /// Adds counts of a server, which may report any.
 inline int sum_of_counts(int a, int b) {
-    return static_cast<int>(std::min(1'000'000'000ll, 0ll + a + b));
+    return static_cast<int>(std::min(max_reported_tokens, static_cast<double>(a) + b));
 }
 inline int count_member(const picojson::value& v, const char* name) {
     const picojson::value* m = member(v, name);

@@ -370,14 +370,14 @@ private:
         const std::string_view bytes = wire_.content(a.bytes, io_.plain);
         stream_timeline& seen = answer_.timeline();
         const int events_before = seen.events();
+        const long long came_before_ns = answer_.came_ns();
         answer_.feed(bytes, a.at_ns);
         const int events = seen.events() - events_before;
         // If no byte of the next event follows, an event has the stamp of this read.
         const bool is_last = answer_.finished() || ends_with_event(bytes);
         if (events > 1 || (events == 1 && !is_last))
-            if (const long long since = io_.apart_since(a, std::max(came_ns_, rec_.sent_ns)))
+            if (const long long since = io_.apart_since(a, std::max(came_before_ns, rec_.sent_ns)))
                 seen.note_unknown(events, since);
-        came_ns_ = a.at_ns;
         io_.content_events += events;
         io_.coalesced_events += std::max(0, events - 1);
         // The answer has begun, so the request is not sent again; its copy may be long.
@@ -456,7 +456,6 @@ private:
     long long cancel_after_ns_ = 0;
     long long connect_from_ns_ = 0, drain_from_ns_ = 0;
     long long opened_ns_ = 0, shaking_from_ns_ = 0, answered_ns_ = 0;
-    long long came_ns_ = 0;  // time of the last bytes
     long long idle_ns_ = 0;  // before this request
     int answers_ = 0;  // since the connection was opened
     state state_ = state::closed;

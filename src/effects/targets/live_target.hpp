@@ -152,7 +152,7 @@ public:
         try {
             bring_up(at_most_s);
         } catch (const no_server& e) {
-            throw std::runtime_error(e.what());
+            throw std::runtime_error(reason_in(e));
         }
     }
     /// Whether we start it, so that it can run only in its repeats.
