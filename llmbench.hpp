@@ -2501,7 +2501,6 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <algorithm>  // equal, lexicographical_compare, rotate, count_if, min, max, sort, find, ...
 #include <array>
 #include <bit>  // bit_width
-#include <cctype>  // isalnum
 #include <charconv>  // from_chars, to_chars
 #include <climits>  // LLONG_MIN
 #include <cmath>  // fabs, isfinite, isnan, isinf, floor, ceil, erfc, sqrt, log, pow, copysign, ...
@@ -2838,6 +2837,10 @@ inline std::string shown_instead(std::string_view character) {
     const unsigned code = 0x2000u | (byte(1) & 0x3Fu) << 6 | (byte(2) & 0x3Fu);
     const bool turns = (code >= 0x2028 && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);
     return turns ? printed("\\u%04x", code) : std::string();
+}
+/// Of ASCII, whatever the locale is.
+constexpr bool is_letter_or_digit(char c) {
+    return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
 }
 /// Whether the '#' at s[i] starts a runner command, which may be anywhere in a line: "##[error]"
 /// (GitHub, Azure), "##vso[" (Azure), "##teamcity[".
@@ -4883,7 +4886,8 @@ inline std::string limit_text(metric_id m, double v) {
 //   {t} {p}       a time; a coordinate in a drawing
 //   {.3g} {.1f%}  printf's; of a fraction in percent
 //   {a|b} {?}     "a" where the value is not 0, else "b"; nothing
-//   {x} {m} {c}   escaped for XML; escaped for Markdown; as code in Markdown
+//   {x} {m} {c}   escaped for XML; escaped for Markdown; as code in Markdown. Both of Markdown
+//                 are safe for a server's words
 // These take none: {s} is the plural of the last count, {,} and {;} separate from a text before.
 // A part in brackets is left out if its first value is an empty text, 0 or NaN.
 
@@ -4942,16 +4946,8 @@ inline std::string pixels(double v) {
                             : printed("%.1f", static_cast<double>(tenths) / 10);
 }
 
-inline std::string markdown_escaped(std::string_view s) {
-    std::string out;
-    for (const char c : printable(s, s.size() * 4 + 4)) {
-        if (std::string_view("\\|<>`*_[]~").find(c) != std::string_view::npos) out += '\\';
-        out += c == '&' ? "&amp;" : std::string(1, c);
-    }
-    return out;
-}
-/// Returns text, perhaps a server's, as code: in a code span it is no mention, link, image, HTML or
-/// issue. A bar would end a table's cell even there.
+/// Returns text as code: in a code span it is no mention, link, image, HTML or issue. A bar would
+/// end a table's cell even there.
 inline std::string markdown_code(std::string_view s) {
     std::string words;
     std::size_t longest = 0, run = 0;
@@ -4965,6 +4961,36 @@ inline std::string markdown_code(std::string_view s) {
                             (words.front() == ' ' && words.back() == ' ');
     const char* room = needs_room ? " " : "";
     return fence + room + words + room + fence;
+}
+/// Whether GitHub would make a mention, an issue, a link or a formula of a word, even escaped.
+inline bool is_live_in_markdown(std::string_view word) {
+    if (word.find_first_of("@#$") != word.npos || word.find("://") != word.npos) return true;
+    for (std::size_t i = 0; i < word.size(); ++i)
+        for (const std::string_view live : {"www.", "gh-"})
+            if ((i == 0 || !is_letter_or_digit(word[i - 1])) &&
+                same_ignoring_case(word.substr(i, live.size()), live))
+                return true;
+    return false;
+}
+/// Returns text, perhaps a server's, with its markup escaped. Words that stay live are code.
+inline std::string markdown_escaped(std::string_view s) {
+    const std::string all = printable(s, s.size() * 4 + 4);
+    std::string out;
+    for (std::string_view rest = all; !rest.empty();) {
+        const std::size_t n = std::min(rest.find(' '), rest.size() - 1) + 1;
+        std::string_view word = rest.substr(0, n);
+        rest.remove_prefix(n);
+        if (is_live_in_markdown(word)) {
+            const bool is_last = word.back() != ' ';
+            out += markdown_code(trimmed(word)) + (is_last ? "" : " ");
+            continue;
+        }
+        for (const char c : word) {
+            if (std::string_view("\\|<>`*_[]~").find(c) != std::string_view::npos) out += '\\';
+            out += c == '&' ? "&amp;" : std::string(1, c);
+        }
+    }
+    return out;
 }
 
 /// "3g%" of a number: printf's, here of a fraction in percent.
@@ -7747,7 +7773,7 @@ inline std::string request_path(const api_traits& a, const char* path, std::stri
     if (at == std::string::npos) return whole;
     std::string encoded;
     for (const char c : model) {
-        const bool plain = std::isalnum(static_cast<unsigned char>(c)) ||
+        const bool plain = is_letter_or_digit(c) ||
                            std::string_view("-._~").find(c) != std::string_view::npos;
         encoded += plain ? std::string(1, c) : printed("%%%02X", static_cast<unsigned char>(c));
     }

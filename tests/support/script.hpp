@@ -183,6 +183,7 @@ public:
 
     std::vector<request> log{}, model_lists{};
     std::function<std::string(const request&)> page{};
+    std::string model = "scripted";  // that it lists
     std::vector<answer> checks{healthy(1)};
     std::size_t checked = 0;
     std::function<void()> on_check{};
@@ -200,7 +201,7 @@ public:
     answer answer_to(const request& r) {
         if (r.method == "GET") {
             model_lists.push_back(r);
-            return {send(json("200 OK", R"({"object":"list","data":[{"id":"scripted"}]})")),
+            return {send(json("200 OK", R"({"object":"list","data":[{"id":")" + model + "\"}]}")),
                     close()};
         }
         if (r.header("X-Request-Id") == check_id) {

@@ -31,6 +31,24 @@ inline std::string replaced(std::string text, const std::string& from, const std
     REQUIRE_MESSAGE(at != std::string::npos, "there is no ", from);
     return text.replace(at, from.size(), to);
 }
+/// Markdown without its code spans: what a mention or a link could be made of.
+inline std::string outside_of_code(const std::string& markdown) {
+    std::string out;
+    const auto ticks_at = [&](std::size_t at) {
+        return std::min(markdown.find_first_not_of('`', at), markdown.size()) - at;
+    };
+    for (std::size_t i = 0; i < markdown.size();) {
+        if (markdown[i] == '\\') { out += markdown.substr(i, 2); i += 2; continue; }
+        const std::size_t n = ticks_at(i);
+        if (n == 0) { out += markdown[i++]; continue; }
+        std::size_t end = markdown.find('`', i + n);
+        while (end < markdown.size() && ticks_at(end) != n)
+            end = markdown.find('`', end + ticks_at(end));
+        if (end >= markdown.size()) out += markdown.substr(i, n);
+        i = end >= markdown.size() ? i + n : end + n;
+    }
+    return out;
+}
 /// What a console shows, with lines that go on behind an indent as one.
 inline std::string unwrapped(std::string text) {
     for (std::size_t at = text.find("\n      "); at != std::string::npos;

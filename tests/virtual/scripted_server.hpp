@@ -38,9 +38,11 @@ public:
     std::vector<request> model_lists() const { return script_->model_lists; }
 
     /// What its page of metrics says; without it there is none. Not in the log.
-    void report(std::function<std::string(const request&)> page) { script_->page = std::move(page); }
+    void report(std::function<std::string(const request&)> page) const { script_->page = std::move(page); }
+    /// The model that it lists.
+    void list_model(const std::string& name) const { script_->model = name; }
     /// What comes of the request that is sent before a load; a healthy answer, where this is not told.
-    void answer_check(answer a) { script_->checks = {std::move(a)}; }
+    void answer_check(answer a) const { script_->checks = {std::move(a)}; }
 
 private:
     server(script s, afterwards then) : script_(std::make_unique<script>(std::move(s))) {

@@ -104,6 +104,10 @@ inline std::string shown_instead(std::string_view character) {
     const bool turns = (code >= 0x2028 && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);
     return turns ? printed("\\u%04x", code) : std::string();
 }
+/// Of ASCII, whatever the locale is.
+constexpr bool is_letter_or_digit(char c) {
+    return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
+}
 /// Whether the '#' at s[i] starts a runner command, which may be anywhere in a line: "##[error]"
 /// (GitHub, Azure), "##vso[" (Azure), "##teamcity[".
 inline bool begins_command(std::string_view s, std::size_t i) {

@@ -12,7 +12,6 @@
 #include "core/dialects/stream_event.hpp"
 
 #include <algorithm>  // max, min
-#include <cctype>  // isalnum
 #include <cstddef>  // size_t
 #include <exception>
 #include <string>
@@ -224,7 +223,7 @@ inline std::string request_path(const api_traits& a, const char* path, std::stri
     if (at == std::string::npos) return whole;
     std::string encoded;
     for (const char c : model) {
-        const bool plain = std::isalnum(static_cast<unsigned char>(c)) ||
+        const bool plain = is_letter_or_digit(c) ||
                            std::string_view("-._~").find(c) != std::string_view::npos;
         encoded += plain ? std::string(1, c) : printed("%%%02X", static_cast<unsigned char>(c));
     }

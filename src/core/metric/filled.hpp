@@ -4,7 +4,8 @@
 //   {t} {p}       a time; a coordinate in a drawing
 //   {.3g} {.1f%}  printf's; of a fraction in percent
 //   {a|b} {?}     "a" where the value is not 0, else "b"; nothing
-//   {x} {m} {c}   escaped for XML; escaped for Markdown; as code in Markdown
+//   {x} {m} {c}   escaped for XML; escaped for Markdown; as code in Markdown. Both of Markdown
+//                 are safe for a server's words
 // These take none: {s} is the plural of the last count, {,} and {;} separate from a text before.
 // A part in brackets is left out if its first value is an empty text, 0 or NaN.
 #pragma once
@@ -80,16 +81,8 @@ inline std::string pixels(double v) {
                             : printed("%.1f", static_cast<double>(tenths) / 10);
 }
 
-inline std::string markdown_escaped(std::string_view s) {
-    std::string out;
-    for (const char c : printable(s, s.size() * 4 + 4)) {
-        if (std::string_view("\\|<>`*_[]~").find(c) != std::string_view::npos) out += '\\';
-        out += c == '&' ? "&amp;" : std::string(1, c);
-    }
-    return out;
-}
-/// Returns text, perhaps a server's, as code: in a code span it is no mention, link, image, HTML or
-/// issue. A bar would end a table's cell even there.
+/// Returns text as code: in a code span it is no mention, link, image, HTML or issue. A bar would
+/// end a table's cell even there.
 inline std::string markdown_code(std::string_view s) {
     std::string words;
     std::size_t longest = 0, run = 0;
@@ -103,6 +96,36 @@ inline std::string markdown_code(std::string_view s) {
                             (words.front() == ' ' && words.back() == ' ');
     const char* room = needs_room ? " " : "";
     return fence + room + words + room + fence;
+}
+/// Whether GitHub would make a mention, an issue, a link or a formula of a word, even escaped.
+inline bool is_live_in_markdown(std::string_view word) {
+    if (word.find_first_of("@#$") != word.npos || word.find("://") != word.npos) return true;
+    for (std::size_t i = 0; i < word.size(); ++i)
+        for (const std::string_view live : {"www.", "gh-"})
+            if ((i == 0 || !is_letter_or_digit(word[i - 1])) &&
+                same_ignoring_case(word.substr(i, live.size()), live))
+                return true;
+    return false;
+}
+/// Returns text, perhaps a server's, with its markup escaped. Words that stay live are code.
+inline std::string markdown_escaped(std::string_view s) {
+    const std::string all = printable(s, s.size() * 4 + 4);
+    std::string out;
+    for (std::string_view rest = all; !rest.empty();) {
+        const std::size_t n = std::min(rest.find(' '), rest.size() - 1) + 1;
+        std::string_view word = rest.substr(0, n);
+        rest.remove_prefix(n);
+        if (is_live_in_markdown(word)) {
+            const bool is_last = word.back() != ' ';
+            out += markdown_code(trimmed(word)) + (is_last ? "" : " ");
+            continue;
+        }
+        for (const char c : word) {
+            if (std::string_view("\\|<>`*_[]~").find(c) != std::string_view::npos) out += '\\';
+            out += c == '&' ? "&amp;" : std::string(1, c);
+        }
+    }
+    return out;
 }
 
 /// "3g%" of a number: printf's, here of a fraction in percent.

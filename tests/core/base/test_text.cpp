@@ -34,7 +34,14 @@ picojson::value read_by_picojson(const std::string& json) {
 }
 }  // namespace
 
-// ---- digits, lines
+// ---- characters, digits, lines
+
+TEST_CASE("letters and digits are those of ASCII, in every locale") {
+    std::string all;
+    for (int c = -128; c < 128; ++c)
+        if (is_letter_or_digit(static_cast<char>(c))) all += static_cast<char>(c);
+    CHECK(all == "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz");
+}
 
 TEST_CASE("numbers in words have no exponents, and lose none of their whole digits") {
     CHECK(digits_text(180.4, 2) == "180");

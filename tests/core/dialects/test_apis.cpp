@@ -602,6 +602,7 @@ TEST_CASE("each API has its path below the URL's own") {
     CHECK(path(tgi, "/v1") == "/generate_stream");
     CHECK(path(triton, "", "my_model") == "/v2/models/my_model/generate_stream");
     CHECK(path(triton, "", "a/b c") == "/v2/models/a%2Fb%20c/generate_stream");
+    CHECK(path(triton, "", "\xE9") == "/v2/models/%E9/generate_stream");
     CHECK(path(ollama, "/sub") == "/sub/api/chat");
     CHECK(path(plain_text, "") == "/generate");
     CHECK(path(plain_text, "/my/service") == "/my/service");

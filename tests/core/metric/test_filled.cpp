@@ -1,6 +1,7 @@
 // Texts with places for values.
 #include "llmbench.hpp"
 #include "core/metric/filled.hpp"
+#include "support/texts.hpp"
 
 #include <string>
 #include <string_view>
@@ -35,4 +36,21 @@ TEST_CASE("elements of a list are separated") {
     CHECK(out == "1, 2, 3");
     fill(out, "{;}{}", {4});
     CHECK(out == "1, 2, 3; 4");
+}
+
+TEST_CASE("escaped for Markdown a text is no mention, issue, link or formula") {
+    CHECK(markdown_escaped("tok/s: 3 of a_b, 5 %") == "tok/s: 3 of a\\_b, 5 %");
+    CHECK(markdown_escaped("by @you, see #12 in me/it#3.") == "by `@you,` see `#12` in `me/it#3.`");
+    CHECK(markdown_escaped("https://evil/?a=@b (www.evil.com) GH-12") ==
+          "`https://evil/?a=@b` `(www.evil.com)` `GH-12`");
+    CHECK(markdown_escaped("high-end awww.a $a b$") == "high-end awww.a `$a` `b$`");
+    CHECK(markdown_escaped("` @a`b|c d") == "\\` ``@a`b\u2502c`` d");
+    CHECK(markdown_escaped(" @a  ") == " `@a`  ");
+    CHECK(markdown_escaped("\\ @a") == "\\\\ `@a`");
+    for (const std::string word : {"@org/team", "me@mail.de", "a#1", "WWW.a.de", "ftp://a", "`@a``b`"})
+        for (const std::string& text : {word, "a " + word, word + " `b", "``" + word + "` " + word}) {
+            CAPTURE(text);
+            const std::string seen = texts::outside_of_code(markdown_escaped(text));
+            for (const char* live : {"@", "#", "://", "WWW."}) CHECK(!texts::holds(seen, live));
+        }
 }

@@ -468,7 +468,7 @@ TEST_CASE("no text of a gate or a server becomes markup of the summary") {
     test_gate g = sample_gate(hostile);
     g.verdicts[0].reason = hostile;
     const std::string md = summary_md({g, refused_gate(hostile)});
-    const std::string escaped = "\\<b\\>&amp;\"'\\|\\`\\*\\_\\[x\\](http://evil)\\]\\]\\> \\\\ "
+    const std::string escaped = "``<b>&\"'\u2502`*_[x](http://evil)]]>`` \\\\ "
                                 "\\\\n\\\\x01\xEF\xBF\xBD\\</b\\>";
     const std::string code = "``<b>&\"'\u2502`*_[x](http://evil)]]> \\ \\n\\x01\xEF\xBF\xBD</b>``";
     CHECK(count(md, escaped) == 2);  // over all of it, and over its gate  // the gate's name, which is its author's
