@@ -10988,6 +10988,7 @@ private:
 class kernel_clock {
 public:
     static constexpr long long noticed_ns = 5000;
+    static constexpr long long early_ns = 1000000;  // stamps within it are as good as the reads
 
     /// The time of day, with the clock read before and after it.
     void on_readings(long long before_ns, long long day_ns, long long after_ns) {
@@ -11002,14 +11003,15 @@ public:
         ahead_ns_ = ahead;
         is_known_ = true;
     }
-    /// The time of input read until now, at least the time of the previous read's input; 0 if
-    /// unknown.
-    long long time_of(long long stamp_ns, long long last_read_ns, long long last_came_ns,
+    /// The time of input read until now; 0 if unknown. `since_ns`: it could not be read before.
+    /// Input with an older stamp waited for a lost segment, so it has the time of its read.
+    long long time_of(long long stamp_ns, long long last_read_ns, long long since_ns,
                       long long now_ns) const {
         if (stamp_ns == 0 || !is_known_ || last_read_ns < stepped_ns_) return 0;
         const long long came = stamp_ns - ahead_ns_;
         if (came > now_ns + noticed_ns) return 0;
-        return std::min(std::max(came, last_came_ns), now_ns);
+        if (came + early_ns < since_ns) return now_ns;
+        return std::min(std::max(came, since_ns), now_ns);
     }
 
 private:
@@ -24208,7 +24210,7 @@ inline std::string report_html(const vector<gate_report>& gates,
 #define LLMBENCH_IMPLEMENTED
 
 #include <atomic>  // memory_order_relaxed
-#include <cerrno>  // errno, EINTR, EINPROGRESS, EMFILE, EAGAIN, EWOULDBLOCK, ETIMEDOUT
+#include <cerrno>  // errno, EINTR, EINPROGRESS, EMFILE, EAGAIN, EWOULDBLOCK, ETIMEDOUT, ECHILD
 #include <chrono>
 #include <condition_variable>
 #include <csignal>  // signal, SIGPIPE, SIGXFSZ
@@ -24226,7 +24228,7 @@ inline std::string report_html(const vector<gate_report>& gates,
 #include <netdb.h>  // gai_strerror
 #include <netinet/in.h>  // sockaddr_in6
 #include <poll.h>
-#include <signal.h>  // sigaction, SIGINT, SIGTERM, SIGHUP, SIGXCPU, SIGXFSZ, SIGKILL, kill
+#include <signal.h>  // sigaction, SIGINT, SIGTERM, SIGHUP, SIGXCPU, SIGXFSZ, SIGCHLD, SIGKILL, kill
 #include <spawn.h>  // posix_spawn
 #include <string.h>  // strerror_r
 #include <sys/file.h>  // flock
@@ -25884,7 +25886,7 @@ public:
 #ifndef __linux__
 #include <fcntl.h>  // what a socket is made with elsewhere
 #endif
-#include <netdb.h>  // getaddrinfo
+#include <netdb.h>  // getaddrinfo, getnameinfo
 #include <netinet/in.h>  // sockaddr_in
 #include <netinet/tcp.h>  // TCP_NODELAY
 #include <sys/socket.h>  // socklen_t, SOCK_STREAM
@@ -25914,6 +25916,14 @@ struct address {
     sockaddr_storage storage{};
     socklen_t size = 0;
 };
+
+/// The address without its port, "" if it is no IP address.
+inline std::string digits_of(const address& a) {
+    char digits[64] = {};
+    const int error = ::getnameinfo(reinterpret_cast<const sockaddr*>(&a.storage), a.size, digits,
+                                    sizeof digits, nullptr, 0, NI_NUMERICHOST);
+    return error == 0 ? digits : "";
+}
 
 /// Always this machine's own name (RFC 6761, 6.3), also without a line in /etc/hosts.
 inline bool is_localhost(std::string_view host) {
@@ -26576,6 +26586,7 @@ private:
 // ===== [E19] waiting for sockets: by epoll on Linux, by asio elsewhere ===========================
 
 #ifdef __linux__
+#include <netinet/tcp.h>  // TCP_INFO
 #include <sys/epoll.h>  // epoll_event
 #include <sys/socket.h>  // recv, recvmsg, send
 #include <sys/timerfd.h>  // waiting for a point in time
@@ -26604,7 +26615,9 @@ struct epoll_socket final : network_socket {
     epoll_socket(descriptor d, socket_user& u) : network_socket(u), fd(std::move(d)) {}
     descriptor fd;
     bool is_stamped = false;
-    long long read_ns = 0;  // time of the last read
+    long long read_ns = 0;   // time of the last read
+    long long since_ns = 0;  // unread input could not be read before
+    unsigned disordered = 0;   // segments that came out of order, when last asked
 };
 
 /// A socket is reported while it holds bytes, so one read a turn is enough, and no socket starves.
@@ -26699,7 +26712,20 @@ private:
         const int how = 1 << 3 | 1 << 4;
         return ::setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPING, &how, sizeof how) == 0;
     }
-    /// Reads, with the arrival time of the last segment.
+    /// The number of segments that came out of order so far, 0 if unknown: the field at this offset
+    /// of Linux's tcp_info since 5.4, which the C library's lacks.
+    static unsigned disordered(const epoll_socket& s) {
+        constexpr std::size_t offset = 224;
+        unsigned char info[offset + sizeof(unsigned)] = {};
+        socklen_t size = sizeof info;
+        unsigned n = 0;
+        if (::getsockopt(s.fd.get(), IPPROTO_TCP, TCP_INFO, info, &size) == 0 &&
+            size == sizeof info)
+            std::memcpy(&n, info + offset, sizeof n);
+        return n;
+    }
+    /// Reads, with the arrival time of the last segment. Segments after a lost one could be read
+    /// only when it was sent again, which no stamp shows: they have the time of their read.
     long long read_stamped(epoll_socket& s, char* into, std::size_t bytes) {
         using stamps = timespec[3];  // scm_timestamping of linux/errqueue.h; software first
         alignas(cmsghdr) char room[CMSG_SPACE(sizeof(stamps)) + 64];
@@ -26709,6 +26735,7 @@ private:
         m.msg_iovlen = 1;
         m.msg_control = room;
         m.msg_controllen = sizeof room;
+        const long long asked = now_ns();
         const long long n = ::recvmsg(s.fd.get(), &m, 0);
         if (n <= 0) return n;
         long long stamp = 0;
@@ -26723,8 +26750,13 @@ private:
         const long long before = now_ns();
         const long long day = day_ns();
         clock_.on_readings(before, day, now_ns());
-        s.came_ns = clock_.time_of(stamp, s.read_ns, s.came_ns, before);
+        s.came_ns = clock_.time_of(stamp, s.read_ns, s.since_ns, before);
+        if (s.came_ns > 0 && before - s.came_ns > kernel_clock::early_ns)
+            if (const unsigned all = disordered(s); all != std::exchange(s.disordered, all))
+                s.came_ns = before;
         s.read_ns = before;
+        const bool is_empty = static_cast<std::size_t>(n) < bytes;
+        s.since_ns = is_empty ? asked : std::max(s.since_ns, s.came_ns);
         return n;
     }
     /// Returns false, with errno, on failure.
@@ -26948,7 +26980,7 @@ public:
     /// Does what can be done until then. Returns whether it has ended.
     bool advance(long long until_ns) {
         if (step_ == step::over) return true;
-        called_ = readable_ = false;
+        called_ = false;
         const long long now = now_ns();
         if (!wire_.is_open() && !wire_.connect(addresses_[which_], *net_, *this)) {
             // The queue of a Unix-domain socket is full, and no event reports its end.
@@ -26968,9 +27000,9 @@ public:
 
 private:
     static constexpr std::size_t max_body = 8u << 20;
-    enum class step : unsigned char { connect, shake_hands, send, read, see_reset, over };
+    enum class step : unsigned char { connect, shake_hands, answer, see_reset, over };
 
-    void on_readable() override { called_ = readable_ = true; }
+    void on_readable() override { called_ = true; }
     void on_writable() override { called_ = true; }
     void end(std::string why) {
         answer_.error = std::move(why);
@@ -26992,7 +27024,6 @@ private:
     void on_time_over() {
         switch (step_) {
         case step::connect: return on_connect_error(ETIMEDOUT);
-        case step::send: return end("the connection was lost while sending");
         case step::see_reset: return end("");
         default: return end("no answer within " + time_text(within_s_));
         }
@@ -27001,8 +27032,7 @@ private:
         switch (step_) {
         case step::connect: return on_connected();
         case step::shake_hands: return shake_hands();
-        case step::send: return send();
-        case step::read: return read();
+        case step::answer: return go_on();
         case step::see_reset: answer_.reset_by_server = !wire_.is_quiet(buffer_, room_); break;
         case step::over: break;
         }
@@ -27030,16 +27060,15 @@ private:
         else begin_to_send();
     }
     void begin_to_send() {
-        step_ = step::send;
-        readable_ = false;
+        step_ = step::answer;
         wire_.send(request_);
-        send();
+        wire_.flush();  // a later read reports its failure
     }
-    /// The answer may come before the request is sent completely.
-    void send() {
-        const bool is_open = wire_.flush();
-        if (wire_.unsent() == 0 || readable_) step_ = step::read;
-        else if (!is_open) end("the connection was lost while sending");
+    /// Bytes may come before the request is sent whole: interim answers, an early refusal, TLS
+    /// messages. The rest is sent in any case.
+    void go_on() {
+        if (wire_.unsent() > 0) wire_.flush();
+        read();
     }
     void read() {
         const arrival a = wire_.read(buffer_);
@@ -27047,6 +27076,8 @@ private:
         if (a.what == arrival::kind::end) {
             if (a.error == 0 && wire_.has_tls() && !parser_.body_may_be_cut())
                 return end(tls_was_cut);
+            if (wire_.unsent() > 0 && parser_.untouched())
+                return end("the connection was lost while sending");
             parser_.end_of_input();
         } else {
             parser_.feed(wire_.content(a.bytes, room_), [&](std::string_view body) {
@@ -27086,7 +27117,7 @@ private:
     vector<char> buffer_ = vector<char>(16384);
     vector<char> room_{};  // of one read, for TLS
     step step_ = step::connect;
-    bool called_ = false, readable_ = false;  // results of the last wait
+    bool called_ = false;  // in the last wait
 };
 
 /// Waits for the answer. A missing resource of the client, such as descriptors, is given as the
@@ -28812,6 +28843,19 @@ inline std::string ignored_proxy(const http_url& u, const variable_lookup& look_
                                    " is asked directly, through no proxy";
 }
 
+/// Returns a note on a host with several addresses of one kind, such as replicas behind one name:
+/// all connections go to the first, as long as it takes them; "" if there is one. The pages of the
+/// server are read there, too, so that its counts are of the same requests.
+inline std::string one_of_addresses(const http_url& u, const vector<address>& in_order) {
+    std::size_t alike = 0;
+    for (const address& a : in_order)
+        alike += a.storage.ss_family == in_order.front().storage.ss_family;
+    if (alike < 2) return {};
+    return printable(u.host) + " has " + std::to_string(alike) + " addresses, and every request "
+           "goes to one of them, " + digits_of(in_order.front()) + ": if they are replicas, one is "
+           "measured; name a load balancer to measure all";
+}
+
 /// Returns advice on a refused key.
 inline std::string key_hint(const load_target& to) {
     const std::string_view before = to.api->key_before;
@@ -29233,6 +29277,10 @@ inline pipe_ends new_pipe() {
     for (const int end : ends)
         if (made) ::fcntl(end, F_SETFD, FD_CLOEXEC);
 #endif
+#ifdef F_SETPIPE_SZ
+    // The most without privileges. A program that logs must not wait for us while we are stopped.
+    if (made) ::fcntl(ends[0], F_SETPIPE_SZ, 1 << 20);
+#endif
     return made ? pipe_ends{descriptor(ends[0]), descriptor(ends[1])} : pipe_ends{};
 }
 
@@ -29262,9 +29310,21 @@ inline vector<int> inherited_descriptors() {
     return all;
 }
 
+/// A program whose parent ignored SIGCHLD does so, too, and then the system keeps no child's end.
+inline void keep_ends_of_children() {
+    struct sigaction now{};
+    if (::sigaction(SIGCHLD, nullptr, &now) != 0) return;
+    const bool keeps = now.sa_handler != SIG_IGN && (now.sa_flags & SA_NOCLDWAIT) == 0;
+    if (keeps) return;
+    if (now.sa_handler == SIG_IGN) now.sa_handler = SIG_DFL;
+    now.sa_flags &= ~SA_NOCLDWAIT;
+    ::sigaction(SIGCHLD, &now, nullptr);
+}
+
 /// Starts the process. All memory is prepared before: between fork and exec a threaded program may
 /// do next to nothing, and copying a large one takes time during a load. Throws std::runtime_error.
 inline pid_t started(const script_to_start& s) {
+    keep_ends_of_children();
     vector<char*> words, environment;
     const auto add = [](vector<char*>& to, const std::string& word) {
         to.push_back(const_cast<char*>(word.c_str()));  // not modified by exec
@@ -29558,6 +29618,7 @@ public:
     /// Returns "" while it runs, else how it ended.
     std::string how_it_ended() {
         if (!has_ended()) return {};
+        if (!status_) return "ended, and another part of this program took its status";
         return WIFSIGNALED(*status_) ? printed("was ended by signal %d", WTERMSIG(*status_))
                                      : printed("exited with status %d", WEXITSTATUS(*status_));
     }
@@ -29590,9 +29651,11 @@ private:
     static constexpr double after_kill_s = 10;
 
     bool has_ended() {
+        if (ended_ || pid_ <= 0) return ended_;
         int status = 0;
-        if (!status_ && pid_ > 0 && ::waitpid(pid_, &status, WNOHANG) == pid_) status_ = status;
-        return status_.has_value();
+        const pid_t which = ::waitpid(pid_, &status, WNOHANG);
+        if (which == pid_) status_ = status;
+        return ended_ = which == pid_ || (which < 0 && errno == ECHILD);
     }
     template <class Came>
     static bool comes_to(double within_s, const Came& came) {
@@ -29605,6 +29668,7 @@ private:
     const std::string what_;
     server_log log_;
     std::optional<int> status_{};  // from waitpid(), once it has ended
+    bool ended_ = false;
     pid_t pid_ = -1;
 };
 
@@ -30347,6 +30411,8 @@ private:
     /// Uses the named model, else the only one listed. Either way a silent server is found here.
     void find_model() {
         const http_answer first = first_answer(load_, facts_.url, proxy_);
+        const std::string one = one_of_addresses(load_.url, load_.addresses.in_order());
+        if (!one.empty()) facts_.notes.push_back(one);
         models_ = listed_models(*load_.api, first);
         load_.model = at_.model.empty() ? only_model(load_, first, facts_.url) : str(at_.model);
         if (const std::string note = unlisted_text(load_, first); !note.empty())

@@ -18,9 +18,9 @@ namespace peers {
 inline constexpr int patience_ms = 20000;
 
 /// Waits until the socket has these events; false where it never does.
-inline bool wait_for(int fd, short events) {
+inline bool wait_for(int fd, short events, int within_ms = patience_ms) {
     pollfd p{fd, events, 0};
-    return ::poll(&p, 1, patience_ms) > 0;
+    return ::poll(&p, 1, within_ms) > 0;
 }
 
 /// Turns until it holds; false where it never does.
@@ -71,6 +71,12 @@ public:
         if (n > 0) heard_.append(buffer, static_cast<std::size_t>(n));
         return n > 0;
     }
+    /// Takes what is there now and forgets it; returns its size.
+    std::size_t hear_on() {
+        heard_.clear();
+        return hear() ? heard_.size() : 0;
+    }
+    int fd() const { return fd_; }
     /// The orderly end of the connection.
     void hang_up() {
         if (fd_ >= 0) ::close(fd_);

@@ -84,6 +84,7 @@ private:
 class kernel_clock {
 public:
     static constexpr long long noticed_ns = 5000;
+    static constexpr long long early_ns = 1000000;  // stamps within it are as good as the reads
 
     /// The time of day, with the clock read before and after it.
     void on_readings(long long before_ns, long long day_ns, long long after_ns) {
@@ -98,14 +99,15 @@ public:
         ahead_ns_ = ahead;
         is_known_ = true;
     }
-    /// The time of input read until now, at least the time of the previous read's input; 0 if
-    /// unknown.
-    long long time_of(long long stamp_ns, long long last_read_ns, long long last_came_ns,
+    /// The time of input read until now; 0 if unknown. `since_ns`: it could not be read before.
+    /// Input with an older stamp waited for a lost segment, so it has the time of its read.
+    long long time_of(long long stamp_ns, long long last_read_ns, long long since_ns,
                       long long now_ns) const {
         if (stamp_ns == 0 || !is_known_ || last_read_ns < stepped_ns_) return 0;
         const long long came = stamp_ns - ahead_ns_;
         if (came > now_ns + noticed_ns) return 0;
-        return std::min(std::max(came, last_came_ns), now_ns);
+        if (came + early_ns < since_ns) return now_ns;
+        return std::min(std::max(came, since_ns), now_ns);
     }
 
 private:

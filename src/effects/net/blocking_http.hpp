@@ -58,7 +58,7 @@ public:
     /// Does what can be done until then. Returns whether it has ended.
     bool advance(long long until_ns) {
         if (step_ == step::over) return true;
-        called_ = readable_ = false;
+        called_ = false;
         const long long now = now_ns();
         if (!wire_.is_open() && !wire_.connect(addresses_[which_], *net_, *this)) {
             // The queue of a Unix-domain socket is full, and no event reports its end.
@@ -78,9 +78,9 @@ public:
 
 private:
     static constexpr std::size_t max_body = 8u << 20;
-    enum class step : unsigned char { connect, shake_hands, send, read, see_reset, over };
+    enum class step : unsigned char { connect, shake_hands, answer, see_reset, over };
 
-    void on_readable() override { called_ = readable_ = true; }
+    void on_readable() override { called_ = true; }
     void on_writable() override { called_ = true; }
     void end(std::string why) {
         answer_.error = std::move(why);
@@ -102,7 +102,6 @@ private:
     void on_time_over() {
         switch (step_) {
         case step::connect: return on_connect_error(ETIMEDOUT);
-        case step::send: return end("the connection was lost while sending");
         case step::see_reset: return end("");
         default: return end("no answer within " + time_text(within_s_));
         }
@@ -111,8 +110,7 @@ private:
         switch (step_) {
         case step::connect: return on_connected();
         case step::shake_hands: return shake_hands();
-        case step::send: return send();
-        case step::read: return read();
+        case step::answer: return go_on();
         case step::see_reset: answer_.reset_by_server = !wire_.is_quiet(buffer_, room_); break;
         case step::over: break;
         }
@@ -140,16 +138,15 @@ private:
         else begin_to_send();
     }
     void begin_to_send() {
-        step_ = step::send;
-        readable_ = false;
+        step_ = step::answer;
         wire_.send(request_);
-        send();
+        wire_.flush();  // a later read reports its failure
     }
-    /// The answer may come before the request is sent completely.
-    void send() {
-        const bool is_open = wire_.flush();
-        if (wire_.unsent() == 0 || readable_) step_ = step::read;
-        else if (!is_open) end("the connection was lost while sending");
+    /// Bytes may come before the request is sent whole: interim answers, an early refusal, TLS
+    /// messages. The rest is sent in any case.
+    void go_on() {
+        if (wire_.unsent() > 0) wire_.flush();
+        read();
     }
     void read() {
         const arrival a = wire_.read(buffer_);
@@ -157,6 +154,8 @@ private:
         if (a.what == arrival::kind::end) {
             if (a.error == 0 && wire_.has_tls() && !parser_.body_may_be_cut())
                 return end(tls_was_cut);
+            if (wire_.unsent() > 0 && parser_.untouched())
+                return end("the connection was lost while sending");
             parser_.end_of_input();
         } else {
             parser_.feed(wire_.content(a.bytes, room_), [&](std::string_view body) {
@@ -196,7 +195,7 @@ private:
     vector<char> buffer_ = vector<char>(16384);
     vector<char> room_{};  // of one read, for TLS
     step step_ = step::connect;
-    bool called_ = false, readable_ = false;  // results of the last wait
+    bool called_ = false;  // in the last wait
 };
 
 /// Waits for the answer. A missing resource of the client, such as descriptors, is given as the

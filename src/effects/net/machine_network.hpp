@@ -15,9 +15,10 @@
 #include <functional>  // what is done in between
 #include <memory>  // make_shared, make_unique, shared_ptr, static_pointer_cast, unique_ptr
 #include <stdexcept>  // runtime_error
-#include <utility>  // move
+#include <utility>  // exchange, move
 
 #ifdef __linux__
+#include <netinet/tcp.h>  // TCP_INFO
 #include <sys/epoll.h>  // epoll_event
 #include <sys/socket.h>  // recv, recvmsg, send
 #include <sys/timerfd.h>  // waiting for a point in time
@@ -46,7 +47,9 @@ struct epoll_socket final : network_socket {
     epoll_socket(descriptor d, socket_user& u) : network_socket(u), fd(std::move(d)) {}
     descriptor fd;
     bool is_stamped = false;
-    long long read_ns = 0;  // time of the last read
+    long long read_ns = 0;   // time of the last read
+    long long since_ns = 0;  // unread input could not be read before
+    unsigned disordered = 0;   // segments that came out of order, when last asked
 };
 
 /// A socket is reported while it holds bytes, so one read a turn is enough, and no socket starves.
@@ -141,7 +144,20 @@ private:
         const int how = 1 << 3 | 1 << 4;
         return ::setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPING, &how, sizeof how) == 0;
     }
-    /// Reads, with the arrival time of the last segment.
+    /// The number of segments that came out of order so far, 0 if unknown: the field at this offset
+    /// of Linux's tcp_info since 5.4, which the C library's lacks.
+    static unsigned disordered(const epoll_socket& s) {
+        constexpr std::size_t offset = 224;
+        unsigned char info[offset + sizeof(unsigned)] = {};
+        socklen_t size = sizeof info;
+        unsigned n = 0;
+        if (::getsockopt(s.fd.get(), IPPROTO_TCP, TCP_INFO, info, &size) == 0 &&
+            size == sizeof info)
+            std::memcpy(&n, info + offset, sizeof n);
+        return n;
+    }
+    /// Reads, with the arrival time of the last segment. Segments after a lost one could be read
+    /// only when it was sent again, which no stamp shows: they have the time of their read.
     long long read_stamped(epoll_socket& s, char* into, std::size_t bytes) {
         using stamps = timespec[3];  // scm_timestamping of linux/errqueue.h; software first
         alignas(cmsghdr) char room[CMSG_SPACE(sizeof(stamps)) + 64];
@@ -151,6 +167,7 @@ private:
         m.msg_iovlen = 1;
         m.msg_control = room;
         m.msg_controllen = sizeof room;
+        const long long asked = now_ns();
         const long long n = ::recvmsg(s.fd.get(), &m, 0);
         if (n <= 0) return n;
         long long stamp = 0;
@@ -165,8 +182,13 @@ private:
         const long long before = now_ns();
         const long long day = day_ns();
         clock_.on_readings(before, day, now_ns());
-        s.came_ns = clock_.time_of(stamp, s.read_ns, s.came_ns, before);
+        s.came_ns = clock_.time_of(stamp, s.read_ns, s.since_ns, before);
+        if (s.came_ns > 0 && before - s.came_ns > kernel_clock::early_ns)
+            if (const unsigned all = disordered(s); all != std::exchange(s.disordered, all))
+                s.came_ns = before;
         s.read_ns = before;
+        const bool is_empty = static_cast<std::size_t>(n) < bytes;
+        s.since_ns = is_empty ? asked : std::max(s.since_ns, s.came_ns);
         return n;
     }
     /// Returns false, with errno, on failure.

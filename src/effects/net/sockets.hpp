@@ -27,7 +27,7 @@
 #ifndef __linux__
 #include <fcntl.h>  // what a socket is made with elsewhere
 #endif
-#include <netdb.h>  // getaddrinfo
+#include <netdb.h>  // getaddrinfo, getnameinfo
 #include <netinet/in.h>  // sockaddr_in
 #include <netinet/tcp.h>  // TCP_NODELAY
 #include <sys/socket.h>  // socklen_t, SOCK_STREAM
@@ -57,6 +57,14 @@ struct address {
     sockaddr_storage storage{};
     socklen_t size = 0;
 };
+
+/// The address without its port, "" if it is no IP address.
+inline std::string digits_of(const address& a) {
+    char digits[64] = {};
+    const int error = ::getnameinfo(reinterpret_cast<const sockaddr*>(&a.storage), a.size, digits,
+                                    sizeof digits, nullptr, 0, NI_NUMERICHOST);
+    return error == 0 ? digits : "";
+}
 
 /// Always this machine's own name (RFC 6761, 6.3), also without a line in /etc/hosts.
 inline bool is_localhost(std::string_view host) {

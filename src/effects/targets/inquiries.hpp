@@ -70,6 +70,19 @@ inline std::string ignored_proxy(const http_url& u, const variable_lookup& look_
                                    " is asked directly, through no proxy";
 }
 
+/// Returns a note on a host with several addresses of one kind, such as replicas behind one name:
+/// all connections go to the first, as long as it takes them; "" if there is one. The pages of the
+/// server are read there, too, so that its counts are of the same requests.
+inline std::string one_of_addresses(const http_url& u, const vector<address>& in_order) {
+    std::size_t alike = 0;
+    for (const address& a : in_order)
+        alike += a.storage.ss_family == in_order.front().storage.ss_family;
+    if (alike < 2) return {};
+    return printable(u.host) + " has " + std::to_string(alike) + " addresses, and every request "
+           "goes to one of them, " + digits_of(in_order.front()) + ": if they are replicas, one is "
+           "measured; name a load balancer to measure all";
+}
+
 /// Returns advice on a refused key.
 inline std::string key_hint(const load_target& to) {
     const std::string_view before = to.api->key_before;

@@ -320,6 +320,8 @@ private:
     /// Uses the named model, else the only one listed. Either way a silent server is found here.
     void find_model() {
         const http_answer first = first_answer(load_, facts_.url, proxy_);
+        const std::string one = one_of_addresses(load_.url, load_.addresses.in_order());
+        if (!one.empty()) facts_.notes.push_back(one);
         models_ = listed_models(*load_.api, first);
         load_.model = at_.model.empty() ? only_model(load_, first, facts_.url) : str(at_.model);
         if (const std::string note = unlisted_text(load_, first); !note.empty())

@@ -14,7 +14,7 @@
 #include "effects/targets/spawned.hpp"
 
 #include <algorithm>  // min
-#include <cerrno>  // errno
+#include <cerrno>  // ECHILD, errno
 #include <filesystem>  // error_code
 #include <iostream>  // cerr
 #include <memory>  // make_unique, unique_ptr
@@ -90,6 +90,7 @@ public:
     /// Returns "" while it runs, else how it ended.
     std::string how_it_ended() {
         if (!has_ended()) return {};
+        if (!status_) return "ended, and another part of this program took its status";
         return WIFSIGNALED(*status_) ? printed("was ended by signal %d", WTERMSIG(*status_))
                                      : printed("exited with status %d", WEXITSTATUS(*status_));
     }
@@ -122,9 +123,11 @@ private:
     static constexpr double after_kill_s = 10;
 
     bool has_ended() {
+        if (ended_ || pid_ <= 0) return ended_;
         int status = 0;
-        if (!status_ && pid_ > 0 && ::waitpid(pid_, &status, WNOHANG) == pid_) status_ = status;
-        return status_.has_value();
+        const pid_t which = ::waitpid(pid_, &status, WNOHANG);
+        if (which == pid_) status_ = status;
+        return ended_ = which == pid_ || (which < 0 && errno == ECHILD);
     }
     template <class Came>
     static bool comes_to(double within_s, const Came& came) {
@@ -137,6 +140,7 @@ private:
     const std::string what_;
     server_log log_;
     std::optional<int> status_{};  // from waitpid(), once it has ended
+    bool ended_ = false;
     pid_t pid_ = -1;
 };
 

@@ -25,7 +25,7 @@
 
 #include <fcntl.h>  // fcntl, O_NONBLOCK, O_RDWR
 #include <poll.h>
-#include <signal.h>  // SIGKILL
+#include <signal.h>  // sigaction, SIGCHLD, SIGKILL
 #include <spawn.h>  // posix_spawn
 #include <sys/socket.h>  // send
 #include <sys/types.h>  // pid_t, ssize_t
@@ -48,6 +48,10 @@ inline pipe_ends new_pipe() {
     const bool made = ::pipe(ends) == 0;
     for (const int end : ends)
         if (made) ::fcntl(end, F_SETFD, FD_CLOEXEC);
+#endif
+#ifdef F_SETPIPE_SZ
+    // The most without privileges. A program that logs must not wait for us while we are stopped.
+    if (made) ::fcntl(ends[0], F_SETPIPE_SZ, 1 << 20);
 #endif
     return made ? pipe_ends{descriptor(ends[0]), descriptor(ends[1])} : pipe_ends{};
 }
@@ -78,9 +82,21 @@ inline vector<int> inherited_descriptors() {
     return all;
 }
 
+/// A program whose parent ignored SIGCHLD does so, too, and then the system keeps no child's end.
+inline void keep_ends_of_children() {
+    struct sigaction now{};
+    if (::sigaction(SIGCHLD, nullptr, &now) != 0) return;
+    const bool keeps = now.sa_handler != SIG_IGN && (now.sa_flags & SA_NOCLDWAIT) == 0;
+    if (keeps) return;
+    if (now.sa_handler == SIG_IGN) now.sa_handler = SIG_DFL;
+    now.sa_flags &= ~SA_NOCLDWAIT;
+    ::sigaction(SIGCHLD, &now, nullptr);
+}
+
 /// Starts the process. All memory is prepared before: between fork and exec a threaded program may
 /// do next to nothing, and copying a large one takes time during a load. Throws std::runtime_error.
 inline pid_t started(const script_to_start& s) {
+    keep_ends_of_children();
     vector<char*> words, environment;
     const auto add = [](vector<char*>& to, const std::string& word) {
         to.push_back(const_cast<char*>(word.c_str()));  // not modified by exec

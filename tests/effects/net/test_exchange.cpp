@@ -320,6 +320,30 @@ TEST_CASE("an answer may come in pieces, in chunks, or up to the end of the conn
           body);
 }
 
+TEST_CASE("a body that does not fit is sent whole, also where something comes before its end") {
+    for (const char* first : {"", "HTTP/1.1 100 Continue\r\n\r\n"}) {
+        CAPTURE(first);
+        peer other;
+        const http_server there = at(other.port());
+        const std::string body(16 << 20, '.');
+        plain_request one(there, request_text(http_method::post, "/", "x", "", body), 20);
+        one.advance(now_ns() + 20000000);
+        REQUIRE(other.accept());
+        one.advance(now_ns() + 20000000);
+        other.say(first);
+        std::size_t heard = 0;
+        while (heard < body.size() && one.answer().error.empty()) {
+            one.advance(now_ns() + 5000000);
+            while (wait_for(other.fd(), POLLIN, 0)) heard += other.hear_on();
+        }
+        CHECK(heard >= body.size());
+        other.say("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+        while (!one.advance(now_ns() + 20000000)) {}
+        CHECK(one.answer().status == 200);
+        CHECK(one.answer().error == "");
+    }
+}
+
 TEST_CASE("whether a server stays after its answer is seen where the request lets it") {
     scripted::answer once = scripted::healthy();
     const auto reset_by_server = [](const scripted::answer& a) {

@@ -25,6 +25,19 @@ std::string proxy_for(const std::string& url, std::map<std::string, std::string>
 }
 }  // namespace
 
+TEST_CASE("a name with several addresses of a kind is told, as one of them is measured") {
+    vector<address> all;
+    const auto told = [&](const char* digits) {
+        all.push_back(look_up(digits, "80", AI_NUMERICHOST).found.at(0));
+        return one_of_addresses(parsed_url("http://replicas:80", "url"), all);
+    };
+    CHECK(told("127.0.0.1") == "");
+    CHECK(told("::1") == "");  // of localhost
+    CHECK(told("127.0.0.3") ==
+          "replicas has 2 addresses, and every request goes to one of them, 127.0.0.1: if they are "
+          "replicas, one is measured; name a load balancer to measure all");
+}
+
 TEST_CASE("an answer is quoted, its message where it has one, and no secret") {
     load_target to = target_at("");
     CHECK(quoted_answer(to, "GET", "/v1/models", {.status = 404}) ==

@@ -14,6 +14,7 @@
 #include <sstream>
 #include <streambuf>
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -91,6 +92,49 @@ TEST_CASE("what a program started ends with it, however it ends, also where its 
         CHECK(comes([&] { return !runs(server); }));
     }
 }
+
+TEST_CASE("how a server ended is known, also where the system or others take the ends of children") {
+    const auto ended = [](const process& p, bool is_taken) {
+        const files::scratch folder;
+        server_process running(p, 0, folder.file("log"), {});
+        if (is_taken) while (::waitpid(-1, nullptr, 0) > 0 && running.how_it_ended().empty()) {}
+        REQUIRE(comes([&] { return !running.how_it_ended().empty(); }));
+        return running.how_it_ended();
+    };
+    for (const int flags : {0, SA_NOCLDWAIT}) {
+        struct sigaction ignoring{}, before{};
+        ignoring.sa_handler = flags ? SIG_DFL : SIG_IGN;
+        ignoring.sa_flags = flags;
+        REQUIRE(::sigaction(SIGCHLD, &ignoring, &before) == 0);
+        CHECK(ended({.command = "kill -SEGV $$"}, false) == "was ended by signal 11");
+#ifdef __linux__  // the server has the usual handling, too
+        CHECK(ended({.command = "grep -q 'SigIgn:.*[02468ace]....$' /proc/self/status"}, false) ==
+              "exited with status 0");
+#endif
+        ::sigaction(SIGCHLD, &before, nullptr);
+    }
+    const pid_t child = ::fork();  // its guard, too, is taken
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        const std::string how = ended({.command = "exit 3"}, true);
+        ::_exit(how == "ended, and another part of this program took its status" ? 0 : 1);
+    }
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK(status == 0);
+}
+
+#ifdef __linux__
+TEST_CASE("a program may say a megabyte that nobody reads yet") {
+    const pipe_ends pipe = new_pipe();
+    REQUIRE(pipe.its.get() >= 0);
+    ::fcntl(pipe.its.get(), F_SETFL, O_NONBLOCK);
+    const std::string line(1000, '.');
+    std::size_t said = 0;
+    while (::write(pipe.its.get(), line.data(), line.size()) > 0) said += line.size();
+    CHECK(said >= 900000);
+}
+#endif
 
 TEST_CASE("a log has its name and its words while a server speaks, and no secret at any time") {
     const files::scratch folder;
