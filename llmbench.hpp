@@ -11,20 +11,21 @@
 // Part one: declarations
 //   [A1] the version
 //   [A2] doctest, the host
-//   [A3] text and lists
-//   [A4] units
-//   [A5] metrics
-//   [A6] metrics of your own
-//   [A7] SLO expressions
-//   [A8] published limits
-//   [A9] lengths and arrivals
-//   [A10] APIs, ours and your own
-//   [A11] workloads
-//   [A12] targets
-//   [A13] side tasks and profiles
-//   [A14] the scenario
-//   [A15] results
-//   [A16] verbs and assertions
+//   [A3] what all files of a program have in common
+//   [A4] text and lists
+//   [A5] units
+//   [A6] metrics
+//   [A7] metrics of your own
+//   [A8] SLO expressions
+//   [A9] published limits
+//   [A10] lengths and arrivals
+//   [A11] APIs, ours and your own
+//   [A12] workloads
+//   [A13] targets
+//   [A14] side tasks and profiles
+//   [A15] the scenario
+//   [A16] results
+//   [A17] verbs and assertions
 // Part two: the pure core
 //   [C1] the array of every type
 //   [C2] text helpers
@@ -298,14 +299,57 @@ with the folder that has asio.hpp"
 #include <doctest/doctest.h>  // the host: test cases, assertions, filters
 #endif
 
-// ===== [A3] text and lists =======================================================================
-// <string> and <vector> would make every gate file two to three times as slow to compile, so the
-// public structs hold the types of this section. Text and lists convert from and to the std types
-// if those are included.
+// ===== [A3] what all files of a program have in common ===========================================
+// Linkers know names alone, so names say what must agree: the version, and doctest or none.
+
+#define LLMBENCH_TEXT_(tokens) #tokens
+#define LLMBENCH_NUMBER_(macro) LLMBENCH_TEXT_(macro)
+#define LLMBENCH_RELEASE_                                                                          \
+    "llmbench_" LLMBENCH_NUMBER_(LLMBENCH_VERSION_MAJOR) "." LLMBENCH_NUMBER_(                     \
+        LLMBENCH_VERSION_MINOR) "." LLMBENCH_NUMBER_(LLMBENCH_VERSION_PATCH) LLMBENCH_VERSION_PRE
+#ifdef LLMBENCH_NO_DOCTEST
+#define LLMBENCH_MADE_AS_ LLMBENCH_RELEASE_ "_without_doctest"
+#else
+#define LLMBENCH_MADE_AS_ LLMBENCH_RELEASE_ "_with_doctest"
+#endif
 
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
+
+struct char_and_double {
+    char c;
+    double d;
+};
+static_assert(sizeof(char_and_double) > sizeof(char) + sizeof(double),
+              "llmbench's files must agree on the layout of structs: compile without -fpack-struct "
+              "and include llmbench.hpp where no #pragma pack is in force");
+
+/// Defined by the implementation.
+bool implementation() asm("LLMBENCH_MAIN_belongs_in_one_file_with_" LLMBENCH_MADE_AS_);
+// Before all other functions, so that a linker without the implementation says this first.
+#ifndef __clang__
+[[gnu::no_reorder]]
+#endif
+[[gnu::used]] static bool need_implementation() { return !implementation(); }
+
+// Each file has the one name for the other, which linkers drop with the same other name: files that
+// differ define it twice. Compilers name what is dropped in their own ways.
+#ifdef __ELF__
+#ifdef __clang__
+#define LLMBENCH_FILES_AGREE_ "all_files_of_a_program_have_the_same_llmbench_"
+#else
+#define LLMBENCH_FILES_AGREE_ "all_files_of_a_program_have_the_same_llmbench"
+#endif
+[[gnu::used]] inline const char made_as asm(LLMBENCH_MADE_AS_) = 0;
+[[gnu::used]] extern const char files_agree asm(LLMBENCH_FILES_AGREE_)
+    __attribute__((alias(LLMBENCH_MADE_AS_)));
+#endif
+
+// ===== [A4] text and lists =======================================================================
+// <string> and <vector> would make every gate file two to three times as slow to compile, so the
+// public structs hold the types of this section. Text and lists convert from and to the std types
+// if those are included. What every gate calls is not inlined: its file compiles sooner.
 
 using size_type = decltype(sizeof 0);
 
@@ -328,14 +372,14 @@ public:
     template <class S>
         requires requires(const S& s) { s.data(); s.size(); s.substr(0); }
     text(const S& s) : text(s.data(), s.size()) {}
-    text(const text& o);
+    [[gnu::noinline]] text(const text& o) : text(o.c_str(), o.size_) {}
     [[gnu::noinline]] text(text&& o) noexcept : data_(o.data_), size_(o.size_) {
         o.data_ = nullptr;
         o.size_ = 0;
     }
-    text& operator=(const text& o);
-    text& operator=(text&& o) noexcept;
-    ~text();
+    [[gnu::noinline]] text& operator=(const text& o) { text copy(o); swap(copy); return *this; }
+    [[gnu::noinline]] text& operator=(text&& o) noexcept { swap(o); return *this; }
+    [[gnu::noinline]] ~text() { delete[] data_; }
 
     const char* c_str() const { return data_ ? data_ : ""; }
     const char* data() const { return c_str(); }
@@ -358,6 +402,10 @@ public:
 private:
     static text join(const text& a, const text& b);
     static bool same(const text& a, const text& b);
+    void swap(text& o) noexcept {
+        char* d = data_; data_ = o.data_; o.data_ = d;
+        const detail::size_type n = size_; size_ = o.size_; o.size_ = n;
+    }
     char* data_ = nullptr;
     detail::size_type size_ = 0;
 };
@@ -482,10 +530,17 @@ public:
         b.held_ = new holder_of<T>(static_cast<T&&>(v));
         return b;
     }
-    box(const box& o);
+    [[gnu::noinline]] box(const box& o) : held_(o.held_) {
+        if (held_) __atomic_add_fetch(&held_->refs, 1, __ATOMIC_RELAXED);
+    }
     box(box&& o) noexcept : held_(o.held_) { o.held_ = nullptr; }
-    box& operator=(box o) noexcept;
-    ~box();
+    [[gnu::noinline]] box& operator=(box o) noexcept {
+        holder* const h = held_; held_ = o.held_; o.held_ = h;
+        return *this;
+    }
+    [[gnu::noinline]] ~box() {
+        if (held_ && __atomic_sub_fetch(&held_->refs, 1, __ATOMIC_ACQ_REL) == 0) delete held_;
+    }
 
     bool empty() const { return held_ == nullptr; }
     /// Returns the value, or null if the box holds another type or nothing.
@@ -501,7 +556,7 @@ private:
 
 }  // namespace detail
 
-// ===== [A4] units ================================================================================
+// ===== [A5] units ================================================================================
 // One strong type per dimension. All constructors from plain numbers are explicit: a limit, a rate
 // or a length of time without its unit does not compile.
 
@@ -632,7 +687,7 @@ constexpr token_count operator""_tokens(long double v) {
 
 }  // inline namespace literals
 
-// ===== [A5] metrics ==============================================================================
+// ===== [A6] metrics ==============================================================================
 // `p99(ttft) <= 300_ms` is a value: it prints itself, can be stored and shared, and knows the line
 // it was written on. Metrics are enumerators of one type per dimension, so that nonsense does not
 // compile; being enumerators they never shadow a user's own variable of the same name.
@@ -840,7 +895,7 @@ concept gives = requires(const T& t, void (&f)(U)) { f(t); };
 
 }  // namespace detail
 
-// ===== [A6] metrics of your own ==================================================================
+// ===== [A7] metrics of your own ==================================================================
 // A function of one completed request is a metric like ours: the same statistics, verdicts,
 // conditions, drifts, baselines and reports.
 
@@ -941,7 +996,7 @@ metric<Kind> of_request(const char* name, Kind, double (*value)(const request_vi
         traits::side == detail::bound_side::at_most, value));
 }
 
-// ===== [A7] SLO expressions ======================================================================
+// ===== [A8] SLO expressions ======================================================================
 
 /// Some of the requests. `turns` count from 1 in a conversation; a `label` is that of a part of the
 /// workload; `depth` is 0 on the main line of a session; a request is `during` a side task if it
@@ -1251,7 +1306,7 @@ void operator==(M, const T&) = delete;  // equality of measurements is never mea
 template <class T>
 void operator==(capacity_metric, const T&) = delete;
 
-// ===== [A8] published limits =====================================================================
+// ===== [A9] published limits =====================================================================
 
 /// Published limits on both latencies, as values to use or to change:
 /// `.slos = presets::mlperf_llama2_70b_server.slos()`, or within a goodput
@@ -1330,7 +1385,7 @@ inline constexpr latency_limits
 
 }  // namespace presets
 
-// ===== [A9] lengths and arrivals =================================================================
+// ===== [A10] lengths and arrivals ================================================================
 
 /// A distribution of lengths in tokens. Draws are rounded to whole tokens, at least 1.
 struct length_distribution {
@@ -1541,7 +1596,7 @@ template <detail::integer I>
 closed_loop_users closed_loop(I users) { return closed_loop_users(static_cast<long long>(users)); }
 inline closed_loop_users closed_loop(searched_users users) { return closed_loop_users(users); }
 
-// ===== [A10] APIs, ours and your own =============================================================
+// ===== [A11] APIs, ours and your own =============================================================
 
 /// How requests are written and answers read. LLMBENCH_API takes the same names.
 enum class api_format : unsigned char {
@@ -1657,7 +1712,7 @@ private:
     detail::box own_{};
 };
 
-// ===== [A11] workloads ===========================================================================
+// ===== [A12] workloads ===========================================================================
 
 /// Synthetic prompts with forced output lengths. No two prompts have the same words, so that prefix
 /// caches help only with `shared_prefix`.
@@ -1853,7 +1908,7 @@ inline mix_of_parts mix(const types::list<part>& parts) { return {parts}; }
 inline mix_of_parts mix(std::initializer_list<part> parts) { return {types::list<part>(parts)}; }
 inline any_workload::any_workload(const mix_of_parts& m) : what_(detail::box::make(m)) {}
 
-// ===== [A12] targets =============================================================================
+// ===== [A13] targets =============================================================================
 
 /// A header of requests, or an environment variable of a process.
 struct name_value {
@@ -2012,7 +2067,7 @@ private:
     bool is_stored_ = false;
 };
 
-// ===== [A13] side tasks and profiles =============================================================
+// ===== [A14] side tasks and profiles =============================================================
 
 /// One step of a side task: a request to the server, or a command of the machine.
 struct task_step {
@@ -2055,7 +2110,7 @@ struct profile {
     time_span duration = time_span::from_seconds(5);  ///< above 0, at most 60 s
 };
 
-// ===== [A14] the scenario ========================================================================
+// ===== [A15] the scenario ========================================================================
 
 /// Time limits of one request, which fails beyond them, and of the wait for the last ones.
 struct limits {
@@ -2145,7 +2200,7 @@ struct scenario {
     types::maybe<hourly_cost> cost{};  ///< of its server and of the baseline's; default: none
 };
 
-// ===== [A15] results =============================================================================
+// ===== [A16] results =============================================================================
 
 /// How a request ended: `ok`, where it failed, or `left` by the client after options.cancel_after.
 enum class request_status : unsigned char {
@@ -2414,7 +2469,7 @@ struct past_result {
     types::list<past_gate> gates{};
 };
 
-// ===== [A16] verbs and assertions ================================================================
+// ===== [A17] verbs and assertions ================================================================
 
 /// Measures. With `.slos` the result has their verdicts, but nothing fails: in a doctest case
 /// reports mark them as advisory, elsewhere exit_code() counts them. Throws std::invalid_argument
@@ -24244,6 +24299,7 @@ inline std::string report_html(const vector<gate_report>& gates,
 #ifndef LLMBENCH_NO_BODIES
 namespace llmbench {
 inline namespace v1 {
+bool detail::implementation() { return true; }
 namespace types {
 
 text::text(const char* s) : text(s ? s : "", s ? std::strlen(s) : 0) {}
@@ -24254,32 +24310,10 @@ text::text(const char* s, detail::size_type n) {
     std::memcpy(data_, s, n);
     data_[n] = 0;
 }
-text::text(const text& o) : text(o.c_str(), o.size_) {}
-text& text::operator=(const text& o) {
-    text copy(o);
-    return *this = static_cast<text&&>(copy);
-}
-text& text::operator=(text&& o) noexcept {
-    std::swap(data_, o.data_);
-    std::swap(size_, o.size_);
-    return *this;
-}
-text::~text() { delete[] data_; }
 text text::join(const text& a, const text& b) { return detail::str(a) + detail::str(b); }
 bool text::same(const text& a, const text& b) { return detail::str(a) == detail::str(b); }
 
 }  // namespace types
-
-detail::box::box(const box& o) : held_(o.held_) {
-    if (held_) __atomic_add_fetch(&held_->refs, 1, __ATOMIC_RELAXED);
-}
-detail::box& detail::box::operator=(box o) noexcept {
-    std::swap(held_, o.held_);
-    return *this;
-}
-detail::box::~box() {
-    if (held_ && __atomic_sub_fetch(&held_->refs, 1, __ATOMIC_ACQ_REL) == 0) delete held_;
-}
 
 namespace detail {
 inline open_loop open_loop_of(arrival_kind kind, request_rate rate, double burstiness = 1) {
@@ -33333,17 +33367,28 @@ inline void divide_by_loads(stored_gate& g) {
         refuse({"slos: they must say what a load has to hold"});
 }
 
-// The inline code of both files of a program is with TLS or without it, else a linker names this.
+// Both files with inline code must be compiled with the same options, else a linker names these.
 #ifdef LLMBENCH_WITH_TLS
-#define LLMBENCH_TLS_AGREES_ LLMBENCH_WITH_TLS_is_missing_where_LLMBENCH_MAIN_is
+#define LLMBENCH_INLINE_TLS_ "_with_LLMBENCH_WITH_TLS"
 #else
-#define LLMBENCH_TLS_AGREES_ LLMBENCH_WITH_TLS_is_missing_where_LLMBENCH_IMPLEMENT_EXTENSIONS_is
+#define LLMBENCH_INLINE_TLS_ "_without_LLMBENCH_WITH_TLS"
 #endif
-extern const char LLMBENCH_TLS_AGREES_;
-#ifdef LLMBENCH_NO_BODIES
-[[gnu::used]] const char* const tls_agrees = &LLMBENCH_TLS_AGREES_;
+#ifdef DOCTEST_CONFIG_DISABLE
+#define LLMBENCH_INLINE_TESTS_ "_with_DOCTEST_CONFIG_DISABLE"
 #else
-const char LLMBENCH_TLS_AGREES_ = 0;
+#define LLMBENCH_INLINE_TESTS_ ""
+#endif
+#ifdef _GLIBCXX_DEBUG
+#define LLMBENCH_INLINE_STD_ "_with_GLIBCXX_DEBUG"
+#else
+#define LLMBENCH_INLINE_STD_ ""
+#endif
+bool inline_code() asm("LLMBENCH_MAIN_belongs_beside_LLMBENCH_IMPLEMENT_EXTENSIONS_in_a_file"
+                       LLMBENCH_INLINE_TLS_ LLMBENCH_INLINE_TESTS_ LLMBENCH_INLINE_STD_);
+#ifdef LLMBENCH_NO_BODIES
+[[gnu::used]] static bool need_inline_code() { return !inline_code(); }
+#else
+bool inline_code() { return true; }
 #endif
 }  // namespace detail
 

@@ -284,6 +284,16 @@ def version_of(src):
     return f" {numbers}{pre}" if numbers else ""
 
 
+def same_release(src, name):
+    """Refuses an extension beside an llmbench.hpp of another version. The macro is of api/linking.hpp."""
+    version = version_of(src).strip()
+    if not version:
+        return []
+    return [f'static_assert(__builtin_strcmp(LLMBENCH_RELEASE_, "llmbench_{version.replace("-", "")}") == 0,',
+            f'              "llmbench_{name}.hpp is of {version}, but llmbench.hpp is " LLMBENCH_RELEASE_',
+            '              ": take both from one release");']
+
+
 def licence_of(src):
     """LICENSE without its title, which the line with its SPDX name replaces, as comments."""
     path = src.parent / "LICENSE"
@@ -305,6 +315,8 @@ def put_together(src, root=ROOT, of_header=()):
         if quoted:
             # The first include of a zone stands for all of it.
             zone = next(p.zone for p in parts if p.name == quoted[1])
+            if root != ROOT and not done:
+                out.append((same_release(src, Path(root).stem), root))
             if zone not in done:
                 out += texts[zone]
             done.add(zone)

@@ -31,6 +31,9 @@
 
 #ifndef LLMBENCH_ANSWERS_HPP
 #define LLMBENCH_ANSWERS_HPP
+static_assert(__builtin_strcmp(LLMBENCH_RELEASE_, "llmbench_1.0.0rc.1") == 0,
+              "llmbench_answers.hpp is of 1.0.0-rc.1, but llmbench.hpp is " LLMBENCH_RELEASE_
+              ": take both from one release");
 
 // ===== [A1] questions whose answers are known ====================================================
 

@@ -31,6 +31,9 @@
 
 #ifndef LLMBENCH_COMPARE_HPP
 #define LLMBENCH_COMPARE_HPP
+static_assert(__builtin_strcmp(LLMBENCH_RELEASE_, "llmbench_1.0.0rc.1") == 0,
+              "llmbench_compare.hpp is of 1.0.0-rc.1, but llmbench.hpp is " LLMBENCH_RELEASE_
+              ": take both from one release");
 
 // ===== [A1] several settings of a server, and one load after the other ===========================
 

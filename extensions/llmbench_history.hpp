@@ -31,6 +31,9 @@
 
 #ifndef LLMBENCH_HISTORY_HPP
 #define LLMBENCH_HISTORY_HPP
+static_assert(__builtin_strcmp(LLMBENCH_RELEASE_, "llmbench_1.0.0rc.1") == 0,
+              "llmbench_history.hpp is of 1.0.0-rc.1, but llmbench.hpp is " LLMBENCH_RELEASE_
+              ": take both from one release");
 
 // ===== [A1] the main branch's runs as a baseline =================================================
 

@@ -35,6 +35,9 @@
 
 #ifndef LLMBENCH_MACHINES_HPP
 #define LLMBENCH_MACHINES_HPP
+static_assert(__builtin_strcmp(LLMBENCH_RELEASE_, "llmbench_1.0.0rc.1") == 0,
+              "llmbench_machines.hpp is of 1.0.0-rc.1, but llmbench.hpp is " LLMBENCH_RELEASE_
+              ": take both from one release");
 
 // ===== [A1] a load that several programs send ====================================================
 
@@ -50,7 +53,8 @@ inline namespace v1 {
 ///     judge_shards({"shard-0", "shard-1"}, {p90(ttft) <= 300_ms});
 result judge_shards(const types::list<types::text>& directories, const slo_list& slos,
                     const types::text& gate = {}, const char* file = __builtin_FILE(),
-                    int line = __builtin_LINE());
+                    int line = __builtin_LINE())
+    asm("include_llmbench_machines_hpp_where_LLMBENCH_MAIN_is");
 
 }  // inline namespace v1
 }  // namespace llmbench

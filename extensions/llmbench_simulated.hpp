@@ -31,6 +31,9 @@
 
 #ifndef LLMBENCH_SIMULATED_HPP
 #define LLMBENCH_SIMULATED_HPP
+static_assert(__builtin_strcmp(LLMBENCH_RELEASE_, "llmbench_1.0.0rc.1") == 0,
+              "llmbench_simulated.hpp is of 1.0.0-rc.1, but llmbench.hpp is " LLMBENCH_RELEASE_
+              ": take both from one release");
 
 // ===== [A1] the simulated server as a target =====================================================
 
@@ -108,7 +111,8 @@ inline simulated_server simulated(const engine& e = {}) { return {e}; }
 
 /// Serves the simulated engine on 127.0.0.1 until SIGINT or SIGTERM; port 0 takes a free one.
 /// Prints its URL to standard output. Returns 0, or 1 if the port is not available.
-int serve_simulated(const engine& e, int port);
+int serve_simulated(const engine& e, int port)
+    asm("include_llmbench_simulated_hpp_where_LLMBENCH_MAIN_is_to_serve_it");
 
 }  // inline namespace v1
 }  // namespace llmbench

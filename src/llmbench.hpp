@@ -83,6 +83,7 @@ with the folder that has asio.hpp"
 #define LLMBENCH_HPP
 #include "api/version.hpp"
 #include "api/doctest.hpp"
+#include "api/linking.hpp"
 #include "api/text.hpp"
 #include "api/units.hpp"
 #include "api/metrics.hpp"

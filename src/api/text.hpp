@@ -1,7 +1,7 @@
 // text and lists
 // <string> and <vector> would make every gate file two to three times as slow to compile, so the
 // public structs hold the types of this section. Text and lists convert from and to the std types
-// if those are included.
+// if those are included. What every gate calls is not inlined: its file compiles sooner.
 #pragma once
 
 #include "api/doctest.hpp"
@@ -32,14 +32,14 @@ public:
     template <class S>
         requires requires(const S& s) { s.data(); s.size(); s.substr(0); }
     text(const S& s) : text(s.data(), s.size()) {}
-    text(const text& o);
+    [[gnu::noinline]] text(const text& o) : text(o.c_str(), o.size_) {}
     [[gnu::noinline]] text(text&& o) noexcept : data_(o.data_), size_(o.size_) {
         o.data_ = nullptr;
         o.size_ = 0;
     }
-    text& operator=(const text& o);
-    text& operator=(text&& o) noexcept;
-    ~text();
+    [[gnu::noinline]] text& operator=(const text& o) { text copy(o); swap(copy); return *this; }
+    [[gnu::noinline]] text& operator=(text&& o) noexcept { swap(o); return *this; }
+    [[gnu::noinline]] ~text() { delete[] data_; }
 
     const char* c_str() const { return data_ ? data_ : ""; }
     const char* data() const { return c_str(); }
@@ -62,6 +62,10 @@ public:
 private:
     static text join(const text& a, const text& b);
     static bool same(const text& a, const text& b);
+    void swap(text& o) noexcept {
+        char* d = data_; data_ = o.data_; o.data_ = d;
+        const detail::size_type n = size_; size_ = o.size_; o.size_ = n;
+    }
     char* data_ = nullptr;
     detail::size_type size_ = 0;
 };
@@ -186,10 +190,17 @@ public:
         b.held_ = new holder_of<T>(static_cast<T&&>(v));
         return b;
     }
-    box(const box& o);
+    [[gnu::noinline]] box(const box& o) : held_(o.held_) {
+        if (held_) __atomic_add_fetch(&held_->refs, 1, __ATOMIC_RELAXED);
+    }
     box(box&& o) noexcept : held_(o.held_) { o.held_ = nullptr; }
-    box& operator=(box o) noexcept;
-    ~box();
+    [[gnu::noinline]] box& operator=(box o) noexcept {
+        holder* const h = held_; held_ = o.held_; o.held_ = h;
+        return *this;
+    }
+    [[gnu::noinline]] ~box() {
+        if (held_ && __atomic_sub_fetch(&held_->refs, 1, __ATOMIC_ACQ_REL) == 0) delete held_;
+    }
 
     bool empty() const { return held_ == nullptr; }
     /// Returns the value, or null if the box holds another type or nothing.

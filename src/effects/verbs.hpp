@@ -114,17 +114,28 @@ inline void divide_by_loads(stored_gate& g) {
         refuse({"slos: they must say what a load has to hold"});
 }
 
-// The inline code of both files of a program is with TLS or without it, else a linker names this.
+// Both files with inline code must be compiled with the same options, else a linker names these.
 #ifdef LLMBENCH_WITH_TLS
-#define LLMBENCH_TLS_AGREES_ LLMBENCH_WITH_TLS_is_missing_where_LLMBENCH_MAIN_is
+#define LLMBENCH_INLINE_TLS_ "_with_LLMBENCH_WITH_TLS"
 #else
-#define LLMBENCH_TLS_AGREES_ LLMBENCH_WITH_TLS_is_missing_where_LLMBENCH_IMPLEMENT_EXTENSIONS_is
+#define LLMBENCH_INLINE_TLS_ "_without_LLMBENCH_WITH_TLS"
 #endif
-extern const char LLMBENCH_TLS_AGREES_;
-#ifdef LLMBENCH_NO_BODIES
-[[gnu::used]] const char* const tls_agrees = &LLMBENCH_TLS_AGREES_;
+#ifdef DOCTEST_CONFIG_DISABLE
+#define LLMBENCH_INLINE_TESTS_ "_with_DOCTEST_CONFIG_DISABLE"
 #else
-const char LLMBENCH_TLS_AGREES_ = 0;
+#define LLMBENCH_INLINE_TESTS_ ""
+#endif
+#ifdef _GLIBCXX_DEBUG
+#define LLMBENCH_INLINE_STD_ "_with_GLIBCXX_DEBUG"
+#else
+#define LLMBENCH_INLINE_STD_ ""
+#endif
+bool inline_code() asm("LLMBENCH_MAIN_belongs_beside_LLMBENCH_IMPLEMENT_EXTENSIONS_in_a_file"
+                       LLMBENCH_INLINE_TLS_ LLMBENCH_INLINE_TESTS_ LLMBENCH_INLINE_STD_);
+#ifdef LLMBENCH_NO_BODIES
+[[gnu::used]] static bool need_inline_code() { return !inline_code(); }
+#else
+bool inline_code() { return true; }
 #endif
 }  // namespace detail
 

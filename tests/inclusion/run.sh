@@ -20,6 +20,62 @@ if [[ $case == no_doctest ]]; then
     exit
 fi
 
+if [[ $case == linked ]]; then
+    # Files that do not belong together are a linker's error, which names what differs.
+    has=$(sed -nE '1s/^[^ ]* llmbench ([^:]*):.*/\1/p' ../../llmbench.hpp) other=9.8.7
+    has=${has//-/}
+    mkdir "$work/other"
+    cp ../../llmbench.hpp ../../extensions/*.hpp "$work/other"
+    sed -i.bak -E 's/^(#define LLMBENCH_VERSION_)MAJOR .*/\1MAJOR 9/; s/^(#define LLMBENCH_VERSION_)MINOR .*/\1MINOR 8/
+        s/^(#define LLMBENCH_VERSION_)PATCH .*/\1PATCH 7/; s/^(#define LLMBENCH_VERSION_)PRE .*/\1PRE ""/' "$work/other/llmbench.hpp"
+    cd "$work"
+    printf '#include "llmbench.hpp"\nTEST_CASE("a") { llmbench::gate({.requests = 40, .slos = {p90(llmbench::ttft) <= llmbench::time_span::from_seconds(1)}}); }\n' > gates.cpp
+    printf '#include "llmbench.hpp"\nint more() { return llmbench::types::text("more").empty(); }\n' > more.cpp
+    compile() { "${cxx[@]}" "$@" -std=c++20 -Wall -Wextra -Werror -c; }  # OBJECT SOURCE INCLUDES
+    here=(-I"$OLDPWD/../.." -I"$OLDPWD/../../extensions")
+    compile gates.cpp -o gates.o "${here[@]}"
+    compile more.cpp -o more.o "${here[@]}"
+    compile more.cpp -o no_doctest.o "${here[@]}" -DLLMBENCH_NO_DOCTEST
+    compile more.cpp -o other.o -Iother
+    bad=0
+    # links OBJECT...: what a linker says is in the file `said`
+    links() { if "${cxx[@]}" "$@" -o program > said 2>&1; then echo "links without LLMBENCH_MAIN: $*"; exit 1; fi; }
+    says() { grep -qE -- "$1" said || { echo "a linker does not say: $1"; head -n 20 said; bad=1; }; }
+    advice="LLMBENCH_MAIN_belongs_in_one_file_with_llmbench_"
+    links gates.o more.o
+    says "$advice${has}_with_doctest"
+    first=$(grep -E 'undefined' said | grep -v "\bmain'\?\$" | head -n 1)
+    [[ $first == *"$advice"* ]] || { echo "this is said before the advice: $first"; bad=1; }
+    (($(wc -l < said) <= 40)) || { echo "$(wc -l < said) lines for one that is missing"; bad=1; }
+    if grep -q 'all_files_of_a_program' said; then echo "files of one version differ"; bad=1; fi
+    links gates.o other.o
+    says "$advice${has}_with_doctest"
+    says "$advice${other}_with_doctest"
+    if [[ $(uname) == Linux ]]; then  # both names in one line
+        says "llmbench_${has}_with_doctest.*llmbench_${other}_with_doctest|llmbench_${other}_with_doctest.*llmbench_${has}_with_doctest"
+    fi
+    links gates.o no_doctest.o
+    says "$advice${has}_with_doctest"
+    says "$advice${has}_without_doctest"
+    # What one file can show is an error of the compiler.
+    says_compiler() {  # SENTENCE OPTION...
+        if "${cxx[@]}" -std=c++20 -fsyntax-only "${@:2}" > said 2>&1; then echo "compiles: ${*:2}"; bad=1; fi
+        grep -m 1 'error:' said | grep -qF -- "$1" || { echo "a compiler does not say: $1"; grep -m 3 error: said; bad=1; }
+    }
+    says_compiler "compile without -fpack-struct" gates.cpp "${here[@]}" -fpack-struct
+    printf '#pragma pack(1)\n' | cat - gates.cpp > packed.cpp
+    says_compiler "no #pragma pack is in force" packed.cpp "${here[@]}"
+    for extension in other/llmbench_*.hpp; do
+        name=$(basename "$extension")
+        printf '#include "llmbench.hpp"\n#include "%s"\n' "$name" > extension.cpp
+        says_compiler "$name is of " extension.cpp -Iother
+        says_compiler "but llmbench.hpp is llmbench_$other: take both from one release" extension.cpp -Iother
+    done
+    if ((bad)); then exit 1; fi
+    echo "works: $case"
+    exit
+fi
+
 if [[ $case == libcxx ]]; then
     cxx=()
     for clang in clang++-19 clang++-20 clang++-21 clang++-18 clang++-17 clang++; do

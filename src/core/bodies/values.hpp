@@ -1,6 +1,7 @@
 // functions of public values: text, arrivals, SLO expressions, users' own APIs
 #pragma once
 
+#include "api/linking.hpp"
 #include "api/metrics.hpp"
 #include "api/own_api.hpp"
 #include "api/own_metrics.hpp"
@@ -30,6 +31,7 @@
 #ifndef LLMBENCH_NO_BODIES
 namespace llmbench {
 inline namespace v1 {
+bool detail::implementation() { return true; }
 namespace types {
 
 text::text(const char* s) : text(s ? s : "", s ? std::strlen(s) : 0) {}
@@ -40,32 +42,10 @@ text::text(const char* s, detail::size_type n) {
     std::memcpy(data_, s, n);
     data_[n] = 0;
 }
-text::text(const text& o) : text(o.c_str(), o.size_) {}
-text& text::operator=(const text& o) {
-    text copy(o);
-    return *this = static_cast<text&&>(copy);
-}
-text& text::operator=(text&& o) noexcept {
-    std::swap(data_, o.data_);
-    std::swap(size_, o.size_);
-    return *this;
-}
-text::~text() { delete[] data_; }
 text text::join(const text& a, const text& b) { return detail::str(a) + detail::str(b); }
 bool text::same(const text& a, const text& b) { return detail::str(a) == detail::str(b); }
 
 }  // namespace types
-
-detail::box::box(const box& o) : held_(o.held_) {
-    if (held_) __atomic_add_fetch(&held_->refs, 1, __ATOMIC_RELAXED);
-}
-detail::box& detail::box::operator=(box o) noexcept {
-    std::swap(held_, o.held_);
-    return *this;
-}
-detail::box::~box() {
-    if (held_ && __atomic_sub_fetch(&held_->refs, 1, __ATOMIC_ACQ_REL) == 0) delete held_;
-}
 
 namespace detail {
 inline open_loop open_loop_of(arrival_kind kind, request_rate rate, double burstiness = 1) {

@@ -17,7 +17,8 @@ inline namespace v1 {
 ///     judge_shards({"shard-0", "shard-1"}, {p90(ttft) <= 300_ms});
 result judge_shards(const types::list<types::text>& directories, const slo_list& slos,
                     const types::text& gate = {}, const char* file = __builtin_FILE(),
-                    int line = __builtin_LINE());
+                    int line = __builtin_LINE())
+    asm("include_llmbench_machines_hpp_where_LLMBENCH_MAIN_is");
 
 }  // inline namespace v1
 }  // namespace llmbench
