@@ -2553,7 +2553,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
 
-#include <algorithm>  // equal, lexicographical_compare, rotate, count_if, min, max, sort, find, ...
+#include <algorithm>  // equal, lexicographical_compare, rotate, count_if, min, max, sort, ...
 #include <array>
 #include <bit>  // bit_width
 #include <charconv>  // from_chars, to_chars
@@ -2570,7 +2570,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <exception>
 #include <functional>  // where bytes come from
 #include <iterator>  // reverse_iterator, size, forward_iterator_tag, begin, end
-#include <limits>  // infinity, numeric_limits, of whole numbers
+#include <limits>  // infinity, of whole numbers
 #include <map>
 #include <memory>  // shared_ptr, make_shared
 #include <new>  // placement, operator delete
@@ -4306,7 +4306,8 @@ protected:
     void visit_whole(const field& f, long long& n, const whole_range& of) override {
         j_.key(f.name);
         if (n == of.null) j_.raw("null");
-        else j_.value(n);
+        else j_.value(std::clamp(n, static_cast<long long>(of.least),
+                                 static_cast<long long>(of.most)));
     }
     void visit_choice(const field& f, int& k, int, const char* (*name)(int)) override {
         j_.key(f.name).value(std::string_view(name(k)));
@@ -4319,8 +4320,10 @@ protected:
     void end_list() override { j_.close(); }
 
 private:
+    /// A number of a server may be any: one that no reader takes would lose the whole file.
     static double finite(double n, const number_range& of) {
-        return of.with_infinity && std::isinf(n) ? std::copysign(largest_number, n) : n;
+        if (std::isinf(n)) return of.with_infinity ? std::copysign(largest_number, n) : n;
+        return std::isnan(n) ? n : std::clamp(n, of.least, of.most);
     }
     json_writer& j_;
 };
@@ -7055,6 +7058,7 @@ inline int listed_tokens(const picojson::value& choice) {
                : 0;
 }
 
+inline constexpr int most_choices = static_cast<int>(most_of_few);
 /// Usage and choices of an OpenAI answer. Output is in `delta`, for a whole answer in `message`.
 inline void read_openai_choices(const picojson::value& v, stream_event& e, stream_memory& memory,
                                 const char* output) {
@@ -7068,7 +7072,7 @@ inline void read_openai_choices(const picojson::value& v, stream_event& e, strea
             e.reasoning_tokens = count_member(*usage, "reasoning_tokens");  // of SGLang
     }
     for (const picojson::value& choice : array_member(v, "choices")) {
-        const int index = std::max(0, count_member(choice, "index"));
+        const int index = std::clamp(count_member(choice, "index"), 0, most_choices - 1);
         e.choices = std::max(e.choices, 1 + index);
         e.finish(string_member(choice, "finish_reason"), index);
         // The first choice continues the conversation.
@@ -7210,14 +7214,14 @@ inline int texts_in(const request_spec& r, std::size_t queries) {
 inline int characters_in(const request_spec& r, int n, bool has_query) {
     if (!r.token_ids.empty()) return 0;
     const vector<std::string> texts = parts_of(r.prompt, static_cast<std::size_t>(n));
-    int all = 0;
+    double all = 0;  // more than an int holds, if a long query has many texts
     for (std::size_t k = 0; k < texts.size(); ++k) {
-        const auto bytes = std::count_if(texts[k].begin(), texts[k].end(), [](char c) {
+        const auto characters = std::count_if(texts[k].begin(), texts[k].end(), [](char c) {
             return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
         });
-        all += static_cast<int>(bytes) * (has_query && k == 0 ? std::max(n - 1, 1) : 1);
+        all += static_cast<double>(characters) * (has_query && k == 0 ? std::max(n - 1, 1) : 1);
     }
-    return all;
+    return static_cast<int>(std::min(all, max_text_bytes));
 }
 inline asked_answer asked_embeddings(const request_spec& r) {
     const int n = texts_in(r, 0);
@@ -8206,8 +8210,8 @@ private:
         const int most = completion_tokens() - events_;
         if (reasoning_tokens_ > 0 && reasoning_bytes_ == 0)
             return std::min(reasoning_tokens_, most);
-        if (reasoning_tokens_ > reasoning_bytes_ + max_event_tokens) return -1;
-        if (events_ > 1 && first_tokens_ > first_bytes_ + max_event_tokens && first_bytes_ > 0)
+        if (reasoning_tokens_ - max_event_tokens > reasoning_bytes_) return -1;
+        if (events_ > 1 && first_tokens_ - max_event_tokens > first_bytes_ && first_bytes_ > 0)
             return std::min(first_tokens_ - 1, most);
         if (counted_ || reasoning_tokens_ >= 0 || text_bytes_ == 0) return 0;
         return most * 4ll > events_ && text_bytes_ / 2 < completion_tokens() ? -1 : 0;
@@ -8229,8 +8233,9 @@ private:
         if (e.answer && answer_ns_ == 0) answer_ns_ = now_ns;
         if (now_ns != last_ns_) ++reads_;
         if (reads_ == 1) ++first_read_events_;
-        text_bytes_ += std::min(e.text_bytes, std::numeric_limits<int>::max() - text_bytes_);
-        reasoning_bytes_ += e.reasoning_bytes;
+        for (auto [all, more] : {std::pair{&text_bytes_, e.text_bytes},
+                                 std::pair{&reasoning_bytes_, e.reasoning_bytes}})
+            *all += std::min(more, static_cast<int>(max_text_bytes) - *all);
         last_ns_ = now_ns;
     }
     void end(long long now_ns) {
@@ -12272,10 +12277,12 @@ inline verdict_method method_of(spread_of spread) {
 inline void explain_spread(decision& d, const measurements& e, const judging_parameters& t) {
     const double spread = std::sqrt(sample_variance(d.distances)), s0 = prior_sd_of(e, t, d.what);
     const own_spread own = own_spread_of(d.distances, d.stored);
+    const interim_analysis l = moderated_analysis(d.last.mean, own.squares, own.df, s0);
     if (d.paired && spread > s0)
         d.why = {{because::pairs_spread, {spread, s0}}};
-    else if (moderated_analysis(d.last.mean, own.squares, own.df, s0).spread == spread_of::noisy)
-        d.why.insert(d.why.begin(), {because::repeats_spread, {spread, noisy_sd}});
+    else if (l.spread == spread_of::noisy)
+        d.why.insert(d.why.begin(),
+                     {because::repeats_spread, {std::sqrt(own.squares / own.df), l.prior_sd}});
 }
 
 /// Judges times, speeds and rates on logarithms: of the statistic of each repeat, of the ratio of
@@ -14239,8 +14246,8 @@ inline constexpr cause_sentence cause_sentences[] = {
      "value"},
     {because::pairs_spread, "pairs_spread", "the pairs spread by {.2g%} %, more than the {.2g%} % "
      "believed of them"},
-    {because::repeats_spread, "repeats_spread", "the repeats spread by {.0f%} %, far more than a "
-     "quiet machine's {.0f%} %"},
+    {because::repeats_spread, "repeats_spread", "the repeats spread by {.3g%} %, far more than a "
+     "quiet machine's {.3g%} %"},
     {because::thirds, "thirds", "in the first third {d}, in the last one {d} ({a run|runs} of "
      "{t})"},
 
@@ -23003,14 +23010,21 @@ inline std::string open_metrics(const vector<gate_report>& gates) {
         return std::isnan(v) ? std::string("NaN")
                : std::isinf(v) ? std::string(v > 0 ? "+Inf" : "-Inf") : json_number(v);
     };
+    std::map<std::string, int> written;  // a series may be there only once
+    const auto own_label = [&](const std::string& of, const std::string& text) {
+        const std::string words = label(text);
+        const int n = ++written[of + words];
+        return n == 1 ? words : words + printed(" (%d)", n);
+    };
     std::string measured, estimates, limits, metrics, loads;
     for (const gate_report& g : gates) {
         if (g.figures.candidate.empty()) continue;
-        const std::string gate = joined({"{gate=\"", label(g.what.name), "\",",
+        const std::string gate = joined({"{gate=\"", own_label("", g.what.name), "\",",
                                          g.target.is_virtual ? "time=\"virtual\"," : "",
                                          g.rehearsal.model.empty() ? "" : "rehearsal=\"yes\","});
         for (const slo_verdict& v : g.verdicts) {
-            const std::string of = filled("{}slo=\"{}\"", {gate, label(str(v.what.text()))}) + "} ";
+            const std::string slo = own_label(gate, str(v.what.text()));
+            const std::string of = joined({gate, "slo=\"", slo, "\"} "});
             fill(measured, "llmbench_slo_measured{}{}\n", {of, number(v.measured)});
             fill(estimates, "llmbench_slo_estimate{}{}\n", {of, number(v.estimate.value)});
             fill(limits, "llmbench_slo_limit{}{}\n", {of, number(v.limit)});
@@ -24565,10 +24579,12 @@ void api_event::content(const types::text& bytes) {
     of_.memory.keep(detail::str(bytes), false);
 }
 void api_event::prompt_tokens(double n) {
-    if (n >= 0) of_.says.prompt_tokens = static_cast<int>(std::min(n, 2e9));
+    if (n >= 0) of_.says.prompt_tokens = static_cast<int>(std::min(n, detail::max_reported_tokens));
 }
 void api_event::output_tokens(double n) {
-    if (n >= 0) detail::note_output_tokens(of_.says, static_cast<int>(std::min(n, 2e9)));
+    if (n >= 0)
+        detail::note_output_tokens(of_.says,
+                                   static_cast<int>(std::min(n, detail::max_reported_tokens)));
 }
 void api_event::finish(const types::text& reason) { of_.says.finish(detail::str(reason)); }
 void api_event::end() { of_.says.done = true; }

@@ -20,12 +20,18 @@ using lb::field;
 
 class drawer : public lb::field_visitor {
 public:
-    explicit drawer(lb::generator& random) : field_visitor(true), random_(random) {}
+    /// `beyond`: also numbers outside of their ranges, which a server may report.
+    explicit drawer(lb::generator& random, bool beyond = false)
+        : field_visitor(true), random_(random), beyond_(beyond) {}
     /// Whether what was drawn goes together.
     bool is_sound() const { return sound_; }
 
     void visit_flag(const field&, bool& b, bool) override { b = coin(); }
     void visit_number(const field&, double& n, const lb::number_range& of) override {
+        if (beyond_ && coin()) {
+            n = coin() ? 1e300 : -1e300;
+            return;
+        }
         // The largest number that there is stands for infinity.
         switch (random_.below(5)) {
         case 0: n = of.with_infinity ? -lb::infinity : of.least; break;
@@ -89,6 +95,7 @@ protected:
                                   static_cast<long long>(static_cast<unsigned long long>(least) +
                                                          random_.below(span))};
         n = some[random_.below(4)];
+        if (beyond_ && coin()) n = coin() ? 2147483647 : -2147483647;
     }
     void visit_choice(const field&, int& k, int count, const char* (*)(int)) override {
         k = static_cast<int>(random_.below(static_cast<std::uint64_t>(count)));
@@ -109,6 +116,7 @@ private:
         return some[random_.below(std::size(some))];
     }
     lb::generator& random_;
+    const bool beyond_;
     bool sound_ = true;
 };
 

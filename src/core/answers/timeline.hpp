@@ -4,14 +4,14 @@
 
 #include "api/result.hpp"
 #include "core/base/vector.hpp"
+#include "core/base/fields.hpp"
 #include "core/base/text.hpp"
 #include "core/dialects/stream_event.hpp"
 
 #include <algorithm>  // min, max
 #include <cstdint>  // uint32_t, uint64_t
-#include <limits>  // numeric_limits
 #include <string>
-#include <utility>  // move
+#include <utility>  // move, pair
 
 namespace llmbench {
 inline namespace v1 {
@@ -204,8 +204,8 @@ private:
         const int most = completion_tokens() - events_;
         if (reasoning_tokens_ > 0 && reasoning_bytes_ == 0)
             return std::min(reasoning_tokens_, most);
-        if (reasoning_tokens_ > reasoning_bytes_ + max_event_tokens) return -1;
-        if (events_ > 1 && first_tokens_ > first_bytes_ + max_event_tokens && first_bytes_ > 0)
+        if (reasoning_tokens_ - max_event_tokens > reasoning_bytes_) return -1;
+        if (events_ > 1 && first_tokens_ - max_event_tokens > first_bytes_ && first_bytes_ > 0)
             return std::min(first_tokens_ - 1, most);
         if (counted_ || reasoning_tokens_ >= 0 || text_bytes_ == 0) return 0;
         return most * 4ll > events_ && text_bytes_ / 2 < completion_tokens() ? -1 : 0;
@@ -227,8 +227,9 @@ private:
         if (e.answer && answer_ns_ == 0) answer_ns_ = now_ns;
         if (now_ns != last_ns_) ++reads_;
         if (reads_ == 1) ++first_read_events_;
-        text_bytes_ += std::min(e.text_bytes, std::numeric_limits<int>::max() - text_bytes_);
-        reasoning_bytes_ += e.reasoning_bytes;
+        for (auto [all, more] : {std::pair{&text_bytes_, e.text_bytes},
+                                 std::pair{&reasoning_bytes_, e.reasoning_bytes}})
+            *all += std::min(more, static_cast<int>(max_text_bytes) - *all);
         last_ns_ = now_ns;
     }
     void end(long long now_ns) {

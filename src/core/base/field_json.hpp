@@ -6,6 +6,7 @@
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 
+#include <algorithm>  // clamp
 #include <cmath>  // copysign, fabs, isinf, isnan
 #include <cstddef>  // size_t
 #include <map>
@@ -85,7 +86,8 @@ protected:
     void visit_whole(const field& f, long long& n, const whole_range& of) override {
         j_.key(f.name);
         if (n == of.null) j_.raw("null");
-        else j_.value(n);
+        else j_.value(std::clamp(n, static_cast<long long>(of.least),
+                                 static_cast<long long>(of.most)));
     }
     void visit_choice(const field& f, int& k, int, const char* (*name)(int)) override {
         j_.key(f.name).value(std::string_view(name(k)));
@@ -98,8 +100,10 @@ protected:
     void end_list() override { j_.close(); }
 
 private:
+    /// A number of a server may be any: one that no reader takes would lose the whole file.
     static double finite(double n, const number_range& of) {
-        return of.with_infinity && std::isinf(n) ? std::copysign(largest_number, n) : n;
+        if (std::isinf(n)) return of.with_infinity ? std::copysign(largest_number, n) : n;
+        return std::isnan(n) ? n : std::clamp(n, of.least, of.most);
     }
     json_writer& j_;
 };

@@ -11,6 +11,7 @@
 #include "api/traffic.hpp"
 #include "api/units.hpp"
 #include "api/workload.hpp"
+#include "core/base/fields.hpp"
 #include "core/base/json.hpp"
 #include "core/base/random.hpp"
 #include "core/base/text.hpp"
@@ -297,10 +298,12 @@ void api_event::content(const types::text& bytes) {
     of_.memory.keep(detail::str(bytes), false);
 }
 void api_event::prompt_tokens(double n) {
-    if (n >= 0) of_.says.prompt_tokens = static_cast<int>(std::min(n, 2e9));
+    if (n >= 0) of_.says.prompt_tokens = static_cast<int>(std::min(n, detail::max_reported_tokens));
 }
 void api_event::output_tokens(double n) {
-    if (n >= 0) detail::note_output_tokens(of_.says, static_cast<int>(std::min(n, 2e9)));
+    if (n >= 0)
+        detail::note_output_tokens(of_.says,
+                                   static_cast<int>(std::min(n, detail::max_reported_tokens)));
 }
 void api_event::finish(const types::text& reason) { of_.says.finish(detail::str(reason)); }
 void api_event::end() { of_.says.done = true; }

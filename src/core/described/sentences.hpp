@@ -80,8 +80,8 @@ inline constexpr cause_sentence cause_sentences[] = {
      "value"},
     {because::pairs_spread, "pairs_spread", "the pairs spread by {.2g%} %, more than the {.2g%} % "
      "believed of them"},
-    {because::repeats_spread, "repeats_spread", "the repeats spread by {.0f%} %, far more than a "
-     "quiet machine's {.0f%} %"},
+    {because::repeats_spread, "repeats_spread", "the repeats spread by {.3g%} %, far more than a "
+     "quiet machine's {.3g%} %"},
     {because::thirds, "thirds", "in the first third {d}, in the last one {d} ({a run|runs} of "
      "{t})"},
 

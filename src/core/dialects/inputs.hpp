@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/base/vector.hpp"
+#include "core/base/fields.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/dialects/request_body.hpp"
@@ -95,14 +96,14 @@ inline int texts_in(const request_spec& r, std::size_t queries) {
 inline int characters_in(const request_spec& r, int n, bool has_query) {
     if (!r.token_ids.empty()) return 0;
     const vector<std::string> texts = parts_of(r.prompt, static_cast<std::size_t>(n));
-    int all = 0;
+    double all = 0;  // more than an int holds, if a long query has many texts
     for (std::size_t k = 0; k < texts.size(); ++k) {
-        const auto bytes = std::count_if(texts[k].begin(), texts[k].end(), [](char c) {
+        const auto characters = std::count_if(texts[k].begin(), texts[k].end(), [](char c) {
             return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
         });
-        all += static_cast<int>(bytes) * (has_query && k == 0 ? std::max(n - 1, 1) : 1);
+        all += static_cast<double>(characters) * (has_query && k == 0 ? std::max(n - 1, 1) : 1);
     }
-    return all;
+    return static_cast<int>(std::min(all, max_text_bytes));
 }
 inline asked_answer asked_embeddings(const request_spec& r) {
     const int n = texts_in(r, 0);

@@ -1,10 +1,11 @@
 // OpenAI's answers
 #pragma once
 
+#include "core/base/fields.hpp"
 #include "core/base/json.hpp"
 #include "core/dialects/stream_event.hpp"
 
-#include <algorithm>  // max
+#include <algorithm>  // clamp, max
 #include <string>
 #include <string_view>
 
@@ -91,6 +92,7 @@ inline int listed_tokens(const picojson::value& choice) {
                : 0;
 }
 
+inline constexpr int most_choices = static_cast<int>(most_of_few);
 /// Usage and choices of an OpenAI answer. Output is in `delta`, for a whole answer in `message`.
 inline void read_openai_choices(const picojson::value& v, stream_event& e, stream_memory& memory,
                                 const char* output) {
@@ -104,7 +106,7 @@ inline void read_openai_choices(const picojson::value& v, stream_event& e, strea
             e.reasoning_tokens = count_member(*usage, "reasoning_tokens");  // of SGLang
     }
     for (const picojson::value& choice : array_member(v, "choices")) {
-        const int index = std::max(0, count_member(choice, "index"));
+        const int index = std::clamp(count_member(choice, "index"), 0, most_choices - 1);
         e.choices = std::max(e.choices, 1 + index);
         e.finish(string_member(choice, "finish_reason"), index);
         // The first choice continues the conversation.

@@ -306,10 +306,12 @@ inline verdict_method method_of(spread_of spread) {
 inline void explain_spread(decision& d, const measurements& e, const judging_parameters& t) {
     const double spread = std::sqrt(sample_variance(d.distances)), s0 = prior_sd_of(e, t, d.what);
     const own_spread own = own_spread_of(d.distances, d.stored);
+    const interim_analysis l = moderated_analysis(d.last.mean, own.squares, own.df, s0);
     if (d.paired && spread > s0)
         d.why = {{because::pairs_spread, {spread, s0}}};
-    else if (moderated_analysis(d.last.mean, own.squares, own.df, s0).spread == spread_of::noisy)
-        d.why.insert(d.why.begin(), {because::repeats_spread, {spread, noisy_sd}});
+    else if (l.spread == spread_of::noisy)
+        d.why.insert(d.why.begin(),
+                     {because::repeats_spread, {std::sqrt(own.squares / own.df), l.prior_sd}});
 }
 
 /// Judges times, speeds and rates on logarithms: of the statistic of each repeat, of the ratio of

@@ -18,6 +18,7 @@
 
 #include <algorithm>  // sort, min
 #include <cmath>  // isnan, isinf
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>  // pair
@@ -348,14 +349,21 @@ inline std::string open_metrics(const vector<gate_report>& gates) {
         return std::isnan(v) ? std::string("NaN")
                : std::isinf(v) ? std::string(v > 0 ? "+Inf" : "-Inf") : json_number(v);
     };
+    std::map<std::string, int> written;  // a series may be there only once
+    const auto own_label = [&](const std::string& of, const std::string& text) {
+        const std::string words = label(text);
+        const int n = ++written[of + words];
+        return n == 1 ? words : words + printed(" (%d)", n);
+    };
     std::string measured, estimates, limits, metrics, loads;
     for (const gate_report& g : gates) {
         if (g.figures.candidate.empty()) continue;
-        const std::string gate = joined({"{gate=\"", label(g.what.name), "\",",
+        const std::string gate = joined({"{gate=\"", own_label("", g.what.name), "\",",
                                          g.target.is_virtual ? "time=\"virtual\"," : "",
                                          g.rehearsal.model.empty() ? "" : "rehearsal=\"yes\","});
         for (const slo_verdict& v : g.verdicts) {
-            const std::string of = filled("{}slo=\"{}\"", {gate, label(str(v.what.text()))}) + "} ";
+            const std::string slo = own_label(gate, str(v.what.text()));
+            const std::string of = joined({gate, "slo=\"", slo, "\"} "});
             fill(measured, "llmbench_slo_measured{}{}\n", {of, number(v.measured)});
             fill(estimates, "llmbench_slo_estimate{}{}\n", {of, number(v.estimate.value)});
             fill(limits, "llmbench_slo_limit{}{}\n", {of, number(v.limit)});

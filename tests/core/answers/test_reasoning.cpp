@@ -3,6 +3,7 @@
 // after 0.17, SGLang, Ollama, the Messages API); the words are ours.
 #include "llmbench.hpp"
 #include "core/answers/answer_reader.hpp"
+#include "core/dialects/inputs.hpp"
 #include "core/figures/outcomes.hpp"
 #include "core/stored/record_json.hpp"
 #include "core/stored/stored.hpp"
@@ -118,6 +119,46 @@ TEST_CASE("OpenAI: reasoning tokens stand in the details of the usage, or beside
     CHECK(reported(R"({"prompt_tokens":9,"completion_tokens":30,"reasoning_tokens":21})") == 21);
     CHECK(reported(R"({"prompt_tokens":9,"completion_tokens":30,"completion_tokens_details":null})") ==
           -1);
+}
+
+TEST_CASE("absurd numbers of a server make no record that cannot be read") {
+    std::string gate;
+    for (const std::string usage : {"1e9", "999999999", "2147483647", "-1", "1e308"})
+        for (const std::string index : {"0", "5000000", "1000000000", "-7", "1e300"}) {
+            const record r = heard_events(
+                openai_chat,
+                {R"({"choices":[{"index":)" + index + R"(,"delta":{"content":"Yes"},"finish_reason":"stop"}]})",
+                 R"({"choices":[],"usage":{"prompt_tokens":)" + usage + R"(,"completion_tokens":)" + usage +
+                     R"(,"total_tokens":)" + usage + R"(,"prompt_tokens_details":{"cached_tokens":)" + usage +
+                     R"(},"completion_tokens_details":{"reasoning_tokens":)" + usage + "}}}",
+                 "[DONE]"});
+            CHECK(r.choices <= 1000000);
+            record sent = r;
+            sent.scheduled_ns = sent.sent_ns = 1;
+            CHECK(read_record(record_json(sent, "g"), gate).choices == r.choices);
+        }
+}
+
+TEST_CASE("no sum of an answer's bytes leaves what an int holds") {
+    stream_timeline stream;
+    stream_event e;
+    e.content = true;
+    e.text_bytes = e.reasoning_bytes = 2000000000;
+    for (int i = 0; i < 2; ++i) stream.on_event(e, 1 + i);
+    stream_event usage;
+    usage.completion_tokens = 10;
+    usage.reasoning_tokens = 10;
+    stream.on_event(usage, 4);
+    record r;
+    stream.write_to(r);
+    CHECK(r.text_bytes == 2147483647);
+    CHECK(r.hidden_tokens == 0);  // -1 with a sum below 0
+    // A word of 3 MB is read with each of 999 others.
+    request_spec asked;
+    asked.prompt = std::string(3000000, 'x');
+    for (int i = 0; i < 999; ++i) asked.prompt += " a";
+    asked.documents = 999;
+    CHECK(asked_score(asked).characters == 2147483647);
 }
 
 TEST_CASE("Ollama: thinking is no answer, in a chat and in what is generated") {

@@ -142,7 +142,7 @@ TEST_CASE("a number that is none, or too large, is no number of tokens") {
         e.output_tokens(e.size() > 3 ? 1e300 : -5);
     };
     CHECK(events_of(a, {"data: 1\n\n"}).at(0).completion_tokens == -1);
-    CHECK(events_of(a, {"data: 1234\n\n"}).at(0).completion_tokens == 2000000000);
+    CHECK(events_of(a, {"data: 1234\n\n"}).at(0).completion_tokens == 1000000000);
     CHECK(events_of(a, {"data: 1234\n\n"}).at(0).prompt_tokens == -1);
 }
 

@@ -213,7 +213,7 @@ TEST_CASE("a throughput is judged on its window") {
 TEST_CASE("noisy repeats say so") {
     const slo_verdict v = verdict_on({75, 105, 75, 105, 75});
     CHECK(v.outcome == verdict::inconclusive);
-    CHECK(str(v.reason) == "the repeats spread by 18 %, far more than a quiet machine's 5 %");
+    CHECK(str(v.reason) == "the repeats spread by 18.4 %, far more than a quiet machine's 5 %");
     CHECK(v.estimate.value == about(0.08580497669).epsilon(1e-8));
     // By their own spread alone: sd 0.184 with 4 degrees of freedom.
     CHECK(v.estimate.high == about(0.1126).epsilon(1e-4));

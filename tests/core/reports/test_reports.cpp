@@ -11,6 +11,10 @@
 #include "support/timelines.hpp"
 #include "support/verdicts.hpp"
 
+#include <set>
+#include <sstream>
+#include <string>
+
 using namespace llmbench;
 using namespace llmbench::detail;
 using namespace sample_gates;
@@ -798,6 +802,16 @@ TEST_CASE("metrics are told in OpenMetrics text") {
     CHECK(out.substr(out.size() - 6) == "# EOF\n");
     CHECK(out.find("refused") == std::string::npos);
     // GitLab cuts a line at the first '#', and an open quote there costs the whole file.
+    // No series is there twice: other readers refuse the whole file.
+    test_gate twice = sample_gate("issue #12");
+    twice.verdicts.push_back(twice.verdicts[0]);
+    std::set<std::string> series;
+    std::istringstream lines(open_metrics({twice, sample_gate("issue No. 12"), twice}));
+    for (std::string line; std::getline(lines, line);) {
+        CAPTURE(line);
+        CHECK(series.insert(line.substr(0, line.rfind(' '))).second);
+    }
+    CHECK(series.size() > 20);
     CHECK(open_metrics({sample_gate("issue #12")}).find("gate=\"issue No. 12\"") != std::string::npos);
 }
 

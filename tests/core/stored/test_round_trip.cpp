@@ -55,6 +55,24 @@ void check_round_trips(const char* what, const T&... empty) {
     }
 }
 
+/// Numbers outside of their ranges too, as a server may report them: whatever is written is read.
+template <class... T>
+void check_is_read(const char* what, const T&... empty) {
+    CAPTURE(what);
+    generator random(18);
+    for (int i = 0; i < 500; ++i) {
+        std::tuple<T...> from(empty...), to(empty...);
+        drawn_fields::drawer draws(random, true);
+        std::apply([&](T&... x) { fields_of(draws, x...); }, from);
+        if (!draws.is_sound()) continue;
+        const std::string text = std::apply([](T&... x) { return written(true, x...); }, from);
+        const picojson::value document = parsed(text);
+        document_digits digits(text);
+        const checked_object object(document, "file", "");
+        CHECK_NOTHROW(std::apply([&](T&... x) { read_fields(object, digits, x...); }, to));
+    }
+}
+
 /// With a row and a count of each kind: which there are is nothing that a list draws.
 variant_figures arm_with_rows() {
     variant_figures a;
@@ -83,6 +101,12 @@ TEST_CASE("whatever a struct holds is read back as it was written, byte by byte"
     check_round_trips("environment", environment_facts());
     check_round_trips("events", event_index());
     check_round_trips("calibration", vector<calibrated_gate>());
+}
+
+TEST_CASE("no number of a server makes a file that cannot be read") {
+    check_is_read("record", record(), std::string());
+    check_is_read("repeat", repeat_facts(), cross_check(), vector<named_number>());
+    check_is_read("arm", arm_with_rows(), token_fit(), std::size_t{2}, vector<statistic_data>());
 }
 
 TEST_CASE("a record's list has all that a record has") {
