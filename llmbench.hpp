@@ -92,54 +92,55 @@
 //   [C63] files of other tools, read value by value
 //   [C64] conversations in rows of files
 //   [C65] datasets
-//   [C66] common prefixes of recorded prompts
-//   [C67] traces
-//   [C68] lengths
-//   [C69] arrivals and their send times
-//   [C70] prompts of a given number of tokens
-//   [C71] positions in a trace
-//   [C72] the part of a load that one of several programs sends
-//   [C73] the interface of sources of prompts
-//   [C74] sources of prompts and conversations
-//   [C75] the plan of a gate
-//   [C76] the hash of a plan's traffic
-//   [C77] the number of requests that a plan expects
-//   [C78] the requests of a plan
-//   [C79] a workload's part of the plan
-//   [C80] the search for a capacity
-//   [C81] the capacity that probes show
-//   [C82] capacity searches as scenarios
-//   [C83] which SLOs a scenario can have, and on which day they block
-//   [C84] side tasks and profiles of a scenario
-//   [C85] the options of requests
-//   [C86] the traffic of each variant of a gate
-//   [C87] facts about a gate's server
-//   [C88] extensions that keep measurements of gates, and compare later ones with them
-//   [C89] from a scenario to its plan
-//   [C90] plans as text, and notes on their load
-//   [C91] how requests and side tasks ended, and the tokens that answers report
-//   [C92] timelines, and the points of drawings
-//   [C93] metrics over the repeats of a variant: rows of tables, labels, curves
-//   [C94] servers, and the programs that send a load, over all repeats
-//   [C95] the numbers of a gate that reports show, computed once
-//   [C96] answers that reports show
-//   [C97] the fields of a gate: its servers, its load, its judging parameters
-//   [C98] stored results
-//   [C99] the fields of a variant's measurements, and of a verdict
-//   [C100] calibration.json
-//   [C101] one line of records.jsonl, and the index of events.bin
-//   [C102] gates in reports, and their headlines
-//   [C103] tables of reports
-//   [C104] texts of reports
-//   [C105] the console: gates, and the progress line
-//   [C106] result.json, calibration.json and answers.jsonl
-//   [C107] junit.xml, summary.md, annotations, metrics.txt
-//   [C108] the report page: drawings
-//   [C109] the report page: verdicts
-//   [C110] the report page: other sections of a gate
-//   [C111] the report page: distributions and timelines
-//   [C112] the report page: the result of a search
-//   [C113] the report page: the whole
+//   [C66] dates of recordings
+//   [C67] common prefixes of recorded prompts
+//   [C68] traces
+//   [C69] lengths
+//   [C70] arrivals and their send times
+//   [C71] prompts of a given number of tokens
+//   [C72] positions in a trace
+//   [C73] the part of a load that one of several programs sends
+//   [C74] the interface of sources of prompts
+//   [C75] sources of prompts and conversations
+//   [C76] the plan of a gate
+//   [C77] the hash of a plan's traffic
+//   [C78] the number of requests that a plan expects
+//   [C79] the requests of a plan
+//   [C80] a workload's part of the plan
+//   [C81] the search for a capacity
+//   [C82] the capacity that probes show
+//   [C83] capacity searches as scenarios
+//   [C84] which SLOs a scenario can have, and on which day they block
+//   [C85] side tasks and profiles of a scenario
+//   [C86] the options of requests
+//   [C87] the traffic of each variant of a gate
+//   [C88] facts about a gate's server
+//   [C89] extensions that keep measurements of gates, and compare later ones with them
+//   [C90] from a scenario to its plan
+//   [C91] plans as text, and notes on their load
+//   [C92] how requests and side tasks ended, and the tokens that answers report
+//   [C93] timelines, and the points of drawings
+//   [C94] metrics over the repeats of a variant: rows of tables, labels, curves
+//   [C95] servers, and the programs that send a load, over all repeats
+//   [C96] the numbers of a gate that reports show, computed once
+//   [C97] answers that reports show
+//   [C98] the fields of a gate: its servers, its load, its judging parameters
+//   [C99] stored results
+//   [C100] the fields of a variant's measurements, and of a verdict
+//   [C101] calibration.json
+//   [C102] one line of records.jsonl, and the index of events.bin
+//   [C103] gates in reports, and their headlines
+//   [C104] tables of reports
+//   [C105] texts of reports
+//   [C106] the console: gates, and the progress line
+//   [C107] result.json, calibration.json and answers.jsonl
+//   [C108] junit.xml, summary.md, annotations, metrics.txt
+//   [C109] the report page: drawings
+//   [C110] the report page: verdicts
+//   [C111] the report page: other sections of a gate
+//   [C112] the report page: distributions and timelines
+//   [C113] the report page: the result of a search
+//   [C114] the report page: the whole
 // Part three: effects
 //   [E1] functions of public values: text, arrivals, SLO expressions, users' own APIs
 //   [E2] the data of gates and results
@@ -2565,7 +2566,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <cstdint>  // uint32_t, uint64_t
 #include <cstdio>  // vsnprintf
 #include <cstdlib>  // strtod_l, llabs
-#include <cstring>  // memcpy, strchr, memchr, memcmp
+#include <cstring>  // memcpy, memchr, memcmp
 #include <deque>
 #include <exception>
 #include <functional>  // where bytes come from
@@ -3032,28 +3033,6 @@ inline std::optional<long long> days_of_date(std::string_view s) {
     const bool is_last = month == 12;
     if (days >= days_of_date(year + is_last, is_last ? 1 : month + 1, 1)) return {};
     return days;
-}
-inline constexpr double latest_stamp_s = 1e11;  // the year 5000
-/// Seconds of "2023-11-16 18:15:46.6805900", else NaN. A zone may follow, as it is constant in a
-/// file.
-inline double seconds_of_date(std::string_view s) {
-    int f[5] = {};
-    const char separators[] = "--  ::";
-    for (int i = 0; i < 5; ++i) {
-        f[i] = leading_number<int>(s).value_or(-1);
-        const char after = separators[i < 2 ? i : i + 1];
-        if (f[i] < 0 || s.empty() || (s[0] != after && !(i == 2 && s[0] == 'T')))
-            return not_a_number;
-        s.remove_prefix(1);
-    }
-    const auto second = leading_number<double>(s);
-    if (!second || f[1] < 1 || f[1] > 12 || f[2] < 1 || f[2] > 31 || f[3] > 24 || f[4] > 59 ||
-        *second >= 61)
-        return not_a_number;
-    if (!s.empty() && !std::strchr("+-Z ", s[0])) return not_a_number;
-    // Since 1998-11-01: the times of recent traces keep more digits than since 1970.
-    const auto days = static_cast<double>(days_of_date(f[0], f[1], f[2]) - 10531);
-    return days * 86400 + f[3] * 3600 + f[4] * 60 + *second;
 }
 
 /// The text of an exception, never empty.
@@ -14927,6 +14906,19 @@ inline std::string verdict_limit_text(const verdict_numbers& v) {
 // At any time one value is held, and the values that were kept. The bytes come through a function,
 // so that this section does no I/O.
 
+/// Why a file that begins like this cannot be read as text: "this is gzip ..."; "" if it may be.
+inline std::string why_no_text(std::string_view start) {
+    using namespace std::string_view_literals;
+    for (const auto& [magic, name] :
+         {std::pair{"\x1F\x8B"sv, "gzip"}, std::pair{"\x28\xB5\x2F\xFD"sv, "zstd"},
+          std::pair{"BZh91AY"sv, "bzip2"}, std::pair{"\xFD" "7zXZ"sv, "xz"},
+          std::pair{"PK\x03\x04"sv, "ZIP"}, std::pair{"PAR1\x15"sv, "Parquet"},
+          std::pair{"\xFF\xFE"sv, "UTF-16"}, std::pair{"\xFE\xFF"sv, "UTF-16"}})
+        if (start.starts_with(magic))
+            return std::string("this is ") + name + ": unpack or convert it to plain text first";
+    return {};
+}
+
 /// Bytes in order, with their line numbers. Skips a byte order mark.
 class byte_stream {
 public:
@@ -14938,6 +14930,7 @@ public:
         for (std::size_t n = 1; n > 0 && end_ < start_bytes; end_ += n)
             n = fill_(room_.data() + end_, room_.size() - end_);
         start_.assign(room_.data(), std::min(end_, start_bytes));
+        if (const std::string why = why_no_text(start_); !why.empty()) refuse(1, why);
         if (end_ >= 3 && std::memcmp(room_.data(), "\xEF\xBB\xBF", 3) == 0) at_ = 3;
     }
     /// Returns -1 at the end.
@@ -15024,7 +15017,9 @@ inline picojson::value parsed_json(const byte_stream& in, const std::string& tex
     picojson::value v;
     std::string why;
     if (!parse_json(text, v, &why))
-        in.refuse(line, why.empty() ? "it is not JSON: " + printable(text, 60) : why);
+        in.refuse(line, text.empty()  ? "a JSON value is expected here"
+                        : why.empty() ? "it is not JSON: " + printable(text, 60)
+                                      : why);
     return v;
 }
 /// Returns the next value; a refusal names the line on which it begins.
@@ -15039,20 +15034,27 @@ inline void expect(byte_stream& in, char wanted) {
     if (in.peek() != wanted) in.refuse(in.line(), printed("'%c' is expected here", wanted));
     in.get();
 }
-/// Calls `on_element(key, value, line)` for each element of the list that begins here.
-template <class OnElement>
-void each_list_element(byte_stream& in, const std::string& key, OnElement&& on_element) {
+/// Calls `read()` at the start of each element of the list that begins here.
+template <class Read>
+void each_list_place(byte_stream& in, Read&& read) {
     expect(in, '[');
     in.skip_space();
     if (in.peek() == ']') { in.get(); return; }
     for (;;) {
         in.skip_space();
-        const long long line = in.line();
-        on_element(key, next_json(in), line);
+        read();
         in.skip_space();
         if (in.peek() == ',') { in.get(); continue; }
         return expect(in, ']');
     }
+}
+/// Calls `on_element(key, value, line)` for each element of the list that begins here.
+template <class OnElement>
+void each_list_element(byte_stream& in, const std::string& key, OnElement&& on_element) {
+    each_list_place(in, [&] {
+        const long long line = in.line();
+        on_element(key, next_json(in), line);
+    });
 }
 /// Does the same for each list in the object that begins here, and calls `on_member(key, value)`
 /// for its other members.
@@ -15074,22 +15076,35 @@ void each_json_member(byte_stream& in, OnElement&& on_element, OnMember&& on_mem
     in.get();
 }
 
-/// `on_element(key, value, line)` for each element of the array that a JSON file is, or of each
-/// array that is a member of the object that it is.
-template <class OnElement>
-void each_json_element(byte_stream& in, OnElement&& on_element) {
-    in.skip_space();
-    if (in.peek() == '[') each_list_element(in, "", on_element);
-    else each_json_member(in, on_element, [](const std::string&, const picojson::value&) {});
+inline void expect_end(byte_stream& in) {
     in.skip_space();
     if (in.peek() >= 0) in.refuse(in.line(), "something stands behind the end of the JSON value");
 }
-/// The same for JSONL: one value a line, empty lines are passed over.
+/// Calls `read()` at the start of each value of a file, whatever its name: of each element of the
+/// list that it is, or of the values that follow each other, as JSON lines do.
+template <class Read>
+void each_json_place(byte_stream& in, Read&& read) {
+    in.skip_space();
+    if (in.peek() != '[') {
+        for (; in.peek() >= 0; in.skip_space()) read();
+        return;
+    }
+    each_list_place(in, read);
+    expect_end(in);
+}
+/// Calls `on_element("", value, line)` for each of these values.
 template <class OnElement>
-void each_json_line(byte_stream& in, OnElement&& on_element) {
-    std::string text;
-    for (long long line = in.line(); read_line(in, text); line = in.line())
-        if (!trimmed(text).empty()) on_element(std::string(), parsed_json(in, text, line), line);
+void each_json_value(byte_stream& in, OnElement&& on_element) {
+    each_json_place(in, [&] {
+        const long long line = in.line();
+        on_element(std::string(), next_json(in), line);
+    });
+}
+/// `on_element(key, value, line)` for each element of the lists of the object that a file is.
+template <class OnElement>
+void each_json_element(byte_stream& in, OnElement&& on_element) {
+    each_json_member(in, on_element, [](const std::string&, const picojson::value&) {});
+    expect_end(in);
 }
 
 /// `on_header(fields, line)` for the first row of a CSV file (RFC 4180), `on_row(fields, line)` for
@@ -15502,19 +15517,39 @@ private:
     generator random_;
 };
 
+/// Whether an object that begins like this has lists of rows, as COCO's, and is no row itself. The
+/// name of a file does not tell: JSON lines end in .json, too.
+inline bool has_rows(std::string_view start, dataset_format format) {
+    if (format != sharegpt && format != coco_captions) return false;
+    int depth = 0;
+    bool has_list = false;
+    for (std::size_t i = start.find('{'); i < start.size(); ++i) {
+        const char c = start[i];
+        has_list |= depth == 1 && c == '[';
+        depth += (c == '{' || c == '[') - (c == '}' || c == ']');
+        if (c != '"') continue;
+        const std::string_view name = start.substr(i + 1);
+        for (++i; i < start.size() && start[i] != '"'; ++i) i += start[i] == '\\';
+        for (const std::string_view of_a_row :
+             {"id\"", "conversations\"", "messages\"", "image\"", "question\"", "answer\""})
+            if (depth == 1 && name.starts_with(of_a_row)) return false;
+    }
+    return has_list;
+}
+
 /// Calls `offer(dialogue, line)` for each conversation. `given`: fields that all requests have.
 template <class Offer>
 void each_dialogue(byte_stream& in, const dataset& d, row_fields& fields, const field_names& given,
                    Offer&& offer) {
     const long long max_turns = d.max_turns;
-    const bool by_line = in.name().ends_with("l") || d.format == dolly || d.format == openai_jsonl;
     const auto each_value = [&](auto&& on_value) {
         const auto checked = [&](const std::string& key, const picojson::value& v, long long line) {
             if (!v.is<picojson::object>()) in.refuse(line, "an object is expected here");
             on_value(key, v, dialogue_reader(in, line, max_turns, fields, given), line);
         };
-        if (by_line) each_json_line(in, checked);
-        else each_json_element(in, checked);
+        in.skip_space();
+        if (in.peek() == '{' && has_rows(in.start(), d.format)) each_json_element(in, checked);
+        else each_json_value(in, checked);
     };
     const auto each_row = [&](dialogue (dialogue_reader::*read)(const picojson::value&) const) {
         each_value([&](const auto&, const auto& v, const dialogue_reader& reader, long long line) {
@@ -15612,7 +15647,42 @@ inline const char* image_type(std::string_view file) {
     return "";
 }
 
-// ===== [C66] common prefixes of recorded prompts =================================================
+// ===== [C66] dates of recordings =================================================================
+
+inline constexpr double latest_stamp_s = 1e11;  // the year 5000
+/// Seconds from UTC of "Z", "UTC", "+02:00", "-0530" or "", else NaN.
+inline double seconds_of_zone(std::string_view s) {
+    s = trimmed(s);
+    if (s.empty() || s == "Z" || s == "z" || s == "UTC" || s == "GMT") return 0;
+    std::string digits(s.substr(1));
+    if (digits.size() == 5 && digits[2] == ':') digits.erase(2, 1);
+    const int n = parsed_number<int>(digits).value_or(-1);
+    if ((s[0] != '+' && s[0] != '-') || n < 0 || (digits.size() != 2 && digits.size() != 4))
+        return not_a_number;
+    const int minutes = digits.size() == 2 ? 60 * n : 60 * (n / 100) + n % 100;
+    return s[0] == '-' ? -60 * minutes : 60 * minutes;
+}
+/// Seconds of "2023-11-16 18:15:46.6805900", else NaN. A zone may follow; without one it is UTC.
+inline double seconds_of_date(std::string_view s) {
+    int f[5] = {};
+    const char separators[] = "--  ::";
+    for (int i = 0; i < 5; ++i) {
+        f[i] = leading_number<int>(s).value_or(-1);
+        const char after = separators[i < 2 ? i : i + 1];
+        if (f[i] < 0 || s.empty() || (s[0] != after && !(i == 2 && s[0] == 'T')))
+            return not_a_number;
+        s.remove_prefix(1);
+    }
+    const auto second = leading_number<double>(s);
+    if (!second || f[1] < 1 || f[1] > 12 || f[2] < 1 || f[2] > 31 || f[3] > 24 || f[4] > 59 ||
+        *second >= 61)
+        return not_a_number;
+    // Since 1998-11-01: the times of recent traces keep more digits than since 1970.
+    const auto days = static_cast<double>(days_of_date(f[0], f[1], f[2]) - 10531);
+    return days * 86400 + f[3] * 3600 + f[4] * 60 + *second - seconds_of_zone(s);
+}
+
+// ===== [C67] common prefixes of recorded prompts =================================================
 // A recording names thousands of blocks for each of a hundred thousand prompts. The tree has one
 // node a prompt: the earlier prompt that it continues, and where.
 
@@ -15665,6 +15735,32 @@ struct prefix_tree {
     }
 };
 
+/// Finds the tokens of a block, one number for all prompts of a file. A prompt has ceil(tokens /
+/// size) blocks, or floor where a partly full last block is left out.
+class block_size {
+public:
+    /// Returns false if no size fits this prompt and all before it.
+    bool fits(int tokens, std::size_t blocks) {
+        const long long t = tokens, n = static_cast<long long>(blocks);
+        if (n == 0) return true;
+        with_last_ = {std::max(with_last_.least, (t + n - 1) / n),
+                      n == 1 ? with_last_.most : std::min(with_last_.most, (t - 1) / (n - 1))};
+        without_ = {std::max(without_.least, t / (n + 1) + 1), std::min(without_.most, t / n)};
+        return with_last_.least <= with_last_.most || without_.least <= without_.most;
+    }
+    /// Returns a common size, those of published traces first, else the only one; 0 if several fit.
+    int found() const {
+        const range& r = with_last_.least <= with_last_.most ? with_last_ : without_;
+        for (const int common : {512, 64, 16, 128, 256, 32})
+            if (r.least <= common && common <= r.most) return common;
+        return r.least == r.most ? static_cast<int>(r.least) : 0;
+    }
+
+private:
+    struct range { long long least = 1, most = 10000000; };
+    range with_last_{}, without_{};
+};
+
 /// Finds the earlier prompt with which a prompt begins. A block includes all before it.
 class block_index {
 public:
@@ -15697,7 +15793,7 @@ private:
     std::unordered_map<std::uint64_t, std::uint32_t> nodes_{};
 };
 
-// ===== [C67] traces ==============================================================================
+// ===== [C68] traces ==============================================================================
 
 struct trace_row {
     double at_s = 0;  // from the first one
@@ -15706,13 +15802,15 @@ struct trace_row {
 struct recorded_trace {
     std::string format{};
     vector<trace_row> rows{};  // in order of time
-    /// Mooncake's content of prompts in blocks of 512 tokens: equal numbers for equal content.
-    /// Empty if the trace does not have it.
+    /// Mooncake's content of prompts in blocks: equal numbers for equal content. Empty if the trace
+    /// does not have it.
     prefix_tree tree{};
     vector<tree_prompt> prompts{};
+    int block_tokens = 0;
     long long left_out = 0;  // failed requests of the recording
+    row_fields fields{};     // columns that are not read
 };
-inline constexpr int trace_block_tokens = 512;
+inline constexpr std::size_t max_trace_blocks = 200000000;
 inline constexpr std::size_t max_trace_rows = 10000000;
 inline constexpr double longest_trace_s = 1e8;   // three years
 
@@ -15734,17 +15832,29 @@ inline bool add_trace_row(recorded_trace& t, byte_stream& in, long long line, do
     return true;
 }
 
+inline constexpr const char* unknown_block_size =
+    ": its hash_ids do not show how many tokens a block has: several numbers fit all prompts, and "
+    "none of them is a power of two from 16 to 512";
+inline std::string misfit_text(const char* length, int tokens, std::size_t blocks) {
+    return printed("%s is %d and hash_ids has %zu blocks, and no number of tokens in a block fits "
+                   "this and all prompts before: a prompt has ceil(%s / size) of them", length,
+                   tokens, blocks, length);
+}
+
 /// The hint for a Mooncake file whose times look like seconds.
 inline constexpr const char* ask_for_unit =
     "its time stamps are read as milliseconds; is it in seconds? say replay(...).unit(1_s), and "
     ".unit(1_ms) if it is not";
 
-/// Mooncake's format: an object a line. `unit_s`: the unit of its time stamps, 0 if not given.
+/// Mooncake's format: an object for each request. `unit_s`: the unit of its time stamps, 0 if not
+/// given.
 inline recorded_trace read_json_trace(byte_stream& in, double unit_s) {
     recorded_trace t;
     t.format = "Mooncake";
-    block_index index;
-    each_json_line(in, [&](const auto&, const picojson::value& v, long long line) {
+    vector<std::uint64_t> blocks;   // of all prompts
+    vector<std::size_t> of_prompt;  // the number of them
+    block_size size;
+    each_json_value(in, [&](const auto&, const picojson::value& v, long long line) {
         const auto number = [&](const char* name) {
             const picojson::value* m = member(v, name);
             if (!m || !m->template is<double>())
@@ -15760,24 +15870,38 @@ inline recorded_trace read_json_trace(byte_stream& in, double unit_s) {
         if (!add_trace_row(t, in, line, at * (unit_s > 0 ? unit_s : 1e-3), number("input_length"),
                            number("output_length")))
             return;
-        t.prompts.emplace_back();
+        for (const auto& [name, value] : v.template get<picojson::object>())
+            if (name != "timestamp" && name != "input_length" && name != "output_length" &&
+                name != "hash_ids" && !value.template is<picojson::null>())
+                t.fields.leave_out(name, line);
         const picojson::value* ids = member(v, "hash_ids");
-        if (!ids) return;
-        if (!ids->template is<picojson::array>()) in.refuse(line, "hash_ids is not an array");
-        vector<std::uint64_t> blocks;
-        for (const picojson::value& id : ids->template get<picojson::array>()) {
-            const auto whole =
+        if (ids && !ids->template is<picojson::array>())
+            in.refuse(line, "hash_ids is not an array");
+        const picojson::array& all = array_member(v, "hash_ids");
+        for (const picojson::value& id : all)
+            blocks.push_back(static_cast<std::uint64_t>(
                 whole_from<long long>("", id, -max_count, max_count, "a whole number", [&] {
                     return printed("%s:%lld: one of hash_ids", in.name().c_str(), line);
-                });
-            blocks.push_back(static_cast<std::uint64_t>(whole));
-        }
-        const double in_blocks = static_cast<double>(blocks.size()) * trace_block_tokens;
-        const int tokens =
-            static_cast<int>(std::min<double>(in_blocks, t.rows.back().prompt_tokens));
-        if (!index.add(t.tree, blocks, trace_block_tokens, tokens, t.prompts.back()))
-            in.refuse(line, "the prompts have over 20000000 blocks: cut the trace first");
+                })));
+        of_prompt.push_back(all.size());
+        if (blocks.size() > max_trace_blocks)
+            in.refuse(line, "the prompts have over 200000000 blocks: cut the trace first");
+        if (const int tokens = t.rows.back().prompt_tokens; !size.fits(tokens, all.size()))
+            in.refuse(line, misfit_text("input_length", tokens, all.size()));
     });
+    t.block_tokens = blocks.empty() ? 0 : size.found();
+    if (!blocks.empty() && t.block_tokens == 0) refuse({in.name(), unknown_block_size});
+    block_index index;
+    auto next = blocks.begin();
+    for (std::size_t i = 0; i < of_prompt.size() && !blocks.empty(); ++i) {
+        const vector<std::uint64_t> ids(next, next + static_cast<std::ptrdiff_t>(of_prompt[i]));
+        next += static_cast<std::ptrdiff_t>(of_prompt[i]);
+        const double in_blocks = static_cast<double>(ids.size()) * t.block_tokens;
+        const auto tokens = static_cast<int>(std::min<double>(in_blocks, t.rows[i].prompt_tokens));
+        t.prompts.emplace_back();
+        if (!index.add(t.tree, ids, t.block_tokens, tokens, t.prompts.back()))
+            refuse({in.name(), ": the prompts have over 20000000 blocks: cut the trace first"});
+    }
     return t;
 }
 
@@ -15785,6 +15909,7 @@ inline recorded_trace read_json_trace(byte_stream& in, double unit_s) {
 inline recorded_trace read_csv_trace(byte_stream& in, double unit_s) {
     recorded_trace t;
     std::size_t at = 0, prompt = 0, output = 0;
+    vector<std::string> others;  // columns that are not read, "" for those that are
     const auto on_header = [&](const vector<std::string>& names, long long line) {
         at = prompt = output = names.size();
         for (std::size_t i = 0; i < names.size(); ++i) {
@@ -15795,21 +15920,27 @@ inline recorded_trace read_csv_trace(byte_stream& in, double unit_s) {
             if (is("generatedtokens") || is("response tokens")) output = i;
             if (is("contexttokens")) t.format = "Azure";
             if (is("request tokens")) t.format = "BurstGPT";
+            others.emplace_back(is("total tokens") ? "" : name);
         }
         if (std::max({at, prompt, output}) == names.size())
             in.refuse(line, "no known trace begins so: known are Azure (TIMESTAMP,"
                             "ContextTokens,GeneratedTokens), BurstGPT (Timestamp,Model,"
                             "Request tokens,Response tokens) and Mooncake (JSONL with "
                             "timestamp, input_length, output_length)");
+        for (const std::size_t i : {at, prompt, output}) others[i].clear();
     };
     each_csv_row(in, on_header, [&](const vector<std::string>& fields, long long line) {
         const auto number = [&](std::size_t i) {
             return parsed_number<double>(trimmed(fields[i])).value_or(not_a_number);
         };
         const double plain = number(at) * (unit_s > 0 ? unit_s : 1);
-        add_trace_row(t, in, line,
-                      std::isnan(plain) ? seconds_of_date(trimmed(fields[at])) : plain,
-                      number(prompt), number(output));
+        if (!add_trace_row(t, in, line,
+                           std::isnan(plain) ? seconds_of_date(trimmed(fields[at])) : plain,
+                           number(prompt), number(output)))
+            return;
+        for (std::size_t i = 0; i < others.size(); ++i)
+            if (!others[i].empty() && !trimmed(fields[i]).empty() && number(i) != 0)
+                t.fields.leave_out(others[i], line);
     });
     return t;
 }
@@ -15818,7 +15949,8 @@ inline recorded_trace read_csv_trace(byte_stream& in, double unit_s) {
 inline recorded_trace read_trace(byte_stream& in, double unit_s = 0) {
     in.skip_space();
     recorded_trace t =
-        in.peek() == '{' ? read_json_trace(in, unit_s) : read_csv_trace(in, unit_s);
+        in.peek() == '{' || in.peek() == '[' ? read_json_trace(in, unit_s)
+                                             : read_csv_trace(in, unit_s);
     if (t.rows.empty()) refuse({in.name(), ": the trace holds no requests"});
     vector<std::size_t> order(t.rows.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -15833,13 +15965,14 @@ inline recorded_trace read_trace(byte_stream& in, double unit_s = 0) {
     if (unit_s == 0 && t.format == "Mooncake" && lasts_s > 0 && n > 1000 * lasts_s)
         refuse({in.name(), printed(": %.0f requests in %.3g s, over 1000 a second: ", n, lasts_s),
                 ask_for_unit});
-    recorded_trace sorted{t.format, {}, std::move(t.tree), {}, t.left_out};
+    const vector<trace_row> rows = std::exchange(t.rows, {});
+    const vector<tree_prompt> prompts = std::exchange(t.prompts, {});
     for (const std::size_t i : order) {
-        sorted.rows.push_back(t.rows[i]);
-        sorted.rows.back().at_s -= t.rows[order[0]].at_s;
-        if (!t.prompts.empty()) sorted.prompts.push_back(t.prompts[i]);
+        t.rows.push_back(rows[i]);
+        t.rows.back().at_s -= rows[order[0]].at_s;
+        if (!prompts.empty()) t.prompts.push_back(prompts[i]);
     }
-    return sorted;
+    return t;
 }
 
 class read_workload;
@@ -15853,7 +15986,7 @@ struct workload_files {
     row_fields fields{};  // of a dataset's rows
 };
 
-// ===== [C68] lengths =============================================================================
+// ===== [C69] lengths =============================================================================
 
 /// Draws whole tokens, at least `least`. `values` are those of an empirical file.
 inline int drawn_length(const length_distribution& d, generator& random, int least,
@@ -15938,7 +16071,7 @@ inline void check_length(const length_distribution& d, const char* field, double
                         field, length_text(d).c_str(), least)});
 }
 
-// ===== [C69] arrivals and their send times =======================================================
+// ===== [C70] arrivals and their send times =======================================================
 
 /// Send times in seconds from the start. The first `warmup` ones come before the measured part,
 /// which lasts from `measured_from` to, as planned, `measured_to`.
@@ -16187,7 +16320,7 @@ inline bool saturates(const arrival_data& a) {
     return a.kind == arrival_kind::all_at_once || a.kind == arrival_kind::closed_loop;
 }
 
-// ===== [C70] prompts of a given number of tokens =================================================
+// ===== [C71] prompts of a given number of tokens =================================================
 
 // Plain words of one token each in common vocabularies: a prompt of n words has about n tokens.
 inline constexpr const char* prompt_words[] = {
@@ -16382,7 +16515,7 @@ inline void append_words(std::string& out, int count, generator& random,
     }
 }
 
-// ===== [C71] positions in a trace ================================================================
+// ===== [C72] positions in a trace ================================================================
 // A trace is a row of positions; each conversation takes as many as the longest one has turns. So
 // the request at a position does not depend on the lengths of other conversations.
 
@@ -16506,7 +16639,7 @@ inline void add_text(fnv1a& h, const std::string& s) {
     h.add(s.data(), s.size());
 }
 
-// ===== [C72] the part of a load that one of several programs sends ===============================
+// ===== [C73] the part of a load that one of several programs sends ===============================
 
 inline constexpr std::size_t max_shards = 10000;
 
@@ -16530,7 +16663,7 @@ inline load_shard shard_of_thread(const load_shard& s, std::size_t thread, std::
     return {s.index + s.count * thread, s.count * threads};
 }
 
-// ===== [C73] the interface of sources of prompts =================================================
+// ===== [C74] the interface of sources of prompts =================================================
 
 struct shorter_source;
 /// Returns the tokens of a prompt and its answer that a server has room for, 0 if unknown. `model`
@@ -16579,7 +16712,7 @@ struct shorter_source {
     long long left_out = 0;
 };
 
-// ===== [C74] sources of prompts and conversations ================================================
+// ===== [C75] sources of prompts and conversations ================================================
 
 struct given_prompts final : prompt_source {
     vector<std::string> prompts{};
@@ -16968,7 +17101,7 @@ struct user_prompts final : prompt_source {
     }
 };
 
-// ===== [C75] the plan of a gate ==================================================================
+// ===== [C76] the plan of a gate ==================================================================
 
 enum class scenario_use : unsigned char { measure, gate, find_capacity };
 
@@ -17261,7 +17394,7 @@ inline plan plan_of_variant(const plan& p, run_variant variant) {
     });
 }
 
-// ===== [C76] the hash of a plan's traffic ========================================================
+// ===== [C77] the hash of a plan's traffic ========================================================
 
 inline void add_time(fnv1a& h, const time_distribution& d) {
     h.add(std::llround(d.a * 1e6));
@@ -17351,7 +17484,7 @@ inline std::string load_hash(const planned_traffic& p) {
     return h.text();
 }
 
-// ===== [C77] the number of requests that a plan expects ==========================================
+// ===== [C78] the number of requests that a plan expects ==========================================
 
 /// The number of requests, except those of side tasks, by turn, depth and part: selections treat
 /// those alike.
@@ -17417,7 +17550,7 @@ inline long long expected_first_turns(const planned_traffic& p) {
     return selected_of(expected_kinds(p), {}, turns(1, 1));
 }
 
-// ===== [C78] the requests of a plan ==============================================================
+// ===== [C79] the requests of a plan ==============================================================
 
 /// Whether all prompts are synthetic, with given lengths.
 inline bool makes_up_prompts(const planned_traffic& p) {
@@ -17524,7 +17657,7 @@ inline long long shared_tokens(const planned_traffic& p, std::size_t index, cons
                       static_cast<long long>(prompt_tokens));
 }
 
-// ===== [C79] a workload's part of the plan =======================================================
+// ===== [C80] a workload's part of the plan =======================================================
 
 inline void check_think(const time_distribution& d) {
     if (!is_sound(d))
@@ -17806,7 +17939,7 @@ inline plan_part workload_of(const scenario& s, const arrival_data& arrivals,
     return workload_of(as_recorded, arrivals, s.warmup, s.options, generates);
 }
 
-// ===== [C80] the search for a capacity ===========================================================
+// ===== [C81] the search for a capacity ===========================================================
 // Loads are doubled or halved until one clearly holds and one clearly misses, then the gaps beside
 // these two are halved on the logarithmic scale: a grid of loads 9 % apart. All probes at a load
 // are judged together, after each from the third to the fifth. The next load depends only on
@@ -18005,7 +18138,7 @@ inline std::optional<double> trend_of(const vector<probe>& probes, const search_
     return by * static_cast<double>(probes.size() - 1);
 }
 
-// ===== [C81] the capacity that probes show =======================================================
+// ===== [C82] the capacity that probes show =======================================================
 // From the measurements alone, so that a stored search can be judged again.
 
 // ---- one probe
@@ -18404,7 +18537,7 @@ inline decision judged_also_of_loads(const measurements& e, const judging_parame
     return decision_on_another(e, parameters_of_a_load(t), s);
 }
 
-// ===== [C82] capacity searches as scenarios ======================================================
+// ===== [C83] capacity searches as scenarios ======================================================
 
 // ---- what is refused
 
@@ -18610,7 +18743,7 @@ inline double usual_answer_s(const repeat_data& d) {
     return *middle;
 }
 
-// ===== [C83] which SLOs a scenario can have, and on which day they block =========================
+// ===== [C84] which SLOs a scenario can have, and on which day they block =========================
 
 inline constexpr long long days_announced = 7;
 
@@ -18929,7 +19062,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
                     "a mean over completed requests says little beside an error limit over 5 %"});
 }
 
-// ===== [C84] side tasks and profiles of a scenario ===============================================
+// ===== [C85] side tasks and profiles of a scenario ===============================================
 
 /// Whether it can stand in quotes without escapes, on one line.
 inline bool is_plain_name(const std::string& name) {
@@ -19117,7 +19250,7 @@ inline plan profiled(const plan& p) {
     });
 }
 
-// ===== [C85] the options of requests =============================================================
+// ===== [C86] the options of requests =============================================================
 
 /// The objects in which TGI, Ollama and SGLang keep their own fields.
 inline bool holds_options(std::string_view name, const picojson::value& value) {
@@ -19209,7 +19342,7 @@ inline double planned_cost(const scenario& s, const api_traits& api) {
     return usd;
 }
 
-// ===== [C86] the traffic of each variant of a gate ===============================================
+// ===== [C87] the traffic of each variant of a gate ===============================================
 
 /// Checks the arrivals. The warm-up of a replay has the average rate of its trace.
 inline arrival_data planned_arrivals(arrival_data a, const recorded_trace& trace) {
@@ -19396,7 +19529,7 @@ inline maybe<planned_workloads> planned_otherwise(
     });
 }
 
-// ===== [C87] facts about a gate's server =========================================================
+// ===== [C88] facts about a gate's server =========================================================
 
 enum class target_kind : unsigned char {
     none, endpoint, process, simulated, stored, same, otherwise, files
@@ -19425,7 +19558,7 @@ struct target_facts {
     bool is_rehearsal = false;  // simulated in place of another server
 };
 
-// ===== [C88] extensions that keep measurements of gates, and compare later ones with them ========
+// ===== [C89] extensions that keep measurements of gates, and compare later ones with them ========
 
 class live_target;
 struct run_mode;
@@ -19467,7 +19600,7 @@ protected:
 /// The extension that is compiled in, or null.
 inline constinit const past_extension* known_past = nullptr;
 
-// ===== [C89] from a scenario to its plan =========================================================
+// ===== [C90] from a scenario to its plan =========================================================
 
 inline void check_extent(const scenario& s, const arrival_data& a, const recorded_trace& trace) {
     const long long requests = s.requests;
@@ -19701,7 +19834,7 @@ plan without_long_sessions(const plan& p, const Room& room) {
     return shorter;
 }
 
-// ===== [C90] plans as text, and notes on their load ==============================================
+// ===== [C91] plans as text, and notes on their load ==============================================
 
 inline std::string warmup_text(const planned_traffic& p) {
     if (p.warmup_until_stable)
@@ -19823,7 +19956,13 @@ inline std::string trace_text(const arrival_data& a, const recorded_trace& trace
     const double lasts_s = own_length(a, trace);
     const auto n = static_cast<double>(trace.rows.size());
     return joined({file_name(str(a.file)), printed(": %.0f starts over ", n), time_text(lasts_s),
-                   printed(", %.3g/s", n / lasts_s)});
+                   printed(", %.3g/s", n / lasts_s),
+                   trace.block_tokens > 0
+                       ? printed(", prefixes in blocks of %d tokens", trace.block_tokens)
+                       : "",
+                   trace.left_out > 0
+                       ? printed("; left out: %lld rows without an answer", trace.left_out)
+                       : ""});
 }
 /// Notes that prompts of a data set repeat. `starts`: of this part in one repeat.
 inline std::string prompts_again_text(const plan_part& part, double starts) {
@@ -19841,6 +19980,7 @@ inline vector<std::string> load_notes(const planned_traffic& p) {
         notes.push_back((part.label.empty() ? "" : "\"" + part.label + "\": ") + std::move(t));
     };
     note({}, trace_text(p.arrivals, p.files->trace));
+    note({}, p.files->trace.fields.text());
     for_each_part(p, [&](const plan_part& part) {
         note(part, part.files->fields.text());
         const double starts = static_cast<double>(p.requests + p.warmup_requests) *
@@ -19851,7 +19991,7 @@ inline vector<std::string> load_notes(const planned_traffic& p) {
     return notes;
 }
 
-// ===== [C91] how requests and side tasks ended, and the tokens that answers report ===============
+// ===== [C92] how requests and side tasks ended, and the tokens that answers report ===============
 
 /// The first element that `is_same` accepts, else this one, added at the end.
 template <class T, class Same>
@@ -20043,7 +20183,7 @@ inline std::string task_figures_text(const task_figures& t) {
                    t.failed, t.example});
 }
 
-// ===== [C92] timelines, and the points of drawings ===============================================
+// ===== [C93] timelines, and the points of drawings ===============================================
 
 struct curve_point {
     double x = 0, y = 0;
@@ -20187,7 +20327,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
     return t;
 }
 
-// ===== [C93] metrics over the repeats of a variant: rows of tables, labels, curves ===============
+// ===== [C94] metrics over the repeats of a variant: rows of tables, labels, curves ===============
 
 /// Over all repeats of a variant.
 struct metric_row {
@@ -20316,7 +20456,7 @@ inline vector<label_figures> label_figures_of(const vector<metric_id>& metrics,
     return all;
 }
 
-// ===== [C94] servers, and the programs that send a load, over all repeats ========================
+// ===== [C95] servers, and the programs that send a load, over all repeats ========================
 
 struct reported_value {
     statistic_data what{};
@@ -20449,7 +20589,7 @@ inline std::string ranks_text(const vector<rank_part>& all) {
                    hosts.size() > 1 && unsynchronised > 0, unsynchronised});
 }
 
-// ===== [C95] the numbers of a gate that reports show, computed once ==============================
+// ===== [C96] the numbers of a gate that reports show, computed once ==============================
 
 /// One probe as reports show it.
 struct load_point {
@@ -20698,7 +20838,7 @@ inline gate_figures figures_of_search(const plan& p, const measurements& e,
     return g;
 }
 
-// ===== [C96] answers that reports show ===========================================================
+// ===== [C97] answers that reports show ===========================================================
 
 /// A question, the expected answer (or the baseline's) and the answers given.
 struct shown_answer {
@@ -20766,7 +20906,7 @@ inline vector<shown_answer> shown_answers_of(const plan& p, const repeat_list& v
     return rows;
 }
 
-// ===== [C97] the fields of a gate: its servers, its load, its judging parameters =================
+// ===== [C98] the fields of a gate: its servers, its load, its judging parameters =================
 
 inline void fields_of(field_visitor& v, target_facts& t) {
     v.choice({"kind", "endpoint, process, simulated, stored, same server, other options (of the "
@@ -20984,7 +21124,7 @@ inline void fields_of(field_visitor& v, self_check_t& c, const bool& has_figures
     handshake_fields(v, c.handshakes_full, c.handshakes_resumed);
 }
 
-// ===== [C98] stored results ======================================================================
+// ===== [C99] stored results ======================================================================
 // A result.json is compared with, records are judged again.
 
 /// One gate of a result.json; its repeats have no records yet.
@@ -21229,7 +21369,7 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
     }
 }
 
-// ===== [C99] the fields of a variant's measurements, and of a verdict ============================
+// ===== [C100] the fields of a variant's measurements, and of a verdict ===========================
 
 inline void fields_of(field_visitor& v, length_figures& f) {
     v.number({"mean"}, f.mean);
@@ -21467,7 +21607,7 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
     v.whole({"line"}, of.what.at.line);
 }
 
-// ===== [C100] calibration.json ===================================================================
+// ===== [C101] calibration.json ===================================================================
 
 inline constexpr const char* calibration_schema = "llmbench/calibration/1";
 /// A higher deviation between repeats of one server is too much noise for a limit.
@@ -21536,7 +21676,7 @@ inline gate_calibration read_calibration(const std::string& json, const std::str
     return known;
 }
 
-// ===== [C101] one line of records.jsonl, and the index of events.bin =============================
+// ===== [C102] one line of records.jsonl, and the index of events.bin =============================
 
 /// Refuses impossible times: durations are differences of two of them. A completed answer has all
 /// times, except that it may lack a second event or an answer after its reasoning.
@@ -21597,7 +21737,7 @@ inline void fields_of(field_visitor& v, event_index& i) {
                   {1, 0});
 }
 
-// ===== [C102] gates in reports, and their headlines ==============================================
+// ===== [C103] gates in reports, and their headlines ==============================================
 
 /// A request to the server's profiler, by HTTP or by a command.
 struct profile_step {
@@ -21784,7 +21924,7 @@ inline std::string rehearsal_of_all(const vector<gate_report>& gates) {
         {n, n, took_s});
 }
 
-// ===== [C103] tables of reports ==================================================================
+// ===== [C104] tables of reports ==================================================================
 
 struct table_cell {
     std::string text{};
@@ -21897,7 +22037,7 @@ inline report_table labels_table(const gate_report& g) {
     return t;
 }
 
-// ===== [C104] texts of reports ===================================================================
+// ===== [C105] texts of reports ===================================================================
 
 /// Returns "input" for an API that generates nothing.
 inline const char* throughput_kind(const gate_report& g) {
@@ -22241,7 +22381,7 @@ inline std::string span_text(double least, double most) {
                         : printed("about %.0f s", most);
 }
 
-// ===== [C105] the console: gates, and the progress line ==========================================
+// ===== [C106] the console: gates, and the progress line ==========================================
 
 struct console_style {
     bool colour = false;   // ANSI escapes
@@ -22527,7 +22667,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
     return is_reported && parts >= parts_in_short ? line : line_in_short;
 }
 
-// ===== [C106] result.json, calibration.json and answers.jsonl ====================================
+// ===== [C107] result.json, calibration.json and answers.jsonl ====================================
 
 /// Returns the file that LLMBENCH_CALIBRATION reads.
 inline std::string calibration_json(const vector<gate_report>& gates) {
@@ -22686,7 +22826,7 @@ inline std::string answers_jsonl(const vector<gate_report>& gates) {
     return lines;
 }
 
-// ===== [C107] junit.xml, summary.md, annotations, metrics.txt ====================================
+// ===== [C108] junit.xml, summary.md, annotations, metrics.txt ====================================
 
 /// Returns "" if no file has the gate.
 inline std::string place_of(const gate_identity& g) {
@@ -23049,7 +23189,7 @@ inline std::string open_metrics(const vector<gate_report>& gates) {
                   {measured, estimates, limits, loads, metrics});
 }
 
-// ===== [C108] the report page: drawings ==========================================================
+// ===== [C109] the report page: drawings ==========================================================
 
 /// The scale of an axis. `nines` is for quantiles: p90 to p99 is as long as p99 to p99.9.
 struct plot_scale {
@@ -23243,7 +23383,7 @@ private:
     int limits_ = 0;
 };
 
-// ===== [C109] the report page: verdicts ==========================================================
+// ===== [C110] the report page: verdicts ==========================================================
 
 inline std::string icon(const char* name) {
     return filled("<svg class=\"icon\" aria-hidden=\"true\"><use href=\"#icon-{}\"/></svg>",
@@ -23409,7 +23549,7 @@ inline void mark_variant(table_cell& c, bool is_baseline) {
     c.look = is_baseline ? "arm b" : "arm c";
 }
 
-// ===== [C110] the report page: other sections of a gate ==========================================
+// ===== [C111] the report page: other sections of a gate ==========================================
 
 inline std::string failures_html(const variant_figures& variant, const char* who) {
     if (variant.failures.empty()) return {};
@@ -23605,7 +23745,7 @@ inline std::string answers_html(const gate_report& g) {
     return h + folded(filled("{} more", {g.answers.size() - max_at_once}), "", false, more);
 }
 
-// ===== [C111] the report page: distributions and timelines =======================================
+// ===== [C112] the report page: distributions and timelines =======================================
 
 inline std::string variants_key(bool has_baseline) {
     return has_baseline
@@ -23861,7 +24001,7 @@ private:
     const vector<repeat_timeline>&mine_, &other_;
 };
 
-// ===== [C112] the report page: the result of a search ============================================
+// ===== [C113] the report page: the result of a search ============================================
 
 inline const char* style_of(carried shown) {
     return shown == carried::holds ? "pass" : shown == carried::misses ? "fail" : "open";
@@ -23926,7 +24066,7 @@ inline std::string search_html(const gate_report& g) {
     return filled("{}</div>\n{}", {h, page_table("Probes of " + g.what.name, t)});
 }
 
-// ===== [C113] the report page: the whole =========================================================
+// ===== [C114] the report page: the whole =========================================================
 // report.html needs no other file. Each drawing is an SVG with a text beside it; without the script
 // the page is complete. Text of gates, servers and machines goes through xml_escaped, coordinates
 // of drawings through pixels.
@@ -24976,7 +25116,10 @@ inline std::string file_content(const std::string& path, const std::string& what
     std::error_code ignored;
     if (!in || std::filesystem::is_directory(path, ignored))
         refuse({what, ": ", path, " cannot be read"});
-    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+    std::string bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+    if (const std::string why = why_no_text(bytes); !why.empty())
+        refuse({what, ": ", path, ": ", why});
+    return bytes;
 }
 
 /// A new file. A file or symbolic link of that name is unlinked, so that nothing is written through
@@ -25074,6 +25217,7 @@ inline vector<double> read_numbers(const std::string& path, const char* field) {
     for (int number = 1; std::getline(in, line); ++number) {
         const std::string_view t = trimmed(line);
         if (t.empty() || t == "\r") continue;
+        if (const std::string why = why_no_text(line); !why.empty()) refuse({path, ": ", why});
         std::string_view rest = t;
         const double v = leading_number<double>(rest).value_or(not_a_number);
         if (!((rest.empty() || rest == "\r") && v >= 1 && v <= 1e7))

@@ -11,7 +11,6 @@
 #include <cstdarg>  // printed()
 #include <cstdio>  // vsnprintf
 #include <cstdlib>  // strtod_l
-#include <cstring>  // strchr
 #include <initializer_list>
 #include <limits>  // infinity
 #include <optional>
@@ -243,28 +242,6 @@ inline std::optional<long long> days_of_date(std::string_view s) {
     const bool is_last = month == 12;
     if (days >= days_of_date(year + is_last, is_last ? 1 : month + 1, 1)) return {};
     return days;
-}
-inline constexpr double latest_stamp_s = 1e11;  // the year 5000
-/// Seconds of "2023-11-16 18:15:46.6805900", else NaN. A zone may follow, as it is constant in a
-/// file.
-inline double seconds_of_date(std::string_view s) {
-    int f[5] = {};
-    const char separators[] = "--  ::";
-    for (int i = 0; i < 5; ++i) {
-        f[i] = leading_number<int>(s).value_or(-1);
-        const char after = separators[i < 2 ? i : i + 1];
-        if (f[i] < 0 || s.empty() || (s[0] != after && !(i == 2 && s[0] == 'T')))
-            return not_a_number;
-        s.remove_prefix(1);
-    }
-    const auto second = leading_number<double>(s);
-    if (!second || f[1] < 1 || f[1] > 12 || f[2] < 1 || f[2] > 31 || f[3] > 24 || f[4] > 59 ||
-        *second >= 61)
-        return not_a_number;
-    if (!s.empty() && !std::strchr("+-Z ", s[0])) return not_a_number;
-    // Since 1998-11-01: the times of recent traces keep more digits than since 1970.
-    const auto days = static_cast<double>(days_of_date(f[0], f[1], f[2]) - 10531);
-    return days * 86400 + f[3] * 3600 + f[4] * 60 + *second;
 }
 
 /// The text of an exception, never empty.

@@ -13,13 +13,27 @@
 #include <functional>  // where bytes come from
 #include <stdexcept>  // invalid_argument
 #include <string>
-#include <utility>  // move
+#include <string_view>
+#include <utility>  // move, pair
 
 #include <picojson.h>  // JSON of servers
 
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
+
+/// Why a file that begins like this cannot be read as text: "this is gzip ..."; "" if it may be.
+inline std::string why_no_text(std::string_view start) {
+    using namespace std::string_view_literals;
+    for (const auto& [magic, name] :
+         {std::pair{"\x1F\x8B"sv, "gzip"}, std::pair{"\x28\xB5\x2F\xFD"sv, "zstd"},
+          std::pair{"BZh91AY"sv, "bzip2"}, std::pair{"\xFD" "7zXZ"sv, "xz"},
+          std::pair{"PK\x03\x04"sv, "ZIP"}, std::pair{"PAR1\x15"sv, "Parquet"},
+          std::pair{"\xFF\xFE"sv, "UTF-16"}, std::pair{"\xFE\xFF"sv, "UTF-16"}})
+        if (start.starts_with(magic))
+            return std::string("this is ") + name + ": unpack or convert it to plain text first";
+    return {};
+}
 
 /// Bytes in order, with their line numbers. Skips a byte order mark.
 class byte_stream {
@@ -32,6 +46,7 @@ public:
         for (std::size_t n = 1; n > 0 && end_ < start_bytes; end_ += n)
             n = fill_(room_.data() + end_, room_.size() - end_);
         start_.assign(room_.data(), std::min(end_, start_bytes));
+        if (const std::string why = why_no_text(start_); !why.empty()) refuse(1, why);
         if (end_ >= 3 && std::memcmp(room_.data(), "\xEF\xBB\xBF", 3) == 0) at_ = 3;
     }
     /// Returns -1 at the end.
@@ -118,7 +133,9 @@ inline picojson::value parsed_json(const byte_stream& in, const std::string& tex
     picojson::value v;
     std::string why;
     if (!parse_json(text, v, &why))
-        in.refuse(line, why.empty() ? "it is not JSON: " + printable(text, 60) : why);
+        in.refuse(line, text.empty()  ? "a JSON value is expected here"
+                        : why.empty() ? "it is not JSON: " + printable(text, 60)
+                                      : why);
     return v;
 }
 /// Returns the next value; a refusal names the line on which it begins.
@@ -133,20 +150,27 @@ inline void expect(byte_stream& in, char wanted) {
     if (in.peek() != wanted) in.refuse(in.line(), printed("'%c' is expected here", wanted));
     in.get();
 }
-/// Calls `on_element(key, value, line)` for each element of the list that begins here.
-template <class OnElement>
-void each_list_element(byte_stream& in, const std::string& key, OnElement&& on_element) {
+/// Calls `read()` at the start of each element of the list that begins here.
+template <class Read>
+void each_list_place(byte_stream& in, Read&& read) {
     expect(in, '[');
     in.skip_space();
     if (in.peek() == ']') { in.get(); return; }
     for (;;) {
         in.skip_space();
-        const long long line = in.line();
-        on_element(key, next_json(in), line);
+        read();
         in.skip_space();
         if (in.peek() == ',') { in.get(); continue; }
         return expect(in, ']');
     }
+}
+/// Calls `on_element(key, value, line)` for each element of the list that begins here.
+template <class OnElement>
+void each_list_element(byte_stream& in, const std::string& key, OnElement&& on_element) {
+    each_list_place(in, [&] {
+        const long long line = in.line();
+        on_element(key, next_json(in), line);
+    });
 }
 /// Does the same for each list in the object that begins here, and calls `on_member(key, value)`
 /// for its other members.
@@ -168,22 +192,35 @@ void each_json_member(byte_stream& in, OnElement&& on_element, OnMember&& on_mem
     in.get();
 }
 
-/// `on_element(key, value, line)` for each element of the array that a JSON file is, or of each
-/// array that is a member of the object that it is.
-template <class OnElement>
-void each_json_element(byte_stream& in, OnElement&& on_element) {
-    in.skip_space();
-    if (in.peek() == '[') each_list_element(in, "", on_element);
-    else each_json_member(in, on_element, [](const std::string&, const picojson::value&) {});
+inline void expect_end(byte_stream& in) {
     in.skip_space();
     if (in.peek() >= 0) in.refuse(in.line(), "something stands behind the end of the JSON value");
 }
-/// The same for JSONL: one value a line, empty lines are passed over.
+/// Calls `read()` at the start of each value of a file, whatever its name: of each element of the
+/// list that it is, or of the values that follow each other, as JSON lines do.
+template <class Read>
+void each_json_place(byte_stream& in, Read&& read) {
+    in.skip_space();
+    if (in.peek() != '[') {
+        for (; in.peek() >= 0; in.skip_space()) read();
+        return;
+    }
+    each_list_place(in, read);
+    expect_end(in);
+}
+/// Calls `on_element("", value, line)` for each of these values.
 template <class OnElement>
-void each_json_line(byte_stream& in, OnElement&& on_element) {
-    std::string text;
-    for (long long line = in.line(); read_line(in, text); line = in.line())
-        if (!trimmed(text).empty()) on_element(std::string(), parsed_json(in, text, line), line);
+void each_json_value(byte_stream& in, OnElement&& on_element) {
+    each_json_place(in, [&] {
+        const long long line = in.line();
+        on_element(std::string(), next_json(in), line);
+    });
+}
+/// `on_element(key, value, line)` for each element of the lists of the object that a file is.
+template <class OnElement>
+void each_json_element(byte_stream& in, OnElement&& on_element) {
+    each_json_member(in, on_element, [](const std::string&, const picojson::value&) {});
+    expect_end(in);
 }
 
 /// `on_header(fields, line)` for the first row of a CSV file (RFC 4180), `on_row(fields, line)` for

@@ -49,19 +49,39 @@ private:
     generator random_;
 };
 
+/// Whether an object that begins like this has lists of rows, as COCO's, and is no row itself. The
+/// name of a file does not tell: JSON lines end in .json, too.
+inline bool has_rows(std::string_view start, dataset_format format) {
+    if (format != sharegpt && format != coco_captions) return false;
+    int depth = 0;
+    bool has_list = false;
+    for (std::size_t i = start.find('{'); i < start.size(); ++i) {
+        const char c = start[i];
+        has_list |= depth == 1 && c == '[';
+        depth += (c == '{' || c == '[') - (c == '}' || c == ']');
+        if (c != '"') continue;
+        const std::string_view name = start.substr(i + 1);
+        for (++i; i < start.size() && start[i] != '"'; ++i) i += start[i] == '\\';
+        for (const std::string_view of_a_row :
+             {"id\"", "conversations\"", "messages\"", "image\"", "question\"", "answer\""})
+            if (depth == 1 && name.starts_with(of_a_row)) return false;
+    }
+    return has_list;
+}
+
 /// Calls `offer(dialogue, line)` for each conversation. `given`: fields that all requests have.
 template <class Offer>
 void each_dialogue(byte_stream& in, const dataset& d, row_fields& fields, const field_names& given,
                    Offer&& offer) {
     const long long max_turns = d.max_turns;
-    const bool by_line = in.name().ends_with("l") || d.format == dolly || d.format == openai_jsonl;
     const auto each_value = [&](auto&& on_value) {
         const auto checked = [&](const std::string& key, const picojson::value& v, long long line) {
             if (!v.is<picojson::object>()) in.refuse(line, "an object is expected here");
             on_value(key, v, dialogue_reader(in, line, max_turns, fields, given), line);
         };
-        if (by_line) each_json_line(in, checked);
-        else each_json_element(in, checked);
+        in.skip_space();
+        if (in.peek() == '{' && has_rows(in.start(), d.format)) each_json_element(in, checked);
+        else each_json_value(in, checked);
     };
     const auto each_row = [&](dialogue (dialogue_reader::*read)(const picojson::value&) const) {
         each_value([&](const auto&, const auto& v, const dialogue_reader& reader, long long line) {

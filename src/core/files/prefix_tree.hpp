@@ -6,7 +6,7 @@
 #include "core/base/vector.hpp"
 #include "core/base/random.hpp"
 
-#include <algorithm>  // min
+#include <algorithm>  // max, min
 #include <cstddef>  // size_t
 #include <cstdint>  // uint32_t, uint64_t
 #include <limits>  // of whole numbers
@@ -63,6 +63,32 @@ struct prefix_tree {
         }
         return a.node == nowhere ? 0 : std::min(a.tokens, b.tokens);
     }
+};
+
+/// Finds the tokens of a block, one number for all prompts of a file. A prompt has ceil(tokens /
+/// size) blocks, or floor where a partly full last block is left out.
+class block_size {
+public:
+    /// Returns false if no size fits this prompt and all before it.
+    bool fits(int tokens, std::size_t blocks) {
+        const long long t = tokens, n = static_cast<long long>(blocks);
+        if (n == 0) return true;
+        with_last_ = {std::max(with_last_.least, (t + n - 1) / n),
+                      n == 1 ? with_last_.most : std::min(with_last_.most, (t - 1) / (n - 1))};
+        without_ = {std::max(without_.least, t / (n + 1) + 1), std::min(without_.most, t / n)};
+        return with_last_.least <= with_last_.most || without_.least <= without_.most;
+    }
+    /// Returns a common size, those of published traces first, else the only one; 0 if several fit.
+    int found() const {
+        const range& r = with_last_.least <= with_last_.most ? with_last_ : without_;
+        for (const int common : {512, 64, 16, 128, 256, 32})
+            if (r.least <= common && common <= r.most) return common;
+        return r.least == r.most ? static_cast<int>(r.least) : 0;
+    }
+
+private:
+    struct range { long long least = 1, most = 10000000; };
+    range with_last_{}, without_{};
 };
 
 /// Finds the earlier prompt with which a prompt begins. A block includes all before it.

@@ -6,14 +6,16 @@
 #include "core/base/text.hpp"
 #include "core/files/byte_stream.hpp"
 #include "core/files/datasets.hpp"
+#include "core/files/dates.hpp"
 #include "core/files/prefix_tree.hpp"
 
 #include <algorithm>  // max, min, sort
 #include <cmath>  // fabs, floor, isnan
+#include <cstddef>  // ptrdiff_t, size_t
 #include <cstdint>  // uint32_t, uint64_t
 #include <string>
 #include <string_view>
-#include <utility>  // pair, move
+#include <utility>  // exchange, pair, move
 
 #include <picojson.h>  // JSON of servers
 
@@ -28,13 +30,15 @@ struct trace_row {
 struct recorded_trace {
     std::string format{};
     vector<trace_row> rows{};  // in order of time
-    /// Mooncake's content of prompts in blocks of 512 tokens: equal numbers for equal content.
-    /// Empty if the trace does not have it.
+    /// Mooncake's content of prompts in blocks: equal numbers for equal content. Empty if the trace
+    /// does not have it.
     prefix_tree tree{};
     vector<tree_prompt> prompts{};
+    int block_tokens = 0;
     long long left_out = 0;  // failed requests of the recording
+    row_fields fields{};     // columns that are not read
 };
-inline constexpr int trace_block_tokens = 512;
+inline constexpr std::size_t max_trace_blocks = 200000000;
 inline constexpr std::size_t max_trace_rows = 10000000;
 inline constexpr double longest_trace_s = 1e8;   // three years
 
@@ -56,17 +60,29 @@ inline bool add_trace_row(recorded_trace& t, byte_stream& in, long long line, do
     return true;
 }
 
+inline constexpr const char* unknown_block_size =
+    ": its hash_ids do not show how many tokens a block has: several numbers fit all prompts, and "
+    "none of them is a power of two from 16 to 512";
+inline std::string misfit_text(const char* length, int tokens, std::size_t blocks) {
+    return printed("%s is %d and hash_ids has %zu blocks, and no number of tokens in a block fits "
+                   "this and all prompts before: a prompt has ceil(%s / size) of them", length,
+                   tokens, blocks, length);
+}
+
 /// The hint for a Mooncake file whose times look like seconds.
 inline constexpr const char* ask_for_unit =
     "its time stamps are read as milliseconds; is it in seconds? say replay(...).unit(1_s), and "
     ".unit(1_ms) if it is not";
 
-/// Mooncake's format: an object a line. `unit_s`: the unit of its time stamps, 0 if not given.
+/// Mooncake's format: an object for each request. `unit_s`: the unit of its time stamps, 0 if not
+/// given.
 inline recorded_trace read_json_trace(byte_stream& in, double unit_s) {
     recorded_trace t;
     t.format = "Mooncake";
-    block_index index;
-    each_json_line(in, [&](const auto&, const picojson::value& v, long long line) {
+    vector<std::uint64_t> blocks;   // of all prompts
+    vector<std::size_t> of_prompt;  // the number of them
+    block_size size;
+    each_json_value(in, [&](const auto&, const picojson::value& v, long long line) {
         const auto number = [&](const char* name) {
             const picojson::value* m = member(v, name);
             if (!m || !m->template is<double>())
@@ -82,24 +98,38 @@ inline recorded_trace read_json_trace(byte_stream& in, double unit_s) {
         if (!add_trace_row(t, in, line, at * (unit_s > 0 ? unit_s : 1e-3), number("input_length"),
                            number("output_length")))
             return;
-        t.prompts.emplace_back();
+        for (const auto& [name, value] : v.template get<picojson::object>())
+            if (name != "timestamp" && name != "input_length" && name != "output_length" &&
+                name != "hash_ids" && !value.template is<picojson::null>())
+                t.fields.leave_out(name, line);
         const picojson::value* ids = member(v, "hash_ids");
-        if (!ids) return;
-        if (!ids->template is<picojson::array>()) in.refuse(line, "hash_ids is not an array");
-        vector<std::uint64_t> blocks;
-        for (const picojson::value& id : ids->template get<picojson::array>()) {
-            const auto whole =
+        if (ids && !ids->template is<picojson::array>())
+            in.refuse(line, "hash_ids is not an array");
+        const picojson::array& all = array_member(v, "hash_ids");
+        for (const picojson::value& id : all)
+            blocks.push_back(static_cast<std::uint64_t>(
                 whole_from<long long>("", id, -max_count, max_count, "a whole number", [&] {
                     return printed("%s:%lld: one of hash_ids", in.name().c_str(), line);
-                });
-            blocks.push_back(static_cast<std::uint64_t>(whole));
-        }
-        const double in_blocks = static_cast<double>(blocks.size()) * trace_block_tokens;
-        const int tokens =
-            static_cast<int>(std::min<double>(in_blocks, t.rows.back().prompt_tokens));
-        if (!index.add(t.tree, blocks, trace_block_tokens, tokens, t.prompts.back()))
-            in.refuse(line, "the prompts have over 20000000 blocks: cut the trace first");
+                })));
+        of_prompt.push_back(all.size());
+        if (blocks.size() > max_trace_blocks)
+            in.refuse(line, "the prompts have over 200000000 blocks: cut the trace first");
+        if (const int tokens = t.rows.back().prompt_tokens; !size.fits(tokens, all.size()))
+            in.refuse(line, misfit_text("input_length", tokens, all.size()));
     });
+    t.block_tokens = blocks.empty() ? 0 : size.found();
+    if (!blocks.empty() && t.block_tokens == 0) refuse({in.name(), unknown_block_size});
+    block_index index;
+    auto next = blocks.begin();
+    for (std::size_t i = 0; i < of_prompt.size() && !blocks.empty(); ++i) {
+        const vector<std::uint64_t> ids(next, next + static_cast<std::ptrdiff_t>(of_prompt[i]));
+        next += static_cast<std::ptrdiff_t>(of_prompt[i]);
+        const double in_blocks = static_cast<double>(ids.size()) * t.block_tokens;
+        const auto tokens = static_cast<int>(std::min<double>(in_blocks, t.rows[i].prompt_tokens));
+        t.prompts.emplace_back();
+        if (!index.add(t.tree, ids, t.block_tokens, tokens, t.prompts.back()))
+            refuse({in.name(), ": the prompts have over 20000000 blocks: cut the trace first"});
+    }
     return t;
 }
 
@@ -107,6 +137,7 @@ inline recorded_trace read_json_trace(byte_stream& in, double unit_s) {
 inline recorded_trace read_csv_trace(byte_stream& in, double unit_s) {
     recorded_trace t;
     std::size_t at = 0, prompt = 0, output = 0;
+    vector<std::string> others;  // columns that are not read, "" for those that are
     const auto on_header = [&](const vector<std::string>& names, long long line) {
         at = prompt = output = names.size();
         for (std::size_t i = 0; i < names.size(); ++i) {
@@ -117,21 +148,27 @@ inline recorded_trace read_csv_trace(byte_stream& in, double unit_s) {
             if (is("generatedtokens") || is("response tokens")) output = i;
             if (is("contexttokens")) t.format = "Azure";
             if (is("request tokens")) t.format = "BurstGPT";
+            others.emplace_back(is("total tokens") ? "" : name);
         }
         if (std::max({at, prompt, output}) == names.size())
             in.refuse(line, "no known trace begins so: known are Azure (TIMESTAMP,"
                             "ContextTokens,GeneratedTokens), BurstGPT (Timestamp,Model,"
                             "Request tokens,Response tokens) and Mooncake (JSONL with "
                             "timestamp, input_length, output_length)");
+        for (const std::size_t i : {at, prompt, output}) others[i].clear();
     };
     each_csv_row(in, on_header, [&](const vector<std::string>& fields, long long line) {
         const auto number = [&](std::size_t i) {
             return parsed_number<double>(trimmed(fields[i])).value_or(not_a_number);
         };
         const double plain = number(at) * (unit_s > 0 ? unit_s : 1);
-        add_trace_row(t, in, line,
-                      std::isnan(plain) ? seconds_of_date(trimmed(fields[at])) : plain,
-                      number(prompt), number(output));
+        if (!add_trace_row(t, in, line,
+                           std::isnan(plain) ? seconds_of_date(trimmed(fields[at])) : plain,
+                           number(prompt), number(output)))
+            return;
+        for (std::size_t i = 0; i < others.size(); ++i)
+            if (!others[i].empty() && !trimmed(fields[i]).empty() && number(i) != 0)
+                t.fields.leave_out(others[i], line);
     });
     return t;
 }
@@ -140,7 +177,8 @@ inline recorded_trace read_csv_trace(byte_stream& in, double unit_s) {
 inline recorded_trace read_trace(byte_stream& in, double unit_s = 0) {
     in.skip_space();
     recorded_trace t =
-        in.peek() == '{' ? read_json_trace(in, unit_s) : read_csv_trace(in, unit_s);
+        in.peek() == '{' || in.peek() == '[' ? read_json_trace(in, unit_s)
+                                             : read_csv_trace(in, unit_s);
     if (t.rows.empty()) refuse({in.name(), ": the trace holds no requests"});
     vector<std::size_t> order(t.rows.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -155,13 +193,14 @@ inline recorded_trace read_trace(byte_stream& in, double unit_s = 0) {
     if (unit_s == 0 && t.format == "Mooncake" && lasts_s > 0 && n > 1000 * lasts_s)
         refuse({in.name(), printed(": %.0f requests in %.3g s, over 1000 a second: ", n, lasts_s),
                 ask_for_unit});
-    recorded_trace sorted{t.format, {}, std::move(t.tree), {}, t.left_out};
+    const vector<trace_row> rows = std::exchange(t.rows, {});
+    const vector<tree_prompt> prompts = std::exchange(t.prompts, {});
     for (const std::size_t i : order) {
-        sorted.rows.push_back(t.rows[i]);
-        sorted.rows.back().at_s -= t.rows[order[0]].at_s;
-        if (!t.prompts.empty()) sorted.prompts.push_back(t.prompts[i]);
+        t.rows.push_back(rows[i]);
+        t.rows.back().at_s -= rows[order[0]].at_s;
+        if (!prompts.empty()) t.prompts.push_back(prompts[i]);
     }
-    return sorted;
+    return t;
 }
 
 class read_workload;

@@ -143,7 +143,13 @@ inline std::string trace_text(const arrival_data& a, const recorded_trace& trace
     const double lasts_s = own_length(a, trace);
     const auto n = static_cast<double>(trace.rows.size());
     return joined({file_name(str(a.file)), printed(": %.0f starts over ", n), time_text(lasts_s),
-                   printed(", %.3g/s", n / lasts_s)});
+                   printed(", %.3g/s", n / lasts_s),
+                   trace.block_tokens > 0
+                       ? printed(", prefixes in blocks of %d tokens", trace.block_tokens)
+                       : "",
+                   trace.left_out > 0
+                       ? printed("; left out: %lld rows without an answer", trace.left_out)
+                       : ""});
 }
 /// Notes that prompts of a data set repeat. `starts`: of this part in one repeat.
 inline std::string prompts_again_text(const plan_part& part, double starts) {
@@ -161,6 +167,7 @@ inline vector<std::string> load_notes(const planned_traffic& p) {
         notes.push_back((part.label.empty() ? "" : "\"" + part.label + "\": ") + std::move(t));
     };
     note({}, trace_text(p.arrivals, p.files->trace));
+    note({}, p.files->trace.fields.text());
     for_each_part(p, [&](const plan_part& part) {
         note(part, part.files->fields.text());
         const double starts = static_cast<double>(p.requests + p.warmup_requests) *

@@ -31,7 +31,10 @@ inline std::string file_content(const std::string& path, const std::string& what
     std::error_code ignored;
     if (!in || std::filesystem::is_directory(path, ignored))
         refuse({what, ": ", path, " cannot be read"});
-    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+    std::string bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+    if (const std::string why = why_no_text(bytes); !why.empty())
+        refuse({what, ": ", path, ": ", why});
+    return bytes;
 }
 
 /// A new file. A file or symbolic link of that name is unlinked, so that nothing is written through
@@ -129,6 +132,7 @@ inline vector<double> read_numbers(const std::string& path, const char* field) {
     for (int number = 1; std::getline(in, line); ++number) {
         const std::string_view t = trimmed(line);
         if (t.empty() || t == "\r") continue;
+        if (const std::string why = why_no_text(line); !why.empty()) refuse({path, ": ", why});
         std::string_view rest = t;
         const double v = leading_number<double>(rest).value_or(not_a_number);
         if (!((rest.empty() || rest == "\r") && v >= 1 && v <= 1e7))

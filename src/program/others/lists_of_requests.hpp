@@ -10,6 +10,7 @@
 #include "core/base/vector.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
+#include "core/files/dates.hpp"
 #include "core/judging/server.hpp"
 #include "program/others/imported_run.hpp"
 

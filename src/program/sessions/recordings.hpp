@@ -6,6 +6,7 @@
 #include "core/base/fields.hpp"
 #include "core/base/text.hpp"
 #include "core/files/byte_stream.hpp"
+#include "core/files/dates.hpp"
 #include "core/files/prefix_tree.hpp"
 #include "extensions/sessions/core/session_graph.hpp"
 #include "program/sessions/derived_graph.hpp"

@@ -73,7 +73,7 @@ TEST_CASE("elements of an array are found whatever stands inside their strings")
     for (const std::size_t piece : {1u, 2u, 7u, 1000u}) {
         byte_stream in = stream_of(text, "f", piece);
         vector<std::pair<long long, std::string>> seen;
-        each_json_element(in, [&](const std::string& key, const picojson::value& v, long long line) {
+        each_json_value(in, [&](const std::string& key, const picojson::value& v, long long line) {
             CHECK(key.empty());
             seen.emplace_back(line, v.serialize());
         });
@@ -355,7 +355,7 @@ TEST_CASE("a file that is wrong is refused by its line and field") {
     CHECK_REFUSED(refusal("[\n{\"conversations\":[", share), "file.json:2: ",
                   "the file ends inside");
     CHECK_REFUSED(refusal("[] []", share), "behind the end");
-    CHECK_REFUSED(refusal("", share), "file.json:1: ", "'{' is expected");
+    CHECK_REFUSED(refusal("", share), "it holds no prompts");
     CHECK_REFUSED(refusal("[]", share), "it holds no prompts");
     CHECK_REFUSED(refusal("{\"instruction\":\"a\",\"response\":\"b\"}\n{\"instruction\":\"a\"}",
                           lines),
@@ -496,6 +496,85 @@ TEST_CASE("the three published traces are told by their first line and read the 
     CHECK(m.tree.common(m.prompts[0], m.prompts[1]) == 0);
 }
 
+TEST_CASE("a trace's prompts share blocks of the one size that all rows fit") {
+    const auto row = [](int tokens, int blocks, int first = 1) {
+        std::string ids;
+        for (int i = 0; i < blocks; ++i) ids += (i > 0 ? "," : "") + std::to_string(first + i);
+        return printed("{\"timestamp\":1,\"input_length\":%d,\"output_length\":5,\"hash_ids\":[", tokens) +
+               ids + "]}\n";
+    };
+    const auto common = [](const std::string& text) {
+        byte_stream in = stream_of(text, "trace");
+        const recorded_trace t = read_trace(in);
+        return std::pair{t.block_tokens, t.tree.common(t.prompts[0], t.prompts[1])};
+    };
+    // 320 tokens with 20 ids are blocks of 16: of 2 shared ones come 32 tokens, not 320.
+    CHECK(common(row(320, 20) + row(32, 2) + row(320, 20)) == std::pair{16, 32});
+    CHECK(common(row(1300, 3) + row(700, 2)) == std::pair{512, 700});
+    CHECK(common(row(100, 2) + row(130, 3)) == std::pair{64, 100});
+    CHECK(common(row(20064, 313) + row(29372, 458)) == std::pair{64, 20032});  // no partly full ones
+    CHECK(common(row(30, 3) + row(31, 4)) == std::pair{10, 30});               // the only one
+    CHECK(common(row(9, 1) + row(9, 0)) == std::pair{512, 0});
+    CHECK_REFUSED(refusal_of_trace(row(1300, 3) + row(320, 20)), "trace:2: ", "input_length is 320",
+                  "20 blocks", "ceil(input_length / size)");
+    CHECK_REFUSED(refusal_of_trace(row(5, 7)), "trace:1: ", "input_length is 5", "7 blocks");
+    CHECK_REFUSED(refusal_of_trace(row(3000, 30) + row(3030, 30)), "trace: ",
+                  "do not show how many tokens a block has");
+}
+
+TEST_CASE("columns of a trace that are not read, and rows without an answer, are counted") {
+    const auto left_out = [](const std::string& text) {
+        byte_stream in = stream_of(text, "trace");
+        const recorded_trace t = read_trace(in);
+        return t.fields.text() + printed("; %lld", t.left_out);
+    };
+    CHECK(left_out("TIMESTAMP,NumImages,ContextTokens,GeneratedTokens\n"
+                   "2024-10-15 00:00:00.1,0,5,5\n2024-10-15 00:00:00.2,2,9,5\n") ==
+          "left out: NumImages (1 row); 0");
+    CHECK(left_out(content_of("data/burstgpt.csv")) ==
+          "left out: Log Type (10 rows), Model (10 rows); 1");
+    CHECK(left_out("{\"timestamp\":1,\"input_length\":5,\"output_length\":5,\"type\":\"image\",\"x\":null}\n"
+                   "{\"timestamp\":2,\"input_length\":5,\"output_length\":0,\"type\":\"text\"}") ==
+          "left out: type (1 row); 1");
+}
+
+TEST_CASE("a packed file is refused as what it is, by its first bytes") {
+    using namespace std::string_literals;
+    for (const auto& [bytes, name] : {std::pair{"\x1F\x8B\x08\0\0"s, "gzip"}, std::pair{"\x28\xB5\x2F\xFD\x24"s, "zstd"},
+                                      std::pair{"PK\x03\x04"s, "ZIP"}, std::pair{"\xFF\xFET\0"s, "UTF-16"}}) {
+        CHECK_REFUSED(texts::refusal_of([&, b = bytes] { stream_of(b, "t.csv"); }), "t.csv:1: this is ", name);
+        CHECK(texts::holds(why_no_text(bytes), name));
+    }
+    CHECK(why_no_text("PK") == "");
+}
+
+TEST_CASE("rows are read alike from a list and from lines, whatever the file's name ends in") {
+    const std::string a = R"({"timestamp":1,"input_length":5,"output_length":5})",
+                      b = R"({"timestamp":1,"input_length":6,"output_length":5})";
+    for (const std::string& text : {a + "\n" + b, "[" + a + ",\n" + b + "]\n", texts::replaced(a, "{", "{\n ") + b}) {
+        byte_stream in = stream_of(text, "trace.csv");
+        CHECK(read_trace(in).rows.size() == 2);
+    }
+    CHECK_REFUSED(refusal_of_trace("[" + a + "," + b), "trace:1: ", "']' is expected here");
+    CHECK_REFUSED(refusal_of_trace(a + ",\n" + b), "trace:1: a JSON value is expected here");
+    const std::string row = R"({"id":"1","conversations":[{"from":"human","value":"q"},{"from":"gpt","value":"a"}]})";
+    const std::string openai = R"({"prompt":"q","output_tokens":7})", coco = R"({"image":"a.jpg","question":"q"})";
+    for (const auto& [format, one] : {std::pair{sharegpt, row}, std::pair{openai_jsonl, openai}, std::pair{coco_captions, coco},
+                                      std::pair{dolly, std::string(R"({"instruction":"q","response":"a"})")}})
+        for (const std::string& text : {one + "\n" + one + "\n", "[" + one + ",\n" + one + "]"})
+            for (const char* name : {"rows.json", "rows.jsonl"}) {
+                dataset d{.path = name, .format = format};
+                byte_stream in = stream_of(text, name);
+                CHECK(dialogues::sample_of(in, d, 100, 1).size() == 2);
+            }
+    // A conversation that is longer than what shows of a file, and lists in an object.
+    const std::string longer = texts::replaced(row, "\"q\"", '"' + std::string(9000, 'q') + '"');
+    for (const std::string& text : {longer + "\n" + row, "{\"data\":[" + row + "," + longer + "]}"}) {
+        byte_stream in = stream_of(text, "rows.json");
+        CHECK(dialogues::sample_of(in, dataset{.path = "rows.json"}, 100, 1).size() == 2);
+    }
+}
+
 TEST_CASE("dates are counted through months, years and leap days") {
     const double day = 86400;
     CHECK(seconds_of_date("2024-03-01 00:00:00") - seconds_of_date("2024-02-28 00:00:00") == 2 * day);
@@ -504,7 +583,10 @@ TEST_CASE("dates are counted through months, years and leap days") {
           365 * day);
     CHECK(seconds_of_date("2023-11-16T18:15:46.25+00:00") -
               seconds_of_date("2023-11-16 18:15:45.75") == Approx(0.5));
-    for (const char* none : {"", "2023", "2023-13-01 00:00:00", "2023-11-16", "16.11.2023 00:00:00",
+    for (const char* same : {"2023-11-16 18:15:46Z", "2023-11-16T18:15:46+00:00", "2023-11-16 20:15:46+0200",
+                             "2023-11-16T12:45:46-05:30", "2023-11-17 03:15:46 +09", "2023-11-16 18:15:46 UTC"})
+        CHECK(seconds_of_date(same) == seconds_of_date("2023-11-16 18:15:46"));
+    for (const char* none : {"", "2023", "2023-11-16 18:15:46 CET", "2023-11-16 18:15:46+2", "2023-13-01 00:00:00", "2023-11-16", "16.11.2023 00:00:00",
                              "2023-11-16 18:15:46,5", "2023-11-16 18:61:00"})
         CHECK(std::isnan(seconds_of_date(none)));
 }

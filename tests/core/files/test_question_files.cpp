@@ -126,7 +126,7 @@ TEST_CASE("a question without a key, a key that cannot be, and a question asked 
     refused(good + "{\"answer\": \"c\"}", "qa.jsonl:2: question is missing");
     refused(good + "\n" + good, "qa.jsonl:3: the question stands on line 1 already");
     refused(good + "[]", "qa.jsonl:2: an object is expected here");
-    refused(good + "{", "qa.jsonl:2: it is not JSON");
+    refused(good + "{", "qa.jsonl:2: the file ends inside a value that begins here");
     refused("", "qa.jsonl: it holds no questions");
     refused(good, "qa.jsonl:1: answer \"b\" is no number", {.grade = last_number});
     refused(good, "qa.jsonl:1: choices is missing", {.grade = choice});

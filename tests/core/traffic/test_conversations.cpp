@@ -57,6 +57,14 @@ TEST_CASE("a replayed trace has its own times, lengths and end") {
     CHECK(arrival_text(p.sent->arrivals) == "replay(t.csv, speed 2)");
     CHECK(arrival_text(replay("t.csv").unit(1_s).data()) == "replay(t.csv, unit 1 s)");
     CHECK(load_notes(*p.sent) == vector<std::string>{"t.csv: 4 starts over 5 s, 0.8/s"});
+    workload_files told = with_trace(four_rows);
+    told.trace.block_tokens = 16;
+    told.trace.left_out = 2;
+    told.trace.fields.leave_out("NumImages", 3);
+    CHECK(load_notes(*planned({.arrivals = replay("t.csv"), .warmup = 0}, 1, told).sent) ==
+          vector<std::string>{"t.csv: 4 starts over 10 s, 0.4/s, prefixes in blocks of 16 tokens; "
+                              "left out: 2 rows without an answer",
+                              "left out: NumImages (1 row)"});
     CHECK(p.sent->workload_text ==
           "synthetic, prompt of the trace tokens, output of the trace tokens");
     for (std::size_t i = 0; i < 4; ++i) {

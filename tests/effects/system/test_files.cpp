@@ -49,6 +49,16 @@ TEST_CASE("files appear together, or none of them does") {
     CHECK(files_in(folder.file("")) == 2);
 }
 
+TEST_CASE("every reader says that a file is packed, by its first bytes and not by its name") {
+    const files::scratch folder;
+    const std::string file = folder.file("lengths.txt");
+    write_file(file, std::string("\x1F\x8B\x08\0\0\0\n12\n", 10));
+    for (const auto& read : {+[](const std::string& f) { file_content(f, "files"); },
+                             +[](const std::string& f) { read_numbers(f, "workload.prompt_tokens"); },
+                             +[](const std::string& f) { bytes_of(f, "workload.path"); }})
+        CHECK_REFUSED(texts::refusal_of([&] { read(file); }), "lengths.txt", "this is gzip", "unpack");
+}
+
 TEST_CASE("where one file cannot have its name, those before it are not there, either") {
     const files::scratch folder;
     write_file(folder.file("a"), "before");

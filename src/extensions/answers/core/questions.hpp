@@ -346,7 +346,7 @@ inline vector<dialogue> read_questions(byte_stream& in, const questions& q,
     dialogue_sampler sampler(q.max_items ? static_cast<std::size_t>(*q.max_items) : most, seed);
     const question_reader reader(in, q);
     std::map<std::string, long long> lines;
-    each_json_line(in, [&](const std::string&, const picojson::value& v, long long line) {
+    each_json_value(in, [&](const std::string&, const picojson::value& v, long long line) {
         dialogue d = reader.read(v, line);
         const auto [first, is_new] = lines.emplace(d.turns[0].prompt, line);
         if (!is_new)

@@ -6,6 +6,7 @@
 #include "core/base/text.hpp"
 #include "core/dialects/request_body.hpp"
 #include "core/files/byte_stream.hpp"
+#include "core/files/dates.hpp"
 #include "core/files/prefix_tree.hpp"
 #include "extensions/sessions/core/session_graph.hpp"
 
