@@ -38,8 +38,8 @@
 //   [C9] fields as JSON
 //   [C10] secrets in texts
 //   [C11] the table of metrics, and their values as text
-//   [C12] texts with places for values
-//   [C13] user-defined metrics
+//   [C12] user-defined metrics
+//   [C13] texts with places for values
 //   [C14] URLs
 //   [C15] HTTP/1.1
 //   [C16] server-sent events
@@ -4686,14 +4686,16 @@ struct own_metric_row {
     std::string name;
     double (*value)(const request_view&);
     metric_facts facts{};
-    vector<metric_id> reads{};  // built-in metrics
+    std::uint64_t reads = 0;  // built-in metrics, by their numbers
     std::string problem{};  // why it is invalid, "" where it is valid
 };
 /// Verdicts need logarithms and finite sums.
-inline bool is_value_of_user(double v) { return v >= 0 && std::isfinite(v); }
+inline constexpr double max_value_of_user = 1e15;
+inline bool is_value_of_user(double v) { return v >= 0 && v <= max_value_of_user; }
 
 /// The user-defined metrics of the program. Any thread may make them before gates run. They are
-/// never freed. A metric that is made twice has one row.
+/// never freed. A metric that is made twice has one row. A row that learns of more reads is
+/// replaced, since other threads may read it.
 class own_metric_rows {
 public:
     const own_metric_row* at(std::size_t i) const {
@@ -4714,6 +4716,21 @@ public:
         }
         delete made;
         return std::size(rows_);
+    }
+    template <class Change>
+    void change(const own_metric_row& row, Change&& add_to) {
+        for (const own_metric_row*& there : rows_) {
+            const own_metric_row* old = __atomic_load_n(&there, __ATOMIC_ACQUIRE);
+            while (old && old->name == row.name && old->value == row.value) {
+                auto* const made = new own_metric_row(*old);
+                made->facts.name = made->name.c_str();
+                add_to(*made);
+                if (__atomic_compare_exchange_n(&there, &old, made, false, __ATOMIC_ACQ_REL,
+                                                __ATOMIC_ACQUIRE))
+                    return;
+                delete made;
+            }
+        }
     }
 
 private:
@@ -4866,11 +4883,13 @@ bool concerns_a_metric(const statistic_data& s, Says&& says) {
 }
 /// Whether gaps are pooled over the requests.
 constexpr bool pools_gaps(metric_id m) { return facts_of(m).is_of_gaps && !is_own(m); }
+/// Whether the function of a row reads a metric of ours.
+inline bool is_read(const own_metric_row& row, metric_id m) {
+    return (row.reads >> static_cast<int>(m) & 1) != 0;
+}
 /// Whether a metric is `other` or is computed from it.
 inline bool is_or_reads(metric_id m, metric_id other) {
-    if (m == other || !is_own(m)) return m == other;
-    const vector<metric_id>& reads = own_row(m).reads;
-    return std::find(reads.begin(), reads.end(), other) != reads.end();
+    return m == other || (is_own(m) && !is_own(other) && is_read(own_row(m), other));
 }
 inline bool concerns(const statistic_data& s, bool metric_facts::*fact) {
     return concerns_a_metric(s, [&](metric_id m) { return facts_of(m).*fact; });
@@ -4917,7 +4936,103 @@ inline std::string limit_text(metric_id m, double v) {
     return unit_text(unit, v, 6);
 }
 
-// ===== [C12] texts with places for values ========================================================
+// ===== [C12] user-defined metrics ================================================================
+// The metrics that a user's function reads decide what invalidates its verdicts. Synthetic requests
+// show them before the load, and each measured request shows those that it alone leads to.
+
+static_assert(static_cast<int>(first_own_metric) < 64, "row.reads has a bit for each");
+/// The function of a row reads this metric of ours.
+inline void add_read(own_metric_row& row, metric_id m) {
+    metric_facts& f = row.facts;
+    const metric_facts& more = facts_of(m);
+    row.reads |= std::uint64_t{1} << static_cast<int>(m);
+    for (bool metric_facts::*is :
+         {&metric_facts::is_of_gaps, &metric_facts::is_of_decoding, &metric_facts::counts_output,
+          &metric_facts::needs_stream, &metric_facts::is_of_prefill,
+          &metric_facts::needs_event_times, &metric_facts::is_affected_by_lateness})
+        f.*is = f.*is || more.*is;
+    if (more.needs == value_needs::prompt_tokens) f.needs = value_needs::prompt_tokens;
+}
+inline void add_read(own_metric_row& row, counted what) {
+    if (what == counted::prompt) row.facts.needs = value_needs::prompt_tokens;
+    if (what == counted::output) row.facts.counts_output = true;
+}
+inline bool is_read(const own_metric_row& row, counted what) {
+    return what == counted::prompt   ? row.facts.needs == value_needs::prompt_tokens
+           : what == counted::output ? row.facts.counts_output
+                                     : true;
+}
+
+/// A request that records which metrics a user's function reads.
+struct synthetic_request final : request_source {
+    own_metric_row& row;
+    record r{};
+    long long many;
+    synthetic_request(own_metric_row& noted_in, int events) : row(noted_in), many(events - 1) {
+        r.events = events;
+        r.prompt_tokens = 100;
+        r.output_tokens = 2 * events;
+        r.cached_tokens = 0;
+        r.text_bytes = 8 * events;
+        r.finish_reason = "length";
+    }
+    double value(metric_id m) override {
+        add_read(row, m);
+        return many == 0 && facts_of(m).is_of_decoding ? not_a_number : 0.1;
+    }
+    long long gaps() override {
+        value(metric_id::itl);
+        return many;
+    }
+    double gap(long long k) override { return k >= 0 && k < gaps() ? 0.1 : not_a_number; }
+    const record& read(counted what) override {
+        add_read(row, what);
+        return r;
+    }
+    const char* label() override { return ""; }
+};
+
+inline bool is_metric_name(const std::string& name) {
+    return !name.empty() && name.size() <= 40 && name[0] >= 'a' && name[0] <= 'z' &&
+           name != "baseline" && std::all_of(name.begin(), name.end(), [](char c) {
+               return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+           });
+}
+/// Never throws, since metrics are made before main(). Errors are reported where the metric is
+/// used.
+inline own_metric_row own_metric_row_of(const std::string& name, metric_unit unit, bound_side side,
+                                        double (*value)(const request_view&)) {
+    own_metric_row row{.name = name, .value = value, .facts = {
+                           .name = "", .unit = unit, .side = side,
+                           .needs = value_needs::own_value}};
+    if (!is_metric_name(name)) {
+        row.problem = "a name has up to 40 of the characters a-z, 0-9 and _, a letter first, and "
+                      "is not \"baseline\"";
+        return row;
+    }
+    if (!value) row.problem = "there is no function";
+    bool has_value = false;
+    for (const int events : {64, 1}) {
+        if (!value) break;
+        synthetic_request seen(row, events);
+        try {
+            const double v = value(request_view(seen));
+            has_value = is_value_of_user(v) || has_value;
+            if (!std::isnan(v) && !is_value_of_user(v))
+                row.problem =
+                    printed("its function gives %g: values run from 0 to %g", v, max_value_of_user);
+        } catch (const std::exception& e) {
+            row.problem = "its function throws: " + printable(e.what(), 200);
+        } catch (...) {
+            row.problem = "its function throws";
+        }
+    }
+    if (row.problem.empty() && !has_value)
+        row.problem = "its function gives NaN for a usual request, of 64 events and 128 tokens";
+    return row;
+}
+
+// ===== [C13] texts with places for values ========================================================
 // A place stands in braces and takes the next value:
 //   {}            as it is: a text, a count, a number, a value of a metric with its unit
 //   {t} {p}       a time; a coordinate in a drawing
@@ -5090,90 +5205,6 @@ inline std::string filled_place(std::string_view place, const filling& f) {
     std::string out;
     fill(out, format, values);
     return out;
-}
-
-// ===== [C13] user-defined metrics ================================================================
-// The metrics that a user's function reads decide what invalidates its verdicts. They are found by
-// calling the function with synthetic requests.
-
-/// A request that records which metrics a user's function reads.
-struct synthetic_request final : request_source {
-    own_metric_row& row;
-    record r{};
-    long long many;
-    synthetic_request(own_metric_row& noted_in, int events) : row(noted_in), many(events - 1) {
-        r.events = events;
-        r.prompt_tokens = 100;
-        r.output_tokens = 2 * events;
-        r.cached_tokens = 0;
-        r.text_bytes = 8 * events;
-        r.finish_reason = "length";
-    }
-    double value(metric_id m) override {
-        metric_facts& f = row.facts;
-        const metric_facts& more = facts_of(m);
-        row.reads.push_back(m);
-        for (bool metric_facts::*is :
-             {&metric_facts::is_of_gaps, &metric_facts::is_of_decoding,
-              &metric_facts::counts_output, &metric_facts::needs_stream,
-              &metric_facts::is_of_prefill, &metric_facts::needs_event_times,
-              &metric_facts::is_affected_by_lateness})
-            f.*is = f.*is || more.*is;
-        if (more.needs == value_needs::prompt_tokens) read(counted::prompt);
-        return many == 0 && more.is_of_decoding ? not_a_number : 0.1;
-    }
-    long long gaps() override {
-        value(metric_id::itl);
-        return many;
-    }
-    double gap(long long k) override { return k >= 0 && k < gaps() ? 0.1 : not_a_number; }
-    const record& read(counted what) override {
-        metric_facts& f = row.facts;
-        if (what == counted::prompt) f.needs = value_needs::prompt_tokens;
-        if (what == counted::output) f.counts_output = true;
-        return r;
-    }
-    const char* label() override { return ""; }
-};
-
-inline bool is_metric_name(const std::string& name) {
-    return !name.empty() && name.size() <= 40 && name[0] >= 'a' && name[0] <= 'z' &&
-           name != "baseline" && std::all_of(name.begin(), name.end(), [](char c) {
-               return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
-           });
-}
-/// Never throws, since metrics are made before main(). Errors are reported where the metric is
-/// used.
-inline own_metric_row own_metric_row_of(const std::string& name, metric_unit unit, bound_side side,
-                                        double (*value)(const request_view&)) {
-    own_metric_row row{.name = name, .value = value, .facts = {
-                           .name = "", .unit = unit, .side = side,
-                           .needs = value_needs::own_value}};
-    if (!is_metric_name(name)) {
-        row.problem = "a name has up to 40 of the characters a-z, 0-9 and _, a letter first, and "
-                      "is not \"baseline\"";
-        return row;
-    }
-    if (!value) row.problem = "there is no function";
-    bool has_value = false;
-    for (const int events : {64, 1}) {
-        if (!value) break;
-        synthetic_request seen(row, events);
-        try {
-            const double v = value(request_view(seen));
-            has_value = is_value_of_user(v) || has_value;
-            if (!std::isnan(v) && !is_value_of_user(v))
-                row.problem =
-                    printed("its function gives %g: values run from 0 on and are finite", v);
-        } catch (const std::exception& e) {
-            row.problem = "its function throws: " + printable(e.what(), 200);
-        } catch (...) {
-            row.problem = "its function throws";
-        }
-    }
-    if (row.problem.empty() && !has_value)
-        row.problem = "its function gives NaN for a usual request, of 64 events and 128 tokens";
-    return row;
 }
 
 // ===== [C14] URLs ================================================================================
@@ -9470,8 +9501,10 @@ inline void fail_frequent_resends(repeat_data& whole) { fail_frequent_resends({&
 /// before others of its read, and late sends have late answers. A pass must hold with `pessimistic`
 /// times, the server's worst, a miss with `optimistic` ones. `buffered` adds to coalesced tokens
 /// all the time in which they may have been generated, `baseline_buffered` only to the baseline's.
+/// `missing_worst` gives requests for which a user's function has no value the worst one,
+/// `missing_best` the best.
 enum class timing_bound : unsigned char {
-    measured, pessimistic, optimistic, buffered, baseline_buffered
+    measured, pessimistic, optimistic, buffered, baseline_buffered, missing_worst, missing_best
 };
 
 /// Returns the bound for the other variant of a comparison.
@@ -9480,6 +9513,7 @@ inline timing_bound opposite(timing_bound r) {
     case timing_bound::pessimistic: return timing_bound::optimistic;
     case timing_bound::optimistic: return timing_bound::pessimistic;
     case timing_bound::baseline_buffered: return timing_bound::buffered;
+    case timing_bound::missing_worst: return timing_bound::missing_best;
     default: return timing_bound::measured;
     }
 }
@@ -9804,16 +9838,26 @@ inline double request_value(metric_id m, const repeat_data& d, std::size_t i,
 
 /// A request as a user's function sees it.
 struct measured_request final : request_source {
+    metric_id own;
     const repeat_data& d;
     std::size_t i;
     timing_bound how;
     vector<double> gaps_s{};
     bool is_known = true;
-    measured_request(const repeat_data& of, std::size_t at, timing_bound b)
-        : d(of), i(at), how(b) {}
-    double value(metric_id m) override { return request_value(m, d, i, how); }
+    measured_request(metric_id m, const repeat_data& of, std::size_t at, timing_bound b)
+        : own(m), d(of), i(at), how(b) {}
+    /// Its function reads more than it did for other requests.
+    void learn(auto what) {
+        if (is_read(own_row(own), what)) return;
+        own_metrics.change(own_row(own), [&](own_metric_row& row) { add_read(row, what); });
+    }
+    double value(metric_id m) override {
+        learn(m);
+        return request_value(m, d, i, how);
+    }
     /// Histograms do not know which gaps are this request's; neither does a repeat that kept none.
     long long gaps() override {
+        learn(metric_id::itl);
         is_known = is_known && !d.gaps_counted && i < d.gap_offsets.size() &&
                    d.gap_offsets[i] + gap_count(d.records[i]) <= d.gaps.size();
         if (gaps_s.empty() && is_known)
@@ -9823,7 +9867,10 @@ struct measured_request final : request_source {
     double gap(long long k) override {
         return k >= 0 && k < gaps() ? gaps_s[static_cast<std::size_t>(k)] : not_a_number;
     }
-    const record& read(counted) override { return d.records[i]; }
+    const record& read(counted what) override {
+        learn(what);
+        return d.records[i];
+    }
     const char* label() override {
         const std::size_t part = d.records[i].part;
         return part < d.labels.size() ? d.labels[part].c_str() : "";
@@ -9831,7 +9878,7 @@ struct measured_request final : request_source {
 };
 /// A function that throws gives no value.
 inline double value_by_user(metric_id m, const repeat_data& d, std::size_t i, timing_bound how) {
-    measured_request seen(d, i, how);
+    measured_request seen(m, d, i, how);
     if (!own_row(m).value) return not_a_number;
     try {
         const double v = own_row(m).value(request_view(seen));
@@ -9848,6 +9895,11 @@ inline bool has_value(metric_id m, const repeat_data& d, std::size_t i) {
     if (f.needs == value_needs::second_event) return gap_count(d.records[i]) > 0;
     if (f.needs == value_needs::cached_tokens) return tells_cached_tokens(d.records[i]);
     return f.needs == value_needs::nothing || !std::isnan(request_value(m, d, i));
+}
+
+/// Whether a request of which a user's function has no value counts as the worst or the best one.
+inline bool fills_missing(metric_id m, timing_bound how) {
+    return is_own(m) && (how == timing_bound::missing_worst || how == timing_bound::missing_best);
 }
 
 /// The values of a metric in one repeat, in the order of planned sends. Failed requests have the
@@ -9872,7 +9924,9 @@ inline metric_values values_in_repeat(const statistic_data& what, const repeat_d
         const record& r = d.records[i];
         if (!selected(r) || (when && !when->holds(r.scheduled_ns))) continue;
         const bool ok = r.status == request_status::ok;
-        const double value = ok ? request_value(m, d, i, how) : is_speed(m) ? 0 : infinity;
+        double value = ok ? request_value(m, d, i, how) : is_speed(m) ? 0 : infinity;
+        if (std::isnan(value) && fills_missing(m, how) && what.kind != statistic_kind::mean)
+            value = (how == timing_bound::missing_worst) == is_speed(m) ? 0 : infinity;
         v.failed += !ok;
         if (!std::isnan(value)) v.all.push_back(value);
     }
@@ -9880,7 +9934,7 @@ inline metric_values values_in_repeat(const statistic_data& what, const repeat_d
 }
 
 /// Whether one measured request satisfies a predicate. Failed requests never do; a missing value
-/// always does.
+/// always does, unless it counts as the worst one.
 inline bool satisfies(const list<predicate_step>& steps, const repeat_data& d, std::size_t i,
                       timing_bound how = timing_bound::measured) {
     if (d.records[i].status != request_status::ok) return false;
@@ -9888,7 +9942,9 @@ inline bool satisfies(const list<predicate_step>& steps, const repeat_data& d, s
     for (const predicate_step& s : steps) {
         if (s.op == predicate_step::op_kind::compare) {
             const double v = request_value(s.metric, d, i, how);
-            stack.push_back(std::isnan(v) || (s.at_most ? v <= s.bound : v >= s.bound));
+            stack.push_back(std::isnan(v) ? how != timing_bound::missing_worst || !is_own(s.metric)
+                            : s.at_most   ? v <= s.bound
+                                          : v >= s.bound);
             continue;
         }
         const bool b = stack.back();
@@ -13290,6 +13346,11 @@ inline answer_counts answer_counts_of(const repeat_list& variant, const selectio
     return c;
 }
 
+inline cause values_missing(const answer_counts& c, metric_id m) {
+    const value_count& n = c.of(m);
+    const auto id = static_cast<double>(m);
+    return {because::lacks_values, {as_number(n.missing), as_number(n.completed), id, id}};
+}
 /// Why a metric lacks values of completed requests. Answers of one token have no pace; if those
 /// were requested, the others are judged, if any.
 inline cause missing_values(const answer_counts& c, metric_id m, bool short_ones_expected) {
@@ -13298,12 +13359,12 @@ inline cause missing_values(const answer_counts& c, metric_id m, bool short_ones
     const bool allowed = short_ones_expected && (f.needs == value_needs::second_token ||
                                                  f.needs == value_needs::second_event ||
                                                  f.needs == value_needs::second_read);
-    const auto id = static_cast<double>(m);
-    if (n.of == 0 && is_of_turns(m)) return {because::no_such_turns, {id}};
+    if (n.of == 0 && is_of_turns(m)) return {because::no_such_turns, {static_cast<double>(m)}};
     const bool some_left = n.missing < n.completed;
-    if (n.missing == 0 || (some_left && (allowed || !is_too_much(n.missing, n.completed))))
-        return {};
-    return {because::lacks_values, {as_number(n.missing), as_number(n.completed), id, id}};
+    const bool is_too_many = is_own(m) ? n.missing * 100 > n.completed  // the function's own lack
+                                       : is_too_much(n.missing, n.completed);
+    if (n.missing == 0 || (some_left && (allowed || !is_too_many))) return {};
+    return values_missing(c, m);
 }
 
 /// Why answers are short, by their finish reasons.
@@ -13683,6 +13744,21 @@ inline cause tokens_that_differ(const measurements& e, const slo& s) {
     return {};
 }
 
+/// Why a pass fails if the requests without a value of a user's function have the worst one.
+inline cause missing_that_decide(const measurements& e, judging_parameters t,
+                                 const answer_counts& variant, const verdict_numbers& v,
+                                 const statistic_data& what) {
+    cause why;
+    const bool any = concerns_a_metric(what, [&](metric_id m) {
+        if (!is_own(m) || variant.of(m).missing == 0) return false;
+        why = values_missing(variant, m);
+        return true;
+    });
+    if (!any || v.outcome != verdict::pass) return {};
+    t.read = timing_bound::missing_worst;
+    return decision_by_numbers(e, t, v.what).outcome == verdict::pass ? cause{} : why;
+}
+
 /// Why the answers behind a statistic do not support a verdict.
 inline cause fault_of_answers_to(const measurements& e, const judging_parameters& t,
                                  const validity_checks& g, const verdict_numbers& v,
@@ -13700,6 +13776,8 @@ inline cause fault_of_answers_to(const measurements& e, const judging_parameters
         if (is_baseline && held.of == whose::nobody) held.of = whose::baseline;
         if (held && !stands_though_buffered(e, t, *variant, v)) return held;
         if (cause why = fault_of_answers(*variant, what, e.short_outputs_expected))
+            return of_server(std::move(why), is_baseline);
+        if (cause why = missing_that_decide(e, t, *variant, v, what))
             return of_server(std::move(why), is_baseline);
     }
     return {};

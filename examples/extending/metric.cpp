@@ -1,11 +1,12 @@
 // A metric of your own: a function of one completed request, that goes wherever ours go.
 //
 // It is asked of completed requests alone; a failed one is the worst value of every percentile. It
-// reads our metrics of the request (`r[ttft]`, in seconds), its gaps, tokens, bytes and label. NaN
-// says that this request has no value: where that is so of more than one in a hundred, the verdict is
-// invalid. What it reads decides what else makes a verdict invalid: tokens that the server
-// does not tell, a stream that comes in one piece. Times are as long as they were, or, where the
-// client was late, as they may have been: let the value grow with them (and fall, where more is better).
+// reads our metrics of the request (`r[ttft]`, in seconds), its gaps, tokens, bytes and label. NaN, an
+// exception or a value that is not from 0 to 1e15 says that this request has no value. If over 1 % of the
+// requests have none, the verdict is invalid; below that a pass must hold if they have the worst values.
+// What the function reads decides what else makes a verdict invalid: tokens that the server does not
+// tell, a stream that comes in one piece. Times are as long as they were, or, where the client was late,
+// as they may have been: let the value grow with them (and fall, where more is better).
 // The function captures nothing, so that records judged again give the same values.
 #define LLMBENCH_MAIN
 #include "llmbench.hpp"

@@ -177,6 +177,11 @@ inline answer_counts answer_counts_of(const repeat_list& variant, const selectio
     return c;
 }
 
+inline cause values_missing(const answer_counts& c, metric_id m) {
+    const value_count& n = c.of(m);
+    const auto id = static_cast<double>(m);
+    return {because::lacks_values, {as_number(n.missing), as_number(n.completed), id, id}};
+}
 /// Why a metric lacks values of completed requests. Answers of one token have no pace; if those
 /// were requested, the others are judged, if any.
 inline cause missing_values(const answer_counts& c, metric_id m, bool short_ones_expected) {
@@ -185,12 +190,12 @@ inline cause missing_values(const answer_counts& c, metric_id m, bool short_ones
     const bool allowed = short_ones_expected && (f.needs == value_needs::second_token ||
                                                  f.needs == value_needs::second_event ||
                                                  f.needs == value_needs::second_read);
-    const auto id = static_cast<double>(m);
-    if (n.of == 0 && is_of_turns(m)) return {because::no_such_turns, {id}};
+    if (n.of == 0 && is_of_turns(m)) return {because::no_such_turns, {static_cast<double>(m)}};
     const bool some_left = n.missing < n.completed;
-    if (n.missing == 0 || (some_left && (allowed || !is_too_much(n.missing, n.completed))))
-        return {};
-    return {because::lacks_values, {as_number(n.missing), as_number(n.completed), id, id}};
+    const bool is_too_many = is_own(m) ? n.missing * 100 > n.completed  // the function's own lack
+                                       : is_too_much(n.missing, n.completed);
+    if (n.missing == 0 || (some_left && (allowed || !is_too_many))) return {};
+    return values_missing(c, m);
 }
 
 /// Why answers are short, by their finish reasons.

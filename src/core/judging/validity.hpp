@@ -175,6 +175,21 @@ inline cause tokens_that_differ(const measurements& e, const slo& s) {
     return {};
 }
 
+/// Why a pass fails if the requests without a value of a user's function have the worst one.
+inline cause missing_that_decide(const measurements& e, judging_parameters t,
+                                 const answer_counts& variant, const verdict_numbers& v,
+                                 const statistic_data& what) {
+    cause why;
+    const bool any = concerns_a_metric(what, [&](metric_id m) {
+        if (!is_own(m) || variant.of(m).missing == 0) return false;
+        why = values_missing(variant, m);
+        return true;
+    });
+    if (!any || v.outcome != verdict::pass) return {};
+    t.read = timing_bound::missing_worst;
+    return decision_by_numbers(e, t, v.what).outcome == verdict::pass ? cause{} : why;
+}
+
 /// Why the answers behind a statistic do not support a verdict.
 inline cause fault_of_answers_to(const measurements& e, const judging_parameters& t,
                                  const validity_checks& g, const verdict_numbers& v,
@@ -192,6 +207,8 @@ inline cause fault_of_answers_to(const measurements& e, const judging_parameters
         if (is_baseline && held.of == whose::nobody) held.of = whose::baseline;
         if (held && !stands_though_buffered(e, t, *variant, v)) return held;
         if (cause why = fault_of_answers(*variant, what, e.short_outputs_expected))
+            return of_server(std::move(why), is_baseline);
+        if (cause why = missing_that_decide(e, t, *variant, v, what))
             return of_server(std::move(why), is_baseline);
     }
     return {};

@@ -10,6 +10,7 @@
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/base/time_interval.hpp"
+#include "core/metric/own_metrics.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/credible.hpp"
 #include "core/measured/histograms.hpp"
@@ -87,16 +88,26 @@ inline double request_value(metric_id m, const repeat_data& d, std::size_t i,
 
 /// A request as a user's function sees it.
 struct measured_request final : request_source {
+    metric_id own;
     const repeat_data& d;
     std::size_t i;
     timing_bound how;
     vector<double> gaps_s{};
     bool is_known = true;
-    measured_request(const repeat_data& of, std::size_t at, timing_bound b)
-        : d(of), i(at), how(b) {}
-    double value(metric_id m) override { return request_value(m, d, i, how); }
+    measured_request(metric_id m, const repeat_data& of, std::size_t at, timing_bound b)
+        : own(m), d(of), i(at), how(b) {}
+    /// Its function reads more than it did for other requests.
+    void learn(auto what) {
+        if (is_read(own_row(own), what)) return;
+        own_metrics.change(own_row(own), [&](own_metric_row& row) { add_read(row, what); });
+    }
+    double value(metric_id m) override {
+        learn(m);
+        return request_value(m, d, i, how);
+    }
     /// Histograms do not know which gaps are this request's; neither does a repeat that kept none.
     long long gaps() override {
+        learn(metric_id::itl);
         is_known = is_known && !d.gaps_counted && i < d.gap_offsets.size() &&
                    d.gap_offsets[i] + gap_count(d.records[i]) <= d.gaps.size();
         if (gaps_s.empty() && is_known)
@@ -106,7 +117,10 @@ struct measured_request final : request_source {
     double gap(long long k) override {
         return k >= 0 && k < gaps() ? gaps_s[static_cast<std::size_t>(k)] : not_a_number;
     }
-    const record& read(counted) override { return d.records[i]; }
+    const record& read(counted what) override {
+        learn(what);
+        return d.records[i];
+    }
     const char* label() override {
         const std::size_t part = d.records[i].part;
         return part < d.labels.size() ? d.labels[part].c_str() : "";
@@ -114,7 +128,7 @@ struct measured_request final : request_source {
 };
 /// A function that throws gives no value.
 inline double value_by_user(metric_id m, const repeat_data& d, std::size_t i, timing_bound how) {
-    measured_request seen(d, i, how);
+    measured_request seen(m, d, i, how);
     if (!own_row(m).value) return not_a_number;
     try {
         const double v = own_row(m).value(request_view(seen));
@@ -131,6 +145,11 @@ inline bool has_value(metric_id m, const repeat_data& d, std::size_t i) {
     if (f.needs == value_needs::second_event) return gap_count(d.records[i]) > 0;
     if (f.needs == value_needs::cached_tokens) return tells_cached_tokens(d.records[i]);
     return f.needs == value_needs::nothing || !std::isnan(request_value(m, d, i));
+}
+
+/// Whether a request of which a user's function has no value counts as the worst or the best one.
+inline bool fills_missing(metric_id m, timing_bound how) {
+    return is_own(m) && (how == timing_bound::missing_worst || how == timing_bound::missing_best);
 }
 
 /// The values of a metric in one repeat, in the order of planned sends. Failed requests have the
@@ -155,7 +174,9 @@ inline metric_values values_in_repeat(const statistic_data& what, const repeat_d
         const record& r = d.records[i];
         if (!selected(r) || (when && !when->holds(r.scheduled_ns))) continue;
         const bool ok = r.status == request_status::ok;
-        const double value = ok ? request_value(m, d, i, how) : is_speed(m) ? 0 : infinity;
+        double value = ok ? request_value(m, d, i, how) : is_speed(m) ? 0 : infinity;
+        if (std::isnan(value) && fills_missing(m, how) && what.kind != statistic_kind::mean)
+            value = (how == timing_bound::missing_worst) == is_speed(m) ? 0 : infinity;
         v.failed += !ok;
         if (!std::isnan(value)) v.all.push_back(value);
     }
@@ -163,7 +184,7 @@ inline metric_values values_in_repeat(const statistic_data& what, const repeat_d
 }
 
 /// Whether one measured request satisfies a predicate. Failed requests never do; a missing value
-/// always does.
+/// always does, unless it counts as the worst one.
 inline bool satisfies(const list<predicate_step>& steps, const repeat_data& d, std::size_t i,
                       timing_bound how = timing_bound::measured) {
     if (d.records[i].status != request_status::ok) return false;
@@ -171,7 +192,9 @@ inline bool satisfies(const list<predicate_step>& steps, const repeat_data& d, s
     for (const predicate_step& s : steps) {
         if (s.op == predicate_step::op_kind::compare) {
             const double v = request_value(s.metric, d, i, how);
-            stack.push_back(std::isnan(v) || (s.at_most ? v <= s.bound : v >= s.bound));
+            stack.push_back(std::isnan(v) ? how != timing_bound::missing_worst || !is_own(s.metric)
+                            : s.at_most   ? v <= s.bound
+                                          : v >= s.bound);
             continue;
         }
         const bool b = stack.back();

@@ -24,8 +24,10 @@ namespace detail {
 /// before others of its read, and late sends have late answers. A pass must hold with `pessimistic`
 /// times, the server's worst, a miss with `optimistic` ones. `buffered` adds to coalesced tokens
 /// all the time in which they may have been generated, `baseline_buffered` only to the baseline's.
+/// `missing_worst` gives requests for which a user's function has no value the worst one,
+/// `missing_best` the best.
 enum class timing_bound : unsigned char {
-    measured, pessimistic, optimistic, buffered, baseline_buffered
+    measured, pessimistic, optimistic, buffered, baseline_buffered, missing_worst, missing_best
 };
 
 /// Returns the bound for the other variant of a comparison.
@@ -34,6 +36,7 @@ inline timing_bound opposite(timing_bound r) {
     case timing_bound::pessimistic: return timing_bound::optimistic;
     case timing_bound::optimistic: return timing_bound::pessimistic;
     case timing_bound::baseline_buffered: return timing_bound::buffered;
+    case timing_bound::missing_worst: return timing_bound::missing_best;
     default: return timing_bound::measured;
     }
 }

@@ -1,6 +1,6 @@
 // user-defined metrics
-// The metrics that a user's function reads decide what invalidates its verdicts. They are found by
-// calling the function with synthetic requests.
+// The metrics that a user's function reads decide what invalidates its verdicts. Synthetic requests
+// show them before the load, and each measured request shows those that it alone leads to.
 #pragma once
 
 #include "api/metrics.hpp"
@@ -11,12 +11,36 @@
 
 #include <algorithm>  // all_of
 #include <cmath>  // isnan
+#include <cstdint>  // uint64_t
 #include <exception>
 #include <string>
 
 namespace llmbench {
 inline namespace v1 {
 namespace detail {
+
+static_assert(static_cast<int>(first_own_metric) < 64, "row.reads has a bit for each");
+/// The function of a row reads this metric of ours.
+inline void add_read(own_metric_row& row, metric_id m) {
+    metric_facts& f = row.facts;
+    const metric_facts& more = facts_of(m);
+    row.reads |= std::uint64_t{1} << static_cast<int>(m);
+    for (bool metric_facts::*is :
+         {&metric_facts::is_of_gaps, &metric_facts::is_of_decoding, &metric_facts::counts_output,
+          &metric_facts::needs_stream, &metric_facts::is_of_prefill,
+          &metric_facts::needs_event_times, &metric_facts::is_affected_by_lateness})
+        f.*is = f.*is || more.*is;
+    if (more.needs == value_needs::prompt_tokens) f.needs = value_needs::prompt_tokens;
+}
+inline void add_read(own_metric_row& row, counted what) {
+    if (what == counted::prompt) row.facts.needs = value_needs::prompt_tokens;
+    if (what == counted::output) row.facts.counts_output = true;
+}
+inline bool is_read(const own_metric_row& row, counted what) {
+    return what == counted::prompt   ? row.facts.needs == value_needs::prompt_tokens
+           : what == counted::output ? row.facts.counts_output
+                                     : true;
+}
 
 /// A request that records which metrics a user's function reads.
 struct synthetic_request final : request_source {
@@ -32,17 +56,8 @@ struct synthetic_request final : request_source {
         r.finish_reason = "length";
     }
     double value(metric_id m) override {
-        metric_facts& f = row.facts;
-        const metric_facts& more = facts_of(m);
-        row.reads.push_back(m);
-        for (bool metric_facts::*is :
-             {&metric_facts::is_of_gaps, &metric_facts::is_of_decoding,
-              &metric_facts::counts_output, &metric_facts::needs_stream,
-              &metric_facts::is_of_prefill, &metric_facts::needs_event_times,
-              &metric_facts::is_affected_by_lateness})
-            f.*is = f.*is || more.*is;
-        if (more.needs == value_needs::prompt_tokens) read(counted::prompt);
-        return many == 0 && more.is_of_decoding ? not_a_number : 0.1;
+        add_read(row, m);
+        return many == 0 && facts_of(m).is_of_decoding ? not_a_number : 0.1;
     }
     long long gaps() override {
         value(metric_id::itl);
@@ -50,9 +65,7 @@ struct synthetic_request final : request_source {
     }
     double gap(long long k) override { return k >= 0 && k < gaps() ? 0.1 : not_a_number; }
     const record& read(counted what) override {
-        metric_facts& f = row.facts;
-        if (what == counted::prompt) f.needs = value_needs::prompt_tokens;
-        if (what == counted::output) f.counts_output = true;
+        add_read(row, what);
         return r;
     }
     const char* label() override { return ""; }
@@ -86,7 +99,7 @@ inline own_metric_row own_metric_row_of(const std::string& name, metric_unit uni
             has_value = is_value_of_user(v) || has_value;
             if (!std::isnan(v) && !is_value_of_user(v))
                 row.problem =
-                    printed("its function gives %g: values run from 0 on and are finite", v);
+                    printed("its function gives %g: values run from 0 to %g", v, max_value_of_user);
         } catch (const std::exception& e) {
             row.problem = "its function throws: " + printable(e.what(), 200);
         } catch (...) {

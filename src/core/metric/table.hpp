@@ -13,6 +13,7 @@
 #include <array>
 #include <cmath>  // isfinite, isinf, isnan
 #include <cstddef>  // size_t
+#include <cstdint>  // uint64_t
 #include <iterator>  // size
 #include <string>
 #include <string_view>
@@ -196,14 +197,16 @@ struct own_metric_row {
     std::string name;
     double (*value)(const request_view&);
     metric_facts facts{};
-    vector<metric_id> reads{};  // built-in metrics
+    std::uint64_t reads = 0;  // built-in metrics, by their numbers
     std::string problem{};  // why it is invalid, "" where it is valid
 };
 /// Verdicts need logarithms and finite sums.
-inline bool is_value_of_user(double v) { return v >= 0 && std::isfinite(v); }
+inline constexpr double max_value_of_user = 1e15;
+inline bool is_value_of_user(double v) { return v >= 0 && v <= max_value_of_user; }
 
 /// The user-defined metrics of the program. Any thread may make them before gates run. They are
-/// never freed. A metric that is made twice has one row.
+/// never freed. A metric that is made twice has one row. A row that learns of more reads is
+/// replaced, since other threads may read it.
 class own_metric_rows {
 public:
     const own_metric_row* at(std::size_t i) const {
@@ -224,6 +227,21 @@ public:
         }
         delete made;
         return std::size(rows_);
+    }
+    template <class Change>
+    void change(const own_metric_row& row, Change&& add_to) {
+        for (const own_metric_row*& there : rows_) {
+            const own_metric_row* old = __atomic_load_n(&there, __ATOMIC_ACQUIRE);
+            while (old && old->name == row.name && old->value == row.value) {
+                auto* const made = new own_metric_row(*old);
+                made->facts.name = made->name.c_str();
+                add_to(*made);
+                if (__atomic_compare_exchange_n(&there, &old, made, false, __ATOMIC_ACQ_REL,
+                                                __ATOMIC_ACQUIRE))
+                    return;
+                delete made;
+            }
+        }
     }
 
 private:
@@ -376,11 +394,13 @@ bool concerns_a_metric(const statistic_data& s, Says&& says) {
 }
 /// Whether gaps are pooled over the requests.
 constexpr bool pools_gaps(metric_id m) { return facts_of(m).is_of_gaps && !is_own(m); }
+/// Whether the function of a row reads a metric of ours.
+inline bool is_read(const own_metric_row& row, metric_id m) {
+    return (row.reads >> static_cast<int>(m) & 1) != 0;
+}
 /// Whether a metric is `other` or is computed from it.
 inline bool is_or_reads(metric_id m, metric_id other) {
-    if (m == other || !is_own(m)) return m == other;
-    const vector<metric_id>& reads = own_row(m).reads;
-    return std::find(reads.begin(), reads.end(), other) != reads.end();
+    return m == other || (is_own(m) && !is_own(other) && is_read(own_row(m), other));
 }
 inline bool concerns(const statistic_data& s, bool metric_facts::*fact) {
     return concerns_a_metric(s, [&](metric_id m) { return facts_of(m).*fact; });

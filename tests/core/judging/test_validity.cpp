@@ -1243,3 +1243,64 @@ TEST_CASE("sessions that the client's own limit ends are no errors of the server
     CHECK(judge_all(measured(failing, {errors}))[0].outcome == verdict::fail);
     CHECK(judge_all(measured(plain, {errors}))[0].outcome != verdict::pass);
 }
+
+// ---- metrics of users ----------------------------------------------------------------------------
+
+namespace {
+// No value where the answer took over a second.
+const metric silent_if_slow = of_request("silent_if_slow", in_seconds, [](const request_view& r) {
+    if (r[e2e] > 1) throw r[e2e];
+    return r[e2e];
+});
+const metric speed_or_none = of_request("speed_or_none", more_is_better, [](const request_view& r) {
+    return r[e2e] > 1 ? std::nan("") : 1 / r[e2e];
+});
+const metric pace_of_agents = of_request("pace_of_agents", in_seconds, [](const request_view& r) {
+    return r.label()[0] == 'a' ? r[tpot] : r[ttft];
+});
+measurement with_slow(int slow, int of = 400) {
+    vector<request> requests;
+    for (int i = 0; i < of; ++i)
+        requests.push_back(answered(100.0 * i, 80, 10, i * slow / of != (i + 1) * slow / of ? 201 : 21));
+    return measured({repeat_of(requests), repeat_of(requests), repeat_of(requests), repeat_of(requests)});
+}
+}  // namespace
+
+TEST_CASE("requests that a user's function has no value of are the worst ones in what they could decide") {
+    const slo all[] = {max(silent_if_slow) <= 1_s, p999(silent_if_slow) <= 1_s, p50(silent_if_slow) <= 1_s,
+                       goodput(silent_if_slow <= 1_s) >= 99.9_pct, goodput(silent_if_slow <= 1_s) >= 90_pct,
+                       min(speed_or_none) >= 0.5, p50(speed_or_none) >= 0.5, mean(silent_if_slow) <= 1_s};
+    const auto outcomes = [&](const measurement& m) {
+        std::string text;
+        for (const slo& s : all) text += std::string(to_string(judged(m, s).outcome)) + " ";
+        return text;
+    };
+    CHECK(outcomes(with_slow(0, 4000)) == "pass pass pass pass pass pass pass pass ");
+    // 0.5 % of the requests: in none of the medians.
+    CHECK(outcomes(with_slow(20, 4000)) == "invalid invalid pass invalid pass invalid pass pass ");
+    CHECK(str(judged(with_slow(20, 4000), max(silent_if_slow) <= 1_s).reason) ==
+          "server: 80 of 16000 completed requests have no value of the function, which silent_if_slow needs");
+    // 4 %: the function says too little.
+    CHECK(outcomes(with_slow(160, 4000)) ==
+          "invalid invalid invalid invalid invalid invalid invalid invalid ");
+    // Those of the baseline may have been the best ones, which no maximum depends on.
+    measurement pairs = with_slow(0);
+    pairs.baseline = with_slow(2).candidate;
+    CHECK(judged(pairs, p50(silent_if_slow) <= 1.1 * baseline).outcome == verdict::pass);
+    CHECK(judged(pairs, max(silent_if_slow) <= 1.1 * baseline).outcome == verdict::pass);
+    std::swap(pairs.baseline, pairs.candidate);
+    CHECK(judged(pairs, max(silent_if_slow) <= 1.1 * baseline).outcome == verdict::invalid);
+}
+
+TEST_CASE("what a user's function reads of some requests alone is checked as all else") {
+    measurement m = measured(repeats_with_ttft({80, 80}));
+    CHECK(judged(m, p50(pace_of_agents) <= 1_s).outcome == verdict::pass);
+    for (repeat_data& d : m.candidate) {
+        d.labels = {"agents"};
+        for (record& r : d.records) r.token_source = token_origin::events;
+    }
+    m.candidate[0].records[0].output_tokens = 5;
+    const slo_verdict v = judged(m, p50(pace_of_agents) <= 1_s);
+    CHECK(v.outcome == judged(m, p50(tpot) <= 1_s).outcome);
+    CHECK(str(v.reason) == str(judged(m, p50(tpot) <= 1_s).reason));
+}

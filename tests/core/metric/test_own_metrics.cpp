@@ -94,6 +94,33 @@ TEST_CASE("what a metric of one's own reads decides what its verdicts need") {
                  "that comes in one piece has no first token apart from its last: use e2e");
 }
 
+TEST_CASE("what a metric of one's own reads of some requests only is found when they are measured") {
+    const metric choosy = of_request("choosy_reads", in_seconds, [](const request_view& r) {
+        if (std::strcmp(r.label(), "agent") == 0) return r[tpot] + r.gap(0) / r.prompt_tokens();
+        return r.turn() == 7 ? r[ttft] : r[e2e];
+    });
+    const metric_facts& before = facts(choosy);
+    CHECK_FALSE(facts(choosy).is_of_decoding);
+    repeat_data d = three_waits();
+    d.labels = {"chat", "agent"};
+    for (std::size_t i = 0; i < d.records.size(); ++i) request_value(choosy.id(), d, i);
+    CHECK_FALSE(facts(choosy).is_of_decoding);
+    d.records[1].part = 1;
+    request_value(choosy.id(), d, 1);
+    CHECK(facts(choosy).is_of_decoding);
+    CHECK(facts(choosy).counts_output);
+    CHECK(facts(choosy).is_of_gaps);
+    CHECK(facts(choosy).needs == value_needs::prompt_tokens);
+    CHECK(is_or_reads(choosy.id(), metric_id::tpot));
+    CHECK_FALSE(is_or_reads(choosy.id(), metric_id::ttft));
+    CHECK_FALSE(before.is_of_decoding);  // another thread may still read what was known before
+    d.records[2].turn = 6;
+    request_value(choosy.id(), d, 2);
+    CHECK(is_or_reads(choosy.id(), metric_id::ttft));
+    CHECK(std::string(metric_name(choosy.id())) == "choosy_reads");
+    CHECK(mean(choosy).data.metric == choosy.id());
+}
+
 TEST_CASE("a function is told the times that there may have been, not only those measured") {
     repeat_data d = repeat_of({request(0).sent(0).content(200).content(900).finish(950).done(950)});
     d.records[0].late_ns = 50000000;
@@ -125,8 +152,11 @@ TEST_CASE("a metric that cannot be is refused before the load, with its name") {
           "the SLO mean(nothing) <= 1 s is refused: nothing: its function gives NaN for a usual "
           "request, of 64 events and 128 tokens");
     CHECK(of("below", [](const request_view&) { return -1.0; }) ==
-          "the SLO mean(below) <= 1 s is refused: below: its function gives -1: values run from 0 on "
-          "and are finite");
+          "the SLO mean(below) <= 1 s is refused: below: its function gives -1: values run from 0 to "
+          "1e+15");
+    CHECK(of("huge", [](const request_view&) { return 1e308; }) ==
+          "the SLO mean(huge) <= 1 s is refused: huge: its function gives 1e+308: values run from 0 to "
+          "1e+15");
     CHECK(of("none", nullptr) == "the SLO mean(none) <= 1 s is refused: none: there is no function");
     CHECK(of("twice", one).empty());
     CHECK(of("twice", one).empty());
