@@ -24503,11 +24503,12 @@ inline std::string report_html(const vector<gate_report>& gates,
 #include <csignal>  // signal, SIGPIPE, SIGXFSZ
 #include <ctime>  // clock_gettime, strftime, time_t, timespec
 #include <filesystem>  // error_code, equivalent
-#include <fstream>  // ifstream, ios, istreambuf_iterator, getline, ofstream, istream
+#include <fstream>  // ifstream, getline, ofstream, ios, istream
 #include <iostream>  // cout, ios_base, cerr
 #include <latch>  // the start of a load
 #include <mutex>  // unique_lock, lock_guard, call_once
 #include <queue>  // users by the time they are ready
+#include <sstream>  // istringstream
 #include <thread>  // this_thread
 
 #include <arpa/inet.h>  // ntohs
@@ -24522,6 +24523,7 @@ inline std::string report_html(const vector<gate_report>& gates,
 #include <sys/ioctl.h>  // the width of a terminal
 #include <sys/resource.h>  // how many files may be open, how much memory was used
 #include <sys/socket.h>  // send
+#include <sys/stat.h>  // fstat
 #include <sys/types.h>  // ssize_t, pid_t
 #include <sys/wait.h>  // waitpid, how a server ended
 #include <unistd.h>  // STDOUT_FILENO, unlink, write, close, isatty, _exit, sysconf, read
@@ -25189,15 +25191,54 @@ inline std::string resolver_error_text(int code) {
 
 // ===== [E7] files ================================================================================
 
+/// A file that is read: a regular one, or a pipe. A pipe that nobody writes to ends the wait.
+class input_file {
+public:
+    static constexpr int longest_wait_ms = 10000;
+
+    explicit input_file(const std::string& path)
+        : fd_(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)), path_(path) {
+        struct ::stat is {};
+        if (fd_ < 0 || ::fstat(fd_, &is) != 0) problem_ = error_text(errno);
+        else if (!S_ISREG(is.st_mode) && !S_ISFIFO(is.st_mode))
+            problem_ = S_ISDIR(is.st_mode) ? "it is a folder" : "it is a device";
+        is_pipe_ = S_ISFIFO(is.st_mode);
+    }
+    ~input_file() { if (fd_ >= 0) ::close(fd_); }
+    input_file(const input_file&) = delete;
+    input_file& operator=(const input_file&) = delete;
+    /// Returns why it cannot be read, "" if it can.
+    const std::string& problem() const { return problem_; }
+    /// Returns the number of bytes read; fewer than `n` at the end.
+    std::size_t read(char* room, std::size_t n) {
+        std::size_t all = 0;
+        while (all < n) {
+            pollfd on{fd_, POLLIN, 0};
+            if (is_pipe_ && ::poll(&on, 1, longest_wait_ms) == 0)
+                refuse({printable(path_, 200),
+                        " is a pipe, and nothing was written to it for 10 s"});
+            const ssize_t taken = ::read(fd_, room + all, n - all);
+            if (taken < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+            if (taken <= 0) break;
+            all += static_cast<std::size_t>(taken);
+        }
+        return all;
+    }
+
+private:
+    int fd_;
+    std::string path_, problem_{};
+    bool is_pipe_ = false;
+};
+
 inline std::string file_content(const std::string& path, const std::string& what) {
-    std::ifstream in(path, std::ios::binary);
-    std::error_code ignored;
-    if (!in || std::filesystem::is_directory(path, ignored))
-        refuse({what, ": ", path, " cannot be read"});
-    std::string bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-    if (const std::string why = why_no_text(bytes); !why.empty())
+    input_file in(path);
+    if (!in.problem().empty()) refuse({what, ": ", path, " cannot be read: ", in.problem()});
+    std::string all, some(1 << 16, '\0');
+    while (const std::size_t n = in.read(some.data(), some.size())) all.append(some, 0, n);
+    if (const std::string why = why_no_text(all); !why.empty())
         refuse({what, ": ", path, ": ", why});
-    return bytes;
+    return all;
 }
 
 /// A new file. A file or symbolic link of that name is unlinked, so that nothing is written through
@@ -25287,9 +25328,8 @@ inline void write_file(const std::filesystem::path& path, std::string_view conte
 
 /// One number a line; empty lines are ignored.
 inline vector<double> read_numbers(const std::string& path, const char* field) {
-    std::ifstream in(path);
-    if (!in)
-        refuse({printed("%s is empirical(\"%s\"): the file cannot be read", field, path.c_str())});
+    std::istringstream in(
+        file_content(path, printed("%s is empirical(\"%s\")", field, path.c_str())));
     vector<double> values;
     std::string line;
     for (int number = 1; std::getline(in, line); ++number) {
@@ -25310,15 +25350,11 @@ inline vector<double> read_numbers(const std::string& path, const char* field) {
 
 /// The file's bytes, read on demand.
 inline byte_stream bytes_of(const std::string& path, const char* field) {
-    auto in = std::make_shared<std::ifstream>(path, std::ios::binary);
-    std::error_code ignored;
-    if (!*in || std::filesystem::is_directory(path, ignored))
-        refuse({printed("%s is \"%s\": the file cannot be read", field, path.c_str())});
-    return {[in](char* room, std::size_t n) {
-                in->read(room, static_cast<std::streamsize>(n));
-                return static_cast<std::size_t>(in->gcount());
-            },
-            path};
+    auto in = std::make_shared<input_file>(path);
+    if (!in->problem().empty())
+        refuse({printed("%s is \"%s\": the file cannot be read: ", field, path.c_str()),
+                in->problem()});
+    return {[in](char* room, std::size_t n) { return in->read(room, n); }, path};
 }
 
 // ===== [E8] programs that send one load together, by an extension ================================
@@ -26030,6 +26066,16 @@ inline std::size_t dialogues_wanted(const scenario& s) {
     if (s.requests <= 0) return 10000;
     const long long n = s.requests + s.warmup.requests();
     return static_cast<std::size_t>(std::clamp(n, 1ll, 1000000ll));
+}
+
+/// The files that a scenario names itself; those of its extensions' workloads are not among them.
+inline vector<std::string> files_of(const scenario& s) {
+    vector<std::string> all;
+    const auto add = [&](const text& file) { if (!file.empty()) all.push_back(str(file)); };
+    add(s.baseline.stored().file);
+    add(s.arrivals.data().file);
+    if (const auto* d = s.workload.what().get<dataset>()) add(d->path);
+    return all;
 }
 
 /// Reads all files that a scenario names.
@@ -30455,13 +30501,21 @@ public:
 
     /// Makes this the baseline of `target`, which outlives it.
     void is_compared_with(const live_target& target) { compared_with_ = &target; }
+    /// The URL of an endpoint, "" for others.
+    std::string url_of_endpoint() const { return process_ || own_ ? "" : str(at_.url); }
+    /// One of several settings. LLMBENCH_API_KEY belongs to the host of this URL, and is sent to no
+    /// other.
+    void takes_key_of(const std::string& url) { key_is_for_ = url; }
 
     /// `at_most_s`: limit on the server's time to get ready.
     void bring_up(double at_most_s = infinity) {
-        const bool is_apart = is_apart_from_target() ||
-                              (is_baseline_ && !environment("LLMBENCH_BASELINE_API_KEY").empty());
+        const bool is_elsewhere = is_apart_from_target();
+        const bool is_apart = is_elsewhere || (is_baseline_ &&
+                                               !environment("LLMBENCH_BASELINE_API_KEY").empty());
+        const bool has_key = is_baseline_ || !is_elsewhere || !at_.api_key_env.empty();
+        const std::string variable = key_variable(at_, is_apart);
         credentials own = credentials_of(
-            at_, *load_.api, environment(key_variable(at_, is_apart).c_str()), is_apart);
+            at_, *load_.api, has_key ? environment(variable.c_str()) : std::string(), is_apart);
         own.keep_secrets_of(whole_environment());
         if (process_) {
             process_->keep_secrets(own);
@@ -30478,6 +30532,10 @@ public:
         add_query_secrets(load_.secrets, load_.whole_url);
         take_path(load_, str(at_.path));
         find_server();
+        if (!has_key && !environment("LLMBENCH_API_KEY").empty())
+            facts_.notes.push_back("LLMBENCH_API_KEY is not sent to " + load_.url.host +
+                                   ", as it belongs to another host: name the key of this one by "
+                                   "endpoint.api_key_env");
         await_ready(at_most_s);
         find_model();
         if (!page_.empty()) at_.metrics_url = filled_in(page_, "{port}", load_.url.port);
@@ -30621,10 +30679,12 @@ private:
     const char* url_variable() const {
         return is_baseline_ ? "LLMBENCH_BASELINE_URL" : "LLMBENCH_URL";
     }
-    /// Whether it is a baseline endpoint on another host.
+    /// Whether it is an endpoint on another host than the target that it is compared with.
     bool is_apart_from_target() const {
-        if (!compared_with_ || process_ || own_) return false;
-        const http_url its = compared_with_->load_.url, own = parsed_url(str(at_.url), "baseline");
+        const std::string other = compared_with_ ? str(compared_with_->at_.url) : key_is_for_;
+        if (other.empty() || process_ || own_) return false;
+        const http_url its = parsed_url(other, "target"),
+                       own = parsed_url(str(at_.url), is_baseline_ ? "baseline" : "endpoint.url");
         return its.host != own.host && !(is_this_host(its) && is_this_host(own));
     }
     /// Waits for an endpoint that may be starting or loading its model.
@@ -30700,6 +30760,7 @@ private:
 
     bool is_baseline_ = false;
     const live_target* compared_with_ = nullptr;  // the target of a baseline
+    std::string key_is_for_{};                    // URL of a setting's key, "" for any
     std::unique_ptr<started_process> process_{};  // of process{...}
     std::unique_ptr<extension_server> own_{};     // of an extension; endpoints have neither
     endpoint at_{};  // the server once it is running
@@ -30852,14 +30913,38 @@ inline void report_not_whole(const std::string& directory, const std::string& wh
 
 /// Files of an earlier program in a report directory. They are removed before a gate begins, so
 /// that no green file is left beside the records of a killed program. calibration.json stays,
-/// because the next program may read it.
-inline constexpr const char* reports_of_a_program[] = {"result.json", "junit.xml", "summary.md",
-                                                       "metrics.txt", "report.html",
-                                                       "curves.csv", "answers.jsonl"};
+/// because the next program may read it. result.json is last: it tells whose the others are.
+inline constexpr const char* reports_of_a_program[] = {"junit.xml",   "summary.md", "metrics.txt",
+                                                       "report.html", "curves.csv", "answers.jsonl",
+                                                       "result.json"};
 inline void remove_reports(const std::filesystem::path& directory) {
     for (const char* name : reports_of_a_program)
         for (const char* draft : {"", ".tmp"})
             ::unlink((directory / (std::string(name) + draft)).c_str());
+}
+/// Returns a file of one of our names that another program or a user wrote, "" if there is none. A
+/// result.json of ours vouches for all; links are replaced and not followed.
+inline std::string file_of_others(const std::filesystem::path& directory) {
+    const auto begins = [&](const char* name) {
+        std::error_code none;
+        if (std::filesystem::symlink_status(directory / name, none).type() !=
+            std::filesystem::file_type::regular)
+            return std::string();
+        std::string begin(4096, '\0');
+        input_file in((directory / name).string());
+        begin.resize(in.problem().empty() ? in.read(begin.data(), begin.size()) : 0);
+        return begin;
+    };
+    const auto has = [](const std::string& s, const char* mark) {
+        return s.find(mark) != std::string::npos;
+    };
+    if (has(begins("result.json"), "\"llmbench/result/")) return {};
+    const std::string records = begins("records.jsonl");
+    if (!records.empty() && !has(records, "\"dispatched_ns\":")) return "records.jsonl";
+    if (records.empty() && !begins("events.bin").empty()) return "events.bin";
+    for (const char* name : reports_of_a_program)
+        if (const std::string s = begins(name); !s.empty() && !has(s, "llmbench")) return name;
+    return {};
 }
 
 /// Both files, to which gates append in turn. Thread-safe.
@@ -30878,6 +30963,9 @@ public:
         std::error_code problem;
         std::filesystem::create_directories(dir, problem);
         take_directory();
+        if (const std::string name = file_of_others(dir); !name.empty())
+            refuse({"LLMBENCH_REPORT_DIR is ", directory_, ": its ", name,
+                    " is not one of llmbench, and would be lost: name a folder of its own"});
         if (!problem) remove_reports(dir);
         for (const auto& [file, name] :
              {std::pair{&records_, "records.jsonl"}, std::pair{&events_, "events.bin"}})
@@ -30886,6 +30974,20 @@ public:
             refuse({"LLMBENCH_REPORT_DIR is ", directory_, ": it cannot be written (",
                     error_text(problem.value()), ")"});
         opened_ = true;
+    }
+    /// Refuses a file or folder that is read and whose files the reports would replace. Folders are
+    /// compared as files, by whatever path they are named.
+    void check_apart(const std::string& path) const {
+        std::error_code none;
+        const std::filesystem::path real = std::filesystem::canonical(path, none);
+        for (std::filesystem::path p : {std::filesystem::path(path), real}) {
+            if (!std::filesystem::is_directory(p, none)) p = p.parent_path();
+            if (p.empty() && !path.empty()) p = ".";
+            if (std::filesystem::equivalent(p, directory_, none))
+                refuse({printable(path, 200), " is in ", directory_,
+                        ", where the new report would go and replace it: name another folder by "
+                        "LLMBENCH_REPORT_DIR or --report"});
+        }
     }
     bool are_open() const { return opened_; }
     bool are_whole() const { return whole_; }
@@ -31867,10 +31969,15 @@ inline void check_own_baseline(const std::string& file, const std::string& gate,
                 "\" another one or remove that file"});
     };
     if (!written.empty()) refuse_for(written);
-    std::ifstream in(file, std::ios::binary);
-    const std::string json{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+    std::error_code none;
+    if (!std::filesystem::exists(file, none)) return;
+    const std::string json = file_content(file, stored_field(file));
     picojson::value root;
-    if (!in || !parse_json(json, root)) return;
+    const bool is_ours = parse_json(json, root) &&
+                         string_member(root, "schema").starts_with("llmbench/result/");
+    if (!is_ours && !json.empty())
+        refuse({"baseline is stored(\"", file, "\"), which is no result of llmbench and would be "
+                "lost: name another file"});
     for (const picojson::value& g : array_member(root, "gates"))
         if (const std::string other = string_member(g, "name");
             unnumbered(other) != unnumbered(gate))
@@ -33151,8 +33258,9 @@ protected:
     ~execution() {
         if (environment_) all_.spend_virtual_time(now_ns() - began_ns_);
     }
-    /// Waits for its turn, then reads the settings.
-    void begin() {
+    /// Waits for its turn, then reads the settings. `read` is called before the reports of earlier
+    /// programs are removed, if none of its `files` would be.
+    void begin(const vector<std::string>& files, const std::function<void()>& read = {}) {
         turn_.emplace();
         all_.give_turn(number_);
         signals_.emplace();
@@ -33163,6 +33271,13 @@ protected:
         scenario_.slos = on_day(scenario_.slos, today);
         if (const std::string rehearse = environment("LLMBENCH_REHEARSE"); !means_off(rehearse))
             known_rehearsals().check_asked(rehearse);
+        for (const std::string& file : files) all_.records().check_apart(file);
+        try {
+            if (read) read();
+        } catch (...) {
+            all_.records().open();
+            throw;
+        }
         all_.records().open();
         asked_ = settings_of(environment);
         if (!asked_.rehearse.empty()) all_.note_rehearsal();
@@ -33231,16 +33346,17 @@ using gate_reader = std::function<measured_gate()>;
 /// One gate, from its scenario to its result and to the reports.
 class gate_execution : public execution {
 public:
-    /// `read`: returns what is judged in place of measurements.
+    /// `read`: returns what is judged in place of measurements, from these files.
     gate_execution(const scenario& s, const char* file, int line, const char* verb,
-                   gate_reader read = {})
+                   gate_reader read = {}, vector<std::string> files = {})
         : execution(s, file, line, verb, use_of(verb) == scenario_use::gate),
           use_(use_of(verb)),
-          read_(std::move(read)) {}
+          read_(std::move(read)),
+          files_(std::move(files)) {}
     /// Throws if nothing could be measured; ended_by() then makes the result.
     result run() {
-        begin();
         if (read_) return judged_again();
+        begin(files_of(scenario_));
         if (searches() && asked_.calibrate > 0)
             return ended_by(gate_outcome::skipped, "a calibration run searches no capacity");
         load_sharing& sharing = *load_sharing_of_program;
@@ -33313,10 +33429,11 @@ private:
         return closed(std::move(g), std::move(m));
     }
     result judged_again() {
+        measured_gate m;
+        begin(files_, [&] { m = read_(); });
         asked_.calibrate = 0;  // the runs are over; the load is that of the files
         asked_.is_shard = false;
         asked_.rehearse.clear();
-        measured_gate m = read_();
         static_cast<gate_identity&>(m.what) = who_;
         for (slo& s : m.judged_by.slos) s = on_day(s, utc_day());
         m.found = analyse(m.seen, m.judged_by);
@@ -33324,6 +33441,7 @@ private:
     }
     const scenario_use use_;
     const gate_reader read_;
+    const vector<std::string> files_;  // that it reads
 };
 
 /// Returns the result of an execution, or of its end if it throws.
@@ -33352,8 +33470,9 @@ auto executed(Execution&& gate, const char* file, int line, const char* verb) {
 }
 /// Returns the result of a gate, run or search, or of measurements that `read` returns.
 inline result gate_of(const scenario& s, const char* file, int line, const char* verb,
-                      gate_reader read = {}) {
-    return executed(gate_execution(s, file, line, verb, std::move(read)), file, line, verb);
+                      gate_reader read = {}, vector<std::string> files = {}) {
+    return executed(gate_execution(s, file, line, verb, std::move(read), std::move(files)), file,
+                    line, verb);
 }
 
 // ===== [E50] a finished run with its requests ====================================================
@@ -33418,8 +33537,10 @@ private:
 /// Sorts one gate's records into its repeats. `events` is null if it cannot be used.
 inline void read_records(stored_gate& g, const std::string& file, const described_events& reported,
                          std::istream* events) {
-    std::ifstream in(file, std::ios::binary);
-    if (!in) refuse({"records_file: ", file, " cannot be read"});
+    std::error_code none;
+    std::ifstream in;
+    if (std::filesystem::is_regular_file(file, none)) in.open(file, std::ios::binary);
+    if (!in.is_open()) refuse({"records_file: ", file, " cannot be read"});
     vector<request_log> logs(g.seen.candidate.size() + g.seen.baseline.size());
     line_gaps all_gaps(reported, events);
     std::string line, gate;
@@ -33477,7 +33598,7 @@ inline void read_records(stored_gate& g, const std::string& file, const describe
 /// added to it.
 inline std::string problem_of_events(std::istream& in, const std::string& file,
                                      const described_events& reported) {
-    if (!in) return file + " cannot be read";
+    if (!in || in.peek() == std::istream::traits_type::eof()) return file + " cannot be read";
     vector<char> some(1 << 20);
     fnv1a hash;
     for (auto left = static_cast<double>(reported.bytes); left > 0 && in;) {
@@ -33511,7 +33632,10 @@ inline stored_run read_stored_run(const std::filesystem::path& records, const st
     const described_events reported =
         events_described_by(checked_object(document, result_file, ""));
     const std::string events_file = (records.parent_path() / "events.bin").string();
-    std::ifstream events(events_file, std::ios::binary);
+    std::error_code none;
+    std::ifstream events;
+    if (std::filesystem::is_regular_file(events_file, none))
+        events.open(events_file, std::ios::binary);
     run.problem_of_events = reported.is_there ? problem_of_events(events, events_file, reported)
                                           : result_file + " has no index of the events";
     read_records(run.gate, records.string(), reported,

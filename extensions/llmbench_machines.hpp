@@ -1171,9 +1171,6 @@ inline constinit shards_of_load sharing_with_others{};
 }
 
 inline stored_shard read_shard(const std::string& directory, const std::string& gate) {
-    if (directory == report_directory())
-        refuse({"directories: ", directory, " is where this program's own report goes: set "
-                                            "LLMBENCH_REPORT_DIR to another one"});
     stored_run run =
         read_stored_run(std::filesystem::path(directory) / "records.jsonl", gate);
     if (!run.problem_of_events.empty()) refuse({directory, ": ", run.problem_of_events});
@@ -1185,7 +1182,7 @@ inline result judged_shards(const types::list<types::text>& directories, const s
     scenario as;
     as.name = gate;
     as.slos = slos;
-    return gate_of(as, file, line, "judge_shards", [&] {
+    const gate_reader read = [&] {
         if (directories.size() == 0)
             refuse({"directories: none is named, one for each shard is needed"});
         vector<stored_shard> shards;
@@ -1194,7 +1191,10 @@ inline result judged_shards(const types::list<types::text>& directories, const s
         const slo_context context(g.what);
         for (const slo& s : g.what.judged->slos) check_slo(s, context);
         return g;
-    });
+    };
+    vector<std::string> all;
+    for (const text& d : directories) all.push_back(str(d));
+    return gate_of(as, file, line, "judge_shards", read, std::move(all));
 }
 
 }  // namespace detail

@@ -56,6 +56,7 @@ inline bool is_own_run(const std::string& path) {
     std::error_code ignored;
     const std::filesystem::path p(path);
     if (std::filesystem::is_directory(p, ignored) || p.filename() == "records.jsonl") return true;
+    if (!std::filesystem::is_regular_file(p, ignored)) return false;
     std::ifstream in(p, std::ios::binary);
     std::string begin(400, '\0');
     in.read(begin.data(), static_cast<std::streamsize>(begin.size()));
@@ -171,31 +172,35 @@ inline void set_judging_variables(const given_options& o) {
     if (environment("LLMBENCH_REPORT_DIR").empty())
         set_variable("LLMBENCH_REPORT_DIR", "llmbench-judged");
 }
-inline void check_apart(const own_run& run) {
-    std::error_code ignored;
-    if (std::filesystem::equivalent(run.directory, report_directory(), ignored))
-        refuse({printable(run.directory), " is where the new report would go: name another folder "
-                                          "by --report"});
-}
 
-/// Calls `each` for the gates. Each is then in the reports, however it ends.
-template <class F>
-int over_gates(const vector<past_gate>& gates, F&& each) {
-    for (const past_gate& g : gates)
-        try {
-            each(g);
-        } catch (const std::exception&) {
-            if (detail::session::of_this_program().number_of_gates() == 0) throw;
-        }
-    return exit_code();
-}
-
-/// Judges what `read` returns as a gate of this name.
-inline void judge_as(const std::string& name, const slo_list& slos, gate_reader read) {
+/// Judges what `read` returns of these files, as a gate of this name.
+inline void judge_as(const std::string& name, const slo_list& slos, gate_reader read,
+                     const vector<std::string>& files) {
     scenario as;
     as.name = name;
     as.slos = slos;
-    gate_of(as, "", 0, "judge", std::move(read));
+    gate_of(as, "", 0, "judge", std::move(read), files);
+}
+
+/// Calls `each` for the gates. Each is then in the reports, also one that `each` never began.
+template <class F>
+int over_gates(const vector<past_gate>& gates, const vector<std::string>& files, F&& each) {
+    const auto known = [] { return detail::session::of_this_program().number_of_gates(); };
+    for (const past_gate& g : gates) {
+        const std::size_t before = known();
+        try {
+            try {
+                each(g);
+            } catch (const std::exception& e) {
+                if (known() > before) continue;
+                const std::string why = reason_in(e);
+                judge_as(str(g.name), {}, [&]() -> measured_gate { refuse({why}); }, files);
+            }
+        } catch (const std::exception&) {
+            // It is refused in the reports.
+        }
+    }
+    return exit_code();
 }
 
 inline int judge_again(const given_options& o) {
@@ -209,9 +214,9 @@ inline int judge_again(const given_options& o) {
             refuse({"--gate is of llmbench's own runs: files of other tools have no gates"});
         if (wanted.empty())
             refuse({"--slo is needed: files of other tools have no objectives of their own"});
-        return over_gates({past_gate{}}, [&](const past_gate&) {
+        return over_gates({past_gate{}}, files, [&](const past_gate&) {
             judge_as(o.has("--name") ? o["--name"] : "result files", wanted,
-                     [&] { return gate_of_files(files, wanted); });
+                     [&] { return gate_of_files(files, wanted); }, files);
         });
     }
     if (files.size() > 1)
@@ -219,11 +224,10 @@ inline int judge_again(const given_options& o) {
                 printable(files[1]), " are named; parts of one load are put together by `llmbench "
                                      "merge`"});
     const own_run run = run_at(files[0]);
-    check_apart(run);
-    return over_gates(gates_in(run, o["--gate"]), [&](const past_gate& g) {
+    return over_gates(gates_in(run, o["--gate"]), files, [&](const past_gate& g) {
         const slo_list slos = wanted.empty() ? objectives_of(g) : wanted;
         judge_as(o.has("--name") ? o["--name"] : str(g.name), slos,
-                 [&] { return gate_of_own(run, str(g.name), slos); });
+                 [&] { return gate_of_own(run, str(g.name), slos); }, files);
     });
 }
 
@@ -234,8 +238,14 @@ inline int merge_shards(const given_options& o) {
                         "merge shard-0 shard-1`");
     set_judging_variables(o);
     types::list<types::text> directories;
-    for (const std::string& f : parts) directories.push_back(run_at(f).directory);
-    return over_gates(gates_in(run_at(parts[0]), o["--gate"]), [&](const past_gate& g) {
+    vector<past_gate> gates;  // of all parts: a gate that one of them lacks is refused by name
+    for (const std::string& f : parts) {
+        directories.push_back(run_at(f).directory);
+        for (const past_gate& g : gates_in(run_at(f), o["--gate"]))
+            if (!detail::any_of(gates, [&](const past_gate& x) { return x.name == g.name; }))
+                gates.push_back(g);
+    }
+    return over_gates(gates, parts, [&](const past_gate& g) {
         judge_shards(directories, wanted.empty() ? objectives_of(g) : wanted, g.name, "", 0);
     });
 }

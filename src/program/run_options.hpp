@@ -10,6 +10,7 @@
 #include "core/base/text.hpp"
 #include "core/files/datasets.hpp"
 #include "core/judging/samples.hpp"
+#include "effects/system/settings.hpp"
 #include "program/slo_text.hpp"
 #include "program/values.hpp"
 
@@ -52,6 +53,21 @@ inline slo_list slos_of(const vector<std::string>& texts) {
     return all;
 }
 
+/// The server that this option names. Target and baseline are made here alone, so that both are
+/// sent the same requests.
+inline endpoint endpoint_of(const given_options& o, const char* url) {
+    endpoint e{.url = o[url], .model = o["--model"]};
+    e.path = o["--path"];
+    e.api_key_env = o["--key-variable"];
+    for (const std::string& h : o.all("--header"))
+        e.headers.push_back(pair_of({"--header", h}, ':', "such as 'X-Tenant: blue'"));
+    e.metrics_url = o["--metrics-url"];
+    e.tls.verify = !o.has("--insecure");
+    e.tls.ca_file = o["--ca-file"];
+    set(e.ready_within, o, "--ready-within", time_of);
+    return e;
+}
+
 inline any_target target_of(const given_options& o) {
     check_one(o, "--url", "--command", "name a server that runs, or the command that starts one");
     const bool starts = o.has("--command");
@@ -70,16 +86,7 @@ inline any_target target_of(const given_options& o) {
         p.metrics_url = o["--metrics-url"];
         return p;
     }
-    endpoint e{.url = o["--url"], .model = o["--model"]};
-    e.path = o["--path"];
-    e.api_key_env = o["--key-variable"];
-    for (const std::string& h : o.all("--header"))
-        e.headers.push_back(pair_of({"--header", h}, ':', "such as 'X-Tenant: blue'"));
-    e.metrics_url = o["--metrics-url"];
-    e.tls.verify = !o.has("--insecure");
-    e.tls.ca_file = o["--ca-file"];
-    set(e.ready_within, o, "--ready-within", time_of);
-    return e;
+    return endpoint_of(o, "--url");
 }
 
 /// As in C++: "constant(8rps)", "steps(2rps 30s, 8rps 30s)", "replay(trace.csv)".
@@ -221,8 +228,13 @@ inline scenario scenario_of(const given_options& o) {
     s.target = target_of(o);
     check_one(o, "--baseline-url", "--baseline-file", "give one");
     check_fit(o, o.has("--baseline-file"), " needs --baseline-file", {"--day-to-day"});
-    if (o.has("--baseline-url"))
-        s.baseline = endpoint{.url = o["--baseline-url"], .model = o["--model"]};
+    if (o.has("--baseline-url")) {
+        endpoint b = endpoint_of(o, "--baseline-url");
+        // A key of its own is for its host; a page with a host of its own is the target's.
+        if (!environment("LLMBENCH_BASELINE_API_KEY").empty()) b.api_key_env = {};
+        if (str(b.metrics_url).find("://") != std::string::npos) b.metrics_url = {};
+        s.baseline = b;
+    }
     if (o.has("--baseline-file"))
         s.baseline = o.has("--day-to-day")
                          ? stored(o["--baseline-file"], fraction_of(o.one("--day-to-day")))

@@ -135,6 +135,52 @@ gates() {
     says_like "capacity|users"
 }
 
+# ---- a baseline named by its URL is asked exactly what the target is asked
+same_requests() {
+    local a b recorder option group= values=() pages=("$("$llmbench" run --help)") told
+    a=$(python3 "$tests/support/free_ports.py" 1)
+    b=$(python3 "$tests/support/free_ports.py" 1)
+    python3 "$tests/support/recorder.py" "$a" "$b" &
+    recorder=$!
+    served="$served $recorder"
+    wait_for_port "$a"
+    wait_for_port "$b"
+    printf 'How are you?\nAnd you?\n' > lines.txt
+    export KEY_OF_BOTH=sk-of-both
+    local -A with=(
+        [--model]=other [--api]=openai_completions [--path]=/v9/ask [--key-variable]=KEY_OF_BOTH
+        [--header]='X-Tenant: blue' [--metrics-url]=/page [--ready-within]=1s [--insecure]=
+        [--prompt-tokens]=32 [--output-tokens]=6 [--own-length]= [--prefix-tokens]=8
+        [--prefix-groups]='2 --prefix-tokens 8' [--prefix-share]='50% --prefix-tokens 8'
+        [--dataset]='lines.txt --format text_lines' [--format]='text_lines --dataset lines.txt'
+        [--unsalted]='--dataset lines.txt --format text_lines' [--prompt]=yes [--turns]=2
+        [--max-tokens]='5 --prompt yes' [--temperature]=0.5 [--system-prompt]=short [--extra-body]='{"top_k":3}'
+        [--no-stream]=)
+    # What names a server, or is of one that is started; test_run_options.cpp has --ca-file.
+    local apart=" --url --command --ready --env --directory --ca-file "
+    while IFS= read -r option; do
+        [[ $apart == *" $option "* ]] && continue
+        what="--baseline-url and $option"
+        if [[ ! -v with[$option] ]]; then
+            wrong "the test has no value for it, and does not know whether both servers are asked alike"
+            continue
+        fi
+        values=()
+        case $option in
+            --header | --extra-body) values=("${with[$option]}") ;;
+            *) read -ra values <<< "${with[$option]}" ;;
+        esac
+        rm -f asked-*
+        "$llmbench" run --url "http://127.0.0.1:$a" --baseline-url "http://127.0.0.1:$b" --users 1 --requests 10 \
+            --warmup 0 --repeats 4 --slo 'mean(e2e) <= 9 * baseline' "$option" "${values[@]}" > "$log" 2>&1 || true
+        for told in "$a" "$b"; do sort -u "asked-$told" > "once-$told" || true; done
+        holds "one of the two is not asked" test -s "once-$a" -a -s "once-$b"
+        holds "POST is missing" grep -q '"POST"' "once-$b"
+        if diff "once-$a" "once-$b" > "$log"; then ok; else wrong "they are not asked alike"; fi
+    done < <(sed -n '/^\(Server\|What is sent\):/,/^$/p' <<< "${pages[0]}" | sed -n 's/^  \(--[a-z-]*\).*/\1/p')
+    kill "$recorder"
+}
+
 # ---- llmbench judge, show: files of other tools
 files_of_others() {
     local files=("$tests"/data/files/vllm-chat-ok-{1,2,3}.json)
@@ -187,7 +233,7 @@ own_runs() {
     ends 2 judge llmbench-report --gate other
     says 'has no gate "other": it has "llmbench run"'
     ends 2 judge llmbench-report --report llmbench-report
-    says "is where the new report would go"
+    says "where the new report would go"
     ends 2 judge llmbench-report llmbench-judged
     says "one run of llmbench is judged at a time"
     ends 2 judge llmbench-report --slo 'output_throughput >= 4 rps'
@@ -245,6 +291,97 @@ END
 }
 shards=()
 
+# ---- files that are read, and those of others, outlive every report
+nothing_is_lost() {
+    local others=$tests/data/files ask=(--slo 'p50(ttft) <= 300 ms') small=(--prompt-tokens 16 --output-tokens 8 --warmup 2)
+    files_here() { find . -name 'log*' -prune -o -type f -exec sha256sum {} + | sort; }
+    # refused SENTENCE ARGUMENT...: and every file here is as it was
+    refused() {
+        local before
+        before=$(files_here)
+        ends 2 "${@:2}"
+        says "$1"
+        if [[ $(files_here) == "$before" ]]; then ok; else wrong "files are changed or lost"; fi
+    }
+    mkdir mine
+    cp "$others/vllm-chat-ok-1.json" mine/result.json
+    cp "$others/vllm-chat-ok-2.json" b.json
+    ln -s mine link
+    local way
+    for way in mine ./mine mine/../mine link "$work/mine"; do
+        refused "where the new report would go" judge mine/result.json b.json --report "$way" "${ask[@]}"
+        refused "where the new report would go" judge link/result.json b.json --report "$way" "${ask[@]}"
+        refused "its result.json is not one of llmbench" judge b.json --report "$way" "${ask[@]}"
+        refused "its result.json is not one of llmbench" run --url "$url" "${small[@]}" --report "$way"
+    done
+    echo "<testsuites name='of others'/>" > mine/junit.xml
+    rm mine/result.json
+    refused "its junit.xml is not one of llmbench" judge b.json --report mine "${ask[@]}"
+    ends 0 run --url "$url" --users 4 "${small[@]}" --requests 40 --report own
+    ln -s own link-to-own
+    for way in own link-to-own own/../own; do
+        refused "where the new report would go" judge own --report "$way"
+        refused "where the new report would go" judge own/records.jsonl --report "$way"
+        refused "where the new report would go" merge own own --report "$way" "${ask[@]}"
+        refused "where the new report would go" run --url "$url" --baseline-file own/result.json --report "$way"
+    done
+    # What cannot be read leaves the old reports neither green nor in the place of new ones.
+    ends 0 judge own --report judged
+    ends 2 judge b.json /nowhere.json "${ask[@]}" --report judged
+    holds "junit.xml is still green" grep -q "/nowhere.json cannot be read" judged/junit.xml
+    cp "$tests/data/sessions/weka.jsonl" lines.jsonl
+    refused "--out is ./lines.jsonl, which is read" convert lines.jsonl --from weka --out ./lines.jsonl
+    # A pipe, a device and a folder are no file, and none is waited for without an end.
+    mkfifo pipe
+    ends 2 judge pipe b.json "${ask[@]}"
+    says "pipe cannot be read as a file"
+    refused "pipe cannot be read as a file" show pipe
+    refused "pipe is a pipe, and nothing was written to it for 10 s" convert pipe --from weka
+    refused "the file cannot be read: it is a device" convert /dev/zero --from weka
+    refused "/dev/zero cannot be read as a file" show /dev/zero
+    mkdir of-pipes
+    mkfifo of-pipes/records.jsonl of-pipes/events.bin
+    cp own/result.json of-pipes
+    ends 2 judge of-pipes/records.jsonl
+    says "records.jsonl cannot be read"
+    cat "$tests/data/sessions/weka.jsonl" > pipe &
+    ends 0 convert pipe --from weka --out sessions.jsonl
+    holds "the lines are others" cmp -s sessions.jsonl "$tests/data/sessions/weka.ours.jsonl"
+}
+
+# ---- every gate of a run is judged, or refused by its name
+no_gate_is_left_out() {
+    local small=(--prompt-tokens 16 --output-tokens 8 --warmup 2 --requests 40) name
+    ends 0 run --url "$url" --users 4 "${small[@]}" --slo 'p90(ttft) <= 5 s' --report own
+    python3 - own several << 'END'
+import copy, json, os, sys
+os.mkdir(sys.argv[2])
+run = json.load(open(sys.argv[1] + "/result.json"))
+first = run["gates"][0]
+bad = copy.deepcopy(first)
+bad["name"] = "of an own metric"
+bad["slos"][0]["slo"] = "p90(worst_gap) <= 1 s"
+last = copy.deepcopy(first)
+last["name"] = "the last"
+run["gates"] += [bad, last]
+lines = open(sys.argv[1] + "/records.jsonl").readlines()
+del run["events"]
+json.dump(run, open(sys.argv[2] + "/result.json", "w"))
+with open(sys.argv[2] + "/records.jsonl", "w") as f:
+    for g in run["gates"]:
+        for l in lines: f.write(l.replace('"gate":"llmbench run"', '"gate":' + json.dumps(g["name"])))
+END
+    ends 2 judge several
+    says "llmbench run: passed" "of an own metric: refused" "worst_gap" "the last: passed"
+    for name in "llmbench run" "of an own metric" "the last"; do
+        holds "junit.xml does not name $name" grep -q "\"$name\"" llmbench-judged/junit.xml
+    done
+    holds "result.json is green" grep -q '"exit_code": 2,' llmbench-judged/result.json
+    # A gate that a part of the load lacks is refused, too.
+    ends 2 merge own several
+    says "of an own metric: refused" "the last: refused"
+}
+
 # ---- llmbench convert
 conversions() {
     local data=$tests/data/sessions format
@@ -285,7 +422,7 @@ conversions() {
 }
 
 parts=("${@:3}")
-if ((${#parts[@]} == 0)); then parts=(help refusals gates files_of_others own_runs conversions); fi
+if ((${#parts[@]} == 0)); then parts=(help refusals gates same_requests files_of_others own_runs nothing_is_lost no_gate_is_left_out conversions); fi
 for part in "${parts[@]}"; do rm -rf "${work:?}"/*; "$part"; done
 echo "$passed checks passed, $failed failed"
 if ((failed > 0)); then exit 1; fi

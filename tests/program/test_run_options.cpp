@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdlib>
 #include <stdexcept>
 #include <string>
 
@@ -57,6 +58,42 @@ TEST_CASE("a command line says what a scenario says") {
     CHECK(str(at->url) == o["--url"]);
     CHECK(str(at->headers[0].value) == "blue");
     CHECK(s.requests == 100);
+}
+
+TEST_CASE("a baseline's URL is one more server for the same requests") {
+    given_options o = on_a_server();
+    o.texts["--baseline-url"] = {"https://b:1"};
+    o.texts["--model"] = {"m"};
+    o.texts["--path"] = {"/v9/ask"};
+    o.texts["--key-variable"] = {"SOME_KEY"};
+    o.texts["--header"] = {"X-Tenant: blue", "Authorization: Basic eHh4"};
+    o.texts["--metrics-url"] = {"/page"};
+    o.texts["--ca-file"] = {"ca.pem"};
+    o.texts["--insecure"] = {""};
+    o.texts["--ready-within"] = {"9s"};
+    const auto baseline = [&] {
+        const any_baseline b = scenario_of(o).baseline;
+        const auto* e = b.live().what().get<endpoint>();
+        REQUIRE(e);
+        return *e;
+    };
+    const endpoint e = baseline();
+    CHECK(str(e.url) == "https://b:1");
+    CHECK(str(e.model) == "m");
+    CHECK(str(e.path) == "/v9/ask");
+    CHECK(str(e.api_key_env) == "SOME_KEY");
+    REQUIRE(e.headers.size() == 2);
+    CHECK(str(e.headers[1].value) == "Basic eHh4");
+    CHECK(str(e.metrics_url) == "/page");
+    CHECK(str(e.tls.ca_file) == "ca.pem");
+    CHECK_FALSE(e.tls.verify);
+    CHECK(e.ready_within.seconds() == 9);
+    // Said otherwise: a key of its own, and a page that is the target's.
+    o.texts["--metrics-url"] = {"http://127.0.0.1:9000/metrics"};
+    CHECK(baseline().metrics_url.empty());
+    ::setenv("LLMBENCH_BASELINE_API_KEY", "sk", 1);
+    CHECK(baseline().api_key_env.empty());
+    ::unsetenv("LLMBENCH_BASELINE_API_KEY");
 }
 
 TEST_CASE("where nobody says how long, a repeat has what its objectives and users need") {

@@ -3,6 +3,7 @@
 #include "support/effects.hpp"
 #include "support/environment.hpp"
 #include "support/live.hpp"
+#include "llmbench_compare.hpp"
 #include "virtual/scripted_server.hpp"
 
 #include <stdexcept>
@@ -127,4 +128,25 @@ TEST_CASE("no model and no prompt becomes a line of a request") {
         CHECK(holds(refusal_of(asking(endpoint{.url = server.url(), .headers = {{"X-A", value}}})),
                     "line break or another control character"));
     CHECK(server.log().size() == 1);
+}
+
+TEST_CASE("compare() sends LLMBENCH_API_KEY to the host of LLMBENCH_URL, or of its first setting") {
+    const variable key("LLMBENCH_API_KEY", "sk-for-one-host");
+    for (const std::string meant : {"http://elsewhere.invalid:1", ""}) {
+        CAPTURE(meant);
+        const variable url("LLMBENCH_URL", meant);
+        const scripted::server one, other;
+        scenario s = asking({});
+        s.target = any_target();
+        s.repeats = 2;
+        refusal_by([&] {
+            compare(s, {{"one", endpoint{.url = one.url(), .model = "a"}},
+                        {"other", endpoint{.url = other.url(), .model = "b"}}});
+        });
+        for (const scripted::server* of : {&one, &other}) {
+            const auto log = of->log();
+            REQUIRE(!log.empty());
+            CHECK((log[0].header("Authorization") == "") == !meant.empty());
+        }
+    }
 }

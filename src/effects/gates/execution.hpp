@@ -121,8 +121,9 @@ protected:
     ~execution() {
         if (environment_) all_.spend_virtual_time(now_ns() - began_ns_);
     }
-    /// Waits for its turn, then reads the settings.
-    void begin() {
+    /// Waits for its turn, then reads the settings. `read` is called before the reports of earlier
+    /// programs are removed, if none of its `files` would be.
+    void begin(const vector<std::string>& files, const std::function<void()>& read = {}) {
         turn_.emplace();
         all_.give_turn(number_);
         signals_.emplace();
@@ -133,6 +134,13 @@ protected:
         scenario_.slos = on_day(scenario_.slos, today);
         if (const std::string rehearse = environment("LLMBENCH_REHEARSE"); !means_off(rehearse))
             known_rehearsals().check_asked(rehearse);
+        for (const std::string& file : files) all_.records().check_apart(file);
+        try {
+            if (read) read();
+        } catch (...) {
+            all_.records().open();
+            throw;
+        }
         all_.records().open();
         asked_ = settings_of(environment);
         if (!asked_.rehearse.empty()) all_.note_rehearsal();
@@ -201,16 +209,17 @@ using gate_reader = std::function<measured_gate()>;
 /// One gate, from its scenario to its result and to the reports.
 class gate_execution : public execution {
 public:
-    /// `read`: returns what is judged in place of measurements.
+    /// `read`: returns what is judged in place of measurements, from these files.
     gate_execution(const scenario& s, const char* file, int line, const char* verb,
-                   gate_reader read = {})
+                   gate_reader read = {}, vector<std::string> files = {})
         : execution(s, file, line, verb, use_of(verb) == scenario_use::gate),
           use_(use_of(verb)),
-          read_(std::move(read)) {}
+          read_(std::move(read)),
+          files_(std::move(files)) {}
     /// Throws if nothing could be measured; ended_by() then makes the result.
     result run() {
-        begin();
         if (read_) return judged_again();
+        begin(files_of(scenario_));
         if (searches() && asked_.calibrate > 0)
             return ended_by(gate_outcome::skipped, "a calibration run searches no capacity");
         load_sharing& sharing = *load_sharing_of_program;
@@ -283,10 +292,11 @@ private:
         return closed(std::move(g), std::move(m));
     }
     result judged_again() {
+        measured_gate m;
+        begin(files_, [&] { m = read_(); });
         asked_.calibrate = 0;  // the runs are over; the load is that of the files
         asked_.is_shard = false;
         asked_.rehearse.clear();
-        measured_gate m = read_();
         static_cast<gate_identity&>(m.what) = who_;
         for (slo& s : m.judged_by.slos) s = on_day(s, utc_day());
         m.found = analyse(m.seen, m.judged_by);
@@ -294,6 +304,7 @@ private:
     }
     const scenario_use use_;
     const gate_reader read_;
+    const vector<std::string> files_;  // that it reads
 };
 
 /// Returns the result of an execution, or of its end if it throws.
@@ -322,8 +333,9 @@ auto executed(Execution&& gate, const char* file, int line, const char* verb) {
 }
 /// Returns the result of a gate, run or search, or of measurements that `read` returns.
 inline result gate_of(const scenario& s, const char* file, int line, const char* verb,
-                      gate_reader read = {}) {
-    return executed(gate_execution(s, file, line, verb, std::move(read)), file, line, verb);
+                      gate_reader read = {}, vector<std::string> files = {}) {
+    return executed(gate_execution(s, file, line, verb, std::move(read), std::move(files)), file,
+                    line, verb);
 }
 
 }  // namespace detail

@@ -36,14 +36,38 @@ inline void report_not_whole(const std::string& directory, const std::string& wh
 
 /// Files of an earlier program in a report directory. They are removed before a gate begins, so
 /// that no green file is left beside the records of a killed program. calibration.json stays,
-/// because the next program may read it.
-inline constexpr const char* reports_of_a_program[] = {"result.json", "junit.xml", "summary.md",
-                                                       "metrics.txt", "report.html",
-                                                       "curves.csv", "answers.jsonl"};
+/// because the next program may read it. result.json is last: it tells whose the others are.
+inline constexpr const char* reports_of_a_program[] = {"junit.xml",   "summary.md", "metrics.txt",
+                                                       "report.html", "curves.csv", "answers.jsonl",
+                                                       "result.json"};
 inline void remove_reports(const std::filesystem::path& directory) {
     for (const char* name : reports_of_a_program)
         for (const char* draft : {"", ".tmp"})
             ::unlink((directory / (std::string(name) + draft)).c_str());
+}
+/// Returns a file of one of our names that another program or a user wrote, "" if there is none. A
+/// result.json of ours vouches for all; links are replaced and not followed.
+inline std::string file_of_others(const std::filesystem::path& directory) {
+    const auto begins = [&](const char* name) {
+        std::error_code none;
+        if (std::filesystem::symlink_status(directory / name, none).type() !=
+            std::filesystem::file_type::regular)
+            return std::string();
+        std::string begin(4096, '\0');
+        input_file in((directory / name).string());
+        begin.resize(in.problem().empty() ? in.read(begin.data(), begin.size()) : 0);
+        return begin;
+    };
+    const auto has = [](const std::string& s, const char* mark) {
+        return s.find(mark) != std::string::npos;
+    };
+    if (has(begins("result.json"), "\"llmbench/result/")) return {};
+    const std::string records = begins("records.jsonl");
+    if (!records.empty() && !has(records, "\"dispatched_ns\":")) return "records.jsonl";
+    if (records.empty() && !begins("events.bin").empty()) return "events.bin";
+    for (const char* name : reports_of_a_program)
+        if (const std::string s = begins(name); !s.empty() && !has(s, "llmbench")) return name;
+    return {};
 }
 
 /// Both files, to which gates append in turn. Thread-safe.
@@ -62,6 +86,9 @@ public:
         std::error_code problem;
         std::filesystem::create_directories(dir, problem);
         take_directory();
+        if (const std::string name = file_of_others(dir); !name.empty())
+            refuse({"LLMBENCH_REPORT_DIR is ", directory_, ": its ", name,
+                    " is not one of llmbench, and would be lost: name a folder of its own"});
         if (!problem) remove_reports(dir);
         for (const auto& [file, name] :
              {std::pair{&records_, "records.jsonl"}, std::pair{&events_, "events.bin"}})
@@ -70,6 +97,20 @@ public:
             refuse({"LLMBENCH_REPORT_DIR is ", directory_, ": it cannot be written (",
                     error_text(problem.value()), ")"});
         opened_ = true;
+    }
+    /// Refuses a file or folder that is read and whose files the reports would replace. Folders are
+    /// compared as files, by whatever path they are named.
+    void check_apart(const std::string& path) const {
+        std::error_code none;
+        const std::filesystem::path real = std::filesystem::canonical(path, none);
+        for (std::filesystem::path p : {std::filesystem::path(path), real}) {
+            if (!std::filesystem::is_directory(p, none)) p = p.parent_path();
+            if (p.empty() && !path.empty()) p = ".";
+            if (std::filesystem::equivalent(p, directory_, none))
+                refuse({printable(path, 200), " is in ", directory_,
+                        ", where the new report would go and replace it: name another folder by "
+                        "LLMBENCH_REPORT_DIR or --report"});
+        }
     }
     bool are_open() const { return opened_; }
     bool are_whole() const { return whole_; }

@@ -20,8 +20,6 @@
 
 #include <cstddef>  // size_t
 #include <filesystem>  // error_code
-#include <fstream>  // ifstream
-#include <iterator>  // istreambuf_iterator
 #include <map>
 #include <memory>  // shared_ptr
 #include <stdexcept>  // runtime_error
@@ -155,10 +153,15 @@ inline void check_own_baseline(const std::string& file, const std::string& gate,
                 "\" another one or remove that file"});
     };
     if (!written.empty()) refuse_for(written);
-    std::ifstream in(file, std::ios::binary);
-    const std::string json{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+    std::error_code none;
+    if (!std::filesystem::exists(file, none)) return;
+    const std::string json = file_content(file, stored_field(file));
     picojson::value root;
-    if (!in || !parse_json(json, root)) return;
+    const bool is_ours = parse_json(json, root) &&
+                         string_member(root, "schema").starts_with("llmbench/result/");
+    if (!is_ours && !json.empty())
+        refuse({"baseline is stored(\"", file, "\"), which is no result of llmbench and would be "
+                "lost: name another file"});
     for (const picojson::value& g : array_member(root, "gates"))
         if (const std::string other = string_member(g, "name");
             unnumbered(other) != unnumbered(gate))

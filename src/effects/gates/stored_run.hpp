@@ -94,8 +94,10 @@ private:
 /// Sorts one gate's records into its repeats. `events` is null if it cannot be used.
 inline void read_records(stored_gate& g, const std::string& file, const described_events& reported,
                          std::istream* events) {
-    std::ifstream in(file, std::ios::binary);
-    if (!in) refuse({"records_file: ", file, " cannot be read"});
+    std::error_code none;
+    std::ifstream in;
+    if (std::filesystem::is_regular_file(file, none)) in.open(file, std::ios::binary);
+    if (!in.is_open()) refuse({"records_file: ", file, " cannot be read"});
     vector<request_log> logs(g.seen.candidate.size() + g.seen.baseline.size());
     line_gaps all_gaps(reported, events);
     std::string line, gate;
@@ -153,7 +155,7 @@ inline void read_records(stored_gate& g, const std::string& file, const describe
 /// added to it.
 inline std::string problem_of_events(std::istream& in, const std::string& file,
                                      const described_events& reported) {
-    if (!in) return file + " cannot be read";
+    if (!in || in.peek() == std::istream::traits_type::eof()) return file + " cannot be read";
     vector<char> some(1 << 20);
     fnv1a hash;
     for (auto left = static_cast<double>(reported.bytes); left > 0 && in;) {
@@ -187,7 +189,10 @@ inline stored_run read_stored_run(const std::filesystem::path& records, const st
     const described_events reported =
         events_described_by(checked_object(document, result_file, ""));
     const std::string events_file = (records.parent_path() / "events.bin").string();
-    std::ifstream events(events_file, std::ios::binary);
+    std::error_code none;
+    std::ifstream events;
+    if (std::filesystem::is_regular_file(events_file, none))
+        events.open(events_file, std::ios::binary);
     run.problem_of_events = reported.is_there ? problem_of_events(events, events_file, reported)
                                           : result_file + " has no index of the events";
     read_records(run.gate, records.string(), reported,

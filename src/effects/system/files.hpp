@@ -11,14 +11,16 @@
 #include <cstddef>  // size_t
 #include <cstdio>  // rename
 #include <filesystem>  // error_code
-#include <fstream>  // ifstream, ios, istreambuf_iterator
 #include <memory>  // make_shared
+#include <sstream>  // istringstream
 #include <stdexcept>  // runtime_error
 #include <string>
 #include <string_view>
 #include <utility>  // exchange
 
 #include <fcntl.h>  // open
+#include <poll.h>
+#include <sys/stat.h>  // fstat
 #include <sys/types.h>  // ssize_t
 #include <unistd.h>  // unlink, write, close
 
@@ -26,15 +28,54 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
+/// A file that is read: a regular one, or a pipe. A pipe that nobody writes to ends the wait.
+class input_file {
+public:
+    static constexpr int longest_wait_ms = 10000;
+
+    explicit input_file(const std::string& path)
+        : fd_(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)), path_(path) {
+        struct ::stat is {};
+        if (fd_ < 0 || ::fstat(fd_, &is) != 0) problem_ = error_text(errno);
+        else if (!S_ISREG(is.st_mode) && !S_ISFIFO(is.st_mode))
+            problem_ = S_ISDIR(is.st_mode) ? "it is a folder" : "it is a device";
+        is_pipe_ = S_ISFIFO(is.st_mode);
+    }
+    ~input_file() { if (fd_ >= 0) ::close(fd_); }
+    input_file(const input_file&) = delete;
+    input_file& operator=(const input_file&) = delete;
+    /// Returns why it cannot be read, "" if it can.
+    const std::string& problem() const { return problem_; }
+    /// Returns the number of bytes read; fewer than `n` at the end.
+    std::size_t read(char* room, std::size_t n) {
+        std::size_t all = 0;
+        while (all < n) {
+            pollfd on{fd_, POLLIN, 0};
+            if (is_pipe_ && ::poll(&on, 1, longest_wait_ms) == 0)
+                refuse({printable(path_, 200),
+                        " is a pipe, and nothing was written to it for 10 s"});
+            const ssize_t taken = ::read(fd_, room + all, n - all);
+            if (taken < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+            if (taken <= 0) break;
+            all += static_cast<std::size_t>(taken);
+        }
+        return all;
+    }
+
+private:
+    int fd_;
+    std::string path_, problem_{};
+    bool is_pipe_ = false;
+};
+
 inline std::string file_content(const std::string& path, const std::string& what) {
-    std::ifstream in(path, std::ios::binary);
-    std::error_code ignored;
-    if (!in || std::filesystem::is_directory(path, ignored))
-        refuse({what, ": ", path, " cannot be read"});
-    std::string bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-    if (const std::string why = why_no_text(bytes); !why.empty())
+    input_file in(path);
+    if (!in.problem().empty()) refuse({what, ": ", path, " cannot be read: ", in.problem()});
+    std::string all, some(1 << 16, '\0');
+    while (const std::size_t n = in.read(some.data(), some.size())) all.append(some, 0, n);
+    if (const std::string why = why_no_text(all); !why.empty())
         refuse({what, ": ", path, ": ", why});
-    return bytes;
+    return all;
 }
 
 /// A new file. A file or symbolic link of that name is unlinked, so that nothing is written through
@@ -124,9 +165,8 @@ inline void write_file(const std::filesystem::path& path, std::string_view conte
 
 /// One number a line; empty lines are ignored.
 inline vector<double> read_numbers(const std::string& path, const char* field) {
-    std::ifstream in(path);
-    if (!in)
-        refuse({printed("%s is empirical(\"%s\"): the file cannot be read", field, path.c_str())});
+    std::istringstream in(
+        file_content(path, printed("%s is empirical(\"%s\")", field, path.c_str())));
     vector<double> values;
     std::string line;
     for (int number = 1; std::getline(in, line); ++number) {
@@ -147,15 +187,11 @@ inline vector<double> read_numbers(const std::string& path, const char* field) {
 
 /// The file's bytes, read on demand.
 inline byte_stream bytes_of(const std::string& path, const char* field) {
-    auto in = std::make_shared<std::ifstream>(path, std::ios::binary);
-    std::error_code ignored;
-    if (!*in || std::filesystem::is_directory(path, ignored))
-        refuse({printed("%s is \"%s\": the file cannot be read", field, path.c_str())});
-    return {[in](char* room, std::size_t n) {
-                in->read(room, static_cast<std::streamsize>(n));
-                return static_cast<std::size_t>(in->gcount());
-            },
-            path};
+    auto in = std::make_shared<input_file>(path);
+    if (!in->problem().empty())
+        refuse({printed("%s is \"%s\": the file cannot be read: ", field, path.c_str()),
+                in->problem()});
+    return {[in](char* room, std::size_t n) { return in->read(room, n); }, path};
 }
 
 }  // namespace detail

@@ -66,6 +66,16 @@ inline std::size_t dialogues_wanted(const scenario& s) {
     return static_cast<std::size_t>(std::clamp(n, 1ll, 1000000ll));
 }
 
+/// The files that a scenario names itself; those of its extensions' workloads are not among them.
+inline vector<std::string> files_of(const scenario& s) {
+    vector<std::string> all;
+    const auto add = [&](const text& file) { if (!file.empty()) all.push_back(str(file)); };
+    add(s.baseline.stored().file);
+    add(s.arrivals.data().file);
+    if (const auto* d = s.workload.what().get<dataset>()) add(d->path);
+    return all;
+}
+
 /// Reads all files that a scenario names.
 inline workload_files read_workload_files(const scenario& s, std::uint64_t default_seed) {
     using shape = length_distribution::shape;

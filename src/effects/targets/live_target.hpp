@@ -92,13 +92,21 @@ public:
 
     /// Makes this the baseline of `target`, which outlives it.
     void is_compared_with(const live_target& target) { compared_with_ = &target; }
+    /// The URL of an endpoint, "" for others.
+    std::string url_of_endpoint() const { return process_ || own_ ? "" : str(at_.url); }
+    /// One of several settings. LLMBENCH_API_KEY belongs to the host of this URL, and is sent to no
+    /// other.
+    void takes_key_of(const std::string& url) { key_is_for_ = url; }
 
     /// `at_most_s`: limit on the server's time to get ready.
     void bring_up(double at_most_s = infinity) {
-        const bool is_apart = is_apart_from_target() ||
-                              (is_baseline_ && !environment("LLMBENCH_BASELINE_API_KEY").empty());
+        const bool is_elsewhere = is_apart_from_target();
+        const bool is_apart = is_elsewhere || (is_baseline_ &&
+                                               !environment("LLMBENCH_BASELINE_API_KEY").empty());
+        const bool has_key = is_baseline_ || !is_elsewhere || !at_.api_key_env.empty();
+        const std::string variable = key_variable(at_, is_apart);
         credentials own = credentials_of(
-            at_, *load_.api, environment(key_variable(at_, is_apart).c_str()), is_apart);
+            at_, *load_.api, has_key ? environment(variable.c_str()) : std::string(), is_apart);
         own.keep_secrets_of(whole_environment());
         if (process_) {
             process_->keep_secrets(own);
@@ -115,6 +123,10 @@ public:
         add_query_secrets(load_.secrets, load_.whole_url);
         take_path(load_, str(at_.path));
         find_server();
+        if (!has_key && !environment("LLMBENCH_API_KEY").empty())
+            facts_.notes.push_back("LLMBENCH_API_KEY is not sent to " + load_.url.host +
+                                   ", as it belongs to another host: name the key of this one by "
+                                   "endpoint.api_key_env");
         await_ready(at_most_s);
         find_model();
         if (!page_.empty()) at_.metrics_url = filled_in(page_, "{port}", load_.url.port);
@@ -258,10 +270,12 @@ private:
     const char* url_variable() const {
         return is_baseline_ ? "LLMBENCH_BASELINE_URL" : "LLMBENCH_URL";
     }
-    /// Whether it is a baseline endpoint on another host.
+    /// Whether it is an endpoint on another host than the target that it is compared with.
     bool is_apart_from_target() const {
-        if (!compared_with_ || process_ || own_) return false;
-        const http_url its = compared_with_->load_.url, own = parsed_url(str(at_.url), "baseline");
+        const std::string other = compared_with_ ? str(compared_with_->at_.url) : key_is_for_;
+        if (other.empty() || process_ || own_) return false;
+        const http_url its = parsed_url(other, "target"),
+                       own = parsed_url(str(at_.url), is_baseline_ ? "baseline" : "endpoint.url");
         return its.host != own.host && !(is_this_host(its) && is_this_host(own));
     }
     /// Waits for an endpoint that may be starting or loading its model.
@@ -337,6 +351,7 @@ private:
 
     bool is_baseline_ = false;
     const live_target* compared_with_ = nullptr;  // the target of a baseline
+    std::string key_is_for_{};                    // URL of a setting's key, "" for any
     std::unique_ptr<started_process> process_{};  // of process{...}
     std::unique_ptr<extension_server> own_{};     // of an extension; endpoints have neither
     endpoint at_{};  // the server once it is running

@@ -174,7 +174,7 @@ public:
           settings_(settings) {}
     /// Throws if nothing could be measured; ended_by() then makes the result.
     comparison_result run() {
-        begin();
+        begin(files_of(scenario_));
         of_each_ = scenario_of_a_setting(scenario_);
         check_comparison(of_each_, settings_);
         if (asked_.calibrate > 0)

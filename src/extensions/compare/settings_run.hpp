@@ -66,9 +66,12 @@ public:
           rounds_(all.front().all.what.judged->max_repeats),
           slots_(rounds_),
           meter_(whole_, progress, surroundings_of_program().style()) {
+        std::string key_is_for = environment("LLMBENCH_URL");  // else of the first endpoint
         for (setting_under_test& s : all_) {
             static_cast<load_conditions&>(s.all.seen) = load_conditions_of(s.all.what);
             s.all.judged_by = parameters_asked(s.all.what, mode);
+            if (key_is_for.empty()) key_is_for = s.server.url_of_endpoint();
+            s.server.takes_key_of(key_is_for);
         }
     }
     /// Until all rounds are measured, the time is spent, or no setting is left. A round that the

@@ -6,6 +6,9 @@
 #include <doctest/doctest.h>
 
 #include <cerrno>
+#include <filesystem>
+#include <functional>
+#include <stdexcept>
 #include <string>
 
 using namespace llmbench;
@@ -46,4 +49,60 @@ TEST_CASE("what a disk cannot keep up with is left out, and counted, before it t
     CHECK(box.try_put(one));
     CHECK(box.take(taken) == 3);
     CHECK(taken.records.size() == outbox::max_waiting + 1);
+}
+
+namespace {
+std::string refusal_of(const std::function<void()>& f) {
+    try {
+        f();
+    } catch (const std::invalid_argument& e) { return e.what(); }
+    return "";
+}
+}  // namespace
+
+TEST_CASE("a file of one of our names that is not ours is refused, and stays") {
+    for (const char* name : {"result.json", "junit.xml", "summary.md", "metrics.txt",
+                             "report.html", "curves.csv", "answers.jsonl", "records.jsonl",
+                             "events.bin"}) {
+        CAPTURE(name);
+        const files::scratch folder;
+        write_file(folder.file(name), "somebody's own");
+        record_files both(folder.file("."));
+        const std::string why = refusal_of([&] { both.open(); });
+        CHECK(why.find(std::string(name) + " is not one of llmbench") != std::string::npos);
+        CHECK(file_content(folder.file(name), "it") == "somebody's own");
+        write_file(folder.file("result.json"), R"({"schema": "llmbench/result/1"})");
+        const bool vouches = std::string(name) != "result.json";
+        if (!vouches) continue;
+        both.open();  // the result beside it says whose it is
+        CHECK(file_content(folder.file("records.jsonl"), "it") == "");
+    }
+}
+
+TEST_CASE("what a killed program left is ours: records without a result") {
+    const files::scratch folder;
+    write_file(folder.file("records.jsonl"), record_json(record{}, "a gate"));
+    write_file(folder.file("events.bin"), "1234");
+    record_files both(folder.file("."));
+    both.open();
+    CHECK(file_content(folder.file("records.jsonl"), "it") == "");
+}
+
+TEST_CASE("a folder is the same by every path that leads to it") {
+    const files::scratch folder;
+    std::filesystem::create_directories(folder.file("reports/below"));
+    std::filesystem::create_directory_symlink(folder.file("reports"), folder.file("link"));
+    write_file(folder.file("reports/result.json"), "x");
+    write_file(folder.file("elsewhere.json"), "x");
+    std::filesystem::create_symlink(folder.file("reports/result.json"), folder.file("by-link"));
+    const record_files both(folder.file("reports"));
+    for (const char* path : {"reports", "reports/", "reports/.", "link", "link/result.json",
+                             "reports/below/../result.json", "by-link", "reports/none.json"}) {
+        CAPTURE(path);
+        CHECK(refusal_of([&] { both.check_apart(folder.file(path)); }) != "");
+    }
+    for (const char* path : {".", "elsewhere.json", "reports/below", "none", "none/x.json"}) {
+        CAPTURE(path);
+        CHECK(refusal_of([&] { both.check_apart(folder.file(path)); }) == "");
+    }
 }

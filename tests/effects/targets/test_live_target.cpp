@@ -154,6 +154,34 @@ TEST_CASE("the target's key goes to a baseline on its own host that has none, an
     CHECK(sent("http://no-such-host.invalid", named) == "Bearer sk-of-the-target");
 }
 
+TEST_CASE("LLMBENCH_API_KEY goes to those settings that are on the host that it is for") {
+    const variable key("LLMBENCH_API_KEY", "sk-of-the-target");
+    listing server({lists_one});
+    const auto sent = [&](const std::string& key_is_for, const endpoint& setting,
+                          const std::string& line) {
+        live_target target(setting, run_variant::candidate);
+        target.takes_key_of(key_is_for);
+        CHECK(why_not_up(target) == "");
+        const bool was_sent = has_line(server.asked().back(), "Authorization: Bearer " + line);
+        CHECK(was_sent == holds(server.asked().back(), "Authorization"));
+        return was_sent ? std::string("sent")
+               : target.facts().notes.empty() ? std::string("not sent")
+                                              : target.facts().notes[0];
+    };
+    const endpoint here{.url = server.url(), .model = "m"};
+    CHECK(sent("", here, "sk-of-the-target") == "sent");
+    CHECK(sent("http://localhost:1", here, "sk-of-the-target") == "sent");
+    CHECK(sent("http://no-such-host.invalid", here, "sk-of-the-target") ==
+          "LLMBENCH_API_KEY is not sent to 127.0.0.1, as it belongs to another host: name the key "
+          "of this one by endpoint.api_key_env");
+    const variable own("KEY_OF_THE_SETTING", "sk-of-the-setting");
+    endpoint named = here;
+    named.api_key_env = "KEY_OF_THE_SETTING";
+    CHECK(sent("http://no-such-host.invalid", named, "sk-of-the-setting") == "sent");
+    const variable of_baseline("LLMBENCH_BASELINE_API_KEY", "sk-of-the-baseline");
+    CHECK(sent("http://no-such-host.invalid", here, "sk-of-the-baseline") != "sent");
+}
+
 TEST_CASE("what the program was told for nobody else, by names that say so, is masked") {
     const variable token("SOME_HF_TOKEN", "hf_0123456789"), plain("SOME_OTHER", "0123456789ab");
     listing server({lists_one});
