@@ -47,100 +47,101 @@
 //   [C18] pages of metrics
 //   [C19] names of servers' metrics
 //   [C20] readings of a server's pages
-//   [C21] bodies of requests
-//   [C22] stream events of any API
-//   [C23] OpenAI's answers
-//   [C24] APIs that generate nothing: embeddings, rerankers and scores
-//   [C25] request and response formats of each API
-//   [C26] the table of APIs, ours and users'
-//   [C27] from the bytes of a body to events
-//   [C28] the timeline of one answer
-//   [C29] from bytes to the timeline of an answer
-//   [C30] histograms of lateness and of gaps
-//   [C31] the programs that sent a load together
-//   [C32] server metrics of a repeat
-//   [C33] whether a load has settled
-//   [C34] the measurements of one repeat, and lists of repeats
-//   [C35] the requests of a repeat, as they end
-//   [C36] grading and comparison of answers
-//   [C37] whether the times of an answer are plausible
-//   [C38] times of requests and sessions, and the bounds of those
-//   [C39] tokens of requests, in the prefix cache and per second
-//   [C40] metrics of requests and of repeats
-//   [C41] how a run changes from its first third to its last
-//   [C42] requests during a side task
-//   [C43] metrics that a server reports
-//   [C44] statistics over several repeats
-//   [C45] the fields of a record and of a repeat
-//   [C46] when a thread of the client did not run, and the kernel's times on its clock
-//   [C47] the rule: distances from a limit, interim analyses, bounds, prior noise
-//   [C48] decisions on objectives and their causes
-//   [C49] the inputs of verdicts: the measurements of a gate, its objectives and rule
-//   [C50] counts of misses: fractions, and percentiles that failures reach
-//   [C51] values: times, speeds and rates
-//   [C52] decisions by the numbers alone: drifts, and which method decides
-//   [C53] validity checks of the client, and verdicts that it may have affected
-//   [C54] the least number of requests for a verdict
-//   [C55] the server's metrics page beside our requests: the cross-check, and explanations
-//   [C56] validity checks of the server: its answers, and whether it keeps up
-//   [C57] checks that make measurements invalid
-//   [C58] the verdicts of a gate, and its calibration
-//   [C59] from verdicts to an exit code
-//   [C60] a sentence for each cause
-//   [C61] decisions in sentences
-//   [C62] verdicts in words
-//   [C63] files of other tools, read value by value
-//   [C64] conversations in rows of files
-//   [C65] datasets
-//   [C66] dates of recordings
-//   [C67] common prefixes of recorded prompts
-//   [C68] traces
-//   [C69] lengths
-//   [C70] arrivals and their send times
-//   [C71] prompts of a given number of tokens
-//   [C72] positions in a trace
-//   [C73] the part of a load that one of several programs sends
-//   [C74] the interface of sources of prompts
-//   [C75] sources of prompts and conversations
-//   [C76] the plan of a gate
-//   [C77] the hash of a plan's traffic
-//   [C78] the number of requests that a plan expects
-//   [C79] the requests of a plan
-//   [C80] a workload's part of the plan
-//   [C81] the search for a capacity
-//   [C82] the capacity that probes show
-//   [C83] capacity searches as scenarios
-//   [C84] which SLOs a scenario can have, and on which day they block
-//   [C85] side tasks and profiles of a scenario
-//   [C86] the options of requests
-//   [C87] the traffic of each variant of a gate
-//   [C88] facts about a gate's server
-//   [C89] extensions that keep measurements of gates, and compare later ones with them
-//   [C90] from a scenario to its plan
-//   [C91] plans as text, and notes on their load
-//   [C92] how requests and side tasks ended, and the tokens that answers report
-//   [C93] timelines, and the points of drawings
-//   [C94] metrics over the repeats of a variant: rows of tables, labels, curves
-//   [C95] servers, and the programs that send a load, over all repeats
-//   [C96] the numbers of a gate that reports show, computed once
-//   [C97] answers that reports show
-//   [C98] the fields of a gate: its servers, its load, its judging parameters
-//   [C99] stored results
-//   [C100] the fields of a variant's measurements, and of a verdict
-//   [C101] calibration.json
-//   [C102] one line of records.jsonl, and the index of events.bin
-//   [C103] gates in reports, and their headlines
-//   [C104] tables of reports
-//   [C105] texts of reports
-//   [C106] the console: gates, and the progress line
-//   [C107] result.json, calibration.json and answers.jsonl
-//   [C108] junit.xml, summary.md, annotations, metrics.txt
-//   [C109] the report page: drawings
-//   [C110] the report page: verdicts
-//   [C111] the report page: other sections of a gate
-//   [C112] the report page: distributions and timelines
-//   [C113] the report page: the result of a search
-//   [C114] the report page: the whole
+//   [C21] what output is, what a usage may hold, and when output came as a lump
+//   [C22] bodies of requests
+//   [C23] stream events of any API
+//   [C24] OpenAI's answers
+//   [C25] APIs that generate nothing: embeddings, rerankers and scores
+//   [C26] request and response formats of each API
+//   [C27] the table of APIs, ours and users'
+//   [C28] from the bytes of a body to events
+//   [C29] the timeline of one answer
+//   [C30] from bytes to the timeline of an answer
+//   [C31] histograms of lateness and of gaps
+//   [C32] the programs that sent a load together
+//   [C33] server metrics of a repeat
+//   [C34] whether a load has settled
+//   [C35] the measurements of one repeat, and lists of repeats
+//   [C36] the requests of a repeat, as they end
+//   [C37] grading and comparison of answers
+//   [C38] whether the times of an answer are plausible
+//   [C39] times of requests and sessions, and the bounds of those
+//   [C40] tokens of requests, in the prefix cache and per second
+//   [C41] metrics of requests and of repeats
+//   [C42] how a run changes from its first third to its last
+//   [C43] requests during a side task
+//   [C44] metrics that a server reports
+//   [C45] statistics over several repeats
+//   [C46] the fields of a record and of a repeat
+//   [C47] when a thread of the client did not run, and the kernel's times on its clock
+//   [C48] the rule: distances from a limit, interim analyses, bounds, prior noise
+//   [C49] decisions on objectives and their causes
+//   [C50] the inputs of verdicts: the measurements of a gate, its objectives and rule
+//   [C51] counts of misses: fractions, and percentiles that failures reach
+//   [C52] values: times, speeds and rates
+//   [C53] decisions by the numbers alone: drifts, and which method decides
+//   [C54] validity checks of the client, and verdicts that it may have affected
+//   [C55] the least number of requests for a verdict
+//   [C56] the server's metrics page beside our requests: the cross-check, and explanations
+//   [C57] validity checks of the server: its answers, and whether it keeps up
+//   [C58] checks that make measurements invalid
+//   [C59] the verdicts of a gate, and its calibration
+//   [C60] from verdicts to an exit code
+//   [C61] a sentence for each cause
+//   [C62] decisions in sentences
+//   [C63] verdicts in words
+//   [C64] files of other tools, read value by value
+//   [C65] conversations in rows of files
+//   [C66] datasets
+//   [C67] dates of recordings
+//   [C68] common prefixes of recorded prompts
+//   [C69] traces
+//   [C70] lengths
+//   [C71] arrivals and their send times
+//   [C72] prompts of a given number of tokens
+//   [C73] positions in a trace
+//   [C74] the part of a load that one of several programs sends
+//   [C75] the interface of sources of prompts
+//   [C76] sources of prompts and conversations
+//   [C77] the plan of a gate
+//   [C78] the hash of a plan's traffic
+//   [C79] the number of requests that a plan expects
+//   [C80] the requests of a plan
+//   [C81] a workload's part of the plan
+//   [C82] the search for a capacity
+//   [C83] the capacity that probes show
+//   [C84] capacity searches as scenarios
+//   [C85] which SLOs a scenario can have, and on which day they block
+//   [C86] side tasks and profiles of a scenario
+//   [C87] the options of requests
+//   [C88] the traffic of each variant of a gate
+//   [C89] facts about a gate's server
+//   [C90] extensions that keep measurements of gates, and compare later ones with them
+//   [C91] from a scenario to its plan
+//   [C92] plans as text, and notes on their load
+//   [C93] how requests and side tasks ended, and the tokens that answers report
+//   [C94] timelines, and the points of drawings
+//   [C95] metrics over the repeats of a variant: rows of tables, labels, curves
+//   [C96] servers, and the programs that send a load, over all repeats
+//   [C97] the numbers of a gate that reports show, computed once
+//   [C98] answers that reports show
+//   [C99] the fields of a gate: its servers, its load, its judging parameters
+//   [C100] stored results
+//   [C101] the fields of a variant's measurements, and of a verdict
+//   [C102] calibration.json
+//   [C103] one line of records.jsonl, and the index of events.bin
+//   [C104] gates in reports, and their headlines
+//   [C105] tables of reports
+//   [C106] texts of reports
+//   [C107] the console: gates, and the progress line
+//   [C108] result.json, calibration.json and answers.jsonl
+//   [C109] junit.xml, summary.md, annotations, metrics.txt
+//   [C110] the report page: drawings
+//   [C111] the report page: verdicts
+//   [C112] the report page: other sections of a gate
+//   [C113] the report page: distributions and timelines
+//   [C114] the report page: the result of a search
+//   [C115] the report page: the whole
 // Part three: effects
 //   [E1] functions of public values: text, arrivals, SLO expressions, users' own APIs
 //   [E2] the data of gates and results
@@ -2244,6 +2245,7 @@ struct record {
     int cached_tokens = -1;  ///< of the prompt, from the server's prefix cache; -1: not reported
     int reasoning_tokens = -1;      ///< of the output tokens; -1: not reported
     int hidden_tokens = 0;  ///< output tokens that were not streamed; -1: number unknown
+    int tokens_at_once = 0;  ///< output tokens that came as a lump, faster than they were generated
     long long conversation = 0;     ///< its number in the trace
     int turn = 0;                   ///< of the conversation, 0 is the first
     int depth = 0;                  ///< in its session, 0 is the main line
@@ -3474,6 +3476,20 @@ inline const picojson::value* member(const picojson::value& v, const char* name)
 inline std::string string_member(const picojson::value& v, const char* name) {
     const picojson::value* m = member(v, name);
     return m && m->is<std::string>() ? m->get<std::string>() : std::string();
+}
+/// Words that servers write for nothing, where JSON has null. Not for text of a model, which may be
+/// such a word.
+inline bool is_nothing(std::string_view word) {
+    constexpr std::string_view words[] = {"", "null", "none", "nil", "undefined", "nan"};
+    return any_of(words, [&](std::string_view w) { return same_ignoring_case(trimmed(word), w); });
+}
+/// A text that a server chose from its own words, "" for nothing.
+inline std::string word_of(const picojson::value* v) {
+    return v && v->is<std::string>() && !is_nothing(v->get<std::string>()) ? v->get<std::string>()
+                                                                         : std::string();
+}
+inline std::string word_member(const picojson::value& v, const char* name) {
+    return word_of(member(v, name));
 }
 /// A count of a server, -1 for other values.
 inline int count_of(const picojson::value& v) {
@@ -5658,8 +5674,15 @@ inline std::string id_of_check() { return request_id(id_prefix(0, run_variant::c
 
 // ===== [C16] server-sent events ==================================================================
 
+/// Whether an event of OpenAI's responses is about a tool, whose failure the model answers:
+/// "response.mcp_call.failed", "response.mcp_list_tools.failed".
+inline bool is_of_tool(std::string_view type) {
+    return type.starts_with("response.") && (type.find("_call") != std::string_view::npos ||
+                                             type.find("_tool") != std::string_view::npos);
+}
 /// Whether the name of an event or field means an error: "error", "response.failed".
 inline bool speaks_of_error(std::string_view name) {
+    if (is_of_tool(name)) return false;
     constexpr std::string_view words[] = {"error", "exception", "fail"};
     for (const std::string_view word : words)
         if (std::search(name.begin(), name.end(), word.begin(), word.end(), [](char a, char b) {
@@ -6643,7 +6666,224 @@ inline page_reading reading_of(const vector<metrics_page>& pages, bool first_is_
     return r;
 }
 
-// ===== [C21] bodies of requests ==================================================================
+// ===== [C21] what output is, what a usage may hold, and when output came as a lump ===============
+// The one place that says it; readers of APIs and metrics follow.
+
+// 1. Output is what the model wrote and a user sees come, by the name of a field or of a part:
+//
+//    text       content, text, refusal, transcript
+//    reasoning  names with "think" or "reason"; text that a part or its delta marks as a thought
+//    call       tool_calls, function_call, parts and deltas of a "call" or "tool_use"
+//    opaque     everything else: signatures, encrypted and redacted reasoning, citations,
+//               references, ratings, sound, images, results of tools
+//
+//    What is opaque is no content event: it moves neither the first nor the last one, and no gap.
+
+inline bool has_any_of(std::string_view name, std::initializer_list<std::string_view> parts) {
+    return any_of(parts, [&](std::string_view p) { return name.find(p) != name.npos; });
+}
+inline bool is_opaque(std::string_view name) {
+    return has_any_of(name, {"signature", "encrypt", "redact", "opaque", "citation"});
+}
+inline bool names_thoughts(std::string_view name) {
+    constexpr std::string_view others[] = {"_reason", "_id", "_format", "_effort", "_type"};
+    return has_any_of(name, {"think", "thought", "reason"}) && !is_opaque(name) &&
+           !any_of(others, [&](std::string_view end) { return name.ends_with(end); });
+}
+/// Whether a part, or a delta, says of its text that it is reasoning: Gemini does.
+inline bool is_marked_as_thought(const picojson::value& v) {
+    const picojson::value* marked = value_at(v, "extra_content.google");
+    return true_member(v, "thought") || (marked && true_member(*marked, "thought"));
+}
+inline bool names_call(std::string_view type) {
+    return has_any_of(type, {"tool_use", "_call"}) && type.find("result") == type.npos;
+}
+
+// 2. A usage has the tokens of the prompt and of the completion. Of other counts each API says
+//    otherwise whether they are part of these, or apart; a total tells:
+//    total = prompt + completion + those that are apart.
+//
+//    cached, written    of the prompt. Apart: the prompt is longer than its number
+//    tool use           of searches and tools. Apart: neither prompt nor output
+//    reasoning          of the completion. Apart: output only if it was streamed
+//    rejected, media    of the completion, never streamed as text
+
+/// The counts of a usage in tokens, -1 where absent.
+struct usage_counts {
+    int prompt_tokens = -1, completion_tokens = -1, total_tokens = -1;
+    int cached_tokens = -1, written_tokens = -1, tool_use_tokens = -1;
+    int rejected_tokens = -1, media_tokens = -1;
+    int reasoning_tokens = -1;
+    bool cache_is_apart = false;  // in this API always
+};
+inline constexpr int usage_counts::*all_counts[] = {
+    &usage_counts::prompt_tokens,   &usage_counts::completion_tokens,
+    &usage_counts::total_tokens,    &usage_counts::cached_tokens,
+    &usage_counts::written_tokens,  &usage_counts::tool_use_tokens,
+    &usage_counts::rejected_tokens, &usage_counts::media_tokens,
+    &usage_counts::reasoning_tokens};
+
+/// A server may report several times. The latest number counts, but a zero replaces none.
+inline void note_usage(usage_counts& so_far, const usage_counts& more) {
+    for (int usage_counts::*count : all_counts)
+        if (more.*count > 0 || so_far.*count < 0) so_far.*count = more.*count;
+    so_far.cache_is_apart = so_far.cache_is_apart || more.cache_is_apart;
+}
+
+/// Names of counts in any API; `in_details`: in an object of details, too.
+inline constexpr struct usage_name {
+    std::string_view name;
+    int usage_counts::*count;
+    bool in_details = true;
+} usage_names[] = {{"prompt_tokens", &usage_counts::prompt_tokens, false},
+                   {"input_tokens", &usage_counts::prompt_tokens, false},
+                   {"completion_tokens", &usage_counts::completion_tokens, false},
+                   {"output_tokens", &usage_counts::completion_tokens, false},
+                   {"total_tokens", &usage_counts::total_tokens, false},
+                   {"cached_tokens", &usage_counts::cached_tokens},
+                   {"cache_read_tokens", &usage_counts::cached_tokens},
+                   {"cache_read_input_tokens", &usage_counts::cached_tokens},
+                   {"prompt_cache_hit_tokens", &usage_counts::cached_tokens},
+                   {"cache_write_tokens", &usage_counts::written_tokens},
+                   {"cache_creation_tokens", &usage_counts::written_tokens},
+                   {"cached_creation_tokens", &usage_counts::written_tokens},
+                   {"cache_creation_input_tokens", &usage_counts::written_tokens},
+                   {"tool_use_prompt_tokens", &usage_counts::tool_use_tokens},
+                   {"citation_tokens", &usage_counts::tool_use_tokens},
+                   {"reasoning_tokens", &usage_counts::reasoning_tokens},
+                   {"thinking_tokens", &usage_counts::reasoning_tokens},
+                   {"rejected_prediction_tokens", &usage_counts::rejected_tokens}};
+
+/// Takes the counts of a usage, or of its details. Under two names the greater one counts.
+inline void read_usage(const picojson::value& usage, usage_counts& c, std::string_view of = {}) {
+    if (!usage.is<picojson::object>()) return;
+    const bool of_output = of.starts_with("completion") || of.starts_with("output");
+    for (const auto& [name, v] : usage.get<picojson::object>()) {
+        if (of.empty() && name.ends_with("_details")) read_usage(v, c, name);
+        const int n = count_of(v);
+        if (n < 0) continue;
+        for (const usage_name& u : usage_names)
+            if (name == u.name && (of.empty() || u.in_details))
+                c.*u.count = std::max(c.*u.count, n);
+        if (of_output && (name == "audio_tokens" || name == "image_tokens"))
+            c.media_tokens = sum_of_counts(std::max(c.media_tokens, 0), n);
+    }
+}
+
+/// Speculative decoding (up to 16 drafts a step, mostly 3 to 8) and multi-step scheduling send
+/// several tokens per event. More mean buffering. Chat templates have as many special tokens.
+inline constexpr int max_event_tokens = 16;
+
+/// The content of an answer: events, decoded bytes, and tokens of its first event by the server.
+struct streamed_content {
+    int events = 0, reasoning_events = 0;
+    int bytes = 0, reasoning_bytes = 0;
+    int first_tokens = 1, first_bytes = 0;
+    bool is_counted = false;     // by the server
+    bool hides_thought = false;  // encrypted or redacted
+};
+/// Whether as many tokens can have come: one per event, or two bytes each. A language with shorter
+/// tokens in events of several is not known.
+inline bool bears(int events, int bytes, long long tokens) {
+    const long long n = tokens - max_event_tokens;
+    return n * 4 <= events * 5ll || n * 2 <= bytes;
+}
+
+/// What an answer's tokens are.
+struct token_counts {
+    int prompt = -1, cached = -1, output = -1;
+    int reasoning = -1;  // of the output
+    int hidden = 0;      // of the output, not streamed; -1: number unknown
+    int before = 0;      // of these, those before the first event
+};
+/// The counts of a usage that are apart, as bits of `names`: those that make up the total. If
+/// several do, those without reasoning.
+inline unsigned counts_apart(const usage_counts& u, const int (&named)[6], long long& rest) {
+    rest = -1;
+    if (u.total_tokens < 0 || u.prompt_tokens < 0 || u.completion_tokens < 0) return 0;
+    rest = 0ll + u.total_tokens - u.prompt_tokens - u.completion_tokens;
+    for (unsigned some = 0; some < 64; ++some) {
+        long long sum = 0;
+        for (unsigned k = 0; k < 6; ++k) sum += some >> k & 1 ? named[k] : 0;
+        if (sum == rest) return rest = 0, some;
+    }
+    return 0;
+}
+/// Only what was streamed counts as output, and only as far as the text bears it.
+inline token_counts tokens_of(const usage_counts& u, const streamed_content& s) {
+    const auto some = [](int n) { return std::max(n, 0); };
+    const int named[] = {some(u.cached_tokens),   some(u.written_tokens), some(u.tool_use_tokens),
+                         some(u.rejected_tokens), some(u.media_tokens),   some(u.reasoning_tokens)};
+    long long rest = 0;  // of the total, unexplained
+    const unsigned apart = counts_apart(u, named, rest);
+    token_counts t{u.prompt_tokens, u.cached_tokens, u.completion_tokens, u.reasoning_tokens};
+    for (unsigned k = 0; k < 2; ++k)
+        if (u.cache_is_apart || apart >> k & 1) t.prompt = sum_of_counts(some(t.prompt), named[k]);
+    if (t.output < 0 || s.events == 0) return t;
+    const bool streams_thought = s.reasoning_bytes > 0;
+    const bool names_any = any_of(named, [](int n) { return n > 0; });
+    long long thought_apart = apart >> 5 & 1 || (rest < 0 && named[5] > t.output) ? named[5] : 0;
+    if (!names_any && rest > 0 && streams_thought) thought_apart = rest;
+    const bool thought_is_borne =
+        bears(s.reasoning_events, s.reasoning_bytes, std::max<long long>(thought_apart, named[5]));
+    if (streams_thought && !thought_is_borne && !s.is_counted) t.hidden = -1;
+    if (thought_apart > 0) {
+        const bool adds = streams_thought && thought_is_borne;
+        if (adds) t.output = sum_of_counts(t.output, static_cast<int>(thought_apart));
+        else t.reasoning = u.reasoning_tokens > 0 ? 0 : u.reasoning_tokens;
+    } else if (!streams_thought) {
+        t.before = named[5];
+    }
+    if (t.hidden < 0 || t.output <= s.events) return t.before = 0, t;
+    const int most = t.output - s.events;  // each event has at least one
+    if (t.before == 0 && s.events > 1 && s.first_bytes > 0 &&
+        s.first_tokens - max_event_tokens > s.first_bytes)
+        t.before = s.first_tokens - 1;
+    t.before = std::min(t.before, most);
+    long long unseen = t.before;
+    for (unsigned k = 3; k < 5; ++k) unseen += apart >> k & 1 ? 0 : named[k];
+    t.hidden = static_cast<int>(std::min<long long>(unseen, most));
+    const int shown = t.output - t.hidden;
+    const bool may_hide = (shown - s.events) * 4ll > s.events && !s.is_counted && s.bytes > 0;
+    const bool hides_some = s.hides_thought && !streams_thought && named[5] == 0 && rest <= 0;
+    if (may_hide && (hides_some || s.bytes / 2 < shown)) t.hidden = -1;
+    return t;
+}
+
+// 3. A lump is output that comes before it can have been generated since the first content, at four
+//    times the usual pace: over 5 % of the tokens (hidden_s). Its share is that of its bytes, so
+//    that one event counts as what it brings. A later pause is no lump: its tokens had that time.
+
+/// Tokens that came at once, beyond those of the first event by the server. `bytes`: of each event;
+/// `gaps_us`: before each but the first; `tokens`: of all, `first` of them in the first event. A
+/// long token is no lump: 32 bytes beyond the usual are.
+inline int tokens_at_once(const vector<std::uint32_t>& bytes, vector<std::uint32_t> gaps_us,
+                          int tokens, int first) {
+    const auto middle_of = [](vector<std::uint32_t>& v) {
+        const auto at = v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2);
+        std::nth_element(v.begin(), at, v.end());
+        return static_cast<double>(*at);
+    };
+    double all = 0;
+    for (const std::uint32_t b : bytes) all += b;
+    if (gaps_us.empty() || gaps_us.size() + 1 != bytes.size() || all == 0 || tokens <= first)
+        return 0;
+    vector<std::uint32_t> sorted_bytes = bytes, sorted_gaps = gaps_us;
+    const double us = middle_of(sorted_gaps), usual = middle_of(sorted_bytes);
+    if (us == 0) return 0;
+    const double per_byte = tokens / all;
+    double most = 0, came = 0, after_us = 0;
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+        came += bytes[i];
+        if (i > 0) after_us += gaps_us[i - 1];
+        const double since = 4 * usual * after_us / us;
+        if (since > all) break;
+        most = std::max(most, came - std::max(usual, first / per_byte) - since);
+    }
+    return most <= 32 ? 0 : static_cast<int>(most * per_byte);
+}
+
+// ===== [C22] bodies of requests ==================================================================
 
 /// One message of a conversation.
 struct chat_message {
@@ -6787,23 +7027,41 @@ private:
     std::string object_{};
 };
 
-// ===== [C22] stream events of any API ============================================================
+// ===== [C23] stream events of any API ============================================================
 
-/// One event of a stream.
-struct stream_event {
+inline std::string in_lower_case(std::string_view s) {
+    std::string low(s);
+    for (char& c : low) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+    return low;
+}
+/// Returns OpenAI's name of a finish reason, "" for a word for nothing.
+inline std::string finish_reason_of(const std::string& said) {
+    constexpr std::pair<std::string_view, const char*> words[] = {
+        {"stop", "stop"},       {"eos_token", "stop"},         {"stop_sequence", "stop"},
+        {"eos", "stop"},        {"word", "stop"},              {"end_turn", "stop"},
+        {"complete", "stop"},   {"length", "length"},          {"limit", "length"},
+        {"max_tokens", "length"}, {"max_output_tokens", "length"}, {"model_length", "length"},
+        {"tool_use", "tool_calls"}};
+    const std::string low = in_lower_case(said);
+    for (const auto& [theirs, ours] : words)
+        if (low == theirs) return ours;
+    return is_nothing(said) ? "" : said;
+}
+
+/// One event of a stream, with its usage.
+struct stream_event : usage_counts {
     bool content = false;           // has output in any choice
     bool answer = false;            // has output other than reasoning
     bool tokenless = false;         // has output without tokens
-    bool done = false;              // the API's last event
+    bool done = false;              // the API's last event, or
+    bool is_body_end = false;       // instead of one
     int first_tokens = 1;           // its tokens, if reported
     bool counted = false;           // tokens were reported
-    int prompt_tokens = -1;         // usage, -1 where absent
-    int completion_tokens = -1;
-    int cached_tokens = -1;
-    int total_tokens = -1;
-    int reasoning_tokens = -1;      // part of completion_tokens
-    int text_bytes = 0;             // of the content, decoded
+    bool hides_thought = false;     // has encrypted or redacted reasoning
+    bool has_media = false;         // has sound or images
+    int text_bytes = 0;             // of the content, decoded; the most that a call can have
     int reasoning_bytes = 0;        // part of text_bytes
+    int own_bytes = 0;              // the same, as they came
     int choices = 1;                // of the stream, as far as known
     int finished = 0;               // choices with a finish reason
     std::string finish_reason{};
@@ -6823,18 +7081,26 @@ struct stream_event {
         content = true;
         answer = answer || !reasons;
         text_bytes += bytes;
+        own_bytes += bytes;
         reasoning_bytes += reasons ? bytes : 0;
     }
-    /// A fragment of a call. Its tokens are unknown, so it counts as many.
-    void take_call(bool thinks = false) {
-        content = true;
-        answer = answer || !thinks;
+    /// A fragment of a call, with its length. Its tokens are unknown, so it counts as many.
+    void take_call(std::size_t bytes = 0) {
+        content = answer = true;
         text_bytes += call_bytes;
-        reasoning_bytes += thinks ? call_bytes : 0;
+        own_bytes += static_cast<int>(bytes) + (bytes == 0);
     }
     static constexpr int call_bytes = 256;
+    /// Notes what is no output, by its name.
+    void note_opaque(std::string_view name, bool reasons) {
+        reasons = reasons || has_any_of(name, {"think", "thought", "reason"});
+        hides_thought = hides_thought || (reasons && is_opaque(name));
+        has_media = has_media || has_any_of(name, {"audio", "image"});
+    }
 
-    void finish(const std::string& reason, int choice = 0) {
+    /// Takes a finish reason in a server's words.
+    void finish(const std::string& said, int choice = 0) {
+        const std::string reason = finish_reason_of(said);
         if (reason.empty()) return;
         ++finished;
         note_finish(finish_reason, finish_choice, reason, choice);
@@ -6848,45 +7114,42 @@ struct stream_event {
         of_choice = choice;
     }
     /// The server gave up: "abort" (vLLM, SGLang), "error" (OpenRouter), "cancelled" and "timeout"
-    /// (TensorRT-LLM), "insufficient_system_resource" (DeepSeek), "preempt" (MLC-LLM).
+    /// (TensorRT-LLM), "insufficient_system_resource" (DeepSeek), "preempt" (MLC-LLM),
+    /// "MALFORMED_FUNCTION_CALL" (Gemini), "engine_overloaded".
     static bool is_failure(std::string_view reason) {
-        for (const char* part : {"abort", "error", "cancel", "timeout", "insufficient", "preempt"})
-            if (reason.find(part) != std::string_view::npos) return true;
-        return false;
+        return has_any_of(in_lower_case(reason), {"abort", "error", "cancel", "timeout",
+                                                  "insufficient", "preempt", "malformed",
+                                                  "overload"});
     }
     static bool is_at_length(std::string_view reason) { return reason == "length"; }
     /// The server cut off the answer: "content_filter" (OpenAI), "refusal" (Anthropic), "sensitive"
     /// (Zhipu), "SAFETY" and "RECITATION" (Gemini), "guardrail_intervened" (Bedrock).
     static bool is_filtered(std::string_view reason) {
-        std::string low(reason);
-        for (char& c : low) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-        for (const char* part :
-             {"filter", "refus", "sensitive", "safety", "recitation", "guardrail", "prohibited"})
-            if (low.find(part) != std::string::npos) return true;
-        return false;
+        return has_any_of(in_lower_case(reason), {"filter", "refus", "sensitive", "safety",
+                                                  "recitation", "guardrail", "prohibited"});
     }
 };
 
-/// False for null, false, 0, "", and objects or lists of only these.
+/// False for null, false, 0, words for nothing, and objects or lists of only these.
 inline bool says_something(const picojson::value& v) {
     if (v.is<picojson::object>())
         return any_of(v.get<picojson::object>(),
                       [](const auto& m) { return says_something(m.second); });
     if (v.is<picojson::array>()) return any_of(v.get<picojson::array>(), says_something);
-    return v.evaluate_as_boolean();
+    return v.is<std::string>() ? !is_nothing(v.get<std::string>()) : v.evaluate_as_boolean();
 }
 
 /// The message of an error in any known shape.
 inline std::string error_message(const picojson::value& v) {
     if (const picojson::value* e = member(v, "error"); e && says_something(*e)) {
         if (e->is<std::string>()) return e->get<std::string>();
-        const std::string message = string_member(*e, "message");
+        const std::string message = word_member(*e, "message");
         return message.empty() ? e->serialize() : message;
     }
     const picojson::value* detail = member(v, "detail");
     if (string_member(v, "object") != "error" && !(detail && says_something(*detail)))
         return {};
-    const std::string message = string_member(v, "message");
+    const std::string message = word_member(v, "message");
     if (message.empty() && detail && detail->is<std::string>()) return detail->get<std::string>();
     return message.empty() ? v.serialize() : message;
 }
@@ -6900,7 +7163,7 @@ inline std::string refusal_message(const picojson::value& v) {
                    ? refusal_message(inner)
                    : "";
     const std::string reported = error_message(v);
-    return reported.empty() ? string_member(v, "message") : reported;
+    return reported.empty() ? word_member(v, "message") : reported;
 }
 
 /// All generated text.
@@ -6935,27 +7198,18 @@ struct stream_memory {
         (reasons ? said.reasoning : said.answer) += piece;
         pieces += !piece.empty();
     }
-    /// A call or a part of one, without its id, which varies.
-    void call(const picojson::value& v, const char* name = "name",
-              const char* input = "arguments") {
-        if (!keeps_answer) return;
-        if (has_text(v, name)) said.calls += '\n';
+    /// A call or a part of one, without its id, which varies. Returns its length.
+    std::size_t call(const picojson::value& v, const char* name = "name",
+                     const char* input = "arguments") {
+        std::string call = has_text(v, name) ? "\n" : "";
         for (const char* field : {name, input})
             if (const picojson::value* m = member(v, field); m && m->evaluate_as_boolean())
-                said.calls += m->is<std::string>() ? m->get<std::string>() : m->serialize();
+                call += m->is<std::string>() ? m->get<std::string>() : m->serialize();
+        if (keeps_answer) said.calls += call;
+        return call.size();
     }
 };
 
-/// Returns OpenAI's name of a finish reason, if there is one.
-inline std::string finish_reason_of(const std::string& said) {
-    constexpr std::pair<std::string_view, const char*> words[] = {
-        {"eos_token", "stop"},  {"stop_sequence", "stop"}, {"eos", "stop"},
-        {"word", "stop"},       {"end_turn", "stop"},      {"limit", "length"},
-        {"max_tokens", "length"}, {"tool_use", "tool_calls"}, {"none", ""}, {"None", ""}};
-    for (const auto& [theirs, ours] : words)
-        if (said == theirs) return ours;
-    return said;
-}
 inline void note_output_tokens(stream_event& e, int n) {
     e.completion_tokens = n;
     if (n > 0) e.count(n);  // running total, so only valid for the first event
@@ -6984,79 +7238,84 @@ stream_event read_json_event(std::string_view type, std::string_view data, Read 
         return e;
     }
     e.error = is_error ? refusal_message(v) : error_message(v);
+    if (is_of_tool(type) || is_of_tool(string_member(v, "type"))) e.error.clear();
     read(v, e, memory);
     if (e.error.empty() && is_error) e.error = printable(data);
     return e;
 }
 
-// ===== [C23] OpenAI's answers ====================================================================
+// ===== [C24] OpenAI's answers ====================================================================
 
 /// Calls `take(text, reasons)` for each text of an output field: a text, or a list of parts, where
-/// a reasoning part may have its own list (Mistral's API, some gateways). Output without text
-/// (null) is of another kind, such as a reference. False for an unknown form.
+/// a part may have its own list (Mistral's API, some gateways). What is opaque is left out. False
+/// for an unknown form.
 template <class Take>
-bool each_text(const picojson::value& v, bool reasons, Take&& take) {
-    if (!says_something(v)) return true;
-    if (v.is<std::string>()) return take(&v.get<std::string>(), reasons), true;
+bool each_text(const picojson::value& v, bool reasons, stream_event& e, Take&& take) {
+    if (v.is<std::string>()) return take(v.get<std::string>(), reasons), true;
     if (v.is<picojson::array>())
         return all_of(v.get<picojson::array>(), [&](const picojson::value& part) {
-            return each_text(part, reasons, take);
+            return each_text(part, reasons, e, take);
         });
     const std::string type = string_member(v, "type");
-    reasons = reasons || type.starts_with("think") || type.starts_with("reason");
-    for (const char* name : {"text", "thinking", "reasoning", "summary", "refusal", "content"})
-        if (const picojson::value* m = member(v, name)) return each_text(*m, reasons, take);
-    if (!type.empty()) take(nullptr, reasons);
-    return !type.empty();
-}
-
-/// Gateways' names for reasoning: "thinking", "reasoning_text", "reasoning_details".
-inline bool names_thoughts(std::string_view name) {
-    return (name.find("think") != name.npos || name.find("reason") != name.npos) &&
-           !name.ends_with("_reason");
+    reasons = reasons || names_thoughts(type) || is_marked_as_thought(v);
+    if (is_opaque(type)) return e.note_opaque(type, reasons), true;
+    if (names_call(type)) return e.take_call(v.serialize().size()), true;
+    for (const char* name :
+         {"text", "thinking", "reasoning", "summary", "refusal", "content", "delta"})
+        if (const picojson::value* m = member(v, name); m && m->evaluate_as_boolean())
+            return each_text(*m, reasons || names_thoughts(name), e, take);
+    if (v.is<picojson::object>())
+        for (const auto& [name, said] : v.get<picojson::object>()) e.note_opaque(name, reasons);
+    return !type.empty() || !says_something(v);
 }
 
 /// Takes the output of one choice of an OpenAI event, chat or completions, with its text in
-/// `memory` unless null. False without output.
+/// `memory` unless null. False without output. A second field of one kind repeats the first.
 inline bool take_output(const picojson::value& choice, const char* output, stream_event& e,
                         stream_memory* memory) {
-    bool some = false, thought = false;
-    const auto take_text = [&](const picojson::value& said, bool reasons, bool keeps) {
-        return each_text(said, reasons, [&](const std::string* text, bool thinks) {
-            some = true;
-            thought = thought || thinks;
-            if (!text) return e.take_call(thinks);
-            e.take(*text, thinks);
-            if (memory && keeps) memory->keep(*text, thinks);
+    const int before = e.text_bytes;
+    bool texts = false, thoughts = false;
+    const auto take = [&](const picojson::value& said, bool reasons) {
+        const bool repeats_text = texts, repeats_thought = thoughts;
+        return each_text(said, reasons, e, [&](const std::string& text, bool thinks) {
+            if (text.empty() || (thinks ? repeats_thought : repeats_text)) return;
+            (thinks ? thoughts : texts) = true;
+            e.take(text, thinks);
+            if (memory) memory->keep(text, thinks);
         });
     };
-    const auto take = [&](const picojson::value& from, const char* name, bool reasons, bool keeps) {
+    const picojson::value* delta = member(choice, output);
+    const bool marked = delta && is_marked_as_thought(*delta);
+    const auto take_known = [&](const picojson::value& from, const char* name, bool reasons) {
         const picojson::value* said = member(from, name);
-        if (!said || take_text(*said, reasons, keeps)) return;
+        if (!said || take(*said, reasons)) return;
         e.malformed = true;
         e.error = printed("\"%s\" is in a form that is not known: ", name) +
                   printable(said->serialize(), 60);
     };
-    take(choice, "text", false, true);
-    const picojson::value* delta = member(choice, output);
-    if (!delta) return some;
-    for (const char* name : {"content", "refusal"}) take(*delta, name, false, true);
-    // Only one of them, or both with the same text.
-    take(*delta, "reasoning_content", true, true);
-    take(*delta, "reasoning", true, !has_text(*delta, "reasoning_content"));
-    if (delta->is<picojson::object>())
-        for (const auto& [name, said] : delta->get<picojson::object>())
-            if (!thought && names_thoughts(name)) take_text(said, true, true);
-    const picojson::array& tools = array_member(*delta, "tool_calls");
+    take_known(choice, "text", false);
+    if (!delta || !delta->is<picojson::object>()) return e.text_bytes > before;
+    for (const char* name : {"content", "refusal"}) take_known(*delta, name, marked);
+    for (const char* name : {"reasoning_content", "reasoning"}) take_known(*delta, name, true);
+    for (const auto& [name, said] : delta->get<picojson::object>()) {
+        const bool is_thought = names_thoughts(name);
+        if (is_thought || name == "content_blocks" || name == "parts") take(said, is_thought);
+        if (says_something(said)) e.note_opaque(name, false);
+    }
+    if (const picojson::value* words = value_at(*delta, "audio.transcript")) take(*words, false);
+    if (value_at(*delta, "extra_content.google.thought_signature")) e.hides_thought = true;
+    const auto call = [&](const picojson::value& called) {
+        stream_memory none;
+        e.take_call((memory ? *memory : none).call(called));
+    };
+    for (const picojson::value& tool : array_member(*delta, "tool_calls")) {
+        const picojson::value* function = member(tool, "function");
+        call(function ? *function : tool);
+    }
     const picojson::value* function = member(*delta, "function_call");
-    const bool calls_one = function && function->is<picojson::object>() &&
-                           !function->get<picojson::object>().empty();
-    if (!tools.empty() || calls_one) e.take_call();
-    if (memory)
-        for (const picojson::value& tool : tools)
-            if (const picojson::value* called = member(tool, "function")) memory->call(*called);
-    if (memory && calls_one) memory->call(*function);
-    return some || !tools.empty() || calls_one;
+    if (function && function->is<picojson::object>() && !function->get<picojson::object>().empty())
+        call(*function);
+    return e.text_bytes > before;
 }
 
 /// Returns the tokens that a choice lists (logprobs, token ids), 0 without a list.
@@ -7072,19 +7331,13 @@ inline constexpr int most_choices = static_cast<int>(most_of_few);
 /// Usage and choices of an OpenAI answer. Output is in `delta`, for a whole answer in `message`.
 inline void read_openai_choices(const picojson::value& v, stream_event& e, stream_memory& memory,
                                 const char* output) {
-    if (const picojson::value* usage = member(v, "usage")) {
-        e.prompt_tokens = count_member(*usage, "prompt_tokens");
-        e.completion_tokens = count_member(*usage, "completion_tokens");
-        e.total_tokens = count_member(*usage, "total_tokens");
-        e.cached_tokens = count_at(*usage, "prompt_tokens_details.cached_tokens");
-        e.reasoning_tokens = count_at(*usage, "completion_tokens_details.reasoning_tokens");
-        if (e.reasoning_tokens < 0)
-            e.reasoning_tokens = count_member(*usage, "reasoning_tokens");  // of SGLang
-    }
+    for (const char* way : {"usage", "x_groq.usage"})
+        if (const picojson::value* usage = value_at(v, way)) read_usage(*usage, e);
     for (const picojson::value& choice : array_member(v, "choices")) {
         const int index = std::clamp(count_member(choice, "index"), 0, most_choices - 1);
         e.choices = std::max(e.choices, 1 + index);
-        e.finish(string_member(choice, "finish_reason"), index);
+        e.finish(word_member(choice, "finish_reason"), index);
+        if (const picojson::value* usage = member(choice, "usage")) read_usage(*usage, e);  // Kimi
         // The first choice continues the conversation.
         if (!take_output(choice, output, e, index == 0 ? &memory : nullptr)) continue;
         if (e.completion_tokens > 0) e.count(e.completion_tokens);  // running usage
@@ -7106,7 +7359,8 @@ public:
     const stream_event& read(std::string_view type, std::string_view data) {
         const bool is_error = speaks_of_error(type);
         if (!is_error && repeats(data)) {
-            like_event_.text_bytes = static_cast<int>(data.size() - before_ - after_);
+            like_event_.text_bytes = like_event_.own_bytes =
+                static_cast<int>(data.size() - before_ - after_);
             if (like_event_.reasoning_bytes > 0)
                 like_event_.reasoning_bytes = like_event_.text_bytes;
             return like_event_;
@@ -7147,7 +7401,7 @@ private:
     std::size_t before_ = 0, after_ = 0;  // bytes around that text
 };
 
-// ===== [C24] APIs that generate nothing: embeddings, rerankers and scores ========================
+// ===== [C25] APIs that generate nothing: embeddings, rerankers and scores ========================
 
 /// Where the words of a text, or the numbers of a list, begin.
 inline constexpr std::string_view blanks = " \t\n\r";
@@ -7342,7 +7596,7 @@ inline void read_sglang_score(const picojson::value& v, stream_event& e, stream_
     });
 }
 
-// ===== [C25] request and response formats of each API ============================================
+// ===== [C26] request and response formats of each API ============================================
 
 /// "image/png" and "AA==" of "data:image/png;base64,AA==".
 inline std::pair<std::string, std::string> parts_of_data_url(const std::string& url) {
@@ -7405,7 +7659,7 @@ inline void write_tgi(body_writer& b, const std::string&, const request_spec& r)
     });
 }
 inline void read_tgi_details(const picojson::value& v, stream_event& e) {
-    e.finish_reason = finish_reason_of(string_at(v, "details.finish_reason"));
+    e.finish(string_at(v, "details.finish_reason"));
     e.completion_tokens = count_at(v, "details.generated_tokens");
     e.prompt_tokens = count_at(v, "details.input_length");
 }
@@ -7432,7 +7686,7 @@ inline void write_triton(body_writer& b, const std::string&, const request_spec&
 /// Each event has its own token count, if return_num_output_tokens is set.
 inline void read_triton(const picojson::value& v, stream_event& e, stream_memory& memory) {
     memory.take(e, v, "text_output");
-    e.finish_reason = finish_reason_of(string_member(v, "finish_reason"));
+    e.finish(string_member(v, "finish_reason"));
     e.prompt_tokens = count_member(v, "num_input_tokens");
     if (const int n = count_member(v, "num_output_tokens"); n >= 0)
         note_output_tokens(e, memory.tokens = sum_of_counts(memory.tokens, n));
@@ -7459,14 +7713,13 @@ inline void read_ollama(const picojson::value& v, stream_event& e, stream_memory
         if (!from) continue;
         for (const char* name : {"content", "response"}) memory.take(e, *from, name);
         memory.take(e, *from, "thinking", true);
-        const picojson::array& calls = array_member(*from, "tool_calls");
-        if (!calls.empty()) e.take_call();
-        for (const picojson::value& tool : calls)
-            if (const picojson::value* function = member(tool, "function")) memory.call(*function);
+        for (const picojson::value& tool : array_member(*from, "tool_calls"))
+            if (const picojson::value* function = member(tool, "function"))
+                e.take_call(memory.call(*function));
     }
     const picojson::value* done = member(v, "done");
     e.done = done && done->evaluate_as_boolean();
-    e.finish_reason = finish_reason_of(string_member(v, "done_reason"));
+    e.finish(string_member(v, "done_reason"));
     e.completion_tokens = count_member(v, "eval_count");
     e.prompt_tokens = count_member(v, "prompt_eval_count");
 }
@@ -7480,9 +7733,9 @@ inline void read_llama_cpp(const picojson::value& v, stream_event& e, stream_mem
     note_output_tokens(e, count_member(v, "tokens_predicted"));
     e.prompt_tokens = count_member(v, "tokens_evaluated");
     e.cached_tokens = count_at(v, "timings.cache_n");
-    e.finish_reason = finish_reason_of(string_member(v, "stop_type"));
-    if (true_member(v, "stopped_limit")) e.finish_reason = "length";  // in older versions
-    if (true_member(v, "stopped_eos") || true_member(v, "stopped_word")) e.finish_reason = "stop";
+    e.finish(string_member(v, "stop_type"));
+    if (true_member(v, "stopped_limit")) e.finish("length");  // in older versions
+    if (true_member(v, "stopped_eos") || true_member(v, "stopped_word")) e.finish("stop");
     e.done = true_member(v, "stop");
 }
 
@@ -7506,8 +7759,7 @@ inline void read_sglang(const picojson::value& v, stream_event& e, stream_memory
         memory.cumulative = false;
     memory.ids = ids;
     const std::size_t before = memory.cumulative ? memory.text.size() : 0;
-    e.content = e.answer = text.size() > before;
-    e.text_bytes = static_cast<int>(text.size() - before);
+    e.take(std::string_view(text).substr(before), false);
     std::string& said = memory.said.answer;
     if (memory.keeps_answer) said = memory.cumulative ? text : said + text;
     memory.text = text;
@@ -7516,8 +7768,8 @@ inline void read_sglang(const picojson::value& v, stream_event& e, stream_memory
     e.cached_tokens = count_at(v, "meta_info.cached_tokens");
     const picojson::value* reason = value_at(v, "meta_info.finish_reason");
     if (!reason) return;
-    e.finish_reason = reason->is<std::string>() ? reason->get<std::string>()
-                                                : string_member(*reason, "type");
+    e.finish(reason->is<std::string>() ? reason->get<std::string>()
+                                       : string_member(*reason, "type"));
     if (e.finish_reason == "abort") e.error = string_member(*reason, "message");
 }
 
@@ -7533,25 +7785,20 @@ inline void write_anthropic(body_writer& b, const std::string& model, const requ
     else b.raw("max_tokens", "1024");
     b.temperature();
 }
-/// Cached prompt tokens are separate.
 inline void read_anthropic_usage(const picojson::value& v, stream_event& e) {
-    const picojson::value* usage = member(v, "usage");
-    if (!usage) return;
-    e.completion_tokens = count_member(*usage, "output_tokens");
-    e.prompt_tokens = count_member(*usage, "input_tokens");
-    if (e.prompt_tokens < 0) return;
-    e.cached_tokens = count_member(*usage, "cache_read_input_tokens");
-    const int written = count_member(*usage, "cache_creation_input_tokens");
-    for (const int more : {e.cached_tokens, written})
-        e.prompt_tokens = sum_of_counts(e.prompt_tokens, std::max(more, 0));
+    e.cache_is_apart = true;
+    if (const picojson::value* usage = member(v, "usage")) read_usage(*usage, e);
 }
 inline void take_anthropic_piece(const picojson::value& piece, stream_event& e,
                                  stream_memory& memory) {
+    const std::string type = string_member(piece, "type");
+    e.note_opaque(type, false);
     memory.take(e, piece, "text");
     memory.take(e, piece, "thinking", true);
     e.take(string_member(piece, "partial_json"), false);
-    if (string_member(piece, "type") == "tool_use") e.take_call();
-    memory.call(piece, "name", has_text(piece, "partial_json") ? "partial_json" : "input");
+    const std::size_t called =
+        memory.call(piece, "name", has_text(piece, "partial_json") ? "partial_json" : "input");
+    if (names_call(type)) e.take_call(called);
 }
 inline void read_anthropic(const picojson::value& v, stream_event& e, stream_memory& memory) {
     e.done = string_member(v, "type") == "message_stop";
@@ -7561,13 +7808,13 @@ inline void read_anthropic(const picojson::value& v, stream_event& e, stream_mem
         const picojson::value* piece = member(v, name);
         if (!piece) continue;
         take_anthropic_piece(*piece, e, memory);
-        e.finish_reason = finish_reason_of(string_member(*piece, "stop_reason"));
+        e.finish(string_member(*piece, "stop_reason"));
     }
 }
 inline void read_anthropic_whole(const picojson::value& v, stream_event& e,
                                  stream_memory& memory) {
     read_anthropic_usage(v, e);
-    e.finish_reason = finish_reason_of(string_member(v, "stop_reason"));
+    e.finish(string_member(v, "stop_reason"));
     for (const picojson::value& block : array_member(v, "content"))
         take_anthropic_piece(block, e, memory);
 }
@@ -7587,14 +7834,9 @@ inline void write_responses(body_writer& b, const std::string& model, const requ
 /// The final event. vLLM calls an answer completed that was cut off at its length, so the status
 /// decides, not the event name.
 inline void read_response_end(const picojson::value& v, stream_event& e) {
-    if (const picojson::value* usage = member(v, "usage")) {
-        e.prompt_tokens = count_member(*usage, "input_tokens");
-        e.completion_tokens = count_member(*usage, "output_tokens");
-        e.cached_tokens = count_at(*usage, "input_tokens_details.cached_tokens");
-        e.reasoning_tokens = count_at(*usage, "output_tokens_details.reasoning_tokens");
-    }
-    const std::string status = string_member(v, "status");
-    const std::string why = string_at(v, "incomplete_details.reason");
+    if (const picojson::value* usage = member(v, "usage")) read_usage(*usage, e);
+    const std::string status = word_member(v, "status");
+    const std::string why = word_of(value_at(v, "incomplete_details.reason"));
     e.finish(status == "completed"           ? "stop"
              : why == "max_output_tokens"    ? "length"
              : status == "incomplete"        ? (why.empty() ? status : why)
@@ -7606,15 +7848,18 @@ inline void read_response_end(const picojson::value& v, stream_event& e) {
 inline void read_responses(const picojson::value& v, stream_event& e, stream_memory& memory) {
     const std::string type = string_member(v, "type");
     if (type.ends_with(".delta") && has_text(v, "delta")) {
-        const bool reasons = type.starts_with("response.reasoning");
-        const bool is_text = reasons || type == "response.output_text.delta";
-        if (is_text) memory.take(e, v, "delta", reasons);
+        const bool reasons = names_thoughts(type);
+        if (reasons || has_any_of(type, {"output_text", "transcript"}))
+            memory.take(e, v, "delta", reasons);
         else if (type == "response.refusal.delta") e.take(string_member(v, "delta"), false);
-        else e.take_call();
-        if (!is_text) memory.call(v, "name", "delta");
+        else if (names_call(type)) e.take_call(string_member(v, "delta").size());
+        else e.note_opaque(type, false);
+        if (names_call(type) || type == "response.refusal.delta") memory.call(v, "name", "delta");
     }
-    if (const picojson::value* item = member(v, "item"); item && type.ends_with("item.added"))
-        memory.call(*item);
+    if (const picojson::value* item = member(v, "item")) {
+        if (type.ends_with("item.added")) memory.call(*item);
+        if (has_text(*item, "encrypted_content")) e.hides_thought = true;
+    }
     for (const char* end : {"response.completed", "response.incomplete", "response.failed"})
         if (type == end) e.done = true;
     if (type == "error") {
@@ -7628,10 +7873,8 @@ inline void read_responses_whole(const picojson::value& v, stream_event& e,
                                  stream_memory& memory) {
     for (const picojson::value& item : array_member(v, "output")) {
         const std::string type = string_member(item, "type");
-        if (type.ends_with("_call")) {
-            e.take_call();
-            memory.call(item);
-        }
+        if (names_call(type)) e.take_call(memory.call(item));
+        if (has_text(item, "encrypted_content")) e.hides_thought = true;
         for (const char* list : {"summary", "content"})
             for (const picojson::value& piece : array_member(item, list)) {
                 memory.take(e, piece, "text", type == "reasoning");
@@ -7641,7 +7884,7 @@ inline void read_responses_whole(const picojson::value& v, stream_event& e,
     read_response_end(v, e);
 }
 
-// ===== [C26] the table of APIs, ours and users' ==================================================
+// ===== [C27] the table of APIs, ours and users' ==================================================
 
 struct own_request {
     body_writer& to;
@@ -7909,7 +8152,7 @@ inline std::string own_api_problem(const api_traits& a) {
     return {};
 }
 
-// ===== [C27] from the bytes of a body to events ==================================================
+// ===== [C28] from the bytes of a body to events ==================================================
 
 /// Splits the body of an answer into events, by the framing of its API.
 class body_reader {
@@ -7965,8 +8208,7 @@ public:
             if (api_->own_read) on_event(event_of("", bytes, nullptr));
             if (api_->own_read) return true;
             if (memory_.keeps_answer) memory_.said.answer += bytes;
-            on_event(stream_event{.content = true, .answer = true,
-                                  .text_bytes = static_cast<int>(bytes.size())});
+            on_event(text_event(bytes));
             return true;
         case framing::document: break;
         }
@@ -7982,11 +8224,18 @@ public:
     std::string end(OnEvent&& on_event) {
         if (framed_ == framing::document) return on_document(on_event);
         if (framed_ == framing::lines) on_line(on_event);  // the last line may lack its end
-        if (ends_with_body()) on_event(stream_event{.done = true});
+        stream_event last;
+        last.done = last.is_body_end = true;
+        if (ends_with_body()) on_event(last);
         return {};
     }
 
 private:
+    static stream_event text_event(std::string_view text) {
+        stream_event e;
+        e.take(text, false);
+        return e;
+    }
     using read_t = decltype(api_traits::read);
     stream_event event_of(std::string_view type, std::string_view data, read_t read) {
         return api_->is_own ? read_own(api_->own_read, type, data, memory_)
@@ -8015,7 +8264,7 @@ private:
         if (e.error.empty() && e.content && e.completion_tokens < 0 && !api_->is_own)
             return "the answer does not tell its number of tokens, and is not streamed";
         e.count(std::max(e.completion_tokens, 1));
-        e.done = true;
+        e.done = e.is_body_end = true;
         on_event(e);
         return {};
     }
@@ -8030,7 +8279,7 @@ private:
     std::string held_{};
 };
 
-// ===== [C28] the timeline of one answer ==========================================================
+// ===== [C29] the timeline of one answer ==========================================================
 // The definitions "metrics/1": all numbers derive from these timelines.
 
 /// Gaps between events in microseconds, 4 bytes each. It grows by blocks of 4 KiB without copying,
@@ -8096,10 +8345,6 @@ private:
     std::uint64_t size_ = 0, released_ = 0;
 };
 
-/// Speculative decoding (up to 16 drafts a step, mostly 3 to 8) and multi-step scheduling send
-/// several tokens per event. More mean buffering.
-inline constexpr int max_event_tokens = 16;
-
 /// From the bytes of events.bin: four per gap, little-endian.
 inline gap_list gaps_in(std::string_view bytes) {
     gap_list gaps;
@@ -8125,15 +8370,18 @@ public:
             return fail(request_status::server, printable(e.error));
         }
         if (e.content) on_content(e, now_ns);
+        if (own_bytes_ > most_bytes || came_.events >= max_events)
+            return fail(request_status::protocol,
+                        "the answer does not end: it has over 64 MiB, or 10 million events");
+        came_.hides_thought = came_.hides_thought || e.hides_thought;
+        has_media_ = has_media_ || e.has_media;
         choices_ = std::max(choices_, e.choices);
         if (!e.finish_reason.empty()) finished_ += std::max(e.finished, 1);
-        if (e.prompt_tokens >= 0) prompt_tokens_ = e.prompt_tokens;
-        if (e.completion_tokens >= 0) completion_tokens_ = e.completion_tokens;
-        if (e.total_tokens >= 0) total_tokens_ = e.total_tokens;
+        note_usage(usage_, e);
         tokenless_ = tokenless_ || e.tokenless;
-        if (e.cached_tokens >= 0) cached_tokens_ = e.cached_tokens;
-        if (e.reasoning_tokens >= 0) reasoning_tokens_ = e.reasoning_tokens;
-        if (e.done) end(now_ns);
+        if (!e.done) return;
+        if (finish_reason_.empty() && !e.is_body_end && counts_all()) finish_reason_ = "done";
+        end(now_ns);
     }
     /// The body is complete or cut off.
     void on_body_end(long long now_ns) {
@@ -8143,7 +8391,7 @@ public:
         fail(request_status::truncated,
              finished_ > 0 ? printed("the answer ended after %d of its %d choices", finished_,
                                      choices_)
-             : events_ == 0 ? "the answer ended before any content"
+             : came_.events == 0 ? "the answer ended before any content"
                             : "the answer ended without a finish reason or [DONE]");
     }
     void fail(request_status status, std::string error) {
@@ -8155,12 +8403,12 @@ public:
     /// The latest events were read together, or with a part of the next one, by a late client: they
     /// came after `since_ns`. The last one has the time of the read.
     void note_unknown(int events, long long since_ns) {
-        const bool has_first = events == events_;
+        const bool has_first = events == came_.events;
         unknown_gaps_ += has_first ? events - 1 : events;
         if (has_first) first_early_ns_ = std::max(first_ns_ - since_ns, 0ll);
     }
     bool ended() const { return ended_; }
-    int events() const { return events_; }
+    int events() const { return came_.events; }
     long long last_content_ns() const { return last_ns_; }
     const gap_list& gaps_us() const { return gaps_; }
 
@@ -8170,111 +8418,114 @@ public:
         r.second_token_ns = second_ns_;
         r.first_answer_ns = answer_ns_;
         r.end_ns = end_ns_;
-        r.events = events_;
+        r.events = came_.events;
         r.reads = reads_;
         r.first_read_events = first_read_events_;
         r.unknown_gaps = unknown_gaps_;
         r.first_early_ns = first_early_ns_;
-        r.text_bytes = text_bytes_;
+        r.text_bytes = came_.bytes;
         r.choices = choices_;
-        r.hidden_tokens = hidden_tokens();
-        r.first_event_tokens =
-            events_ ? std::max(first_tokens_ - std::max(r.hidden_tokens, 0), 1) : 0;
-        r.prompt_tokens = std::max(prompt_tokens_, 0);
+        const token_counts t = tokens_of(usage_, came_);
+        r.hidden_tokens = t.hidden;
+        r.first_event_tokens = came_.events ? std::max(came_.first_tokens - t.before, 1) : 0;
+        r.prompt_tokens = std::max(t.prompt, 0);
         // Usage of 0 despite output is invalid.
-        const bool reported = completion_tokens_ > 0 || tokenless_ ||
-                          (completion_tokens_ == 0 && events_ == 0);
-        r.cached_tokens = cached_tokens_;
-        r.reasoning_tokens = reasoning_tokens_;
+        const bool reported = usage_.completion_tokens > 0 || tokenless_ ||
+                          (usage_.completion_tokens == 0 && came_.events == 0);
+        r.cached_tokens = t.cached;
+        r.reasoning_tokens = t.reasoning;
         r.token_source = reported       ? token_origin::usage
                          : tells_usage_ ? token_origin::no_usage
                                         : token_origin::events;
-        r.output_tokens = reported ? completion_tokens() : events_;
+        r.output_tokens = reported ? t.output : came_.events;
+        r.tokens_at_once = at_once(r.output_tokens - std::max(t.hidden, 0), r.first_event_tokens);
         r.status = status_;
         r.finish_reason = printable(finish_reason_, 40);
         r.error = error_;
     }
     /// `tells_usage`: the answer should report usage.
     void reset(bool tells_usage = false) {
-        gap_list room = std::move(gaps_);
+        gap_list gaps = std::move(gaps_), bytes = std::move(bytes_);
         *this = stream_timeline();
         tells_usage_ = tells_usage;
-        room.clear();
-        gaps_ = std::move(room);
+        gaps.clear();
+        bytes.clear();
+        gaps_ = std::move(gaps);
+        bytes_ = std::move(bytes);
     }
 
 private:
-    /// Output tokens by usage. If they omit streamed reasoning, the total includes it.
-    int completion_tokens() const {
-        const bool lacks_some = reasoning_bytes_ > 0 && completion_tokens_ > 0 &&
-                                prompt_tokens_ > 0 &&
-                                total_tokens_ - prompt_tokens_ > completion_tokens_;
-        return lacks_some ? total_tokens_ - prompt_tokens_ : completion_tokens_;
+    static constexpr long long most_bytes = 64 << 20;
+
+    int at_once(int tokens, int first) const {
+        const auto as_vector = [](const gap_list& all) {
+            vector<std::uint32_t> v;
+            all.for_each_block([&](const vector<std::uint32_t>& b) {
+                v.insert(v.end(), b.data(), b.data() + b.size());
+            });
+            return v;
+        };
+        if (came_.events < 2 || tokens <= first) return 0;
+        return tokens_at_once(as_vector(bytes_), as_vector(gaps_), tokens, first);
     }
-    /// Tokens of usage without events: reasoning that the server hides. Usage reports them, or a
-    /// first event that counts more tokens than its text can have. Each event has at least one
-    /// token. -1 if only a part came, or if nothing tells and the rest would be several tokens per
-    /// event of less than two bytes each, shorter than in any language.
-    int hidden_tokens() const {
-        if (events_ == 0 || completion_tokens() <= events_) return 0;
-        const int most = completion_tokens() - events_;
-        if (reasoning_tokens_ > 0 && reasoning_bytes_ == 0)
-            return std::min(reasoning_tokens_, most);
-        if (reasoning_tokens_ - max_event_tokens > reasoning_bytes_) return -1;
-        if (events_ > 1 && first_tokens_ - max_event_tokens > first_bytes_ && first_bytes_ > 0)
-            return std::min(first_tokens_ - 1, most);
-        if (counted_ || reasoning_tokens_ >= 0 || text_bytes_ == 0) return 0;
-        return most * 4ll > events_ && text_bytes_ / 2 < completion_tokens() ? -1 : 0;
+    /// Whether usage counts what came, and so shows that the server generated no more.
+    bool counts_all() const {
+        const int told = usage_.completion_tokens;
+        return told > 0 && 2ll * told >= came_.events && told - max_event_tokens <= came_.bytes;
     }
     void on_content(const stream_event& e, long long now_ns) {
-        if (events_++ == 0) {
+        if (came_.events++ == 0) {
             first_ns_ = now_ns;
-            first_tokens_ = e.first_tokens;
-            first_bytes_ = e.text_bytes;
-            counted_ = e.counted;
+            came_.first_tokens = e.first_tokens;
+            came_.first_bytes = e.text_bytes;
+            came_.is_counted = e.counted;
         } else {
             // Gaps are differences of rounded offsets, so that their sum never drifts.
             const long long offset = (now_ns - first_ns_ + 500) / 1000;
             gaps_.push_back(
                 static_cast<std::uint32_t>(std::min(offset - offset_us_, 4294967295ll)));
             offset_us_ = offset;
-            if (events_ == 2) second_ns_ = now_ns;
+            if (came_.events == 2) second_ns_ = now_ns;
         }
         if (e.answer && answer_ns_ == 0) answer_ns_ = now_ns;
         if (now_ns != last_ns_) ++reads_;
         if (reads_ == 1) ++first_read_events_;
-        for (auto [all, more] : {std::pair{&text_bytes_, e.text_bytes},
-                                 std::pair{&reasoning_bytes_, e.reasoning_bytes}})
+        for (auto [all, more] : {std::pair{&came_.bytes, e.text_bytes},
+                                 {&came_.reasoning_bytes, e.reasoning_bytes}})
             *all += std::min(more, static_cast<int>(max_text_bytes) - *all);
+        came_.reasoning_events += e.reasoning_bytes > 0;
+        own_bytes_ += e.own_bytes;
+        bytes_.push_back(static_cast<std::uint32_t>(e.own_bytes));
         last_ns_ = now_ns;
     }
     void end(long long now_ns) {
         end_ns_ = now_ns;
         const std::string reason = "finish reason \"" + printable(finish_reason_, 40) + "\"";
         if (stream_event::is_failure(finish_reason_)) return fail(request_status::server, reason);
-        if (events_ == 0)
-            return fail(request_status::empty, "complete without any content" +
-                                                   (finish_reason_.empty() ? "" : ", " + reason));
+        if (came_.events == 0)
+            return fail(request_status::empty,
+                        std::string(has_media_ ? "complete with sound or images only, which are "
+                                                 "no tokens of text"
+                                               : "complete without any content") +
+                            (finish_reason_.empty() ? "" : ", " + reason));
         ended_ = true;
         status_ = request_status::ok;
     }
 
-    gap_list gaps_{};
+    gap_list gaps_{}, bytes_{};  // between events, and of each
     std::string finish_reason_{}, error_{};
     long long first_ns_ = 0, last_ns_ = 0, end_ns_ = 0, offset_us_ = 0;
-    long long second_ns_ = 0, answer_ns_ = 0, first_early_ns_ = 0;
+    long long second_ns_ = 0, answer_ns_ = 0, first_early_ns_ = 0, own_bytes_ = 0;
     int unknown_gaps_ = 0;
-    int events_ = 0, first_tokens_ = 1;
-    int reads_ = 0, first_read_events_ = 0, text_bytes_ = 0;
-    int first_bytes_ = 0, reasoning_bytes_ = 0;
+    int reads_ = 0, first_read_events_ = 0;
     int choices_ = 1, finished_ = 0, finish_choice_ = 0;
-    int prompt_tokens_ = -1, completion_tokens_ = -1, cached_tokens_ = -1;
-    int reasoning_tokens_ = -1, total_tokens_ = -1;
+    streamed_content came_{};
+    usage_counts usage_{};
     request_status status_ = request_status::unsent;
-    bool ended_ = false, tokenless_ = false, counted_ = false, tells_usage_ = false;
+    bool ended_ = false, tokenless_ = false, has_media_ = false, tells_usage_ = false;
 };
 
-// ===== [C29] from bytes to the timeline of an answer =============================================
+// ===== [C30] from bytes to the timeline of an answer =============================================
 
 /// Reads one answer without I/O: it takes the bytes of a connection in pieces of any size with
 /// their times, and gives the result of the request.
@@ -8408,7 +8659,7 @@ private:
     long long came_ns_ = 0;
 };
 
-// ===== [C30] histograms of lateness and of gaps ==================================================
+// ===== [C31] histograms of lateness and of gaps ==================================================
 
 /// A histogram of whole numbers: exact below 2^(bits + 1), then with 2^bits classes per octave. The
 /// number of values, their sum and extremes are exact.
@@ -8499,7 +8750,7 @@ private:
 using gap_counts = octave_counts<8>;
 inline constexpr double gap_error = 1.0 / 512;
 
-// ===== [C31] the programs that sent a load together ==============================================
+// ===== [C32] the programs that sent a load together ==============================================
 
 /// How far a machine's clock is ahead of the server's Date headers. These have whole seconds and
 /// some servers write them once a second, so they may be two seconds old.
@@ -8561,7 +8812,7 @@ inline std::string skew_fault(const vector<rank_part>& parts, double max_s) {
            ", up to " + time_text(max_s) + " is allowed";
 }
 
-// ===== [C32] server metrics of a repeat ==========================================================
+// ===== [C33] server metrics of a repeat ==========================================================
 
 /// The readings of a server's pages for one repeat: one before its load, one after it and one per
 /// second in between.
@@ -8697,7 +8948,7 @@ inline bool is_of_gauge(metric_id m) {
            m == metric_id::kv_cache_usage || m == metric_id::server_metric;
 }
 
-// ===== [C33] whether a load has settled ==========================================================
+// ===== [C34] whether a load has settled ==========================================================
 
 /// A request of a warm-up, finished or not.
 struct warming_request {
@@ -8784,7 +9035,7 @@ inline std::string warmup_sentence(const warmup_seen& w, const std::string& whos
            "; what was measured then may still have been on its way";
 }
 
-// ===== [C34] the measurements of one repeat, and lists of repeats ================================
+// ===== [C35] the measurements of one repeat, and lists of repeats ================================
 
 inline void add_handshakes(handshakes_t& to, const handshakes_t& more) {
     const auto total = [](const handshakes_t& h) { return h.mean * static_cast<double>(h.count); };
@@ -9074,7 +9325,7 @@ private:
     vector<shared_repeat> all_{};
 };
 
-// ===== [C35] the requests of a repeat, as they end ===============================================
+// ===== [C36] the requests of a repeat, as they end ===============================================
 
 /// Adds a request's gaps to the pool if they belong there. Returns the longest one.
 inline std::uint32_t count_gaps(const record& r, const gap_list& gaps, std::uint64_t at,
@@ -9194,7 +9445,7 @@ private:
     std::size_t observed_repeats_ = 0;  // requests, from the front
 };
 
-// ===== [C36] grading and comparison of answers ===================================================
+// ===== [C37] grading and comparison of answers ===================================================
 // Only the answer is graded, not the reasoning. An answer without a readable result is wrong, and
 // marked unreadable.
 
@@ -9356,7 +9607,7 @@ double own_agreement(const Repeats& variant, std::size_t repeats, const statisti
     return pairs > 0 ? alike / pairs : not_a_number;
 }
 
-// ===== [C37] whether the times of an answer are plausible ========================================
+// ===== [C38] whether the times of an answer are plausible ========================================
 
 /// Output tokens that events brought. Hidden tokens have no times.
 inline int streamed_tokens(const record& r) {
@@ -9383,14 +9634,20 @@ inline bool is_in_one_piece(const record& r) {
            spread_s(r) * 10 <= wait_s(r);
 }
 
-/// Seconds that the first read's tokens took before its stamp, by the pace of later tokens, if over
-/// 5 % of the tokens. Tpot omits that time. Infinite where events have too many tokens to tell.
+/// Seconds that the tokens of the first read, or of a lump, took before its stamp, by the pace of
+/// the others, if over 5 % of the tokens. Tpot omits that time. Infinite where events have too many
+/// tokens to tell.
 inline double hidden_s(const record& r) {
     if (paced_tokens(r) <= 0 || r.events < 2) return 0;
     if (paced_tokens(r) > max_event_tokens * (r.events - 1)) return infinity;
+    const auto hidden_by = [&](long long early, int all) {
+        return early * 20 > all ? spread_s(r) * static_cast<double>(early) /
+                                      static_cast<double>(std::max(all - early, 1ll))
+                                : 0;
+    };
     const int early = r.first_read_events - 1, later = r.events - r.first_read_events;
-    if (early <= 0 || later <= 0 || early * 20 <= r.events - 1) return 0;
-    return spread_s(r) / later * early;
+    return std::max(early > 0 && later > 0 ? hidden_by(early, r.events - 1) : 0,
+                    hidden_by(r.tokens_at_once, paced_tokens(r)));
 }
 /// Up to 10 ms the client may have read a fast server late.
 inline bool begins_in_a_burst(const record& r) { return hidden_s(r) > 0.010; }
@@ -9452,17 +9709,20 @@ inline void fail_answer(record& r, request_status status, const char* why) {
     r.answer_hash = 0;
 }
 
-/// Fails answers without a finish reason where others to the same part of the workload have one: a
-/// server that ends a stream after an error sends nothing else. `for_each(f)` calls f(record) for
-/// each request.
+/// Fails answers without a finish reason where others to the same part of the workload, over 5 % of
+/// them, have one: a server that ends a stream after an error sends nothing else. `for_each(f)`
+/// calls f(record) for each request.
 template <class ForEach>
 void fail_unfinished(ForEach&& for_each) {
-    std::array<bool, 256> tells{};
+    std::array<std::size_t, 256> tell{}, all{};
     for_each([&](const record& r) {
-        if (r.status == request_status::ok && !r.finish_reason.empty()) tells[r.part] = true;
+        if (r.status != request_status::ok) return;
+        ++all[r.part];
+        tell[r.part] += !r.finish_reason.empty();
     });
     for_each([&](record& r) {
-        if (r.status != request_status::ok || !r.finish_reason.empty() || !tells[r.part]) return;
+        if (r.status != request_status::ok || !r.finish_reason.empty()) return;
+        if (tell[r.part] * 20 <= all[r.part]) return;
         fail_answer(r, request_status::truncated,
                     "the answer ended without a finish reason, which others have");
     });
@@ -9495,7 +9755,7 @@ inline void fail_frequent_resends(std::span<repeat_data> parts) {
 }
 inline void fail_frequent_resends(repeat_data& whole) { fail_frequent_resends({&whole, 1}); }
 
-// ===== [C38] times of requests and sessions, and the bounds of those =============================
+// ===== [C39] times of requests and sessions, and the bounds of those =============================
 
 /// `measured`: times as they are. A late client leaves little open: the first token may have come
 /// before others of its read, and late sends have late answers. A pass must hold with `pessimistic`
@@ -9650,7 +9910,7 @@ inline vector<double> session_times(const statistic_data& what, const repeat_dat
     return seconds;
 }
 
-// ===== [C39] tokens of requests, in the prefix cache and per second ==============================
+// ===== [C40] tokens of requests, in the prefix cache and per second ==============================
 
 /// Means over the completed requests; for prompts, over those that report them.
 struct request_tokens {
@@ -9776,7 +10036,7 @@ inline double window_rate(metric_id m, const repeat_data& d,
     return rate_in(m, d, d.window, how, which);
 }
 
-// ===== [C40] metrics of requests and of repeats ==================================================
+// ===== [C41] metrics of requests and of repeats ==================================================
 
 /// The longest gap of one request, 0 without gaps.
 inline double longest_gap(const repeat_data& d, std::size_t i,
@@ -10150,7 +10410,7 @@ struct fraction_counts {
     }
 };
 
-// ===== [C41] how a run changes from its first third to its last ==================================
+// ===== [C42] how a run changes from its first third to its last ==================================
 // Each third of the steady window has slices of equal length. The spread of the slices within a
 // third shows how well it is known, whatever its traffic.
 
@@ -10205,7 +10465,7 @@ inline vector<double> slices_of(const statistic_data& drift, const repeat_data& 
     return values;
 }
 
-// ===== [C42] requests during a side task =========================================================
+// ===== [C43] requests during a side task =========================================================
 
 inline bool is_affected(const repeat_facts& d) {
     return std::any_of(d.side_tasks.begin(), d.side_tasks.end(),
@@ -10271,7 +10531,7 @@ inline double recovery_value(const std::string& task, const repeat_facts& d) {
     return not_a_number;
 }
 
-// ===== [C43] metrics that a server reports =======================================================
+// ===== [C44] metrics that a server reports =======================================================
 
 /// A value of one repeat and its weight in a mean.
 struct weighed_value {
@@ -10507,7 +10767,7 @@ inline std::string why_no_server_value(const statistic_data& what, const repeat_
     return printed("nothing that %s is of happened between the readings", what.name.c_str());
 }
 
-// ===== [C44] statistics over several repeats =====================================================
+// ===== [C45] statistics over several repeats =====================================================
 // As tables and files show them: the maximum of all repeats, a percentile or mean of all requests.
 // Never outside the range of the single repeats.
 
@@ -10626,7 +10886,7 @@ inline double pooled_value(const statistic_data& what, const repeat_list& varian
     return values_of(what, variant, how).together;
 }
 
-// ===== [C45] the fields of a record and of a repeat ==============================================
+// ===== [C46] the fields of a record and of a repeat ==============================================
 
 /// Returns the value of sixteen hex digits, else 0.
 inline unsigned long long hash_in(const std::string& digits) {
@@ -10671,6 +10931,8 @@ inline void fields_of(field_visitor& v, record& r, std::string& gate) {
     v.whole({"reasoning_tokens", "of the output", at_times}, r.reasoning_tokens, may_be_reported);
     v.whole({"hidden_tokens", "of the output, never streamed", at_times}, r.hidden_tokens,
             may_be_reported);
+    v.whole({"tokens_at_once", "of the output, as a lump, faster than they were generated", if_any},
+            r.tokens_at_once, reported);
     v.exact({"conversation", "its number in the trace", at_times}, r.conversation, false);
     v.whole({"turn", "of the conversation", at_times}, r.turn, few);
     v.whole({"depth", "in its session, 0 is the main line", if_any}, r.depth, few);
@@ -11006,7 +11268,7 @@ inline void fields_of(field_visitor& v, repeat_facts& d, cross_check& checked,
                  any_number);
 }
 
-// ===== [C46] when a thread of the client did not run, and the kernel's times on its clock ========
+// ===== [C47] when a thread of the client did not run, and the kernel's times on its clock ========
 // Without a clock: the caller passes times that it reads anyway.
 
 /// Adds up the time that a thread lost: it woke up later than asked, since an unknown time before,
@@ -11114,7 +11376,7 @@ private:
     bool is_known_ = false;
 };
 
-// ===== [C47] the rule: distances from a limit, interim analyses, bounds, prior noise =============
+// ===== [C48] the rule: distances from a limit, interim analyses, bounds, prior noise =============
 // Values vary in proportion to their size, so they are compared on a log scale. A metric that can
 // be zero is compared on log(x + offset) (Tukey's started logarithm, 1977).
 // Without clock and randomness: the same records give the same verdicts, bit for bit.
@@ -11345,7 +11607,7 @@ inline interim_analysis analysis_of_pairs(const vector<double>& distances, doubl
     return measured.pass_t * measured.se > moderated.pass_t * moderated.se ? measured : moderated;
 }
 
-// ===== [C48] decisions on objectives and their causes ============================================
+// ===== [C49] decisions on objectives and their causes ============================================
 
 struct arithmetic;
 struct decision;
@@ -11577,7 +11839,7 @@ inline double headroom(const verdict_numbers& v) {
     return (v.what.at_most ? 1 : -1) * (1 - v.estimate.value / v.limit);
 }
 
-// ===== [C49] the inputs of verdicts: the measurements of a gate, its objectives and rule =========
+// ===== [C50] the inputs of verdicts: the measurements of a gate, its objectives and rule =========
 
 /// A repeat, or one variant of a pair, that was measured again because the client had affected it.
 struct set_aside_repeat {
@@ -11725,7 +11987,7 @@ inline judging_rule rule_for(const measurements& e, const judging_parameters& t,
     return r;
 }
 
-// ===== [C50] counts of misses: fractions, and percentiles that failures reach ====================
+// ===== [C51] counts of misses: fractions, and percentiles that failures reach ====================
 
 /// "p_q(T) <= X" says that a fraction of at most 1-q of the requests has T > X.
 inline bool is_worse(bool at_most, double value, double bound) {
@@ -12028,7 +12290,7 @@ inline cause errors_of_baseline(const measurements& e, const judging_parameters&
             {c.k, c.n, c.allowed}, whose::baseline_server, failure_example(e.baseline)};
 }
 
-// ===== [C51] values: times, speeds and rates =====================================================
+// ===== [C52] values: times, speeds and rates =====================================================
 
 /// Sets the estimate of an analysis with a standard error. `repeats` of `most` are known.
 inline void estimate_analysis(decision& d, double most, double repeats,
@@ -12391,7 +12653,7 @@ inline bool asks_for_more(const measurements& e, const judging_parameters& t,
            spread_of::measured;
 }
 
-// ===== [C52] decisions by the numbers alone: drifts, and which method decides ====================
+// ===== [C53] decisions by the numbers alone: drifts, and which method decides ====================
 
 inline constexpr double most_longer = 100;  // no longer run is advised
 
@@ -12582,7 +12844,7 @@ inline decision decision_by_numbers(const measurements& e, const judging_paramet
     return d;
 }
 
-// ===== [C53] validity checks of the client, and verdicts that it may have affected ===============
+// ===== [C54] validity checks of the client, and verdicts that it may have affected ===============
 
 /// Seconds after which a send is late: 1 % of the limit on ttft, if there is one.
 inline double late_after_s(const judging_parameters& t) {
@@ -12840,7 +13102,7 @@ inline decision with_client_error(const measurements& e, const judging_parameter
     return decided(std::move(v), verdict::invalid, error->why);
 }
 
-// ===== [C54] the least number of requests for a verdict ==========================================
+// ===== [C55] the least number of requests for a verdict ==========================================
 // Checked for a plan before its load, and again afterwards: the requests of a run with a time limit
 // depend on the server.
 
@@ -12938,7 +13200,7 @@ inline cause window_fault(const measurements& e, const verdict_numbers& v) {
     return {because::window_ends, {ended / repeats, more / repeats}, whose::plan};
 }
 
-// ===== [C55] the server's metrics page beside our requests: the cross-check, and explanations ====
+// ===== [C56] the server's metrics page beside our requests: the cross-check, and explanations ====
 // Compares the counts of its page during a repeat with our requests and tokens.
 
 inline bool is_comparable(const repeat_facts& d) {
@@ -13195,7 +13457,7 @@ inline vector<cause> server_state_of(const measurements& e) {
     return all;
 }
 
-// ===== [C56] validity checks of the server: its answers, and whether it keeps up =================
+// ===== [C57] validity checks of the server: its answers, and whether it keeps up =================
 
 /// Over 5 % of the completed requests is too much.
 inline bool is_too_much(std::size_t some, std::size_t completed) { return some * 20 > completed; }
@@ -13596,7 +13858,7 @@ inline cause over_saturation_of(const measurements& e, const variant_list& varia
     return {};
 }
 
-// ===== [C57] checks that make measurements invalid ===============================================
+// ===== [C58] checks that make measurements invalid ===============================================
 
 /// Whether times or speeds also pass at a limit that is closer by the most that coalesced tokens
 /// can hide in any repeat. The spread is that of the measured values: tokens that coalesce in one
@@ -13807,7 +14069,7 @@ inline cause fault_of_verdict(const measurements& e, const judging_parameters& t
     return {};
 }
 
-// ===== [C58] the verdicts of a gate, and its calibration =========================================
+// ===== [C59] the verdicts of a gate, and its calibration =========================================
 
 /// How a prefix cache affects a pass, nothing where it is negligible.
 inline cause part_of_cache(const measurements& e, const validity_checks& g, const slo& s) {
@@ -14181,7 +14443,7 @@ inline vector<calibrated> calibration_of(const measurements& e, const judging_pa
     return rows;
 }
 
-// ===== [C59] from verdicts to an exit code =======================================================
+// ===== [C60] from verdicts to an exit code =======================================================
 
 /// How a gate ended. The first value is the initial one, so that an escaped exception is not a
 /// pass.
@@ -14240,7 +14502,7 @@ gate_outcome outcome_of(const Verdicts& verdicts, inconclusive_means policy) {
                      : gate_outcome::passed;
 }
 
-// ===== [C60] a sentence for each cause ===========================================================
+// ===== [C61] a sentence for each cause ===========================================================
 // Numbers stand in braces, in the order in which a cause has them:
 //   {.3g} printf's, {.3g%} of a fraction in percent, {0} a count, {s} the plural of the last one
 //   {c} "3 of 40 completed requests", {t} a time, {v} a value of the objective's metric, {d} of the
@@ -14621,7 +14883,7 @@ inline std::string described(const cause& c, const slo& s) {
     return described(c, of);
 }
 
-// ===== [C61] decisions in sentences ==============================================================
+// ===== [C62] decisions in sentences ==============================================================
 
 /// Returns values as the arithmetic of a verdict lists them.
 inline std::string listed(const vector<double>& values) {
@@ -14827,7 +15089,7 @@ inline std::string difference_text(const cross_check& c) {
     return t;
 }
 
-// ===== [C62] verdicts in words ===================================================================
+// ===== [C63] verdicts in words ===================================================================
 
 /// Returns the name of the value that is judged, "" if it is the measured one: "typical repeat", or
 /// of counted requests "first 3 repeats" if more came after the decision.
@@ -14980,7 +15242,7 @@ inline std::string verdict_limit_text(const verdict_numbers& v) {
                              : limit_text(v.what.what.metric, v.limit);
 }
 
-// ===== [C63] files of other tools, read value by value ===========================================
+// ===== [C64] files of other tools, read value by value ===========================================
 // At any time one value is held, and the values that were kept. The bytes come through a function,
 // so that this section does no I/O.
 
@@ -15217,7 +15479,7 @@ void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
     }
 }
 
-// ===== [C64] conversations in rows of files ======================================================
+// ===== [C65] conversations in rows of files ======================================================
 
 /// Counts the rows that have a field, for fields that are sent and for fields that are left out.
 class row_fields {
@@ -15569,7 +15831,7 @@ private:
     const field_names& given_;
 };
 
-// ===== [C65] datasets ============================================================================
+// ===== [C66] datasets ============================================================================
 
 /// Keeps a sample of `most`, each set equally likely (algorithm R of Waterman, in Knuth 1981). The
 /// seed gives the order of the sample.
@@ -15725,7 +15987,7 @@ inline const char* image_type(std::string_view file) {
     return "";
 }
 
-// ===== [C66] dates of recordings =================================================================
+// ===== [C67] dates of recordings =================================================================
 
 inline constexpr double latest_stamp_s = 1e11;  // the year 5000
 /// Seconds from UTC of "Z", "UTC", "+02:00", "-0530" or "", else NaN.
@@ -15760,7 +16022,7 @@ inline double seconds_of_date(std::string_view s) {
     return days * 86400 + f[3] * 3600 + f[4] * 60 + *second - seconds_of_zone(s);
 }
 
-// ===== [C67] common prefixes of recorded prompts =================================================
+// ===== [C68] common prefixes of recorded prompts =================================================
 // A recording names thousands of blocks for each of a hundred thousand prompts. The tree has one
 // node a prompt: the earlier prompt that it continues, and where.
 
@@ -15871,7 +16133,7 @@ private:
     std::unordered_map<std::uint64_t, std::uint32_t> nodes_{};
 };
 
-// ===== [C68] traces ==============================================================================
+// ===== [C69] traces ==============================================================================
 
 struct trace_row {
     double at_s = 0;  // from the first one
@@ -16064,7 +16326,7 @@ struct workload_files {
     row_fields fields{};  // of a dataset's rows
 };
 
-// ===== [C69] lengths =============================================================================
+// ===== [C70] lengths =============================================================================
 
 /// Draws whole tokens, at least `least`. `values` are those of an empirical file.
 inline int drawn_length(const length_distribution& d, generator& random, int least,
@@ -16149,7 +16411,7 @@ inline void check_length(const length_distribution& d, const char* field, double
                         field, length_text(d).c_str(), least)});
 }
 
-// ===== [C70] arrivals and their send times =======================================================
+// ===== [C71] arrivals and their send times =======================================================
 
 /// Send times in seconds from the start. The first `warmup` ones come before the measured part,
 /// which lasts from `measured_from` to, as planned, `measured_to`.
@@ -16398,7 +16660,7 @@ inline bool saturates(const arrival_data& a) {
     return a.kind == arrival_kind::all_at_once || a.kind == arrival_kind::closed_loop;
 }
 
-// ===== [C71] prompts of a given number of tokens =================================================
+// ===== [C72] prompts of a given number of tokens =================================================
 
 // Plain words of one token each in common vocabularies: a prompt of n words has about n tokens.
 inline constexpr const char* prompt_words[] = {
@@ -16593,7 +16855,7 @@ inline void append_words(std::string& out, int count, generator& random,
     }
 }
 
-// ===== [C72] positions in a trace ================================================================
+// ===== [C73] positions in a trace ================================================================
 // A trace is a row of positions; each conversation takes as many as the longest one has turns. So
 // the request at a position does not depend on the lengths of other conversations.
 
@@ -16717,7 +16979,7 @@ inline void add_text(fnv1a& h, const std::string& s) {
     h.add(s.data(), s.size());
 }
 
-// ===== [C73] the part of a load that one of several programs sends ===============================
+// ===== [C74] the part of a load that one of several programs sends ===============================
 
 inline constexpr std::size_t max_shards = 10000;
 
@@ -16741,7 +17003,7 @@ inline load_shard shard_of_thread(const load_shard& s, std::size_t thread, std::
     return {s.index + s.count * thread, s.count * threads};
 }
 
-// ===== [C74] the interface of sources of prompts =================================================
+// ===== [C75] the interface of sources of prompts =================================================
 
 struct shorter_source;
 /// Returns the tokens of a prompt and its answer that a server has room for, 0 if unknown. `model`
@@ -16790,7 +17052,7 @@ struct shorter_source {
     long long left_out = 0;
 };
 
-// ===== [C75] sources of prompts and conversations ================================================
+// ===== [C76] sources of prompts and conversations ================================================
 
 struct given_prompts final : prompt_source {
     vector<std::string> prompts{};
@@ -17179,7 +17441,7 @@ struct user_prompts final : prompt_source {
     }
 };
 
-// ===== [C76] the plan of a gate ==================================================================
+// ===== [C77] the plan of a gate ==================================================================
 
 enum class scenario_use : unsigned char { measure, gate, find_capacity };
 
@@ -17472,7 +17734,7 @@ inline plan plan_of_variant(const plan& p, run_variant variant) {
     });
 }
 
-// ===== [C77] the hash of a plan's traffic ========================================================
+// ===== [C78] the hash of a plan's traffic ========================================================
 
 inline void add_time(fnv1a& h, const time_distribution& d) {
     h.add(std::llround(d.a * 1e6));
@@ -17562,7 +17824,7 @@ inline std::string load_hash(const planned_traffic& p) {
     return h.text();
 }
 
-// ===== [C78] the number of requests that a plan expects ==========================================
+// ===== [C79] the number of requests that a plan expects ==========================================
 
 /// The number of requests, except those of side tasks, by turn, depth and part: selections treat
 /// those alike.
@@ -17628,7 +17890,7 @@ inline long long expected_first_turns(const planned_traffic& p) {
     return selected_of(expected_kinds(p), {}, turns(1, 1));
 }
 
-// ===== [C79] the requests of a plan ==============================================================
+// ===== [C80] the requests of a plan ==============================================================
 
 /// Whether all prompts are synthetic, with given lengths.
 inline bool makes_up_prompts(const planned_traffic& p) {
@@ -17735,7 +17997,7 @@ inline long long shared_tokens(const planned_traffic& p, std::size_t index, cons
                       static_cast<long long>(prompt_tokens));
 }
 
-// ===== [C80] a workload's part of the plan =======================================================
+// ===== [C81] a workload's part of the plan =======================================================
 
 inline void check_think(const time_distribution& d) {
     if (!is_sound(d))
@@ -18017,7 +18279,7 @@ inline plan_part workload_of(const scenario& s, const arrival_data& arrivals,
     return workload_of(as_recorded, arrivals, s.warmup, s.options, generates);
 }
 
-// ===== [C81] the search for a capacity ===========================================================
+// ===== [C82] the search for a capacity ===========================================================
 // Loads are doubled or halved until one clearly holds and one clearly misses, then the gaps beside
 // these two are halved on the logarithmic scale: a grid of loads 9 % apart. All probes at a load
 // are judged together, after each from the third to the fifth. The next load depends only on
@@ -18216,7 +18478,7 @@ inline std::optional<double> trend_of(const vector<probe>& probes, const search_
     return by * static_cast<double>(probes.size() - 1);
 }
 
-// ===== [C82] the capacity that probes show =======================================================
+// ===== [C83] the capacity that probes show =======================================================
 // From the measurements alone, so that a stored search can be judged again.
 
 // ---- one probe
@@ -18615,7 +18877,7 @@ inline decision judged_also_of_loads(const measurements& e, const judging_parame
     return decision_on_another(e, parameters_of_a_load(t), s);
 }
 
-// ===== [C83] capacity searches as scenarios ======================================================
+// ===== [C84] capacity searches as scenarios ======================================================
 
 // ---- what is refused
 
@@ -18821,7 +19083,7 @@ inline double usual_answer_s(const repeat_data& d) {
     return *middle;
 }
 
-// ===== [C84] which SLOs a scenario can have, and on which day they block =========================
+// ===== [C85] which SLOs a scenario can have, and on which day they block =========================
 
 inline constexpr long long days_announced = 7;
 
@@ -19140,7 +19402,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
                     "a mean over completed requests says little beside an error limit over 5 %"});
 }
 
-// ===== [C85] side tasks and profiles of a scenario ===============================================
+// ===== [C86] side tasks and profiles of a scenario ===============================================
 
 /// Whether it can stand in quotes without escapes, on one line.
 inline bool is_plain_name(const std::string& name) {
@@ -19328,7 +19590,7 @@ inline plan profiled(const plan& p) {
     });
 }
 
-// ===== [C86] the options of requests =============================================================
+// ===== [C87] the options of requests =============================================================
 
 /// The objects in which TGI, Ollama and SGLang keep their own fields.
 inline bool holds_options(std::string_view name, const picojson::value& value) {
@@ -19420,7 +19682,7 @@ inline double planned_cost(const scenario& s, const api_traits& api) {
     return usd;
 }
 
-// ===== [C87] the traffic of each variant of a gate ===============================================
+// ===== [C88] the traffic of each variant of a gate ===============================================
 
 /// Checks the arrivals. The warm-up of a replay has the average rate of its trace.
 inline arrival_data planned_arrivals(arrival_data a, const recorded_trace& trace) {
@@ -19607,7 +19869,7 @@ inline maybe<planned_workloads> planned_otherwise(
     });
 }
 
-// ===== [C88] facts about a gate's server =========================================================
+// ===== [C89] facts about a gate's server =========================================================
 
 enum class target_kind : unsigned char {
     none, endpoint, process, simulated, stored, same, otherwise, files
@@ -19636,7 +19898,7 @@ struct target_facts {
     bool is_rehearsal = false;  // simulated in place of another server
 };
 
-// ===== [C89] extensions that keep measurements of gates, and compare later ones with them ========
+// ===== [C90] extensions that keep measurements of gates, and compare later ones with them ========
 
 class live_target;
 struct run_mode;
@@ -19678,7 +19940,7 @@ protected:
 /// The extension that is compiled in, or null.
 inline constinit const past_extension* known_past = nullptr;
 
-// ===== [C90] from a scenario to its plan =========================================================
+// ===== [C91] from a scenario to its plan =========================================================
 
 inline void check_extent(const scenario& s, const arrival_data& a, const recorded_trace& trace) {
     const long long requests = s.requests;
@@ -19912,7 +20174,7 @@ plan without_long_sessions(const plan& p, const Room& room) {
     return shorter;
 }
 
-// ===== [C91] plans as text, and notes on their load ==============================================
+// ===== [C92] plans as text, and notes on their load ==============================================
 
 inline std::string warmup_text(const planned_traffic& p) {
     if (p.warmup_until_stable)
@@ -20069,7 +20331,7 @@ inline vector<std::string> load_notes(const planned_traffic& p) {
     return notes;
 }
 
-// ===== [C92] how requests and side tasks ended, and the tokens that answers report ===============
+// ===== [C93] how requests and side tasks ended, and the tokens that answers report ===============
 
 /// The first element that `is_same` accepts, else this one, added at the end.
 template <class T, class Same>
@@ -20261,7 +20523,7 @@ inline std::string task_figures_text(const task_figures& t) {
                    t.failed, t.example});
 }
 
-// ===== [C93] timelines, and the points of drawings ===============================================
+// ===== [C94] timelines, and the points of drawings ===============================================
 
 struct curve_point {
     double x = 0, y = 0;
@@ -20405,7 +20667,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
     return t;
 }
 
-// ===== [C94] metrics over the repeats of a variant: rows of tables, labels, curves ===============
+// ===== [C95] metrics over the repeats of a variant: rows of tables, labels, curves ===============
 
 /// Over all repeats of a variant.
 struct metric_row {
@@ -20534,7 +20796,7 @@ inline vector<label_figures> label_figures_of(const vector<metric_id>& metrics,
     return all;
 }
 
-// ===== [C95] servers, and the programs that send a load, over all repeats ========================
+// ===== [C96] servers, and the programs that send a load, over all repeats ========================
 
 struct reported_value {
     statistic_data what{};
@@ -20667,7 +20929,7 @@ inline std::string ranks_text(const vector<rank_part>& all) {
                    hosts.size() > 1 && unsynchronised > 0, unsynchronised});
 }
 
-// ===== [C96] the numbers of a gate that reports show, computed once ==============================
+// ===== [C97] the numbers of a gate that reports show, computed once ==============================
 
 /// One probe as reports show it.
 struct load_point {
@@ -20916,7 +21178,7 @@ inline gate_figures figures_of_search(const plan& p, const measurements& e,
     return g;
 }
 
-// ===== [C97] answers that reports show ===========================================================
+// ===== [C98] answers that reports show ===========================================================
 
 /// A question, the expected answer (or the baseline's) and the answers given.
 struct shown_answer {
@@ -20984,7 +21246,7 @@ inline vector<shown_answer> shown_answers_of(const plan& p, const repeat_list& v
     return rows;
 }
 
-// ===== [C98] the fields of a gate: its servers, its load, its judging parameters =================
+// ===== [C99] the fields of a gate: its servers, its load, its judging parameters =================
 
 inline void fields_of(field_visitor& v, target_facts& t) {
     v.choice({"kind", "endpoint, process, simulated, stored, same server, other options (of the "
@@ -21202,7 +21464,7 @@ inline void fields_of(field_visitor& v, self_check_t& c, const bool& has_figures
     handshake_fields(v, c.handshakes_full, c.handshakes_resumed);
 }
 
-// ===== [C99] stored results ======================================================================
+// ===== [C100] stored results =====================================================================
 // A result.json is compared with, records are judged again.
 
 /// One gate of a result.json; its repeats have no records yet.
@@ -21447,7 +21709,7 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
     }
 }
 
-// ===== [C100] the fields of a variant's measurements, and of a verdict ===========================
+// ===== [C101] the fields of a variant's measurements, and of a verdict ===========================
 
 inline void fields_of(field_visitor& v, length_figures& f) {
     v.number({"mean"}, f.mean);
@@ -21685,7 +21947,7 @@ inline void fields_of(field_visitor& v, slo_verdict& of) {
     v.whole({"line"}, of.what.at.line);
 }
 
-// ===== [C101] calibration.json ===================================================================
+// ===== [C102] calibration.json ===================================================================
 
 inline constexpr const char* calibration_schema = "llmbench/calibration/1";
 /// A higher deviation between repeats of one server is too much noise for a limit.
@@ -21754,7 +22016,7 @@ inline gate_calibration read_calibration(const std::string& json, const std::str
     return known;
 }
 
-// ===== [C102] one line of records.jsonl, and the index of events.bin =============================
+// ===== [C103] one line of records.jsonl, and the index of events.bin =============================
 
 /// Refuses impossible times: durations are differences of two of them. A completed answer has all
 /// times, except that it may lack a second event or an answer after its reasoning.
@@ -21815,7 +22077,7 @@ inline void fields_of(field_visitor& v, event_index& i) {
                   {1, 0});
 }
 
-// ===== [C103] gates in reports, and their headlines ==============================================
+// ===== [C104] gates in reports, and their headlines ==============================================
 
 /// A request to the server's profiler, by HTTP or by a command.
 struct profile_step {
@@ -22002,7 +22264,7 @@ inline std::string rehearsal_of_all(const vector<gate_report>& gates) {
         {n, n, took_s});
 }
 
-// ===== [C104] tables of reports ==================================================================
+// ===== [C105] tables of reports ==================================================================
 
 struct table_cell {
     std::string text{};
@@ -22115,7 +22377,7 @@ inline report_table labels_table(const gate_report& g) {
     return t;
 }
 
-// ===== [C105] texts of reports ===================================================================
+// ===== [C106] texts of reports ===================================================================
 
 /// Returns "input" for an API that generates nothing.
 inline const char* throughput_kind(const gate_report& g) {
@@ -22459,7 +22721,7 @@ inline std::string span_text(double least, double most) {
                         : printed("about %.0f s", most);
 }
 
-// ===== [C106] the console: gates, and the progress line ==========================================
+// ===== [C107] the console: gates, and the progress line ==========================================
 
 struct console_style {
     bool colour = false;   // ANSI escapes
@@ -22745,7 +23007,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
     return is_reported && parts >= parts_in_short ? line : line_in_short;
 }
 
-// ===== [C107] result.json, calibration.json and answers.jsonl ====================================
+// ===== [C108] result.json, calibration.json and answers.jsonl ====================================
 
 /// Returns the file that LLMBENCH_CALIBRATION reads.
 inline std::string calibration_json(const vector<gate_report>& gates) {
@@ -22904,7 +23166,7 @@ inline std::string answers_jsonl(const vector<gate_report>& gates) {
     return lines;
 }
 
-// ===== [C108] junit.xml, summary.md, annotations, metrics.txt ====================================
+// ===== [C109] junit.xml, summary.md, annotations, metrics.txt ====================================
 
 /// Returns "" if no file has the gate.
 inline std::string place_of(const gate_identity& g) {
@@ -23267,7 +23529,7 @@ inline std::string open_metrics(const vector<gate_report>& gates) {
                   {measured, estimates, limits, loads, metrics});
 }
 
-// ===== [C109] the report page: drawings ==========================================================
+// ===== [C110] the report page: drawings ==========================================================
 
 /// The scale of an axis. `nines` is for quantiles: p90 to p99 is as long as p99 to p99.9.
 struct plot_scale {
@@ -23461,7 +23723,7 @@ private:
     int limits_ = 0;
 };
 
-// ===== [C110] the report page: verdicts ==========================================================
+// ===== [C111] the report page: verdicts ==========================================================
 
 inline std::string icon(const char* name) {
     return filled("<svg class=\"icon\" aria-hidden=\"true\"><use href=\"#icon-{}\"/></svg>",
@@ -23627,7 +23889,7 @@ inline void mark_variant(table_cell& c, bool is_baseline) {
     c.look = is_baseline ? "arm b" : "arm c";
 }
 
-// ===== [C111] the report page: other sections of a gate ==========================================
+// ===== [C112] the report page: other sections of a gate ==========================================
 
 inline std::string failures_html(const variant_figures& variant, const char* who) {
     if (variant.failures.empty()) return {};
@@ -23823,7 +24085,7 @@ inline std::string answers_html(const gate_report& g) {
     return h + folded(filled("{} more", {g.answers.size() - max_at_once}), "", false, more);
 }
 
-// ===== [C112] the report page: distributions and timelines =======================================
+// ===== [C113] the report page: distributions and timelines =======================================
 
 inline std::string variants_key(bool has_baseline) {
     return has_baseline
@@ -24079,7 +24341,7 @@ private:
     const vector<repeat_timeline>&mine_, &other_;
 };
 
-// ===== [C113] the report page: the result of a search ============================================
+// ===== [C114] the report page: the result of a search ============================================
 
 inline const char* style_of(carried shown) {
     return shown == carried::holds ? "pass" : shown == carried::misses ? "fail" : "open";
@@ -24144,7 +24406,7 @@ inline std::string search_html(const gate_report& g) {
     return filled("{}</div>\n{}", {h, page_table("Probes of " + g.what.name, t)});
 }
 
-// ===== [C114] the report page: the whole =========================================================
+// ===== [C115] the report page: the whole =========================================================
 // report.html needs no other file. Each drawing is an SVG with a text beside it; without the script
 // the page is complete. Text of gates, servers and machines goes through xml_escaped, coordinates
 // of drawings through pixels.

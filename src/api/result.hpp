@@ -51,6 +51,7 @@ struct record {
     int cached_tokens = -1;  ///< of the prompt, from the server's prefix cache; -1: not reported
     int reasoning_tokens = -1;      ///< of the output tokens; -1: not reported
     int hidden_tokens = 0;  ///< output tokens that were not streamed; -1: number unknown
+    int tokens_at_once = 0;  ///< output tokens that came as a lump, faster than they were generated
     long long conversation = 0;     ///< its number in the trace
     int turn = 0;                   ///< of the conversation, 0 is the first
     int depth = 0;                  ///< in its session, 0 is the main line

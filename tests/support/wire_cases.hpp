@@ -597,8 +597,11 @@ inline void semantics_cases(table& t) {
          two + sse_event(R"({"object":"chat.completion.chunk","choices":[],"usage":)"
                          R"({"prompt_tokens":31,"completion_tokens":4,"total_tokens":35}})") + end,
          2, 4);
-    says("usage elsewhere does not count",
+    says("usage where Groq has it",
          two + finish() + sse_event(R"({"choices":[],"x_groq":{"usage":{"completion_tokens":9}}})") +
+             done(), 2, 9);
+    says("usage elsewhere does not count",
+         two + finish() + sse_event(R"({"choices":[],"meta":{"usage":{"completion_tokens":9}}})") +
              done(), 2, 2);
     says("timings of llama.cpp",
          two + sse_event(R"({"choices":[{"finish_reason":"stop","index":0,"delta":{}}],"timings":)"
@@ -628,7 +631,7 @@ inline void semantics_cases(table& t) {
              choices(choice(0, "{}", "stop")) + done(), 2, 2);
     says("the length is reached", two + finish("length") + done(), 2, 2, "length");
     says("a filter stops a text", two + finish("content_filter") + done(), 2, 2, "content_filter");
-    says("TGI's word for a stop", two + finish("eos_token") + done(), 2, 2, "eos_token");
+    says("TGI's word for a stop", two + finish("eos_token") + done(), 2, 2, "stop");
     says("a finish reason with the last text",
          one + chat_choice(R"({"content":"b"})", "stop") + done(), 2, 2);
     says("a finish reason without [DONE]", two + finish(), 2, 2);

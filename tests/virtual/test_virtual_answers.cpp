@@ -149,6 +149,48 @@ TEST_CASE("a server that keeps events together for 50 ms, as Ray Serve does, has
     check_invalid(l, "p50(itl) <= 10 s", "80.0 % of the content events were read together");
 }
 
+TEST_CASE("a parser that holds tokens back and hands them over in one event hides what they took") {
+    std::string held;
+    for (int i = 0; i < 200; ++i) held += " word";
+    for (const bool first : {true, false}) {
+        CAPTURE(first);
+        answer a{scripted::send(scripted::chunked_head() + scripted::chunk(scripted::role())),
+                 scripted::wait(scripted::milliseconds(2000))};
+        if (!first) a.push_back(scripted::send(scripted::chunk(scripted::chat_chunk(" word"))));
+        if (!first) a.push_back(scripted::wait(scripted::milliseconds(10)));
+        a.push_back(scripted::send(scripted::chunk(scripted::chat_chunk(held))));
+        for (int i = 0; i < (first ? 40 : 39); ++i) {
+            a.push_back(scripted::wait(scripted::milliseconds(10)));
+            a.push_back(scripted::send(scripted::chunk(scripted::chat_chunk(" word"))));
+        }
+        a.push_back(scripted::send(scripted::chunk(scripted::finish("length") + scripted::usage(16, 240) +
+                                                   scripted::done()) + scripted::last_chunk()));
+        const scripted::server server({a});
+        const result r = run(decoding_on(server.url(), 240));
+        check_invalid(r, "mean(tpot) <= 10 s", " answers began with over 5 % of");
+        CHECK(outcome_of(r, "p50(e2e) <= 60 s") == verdict::pass);
+        check_rejudged(r, decoding_on(server.url(), 240).slos);
+    }
+}
+
+TEST_CASE("natural ends without a reason, but with usage and [DONE], are no failures") {
+    using namespace scripted;
+    int asked = 0;
+    const scripted::server server([&](const request&) -> answer {
+        std::string words;
+        for (int i = 0; i < 8; ++i) words += chat_chunk(" word");
+        return {send(sized_stream(role() + words + (++asked % 2 ? finish("length") : "") + usage(16, 8) + done()))};
+    });
+    scenario s = decoding_on(server.url(), 8);
+    s.slos = {error_rate <= 5_pct};
+    const result r = run(s);
+    for (const record& x : r.requests()) {
+        CHECK(status(x) == "ok");
+        CHECK((std::string(x.finish_reason) == "length" || std::string(x.finish_reason) == "done"));
+    }
+    CHECK(r.requests().size() >= 48);
+}
+
 TEST_CASE("usage of more tokens than were forced is another load") {
     const scripted::server server({paced_answer(6, scripted::usage(16, 60))});
     const result r = run(decoding_on(server.url(), 6));
@@ -189,8 +231,10 @@ TEST_CASE("chunks are no tokens where nobody says so") {
 
 TEST_CASE("answers that break off and end in order have failed") {
     using namespace scripted;
+    const std::string word_for_null =
+        R"(data: {"choices":[{"index":0,"delta":{"content":"c"},"finish_reason":"null"}]})" "\n\n";
     for (const char* told : {"error: {\"code\":500,\"message\":\"slot is lost\"}\n\n",
-                             "event: error\n: slot is lost\n\n", ""}) {
+                             "event: error\n: slot is lost\n\n", "", word_for_null.c_str()}) {
         CAPTURE(told);
         int asked = 0;
         const server server([&](const request&) -> answer {
@@ -210,8 +254,9 @@ TEST_CASE("answers that break off and end in order have failed") {
         for (const record& x : r.requests()) {
             if (x.status == request_status::ok) continue;
             ++failed;
-            CHECK(status(x) == (*told ? "server" : "truncated"));
-            CHECK(error(x) == (*told ? "slot is lost"
+            const bool is_told = *told && told != word_for_null;
+            CHECK(status(x) == (is_told ? "server" : "truncated"));
+            CHECK(error(x) == (is_told ? "slot is lost"
                                      : "the answer ended without a finish reason, which others have"));
         }
         CHECK(failed * 5 == static_cast<int>(r.requests().size()));

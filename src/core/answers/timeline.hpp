@@ -6,6 +6,7 @@
 #include "core/base/vector.hpp"
 #include "core/base/fields.hpp"
 #include "core/base/text.hpp"
+#include "core/dialects/output.hpp"
 #include "core/dialects/stream_event.hpp"
 
 #include <algorithm>  // min, max
@@ -80,10 +81,6 @@ private:
     std::uint64_t size_ = 0, released_ = 0;
 };
 
-/// Speculative decoding (up to 16 drafts a step, mostly 3 to 8) and multi-step scheduling send
-/// several tokens per event. More mean buffering.
-inline constexpr int max_event_tokens = 16;
-
 /// From the bytes of events.bin: four per gap, little-endian.
 inline gap_list gaps_in(std::string_view bytes) {
     gap_list gaps;
@@ -109,15 +106,18 @@ public:
             return fail(request_status::server, printable(e.error));
         }
         if (e.content) on_content(e, now_ns);
+        if (own_bytes_ > most_bytes || came_.events >= max_events)
+            return fail(request_status::protocol,
+                        "the answer does not end: it has over 64 MiB, or 10 million events");
+        came_.hides_thought = came_.hides_thought || e.hides_thought;
+        has_media_ = has_media_ || e.has_media;
         choices_ = std::max(choices_, e.choices);
         if (!e.finish_reason.empty()) finished_ += std::max(e.finished, 1);
-        if (e.prompt_tokens >= 0) prompt_tokens_ = e.prompt_tokens;
-        if (e.completion_tokens >= 0) completion_tokens_ = e.completion_tokens;
-        if (e.total_tokens >= 0) total_tokens_ = e.total_tokens;
+        note_usage(usage_, e);
         tokenless_ = tokenless_ || e.tokenless;
-        if (e.cached_tokens >= 0) cached_tokens_ = e.cached_tokens;
-        if (e.reasoning_tokens >= 0) reasoning_tokens_ = e.reasoning_tokens;
-        if (e.done) end(now_ns);
+        if (!e.done) return;
+        if (finish_reason_.empty() && !e.is_body_end && counts_all()) finish_reason_ = "done";
+        end(now_ns);
     }
     /// The body is complete or cut off.
     void on_body_end(long long now_ns) {
@@ -127,7 +127,7 @@ public:
         fail(request_status::truncated,
              finished_ > 0 ? printed("the answer ended after %d of its %d choices", finished_,
                                      choices_)
-             : events_ == 0 ? "the answer ended before any content"
+             : came_.events == 0 ? "the answer ended before any content"
                             : "the answer ended without a finish reason or [DONE]");
     }
     void fail(request_status status, std::string error) {
@@ -139,12 +139,12 @@ public:
     /// The latest events were read together, or with a part of the next one, by a late client: they
     /// came after `since_ns`. The last one has the time of the read.
     void note_unknown(int events, long long since_ns) {
-        const bool has_first = events == events_;
+        const bool has_first = events == came_.events;
         unknown_gaps_ += has_first ? events - 1 : events;
         if (has_first) first_early_ns_ = std::max(first_ns_ - since_ns, 0ll);
     }
     bool ended() const { return ended_; }
-    int events() const { return events_; }
+    int events() const { return came_.events; }
     long long last_content_ns() const { return last_ns_; }
     const gap_list& gaps_us() const { return gaps_; }
 
@@ -154,108 +154,111 @@ public:
         r.second_token_ns = second_ns_;
         r.first_answer_ns = answer_ns_;
         r.end_ns = end_ns_;
-        r.events = events_;
+        r.events = came_.events;
         r.reads = reads_;
         r.first_read_events = first_read_events_;
         r.unknown_gaps = unknown_gaps_;
         r.first_early_ns = first_early_ns_;
-        r.text_bytes = text_bytes_;
+        r.text_bytes = came_.bytes;
         r.choices = choices_;
-        r.hidden_tokens = hidden_tokens();
-        r.first_event_tokens =
-            events_ ? std::max(first_tokens_ - std::max(r.hidden_tokens, 0), 1) : 0;
-        r.prompt_tokens = std::max(prompt_tokens_, 0);
+        const token_counts t = tokens_of(usage_, came_);
+        r.hidden_tokens = t.hidden;
+        r.first_event_tokens = came_.events ? std::max(came_.first_tokens - t.before, 1) : 0;
+        r.prompt_tokens = std::max(t.prompt, 0);
         // Usage of 0 despite output is invalid.
-        const bool reported = completion_tokens_ > 0 || tokenless_ ||
-                          (completion_tokens_ == 0 && events_ == 0);
-        r.cached_tokens = cached_tokens_;
-        r.reasoning_tokens = reasoning_tokens_;
+        const bool reported = usage_.completion_tokens > 0 || tokenless_ ||
+                          (usage_.completion_tokens == 0 && came_.events == 0);
+        r.cached_tokens = t.cached;
+        r.reasoning_tokens = t.reasoning;
         r.token_source = reported       ? token_origin::usage
                          : tells_usage_ ? token_origin::no_usage
                                         : token_origin::events;
-        r.output_tokens = reported ? completion_tokens() : events_;
+        r.output_tokens = reported ? t.output : came_.events;
+        r.tokens_at_once = at_once(r.output_tokens - std::max(t.hidden, 0), r.first_event_tokens);
         r.status = status_;
         r.finish_reason = printable(finish_reason_, 40);
         r.error = error_;
     }
     /// `tells_usage`: the answer should report usage.
     void reset(bool tells_usage = false) {
-        gap_list room = std::move(gaps_);
+        gap_list gaps = std::move(gaps_), bytes = std::move(bytes_);
         *this = stream_timeline();
         tells_usage_ = tells_usage;
-        room.clear();
-        gaps_ = std::move(room);
+        gaps.clear();
+        bytes.clear();
+        gaps_ = std::move(gaps);
+        bytes_ = std::move(bytes);
     }
 
 private:
-    /// Output tokens by usage. If they omit streamed reasoning, the total includes it.
-    int completion_tokens() const {
-        const bool lacks_some = reasoning_bytes_ > 0 && completion_tokens_ > 0 &&
-                                prompt_tokens_ > 0 &&
-                                total_tokens_ - prompt_tokens_ > completion_tokens_;
-        return lacks_some ? total_tokens_ - prompt_tokens_ : completion_tokens_;
+    static constexpr long long most_bytes = 64 << 20;
+
+    int at_once(int tokens, int first) const {
+        const auto as_vector = [](const gap_list& all) {
+            vector<std::uint32_t> v;
+            all.for_each_block([&](const vector<std::uint32_t>& b) {
+                v.insert(v.end(), b.data(), b.data() + b.size());
+            });
+            return v;
+        };
+        if (came_.events < 2 || tokens <= first) return 0;
+        return tokens_at_once(as_vector(bytes_), as_vector(gaps_), tokens, first);
     }
-    /// Tokens of usage without events: reasoning that the server hides. Usage reports them, or a
-    /// first event that counts more tokens than its text can have. Each event has at least one
-    /// token. -1 if only a part came, or if nothing tells and the rest would be several tokens per
-    /// event of less than two bytes each, shorter than in any language.
-    int hidden_tokens() const {
-        if (events_ == 0 || completion_tokens() <= events_) return 0;
-        const int most = completion_tokens() - events_;
-        if (reasoning_tokens_ > 0 && reasoning_bytes_ == 0)
-            return std::min(reasoning_tokens_, most);
-        if (reasoning_tokens_ - max_event_tokens > reasoning_bytes_) return -1;
-        if (events_ > 1 && first_tokens_ - max_event_tokens > first_bytes_ && first_bytes_ > 0)
-            return std::min(first_tokens_ - 1, most);
-        if (counted_ || reasoning_tokens_ >= 0 || text_bytes_ == 0) return 0;
-        return most * 4ll > events_ && text_bytes_ / 2 < completion_tokens() ? -1 : 0;
+    /// Whether usage counts what came, and so shows that the server generated no more.
+    bool counts_all() const {
+        const int told = usage_.completion_tokens;
+        return told > 0 && 2ll * told >= came_.events && told - max_event_tokens <= came_.bytes;
     }
     void on_content(const stream_event& e, long long now_ns) {
-        if (events_++ == 0) {
+        if (came_.events++ == 0) {
             first_ns_ = now_ns;
-            first_tokens_ = e.first_tokens;
-            first_bytes_ = e.text_bytes;
-            counted_ = e.counted;
+            came_.first_tokens = e.first_tokens;
+            came_.first_bytes = e.text_bytes;
+            came_.is_counted = e.counted;
         } else {
             // Gaps are differences of rounded offsets, so that their sum never drifts.
             const long long offset = (now_ns - first_ns_ + 500) / 1000;
             gaps_.push_back(
                 static_cast<std::uint32_t>(std::min(offset - offset_us_, 4294967295ll)));
             offset_us_ = offset;
-            if (events_ == 2) second_ns_ = now_ns;
+            if (came_.events == 2) second_ns_ = now_ns;
         }
         if (e.answer && answer_ns_ == 0) answer_ns_ = now_ns;
         if (now_ns != last_ns_) ++reads_;
         if (reads_ == 1) ++first_read_events_;
-        for (auto [all, more] : {std::pair{&text_bytes_, e.text_bytes},
-                                 std::pair{&reasoning_bytes_, e.reasoning_bytes}})
+        for (auto [all, more] : {std::pair{&came_.bytes, e.text_bytes},
+                                 {&came_.reasoning_bytes, e.reasoning_bytes}})
             *all += std::min(more, static_cast<int>(max_text_bytes) - *all);
+        came_.reasoning_events += e.reasoning_bytes > 0;
+        own_bytes_ += e.own_bytes;
+        bytes_.push_back(static_cast<std::uint32_t>(e.own_bytes));
         last_ns_ = now_ns;
     }
     void end(long long now_ns) {
         end_ns_ = now_ns;
         const std::string reason = "finish reason \"" + printable(finish_reason_, 40) + "\"";
         if (stream_event::is_failure(finish_reason_)) return fail(request_status::server, reason);
-        if (events_ == 0)
-            return fail(request_status::empty, "complete without any content" +
-                                                   (finish_reason_.empty() ? "" : ", " + reason));
+        if (came_.events == 0)
+            return fail(request_status::empty,
+                        std::string(has_media_ ? "complete with sound or images only, which are "
+                                                 "no tokens of text"
+                                               : "complete without any content") +
+                            (finish_reason_.empty() ? "" : ", " + reason));
         ended_ = true;
         status_ = request_status::ok;
     }
 
-    gap_list gaps_{};
+    gap_list gaps_{}, bytes_{};  // between events, and of each
     std::string finish_reason_{}, error_{};
     long long first_ns_ = 0, last_ns_ = 0, end_ns_ = 0, offset_us_ = 0;
-    long long second_ns_ = 0, answer_ns_ = 0, first_early_ns_ = 0;
+    long long second_ns_ = 0, answer_ns_ = 0, first_early_ns_ = 0, own_bytes_ = 0;
     int unknown_gaps_ = 0;
-    int events_ = 0, first_tokens_ = 1;
-    int reads_ = 0, first_read_events_ = 0, text_bytes_ = 0;
-    int first_bytes_ = 0, reasoning_bytes_ = 0;
+    int reads_ = 0, first_read_events_ = 0;
     int choices_ = 1, finished_ = 0, finish_choice_ = 0;
-    int prompt_tokens_ = -1, completion_tokens_ = -1, cached_tokens_ = -1;
-    int reasoning_tokens_ = -1, total_tokens_ = -1;
+    streamed_content came_{};
+    usage_counts usage_{};
     request_status status_ = request_status::unsent;
-    bool ended_ = false, tokenless_ = false, counted_ = false, tells_usage_ = false;
+    bool ended_ = false, tokenless_ = false, has_media_ = false, tells_usage_ = false;
 };
 
 }  // namespace detail

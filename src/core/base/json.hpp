@@ -72,6 +72,20 @@ inline std::string string_member(const picojson::value& v, const char* name) {
     const picojson::value* m = member(v, name);
     return m && m->is<std::string>() ? m->get<std::string>() : std::string();
 }
+/// Words that servers write for nothing, where JSON has null. Not for text of a model, which may be
+/// such a word.
+inline bool is_nothing(std::string_view word) {
+    constexpr std::string_view words[] = {"", "null", "none", "nil", "undefined", "nan"};
+    return any_of(words, [&](std::string_view w) { return same_ignoring_case(trimmed(word), w); });
+}
+/// A text that a server chose from its own words, "" for nothing.
+inline std::string word_of(const picojson::value* v) {
+    return v && v->is<std::string>() && !is_nothing(v->get<std::string>()) ? v->get<std::string>()
+                                                                         : std::string();
+}
+inline std::string word_member(const picojson::value& v, const char* name) {
+    return word_of(member(v, name));
+}
 /// A count of a server, -1 for other values.
 inline int count_of(const picojson::value& v) {
     const double d = v.is<double>() ? v.get<double>() : -1;

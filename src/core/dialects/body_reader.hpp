@@ -69,8 +69,7 @@ public:
             if (api_->own_read) on_event(event_of("", bytes, nullptr));
             if (api_->own_read) return true;
             if (memory_.keeps_answer) memory_.said.answer += bytes;
-            on_event(stream_event{.content = true, .answer = true,
-                                  .text_bytes = static_cast<int>(bytes.size())});
+            on_event(text_event(bytes));
             return true;
         case framing::document: break;
         }
@@ -86,11 +85,18 @@ public:
     std::string end(OnEvent&& on_event) {
         if (framed_ == framing::document) return on_document(on_event);
         if (framed_ == framing::lines) on_line(on_event);  // the last line may lack its end
-        if (ends_with_body()) on_event(stream_event{.done = true});
+        stream_event last;
+        last.done = last.is_body_end = true;
+        if (ends_with_body()) on_event(last);
         return {};
     }
 
 private:
+    static stream_event text_event(std::string_view text) {
+        stream_event e;
+        e.take(text, false);
+        return e;
+    }
     using read_t = decltype(api_traits::read);
     stream_event event_of(std::string_view type, std::string_view data, read_t read) {
         return api_->is_own ? read_own(api_->own_read, type, data, memory_)
@@ -119,7 +125,7 @@ private:
         if (e.error.empty() && e.content && e.completion_tokens < 0 && !api_->is_own)
             return "the answer does not tell its number of tokens, and is not streamed";
         e.count(std::max(e.completion_tokens, 1));
-        e.done = true;
+        e.done = e.is_body_end = true;
         on_event(e);
         return {};
     }

@@ -16,71 +16,75 @@ inline namespace v1 {
 namespace detail {
 
 /// Calls `take(text, reasons)` for each text of an output field: a text, or a list of parts, where
-/// a reasoning part may have its own list (Mistral's API, some gateways). Output without text
-/// (null) is of another kind, such as a reference. False for an unknown form.
+/// a part may have its own list (Mistral's API, some gateways). What is opaque is left out. False
+/// for an unknown form.
 template <class Take>
-bool each_text(const picojson::value& v, bool reasons, Take&& take) {
-    if (!says_something(v)) return true;
-    if (v.is<std::string>()) return take(&v.get<std::string>(), reasons), true;
+bool each_text(const picojson::value& v, bool reasons, stream_event& e, Take&& take) {
+    if (v.is<std::string>()) return take(v.get<std::string>(), reasons), true;
     if (v.is<picojson::array>())
         return all_of(v.get<picojson::array>(), [&](const picojson::value& part) {
-            return each_text(part, reasons, take);
+            return each_text(part, reasons, e, take);
         });
     const std::string type = string_member(v, "type");
-    reasons = reasons || type.starts_with("think") || type.starts_with("reason");
-    for (const char* name : {"text", "thinking", "reasoning", "summary", "refusal", "content"})
-        if (const picojson::value* m = member(v, name)) return each_text(*m, reasons, take);
-    if (!type.empty()) take(nullptr, reasons);
-    return !type.empty();
-}
-
-/// Gateways' names for reasoning: "thinking", "reasoning_text", "reasoning_details".
-inline bool names_thoughts(std::string_view name) {
-    return (name.find("think") != name.npos || name.find("reason") != name.npos) &&
-           !name.ends_with("_reason");
+    reasons = reasons || names_thoughts(type) || is_marked_as_thought(v);
+    if (is_opaque(type)) return e.note_opaque(type, reasons), true;
+    if (names_call(type)) return e.take_call(v.serialize().size()), true;
+    for (const char* name :
+         {"text", "thinking", "reasoning", "summary", "refusal", "content", "delta"})
+        if (const picojson::value* m = member(v, name); m && m->evaluate_as_boolean())
+            return each_text(*m, reasons || names_thoughts(name), e, take);
+    if (v.is<picojson::object>())
+        for (const auto& [name, said] : v.get<picojson::object>()) e.note_opaque(name, reasons);
+    return !type.empty() || !says_something(v);
 }
 
 /// Takes the output of one choice of an OpenAI event, chat or completions, with its text in
-/// `memory` unless null. False without output.
+/// `memory` unless null. False without output. A second field of one kind repeats the first.
 inline bool take_output(const picojson::value& choice, const char* output, stream_event& e,
                         stream_memory* memory) {
-    bool some = false, thought = false;
-    const auto take_text = [&](const picojson::value& said, bool reasons, bool keeps) {
-        return each_text(said, reasons, [&](const std::string* text, bool thinks) {
-            some = true;
-            thought = thought || thinks;
-            if (!text) return e.take_call(thinks);
-            e.take(*text, thinks);
-            if (memory && keeps) memory->keep(*text, thinks);
+    const int before = e.text_bytes;
+    bool texts = false, thoughts = false;
+    const auto take = [&](const picojson::value& said, bool reasons) {
+        const bool repeats_text = texts, repeats_thought = thoughts;
+        return each_text(said, reasons, e, [&](const std::string& text, bool thinks) {
+            if (text.empty() || (thinks ? repeats_thought : repeats_text)) return;
+            (thinks ? thoughts : texts) = true;
+            e.take(text, thinks);
+            if (memory) memory->keep(text, thinks);
         });
     };
-    const auto take = [&](const picojson::value& from, const char* name, bool reasons, bool keeps) {
+    const picojson::value* delta = member(choice, output);
+    const bool marked = delta && is_marked_as_thought(*delta);
+    const auto take_known = [&](const picojson::value& from, const char* name, bool reasons) {
         const picojson::value* said = member(from, name);
-        if (!said || take_text(*said, reasons, keeps)) return;
+        if (!said || take(*said, reasons)) return;
         e.malformed = true;
         e.error = printed("\"%s\" is in a form that is not known: ", name) +
                   printable(said->serialize(), 60);
     };
-    take(choice, "text", false, true);
-    const picojson::value* delta = member(choice, output);
-    if (!delta) return some;
-    for (const char* name : {"content", "refusal"}) take(*delta, name, false, true);
-    // Only one of them, or both with the same text.
-    take(*delta, "reasoning_content", true, true);
-    take(*delta, "reasoning", true, !has_text(*delta, "reasoning_content"));
-    if (delta->is<picojson::object>())
-        for (const auto& [name, said] : delta->get<picojson::object>())
-            if (!thought && names_thoughts(name)) take_text(said, true, true);
-    const picojson::array& tools = array_member(*delta, "tool_calls");
+    take_known(choice, "text", false);
+    if (!delta || !delta->is<picojson::object>()) return e.text_bytes > before;
+    for (const char* name : {"content", "refusal"}) take_known(*delta, name, marked);
+    for (const char* name : {"reasoning_content", "reasoning"}) take_known(*delta, name, true);
+    for (const auto& [name, said] : delta->get<picojson::object>()) {
+        const bool is_thought = names_thoughts(name);
+        if (is_thought || name == "content_blocks" || name == "parts") take(said, is_thought);
+        if (says_something(said)) e.note_opaque(name, false);
+    }
+    if (const picojson::value* words = value_at(*delta, "audio.transcript")) take(*words, false);
+    if (value_at(*delta, "extra_content.google.thought_signature")) e.hides_thought = true;
+    const auto call = [&](const picojson::value& called) {
+        stream_memory none;
+        e.take_call((memory ? *memory : none).call(called));
+    };
+    for (const picojson::value& tool : array_member(*delta, "tool_calls")) {
+        const picojson::value* function = member(tool, "function");
+        call(function ? *function : tool);
+    }
     const picojson::value* function = member(*delta, "function_call");
-    const bool calls_one = function && function->is<picojson::object>() &&
-                           !function->get<picojson::object>().empty();
-    if (!tools.empty() || calls_one) e.take_call();
-    if (memory)
-        for (const picojson::value& tool : tools)
-            if (const picojson::value* called = member(tool, "function")) memory->call(*called);
-    if (memory && calls_one) memory->call(*function);
-    return some || !tools.empty() || calls_one;
+    if (function && function->is<picojson::object>() && !function->get<picojson::object>().empty())
+        call(*function);
+    return e.text_bytes > before;
 }
 
 /// Returns the tokens that a choice lists (logprobs, token ids), 0 without a list.
@@ -96,19 +100,13 @@ inline constexpr int most_choices = static_cast<int>(most_of_few);
 /// Usage and choices of an OpenAI answer. Output is in `delta`, for a whole answer in `message`.
 inline void read_openai_choices(const picojson::value& v, stream_event& e, stream_memory& memory,
                                 const char* output) {
-    if (const picojson::value* usage = member(v, "usage")) {
-        e.prompt_tokens = count_member(*usage, "prompt_tokens");
-        e.completion_tokens = count_member(*usage, "completion_tokens");
-        e.total_tokens = count_member(*usage, "total_tokens");
-        e.cached_tokens = count_at(*usage, "prompt_tokens_details.cached_tokens");
-        e.reasoning_tokens = count_at(*usage, "completion_tokens_details.reasoning_tokens");
-        if (e.reasoning_tokens < 0)
-            e.reasoning_tokens = count_member(*usage, "reasoning_tokens");  // of SGLang
-    }
+    for (const char* way : {"usage", "x_groq.usage"})
+        if (const picojson::value* usage = value_at(v, way)) read_usage(*usage, e);
     for (const picojson::value& choice : array_member(v, "choices")) {
         const int index = std::clamp(count_member(choice, "index"), 0, most_choices - 1);
         e.choices = std::max(e.choices, 1 + index);
-        e.finish(string_member(choice, "finish_reason"), index);
+        e.finish(word_member(choice, "finish_reason"), index);
+        if (const picojson::value* usage = member(choice, "usage")) read_usage(*usage, e);  // Kimi
         // The first choice continues the conversation.
         if (!take_output(choice, output, e, index == 0 ? &memory : nullptr)) continue;
         if (e.completion_tokens > 0) e.count(e.completion_tokens);  // running usage
@@ -130,7 +128,8 @@ public:
     const stream_event& read(std::string_view type, std::string_view data) {
         const bool is_error = speaks_of_error(type);
         if (!is_error && repeats(data)) {
-            like_event_.text_bytes = static_cast<int>(data.size() - before_ - after_);
+            like_event_.text_bytes = like_event_.own_bytes =
+                static_cast<int>(data.size() - before_ - after_);
             if (like_event_.reasoning_bytes > 0)
                 like_event_.reasoning_bytes = like_event_.text_bytes;
             return like_event_;

@@ -77,7 +77,7 @@ inline void write_tgi(body_writer& b, const std::string&, const request_spec& r)
     });
 }
 inline void read_tgi_details(const picojson::value& v, stream_event& e) {
-    e.finish_reason = finish_reason_of(string_at(v, "details.finish_reason"));
+    e.finish(string_at(v, "details.finish_reason"));
     e.completion_tokens = count_at(v, "details.generated_tokens");
     e.prompt_tokens = count_at(v, "details.input_length");
 }
@@ -104,7 +104,7 @@ inline void write_triton(body_writer& b, const std::string&, const request_spec&
 /// Each event has its own token count, if return_num_output_tokens is set.
 inline void read_triton(const picojson::value& v, stream_event& e, stream_memory& memory) {
     memory.take(e, v, "text_output");
-    e.finish_reason = finish_reason_of(string_member(v, "finish_reason"));
+    e.finish(string_member(v, "finish_reason"));
     e.prompt_tokens = count_member(v, "num_input_tokens");
     if (const int n = count_member(v, "num_output_tokens"); n >= 0)
         note_output_tokens(e, memory.tokens = sum_of_counts(memory.tokens, n));
@@ -131,14 +131,13 @@ inline void read_ollama(const picojson::value& v, stream_event& e, stream_memory
         if (!from) continue;
         for (const char* name : {"content", "response"}) memory.take(e, *from, name);
         memory.take(e, *from, "thinking", true);
-        const picojson::array& calls = array_member(*from, "tool_calls");
-        if (!calls.empty()) e.take_call();
-        for (const picojson::value& tool : calls)
-            if (const picojson::value* function = member(tool, "function")) memory.call(*function);
+        for (const picojson::value& tool : array_member(*from, "tool_calls"))
+            if (const picojson::value* function = member(tool, "function"))
+                e.take_call(memory.call(*function));
     }
     const picojson::value* done = member(v, "done");
     e.done = done && done->evaluate_as_boolean();
-    e.finish_reason = finish_reason_of(string_member(v, "done_reason"));
+    e.finish(string_member(v, "done_reason"));
     e.completion_tokens = count_member(v, "eval_count");
     e.prompt_tokens = count_member(v, "prompt_eval_count");
 }
@@ -152,9 +151,9 @@ inline void read_llama_cpp(const picojson::value& v, stream_event& e, stream_mem
     note_output_tokens(e, count_member(v, "tokens_predicted"));
     e.prompt_tokens = count_member(v, "tokens_evaluated");
     e.cached_tokens = count_at(v, "timings.cache_n");
-    e.finish_reason = finish_reason_of(string_member(v, "stop_type"));
-    if (true_member(v, "stopped_limit")) e.finish_reason = "length";  // in older versions
-    if (true_member(v, "stopped_eos") || true_member(v, "stopped_word")) e.finish_reason = "stop";
+    e.finish(string_member(v, "stop_type"));
+    if (true_member(v, "stopped_limit")) e.finish("length");  // in older versions
+    if (true_member(v, "stopped_eos") || true_member(v, "stopped_word")) e.finish("stop");
     e.done = true_member(v, "stop");
 }
 
@@ -178,8 +177,7 @@ inline void read_sglang(const picojson::value& v, stream_event& e, stream_memory
         memory.cumulative = false;
     memory.ids = ids;
     const std::size_t before = memory.cumulative ? memory.text.size() : 0;
-    e.content = e.answer = text.size() > before;
-    e.text_bytes = static_cast<int>(text.size() - before);
+    e.take(std::string_view(text).substr(before), false);
     std::string& said = memory.said.answer;
     if (memory.keeps_answer) said = memory.cumulative ? text : said + text;
     memory.text = text;
@@ -188,8 +186,8 @@ inline void read_sglang(const picojson::value& v, stream_event& e, stream_memory
     e.cached_tokens = count_at(v, "meta_info.cached_tokens");
     const picojson::value* reason = value_at(v, "meta_info.finish_reason");
     if (!reason) return;
-    e.finish_reason = reason->is<std::string>() ? reason->get<std::string>()
-                                                : string_member(*reason, "type");
+    e.finish(reason->is<std::string>() ? reason->get<std::string>()
+                                       : string_member(*reason, "type"));
     if (e.finish_reason == "abort") e.error = string_member(*reason, "message");
 }
 
@@ -205,25 +203,20 @@ inline void write_anthropic(body_writer& b, const std::string& model, const requ
     else b.raw("max_tokens", "1024");
     b.temperature();
 }
-/// Cached prompt tokens are separate.
 inline void read_anthropic_usage(const picojson::value& v, stream_event& e) {
-    const picojson::value* usage = member(v, "usage");
-    if (!usage) return;
-    e.completion_tokens = count_member(*usage, "output_tokens");
-    e.prompt_tokens = count_member(*usage, "input_tokens");
-    if (e.prompt_tokens < 0) return;
-    e.cached_tokens = count_member(*usage, "cache_read_input_tokens");
-    const int written = count_member(*usage, "cache_creation_input_tokens");
-    for (const int more : {e.cached_tokens, written})
-        e.prompt_tokens = sum_of_counts(e.prompt_tokens, std::max(more, 0));
+    e.cache_is_apart = true;
+    if (const picojson::value* usage = member(v, "usage")) read_usage(*usage, e);
 }
 inline void take_anthropic_piece(const picojson::value& piece, stream_event& e,
                                  stream_memory& memory) {
+    const std::string type = string_member(piece, "type");
+    e.note_opaque(type, false);
     memory.take(e, piece, "text");
     memory.take(e, piece, "thinking", true);
     e.take(string_member(piece, "partial_json"), false);
-    if (string_member(piece, "type") == "tool_use") e.take_call();
-    memory.call(piece, "name", has_text(piece, "partial_json") ? "partial_json" : "input");
+    const std::size_t called =
+        memory.call(piece, "name", has_text(piece, "partial_json") ? "partial_json" : "input");
+    if (names_call(type)) e.take_call(called);
 }
 inline void read_anthropic(const picojson::value& v, stream_event& e, stream_memory& memory) {
     e.done = string_member(v, "type") == "message_stop";
@@ -233,13 +226,13 @@ inline void read_anthropic(const picojson::value& v, stream_event& e, stream_mem
         const picojson::value* piece = member(v, name);
         if (!piece) continue;
         take_anthropic_piece(*piece, e, memory);
-        e.finish_reason = finish_reason_of(string_member(*piece, "stop_reason"));
+        e.finish(string_member(*piece, "stop_reason"));
     }
 }
 inline void read_anthropic_whole(const picojson::value& v, stream_event& e,
                                  stream_memory& memory) {
     read_anthropic_usage(v, e);
-    e.finish_reason = finish_reason_of(string_member(v, "stop_reason"));
+    e.finish(string_member(v, "stop_reason"));
     for (const picojson::value& block : array_member(v, "content"))
         take_anthropic_piece(block, e, memory);
 }
@@ -259,14 +252,9 @@ inline void write_responses(body_writer& b, const std::string& model, const requ
 /// The final event. vLLM calls an answer completed that was cut off at its length, so the status
 /// decides, not the event name.
 inline void read_response_end(const picojson::value& v, stream_event& e) {
-    if (const picojson::value* usage = member(v, "usage")) {
-        e.prompt_tokens = count_member(*usage, "input_tokens");
-        e.completion_tokens = count_member(*usage, "output_tokens");
-        e.cached_tokens = count_at(*usage, "input_tokens_details.cached_tokens");
-        e.reasoning_tokens = count_at(*usage, "output_tokens_details.reasoning_tokens");
-    }
-    const std::string status = string_member(v, "status");
-    const std::string why = string_at(v, "incomplete_details.reason");
+    if (const picojson::value* usage = member(v, "usage")) read_usage(*usage, e);
+    const std::string status = word_member(v, "status");
+    const std::string why = word_of(value_at(v, "incomplete_details.reason"));
     e.finish(status == "completed"           ? "stop"
              : why == "max_output_tokens"    ? "length"
              : status == "incomplete"        ? (why.empty() ? status : why)
@@ -278,15 +266,18 @@ inline void read_response_end(const picojson::value& v, stream_event& e) {
 inline void read_responses(const picojson::value& v, stream_event& e, stream_memory& memory) {
     const std::string type = string_member(v, "type");
     if (type.ends_with(".delta") && has_text(v, "delta")) {
-        const bool reasons = type.starts_with("response.reasoning");
-        const bool is_text = reasons || type == "response.output_text.delta";
-        if (is_text) memory.take(e, v, "delta", reasons);
+        const bool reasons = names_thoughts(type);
+        if (reasons || has_any_of(type, {"output_text", "transcript"}))
+            memory.take(e, v, "delta", reasons);
         else if (type == "response.refusal.delta") e.take(string_member(v, "delta"), false);
-        else e.take_call();
-        if (!is_text) memory.call(v, "name", "delta");
+        else if (names_call(type)) e.take_call(string_member(v, "delta").size());
+        else e.note_opaque(type, false);
+        if (names_call(type) || type == "response.refusal.delta") memory.call(v, "name", "delta");
     }
-    if (const picojson::value* item = member(v, "item"); item && type.ends_with("item.added"))
-        memory.call(*item);
+    if (const picojson::value* item = member(v, "item")) {
+        if (type.ends_with("item.added")) memory.call(*item);
+        if (has_text(*item, "encrypted_content")) e.hides_thought = true;
+    }
     for (const char* end : {"response.completed", "response.incomplete", "response.failed"})
         if (type == end) e.done = true;
     if (type == "error") {
@@ -300,10 +291,8 @@ inline void read_responses_whole(const picojson::value& v, stream_event& e,
                                  stream_memory& memory) {
     for (const picojson::value& item : array_member(v, "output")) {
         const std::string type = string_member(item, "type");
-        if (type.ends_with("_call")) {
-            e.take_call();
-            memory.call(item);
-        }
+        if (names_call(type)) e.take_call(memory.call(item));
+        if (has_text(item, "encrypted_content")) e.hides_thought = true;
         for (const char* list : {"summary", "content"})
             for (const picojson::value& piece : array_member(item, list)) {
                 memory.take(e, piece, "text", type == "reasoning");

@@ -4,6 +4,7 @@
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/wire/event_stream.hpp"
+#include "core/dialects/output.hpp"
 #include "core/dialects/request_body.hpp"
 
 #include <string>
@@ -16,21 +17,39 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
-/// One event of a stream.
-struct stream_event {
+inline std::string in_lower_case(std::string_view s) {
+    std::string low(s);
+    for (char& c : low) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+    return low;
+}
+/// Returns OpenAI's name of a finish reason, "" for a word for nothing.
+inline std::string finish_reason_of(const std::string& said) {
+    constexpr std::pair<std::string_view, const char*> words[] = {
+        {"stop", "stop"},       {"eos_token", "stop"},         {"stop_sequence", "stop"},
+        {"eos", "stop"},        {"word", "stop"},              {"end_turn", "stop"},
+        {"complete", "stop"},   {"length", "length"},          {"limit", "length"},
+        {"max_tokens", "length"}, {"max_output_tokens", "length"}, {"model_length", "length"},
+        {"tool_use", "tool_calls"}};
+    const std::string low = in_lower_case(said);
+    for (const auto& [theirs, ours] : words)
+        if (low == theirs) return ours;
+    return is_nothing(said) ? "" : said;
+}
+
+/// One event of a stream, with its usage.
+struct stream_event : usage_counts {
     bool content = false;           // has output in any choice
     bool answer = false;            // has output other than reasoning
     bool tokenless = false;         // has output without tokens
-    bool done = false;              // the API's last event
+    bool done = false;              // the API's last event, or
+    bool is_body_end = false;       // instead of one
     int first_tokens = 1;           // its tokens, if reported
     bool counted = false;           // tokens were reported
-    int prompt_tokens = -1;         // usage, -1 where absent
-    int completion_tokens = -1;
-    int cached_tokens = -1;
-    int total_tokens = -1;
-    int reasoning_tokens = -1;      // part of completion_tokens
-    int text_bytes = 0;             // of the content, decoded
+    bool hides_thought = false;     // has encrypted or redacted reasoning
+    bool has_media = false;         // has sound or images
+    int text_bytes = 0;             // of the content, decoded; the most that a call can have
     int reasoning_bytes = 0;        // part of text_bytes
+    int own_bytes = 0;              // the same, as they came
     int choices = 1;                // of the stream, as far as known
     int finished = 0;               // choices with a finish reason
     std::string finish_reason{};
@@ -50,18 +69,26 @@ struct stream_event {
         content = true;
         answer = answer || !reasons;
         text_bytes += bytes;
+        own_bytes += bytes;
         reasoning_bytes += reasons ? bytes : 0;
     }
-    /// A fragment of a call. Its tokens are unknown, so it counts as many.
-    void take_call(bool thinks = false) {
-        content = true;
-        answer = answer || !thinks;
+    /// A fragment of a call, with its length. Its tokens are unknown, so it counts as many.
+    void take_call(std::size_t bytes = 0) {
+        content = answer = true;
         text_bytes += call_bytes;
-        reasoning_bytes += thinks ? call_bytes : 0;
+        own_bytes += static_cast<int>(bytes) + (bytes == 0);
     }
     static constexpr int call_bytes = 256;
+    /// Notes what is no output, by its name.
+    void note_opaque(std::string_view name, bool reasons) {
+        reasons = reasons || has_any_of(name, {"think", "thought", "reason"});
+        hides_thought = hides_thought || (reasons && is_opaque(name));
+        has_media = has_media || has_any_of(name, {"audio", "image"});
+    }
 
-    void finish(const std::string& reason, int choice = 0) {
+    /// Takes a finish reason in a server's words.
+    void finish(const std::string& said, int choice = 0) {
+        const std::string reason = finish_reason_of(said);
         if (reason.empty()) return;
         ++finished;
         note_finish(finish_reason, finish_choice, reason, choice);
@@ -75,45 +102,42 @@ struct stream_event {
         of_choice = choice;
     }
     /// The server gave up: "abort" (vLLM, SGLang), "error" (OpenRouter), "cancelled" and "timeout"
-    /// (TensorRT-LLM), "insufficient_system_resource" (DeepSeek), "preempt" (MLC-LLM).
+    /// (TensorRT-LLM), "insufficient_system_resource" (DeepSeek), "preempt" (MLC-LLM),
+    /// "MALFORMED_FUNCTION_CALL" (Gemini), "engine_overloaded".
     static bool is_failure(std::string_view reason) {
-        for (const char* part : {"abort", "error", "cancel", "timeout", "insufficient", "preempt"})
-            if (reason.find(part) != std::string_view::npos) return true;
-        return false;
+        return has_any_of(in_lower_case(reason), {"abort", "error", "cancel", "timeout",
+                                                  "insufficient", "preempt", "malformed",
+                                                  "overload"});
     }
     static bool is_at_length(std::string_view reason) { return reason == "length"; }
     /// The server cut off the answer: "content_filter" (OpenAI), "refusal" (Anthropic), "sensitive"
     /// (Zhipu), "SAFETY" and "RECITATION" (Gemini), "guardrail_intervened" (Bedrock).
     static bool is_filtered(std::string_view reason) {
-        std::string low(reason);
-        for (char& c : low) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-        for (const char* part :
-             {"filter", "refus", "sensitive", "safety", "recitation", "guardrail", "prohibited"})
-            if (low.find(part) != std::string::npos) return true;
-        return false;
+        return has_any_of(in_lower_case(reason), {"filter", "refus", "sensitive", "safety",
+                                                  "recitation", "guardrail", "prohibited"});
     }
 };
 
-/// False for null, false, 0, "", and objects or lists of only these.
+/// False for null, false, 0, words for nothing, and objects or lists of only these.
 inline bool says_something(const picojson::value& v) {
     if (v.is<picojson::object>())
         return any_of(v.get<picojson::object>(),
                       [](const auto& m) { return says_something(m.second); });
     if (v.is<picojson::array>()) return any_of(v.get<picojson::array>(), says_something);
-    return v.evaluate_as_boolean();
+    return v.is<std::string>() ? !is_nothing(v.get<std::string>()) : v.evaluate_as_boolean();
 }
 
 /// The message of an error in any known shape.
 inline std::string error_message(const picojson::value& v) {
     if (const picojson::value* e = member(v, "error"); e && says_something(*e)) {
         if (e->is<std::string>()) return e->get<std::string>();
-        const std::string message = string_member(*e, "message");
+        const std::string message = word_member(*e, "message");
         return message.empty() ? e->serialize() : message;
     }
     const picojson::value* detail = member(v, "detail");
     if (string_member(v, "object") != "error" && !(detail && says_something(*detail)))
         return {};
-    const std::string message = string_member(v, "message");
+    const std::string message = word_member(v, "message");
     if (message.empty() && detail && detail->is<std::string>()) return detail->get<std::string>();
     return message.empty() ? v.serialize() : message;
 }
@@ -127,7 +151,7 @@ inline std::string refusal_message(const picojson::value& v) {
                    ? refusal_message(inner)
                    : "";
     const std::string reported = error_message(v);
-    return reported.empty() ? string_member(v, "message") : reported;
+    return reported.empty() ? word_member(v, "message") : reported;
 }
 
 /// All generated text.
@@ -162,27 +186,18 @@ struct stream_memory {
         (reasons ? said.reasoning : said.answer) += piece;
         pieces += !piece.empty();
     }
-    /// A call or a part of one, without its id, which varies.
-    void call(const picojson::value& v, const char* name = "name",
-              const char* input = "arguments") {
-        if (!keeps_answer) return;
-        if (has_text(v, name)) said.calls += '\n';
+    /// A call or a part of one, without its id, which varies. Returns its length.
+    std::size_t call(const picojson::value& v, const char* name = "name",
+                     const char* input = "arguments") {
+        std::string call = has_text(v, name) ? "\n" : "";
         for (const char* field : {name, input})
             if (const picojson::value* m = member(v, field); m && m->evaluate_as_boolean())
-                said.calls += m->is<std::string>() ? m->get<std::string>() : m->serialize();
+                call += m->is<std::string>() ? m->get<std::string>() : m->serialize();
+        if (keeps_answer) said.calls += call;
+        return call.size();
     }
 };
 
-/// Returns OpenAI's name of a finish reason, if there is one.
-inline std::string finish_reason_of(const std::string& said) {
-    constexpr std::pair<std::string_view, const char*> words[] = {
-        {"eos_token", "stop"},  {"stop_sequence", "stop"}, {"eos", "stop"},
-        {"word", "stop"},       {"end_turn", "stop"},      {"limit", "length"},
-        {"max_tokens", "length"}, {"tool_use", "tool_calls"}, {"none", ""}, {"None", ""}};
-    for (const auto& [theirs, ours] : words)
-        if (said == theirs) return ours;
-    return said;
-}
 inline void note_output_tokens(stream_event& e, int n) {
     e.completion_tokens = n;
     if (n > 0) e.count(n);  // running total, so only valid for the first event
@@ -211,6 +226,7 @@ stream_event read_json_event(std::string_view type, std::string_view data, Read 
         return e;
     }
     e.error = is_error ? refusal_message(v) : error_message(v);
+    if (is_of_tool(type) || is_of_tool(string_member(v, "type"))) e.error.clear();
     read(v, e, memory);
     if (e.error.empty() && is_error) e.error = printable(data);
     return e;

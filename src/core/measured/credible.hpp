@@ -40,14 +40,20 @@ inline bool is_in_one_piece(const record& r) {
            spread_s(r) * 10 <= wait_s(r);
 }
 
-/// Seconds that the first read's tokens took before its stamp, by the pace of later tokens, if over
-/// 5 % of the tokens. Tpot omits that time. Infinite where events have too many tokens to tell.
+/// Seconds that the tokens of the first read, or of a lump, took before its stamp, by the pace of
+/// the others, if over 5 % of the tokens. Tpot omits that time. Infinite where events have too many
+/// tokens to tell.
 inline double hidden_s(const record& r) {
     if (paced_tokens(r) <= 0 || r.events < 2) return 0;
     if (paced_tokens(r) > max_event_tokens * (r.events - 1)) return infinity;
+    const auto hidden_by = [&](long long early, int all) {
+        return early * 20 > all ? spread_s(r) * static_cast<double>(early) /
+                                      static_cast<double>(std::max(all - early, 1ll))
+                                : 0;
+    };
     const int early = r.first_read_events - 1, later = r.events - r.first_read_events;
-    if (early <= 0 || later <= 0 || early * 20 <= r.events - 1) return 0;
-    return spread_s(r) / later * early;
+    return std::max(early > 0 && later > 0 ? hidden_by(early, r.events - 1) : 0,
+                    hidden_by(r.tokens_at_once, paced_tokens(r)));
 }
 /// Up to 10 ms the client may have read a fast server late.
 inline bool begins_in_a_burst(const record& r) { return hidden_s(r) > 0.010; }
@@ -109,17 +115,20 @@ inline void fail_answer(record& r, request_status status, const char* why) {
     r.answer_hash = 0;
 }
 
-/// Fails answers without a finish reason where others to the same part of the workload have one: a
-/// server that ends a stream after an error sends nothing else. `for_each(f)` calls f(record) for
-/// each request.
+/// Fails answers without a finish reason where others to the same part of the workload, over 5 % of
+/// them, have one: a server that ends a stream after an error sends nothing else. `for_each(f)`
+/// calls f(record) for each request.
 template <class ForEach>
 void fail_unfinished(ForEach&& for_each) {
-    std::array<bool, 256> tells{};
+    std::array<std::size_t, 256> tell{}, all{};
     for_each([&](const record& r) {
-        if (r.status == request_status::ok && !r.finish_reason.empty()) tells[r.part] = true;
+        if (r.status != request_status::ok) return;
+        ++all[r.part];
+        tell[r.part] += !r.finish_reason.empty();
     });
     for_each([&](record& r) {
-        if (r.status != request_status::ok || !r.finish_reason.empty() || !tells[r.part]) return;
+        if (r.status != request_status::ok || !r.finish_reason.empty()) return;
+        if (tell[r.part] * 20 <= all[r.part]) return;
         fail_answer(r, request_status::truncated,
                     "the answer ended without a finish reason, which others have");
     });

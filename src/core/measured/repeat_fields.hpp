@@ -67,6 +67,8 @@ inline void fields_of(field_visitor& v, record& r, std::string& gate) {
     v.whole({"reasoning_tokens", "of the output", at_times}, r.reasoning_tokens, may_be_reported);
     v.whole({"hidden_tokens", "of the output, never streamed", at_times}, r.hidden_tokens,
             may_be_reported);
+    v.whole({"tokens_at_once", "of the output, as a lump, faster than they were generated", if_any},
+            r.tokens_at_once, reported);
     v.exact({"conversation", "its number in the trace", at_times}, r.conversation, false);
     v.whole({"turn", "of the conversation", at_times}, r.turn, few);
     v.whole({"depth", "in its session, 0 is the main line", if_any}, r.depth, few);

@@ -11,8 +11,15 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
+/// Whether an event of OpenAI's responses is about a tool, whose failure the model answers:
+/// "response.mcp_call.failed", "response.mcp_list_tools.failed".
+inline bool is_of_tool(std::string_view type) {
+    return type.starts_with("response.") && (type.find("_call") != std::string_view::npos ||
+                                             type.find("_tool") != std::string_view::npos);
+}
 /// Whether the name of an event or field means an error: "error", "response.failed".
 inline bool speaks_of_error(std::string_view name) {
+    if (is_of_tool(name)) return false;
     constexpr std::string_view words[] = {"error", "exception", "fail"};
     for (const std::string_view word : words)
         if (std::search(name.begin(), name.end(), word.begin(), word.end(), [](char a, char b) {

@@ -699,6 +699,15 @@ TEST_CASE("responses: an error is one wherever it stands, and a stream without i
                  request_status::http, "HTTP 404: no such model");
 }
 
+TEST_CASE("responses: a tool's failure is not the answer's") {
+    for (const char* failed : {"mcp_call.failed", "mcp_list_tools.failed"}) {
+        const std::string named = event(failed, R"(,"item_id":"m","error":"timeout")");
+        check_ok(heard_events(openai_responses, responses_begin + named + delta("output_text.delta", "It") +
+                                                    event("completed", response_of("completed", responses_usage))),
+                 {1, 9, 1, 30, "stop", "It"});
+    }
+}
+
 TEST_CASE("responses: an answer in one piece") {
     const auto whole = [](const std::string& output, const std::string& more) {
         return heard_document(openai_responses,
@@ -859,7 +868,7 @@ TEST_CASE("content in parts is text, and reasoning where they think") {
     const heard_answer other = heard_events(openai_chat,
         chat_chunk(R"("content":"")") + chat_chunk(R"("content":["It"])") +
         chat_chunk(R"("content":[{"type":"reference","reference_ids":[1]}])") + chat_end);
-    check_ok(other, {2, 2, 1, 9, "stop", "It"});
+    check_ok(other, {1, 2, 1, 9, "stop", "It"});
     CHECK(heard_document(openai_chat,
                          R"({"choices":[{"index":0,"message":{"content":[{"type":"thinking","thinking":[{"type":"text",)"
                          R"("text":"Hm"}]},{"type":"text","text":"To"}]},"finish_reason":"stop"}],)"
@@ -907,6 +916,121 @@ TEST_CASE("usage that leaves out the reasoning is told by its total") {
         R"(data: {"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":1,"total_tokens":99}})"
         "\n\ndata: [DONE]\n\n").r;
     CHECK(kept.output_tokens == 1);
+}
+
+TEST_CASE("words for nothing are no finish reason, no error and no number") {
+    for (const char* nothing : {"null", "None", "undefined", "", "nil"}) {
+        CAPTURE(nothing);
+        const std::string with = R"(,"finish_reason":")" + std::string(nothing) + "\"";
+        const std::string chunks = chat_chunk(R"("content":"To")", with) + chat_chunk(R"("content":" it")", with);
+        check_ok(heard_events(openai_chat, chunks + chat_end), {2, 2, 1, 9, "stop", "To it"});
+        // Cut off, also with [DONE], it has no reason.
+        check_failed(heard_events(openai_chat, chunks), request_status::truncated, "without a finish reason");
+        check_ok(heard_events(openai_chat, chunks + "data: [DONE]\n\n"), {2, 2, 1, 0, "", "To it"});
+        const std::string odd = R"(data: {"error":")" + std::string(nothing) + R"(","choices":[],"usage":{"completion_tokens":")" +
+                                nothing + "\"}}\n\n";
+        check_ok(heard_events(openai_chat, chunks + odd + chat_end), {2, 2, 1, 9, "stop", "To it"});
+    }
+    // A model may say them.
+    check_ok(heard_events(openai_chat, chat_chunk(R"("content":"null")") + chat_end), {1, 2, 1, 9, "stop", "null"});
+}
+
+TEST_CASE("an answer without a reason ended in order where usage counts it and the stream says it is done") {
+    const auto ended = [](const char* usage) {
+        return std::string(heard_events(openai_chat, chat_chunk(R"("content":"To")") + chat_chunk(R"("content":" it")") +
+                                            "data: {\"choices\":[],\"usage\":" + usage + "}\n\ndata: [DONE]\n\n")
+                               .r.finish_reason);
+    };
+    CHECK(ended(R"({"prompt_tokens":9,"completion_tokens":2})") == "done");
+    CHECK(ended("null") == "");
+    CHECK(ended(R"({"prompt_tokens":9,"completion_tokens":0})") == "");
+    CHECK(ended(R"({"prompt_tokens":9,"completion_tokens":64})") == "");  // more than came
+    check_failed(heard_events(openai_chat, chat_chunk(R"("content":"To")") +
+                                               R"(data: {"choices":[],"usage":{"completion_tokens":1}})" "\n\n"),
+                 request_status::truncated, "");
+}
+
+TEST_CASE("reasoning in two fields is one, and what is opaque is no event") {
+    const auto of = [](const std::string& delta) { return heard_events(openai_chat, chat_chunk(delta) + chat_end).r; };
+    CHECK(of(R"("reasoning_content":"Hm","reasoning":"Hm","content":"")").text_bytes == 2);
+    CHECK(of(R"("content":"Hi","content_blocks":[{"type":"text","text":"Hi"}])").text_bytes == 2);
+    const record r = heard_events(openai_chat,
+        chat_chunk(R"("content":"","reasoning_details":[{"type":"reasoning.encrypted","data":"gAAAAAB"}])") +
+        chat_chunk(R"("content":"To")") + chat_chunk(R"("content":" it")") +
+        chat_chunk(R"("content":"","citations":["https://a"],"safety_ratings":[{"category":"HARM"}])") +
+        R"(data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,)"
+        R"("completion_tokens":12,"completion_tokens_details":{"reasoning_tokens":10}}})"
+        "\n\ndata: [DONE]\n\n").r;
+    CHECK(r.events == 2);
+    CHECK(r.output_tokens == 12);
+    CHECK(r.hidden_tokens == 10);
+    check_failed(heard_events(openai_chat, chat_chunk(R"("audio":{"id":"a","data":"UklGR"})") + chat_end),
+                 request_status::empty, "complete with sound or images only");
+}
+
+TEST_CASE("content that is marked as a thought is reasoning") {
+    const std::string marked = R"(,"extra_content":{"google":{"thought":true}})";
+    answer_reader reader;
+    reader.reset(traits_of(openai_chat), true, true);
+    reader.feed("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n", 1);
+    long long now = 0;
+    for (const std::string& event :
+         {chat_chunk(R"("content":"<thought>Let")" + marked), chat_chunk(R"("content":" me")" + marked),
+          chat_chunk(R"("content":"</thought>It")"), chat_chunk(R"("content":" is")"), chat_end}) {
+        char size[16];
+        std::snprintf(size, sizeof size, "%zx\r\n", event.size());
+        reader.feed(size + event + "\r\n", now += 1'000'000);
+    }
+    record r;
+    reader.timeline().write_to(r);
+    CHECK(r.first_token_ns == 1'000'000);
+    CHECK(r.first_answer_ns == 3'000'000);
+    CHECK(reader.words() == "</thought>It is");
+    CHECK(reader.said().reasoning == "<thought>Let me");
+}
+
+TEST_CASE("an answer without end is none") {
+    stream_timeline timeline;
+    stream_event e;
+    e.take(std::string(1 << 20, 'a'), false);
+    for (int i = 0; i < 64; ++i) timeline.on_event(e, i);
+    CHECK_FALSE(timeline.ended());
+    timeline.on_event(e, 64);
+    CHECK(timeline.ended());
+    record r;
+    timeline.write_to(r);
+    CHECK(r.status == request_status::protocol);
+    CHECK(std::string(r.error) == "the answer does not end: it has over 64 MiB, or 10 million events");
+    timeline.reset();
+    stream_event call;
+    call.take_call();
+    for (int i = 0; i < 10'000'001 && !timeline.ended(); ++i) timeline.on_event(call, i);
+    CHECK(timeline.ended());
+    CHECK(timeline.gaps_us().size() < 10'000'001);
+}
+
+TEST_CASE("Anthropic: counts of the first event are not replaced by zeros, or by what leaves out the cache") {
+    const auto told = [](const char* first, const char* last) {
+        return heard_events(anthropic, "data: {\"type\":\"message_start\",\"message\":{\"usage\":" + std::string(first) +
+                            "}}\n\n" R"(data: {"type":"content_block_delta","delta":{"type":"text_delta","text":"It"}})"
+                            "\n\n" R"(data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":)" + last +
+                            "}\n\n" R"(data: {"type":"message_stop"})" "\n\n").r;
+    };
+    for (const char* last :
+         {R"({"output_tokens":3})", R"({"input_tokens":0,"output_tokens":3,"cache_read_input_tokens":0})",
+          R"({"input_tokens":25,"output_tokens":3})",
+          R"({"input_tokens":25,"output_tokens":3,"cache_read_input_tokens":100,"cache_creation_input_tokens":10})"}) {
+        CAPTURE(last);
+        const record r = told(R"({"input_tokens":25,"cache_creation_input_tokens":10,"cache_read_input_tokens":100,"output_tokens":1})", last);
+        CHECK(r.prompt_tokens == 135);
+        CHECK(r.cached_tokens == 100);
+        CHECK(r.output_tokens == 3);
+    }
+    // Gateways know it at the end alone.
+    const record r = told(R"({"input_tokens":0,"output_tokens":0})",
+                          R"({"input_tokens":25,"output_tokens":3,"cache_read_input_tokens":100})");
+    CHECK(r.prompt_tokens == 125);
+    CHECK(r.cached_tokens == 100);
 }
 
 TEST_CASE("of an API that tells usage events are tokens only where somebody says so") {

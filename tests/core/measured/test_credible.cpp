@@ -125,6 +125,21 @@ TEST_CASE("an answer without a finish reason broke off where others have one") {
     CHECK_FALSE(d.records[3].right);
 }
 
+TEST_CASE("a few finish reasons among many answers flip none of the others") {
+    for (const int told : {1, 2, 3}) {
+        CAPTURE(told);
+        repeat_data d = steady_repeat(80, 40);
+        for (std::size_t i = 0; i < d.records.size(); ++i)
+            d.records[i].finish_reason = static_cast<int>(i) < told ? "length" : "";
+        fail_unfinished([&](auto&& f) {
+            for (record& r : d.records) f(r);
+        });
+        int failed = 0;
+        for (const record& r : d.records) failed += r.status != request_status::ok;
+        CHECK(failed == (told == 3 ? 37 : 0));  // over 5 %
+    }
+}
+
 TEST_CASE("usage has a token for each event of a reasoned answer, and no more than were asked for") {
     record r;
     r.token_source = token_origin::usage;

@@ -115,7 +115,7 @@ TEST_CASE("a record's list has all that a record has") {
     // which follow from other records and from side tasks.
     auto& [id, variant, phase, repeat, scheduled, dispatched, connected, sent, first, last, end, second,
            answer, late, prompt, output, source, events, first_tokens, status, http, finish, error,
-           cached, reasoning, hidden, conversation, turn, depth, workload_part, reads, first_read,
+           cached, reasoning, hidden, at_once, conversation, turn, depth, workload_part, reads, first_read,
            unknown_gaps, first_early, bytes, most_prompt, most_output, choices, right, graded, hash,
            same, exempt, resends, idle] = r;
     id = "x";
@@ -124,9 +124,9 @@ TEST_CASE("a record's list has all that a record has") {
     hash = 7;
     idle = 7;  // written where the connection was lost
     depth = workload_part = 1;  // written where they are not 0
-    unknown_gaps = 1;
+    unknown_gaps = at_once = 1;
     first_early = 1;
-    CHECK(parsed(written(true, r, std::string())).get<picojson::object>().size() == 43 + 1);
+    CHECK(parsed(written(true, r, std::string())).get<picojson::object>().size() == 44 + 1);
 }
 
 TEST_CASE("a clock that moves moves every time, and nothing else") {
