@@ -2518,7 +2518,8 @@ struct report_view {
 };
 /// Calls your function when the program's files are written, for the last time at its end: `const
 /// bool is_set = on_report([](const report_view& r) { ... });` above the gates. If it throws, the
-/// program is invalid, as with a file that cannot be written. Returns true.
+/// program is invalid, as with a file that cannot be written, or with an assertion of doctest that
+/// does not hold. Gates, exit_code() and on_report() throw in it. Returns true.
 bool on_report(void (*function)(const report_view&));
 
 /// Returns the exit code for your own main, over all gates so far: 0 passed, 1 missed, 2 refused, 3
@@ -4759,7 +4760,7 @@ inline metric_id own_id(std::size_t place) {
     return static_cast<metric_id>(std::size(metric_table) + place);
 }
 inline const own_metric_row& own_row(metric_id m) {
-    static const own_metric_row none{
+    static const own_metric_row& none = *new own_metric_row{  // outlives every static object
         .name = "metric", .value = nullptr,
         .facts = {.name = "metric", .unit = metric_unit::time},
         .problem = printed("a metric of your own is not made yet, as it is in another file: say "
@@ -31375,12 +31376,36 @@ inline gate_report report_without(const gate_identity& who, gate_outcome outcome
 /// Functions of users that get the files' content.
 using user_report = void (*)(const report_view&);
 inline vector<user_report>& user_reports() {
-    static vector<user_report> all;
+    static vector<user_report>& all = *new vector<user_report>;  // outlives every static object
     return all;
 }
 
-/// Whether this thread is in a user's report, where the session must not be used.
-inline constinit thread_local bool is_telling_users = false;
+/// Whether a user's report runs, in which the program neither ends nor has more gates, whatever
+/// thread asks for that.
+inline std::atomic<bool> is_telling_users{false};
+inline void refuse_in_report(const char* why) {
+    if (is_telling_users) throw std::logic_error(why);
+}
+
+/// doctest's assertions in a user's report, where mostly no test case runs: one that does not hold
+/// makes the report fail.
+class assertions_in_report {
+#if !defined(LLMBENCH_NO_DOCTEST) && !defined(DOCTEST_CONFIG_DISABLE)
+public:
+    assertions_in_report() {
+        if (doctest::getContextOptions()) return;  // of a test case, or a main() that has its own
+        context_.setAssertHandler([](const doctest::AssertData& a) {
+            throw std::runtime_error(printed("%s:%d: %s( %s ) does not hold",
+                                             file_name(a.m_file).c_str(), a.m_line,
+                                             doctest::assertString(a.m_at), a.m_expr));
+        });
+        context_.setAsDefaultForAssertsOutOfTestCases();
+    }
+
+private:
+    doctest::Context context_{};
+#endif
+};
 
 /// Writes the reports of all gates. Not thread-safe: the session locks.
 class program_reports {
@@ -31464,17 +31489,18 @@ public:
             report_not_whole(directory, std::string("the reports: ") + reason_in(e));
         }
     }
-    /// Calls users' reports after the last writing. The files report those that fail.
-    void tell_users() {
+    /// Calls users' reports after the last writing, without `lock`: their threads may ask us. The
+    /// files report those that fail.
+    void tell_users(std::unique_lock<std::mutex>& lock) {
         const std::string file = report_directory() + "/result.json";
         if (user_reports().empty() || gates.empty() || !whole_ || gates.size() == told_) return;
         told_ = gates.size();
+        bool all_told = true;
         const auto contain = [&](const auto& call) {
             try {
                 call();
             } catch (const std::exception& e) {
-                whole_ = false;
-                has_changed = true;
+                all_told = false;
                 std::cerr << "llmbench: " << e.what() << ": no result of this program is a pass"
                           << std::endl;
             }
@@ -31483,15 +31509,19 @@ public:
             const std::string json = file_content(file, "on_report");
             const report_view view{read_past_result(json, file), json, report_directory(),
                                    exit_code_of(worst())};
-            for (const user_report tell : user_reports()) {
-                is_telling_users = true;
+            lock.unlock();
+            is_telling_users = true;
+            [[maybe_unused]] const assertions_in_report asserted;
+            for (const user_report tell : user_reports())
                 contain([&] {
                     if (!tell) throw std::runtime_error("on_report was given a null function");
                     call_of_user({"a function that on_report was given"}, [&] { tell(view); });
                 });
-                is_telling_users = false;
-            }
+            is_telling_users = false;
+            lock.lock();
         });
+        whole_ = whole_ && all_told;
+        has_changed = has_changed || !all_told;
         write(true);
     }
     void write_baseline(gate_report& g, const std::string& file) {
@@ -31661,9 +31691,6 @@ enum class host_run : unsigned char { test_cases, query, matched_none };
 class session {
 public:
     static session& of_this_program() {
-        if (is_telling_users)
-            throw std::logic_error("it runs a gate or asks for the exit code, which is "
-                                   ".exit_code of what it is given");
         static session* const s = new session;  // outlives every static object
         return *s;
     }
@@ -31740,8 +31767,10 @@ public:
     }
     /// The outcome for the exit code: all is written, and the caller reports it.
     gate_outcome final_outcome() {
-        const std::lock_guard guard(mutex_);
-        if (is_ours()) write_all();
+        refuse_in_report("exit_code() cannot be called while a function of on_report runs: it is "
+                         ".exit_code of what that is given");
+        std::unique_lock lock(mutex_);
+        if (is_ours()) write_all(lock);
         unreported_ = unreported_by_host_ = gate_outcome::passed;
         return reports_.worst();
     }
@@ -31784,7 +31813,7 @@ public:
     void finish() {
         if (!is_ours()) return;
         const interrupt_guard until_all_is_written;
-        const std::lock_guard guard(mutex_);
+        std::unique_lock lock(mutex_);
         if (reports_.cut_off("the program ended before this gate did")) cut_off_ = true;
         // exit() in a test case keeps doctest from printing its results.
         if (returns_exit_code || !reports_.gates.empty())
@@ -31793,7 +31822,7 @@ public:
                                     gate_outcome::invalid);
                 cut_off_ = true;
             }
-        write_all();
+        write_all(lock);
         if (std::exchange(phase_, phase::reported) == phase::running) reports_.say_at_the_end();
     }
     std::atomic<bool> returns_exit_code{false};  // main() is ours
@@ -31853,10 +31882,10 @@ private:
         std::_Exit(code);
     }
 
-    void write_all() {
+    void write_all(std::unique_lock<std::mutex>& lock) {
         reports_.write(true);
         reports_.add_to_history();
-        reports_.tell_users();
+        reports_.tell_users(lock);
     }
     void note_unreported(gate_outcome o, bool in_test_case) {
         gate_outcome& by = in_test_case ? unreported_by_host_ : unreported_;
@@ -32515,7 +32544,7 @@ struct unended_profile {
 };
 /// Gates take turns, so there is no lock.
 inline vector<unended_profile>& unended_profiles() {
-    static vector<unended_profile> all;
+    static vector<unended_profile>& all = *new vector<unended_profile>;  // outlives statics
     return all;
 }
 /// Tries to end the profiles of a server before its next load; returns a note on each.
@@ -33491,6 +33520,7 @@ inline plan plan_of(const scenario& s, const gate_identity& who, std::uint64_t s
 
 /// The name and the place of a gate that begins.
 inline gate_identity identity_of(const scenario& s, const char* file, int line, const char* verb) {
+    refuse_in_report("a gate cannot begin while a function of on_report runs");
     session& all = session::of_this_program();
     if (!all.is_ours())
         refuse({"a gate in a forked child: its parent has the reports and the exit code; start a "
@@ -34038,6 +34068,7 @@ past_result read_result(const types::text& file) {
 }
 
 bool on_report(void (*report)(const report_view&)) {
+    detail::refuse_in_report("on_report cannot be called while a function of it runs");
     detail::vector<detail::user_report>& all = detail::user_reports();
     if (std::find(all.begin(), all.end(), report) == all.end()) all.push_back(report);
     return true;

@@ -55,18 +55,26 @@ public:
     template <class F>
         requires requires(const F& f, const types::text& t) { types::maybe<bool>(f(t, t)); }
     answer_grader(F f)
-        : own_(detail::box::make(f)),
+        : is_null_(is_null(f)),
+          own_(detail::box::make(f)),
           call_([](const detail::box& own, const types::text& answer, const types::text& key) {
               return types::maybe<bool>((*own.get<F>())(answer, key));
           }) {}
     const types::maybe<answer_grade>& known() const { return known_; }
     bool is_own() const { return call_ != nullptr; }
+    bool is_null() const { return is_null_; }  ///< of a pointer or std::function without one
     types::maybe<bool> operator()(const types::text& answer, const types::text& key) const {
         return call_(own_, answer, key);
     }
 
 private:
+    template <class F>
+    static bool is_null(const F& f) {
+        if constexpr (requires { static_cast<F>(nullptr); !f; }) return !f;
+        else return false;
+    }
     types::maybe<answer_grade> known_{};
+    bool is_null_ = false;
     detail::box own_{};
     types::maybe<bool> (*call_)(const detail::box&, const types::text&, const types::text&){};
 };
@@ -98,7 +106,7 @@ struct in_llmbench_answers_hpp::questions {
 #define LLMBENCH_ANSWERS_IMPLEMENTED
 
 #include <algorithm>  // min, max
-#include <cmath>  // floor, pow, abs, isnan
+#include <cmath>  // fabs, floor, pow, abs, isnan
 #include <cstddef>  // size_t
 #include <cstdint>  // uint64_t
 #include <cstdlib>  // abs
@@ -230,10 +238,15 @@ struct exact_number {
     int exponent = 0;      // of ten, after the last digit
     double value = not_a_number;
 };
+/// Whole numbers are equal in every digit; others within 1e-9, since files have them as doubles
+/// and people round them.
 inline bool same_number(const exact_number& a, const exact_number& b) {
-    if (a.is_quotient || b.is_quotient) return a.value == b.value;
-    return a.digits == b.digits &&
-           (a.digits.empty() || (a.exponent == b.exponent && a.negative == b.negative));
+    const auto is_whole = [](const exact_number& n) { return !n.is_quotient && n.exponent >= 0; };
+    if (is_whole(a) && is_whole(b))
+        return a.digits == b.digits &&
+               (a.digits.empty() || (a.exponent == b.exponent && a.negative == b.negative));
+    return std::fabs(a.value - b.value) <=
+           1e-9 * std::max(std::fabs(a.value), std::fabs(b.value));
 }
 inline exact_number number_of_digits(std::string digits, int exponent, bool negative) {
     const double value =
@@ -856,6 +869,7 @@ inline vector<dialogue> read_questions(byte_stream& in, const questions& q,
 /// Checks that do not need the file.
 inline void check_questions(const questions& q, const request_options& o) {
     if (q.path.empty()) refuse({"workload.path is empty: questions must name a file"});
+    if (q.grade.is_null()) refuse({"workload.grade is a null function: it needs one that grades"});
     check_numbers({{"workload.max_items", q.max_items ? *q.max_items : 1.0, 1, 1e6}});
     if (o.ignore_eos)
         refuse({"options.ignore_eos is set, and workload is questions: an answer that may not end "

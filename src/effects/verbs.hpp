@@ -161,6 +161,7 @@ past_result read_result(const types::text& file) {
 }
 
 bool on_report(void (*report)(const report_view&)) {
+    detail::refuse_in_report("on_report cannot be called while a function of it runs");
     detail::vector<detail::user_report>& all = detail::user_reports();
     if (std::find(all.begin(), all.end(), report) == all.end()) all.push_back(report);
     return true;

@@ -9,6 +9,7 @@
 #include <algorithm>  // when the first request was sent, and the last one answered
 #include <chrono>     // how long a gate is let run
 #include <cstdlib>    // getenv, strtoul
+#include <future>     // a report in another thread
 #include <iostream>   // how children end
 #include <stdexcept>  // what escapes from a test case
 #include <string>
@@ -34,6 +35,13 @@ TEST_CASE("reports of one's own throw") {
     on_report([](const report_view&) { gate(quick(simulated(fast_engine()), within_reach())); });
     on_report([](const report_view&) { exit_code(); });
     on_report(nullptr);
+    // From another thread, for which the report waits.
+    on_report([](const report_view&) { std::async(std::launch::async, [] { return exit_code(); }).get(); });
+    on_report([](const report_view&) {
+        std::async(std::launch::async, [] { gate(quick(simulated(fast_engine()), within_reach())); }).get();
+    });
+    on_report([](const report_view&) { on_report(nullptr); });
+    on_report([](const report_view& r) { CHECK(r.exit_code == 0); CHECK_MESSAGE(r.exit_code == 77, "no"); });
     on_report([](const report_view& r) { std::cout << "told of " << r.exit_code << "\n"; });
     gate(quick(simulated(fast_engine()), within_reach()));
 }

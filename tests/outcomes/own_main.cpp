@@ -3,6 +3,8 @@
 #define LLMBENCH_IMPLEMENT
 #include "scenarios.hpp"
 
+#include <iostream>  // what is told
+
 // Before main(), of which doctest never hears.
 static const bool early = [] {
     if (std::getenv("GATE_BEFORE_MAIN")) gate(quick(simulated(fast_engine()), out_of_reach()));
@@ -12,6 +14,13 @@ static const bool early = [] {
 TEST_CASE("pass") { gate(quick(simulated(fast_engine()), within_reach())); }
 
 TEST_CASE("miss") { gate(quick(simulated(fast_engine()), out_of_reach())); }
+
+// main() does not ask for the exit code: it is told when static objects are destroyed.
+TEST_CASE("told at the end") {
+    gate(quick(simulated(fast_engine()), within_reach()));
+    on_report([](const report_view& r) { CHECK_FALSE(r.exit_code != 0); });
+    on_report([](const report_view& r) { std::cout << "told of " << r.exit_code << "\n"; });
+}
 
 TEST_CASE("exit after a miss") {
     gate(quick(simulated(fast_engine()), out_of_reach()));

@@ -243,11 +243,17 @@ exits() {
     # Reports of one's own.
     cases 3 "reports of one's own throw"
     says "SUCCESS!" "told of 0"
-    says_times 2 "^llmbench: a function that on_report was given throws: it runs a gate or asks for the exit code"
+    local thrown="^llmbench: a function that on_report was given throws:"
+    says_times 2 "$thrown exit_code\\(\\) cannot be called while a function of on_report runs: it is .exit_code of"
+    says_times 2 "$thrown a gate cannot begin while a function of on_report runs: no result"
+    says_times 1 "$thrown on_report cannot be called while a function of it runs"
+    says_times 1 "$thrown gates.cpp:[0-9]*: CHECK\\( r.exit_code == 77 \\) does not hold"
     says "llmbench: a function that on_report was given throws: no room\\nleft: no result of this program is a pass" \
         "llmbench: a function that on_report was given throws: no result of this program is a pass" \
         "llmbench: on_report was given a null function: no result of this program is a pass"
     report_says '"exit_code": 3,'
+    ends 0 "$own_main" --test-case="told at the end"
+    says "told of 0"
     cases 3 "a report of one's own ends the program"
     says "llmbench: a function that on_report was given ends the program, so no result of it is a pass"
 

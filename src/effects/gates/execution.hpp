@@ -92,6 +92,7 @@ inline plan plan_of(const scenario& s, const gate_identity& who, std::uint64_t s
 
 /// The name and the place of a gate that begins.
 inline gate_identity identity_of(const scenario& s, const char* file, int line, const char* verb) {
+    refuse_in_report("a gate cannot begin while a function of on_report runs");
     session& all = session::of_this_program();
     if (!all.is_ours())
         refuse({"a gate in a forked child: its parent has the reports and the exit code; start a "

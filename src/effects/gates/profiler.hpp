@@ -162,7 +162,7 @@ struct unended_profile {
 };
 /// Gates take turns, so there is no lock.
 inline vector<unended_profile>& unended_profiles() {
-    static vector<unended_profile> all;
+    static vector<unended_profile>& all = *new vector<unended_profile>;  // outlives statics
     return all;
 }
 /// Tries to end the profiles of a server before its next load; returns a note on each.

@@ -1,8 +1,10 @@
 // the reports of all gates of a program, and its files
 #pragma once
 
+#include "api/doctest.hpp"
 #include "api/verbs.hpp"
 #include "core/base/vector.hpp"
+#include "core/base/text.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/planning/past_extension.hpp"
 #include "core/reports/result_json.hpp"
@@ -19,12 +21,14 @@
 #include "effects/gates/record_files.hpp"
 
 #include <algorithm>  // any_of, max
+#include <atomic>
 #include <cstddef>  // size_t
 #include <filesystem>  // error_code
 #include <fstream>  // ofstream, ios
 #include <iostream>  // cout
 #include <map>
-#include <stdexcept>  // exception, runtime_error
+#include <mutex>  // unique_lock
+#include <stdexcept>  // exception, logic_error, runtime_error
 #include <string>
 #include <utility>  // exchange, move
 
@@ -56,12 +60,36 @@ inline gate_report report_without(const gate_identity& who, gate_outcome outcome
 /// Functions of users that get the files' content.
 using user_report = void (*)(const report_view&);
 inline vector<user_report>& user_reports() {
-    static vector<user_report> all;
+    static vector<user_report>& all = *new vector<user_report>;  // outlives every static object
     return all;
 }
 
-/// Whether this thread is in a user's report, where the session must not be used.
-inline constinit thread_local bool is_telling_users = false;
+/// Whether a user's report runs, in which the program neither ends nor has more gates, whatever
+/// thread asks for that.
+inline std::atomic<bool> is_telling_users{false};
+inline void refuse_in_report(const char* why) {
+    if (is_telling_users) throw std::logic_error(why);
+}
+
+/// doctest's assertions in a user's report, where mostly no test case runs: one that does not hold
+/// makes the report fail.
+class assertions_in_report {
+#if !defined(LLMBENCH_NO_DOCTEST) && !defined(DOCTEST_CONFIG_DISABLE)
+public:
+    assertions_in_report() {
+        if (doctest::getContextOptions()) return;  // of a test case, or a main() that has its own
+        context_.setAssertHandler([](const doctest::AssertData& a) {
+            throw std::runtime_error(printed("%s:%d: %s( %s ) does not hold",
+                                             file_name(a.m_file).c_str(), a.m_line,
+                                             doctest::assertString(a.m_at), a.m_expr));
+        });
+        context_.setAsDefaultForAssertsOutOfTestCases();
+    }
+
+private:
+    doctest::Context context_{};
+#endif
+};
 
 /// Writes the reports of all gates. Not thread-safe: the session locks.
 class program_reports {
@@ -145,17 +173,18 @@ public:
             report_not_whole(directory, std::string("the reports: ") + reason_in(e));
         }
     }
-    /// Calls users' reports after the last writing. The files report those that fail.
-    void tell_users() {
+    /// Calls users' reports after the last writing, without `lock`: their threads may ask us. The
+    /// files report those that fail.
+    void tell_users(std::unique_lock<std::mutex>& lock) {
         const std::string file = report_directory() + "/result.json";
         if (user_reports().empty() || gates.empty() || !whole_ || gates.size() == told_) return;
         told_ = gates.size();
+        bool all_told = true;
         const auto contain = [&](const auto& call) {
             try {
                 call();
             } catch (const std::exception& e) {
-                whole_ = false;
-                has_changed = true;
+                all_told = false;
                 std::cerr << "llmbench: " << e.what() << ": no result of this program is a pass"
                           << std::endl;
             }
@@ -164,15 +193,19 @@ public:
             const std::string json = file_content(file, "on_report");
             const report_view view{read_past_result(json, file), json, report_directory(),
                                    exit_code_of(worst())};
-            for (const user_report tell : user_reports()) {
-                is_telling_users = true;
+            lock.unlock();
+            is_telling_users = true;
+            [[maybe_unused]] const assertions_in_report asserted;
+            for (const user_report tell : user_reports())
                 contain([&] {
                     if (!tell) throw std::runtime_error("on_report was given a null function");
                     call_of_user({"a function that on_report was given"}, [&] { tell(view); });
                 });
-                is_telling_users = false;
-            }
+            is_telling_users = false;
+            lock.lock();
         });
+        whole_ = whole_ && all_told;
+        has_changed = has_changed || !all_told;
         write(true);
     }
     void write_baseline(gate_report& g, const std::string& file) {

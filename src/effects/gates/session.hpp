@@ -20,9 +20,8 @@
 #include <cstdio>  // fflush
 #include <cstdlib>  // atexit, at_quick_exit, _Exit
 #include <iostream>  // cout, cerr
-#include <mutex>  // lock_guard
+#include <mutex>  // lock_guard, unique_lock
 #include <optional>
-#include <stdexcept>  // logic_error
 #include <string>
 #include <utility>  // exchange, move
 
@@ -98,9 +97,6 @@ enum class host_run : unsigned char { test_cases, query, matched_none };
 class session {
 public:
     static session& of_this_program() {
-        if (is_telling_users)
-            throw std::logic_error("it runs a gate or asks for the exit code, which is "
-                                   ".exit_code of what it is given");
         static session* const s = new session;  // outlives every static object
         return *s;
     }
@@ -177,8 +173,10 @@ public:
     }
     /// The outcome for the exit code: all is written, and the caller reports it.
     gate_outcome final_outcome() {
-        const std::lock_guard guard(mutex_);
-        if (is_ours()) write_all();
+        refuse_in_report("exit_code() cannot be called while a function of on_report runs: it is "
+                         ".exit_code of what that is given");
+        std::unique_lock lock(mutex_);
+        if (is_ours()) write_all(lock);
         unreported_ = unreported_by_host_ = gate_outcome::passed;
         return reports_.worst();
     }
@@ -221,7 +219,7 @@ public:
     void finish() {
         if (!is_ours()) return;
         const interrupt_guard until_all_is_written;
-        const std::lock_guard guard(mutex_);
+        std::unique_lock lock(mutex_);
         if (reports_.cut_off("the program ended before this gate did")) cut_off_ = true;
         // exit() in a test case keeps doctest from printing its results.
         if (returns_exit_code || !reports_.gates.empty())
@@ -230,7 +228,7 @@ public:
                                     gate_outcome::invalid);
                 cut_off_ = true;
             }
-        write_all();
+        write_all(lock);
         if (std::exchange(phase_, phase::reported) == phase::running) reports_.say_at_the_end();
     }
     std::atomic<bool> returns_exit_code{false};  // main() is ours
@@ -290,10 +288,10 @@ private:
         std::_Exit(code);
     }
 
-    void write_all() {
+    void write_all(std::unique_lock<std::mutex>& lock) {
         reports_.write(true);
         reports_.add_to_history();
-        reports_.tell_users();
+        reports_.tell_users(lock);
     }
     void note_unreported(gate_outcome o, bool in_test_case) {
         gate_outcome& by = in_test_case ? unreported_by_host_ : unreported_;

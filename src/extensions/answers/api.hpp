@@ -22,18 +22,26 @@ public:
     template <class F>
         requires requires(const F& f, const types::text& t) { types::maybe<bool>(f(t, t)); }
     answer_grader(F f)
-        : own_(detail::box::make(f)),
+        : is_null_(is_null(f)),
+          own_(detail::box::make(f)),
           call_([](const detail::box& own, const types::text& answer, const types::text& key) {
               return types::maybe<bool>((*own.get<F>())(answer, key));
           }) {}
     const types::maybe<answer_grade>& known() const { return known_; }
     bool is_own() const { return call_ != nullptr; }
+    bool is_null() const { return is_null_; }  ///< of a pointer or std::function without one
     types::maybe<bool> operator()(const types::text& answer, const types::text& key) const {
         return call_(own_, answer, key);
     }
 
 private:
+    template <class F>
+    static bool is_null(const F& f) {
+        if constexpr (requires { static_cast<F>(nullptr); !f; }) return !f;
+        else return false;
+    }
     types::maybe<answer_grade> known_{};
+    bool is_null_ = false;
     detail::box own_{};
     types::maybe<bool> (*call_)(const detail::box&, const types::text&, const types::text&){};
 };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -86,6 +87,15 @@ TEST_CASE("a key of last_number is wholly a number") {
         CHECK(graded("5", key(answer)).is == graded_as::wrong);
     }
     CHECK(graded("-1234.5", key("\"-$1,234.50\"")).is == graded_as::right);
+    // A double of a file has its last digits by chance; a whole number has not.
+    for (const char* answer : {"3.0000000000000004e-05", "\"3.0000000000000004e-05\"", "\"3/100000\""}) {
+        CHECK(graded("It is 0.00003.", key(answer)).is == graded_as::right);
+        CHECK(graded("It is 0.0000300001.", key(answer)).is == graded_as::wrong);
+        CHECK(graded("It is -0.00003.", key(answer)).is == graded_as::wrong);
+    }
+    CHECK(graded("0.30000000000000004", key("0.3")).is == graded_as::right);
+    CHECK(graded("121932631112635268", key("\"121932631112635269\"")).is == graded_as::wrong);
+    CHECK(graded("0", key("1e-300")).is == graded_as::wrong);
     for (const char* answer : {"50%", "1,5", "2 h 30", "so 7", "7 apples", "1.2.3", "2:30", "#### ", "x"}) {
         const std::string text = std::string("{\"question\": \"?\", \"answer\": \"") + answer + "\"}";
         refused(text, " is no number: graded by last_number, a key is wholly one", {.grade = last_number});
@@ -117,6 +127,15 @@ TEST_CASE("a function of the gate's has whatever stands as answer for its key") 
     CHECK(key("7").key == "7");
     CHECK(graded("7", key("7")).is == graded_as::right);
     refused("{\"question\": \"?\"}", "qa.jsonl:1: answer is missing or empty", own);
+
+    bool (*none)(types::text, types::text) = nullptr;
+    const std::function<bool(types::text, types::text)> empty;
+    for (const answer_grader& g : {answer_grader(none), answer_grader(empty)})
+        CHECK_THROWS_WITH_AS(check_questions({.path = "qa.jsonl", .grade = g}, {}),
+                             "workload.grade is a null function: it needs one that grades",
+                             std::invalid_argument);
+    CHECK_FALSE(own.grade.is_null());
+    CHECK_NOTHROW(check_questions({.path = "qa.jsonl", .grade = own.grade}, {}));
 }
 
 TEST_CASE("a question without a key, a key that cannot be, and a question asked twice are refused") {

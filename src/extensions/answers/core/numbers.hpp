@@ -4,7 +4,7 @@
 #include "core/base/text.hpp"
 
 #include <algorithm>  // min, max
-#include <cmath>  // floor, pow
+#include <cmath>  // fabs, floor, pow
 #include <cstddef>  // size_t
 #include <cstdlib>  // abs
 #include <optional>
@@ -127,10 +127,15 @@ struct exact_number {
     int exponent = 0;      // of ten, after the last digit
     double value = not_a_number;
 };
+/// Whole numbers are equal in every digit; others within 1e-9, since files have them as doubles
+/// and people round them.
 inline bool same_number(const exact_number& a, const exact_number& b) {
-    if (a.is_quotient || b.is_quotient) return a.value == b.value;
-    return a.digits == b.digits &&
-           (a.digits.empty() || (a.exponent == b.exponent && a.negative == b.negative));
+    const auto is_whole = [](const exact_number& n) { return !n.is_quotient && n.exponent >= 0; };
+    if (is_whole(a) && is_whole(b))
+        return a.digits == b.digits &&
+               (a.digits.empty() || (a.exponent == b.exponent && a.negative == b.negative));
+    return std::fabs(a.value - b.value) <=
+           1e-9 * std::max(std::fabs(a.value), std::fabs(b.value));
 }
 inline exact_number number_of_digits(std::string digits, int exponent, bool negative) {
     const double value =

@@ -361,6 +361,7 @@ inline vector<dialogue> read_questions(byte_stream& in, const questions& q,
 /// Checks that do not need the file.
 inline void check_questions(const questions& q, const request_options& o) {
     if (q.path.empty()) refuse({"workload.path is empty: questions must name a file"});
+    if (q.grade.is_null()) refuse({"workload.grade is a null function: it needs one that grades"});
     check_numbers({{"workload.max_items", q.max_items ? *q.max_items : 1.0, 1, 1e6}});
     if (o.ignore_eos)
         refuse({"options.ignore_eos is set, and workload is questions: an answer that may not end "
