@@ -16448,6 +16448,9 @@ inline void append_stationary(vector<double>& at, const arrival_data& a, std::si
     }
 }
 
+inline bool has_planned_change(const arrival_data& a) {
+    return a.kind == arrival_kind::ramp || a.kind == arrival_kind::steps;
+}
 /// Returns the expected arrivals of a ramp or of stages up to `t` seconds.
 inline double expected_arrivals(const arrival_data& a, double t) {
     if (a.kind == arrival_kind::ramp) {
@@ -16463,6 +16466,23 @@ inline double expected_arrivals(const arrival_data& a, double t) {
         left -= inside;
     }
     return sum;
+}
+/// Returns its inverse, infinite beyond the last stage.
+inline double time_of_arrivals(const arrival_data& a, double n) {
+    if (a.kind == arrival_kind::ramp) {
+        const double slope = a.over_s > 0 ? (a.rate_to - a.rate) / a.over_s : 0;
+        const double inside = 0.5 * (a.rate + a.rate_to) * a.over_s;
+        if (n > inside) return a.over_s + (n - inside) / a.rate_to;
+        return 2 * n / (a.rate + std::sqrt(std::max(0.0, a.rate * a.rate + 2 * slope * n)));
+    }
+    double t = 0;
+    for (const load_step& s : a.stages) {
+        const double inside = s.rate.per_second * s.lasts.seconds();
+        if (n <= inside) return t + n / s.rate.per_second;
+        n -= inside;
+        t += s.lasts.seconds();
+    }
+    return infinity;
 }
 inline double planned_length(const arrival_data& a) {
     if (a.kind == arrival_kind::ramp) return a.over_s;
@@ -16485,8 +16505,7 @@ inline double arrivals_within(const arrival_data& a, const recorded_trace& trace
             [](double t, const trace_row& row) { return t < row.at_s; });
         return static_cast<double>(after - trace.rows.begin());
     }
-    const bool varying = a.kind == arrival_kind::ramp || a.kind == arrival_kind::steps;
-    return varying ? expected_arrivals(a, seconds) : a.rate * seconds;
+    return has_planned_change(a) ? expected_arrivals(a, seconds) : a.rate * seconds;
 }
 
 /// Returns the requests/s at the start of the measured part, and in the warm-up.
@@ -16555,10 +16574,7 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
     double expected = 0, t = 0;
     for (long long i = 0; requests == 0 || i < requests; ++i) {
         expected += random.exponential();
-        const double high =
-            std::min(length, 2 * (t + 1) + expected / std::max(a.rate, 1e-9) + planned_length(a) +
-                                 expected / std::max(a.rate_to, 1e-9));
-        t = bisect(0, high, expected, [&](double x) { return expected_arrivals(a, x); });
+        t = std::min(length, time_of_arrivals(a, expected));
         if (t >= length * (1 - 1e-12)) break;
         s.at.push_back(s.measured_from + t);
     }
@@ -19362,11 +19378,14 @@ inline void check_capacity(const slo& s, const slo_context& c, const std::string
 }
 
 /// The thirds of a run can be compared for requests and for tokens, and only within one run.
-inline void check_drift(const slo& s, const std::string& given) {
+inline void check_drift(const slo& s, const slo_context& c, const std::string& given) {
     const metric_id of = s.what.of;
     if ((!is_of_requests(of) || pools_gaps(of)) && !is_throughput(of))
         refuse({given, "a drift is of times and speeds of requests, or of a throughput; itl drifts "
                        "as tpot does"});
+    if (has_planned_change(c.sent.arrivals))
+        refuse({given, "arrivals is ", c.arrivals(), ", so that the drift would be that of the "
+                       "load"});
     if (s.factor != 0) refuse({given, "a drift is compared with a fraction, as in 110_pct"});
     if (!(s.bound > 0 && std::isfinite(s.bound))) refuse({given, "the limit must be above zero"});
     if (!(s.at_most ? s.bound >= 1 : s.bound <= 1))
@@ -19391,7 +19410,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
     if (is_ratio(w.metric) && str(w.parts[0].name) == str(w.parts[1].name))
         refuse({given, "both sides are the same statistic of the same requests"});
     check_metric(w, c, given);
-    if (is_drift(w.metric)) check_drift(s, given);
+    if (is_drift(w.metric)) check_drift(s, c, given);
     else check_slo_limit(s, c, given);
     check_metric_of_load(drifting(w), c, given);
     check_selection(w, c, given);

@@ -130,6 +130,7 @@ struct annotation {
 struct history_series {
     std::string statistic{};  // "mean(tpot)"
     double offset = 0;        // of its metric: levels are logarithms of value + offset
+    bool at_most = true;      // less is better
     vector<series_run> runs{};
     vector<annotation> annotations{};
 };
@@ -231,8 +232,9 @@ inline std::size_t step_in(vector<double> v) {
     const std::size_t n = v.size();
     if (n < runs_before + runs_after + 1) return 0;
     const double center = median_of(v), sd = robust_sd(v, center);
+    const double reach = 4 * std::max(sd, least_run_sd);  // nearer, a quiet series hides its steps
     if (n >= 8 && sd > 0)
-        for (double& x : v) x = std::clamp(x, center - 4 * sd, center + 4 * sd);
+        for (double& x : v) x = std::clamp(x, center - reach, center + reach);
     split_found best = best_split(v);
     if (best.at == 0) return 0;
     const auto runs = static_cast<double>(n);
@@ -323,6 +325,7 @@ struct history_run {
     vector<named_text> watched{};
     std::string outcome{};
     vector<named_repeats> values{};
+    vector<std::string> more_is_better{};  // statistics whose names do not say it
 };
 /// A person's annotation on a gate's runs.
 struct history_note {
@@ -386,6 +389,7 @@ inline void fields_of(field_visitor& v, history_run& r) {
         v.must(holds, names[i].c_str(), "one to 1000 numbers above 0 are allowed");
     }
     v.end();
+    v.texts({"more_is_better", "statistics whose names do not say it", if_any}, r.more_is_better);
 }
 inline void fields_of(field_visitor& v, history_note& n) {
     std::string schema = history_schema;
@@ -414,6 +418,10 @@ inline double in_six_digits(double v) {
     return parsed_number<double>(printed("%.5e", v)).value_or(not_a_number);
 }
 
+inline void check_is_past(const std::string& what, const std::string& at, const std::string& now) {
+    if (at > now)
+        refuse({what, " is of ", at, ", and now it is ", now, ": one of the two clocks is wrong"});
+}
 /// Adds a line's content. `where` is its file and number. Throws std::invalid_argument with one
 /// sentence if it is invalid, of a later schema, or later than `now`.
 inline void read_history_line(std::string_view line, const std::string& where,
@@ -440,9 +448,7 @@ inline void read_history_line(std::string_view line, const std::string& where,
         }
         history_run r;
         fields_of(reader, r);
-        if (r.at > now)
-            refuse({where, " is of ", r.at, ", and now it is ", now,
-                    ": one of the two clocks is wrong"});
+        check_is_past(where, r.at, now);
         to.runs.push_back(std::move(r));
     } catch (const std::invalid_argument& e) {
         const std::string why = e.what();
@@ -507,6 +513,28 @@ inline history_lines in_order(history_lines all) {
     return all;
 }
 
+/// The metric of a statistic by its name, null for a user's: that of `drift(p10(decode_speed))` is
+/// drift, that of `output_throughput of turns(2)` output_throughput.
+inline const metric_facts* metric_of_statistic(std::string_view name) {
+    if (name.find(" / ") != name.npos) return &facts_of(metric_id::ratio);
+    const std::size_t end = std::min(name.find_first_of("( ,)"), name.size());
+    for (const metric_facts& m : metric_table)
+        if (name.substr(0, end) == m.name) return &m;
+    const bool has_more = end < name.size() && name[end] == '(';
+    return has_more ? metric_of_statistic(name.substr(end + 1)) : nullptr;
+}
+/// Levels are logarithms of values of a statistic plus this.
+inline double offset_of(std::string_view name) {
+    const metric_facts* const m = metric_of_statistic(name);
+    return m ? m->offset : 0;
+}
+/// The side of a statistic's metric; of a drift that of what drifts.
+inline bool is_better_if_more(std::string_view name) {
+    const metric_facts* const m = metric_of_statistic(name);
+    if (m && is_drift(m->id)) return is_better_if_more(name.substr(name.find('(') + 1));
+    return m && m->side == bound_side::at_least;
+}
+
 /// A date's run is its last valid one, whatever it measured.
 inline bool is_valid_run(const history_run& r) {
     return r.outcome == "passed" || r.outcome == "failed" || r.outcome == "inconclusive";
@@ -535,6 +563,19 @@ inline std::map<std::string, std::size_t> runs_by_series(const history_lines& al
     return found;
 }
 
+/// Returns why a gate has no runs in any series, "" if it has.
+inline std::string no_valid_run_of(const history_lines& all, const std::string& gate,
+                                   const std::string& named = "this gate") {
+    std::size_t runs = 0;
+    for (const history_run& r : all.runs) {
+        if (r.gate == gate && is_valid_run(r)) return {};
+        runs += r.gate == gate;
+    }
+    const bool none = runs == 0;
+    return joined({"the history has ", none ? "no run" : plural(runs, "run"), " of ", named,
+                   none ? "" : ", and none is valid"});
+}
+
 /// An annotation names a run, or its date.
 inline bool is_about(const annotation& m, const history_run& r) {
     return m.at == r.id || m.at == r.at || (m.at.size() == 10 && r.at.compare(0, 10, m.at) == 0);
@@ -546,12 +587,19 @@ inline history_series series_of(const history_lines& all,
                                 const std::string& statistic) {
     history_series s;
     s.statistic = statistic;
+    s.at_most = !is_better_if_more(statistic);
+    s.offset = offset_of(statistic);
     if (runs.empty()) return s;
     const history_run& any = *runs.front();
     for (const history_note& n : all.notes)
-        if (n.gate == any.gate && (n.run_series.empty() || n.run_series == any.run_series))
+        if (n.gate == any.gate && (n.run_series.empty() || n.run_series == any.run_series)) {
             s.annotations.push_back(n.what);
+            for (const history_run& r : all.runs)  // of a run: at its time
+                if (r.id == n.what.at) s.annotations.back().at = r.at;
+        }
     for (const history_run* r : runs) {
+        for (const std::string& name : r->more_is_better)
+            if (name == statistic) s.at_most = false;
         const auto named = [&](const named_repeats& v) { return v.name == statistic; };
         const auto at = std::find_if(r->values.begin(), r->values.end(), named);
         if (at == r->values.end()) continue;
@@ -914,22 +962,20 @@ inline bool are_kept(const vector<double>& repeats) {
     const auto is_one = [](double v) { return std::isfinite(v) && v > 0; };
     return !repeats.empty() && std::all_of(repeats.begin(), repeats.end(), is_one);
 }
-inline vector<named_repeats> values_of_a_run(const plan& p, const gate_figures& g) {
+/// A statistic's repeats by its name.
+using all_repeats = std::map<std::string, vector<double>>;
+/// The statistics of objectives, and the usual ones, that have a value in every repeat.
+inline vector<named_repeats> values_of_a_run(const vector<slo_verdict>& verdicts,
+                                             all_repeats of) {
     vector<named_repeats> values;
-    const auto add = [&](std::string_view name) {
-        for (const named_repeats& n : values)
-            if (n.name == name) return;
-        for (std::size_t i = 0; i < g.kept.size(); ++i) {
-            if (str(g.kept[i].name) != name) continue;
-            named_repeats n{std::string(name), {}};
-            for (const repeat_figures& r : g.candidate.repeats)
-                n.repeats.push_back(in_six_digits(r.statistics[i]));
-            if (are_kept(n.repeats)) values.push_back(std::move(n));
-        }
+    const auto add = [&](const std::string& name) {
+        vector<double> repeats = std::exchange(of[name], {});
+        for (double& v : repeats) v = in_six_digits(v);
+        if (are_kept(repeats)) values.push_back({name, std::move(repeats)});
     };
-    for (const slo& s : p.judged->slos)
-        if (may_be_relative(s.what.metric)) add(str(s.what.name));
-    for (const std::string_view usual : usual_statistics) add(usual);
+    for (const slo_verdict& v : verdicts)
+        if (may_be_relative(v.what.what.metric)) add(str(v.what.what.name));
+    for (const std::string_view usual : usual_statistics) add(std::string(usual));
     return values;
 }
 inline std::string outcome_of_a_run(const vector<slo_verdict>& verdicts) {
@@ -944,41 +990,58 @@ inline std::string outcome_of_a_run(const vector<slo_verdict>& verdicts) {
                                         : "passed";
 }
 
-/// Returns why a measured gate is no baseline run, "" if it is one. The verdict does not matter,
-/// because slow runs must not be left out.
-inline std::string why_no_run(const plan& p, const gate_figures& g,
-                              const vector<slo_verdict>& verdicts,
-                              const std::string& stopped) {
-    if (p.searches()) return "a capacity was searched, by another load in each run";
-    if (!stopped.empty()) return stopped;
-    for (const slo_verdict& v : verdicts) {
+/// A measured gate as a history takes it, also from a result.json.
+struct run_facts {
+    bool is_searched = false;
+    std::string stopped{};  // why its repeats ended early, "" if they did not
+    std::size_t repeats = 0, planned = 0;
+    vector<slo_verdict> verdicts{};
+};
+/// Returns why it is no baseline run, "" if it is one. The verdict does not matter, because slow
+/// runs must not be left out. Runs that ended at a clear verdict would bias the level.
+inline std::string why_no_run(const run_facts& f) {
+    if (f.is_searched) return "a capacity was searched, by another load in each run";
+    if (!f.stopped.empty()) return f.stopped;
+    for (const slo_verdict& v : f.verdicts) {
         if (v.what.is_advisory) continue;
         if (v.outcome == verdict::invalid) return "it is invalid: " + str(v.reason);
         if (v.what.what.metric == metric_id::error_rate && v.estimate.value > v.limit)
             return printed("%.3g %% of its requests failed, where %.3g %% may",
                            v.estimate.value * 100, v.limit * 100);
     }
-    const std::size_t repeats = g.candidate.repeats.size();
-    const auto wanted = static_cast<std::size_t>(p.judged->max_repeats);
-    if (repeats < wanted) return printed("it has %zu of %zu repeats", repeats, wanted);
+    if (f.repeats < f.planned) return printed("it has %zu of %zu repeats", f.repeats, f.planned);
     return {};
 }
 
+inline history_entry history_entry_of(const std::string& gate, const run_facts& facts,
+                                      const all_repeats& repeats) {
+    history_entry e;
+    e.why_not = why_no_run(facts);
+    if (!e.why_not.empty()) return e;
+    e.run.gate = gate;
+    e.run.outcome = outcome_of_a_run(facts.verdicts);
+    e.run.values = values_of_a_run(facts.verdicts, repeats);
+    for (const slo_verdict& v : facts.verdicts)
+        if (!v.what.at_most && !is_better_if_more(str(v.what.what.name)))
+            e.run.more_is_better.push_back(str(v.what.what.name));
+    if (e.run.values.empty()) e.why_not = "no repeat has a value above 0";
+    return e;
+}
 /// `stopped`: why its repeats ended early, "" if they did not.
 inline history_entry history_entry_of(const plan& p, run_series in, const fingerprint& print,
                                       const gate_figures& g,
                                       const vector<slo_verdict>& verdicts,
                                       const std::string& stopped) {
-    history_entry e;
-    e.why_not = why_no_run(p, g, verdicts, stopped);
-    if (!e.why_not.empty()) return e;
+    all_repeats repeats;
+    for (const repeat_figures& r : g.candidate.repeats)
+        for (std::size_t i = 0; i < g.kept.size(); ++i)
+            repeats[str(g.kept[i].name)].push_back(r.statistics[i]);
+    history_entry e = history_entry_of(p.name, {p.searches(), stopped, g.candidate.repeats.size(),
+                                                static_cast<std::size_t>(p.judged->max_repeats),
+                                                verdicts}, repeats);
     e.in = std::move(in);
-    e.run.gate = p.name;
     e.run.run_series = id_of(e.in);
     e.run.watched = watched_facts(print);
-    e.run.outcome = outcome_of_a_run(verdicts);
-    e.run.values = values_of_a_run(p, g);
-    if (e.run.values.empty()) e.why_not = "no repeat has a value above 0";
     return e;
 }
 
@@ -1689,6 +1752,7 @@ struct objective_history {
     std::string statistic{};
     bool at_most = true;
     learned_history learned{};
+    std::string none{};         // why it is not judged by the history
     std::string newest{};       // the newest run's commit or date
     double step = 0;            // at the level's start, as a share; 0: none
     std::string step_at{};      // its date
@@ -1742,6 +1806,7 @@ inline void fields_of(field_visitor& v, objective_history& o) {
     v.text({"statistic"}, o.statistic);
     v.flag({"at_most"}, o.at_most);
     fields_of(v, o.learned);
+    v.text({"none", "why it is not judged by the runs", if_any}, o.none);
     v.text({"newest", "commit of the newest run, or its date"}, o.newest);
     v.text({"segment_from", "the date of the step that the level began with, \"\": none"},
            o.step_at);
@@ -1782,17 +1847,30 @@ inline std::string changed_facts(const vector<named_text>& before,
     return words;
 }
 
+/// The questioner's data, beside the gate's objectives.
+struct history_question {
+    std::string folder{};
+    double given_sd = 0;
+    bool appends = false;
+    std::string oldest{};  // a newest run before that is too old
+    std::string card{};    // today's, "" if unknown
+};
+inline std::string too_old_text(const std::string& at, const std::string& of) {
+    return joined({"the newest run", of, " is of ", at.substr(0, 10), ", over 30 days ago"});
+}
 inline objective_history objective_history_of(const history_series& s, const slo& what,
-                                              bool is_main, double given_sd) {
+                                              const history_question& asked) {
     objective_history o;
     o.statistic = str(what.what.name);
     o.at_most = what.at_most;
-    const history_read r = history_read_as(s, what.at_most, is_main, given_sd);
+    const history_read r = history_read_as(s, what.at_most, asked.appends, asked.given_sd);
     o.learned = r.learned;
     if (r.runs.empty()) return o;
     const double sign = what.at_most ? 1 : -1;
     const auto run = [&](std::size_t i) -> const series_run& { return s.runs[r.runs[i].run]; };
-    o.newest = short_commit(run(r.runs.size() - 1));
+    const series_run& newest = run(r.runs.size() - 1);
+    o.newest = short_commit(newest);
+    if (newest.at < asked.oldest) o.none = too_old_text(newest.at, " with " + o.statistic);
     o.is_open_step = !r.segments.back().is_accepted;
     if (r.segments.size() > 1) {
         const history_segment& last = r.segments.back();
@@ -1818,9 +1896,9 @@ inline objective_history objective_history_of(const history_series& s, const slo
 inline std::string why_no_runs(const history_lines& lines, const run_series& mine,
                                const std::map<std::string, run_series>& known) {
     const auto runs = runs_by_series(lines, mine.gate);
+    if (const std::string none = no_valid_run_of(lines, mine.gate); !none.empty()) return none;
     const auto most = std::max_element(runs.begin(), runs.end(),
                                        [](auto& a, auto& b) { return a.second < b.second; });
-    if (most == runs.end() || most->second == 0) return "the history has no run of this gate";
     const std::string count = plural(most->second, "run");
     const auto at = known.find(most->first);
     if (at == known.end()) return count + " of another series, none of this one";
@@ -1829,14 +1907,6 @@ inline std::string why_no_runs(const history_lines& lines, const run_series& min
     return count + " of another series, none of this one: " + first_difference(mine, at->second);
 }
 
-/// The questioner's data, beside the gate's objectives.
-struct history_question {
-    std::string folder{};
-    double given_sd = 0;
-    bool appends = false;
-    std::string oldest{};  // a newest run before that is too old
-    std::string card{};    // today's, "" if unknown
-};
 /// Values, speeds and rates have a spread between repeats, as have objectives on a baseline.
 inline history_parameters history_parameters_of(const history_lines& lines, const run_series& mine,
                                       const std::map<std::string, run_series>& known,
@@ -1851,8 +1921,7 @@ inline history_parameters history_parameters_of(const history_lines& lines, cons
         h.none = why_no_runs(lines, mine, known);
         return h;
     }
-    if (runs.back()->at < asked.oldest)
-        h.none = "the newest run is of " + runs.back()->at.substr(0, 10) + ", over 30 days ago";
+    if (runs.back()->at < asked.oldest) h.none = too_old_text(runs.back()->at, "");
     bool any_card = false, same_card = false;
     for (const history_run* r : runs)
         for (const auto& [name, value] : r->watched)
@@ -1863,9 +1932,8 @@ inline history_parameters history_parameters_of(const history_lines& lines, cons
     h.knows_card = same_card || !any_card || asked.card.empty();
     for (const slo& s : slos) {
         if (!(is_judged_by_spread(s.what.metric) || s.factor > 0) || h.of(s)) continue;
-        history_series series = series_of(lines, runs, str(s.what.name));
-        series.offset = facts_of(s.what.metric).offset;
-        h.objectives.push_back(objective_history_of(series, s, asked.appends, asked.given_sd));
+        h.objectives.push_back(objective_history_of(series_of(lines, runs, str(s.what.name)), s,
+                                                    asked));
     }
     return h;
 }
@@ -1882,6 +1950,7 @@ inline cause without_runs(const history_parameters& h, const slo& s) {
     if (!h.none.empty()) return with_text(because::no_runs, h.none);
     const objective_history* const o = h.of(s);
     if (!o || o->learned.runs == 0) return {because::runs_lack};
+    if (!o->none.empty()) return with_text(because::no_runs, o->none);
     const learned_history& l = o->learned;
     if (l.is_enough()) return {};
     const because what = l.given_sd <= 0 && l.runs < fewest_runs ? because::few_runs
@@ -2008,6 +2077,7 @@ inline int of_hundred(double fraction) {
 inline std::string history_words(const history_parameters& h, const objective_history& o,
                                  const slo& s, const judging_rule& rule) {
     const learned_history& l = o.learned;
+    if (!o.none.empty()) return o.none;
     std::string words = plural(l.runs, "run") + (h.machine.empty() ? "" : " on " + h.machine);
     if (!o.step_at.empty())
         words += printed(", the level is of the step of %+.1f %% on %s", o.step * 100,
@@ -2088,7 +2158,7 @@ public:
                                                 const judging_rule& rule) const override {
         const bool is_absolute = s.factor <= 0 && parameters.none.empty();
         const objective_history* const o = is_absolute ? parameters.of(s) : nullptr;
-        if (!o) return {};
+        if (!o || !o->none.empty()) return {};
         const history_noise known{prior_sd_of(o->learned.repeats), o->learned.repeats.df};
         if (!(known.sd > 0)) return {};
         return analysis_with_history(distances, known, rule);

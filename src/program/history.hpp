@@ -4,9 +4,11 @@
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/stored/stored.hpp"
+#include "core/wire/url.hpp"
 #include "effects/system/console.hpp"
 #include "effects/system/files.hpp"
 #include "effects/system/settings.hpp"
+#include "effects/targets/inquiries.hpp"
 #include "extensions/history.hpp"
 #include "extensions/history/folder.hpp"
 #include "extensions/history/core/entry.hpp"
@@ -15,9 +17,9 @@
 #include "program/history/page.hpp"
 #include "program/values.hpp"
 
-#include <algorithm>  // find, none_of
+#include <algorithm>  // none_of
 #include <cstddef>    // size_t
-#include <iterator>   // begin, end, size
+#include <iterator>   // size
 #include <string>
 
 namespace history_tool {
@@ -47,9 +49,10 @@ inline vector<history_note> notes_of(const given_options& o, annotation_kind kin
     for (const history_run& r : lines.runs)  // the newest run by default
         if (!o.has("--series") && r.gate == what && is_valid_run(r)) run_series = r.run_series;
     const vector<const history_run*> runs = runs_of(lines, what, run_series);
+    if (runs.empty() && !o.has("--series"))
+        refuse({no_valid_run_of(lines, what, "\"" + what + "\"")});
     if (runs.empty())
-        refuse({"the history has no run of \"", what, "\"",
-                run_series.empty() ? "" : " in the series " + run_series});
+        refuse({"the history has no valid run of \"", what, "\" in the series ", run_series});
     if (!is_utc_date(at))
         refuse({"--at is \"", at, "\": it must be the date of a run, such as ",
                 runs.back()->at.substr(0, 10)});
@@ -78,64 +81,112 @@ inline bool has_load_of(const run_series& a, const run_series& b) {
     }
     return !has_values || a.load == b.load;
 }
-/// Returns the series for a stored run: the named one, else the only one of its load, else a new
-/// one on LLMBENCH_MACHINE.
-inline run_series series_for(const stored_gate& g, const history_store& all,
-                             const std::string& named, const std::string& machine,
-                             const std::string& file) {
+/// Returns why a run is not of the machine of a series, "" if nothing tells that.
+inline std::string why_elsewhere(const stored_gate& g, const std::string& cpu,
+                                 const run_series& c) {
+    if (c.cpu.empty()) return {};
+    const bool is_here = is_this_host(parsed_url(g.target.url, "target.url"));
+    const std::string at = is_here ? printable(cpu, 60) : g.target.url;
+    return at == c.cpu ? "" : "it was measured on " + at + ", and its series on " + c.cpu;
+}
+/// Returns the series for a stored run: the named one, else the only one of its load and machine,
+/// else a new one on LLMBENCH_MACHINE.
+inline run_series series_for(const stored_gate& g, const std::string& cpu,
+                             const history_store& all, const std::string& named,
+                             const std::string& machine, const std::string& file) {
     const run_series reported = series_of_load(g.name, g.definitions, g.target, g.load, machine);
     vector<run_series> of_load;
-    for (const auto& [id, c] : all.all_series)
-        if (has_load_of(c, reported) && (named.empty() || named == id)) of_load.push_back(c);
+    std::string why;
+    for (const auto& [id, c] : all.all_series) {
+        if (!has_load_of(c, reported) || (named.empty() ? c.machine != machine : named != id))
+            continue;
+        if (const std::string elsewhere = why_elsewhere(g, cpu, c); !elsewhere.empty())
+            why = elsewhere;
+        else of_load.push_back(c);
+    }
     if (of_load.size() == 1) return of_load.front();
     if (of_load.size() > 1)
         refuse({file, printed(": %zu series have the load of \"", of_load.size()), g.name,
                 "\": name one by --series"});
     if (!named.empty())
-        refuse({file, ": the load of \"", g.name, "\" is not that of the series ", named});
+        refuse({file, ": \"", g.name, "\": ",
+                why.empty() ? "its load is not that of the series " + named : why});
     if (machine.empty())
-        refuse({file, " does not tell the machine of \"", g.name,
-                "\", and the history has no "
-                "series of its load: set LLMBENCH_MACHINE, or append a run first"});
+        refuse({file, ": \"", g.name, "\": ",
+                why.empty() ? "nothing tells its machine, and the history has no series of its load"
+                            : why,
+                ": set LLMBENCH_MACHINE, or append a run first"});
     return reported;
 }
 
-/// Adds the result.json of a run as one file.
+/// The facts of a stored run that an append would have of it.
+inline run_facts facts_of(const stored_gate& g, const past_gate& judged, bool is_searched) {
+    run_facts f{is_searched, g.seen.stopped, g.seen.candidate.size(),
+                static_cast<std::size_t>(g.judged_by.rule.most), {}};
+    if (!g.load.shard.is_whole()) f.stopped = shard_text(g.load.shard);
+    if (!g.seen.baseline.empty()) f.stopped = "its baseline is a server, and main runs alone";
+    for (const repeat_data& d : g.seen.candidate)
+        if (d.interrupted) f.stopped = "it was interrupted";
+    for (const past_slo& s : judged.slos) {
+        slo_verdict v;
+        std::string text = str(s.slo);
+        if (text.compare(0, 9, "advisory(") == 0) text.erase(0, 9);
+        const std::string name = text.substr(0, text.rfind(s.at_most ? " <= " : " >= "));
+        v.what.what.name = name;
+        if (const metric_facts* const m = metric_of_statistic(name)) v.what.what.metric = m->id;
+        v.what.at_most = s.at_most;
+        v.what.is_advisory = s.advisory;
+        v.outcome = s.outcome;
+        v.estimate = s.estimate;
+        v.limit = s.limit;
+        v.reason = s.reason;
+        f.verdicts.push_back(v);
+    }
+    return f;
+}
+
+/// Adds the result.json of a run as one file. Returns its name, and which gates are not added.
 inline std::string imported(const std::string& file, const history_store& all,
                             const std::string& named, const std::string& machine) {
     const std::string json = file_content(file, "--import");
     const picojson::value document = result_document(json, file);
     const checked_object root(document, file, "");
-    const std::string at = root.at("environment").text("started_at");
+    const checked_object environment = root.at("environment");
+    const std::string at = environment.text("started_at");
     if (!is_utc_time(at)) refuse({file, " does not say when it began"});
+    check_is_past(file, at, utc_text(machine_unix_s() + max_clock_skew_s));
+    const past_result judged = read_past_result(json, file);
     vector<history_entry> gates;
+    std::string left_out;
+    const auto leave_out = [&](const std::string& gate, const std::string& why) {
+        left_out += "not added: \"" + gate + "\": " + why + "\n";
+    };
     for (const checked_object& reported : root.each("gates")) {
-        if (!reported.text("refusal").empty() || reported.has("rehearsal")) continue;
-        const stored_gate g = read_stored_gate(json, file, reported.text("name"));
-        const bool searched = reported.has("capacity");
-        if (!g.fault.empty() || searched || !g.load.shard.is_whole()) continue;
-        history_entry e;
-        e.in = series_for(g, all, named, machine, file);
-        e.run.gate = g.name;
+        const std::string name = reported.text("name");
+        const bool is_rehearsal = reported.has("rehearsal");
+        if (is_rehearsal || !reported.text("refusal").empty()) {
+            leave_out(name, is_rehearsal ? "it was a rehearsal" : "it was refused or skipped");
+            continue;
+        }
+        const stored_gate g = read_stored_gate(json, file, name);
+        run_facts facts;
+        for (const past_gate& of : judged.gates)
+            if (str(of.name) == name) facts = facts_of(g, of, reported.has("capacity"));
+        history_entry e = history_entry_of(g.name, facts, g.statistics);
+        if (!e.why_not.empty()) {
+            leave_out(name, e.why_not);
+            continue;
+        }
+        e.in = series_for(g, environment.text("cpu"), all, named, machine, file);
         e.run.run_series = id_of(e.in);
         for (const history_run& r : all.lines.runs)
             if (r.gate == e.run.gate && r.run_series == e.run.run_series && r.at == at)
                 refuse(
                     {file, " is in the history already: \"", g.name, "\" of ", at, " is ", r.id});
-        e.run.outcome = reported.text("outcome") == "failed" ? "failed" : "passed";
-        for (const auto& [name, values] : g.statistics) {
-            named_repeats n{name, {}};
-            for (const double v : values) n.repeats.push_back(in_six_digits(v));
-            bool is_wanted = std::find(std::begin(usual_statistics), std::end(usual_statistics),
-                                       name) != std::end(usual_statistics);
-            for (const checked_object& s : reported.each("slos"))
-                is_wanted |= s.text("slo").compare(0, name.size() + 1, name + " ") == 0;
-            if (is_wanted && are_kept(n.repeats)) e.run.values.push_back(n);
-        }
-        if (!e.run.values.empty()) gates.push_back(std::move(e));
+        gates.push_back(std::move(e));
     }
-    if (gates.empty()) refuse({file, " has no gate that could be a run"});
-    return append_history(all.folder, gates, at, root.at("environment").text("commit"));
+    if (gates.empty()) refuse({file, " has no gate that could be a run\n", left_out});
+    return left_out + append_history(all.folder, gates, at, environment.text("commit"));
 }
 
 /// Adds the limits and values of a run to the statistics that the page has.
@@ -184,10 +235,12 @@ inline int run(const given_options& o) {
             say(add_notes(folder, notes_of(o, static_cast<annotation_kind>(k), all.lines)) + "\n");
             return 0;
         }
-    vector<drawn_gate> gates = gates_of(as_of(all.lines, set.at), all.all_series);
-    if (gates.empty()) refuse({folder, " has no run yet"});
+    const history_lines then = as_of(all.lines, set.at);
+    vector<drawn_gate> gates = gates_of(then, all.all_series);
+    if (gates.empty())
+        refuse({folder, then.runs.empty() ? " has no run yet" : " has no valid run yet"});
     if (o.has("--bisect")) {
-        say(bisection_of(gates, o["--bisect"]));
+        say(bisection_of(then, gates, o["--bisect"]));
         return 0;
     }
     if (o.has("--result")) add_result(gates, o["--result"]);

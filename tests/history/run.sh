@@ -60,6 +60,32 @@ rm -r h/2*
 expect "a kept run is imported" tool 0 --import llmbench-report/result.json
 expect "once" tool 2 --import llmbench-report/result.json
 expect "into the series of its load" [ "$(find h/cohorts -type f | wc -l)" = 1 ]
+rm -r h/2*
+# changed STATUS SENTENCE PYTHON: an import of what an append would refuse.
+changed() {
+    python3 - "$3" << 'END'
+import json, sys
+r = json.load(open("llmbench-report/result.json"))
+g = r["gates"][0]
+exec(sys.argv[1])
+json.dump(r, open("changed.json", "w"))
+END
+    tool "$1" --import changed.json && says "$2"
+}
+expect "what was cut off is not imported" changed 2 'not added: "pass": no time for it' 'g["judging"]["stopped"] = "no time for it"'
+expect "nor what was interrupted" changed 2 'it was interrupted' 'g["candidate"]["repeats"][0]["interrupted"] = True'
+expect "nor what ended early" changed 2 'it has 2 of 3 repeats' 'g["candidate"]["repeats"].pop()'
+expect "nor what is invalid" changed 2 'it is invalid: broken' 'g["slos"][0].update(verdict="invalid", reason="broken")'
+expect "nor what was refused" changed 2 'it was refused or skipped' 'g["refusal"] = "no"'
+expect "nor what failed too often" changed 2 '5 % of its requests failed' '[s for s in g["slos"] if s["metric"] == "error_rate"][0].update(estimate=0.05)'
+expect "nor what is of another day than has come" changed 2 'one of the two clocks is wrong' 'r["environment"]["started_at"] = "2999-01-01T00:00:00Z"'
+expect "and nothing was added" [ "$(find h -name '*.jsonl' | wc -l)" = 0 ]
+sed -i 's/"cpu": ""/"cpu": "Z80"/' h/cohorts/*.json
+expect "nor what was measured on another CPU" changed 2 'and its series on Z80' 'g["target"]["url"] = "http://127.0.0.1:1"; r["environment"]["cpu"] = "6502"'
+expect "or on another host" changed 2 'it was measured on http://far:1, and its series on Z80' 'g["target"]["url"] = "http://far:1"; r["environment"]["cpu"] = "Z80"'
+expect "what was not is imported" changed 0 '.jsonl' 'g["target"]["url"] = "http://127.0.0.1:1"; r["environment"]["cpu"] = "Z80"'
+rm -r h/cohorts && cp -r kept/cohorts h/
+expect "of two gates one is, and the other one named" changed 0 'not added: "other": it was refused' 'g["target"]["url"] = "http://localhost"; r["environment"]["started_at"] = "2026-01-02T03:04:05Z"; r["gates"].append({"name": "other", "outcome": "refused", "refusal": "no"})'
 rm -rf h
 expect "without a series it needs a machine" tool 2 --import llmbench-report/result.json
 expect "in a sentence" says "set LLMBENCH_MACHINE"
@@ -98,4 +124,33 @@ sed -i 's/c0ffee24/c0ffee23/' h/runs.jsonl
 rm -r h/20*
 expect "a step of one commit is none to bisect" tool 2 --bisect chat
 expect "in a sentence" says "the commit is the same"
+# Which side is better, and the offset of what can be zero.
+runs_of() {  # STATISTIC BEFORE AFTER [MORE]
+    rm -rf h && mkdir h
+    for day in {10..30}; do
+        value=$([[ $day -lt 24 ]] && echo "$2" || echo "$3")
+        echo '{"schema":"llmbench/history/1","id":"n'"$day"'","at":"2026-06-'"$day"'T02:00:00Z","gate":"chat",' \
+            '"cohort":"c","commit":"c0ffee'"$day"'","watched":{},"outcome":"'"${outcome:-passed}"'","values":' \
+            '{"'"$1"'":['"$value"'1e-6,'"$value"'2e-6,'"$value"$((day % 7))'e-6]}'"${4-}"'}'
+    done > h/runs.jsonl
+}
+for of in 'output_throughput of turns(2)' 'drift(p10(decode_speed))' 'cached_share'; do
+    runs_of "$of" 12000 10000
+    expect "less of $of is worse" tool 0 --bisect chat
+    runs_of "$of" 10000 12000
+    expect "more is not" tool 2 --bisect chat
+done
+runs_of 'mean(tokens_left)' 12000 10000
+expect "of a metric that nobody knows less is better" tool 2 --bisect chat
+runs_of 'mean(tokens_left)' 12000 10000 ',"more_is_better":["mean(tokens_left)"]'
+expect "unless the runs say that more is" tool 0 --bisect chat
+expect "with its change" says 'mean(tokens_left) -16.7 %'
+runs_of 'mean(queue_time)' 2. 12.
+expect "what can be zero is held against its offset" tool 0 --bisect chat
+expect "as a gate holds it" says 'mean(queue_time) +1.0 %'
+outcome=invalid runs_of 'mean(ttft)' 1 1
+expect "runs that are not valid are no run" tool 2 --bisect chat
+expect "but are told" says 'has no valid run yet'
+expect "also to who annotates" tool 2 --accept chat --at 2026-06-24 --why w
+expect "in a sentence" says 'the history has 21 runs of "chat", and none is valid'
 exit "$failed"

@@ -305,11 +305,14 @@ inline void check_capacity(const slo& s, const slo_context& c, const std::string
 }
 
 /// The thirds of a run can be compared for requests and for tokens, and only within one run.
-inline void check_drift(const slo& s, const std::string& given) {
+inline void check_drift(const slo& s, const slo_context& c, const std::string& given) {
     const metric_id of = s.what.of;
     if ((!is_of_requests(of) || pools_gaps(of)) && !is_throughput(of))
         refuse({given, "a drift is of times and speeds of requests, or of a throughput; itl drifts "
                        "as tpot does"});
+    if (has_planned_change(c.sent.arrivals))
+        refuse({given, "arrivals is ", c.arrivals(), ", so that the drift would be that of the "
+                       "load"});
     if (s.factor != 0) refuse({given, "a drift is compared with a fraction, as in 110_pct"});
     if (!(s.bound > 0 && std::isfinite(s.bound))) refuse({given, "the limit must be above zero"});
     if (!(s.at_most ? s.bound >= 1 : s.bound <= 1))
@@ -334,7 +337,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
     if (is_ratio(w.metric) && str(w.parts[0].name) == str(w.parts[1].name))
         refuse({given, "both sides are the same statistic of the same requests"});
     check_metric(w, c, given);
-    if (is_drift(w.metric)) check_drift(s, given);
+    if (is_drift(w.metric)) check_drift(s, c, given);
     else check_slo_limit(s, c, given);
     check_metric_of_load(drifting(w), c, given);
     check_selection(w, c, given);

@@ -5,12 +5,11 @@
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/base/random.hpp"
-#include "core/base/statistics.hpp"
 #include "core/files/traces.hpp"
 #include "core/traffic/lengths.hpp"
 
 #include <algorithm>  // max, min, sort, upper_bound
-#include <cmath>  // isfinite, llround
+#include <cmath>  // isfinite, llround, sqrt
 #include <cstdint>  // uint64_t
 #include <string>
 #include <utility>  // pair
@@ -53,6 +52,9 @@ inline void append_stationary(vector<double>& at, const arrival_data& a, std::si
     }
 }
 
+inline bool has_planned_change(const arrival_data& a) {
+    return a.kind == arrival_kind::ramp || a.kind == arrival_kind::steps;
+}
 /// Returns the expected arrivals of a ramp or of stages up to `t` seconds.
 inline double expected_arrivals(const arrival_data& a, double t) {
     if (a.kind == arrival_kind::ramp) {
@@ -68,6 +70,23 @@ inline double expected_arrivals(const arrival_data& a, double t) {
         left -= inside;
     }
     return sum;
+}
+/// Returns its inverse, infinite beyond the last stage.
+inline double time_of_arrivals(const arrival_data& a, double n) {
+    if (a.kind == arrival_kind::ramp) {
+        const double slope = a.over_s > 0 ? (a.rate_to - a.rate) / a.over_s : 0;
+        const double inside = 0.5 * (a.rate + a.rate_to) * a.over_s;
+        if (n > inside) return a.over_s + (n - inside) / a.rate_to;
+        return 2 * n / (a.rate + std::sqrt(std::max(0.0, a.rate * a.rate + 2 * slope * n)));
+    }
+    double t = 0;
+    for (const load_step& s : a.stages) {
+        const double inside = s.rate.per_second * s.lasts.seconds();
+        if (n <= inside) return t + n / s.rate.per_second;
+        n -= inside;
+        t += s.lasts.seconds();
+    }
+    return infinity;
 }
 inline double planned_length(const arrival_data& a) {
     if (a.kind == arrival_kind::ramp) return a.over_s;
@@ -90,8 +109,7 @@ inline double arrivals_within(const arrival_data& a, const recorded_trace& trace
             [](double t, const trace_row& row) { return t < row.at_s; });
         return static_cast<double>(after - trace.rows.begin());
     }
-    const bool varying = a.kind == arrival_kind::ramp || a.kind == arrival_kind::steps;
-    return varying ? expected_arrivals(a, seconds) : a.rate * seconds;
+    return has_planned_change(a) ? expected_arrivals(a, seconds) : a.rate * seconds;
 }
 
 /// Returns the requests/s at the start of the measured part, and in the warm-up.
@@ -160,10 +178,7 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
     double expected = 0, t = 0;
     for (long long i = 0; requests == 0 || i < requests; ++i) {
         expected += random.exponential();
-        const double high =
-            std::min(length, 2 * (t + 1) + expected / std::max(a.rate, 1e-9) + planned_length(a) +
-                                 expected / std::max(a.rate_to, 1e-9));
-        t = bisect(0, high, expected, [&](double x) { return expected_arrivals(a, x); });
+        t = std::min(length, time_of_arrivals(a, expected));
         if (t >= length * (1 - 1e-12)) break;
         s.at.push_back(s.measured_from + t);
     }

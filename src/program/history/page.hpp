@@ -22,10 +22,11 @@ namespace history_tool {
 
 using namespace llmbench::detail;
 
-inline double mean_of_repeats(const vector<double>& repeats) {
+/// The mean that a gate judges: of logarithms, with the metric's offset.
+inline double mean_of_repeats(const vector<double>& repeats, double offset) {
     double logs = 0;
-    for (const double v : repeats) logs += std::log(v);
-    return std::exp(logs / static_cast<double>(repeats.size()));
+    for (const double v : repeats) logs += std::log(v + offset);
+    return std::exp(logs / static_cast<double>(repeats.size())) - offset;
 }
 
 /// Returns days since 1970-01-01 for "2026-11-23...".
@@ -74,29 +75,21 @@ inline vector<std::string> statistics_of(const vector<const history_run*>& runs)
     return names;
 }
 
-/// Returns the metric of a statistic, null if it is not one of ours.
-inline const metric_facts* metric_of_statistic(const std::string& statistic) {
-    const std::size_t open = statistic.find('('), from = open == std::string::npos ? 0 : open + 1;
-    const std::string metric = statistic.substr(from, statistic.find(')') - from);
-    for (const metric_facts& m : metric_table)
-        if (metric == m.name) return &m;
-    return nullptr;
-}
-
 inline drawn_levels levels_drawn(const history_series& s) {
-    const metric_facts* const m = metric_of_statistic(s.statistic);
-    const double sign = m && m->side == bound_side::at_least ? -1 : 1;
-    const history_read r = history_read_as(s, sign > 0, true);
+    const double sign = s.at_most ? 1 : -1;
+    const history_read r = history_read_as(s, s.at_most, true);
+    const auto value_at = [&](double level) { return std::exp(sign * level) - s.offset; };
     drawn_levels d;
     d.is_trouble.assign(s.runs.size(), false);
     vector<double> rest;
+    double before = not_a_number;
     for (const history_segment& g : r.segments) {
         const vector<double> own = means_of(r.runs, g.first, g.end);
         if (own.empty()) continue;
-        const double value = std::exp(sign * mean_of(own));
-        const double before = d.all.empty() ? value : d.all.back().value;
-        d.all.push_back(
-            {s.runs[r.runs[g.first].run].at, value, value / before - 1, g.is_accepted});
+        const double level = mean_of(own);
+        const double change = std::isnan(before) ? 0 : std::expm1(sign * (level - before));
+        d.all.push_back({s.runs[r.runs[g.first].run].at, value_at(level), change, g.is_accepted});
+        before = level;
         const double center = median_of(own);
         for (const double x : own) rest.push_back(x - center);
     }
@@ -107,9 +100,9 @@ inline drawn_levels levels_drawn(const history_series& s) {
     if (!h.is_enough()) return d;
     const double half =
         student_t_quantile(0.975, h.spread.df) * h.spread.sd * std::sqrt(1 + 1 / h.level.runs);
-    d.newest = std::exp(sign * h.level.mean);
-    d.low = d.newest * std::exp(-half);
-    d.high = d.newest * std::exp(half);
+    d.newest = value_at(h.level.mean);
+    d.low = value_at(h.level.mean - sign * half);
+    d.high = value_at(h.level.mean + sign * half);
     d.between_runs = h.spread.sd;
     return d;
 }
@@ -141,10 +134,11 @@ inline vector<drawn_gate> gates_of(const history_lines& lines,
 
 /// Returns the commits around the first change that made a gate worse and that nobody accepted, for
 /// git bisect. Throws std::invalid_argument if there is none, or if a commit is missing.
-inline std::string bisection_of(const vector<drawn_gate>& gates, const std::string& gate) {
+inline std::string bisection_of(const history_lines& all, const vector<drawn_gate>& gates,
+                                const std::string& gate) {
     const auto named = [&](const drawn_gate& g) { return g.gate == gate; };
     const auto g = std::find_if(gates.begin(), gates.end(), named);
-    if (g == gates.end()) refuse({"the history has no run of \"", gate, "\""});
+    if (g == gates.end()) refuse({no_valid_run_of(all, gate, "\"" + gate + "\"")});
     const series_run *good = nullptr, *bad = nullptr;
     std::string words;
     for (std::size_t i = 0; i < g->series.size(); ++i) {
@@ -224,16 +218,17 @@ inline std::string svg_text(const char* kind, double x, double y, const std::str
            "</text>";
 }
 
-inline std::string run_words(const series_run& n, const std::string& statistic) {
+inline std::string run_words(const series_run& n, const history_series& s) {
+    const std::string& statistic = s.statistic;
     std::string words = n.at.substr(0, 10) +
                         (n.commit.empty() ? "" : ", " + n.commit.substr(0, 8)) + "\n" +
-                        value_words(statistic, mean_of_repeats(n.repeats)) + ", repeats";
+                        value_words(statistic, mean_of_repeats(n.repeats, s.offset)) + ", repeats";
     for (const double v : n.repeats) words += " " + value_words(statistic, v);
     return words + (n.is_left_out ? "\nleft out" : "");
 }
-inline std::string run_drawn(const series_run& n, bool is_trouble, const plot_scale& p,
-                             double half) {
-    const double x = p.x(day_number(n.at)), y = p.y(mean_of_repeats(n.repeats));
+inline std::string run_drawn(const series_run& n, double value, bool is_trouble,
+                             const plot_scale& p, double half) {
+    const double x = p.x(day_number(n.at)), y = p.y(value);
     std::string svg;
     for (const double v : n.repeats)
         svg += printed("<circle class=\"repeat\" cx=\"%.1f\" cy=\"%.1f\" r=\"1.3\"/>", x, p.y(v));
@@ -273,10 +268,11 @@ inline std::string plot_of(const history_series& s, const drawn_levels& levels,
     const auto runs = static_cast<double>(s.runs.size());
     const double half = std::max(2.0, (p.right - p.left) / (2 * runs));
     const series_run& newest = s.runs.back();
+    const auto mean_in = [&](const series_run& n) { return mean_of_repeats(n.repeats, s.offset); };
     std::string svg = "<svg class=\"plot\" viewBox=\"0 0 400 170\" role=\"img\" aria-label=\"" +
                       shown(s.statistic) + " over " + plural(s.runs.size(), "run") +
                       ", in the newest " +
-                      shown(value_words(s.statistic, mean_of_repeats(newest.repeats))) + "\">\n";
+                      shown(value_words(s.statistic, mean_in(newest))) + "\">\n";
     for (const double v : {p.low, (p.low + p.high) / 2, p.high})
         svg += svg_line("grid", p.left, p.y(v), p.right, p.y(v)) +
                svg_text("end", p.left - 4, p.y(v) + 4, value_words(s.statistic, v));
@@ -286,7 +282,7 @@ inline std::string plot_of(const history_series& s, const drawn_levels& levels,
     for (const series_run& n : s.runs)
         if (!n.is_left_out)
             line += at_most_digits(p.x(day_number(n.at))) + "," +
-                    at_most_digits(p.y(mean_of_repeats(n.repeats))) + " ";
+                    at_most_digits(p.y(mean_in(n))) + " ";
     svg += "<polyline class=\"line\" points=\"" + line + "\"/>\n";
     svg += levels_of_plot(levels, p);
     for (std::size_t i = 0; i < s.runs.size(); ++i) {
@@ -295,8 +291,8 @@ inline std::string plot_of(const history_series& s, const drawn_levels& levels,
         if (!changed.empty())
             svg += svg_line("changed", p.x(day_number(n.at)), p.bottom + 2,
                             p.x(day_number(n.at)), p.bottom + 9);
-        svg += run_drawn(n, levels.is_trouble[i], p, half) + "<title>" +
-               xml_escaped(run_words(n, s.statistic)) + (changed.empty() ? "" : ", ") +
+        svg += run_drawn(n, mean_in(n), levels.is_trouble[i], p, half) + "<title>" +
+               xml_escaped(run_words(n, s)) + (changed.empty() ? "" : ", ") +
                shown(changed) + "</title></rect>\n";
     }
     if (!now.outcome.empty() && std::isfinite(now.value)) {
@@ -346,7 +342,7 @@ inline std::string table_of(const drawn_gate& g, const std::string& commits) {
         std::string values, notes = i == 0 ? "" : changed_facts(g.runs[i - 1].watched, r.watched);
         for (const named_repeats& v : r.values)
             values += (values.empty() ? "" : "; ") + v.name + " " +
-                      value_words(v.name, mean_of_repeats(v.repeats));
+                      value_words(v.name, mean_of_repeats(v.repeats, offset_of(v.name)));
         if (!g.series.empty())
             for (const annotation& m : g.series.front().annotations)
                 if (is_about(m, r))
@@ -378,7 +374,8 @@ inline std::string section_of(const drawn_gate& g, const std::string& commits) {
         page += "<figure><figcaption><code>" + shown(now.slo.empty() ? s.statistic : now.slo) +
                 "</code><span>" +
                 (now.outcome.empty()
-                     ? value_words(s.statistic, mean_of_repeats(s.runs.back().repeats))
+                     ? value_words(s.statistic,
+                                   mean_of_repeats(s.runs.back().repeats, s.offset))
                      : "today " + value_words(s.statistic, now.value) + ", " + shown(now.outcome)) +
                 "</span></figcaption>\n" + plot_of(s, levels, now) + "<p class=\"note\">" +
                 (std::isfinite(levels.between_runs)

@@ -168,3 +168,13 @@ TEST_CASE("no runs and few runs are no segment and one") {
     CHECK(segments(drawn(1, step_at_20)).size() == 1);
     CHECK(segments(drawn(5, [](std::size_t i) { return i < 3 ? 0 : 1.0; })).size() == 1);
 }
+
+TEST_CASE("a step is found however quiet the runs are") {
+    for (const double sd : {0.0, 1e-9, 1e-6, 1e-4, 1e-3}) {
+        CAPTURE(sd);
+        vector<double> levels;
+        for (std::size_t i = 0; i < 21; ++i)
+            levels.push_back((i < 14 ? 0.0 : 0.05) + sd * static_cast<double>(i * 7 % 5));
+        CHECK(step_in(levels) == 14);
+    }
+}

@@ -1,6 +1,8 @@
 #include "llmbench.hpp"
 #include "extensions/history/core/entry.hpp"
+#include "extensions/history/core/learned.hpp"
 #include "extensions/history/core/lines.hpp"
+#include "support/texts.hpp"
 
 #include <map>
 #include <string>
@@ -55,6 +57,67 @@ TEST_CASE("a run is left out by its date or its id, in the series of the mark or
     CHECK(runs(all).annotations.empty());
     all.notes = {note(annotation_kind::step, "2026-11-20")};
     CHECK(ids(runs(all)) == "a b ");
+}
+TEST_CASE("an annotation by a run's id is one at its time") {
+    history_lines all;
+    for (int day = 10; day < 20; ++day)
+        all.runs.push_back(run(printed("r%d", day), printed("2026-11-%dT02:00:00Z", day),
+                               day < 15 ? 1 : 1.5 + 0.001 * day));
+    const auto is_accepted = [&](const std::string& at) {
+        all.notes = {note(annotation_kind::accept, at)};
+        return history_read_as(runs(all), true, true).segments.back().is_accepted;
+    };
+    CHECK(is_accepted("2026-11-15"));
+    CHECK(is_accepted("r15"));
+    CHECK_FALSE(is_accepted("r10"));
+    CHECK_FALSE(is_accepted("r99"));
+    all.notes = {note(annotation_kind::step, "r13")};
+    CHECK(history_read_as(runs(all), true, true).segments[1].first == 3);
+    // Of a run that a later one of its date has replaced, too.
+    all.runs.push_back(run("late", "2026-11-13T23:00:00Z", 1));
+    all = in_order(all);
+    CHECK(history_read_as(runs(all), true, true).segments[1].first == 3);
+}
+TEST_CASE("a statistic's name tells its metric, its offset and which side is better") {
+    struct known {
+        const char* name;
+        const char* metric;
+        bool more;
+        double offset;
+    };
+    for (const known& k : {known{"mean(tpot)", "tpot", false, 0},
+                           {"p90(ttft) of \"a (b)\"", "ttft", false, 0},
+                           {"output_throughput", "output_throughput", true, 0},
+                           {"output_throughput of turns(2)", "output_throughput", true, 0},
+                           {"p10(decode_speed) of \"a\"", "decode_speed", true, 0},
+                           {"percentile(decode_speed, 0.02)", "decode_speed", true, 0},
+                           {"drift(p10(decode_speed))", "drift", true, 0},
+                           {"drift(output_throughput) of \"a\"", "drift", true, 0},
+                           {"drift(p90(ttft))", "drift", false, 0},
+                           {"mean(queue_time)", "queue_time", false, 0.001},
+                           {"cached_share", "cached_share", true, 0.01},
+                           {"max(server_metric(\"ttft(x)\"))", "server_metric", false, 0},
+                           {"p50(ttft) of \"a\" / p50(ttft) of \"b\"", "ratio", false, 0}}) {
+        CAPTURE(k.name);
+        REQUIRE(metric_of_statistic(k.name));
+        CHECK(std::string(metric_of_statistic(k.name)->name) == k.metric);
+        CHECK(is_better_if_more(k.name) == k.more);
+        CHECK(offset_of(k.name) == k.offset);
+    }
+    CHECK(metric_of_statistic("mean(own_metric)") == nullptr);
+    CHECK(metric_of_statistic("") == nullptr);
+    // Of a user's metric the runs say it.
+    history_lines all;
+    all.runs = {run("a", "2026-11-20T00:00:00Z", 1)};
+    all.runs[0].values[0].name = "mean(own_metric)";
+    const auto own = [&] { return series_of(all, runs_of(all, "chat", "c"), "mean(own_metric)"); };
+    CHECK(own().at_most);
+    all.runs[0].more_is_better = {"mean(own_metric)"};
+    CHECK_FALSE(own().at_most);
+    history_lines again;
+    read_history_line(history_line(all.runs[0]), "f:1", "2027", again);
+    CHECK(again.runs[0].more_is_better == all.runs[0].more_is_better);
+    CHECK(!texts::holds(history_line(run("a", "2026-11-20T00:00:00Z", 1)), "more_is_better"));
 }
 TEST_CASE("a history is seen as of a date, a time or a commit") {
     history_lines all;

@@ -7,6 +7,7 @@
 #include "extensions/history/core/history_judge.hpp"
 #include "core/described/described.hpp"
 #include "core/stored/record_json.hpp"
+#include "support/texts.hpp"
 #include "support/verdicts.hpp"
 
 #include <cmath>
@@ -148,6 +149,9 @@ TEST_CASE("too few runs, none, and none of this machine are told") {
     CHECK(verdict_against({100, 100}, parameters_of(runs_at(2, always))).reason ==
           "2 runs of main; 3 make a baseline, 10 a good one");
     CHECK(parameters_of({}).none == "the history has no run of this gate");
+    history_lines invalid = runs_at(20, always);
+    for (history_run& r : invalid.runs) r.outcome = "invalid";
+    CHECK(parameters_of(invalid).none == "the history has 20 runs of this gate, and none is valid");
     run_series other = here;
     other.cpu = "AMD EPYC 9V74";
     const auto lines = runs_at(34, always, other);
@@ -163,6 +167,24 @@ TEST_CASE("too few runs, none, and none of this machine are told") {
           "no run of the history has mean(e2e)");
     CHECK(parameters_of(runs_at(30, always), {.folder = "h", .oldest = "2026-06-01T00:00:00Z"})
               .none == "the newest run is of 2026-02-02, over 30 days ago");
+}
+
+TEST_CASE("the age of a history is that of its runs with the statistic") {
+    // The objective was dropped for 45 days, in which the gate ran on.
+    history_lines lines = runs_at(90, always);
+    for (std::size_t i = 30; i < 90; ++i) lines.runs[i].values[0].name = "p50(ttft)";
+    const std::string oldest = lines.runs[60].at;
+    const slo kept = p50(ttft) <= 1.05 * baseline, absolute = mean(ttft) <= 100_ms;
+    const auto h = parameters_of(lines, {.folder = "h", .oldest = oldest}, {within_5, kept, absolute});
+    const slo_verdict v = verdict_against({130, 130.5, 129.5}, h);
+    CHECK(v.outcome == verdict::inconclusive);
+    CHECK(v.reason == "the newest run with mean(ttft) is of 2026-02-02, over 30 days ago");
+    CHECK(judged(run_of({130, 130, 130}, h, kept), kept).outcome == verdict::fail);
+    // Nor is the noise of the repeats believed.
+    const auto as_of_then = parameters_of(lines, {.folder = "h"}, {within_5, absolute});
+    CHECK(texts::holds(str(judged(run_of({97, 103}, as_of_then, absolute), absolute).method), "history"));
+    CHECK(!texts::holds(str(judged(run_of({97, 103}, h, absolute), absolute).method), "history"));
+    CHECK(verdict_against({130, 130.5, 129.5}, as_of_then).outcome == verdict::fail);
 }
 
 TEST_CASE("runs that say nothing of their repeats, or of other runs, are told with the reason") {

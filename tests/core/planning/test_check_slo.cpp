@@ -358,6 +358,17 @@ TEST_CASE("a cost is of all output tokens of a server whose price is known") {
                       "USD an hour: it must be above 0 and at most 1000000 USD an hour");
 }
 
+TEST_CASE("a drift under a load that changes by plan is that of the load") {
+    const auto refusal_under = [](const open_loop& load) {
+        return refusal({.arrivals = load, .duration = 100_s, .slos = {drift(mean(tpot)) <= 110_pct}});
+    };
+    CHECK(refusal_under(poisson(8_rps)) == "");
+    CHECK_REFUSED(refusal_under(ramp(2_rps, 20_rps, 60_s)),
+                  "the SLO drift(mean(tpot)) <= 110 % is refused: arrivals is ramp(2 to 20 req/s over "
+                  "60 s), so that the drift would be that of the load");
+    CHECK_REFUSED(refusal_under(steps({{8_rps, 50_s}, {16_rps, 50_s}})), "that of the load");
+}
+
 TEST_CASE("a cost under a load that the server is not full with is that of the load") {
     CHECK_REFUSED(refusal({.arrivals = poisson(8_rps),
                            .requests = 300,

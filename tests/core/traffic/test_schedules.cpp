@@ -189,6 +189,21 @@ TEST_CASE("a stage's arrivals are a Poisson process") {
     CHECK(kolmogorov_distance(gaps, exponential_cdf) < kolmogorov_bound);
 }
 
+TEST_CASE("the time of an arrival of ramps and steps is the inverse of those expected") {
+    for (const open_loop& load :
+         {ramp(4_rps, 36_rps, 100_s), ramp(36_rps, 4_rps, 100_s), ramp(5_rps, 5_rps, 9_s),
+          ramp(1e6_rps, 1e-6_rps, 1_s), steps({{50_rps, 20_s}, {10_rps, 50_s}, {100_rps, 5_s}})}) {
+        const arrival_data a = load.data();
+        CHECK(time_of_arrivals(a, 0) == 0);
+        for (double t = 0.01; t < planned_length(a); t *= 1.07)
+            CHECK(time_of_arrivals(a, expected_arrivals(a, t)) == doctest::Approx(t).epsilon(1e-9));
+        const double beyond = expected_arrivals(a, planned_length(a)) + 1;
+        const double later = time_of_arrivals(a, beyond);
+        if (a.kind == arrival_kind::steps) CHECK(std::isinf(later));
+        else CHECK(later == doctest::Approx(planned_length(a) + 1 / a.rate_to));
+    }
+}
+
 TEST_CASE("the arrivals expected of ramps and steps are areas under the rate") {
     const arrival_data up = ramp(4_rps, 36_rps, 100_s).data();
     CHECK(expected_arrivals(up, 0) == 0);

@@ -352,22 +352,20 @@ inline bool are_kept(const vector<double>& repeats) {
     const auto is_one = [](double v) { return std::isfinite(v) && v > 0; };
     return !repeats.empty() && std::all_of(repeats.begin(), repeats.end(), is_one);
 }
-inline vector<named_repeats> values_of_a_run(const plan& p, const gate_figures& g) {
+/// A statistic's repeats by its name.
+using all_repeats = std::map<std::string, vector<double>>;
+/// The statistics of objectives, and the usual ones, that have a value in every repeat.
+inline vector<named_repeats> values_of_a_run(const vector<slo_verdict>& verdicts,
+                                             all_repeats of) {
     vector<named_repeats> values;
-    const auto add = [&](std::string_view name) {
-        for (const named_repeats& n : values)
-            if (n.name == name) return;
-        for (std::size_t i = 0; i < g.kept.size(); ++i) {
-            if (str(g.kept[i].name) != name) continue;
-            named_repeats n{std::string(name), {}};
-            for (const repeat_figures& r : g.candidate.repeats)
-                n.repeats.push_back(in_six_digits(r.statistics[i]));
-            if (are_kept(n.repeats)) values.push_back(std::move(n));
-        }
+    const auto add = [&](const std::string& name) {
+        vector<double> repeats = std::exchange(of[name], {});
+        for (double& v : repeats) v = in_six_digits(v);
+        if (are_kept(repeats)) values.push_back({name, std::move(repeats)});
     };
-    for (const slo& s : p.judged->slos)
-        if (may_be_relative(s.what.metric)) add(str(s.what.name));
-    for (const std::string_view usual : usual_statistics) add(usual);
+    for (const slo_verdict& v : verdicts)
+        if (may_be_relative(v.what.what.metric)) add(str(v.what.what.name));
+    for (const std::string_view usual : usual_statistics) add(std::string(usual));
     return values;
 }
 inline std::string outcome_of_a_run(const vector<slo_verdict>& verdicts) {
@@ -382,41 +380,58 @@ inline std::string outcome_of_a_run(const vector<slo_verdict>& verdicts) {
                                         : "passed";
 }
 
-/// Returns why a measured gate is no baseline run, "" if it is one. The verdict does not matter,
-/// because slow runs must not be left out.
-inline std::string why_no_run(const plan& p, const gate_figures& g,
-                              const vector<slo_verdict>& verdicts,
-                              const std::string& stopped) {
-    if (p.searches()) return "a capacity was searched, by another load in each run";
-    if (!stopped.empty()) return stopped;
-    for (const slo_verdict& v : verdicts) {
+/// A measured gate as a history takes it, also from a result.json.
+struct run_facts {
+    bool is_searched = false;
+    std::string stopped{};  // why its repeats ended early, "" if they did not
+    std::size_t repeats = 0, planned = 0;
+    vector<slo_verdict> verdicts{};
+};
+/// Returns why it is no baseline run, "" if it is one. The verdict does not matter, because slow
+/// runs must not be left out. Runs that ended at a clear verdict would bias the level.
+inline std::string why_no_run(const run_facts& f) {
+    if (f.is_searched) return "a capacity was searched, by another load in each run";
+    if (!f.stopped.empty()) return f.stopped;
+    for (const slo_verdict& v : f.verdicts) {
         if (v.what.is_advisory) continue;
         if (v.outcome == verdict::invalid) return "it is invalid: " + str(v.reason);
         if (v.what.what.metric == metric_id::error_rate && v.estimate.value > v.limit)
             return printed("%.3g %% of its requests failed, where %.3g %% may",
                            v.estimate.value * 100, v.limit * 100);
     }
-    const std::size_t repeats = g.candidate.repeats.size();
-    const auto wanted = static_cast<std::size_t>(p.judged->max_repeats);
-    if (repeats < wanted) return printed("it has %zu of %zu repeats", repeats, wanted);
+    if (f.repeats < f.planned) return printed("it has %zu of %zu repeats", f.repeats, f.planned);
     return {};
 }
 
+inline history_entry history_entry_of(const std::string& gate, const run_facts& facts,
+                                      const all_repeats& repeats) {
+    history_entry e;
+    e.why_not = why_no_run(facts);
+    if (!e.why_not.empty()) return e;
+    e.run.gate = gate;
+    e.run.outcome = outcome_of_a_run(facts.verdicts);
+    e.run.values = values_of_a_run(facts.verdicts, repeats);
+    for (const slo_verdict& v : facts.verdicts)
+        if (!v.what.at_most && !is_better_if_more(str(v.what.what.name)))
+            e.run.more_is_better.push_back(str(v.what.what.name));
+    if (e.run.values.empty()) e.why_not = "no repeat has a value above 0";
+    return e;
+}
 /// `stopped`: why its repeats ended early, "" if they did not.
 inline history_entry history_entry_of(const plan& p, run_series in, const fingerprint& print,
                                       const gate_figures& g,
                                       const vector<slo_verdict>& verdicts,
                                       const std::string& stopped) {
-    history_entry e;
-    e.why_not = why_no_run(p, g, verdicts, stopped);
-    if (!e.why_not.empty()) return e;
+    all_repeats repeats;
+    for (const repeat_figures& r : g.candidate.repeats)
+        for (std::size_t i = 0; i < g.kept.size(); ++i)
+            repeats[str(g.kept[i].name)].push_back(r.statistics[i]);
+    history_entry e = history_entry_of(p.name, {p.searches(), stopped, g.candidate.repeats.size(),
+                                                static_cast<std::size_t>(p.judged->max_repeats),
+                                                verdicts}, repeats);
     e.in = std::move(in);
-    e.run.gate = p.name;
     e.run.run_series = id_of(e.in);
     e.run.watched = watched_facts(print);
-    e.run.outcome = outcome_of_a_run(verdicts);
-    e.run.values = values_of_a_run(p, g);
-    if (e.run.values.empty()) e.why_not = "no repeat has a value above 0";
     return e;
 }
 

@@ -38,6 +38,7 @@ struct objective_history {
     std::string statistic{};
     bool at_most = true;
     learned_history learned{};
+    std::string none{};         // why it is not judged by the history
     std::string newest{};       // the newest run's commit or date
     double step = 0;            // at the level's start, as a share; 0: none
     std::string step_at{};      // its date
@@ -91,6 +92,7 @@ inline void fields_of(field_visitor& v, objective_history& o) {
     v.text({"statistic"}, o.statistic);
     v.flag({"at_most"}, o.at_most);
     fields_of(v, o.learned);
+    v.text({"none", "why it is not judged by the runs", if_any}, o.none);
     v.text({"newest", "commit of the newest run, or its date"}, o.newest);
     v.text({"segment_from", "the date of the step that the level began with, \"\": none"},
            o.step_at);
@@ -131,17 +133,30 @@ inline std::string changed_facts(const vector<named_text>& before,
     return words;
 }
 
+/// The questioner's data, beside the gate's objectives.
+struct history_question {
+    std::string folder{};
+    double given_sd = 0;
+    bool appends = false;
+    std::string oldest{};  // a newest run before that is too old
+    std::string card{};    // today's, "" if unknown
+};
+inline std::string too_old_text(const std::string& at, const std::string& of) {
+    return joined({"the newest run", of, " is of ", at.substr(0, 10), ", over 30 days ago"});
+}
 inline objective_history objective_history_of(const history_series& s, const slo& what,
-                                              bool is_main, double given_sd) {
+                                              const history_question& asked) {
     objective_history o;
     o.statistic = str(what.what.name);
     o.at_most = what.at_most;
-    const history_read r = history_read_as(s, what.at_most, is_main, given_sd);
+    const history_read r = history_read_as(s, what.at_most, asked.appends, asked.given_sd);
     o.learned = r.learned;
     if (r.runs.empty()) return o;
     const double sign = what.at_most ? 1 : -1;
     const auto run = [&](std::size_t i) -> const series_run& { return s.runs[r.runs[i].run]; };
-    o.newest = short_commit(run(r.runs.size() - 1));
+    const series_run& newest = run(r.runs.size() - 1);
+    o.newest = short_commit(newest);
+    if (newest.at < asked.oldest) o.none = too_old_text(newest.at, " with " + o.statistic);
     o.is_open_step = !r.segments.back().is_accepted;
     if (r.segments.size() > 1) {
         const history_segment& last = r.segments.back();
@@ -167,9 +182,9 @@ inline objective_history objective_history_of(const history_series& s, const slo
 inline std::string why_no_runs(const history_lines& lines, const run_series& mine,
                                const std::map<std::string, run_series>& known) {
     const auto runs = runs_by_series(lines, mine.gate);
+    if (const std::string none = no_valid_run_of(lines, mine.gate); !none.empty()) return none;
     const auto most = std::max_element(runs.begin(), runs.end(),
                                        [](auto& a, auto& b) { return a.second < b.second; });
-    if (most == runs.end() || most->second == 0) return "the history has no run of this gate";
     const std::string count = plural(most->second, "run");
     const auto at = known.find(most->first);
     if (at == known.end()) return count + " of another series, none of this one";
@@ -178,14 +193,6 @@ inline std::string why_no_runs(const history_lines& lines, const run_series& min
     return count + " of another series, none of this one: " + first_difference(mine, at->second);
 }
 
-/// The questioner's data, beside the gate's objectives.
-struct history_question {
-    std::string folder{};
-    double given_sd = 0;
-    bool appends = false;
-    std::string oldest{};  // a newest run before that is too old
-    std::string card{};    // today's, "" if unknown
-};
 /// Values, speeds and rates have a spread between repeats, as have objectives on a baseline.
 inline history_parameters history_parameters_of(const history_lines& lines, const run_series& mine,
                                       const std::map<std::string, run_series>& known,
@@ -200,8 +207,7 @@ inline history_parameters history_parameters_of(const history_lines& lines, cons
         h.none = why_no_runs(lines, mine, known);
         return h;
     }
-    if (runs.back()->at < asked.oldest)
-        h.none = "the newest run is of " + runs.back()->at.substr(0, 10) + ", over 30 days ago";
+    if (runs.back()->at < asked.oldest) h.none = too_old_text(runs.back()->at, "");
     bool any_card = false, same_card = false;
     for (const history_run* r : runs)
         for (const auto& [name, value] : r->watched)
@@ -212,9 +218,8 @@ inline history_parameters history_parameters_of(const history_lines& lines, cons
     h.knows_card = same_card || !any_card || asked.card.empty();
     for (const slo& s : slos) {
         if (!(is_judged_by_spread(s.what.metric) || s.factor > 0) || h.of(s)) continue;
-        history_series series = series_of(lines, runs, str(s.what.name));
-        series.offset = facts_of(s.what.metric).offset;
-        h.objectives.push_back(objective_history_of(series, s, asked.appends, asked.given_sd));
+        h.objectives.push_back(objective_history_of(series_of(lines, runs, str(s.what.name)), s,
+                                                    asked));
     }
     return h;
 }
@@ -231,6 +236,7 @@ inline cause without_runs(const history_parameters& h, const slo& s) {
     if (!h.none.empty()) return with_text(because::no_runs, h.none);
     const objective_history* const o = h.of(s);
     if (!o || o->learned.runs == 0) return {because::runs_lack};
+    if (!o->none.empty()) return with_text(because::no_runs, o->none);
     const learned_history& l = o->learned;
     if (l.is_enough()) return {};
     const because what = l.given_sd <= 0 && l.runs < fewest_runs ? because::few_runs
@@ -357,6 +363,7 @@ inline int of_hundred(double fraction) {
 inline std::string history_words(const history_parameters& h, const objective_history& o,
                                  const slo& s, const judging_rule& rule) {
     const learned_history& l = o.learned;
+    if (!o.none.empty()) return o.none;
     std::string words = plural(l.runs, "run") + (h.machine.empty() ? "" : " on " + h.machine);
     if (!o.step_at.empty())
         words += printed(", the level is of the step of %+.1f %% on %s", o.step * 100,
@@ -437,7 +444,7 @@ public:
                                                 const judging_rule& rule) const override {
         const bool is_absolute = s.factor <= 0 && parameters.none.empty();
         const objective_history* const o = is_absolute ? parameters.of(s) : nullptr;
-        if (!o) return {};
+        if (!o || !o->none.empty()) return {};
         const history_noise known{prior_sd_of(o->learned.repeats), o->learned.repeats.df};
         if (!(known.sd > 0)) return {};
         return analysis_with_history(distances, known, rule);

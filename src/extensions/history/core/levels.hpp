@@ -38,6 +38,7 @@ struct annotation {
 struct history_series {
     std::string statistic{};  // "mean(tpot)"
     double offset = 0;        // of its metric: levels are logarithms of value + offset
+    bool at_most = true;      // less is better
     vector<series_run> runs{};
     vector<annotation> annotations{};
 };
@@ -139,8 +140,9 @@ inline std::size_t step_in(vector<double> v) {
     const std::size_t n = v.size();
     if (n < runs_before + runs_after + 1) return 0;
     const double center = median_of(v), sd = robust_sd(v, center);
+    const double reach = 4 * std::max(sd, least_run_sd);  // nearer, a quiet series hides its steps
     if (n >= 8 && sd > 0)
-        for (double& x : v) x = std::clamp(x, center - 4 * sd, center + 4 * sd);
+        for (double& x : v) x = std::clamp(x, center - reach, center + reach);
     split_found best = best_split(v);
     if (best.at == 0) return 0;
     const auto runs = static_cast<double>(n);

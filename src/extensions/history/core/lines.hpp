@@ -6,6 +6,7 @@
 #include "core/base/fields.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
+#include "core/metric/table.hpp"
 #include "extensions/history/core/levels.hpp"
 
 #include <algorithm>  // any_of, find_if, min, move, none_of
@@ -49,6 +50,7 @@ struct history_run {
     vector<named_text> watched{};
     std::string outcome{};
     vector<named_repeats> values{};
+    vector<std::string> more_is_better{};  // statistics whose names do not say it
 };
 /// A person's annotation on a gate's runs.
 struct history_note {
@@ -112,6 +114,7 @@ inline void fields_of(field_visitor& v, history_run& r) {
         v.must(holds, names[i].c_str(), "one to 1000 numbers above 0 are allowed");
     }
     v.end();
+    v.texts({"more_is_better", "statistics whose names do not say it", if_any}, r.more_is_better);
 }
 inline void fields_of(field_visitor& v, history_note& n) {
     std::string schema = history_schema;
@@ -140,6 +143,10 @@ inline double in_six_digits(double v) {
     return parsed_number<double>(printed("%.5e", v)).value_or(not_a_number);
 }
 
+inline void check_is_past(const std::string& what, const std::string& at, const std::string& now) {
+    if (at > now)
+        refuse({what, " is of ", at, ", and now it is ", now, ": one of the two clocks is wrong"});
+}
 /// Adds a line's content. `where` is its file and number. Throws std::invalid_argument with one
 /// sentence if it is invalid, of a later schema, or later than `now`.
 inline void read_history_line(std::string_view line, const std::string& where,
@@ -166,9 +173,7 @@ inline void read_history_line(std::string_view line, const std::string& where,
         }
         history_run r;
         fields_of(reader, r);
-        if (r.at > now)
-            refuse({where, " is of ", r.at, ", and now it is ", now,
-                    ": one of the two clocks is wrong"});
+        check_is_past(where, r.at, now);
         to.runs.push_back(std::move(r));
     } catch (const std::invalid_argument& e) {
         const std::string why = e.what();
@@ -233,6 +238,28 @@ inline history_lines in_order(history_lines all) {
     return all;
 }
 
+/// The metric of a statistic by its name, null for a user's: that of `drift(p10(decode_speed))` is
+/// drift, that of `output_throughput of turns(2)` output_throughput.
+inline const metric_facts* metric_of_statistic(std::string_view name) {
+    if (name.find(" / ") != name.npos) return &facts_of(metric_id::ratio);
+    const std::size_t end = std::min(name.find_first_of("( ,)"), name.size());
+    for (const metric_facts& m : metric_table)
+        if (name.substr(0, end) == m.name) return &m;
+    const bool has_more = end < name.size() && name[end] == '(';
+    return has_more ? metric_of_statistic(name.substr(end + 1)) : nullptr;
+}
+/// Levels are logarithms of values of a statistic plus this.
+inline double offset_of(std::string_view name) {
+    const metric_facts* const m = metric_of_statistic(name);
+    return m ? m->offset : 0;
+}
+/// The side of a statistic's metric; of a drift that of what drifts.
+inline bool is_better_if_more(std::string_view name) {
+    const metric_facts* const m = metric_of_statistic(name);
+    if (m && is_drift(m->id)) return is_better_if_more(name.substr(name.find('(') + 1));
+    return m && m->side == bound_side::at_least;
+}
+
 /// A date's run is its last valid one, whatever it measured.
 inline bool is_valid_run(const history_run& r) {
     return r.outcome == "passed" || r.outcome == "failed" || r.outcome == "inconclusive";
@@ -261,6 +288,19 @@ inline std::map<std::string, std::size_t> runs_by_series(const history_lines& al
     return found;
 }
 
+/// Returns why a gate has no runs in any series, "" if it has.
+inline std::string no_valid_run_of(const history_lines& all, const std::string& gate,
+                                   const std::string& named = "this gate") {
+    std::size_t runs = 0;
+    for (const history_run& r : all.runs) {
+        if (r.gate == gate && is_valid_run(r)) return {};
+        runs += r.gate == gate;
+    }
+    const bool none = runs == 0;
+    return joined({"the history has ", none ? "no run" : plural(runs, "run"), " of ", named,
+                   none ? "" : ", and none is valid"});
+}
+
 /// An annotation names a run, or its date.
 inline bool is_about(const annotation& m, const history_run& r) {
     return m.at == r.id || m.at == r.at || (m.at.size() == 10 && r.at.compare(0, 10, m.at) == 0);
@@ -272,12 +312,19 @@ inline history_series series_of(const history_lines& all,
                                 const std::string& statistic) {
     history_series s;
     s.statistic = statistic;
+    s.at_most = !is_better_if_more(statistic);
+    s.offset = offset_of(statistic);
     if (runs.empty()) return s;
     const history_run& any = *runs.front();
     for (const history_note& n : all.notes)
-        if (n.gate == any.gate && (n.run_series.empty() || n.run_series == any.run_series))
+        if (n.gate == any.gate && (n.run_series.empty() || n.run_series == any.run_series)) {
             s.annotations.push_back(n.what);
+            for (const history_run& r : all.runs)  // of a run: at its time
+                if (r.id == n.what.at) s.annotations.back().at = r.at;
+        }
     for (const history_run* r : runs) {
+        for (const std::string& name : r->more_is_better)
+            if (name == statistic) s.at_most = false;
         const auto named = [&](const named_repeats& v) { return v.name == statistic; };
         const auto at = std::find_if(r->values.begin(), r->values.end(), named);
         if (at == r->values.end()) continue;
