@@ -2557,7 +2557,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #if defined(LLMBENCH_IMPLEMENT_EXTENSIONS) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
 
-#include <algorithm>  // equal, lexicographical_compare, rotate, count_if, min, max, sort, ...
+#include <algorithm>  // equal, lexicographical_compare, rotate, count_if, min, max, replace, ...
 #include <array>
 #include <bit>  // bit_width
 #include <charconv>  // from_chars, to_chars
@@ -3608,6 +3608,38 @@ inline bool parse_json(std::string_view s, picojson::value& out, std::string* wh
     } catch (const std::exception&) {
         return is_none("it has a number that no double holds");  // such as 1e999
     }
+}
+
+/// The text of a member as it stands in the text of an object, which is JSON; "" if none.
+inline std::string_view member_text(std::string_view object, std::string_view name) {
+    std::string_view last;  // the last string
+    std::size_t from = 0;   // of the value
+    for (std::size_t i = 0, depth = 0; i < object.size(); ++i) {
+        const char c = object[i];
+        if (c == '"') {
+            const std::size_t begin = i + 1;
+            for (++i; i < object.size() && object[i] != '"'; ++i) i += object[i] == '\\';
+            last = object.substr(begin, i - begin);
+        }
+        depth += c == '{' || c == '[';
+        if (depth == 1 && c == ':' && last == name) from = i + 1;
+        if (depth == 1 && from > 0 && (c == ',' || c == '}')) return object.substr(from, i - from);
+        depth -= c == '}' || c == ']';
+    }
+    return {};
+}
+/// A value as JSON. Where it has numbers that a double may not hold, such as ids over 2^53, it is
+/// the text from which it was read.
+inline std::string exact_json(const picojson::value& v, std::string_view text) {
+    std::size_t digits = 0;
+    for (const char c : text) {
+        digits = c >= '0' && c <= '9' ? digits + 1 : 0;
+        if (digits < 16) continue;
+        std::string exact = without_half_pairs(text);
+        std::replace(exact.begin(), exact.end(), '\n', ' ');
+        return exact;
+    }
+    return v.serialize();
 }
 
 inline bool has_text(const picojson::value& v, const char* name) {
@@ -15291,6 +15323,9 @@ public:
     }
     long long line() const { return line_; }
     const std::string& name() const { return name_; }
+    /// The text of the last JSON value that was read.
+    const std::string& value_text() const { return value_text_; }
+    void keep_value_text(std::string text) { value_text_ = std::move(text); }
     /// Returns the first bytes, however far it was read.
     const std::string& start() const { return start_; }
     [[noreturn]] void refuse(long long line, const std::string& why) const {
@@ -15305,7 +15340,7 @@ private:
     }
     static constexpr std::size_t start_bytes = 4096;
     fill_function fill_;
-    std::string name_, start_{};
+    std::string name_, start_{}, value_text_{};
     vector<char> room_;
     std::size_t at_ = 0, end_ = 0;
     long long line_ = 1;
@@ -15367,7 +15402,8 @@ inline picojson::value parsed_json(const byte_stream& in, const std::string& tex
 inline picojson::value next_json(byte_stream& in) {
     in.skip_space();
     const long long line = in.line();
-    return parsed_json(in, read_json_text(in), line);
+    in.keep_value_text(read_json_text(in));
+    return parsed_json(in, in.value_text(), line);
 }
 
 inline void expect(byte_stream& in, char wanted) {
@@ -15559,6 +15595,17 @@ inline bool have_images(const vector<dialogue>& all) {
     return any_of(all, [](const dialogue& d) {
         return any_of(d.turns, [](const dialogue_turn& t) { return !t.image.empty(); });
     });
+}
+
+/// Calls `each(name, value)` for the members of an object that are not null and none of these.
+template <class Each>
+void each_other_member(const picojson::value& of, std::initializer_list<std::string_view> known,
+                       Each&& each) {
+    if (!of.is<picojson::object>()) return;
+    for (const auto& [name, value] : of.get<picojson::object>())
+        if (!value.is<picojson::null>() &&
+            std::find(known.begin(), known.end(), name) == known.end())
+            each(name, value);
 }
 
 /// The body fields that the options of all requests set.
@@ -15793,12 +15840,13 @@ private:
     /// Counts the fields of a row that are not read.
     void leave_out_others(const picojson::value& v,
                           std::initializer_list<std::string_view> known) const {
-        for (const auto& [name, value] : v.get<picojson::object>())
-            if (!value.is<picojson::null>() &&
-                std::find(known.begin(), known.end(), name) == known.end())
-                fields_.leave_out(name, line_);
+        each_other_member(v, known, [&](const std::string& name, const auto&) {
+            fields_.leave_out(name, line_);
+        });
     }
     void add_fields(dialogue& d, const picojson::value& of, bool is_body) const {
+        const std::string_view row = in_.value_text(),
+                               text = is_body ? member_text(row, "body") : row;
         for (const auto& [name, value] : of.get<picojson::object>()) {
             const std::string_view n = name;
             const auto is_one_of = [&](std::initializer_list<std::string_view> names) {
@@ -15814,7 +15862,8 @@ private:
                 d.temperature = number_from("", value, 0, 10, "a number",
                                             [&] { return here("temperature"); });
             } else if (may_be_sent && fault_of_field("", name, value).empty()) {
-                d.fields += "," + json_quoted(name) + ":" + value.serialize();
+                d.fields += "," + json_quoted(name) + ":" +
+                            exact_json(value, member_text(text, name));
             } else {
                 fields_.leave_out(name, line_);
                 continue;
@@ -16211,10 +16260,8 @@ inline recorded_trace read_json_trace(byte_stream& in, double unit_s) {
         if (!add_trace_row(t, in, line, at * (unit_s > 0 ? unit_s : 1e-3), number("input_length"),
                            number("output_length")))
             return;
-        for (const auto& [name, value] : v.template get<picojson::object>())
-            if (name != "timestamp" && name != "input_length" && name != "output_length" &&
-                name != "hash_ids" && !value.template is<picojson::null>())
-                t.fields.leave_out(name, line);
+        each_other_member(v, {"timestamp", "input_length", "output_length", "hash_ids"},
+                          [&](const auto& name, const auto&) { t.fields.leave_out(name, line); });
         const picojson::value* ids = member(v, "hash_ids");
         if (ids && !ids->template is<picojson::array>())
             in.refuse(line, "hash_ids is not an array");
@@ -16908,6 +16955,7 @@ struct graph_step {
     vector<std::uint32_t> after{}, next{};  // waits for these, these wait for it
     double wait_s = 0;  // after the last of the former
     double at_s = 0;    // at the earliest, from its session's start
+    double max_wait_s = 1e8;  // after the last of the former, even if at_s is later
     int turn = 0;       // in its line
     int depth = 0;      // 0: the main line
     std::uint32_t line = 0;  // a number, different for each line of a session
@@ -19627,20 +19675,22 @@ inline picojson::object extra_body_of(const request_options& o) {
 }
 /// Adds the fields of options.extra_body, and its objects of options.
 inline void add_extra_body(request_spec& r, const request_options& o) {
-    const auto checked = [](const std::string& name, const picojson::value& value) {
+    const auto checked = [](const std::string& name, const picojson::value& value,
+                            std::string_view object) {
         const std::string why = fault_of_field("options.extra_body", name, value);
         if (!why.empty()) refuse({why});
-        return "," + json_quoted(name) + ":" + value.serialize();
+        return "," + json_quoted(name) + ":" + exact_json(value, member_text(object, name));
     };
+    const std::string text = str(o.extra_body);
     for (const auto& [name, value] : extra_body_of(o)) {
-        const std::string field = checked(name, value);
+        const std::string field = checked(name, value, text);
         if (!holds_options(name, value)) {
             r.extra_fields += field;
             continue;
         }
         r.extra_objects.push_back({name, {}});
         for (const auto& [inner, v] : value.get<picojson::object>())
-            r.extra_objects.back().fields += checked(inner, v);
+            r.extra_objects.back().fields += checked(inner, v, member_text(text, name));
     }
 }
 
@@ -20069,7 +20119,7 @@ inline double planned_waits(const planned_traffic& p, std::size_t conversation) 
         const graph_step s = step_of(p, conversation * p.stride + i);
         double ready = 0;
         for (const std::uint32_t a : s.after) ready = std::max(ready, ends[a]);
-        ends.push_back(std::max(ready + s.wait_s, s.at_s));
+        ends.push_back(std::min(std::max(ready + s.wait_s, s.at_s), ready + s.max_wait_s));
         longest = std::max(longest, ends.back());
     }
     return longest;
@@ -28697,11 +28747,19 @@ private:
         live_.insert_or_assign(first, std::move(s));
         bool is_due = false;
         for (const std::size_t i : free) {
-            const double wait_s = begun > 0 ? 0 : step_of(sent_, first + i).wait_s;
-            if (i == 0 && wait_s <= 0) is_due = true;
-            else users_.push({w.scheduled_ns + ns_of(wait_s), w.user, first + i, begun > 0});
+            const graph_step step = step_of(sent_, first + i);
+            const long long now_ns = w.scheduled_ns,
+                            at_ns = begun > 0 ? now_ns : due_ns(step, now_ns, now_ns, step.wait_s);
+            if (i == 0 && at_ns <= now_ns) is_due = true;
+            else users_.push({at_ns, w.user, first + i, begun > 0});
         }
         return is_due;
+    }
+    /// `ready_ns`: the last end of the steps before, or the start of the session.
+    static long long due_ns(const graph_step& step, long long start_ns, long long ready_ns,
+                            double wait_s) {
+        return std::min(std::max(ready_ns + ns_of(wait_s), start_ns + ns_of(step.at_s)),
+                        ready_ns + ns_of(std::max(wait_s, step.max_wait_s)));
     }
     /// Steps that a user completed before the load: users begin in the middle of a session, so that
     /// the first minutes are not all young sessions. If requests are counted, all are sent.
@@ -28729,8 +28787,7 @@ private:
             const bool has_own =
                 plays_sessions(sent_) || step.wait_s > 0 || step.depth > 0 || w.user < 0;
             const double wait_s = has_own ? step.wait_s : pause_s(w.index);
-            users_.push({std::max(latest->second + ns_of(std::max(wait_s, least_s)),
-                                  s.start_ns + ns_of(step.at_s)),
+            users_.push({due_ns(step, s.start_ns, latest->second, std::max(wait_s, least_s)),
                          w.user, first + next});
             s.latest.erase(latest);
         }

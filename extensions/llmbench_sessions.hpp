@@ -84,10 +84,12 @@ struct in_llmbench_sessions_hpp::sessions {
 #include <cstdint>  // uint32_t, uint64_t
 #include <filesystem>
 #include <functional>  // greater
+#include <initializer_list>  // names of fields
 #include <map>
 #include <memory>  // shared_ptr, make_shared
 #include <queue>  // steps that nothing holds back
 #include <string>
+#include <string_view>
 #include <system_error>  // error_code
 #include <utility>  // move, pair, swap
 
@@ -323,10 +325,10 @@ public:
             fail("it is a recording of another format: `llmbench convert " +
                  printable(in.name(), 200) + " --from " + format +
                  " --out sessions.jsonl` makes lines of it, which sessions{} reads");
-        for (in.skip_space(); in.peek() >= 0; in.skip_space()) {
-            line_ = in.line();
-            add_line(checked(next_json(in)));
-        }
+        each_json_value(in, [&](const auto&, picojson::value&& v, long long line) {
+            line_ = line;
+            add_line(checked(std::move(v)));
+        });
         finish_session();
     }
     /// Returns the corpus; `name` is that of the files.
@@ -365,6 +367,18 @@ private:
     void add_line(const checked_object& o) {
         for (const char* name : {"session", "step"})
             if (o.text(name).empty()) o.refuse(name, "a text is needed");
+        static constexpr std::initializer_list<std::string_view> known = {
+            "session", "start", "shared", "step", "agent", "after", "wait", "at", "keeps",
+            "prompt_tokens", "output_tokens", "model", "label", "body"};
+        each_other_member(o.value(), known, [&](const std::string& name, const auto&) {
+            o.refuse(name.c_str(),
+                     "no field of a step, which are " + enumerated({known.begin(), known.end()}));
+        });
+        for (const char* name : {"agent", "model", "label"})
+            if (o.has(name) && !o.present(name)->is<std::string>())
+                o.refuse(name, "a text is allowed");
+        if (o.has("after") && !o.present("after")->is<picojson::array>())
+            o.refuse("after", "a list of steps' names is allowed");
         begin_session(o);
         count_step(named_.size());
         named_step s;
@@ -373,7 +387,7 @@ private:
         s.tokens = tokens(o, "prompt_tokens", 1);
         s.step.output_tokens = tokens(o, "output_tokens", 1);
         s.step.wait_s = o.number("wait", 0, longest_time_s, 0);
-        s.step.not_before_s = o.number("at", 0, latest_stamp_s, 0);
+        s.step.not_before_s = o.number("at", 0, longest_time_s, 0);
         s.step.model = model(o.text("model"));
         s.step.label = label(o.text("label"));
         s.agent = o.text("agent");
@@ -444,9 +458,9 @@ private:
             const std::string why = fault_of_field("body", printable(name, 60), v);
             if (!why.empty()) fail(why);
         }
-        std::string fields = body.serialize();
+        if (body.get<picojson::object>().empty()) return 0;
+        std::string fields(trimmed(exact_json(body, member_text(in_->value_text(), "body"))));
         fields = fields.substr(1, fields.size() - 2);
-        if (fields.empty()) return 0;
         body_bytes_ += fields.size();
         if (body_bytes_ > max_body_bytes) fail("all bodies together have over 256 MiB");
         corpus_.bodies.push_back("," + fields);
@@ -593,6 +607,7 @@ struct recorded_sessions final : prompt_source {
                 .next = {next, next + s.next},
                 .wait_s = std::min<double>(s.wait_s, max_wait_s),
                 .at_s = s.at_s,
+                .max_wait_s = max_wait_s,
                 .turn = s.turn,
                 .depth = s.depth,
                 .line = s.line,

@@ -13,6 +13,7 @@
 #include "program/values.hpp"
 
 #include <filesystem>  // equivalent
+#include <iostream>  // cerr
 #include <string>
 #include <system_error>  // error_code
 
@@ -38,16 +39,18 @@ inline int convert(const given_options& o) {
     for (const std::string& file : files)
         if (o.has("--out") && std::filesystem::equivalent(file, o["--out"], none))
             refuse({"--out is ", printable(o["--out"], 200), ", which is read: name another file"});
-    const session_corpus c = format.read(
+    const converted_corpus c = format.read(
         files, [](const std::string& file) { return bytes_of(file, "FILE"); },
         enumerated(named));
-    const std::string lines = session_lines(c);
+    const std::string lines = session_lines(c), told = c.told.text();
     if (!o.has("--out")) {
         say(lines);
+        if (!told.empty()) std::cerr << told << std::endl;
         return 0;
     }
     write_file(o["--out"], lines);
-    say(o["--out"] + printed(": %zu sessions of %zu steps\n", c.sessions.size(), c.steps.size()));
+    say(o["--out"] + printed(": %zu sessions of %zu steps", c.sessions.size(), c.steps.size()) +
+        (told.empty() ? "" : "; " + told) + "\n");
     return 0;
 }
 

@@ -33,7 +33,7 @@ inline session_corpus read_lines(const std::string& text, int max_context = 0) {
     return reader.finished("x.json");
 }
 /// Of files of a format of `llmbench convert`, by their texts; each is named x.json.
-inline session_corpus read(const std::string& format, const vector<std::string>& files) {
+inline converted_corpus read(const std::string& format, const vector<std::string>& files) {
     for (const recording_format& f : recording_formats)
         if (format == f.name)
             return f.read(files, [](const std::string& text) { return stream(text, "x.json"); },

@@ -147,6 +147,38 @@ TEST_CASE("waits are cut to max_wait, and a model is asked in the place of a rec
         CHECK(steps.at(130).scheduled_ns == steps.at(96).end_ns + 100000000);
 }
 
+TEST_CASE("an offset holds back a step that waits for nothing, and no step for longer than max_wait") {
+    const files::scratch here;
+    const std::string file = here.file("corpus.jsonl");
+    {
+        std::ofstream corpus(file);
+        for (int session = 0; session < 4; ++session) {
+            const auto step = [&](const char* name, int tokens, const std::string& more) {
+                corpus << R"({"session":")" << session << R"(","step":")" << name << R"(","prompt_tokens":)" << tokens
+                       << R"(,"output_tokens":1)" << more << "}\n";
+            };
+            step("first", 16, "");
+            step("later", 17, R"(,"at":2)");
+            step("held", 18, R"(,"after":["later"],"at":4)");
+            step("cut", 19, R"(,"after":["held"],"at":3600,"wait":1)");
+            step("alone", 20, R"(,"at":3600)");
+        }
+    }
+    scenario s = plays(file);
+    s.workload = sessions{.path = file, .max_wait = 5_s};
+    s.arrivals = constant(10_rps);
+    s.requests = 20;
+    const result r = run(s);
+    check_passes(r);
+    for (const auto& [number, steps] : by_session(r, 1)) {
+        const long long start = steps.at(16).scheduled_ns, second = 1000000000;
+        CHECK(steps.at(17).scheduled_ns == start + 2 * second);
+        CHECK(steps.at(18).scheduled_ns == start + 4 * second);
+        CHECK(steps.at(19).scheduled_ns == steps.at(18).end_ns + 5 * second);
+        CHECK(steps.at(20).scheduled_ns == start + 5 * second);
+    }
+}
+
 TEST_CASE("a session goes on behind a step that fails") {
     const files::scratch here;
     const std::string file = here.file("ours.jsonl");

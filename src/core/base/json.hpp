@@ -8,7 +8,7 @@
 #include "core/base/text.hpp"
 #include "core/base/fields.hpp"
 
-#include <algorithm>  // max, min
+#include <algorithm>  // max, min, replace
 #include <charconv>  // to_chars
 #include <cmath>  // floor, isfinite
 #include <cstddef>  // size_t
@@ -202,6 +202,38 @@ inline bool parse_json(std::string_view s, picojson::value& out, std::string* wh
     } catch (const std::exception&) {
         return is_none("it has a number that no double holds");  // such as 1e999
     }
+}
+
+/// The text of a member as it stands in the text of an object, which is JSON; "" if none.
+inline std::string_view member_text(std::string_view object, std::string_view name) {
+    std::string_view last;  // the last string
+    std::size_t from = 0;   // of the value
+    for (std::size_t i = 0, depth = 0; i < object.size(); ++i) {
+        const char c = object[i];
+        if (c == '"') {
+            const std::size_t begin = i + 1;
+            for (++i; i < object.size() && object[i] != '"'; ++i) i += object[i] == '\\';
+            last = object.substr(begin, i - begin);
+        }
+        depth += c == '{' || c == '[';
+        if (depth == 1 && c == ':' && last == name) from = i + 1;
+        if (depth == 1 && from > 0 && (c == ',' || c == '}')) return object.substr(from, i - from);
+        depth -= c == '}' || c == ']';
+    }
+    return {};
+}
+/// A value as JSON. Where it has numbers that a double may not hold, such as ids over 2^53, it is
+/// the text from which it was read.
+inline std::string exact_json(const picojson::value& v, std::string_view text) {
+    std::size_t digits = 0;
+    for (const char c : text) {
+        digits = c >= '0' && c <= '9' ? digits + 1 : 0;
+        if (digits < 16) continue;
+        std::string exact = without_half_pairs(text);
+        std::replace(exact.begin(), exact.end(), '\n', ' ');
+        return exact;
+    }
+    return v.serialize();
 }
 
 inline bool has_text(const picojson::value& v, const char* name) {

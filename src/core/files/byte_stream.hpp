@@ -66,6 +66,9 @@ public:
     }
     long long line() const { return line_; }
     const std::string& name() const { return name_; }
+    /// The text of the last JSON value that was read.
+    const std::string& value_text() const { return value_text_; }
+    void keep_value_text(std::string text) { value_text_ = std::move(text); }
     /// Returns the first bytes, however far it was read.
     const std::string& start() const { return start_; }
     [[noreturn]] void refuse(long long line, const std::string& why) const {
@@ -80,7 +83,7 @@ private:
     }
     static constexpr std::size_t start_bytes = 4096;
     fill_function fill_;
-    std::string name_, start_{};
+    std::string name_, start_{}, value_text_{};
     vector<char> room_;
     std::size_t at_ = 0, end_ = 0;
     long long line_ = 1;
@@ -142,7 +145,8 @@ inline picojson::value parsed_json(const byte_stream& in, const std::string& tex
 inline picojson::value next_json(byte_stream& in) {
     in.skip_space();
     const long long line = in.line();
-    return parsed_json(in, read_json_text(in), line);
+    in.keep_value_text(read_json_text(in));
+    return parsed_json(in, in.value_text(), line);
 }
 
 inline void expect(byte_stream& in, char wanted) {

@@ -104,6 +104,17 @@ inline bool have_images(const vector<dialogue>& all) {
     });
 }
 
+/// Calls `each(name, value)` for the members of an object that are not null and none of these.
+template <class Each>
+void each_other_member(const picojson::value& of, std::initializer_list<std::string_view> known,
+                       Each&& each) {
+    if (!of.is<picojson::object>()) return;
+    for (const auto& [name, value] : of.get<picojson::object>())
+        if (!value.is<picojson::null>() &&
+            std::find(known.begin(), known.end(), name) == known.end())
+            each(name, value);
+}
+
 /// The body fields that the options of all requests set.
 using field_names = std::set<std::string>;
 inline field_names given_fields(const request_options& o) {
@@ -336,12 +347,13 @@ private:
     /// Counts the fields of a row that are not read.
     void leave_out_others(const picojson::value& v,
                           std::initializer_list<std::string_view> known) const {
-        for (const auto& [name, value] : v.get<picojson::object>())
-            if (!value.is<picojson::null>() &&
-                std::find(known.begin(), known.end(), name) == known.end())
-                fields_.leave_out(name, line_);
+        each_other_member(v, known, [&](const std::string& name, const auto&) {
+            fields_.leave_out(name, line_);
+        });
     }
     void add_fields(dialogue& d, const picojson::value& of, bool is_body) const {
+        const std::string_view row = in_.value_text(),
+                               text = is_body ? member_text(row, "body") : row;
         for (const auto& [name, value] : of.get<picojson::object>()) {
             const std::string_view n = name;
             const auto is_one_of = [&](std::initializer_list<std::string_view> names) {
@@ -357,7 +369,8 @@ private:
                 d.temperature = number_from("", value, 0, 10, "a number",
                                             [&] { return here("temperature"); });
             } else if (may_be_sent && fault_of_field("", name, value).empty()) {
-                d.fields += "," + json_quoted(name) + ":" + value.serialize();
+                d.fields += "," + json_quoted(name) + ":" +
+                            exact_json(value, member_text(text, name));
             } else {
                 fields_.leave_out(name, line_);
                 continue;

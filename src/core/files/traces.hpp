@@ -98,10 +98,8 @@ inline recorded_trace read_json_trace(byte_stream& in, double unit_s) {
         if (!add_trace_row(t, in, line, at * (unit_s > 0 ? unit_s : 1e-3), number("input_length"),
                            number("output_length")))
             return;
-        for (const auto& [name, value] : v.template get<picojson::object>())
-            if (name != "timestamp" && name != "input_length" && name != "output_length" &&
-                name != "hash_ids" && !value.template is<picojson::null>())
-                t.fields.leave_out(name, line);
+        each_other_member(v, {"timestamp", "input_length", "output_length", "hash_ids"},
+                          [&](const auto& name, const auto&) { t.fields.leave_out(name, line); });
         const picojson::value* ids = member(v, "hash_ids");
         if (ids && !ids->template is<picojson::array>())
             in.refuse(line, "hash_ids is not an array");

@@ -34,20 +34,22 @@ inline picojson::object extra_body_of(const request_options& o) {
 }
 /// Adds the fields of options.extra_body, and its objects of options.
 inline void add_extra_body(request_spec& r, const request_options& o) {
-    const auto checked = [](const std::string& name, const picojson::value& value) {
+    const auto checked = [](const std::string& name, const picojson::value& value,
+                            std::string_view object) {
         const std::string why = fault_of_field("options.extra_body", name, value);
         if (!why.empty()) refuse({why});
-        return "," + json_quoted(name) + ":" + value.serialize();
+        return "," + json_quoted(name) + ":" + exact_json(value, member_text(object, name));
     };
+    const std::string text = str(o.extra_body);
     for (const auto& [name, value] : extra_body_of(o)) {
-        const std::string field = checked(name, value);
+        const std::string field = checked(name, value, text);
         if (!holds_options(name, value)) {
             r.extra_fields += field;
             continue;
         }
         r.extra_objects.push_back({name, {}});
         for (const auto& [inner, v] : value.get<picojson::object>())
-            r.extra_objects.back().fields += checked(inner, v);
+            r.extra_objects.back().fields += checked(inner, v, member_text(text, name));
     }
 }
 

@@ -139,7 +139,7 @@ inline double planned_waits(const planned_traffic& p, std::size_t conversation) 
         const graph_step s = step_of(p, conversation * p.stride + i);
         double ready = 0;
         for (const std::uint32_t a : s.after) ready = std::max(ready, ends[a]);
-        ends.push_back(std::max(ready + s.wait_s, s.at_s));
+        ends.push_back(std::min(std::max(ready + s.wait_s, s.at_s), ready + s.max_wait_s));
         longest = std::max(longest, ends.back());
     }
     return longest;

@@ -52,6 +52,7 @@ struct graph_step {
     vector<std::uint32_t> after{}, next{};  // waits for these, these wait for it
     double wait_s = 0;  // after the last of the former
     double at_s = 0;    // at the earliest, from its session's start
+    double max_wait_s = 1e8;  // after the last of the former, even if at_s is later
     int turn = 0;       // in its line
     int depth = 0;      // 0: the main line
     std::uint32_t line = 0;  // a number, different for each line of a session

@@ -302,11 +302,19 @@ private:
         live_.insert_or_assign(first, std::move(s));
         bool is_due = false;
         for (const std::size_t i : free) {
-            const double wait_s = begun > 0 ? 0 : step_of(sent_, first + i).wait_s;
-            if (i == 0 && wait_s <= 0) is_due = true;
-            else users_.push({w.scheduled_ns + ns_of(wait_s), w.user, first + i, begun > 0});
+            const graph_step step = step_of(sent_, first + i);
+            const long long now_ns = w.scheduled_ns,
+                            at_ns = begun > 0 ? now_ns : due_ns(step, now_ns, now_ns, step.wait_s);
+            if (i == 0 && at_ns <= now_ns) is_due = true;
+            else users_.push({at_ns, w.user, first + i, begun > 0});
         }
         return is_due;
+    }
+    /// `ready_ns`: the last end of the steps before, or the start of the session.
+    static long long due_ns(const graph_step& step, long long start_ns, long long ready_ns,
+                            double wait_s) {
+        return std::min(std::max(ready_ns + ns_of(wait_s), start_ns + ns_of(step.at_s)),
+                        ready_ns + ns_of(std::max(wait_s, step.max_wait_s)));
     }
     /// Steps that a user completed before the load: users begin in the middle of a session, so that
     /// the first minutes are not all young sessions. If requests are counted, all are sent.
@@ -334,8 +342,7 @@ private:
             const bool has_own =
                 plays_sessions(sent_) || step.wait_s > 0 || step.depth > 0 || w.user < 0;
             const double wait_s = has_own ? step.wait_s : pause_s(w.index);
-            users_.push({std::max(latest->second + ns_of(std::max(wait_s, least_s)),
-                                  s.start_ns + ns_of(step.at_s)),
+            users_.push({due_ns(step, s.start_ns, latest->second, std::max(wait_s, least_s)),
                          w.user, first + next});
             s.latest.erase(latest);
         }

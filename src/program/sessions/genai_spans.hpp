@@ -12,6 +12,7 @@
 #include "core/traffic/places.hpp"
 #include "extensions/sessions/core/session_graph.hpp"
 #include "program/sessions/derived_graph.hpp"
+#include "program/sessions/recording_reader.hpp"
 
 #include <algorithm>  // clamp, min, sort
 #include <cstddef>  // size_t
@@ -274,13 +275,13 @@ inline vector<recorded_step> steps_of_calls(const vector<span_call>& calls,
 }
 
 /// A span a call, the graph is derived; a session may be in several files.
-class span_reader final : public corpus_reader {
+class span_reader final : public recording_reader {
 public:
     void read(byte_stream& in) {
         in_ = &in;
         for (in.skip_space(); in.peek() >= 0; in.skip_space()) read_object();
     }
-    session_corpus finished(const std::string& name) {
+    converted_corpus finished(const std::string& name) {
         message_index index;
         for (const vector<span_call>& calls : sessions_of_calls(std::move(calls_))) {
             if (calls.size() > max_session_steps)
@@ -289,7 +290,7 @@ public:
             derived_graph(steps, corpus_.prompts);
             add(steps, steps[0].at_s, true);
         }
-        return corpus_reader::finished(name);
+        return recording_reader::finished(name);
     }
 
 private:

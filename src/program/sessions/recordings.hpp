@@ -8,9 +8,11 @@
 #include "core/files/byte_stream.hpp"
 #include "core/files/dates.hpp"
 #include "core/files/prefix_tree.hpp"
+#include "core/files/traces.hpp"
 #include "extensions/sessions/core/session_graph.hpp"
 #include "program/sessions/derived_graph.hpp"
 #include "program/sessions/genai_spans.hpp"
+#include "program/sessions/recording_reader.hpp"
 
 #include <algorithm>  // max, sort
 #include <cmath>  // floor
@@ -19,6 +21,7 @@
 #include <functional>  // who opens a file
 #include <map>
 #include <string>
+#include <tuple>  // tie
 #include <utility>  // move, pair
 
 #include <picojson.h>  // JSON of servers
@@ -27,36 +30,63 @@ namespace llmbench {
 inline namespace v1 {
 namespace detail {
 
-class block_reader : public corpus_reader {
+class block_reader : public recording_reader {
 protected:
-    /// Returns the prompt that begins with these blocks.
-    tree_prompt prompt_of(const checked_object& o, int block_tokens, int all, block_index& index) {
+    static vector<std::uint64_t> blocks_of(const checked_object& o) {
         vector<std::uint64_t> ids;
         for (const picojson::value& id : array_member(o.value(), "hash_ids"))
             ids.push_back(static_cast<std::uint64_t>(o.whole_of<long long>(
                 id, "hash_ids", -max_count, max_count)));
+        return ids;
+    }
+    /// Returns the prompt that begins with these blocks.
+    tree_prompt prompt_of(const vector<std::uint64_t>& ids, int block_tokens, int all,
+                          block_index& index) {
         tree_prompt p;
         if (!index.add(corpus_.prompts, ids, block_tokens, all, p))
-            fail("the prompts have over 20000000 blocks: cut the file first");
+            refuse({"the prompts have over 20000000 blocks: cut the files first"});
         return p;
     }
 };
 
+/// Reads calls that name the one, or the session, that they go on with. They may stand in any
+/// order; ids are those of one file.
 template <bool is_bailian>
 class chat_reader final : public block_reader {
 public:
     void read(byte_stream& in) {
         in_ = &in;
-        for (in.skip_space(); in.peek() >= 0; in.skip_space()) {
-            line_ = in.line();
-            add_call(checked(next_json(in)));
+        each_json_value(in, [&](const auto&, picojson::value&& v, long long line) {
+            line_ = line;
+            read_call(checked(std::move(v)));
+        });
+        ++files_;
+    }
+    converted_corpus finished(const std::string& name) {
+        const int tokens = size_.found();
+        if (tokens == 0) refuse({name, unknown_block_size});
+        std::sort(calls_.begin(), calls_.end(), [](const chat_call& a, const chat_call& b) {
+            return std::tie(a.file, a.step.at_s, a.turn, a.place) <
+                   std::tie(b.file, b.step.at_s, b.turn, b.place);
+        });
+        for (chat_call& c : calls_) {
+            c.step.prompt = prompt_of(c.blocks, tokens, c.tokens, blocks_);
+            c.blocks = {};
+            add_call(c);
         }
         for (open_chat& c : chats_) add(c.steps, c.start_s, true);
-        chats_.clear();
-        last_.clear();
+        return recording_reader::finished(name);
     }
 
 private:
+    struct chat_call {
+        recorded_step step{};
+        std::string behind{}, own{};
+        vector<std::uint64_t> blocks{};
+        int tokens = 0, turn = 0;
+        std::size_t file = 0, place = 0;
+        bool has_delay = false;
+    };
     struct open_chat {
         vector<recorded_step> steps{};
         double start_s = 0;
@@ -65,33 +95,53 @@ private:
         std::size_t chat = 0;
         int step = no_parent;
     };
-    void add_call(const checked_object& o) {
+    void read_call(const checked_object& o) {
         const double unit = is_bailian ? 1 : 1e-3;
         if (!o.has("timestamp")) o.refuse("timestamp", "a time is needed");
         if (is_bailian && !o.has("chat_id")) o.refuse("chat_id", "an id is needed");
         const double stamp = o.number("timestamp", 0, latest_stamp_s / unit, 0);
         if (!is_bailian && stamp != std::floor(stamp))
             o.refuse("timestamp", "whole milliseconds are allowed; is it in seconds?");
-        const double at = stamp * unit;
-        recorded_step s;
-        s.at_s = s.end_s = at;
-        s.label = label(o.text("type"));
-        s.prompt = prompt_of(o, is_bailian ? 16 : 512, tokens(o, "input_length", 1), blocks_);
-        s.output_tokens = std::max(1, tokens(o, "output_length", 0));
-        const std::string behind = text_of(o, is_bailian ? "parent_chat_id" : "session_id"),
-                          own = text_of(o, is_bailian ? "chat_id" : "session_id");
+        chat_call c{.behind = text_of(o, is_bailian ? "parent_chat_id" : "session_id"),
+                    .own = text_of(o, is_bailian ? "chat_id" : "session_id"),
+                    .blocks = blocks_of(o),
+                    .tokens = tokens(o, "input_length", 1),
+                    .turn = is_bailian ? o.whole<int>("turn", 0, 1e9, 0) : 0,
+                    .file = files_,
+                    .place = calls_.size(),
+                    .has_delay = o.has("delay")};
+        if (!size_.fits(c.tokens, c.blocks.size()))
+            fail(misfit_text("input_length", c.tokens, c.blocks.size()));
+        block_count_ += c.blocks.size();
+        if (block_count_ > max_trace_blocks)
+            fail("the prompts have over 200000000 blocks: cut the files first");
+        count_step(0);
+        c.step.at_s = c.step.end_s = stamp * unit;
+        c.step.label = label(o.text("type"));
+        c.step.output_tokens = answer_tokens(o, "output_length");
+        if (c.has_delay) c.step.wait_s = o.number("delay", 0, 1e10, 0) / 1e3;
+        tell_others(o, {"timestamp", "chat_id", "parent_chat_id", "session_id", "turn", "type",
+                        "hash_ids", "input_length", "output_length", "delay"});
+        calls_.push_back(std::move(c));
+    }
+    void add_call(chat_call& c) {
         call_place place{chats_.size(), no_parent};
-        if (const auto last = last_.find(behind); last != last_.end()) place = last->second;
-        if (place.chat == chats_.size()) chats_.push_back({.start_s = at});
+        const std::string in_file = std::to_string(c.file) + " ";
+        if (const auto last = last_.find(in_file + c.behind); last != last_.end())
+            place = last->second;
+        else if (is_bailian && !c.behind.empty() && c.behind[0] != '-')
+            tell("parents that no earlier call of the file is");
+        if (place.chat == chats_.size()) chats_.push_back({.start_s = c.step.at_s});
         open_chat& chat = chats_[place.chat];
-        count_step(chat.steps.size());
+        if (chat.steps.size() == max_session_steps)
+            refuse({"chat ", c.own, " has over 10000 steps"});
+        recorded_step& s = c.step;
         s.goes_on_from = place.step;
         if (place.step != no_parent) s.after = {static_cast<std::uint32_t>(place.step)};
-        if (o.has("delay")) s.wait_s = o.number("delay", 0, 1e10, 0) / 1e3;
-        else s.not_before_s = std::max(0.0, at - chat.start_s);
+        if (!c.has_delay) s.not_before_s = std::max(0.0, s.at_s - chat.start_s);
         place.step = static_cast<int>(chat.steps.size());
         chat.steps.push_back(std::move(s));
-        if (!own.empty()) last_[own] = place;
+        if (!c.own.empty()) last_[in_file + c.own] = place;
     }
     static std::string text_of(const checked_object& o, const char* member) {
         const picojson::value* v = o.present(member);
@@ -99,6 +149,9 @@ private:
     }
 
     block_index blocks_{};
+    block_size size_{};
+    std::size_t block_count_ = 0, files_ = 0;
+    vector<chat_call> calls_{};
     vector<open_chat> chats_{};
     std::map<std::string, call_place> last_{};  // calls that others continue
 };
@@ -111,7 +164,7 @@ class weka_reader final : public block_reader {
 public:
     void read(byte_stream& in) {
         in_ = &in;
-        for (in.skip_space(); in.peek() >= 0; in.skip_space()) read_session();
+        each_json_place(in, [&] { read_session(); });
     }
 
 private:
@@ -163,9 +216,15 @@ private:
         s.agent = agent;
         s.model = model(o.text("model"));
         s.label = label(kind);
-        s.prompt = prompt_of(o, block_tokens_, tokens(o, "in", 1),
-                             is_shared_ ? shared_blocks_ : own_blocks_);
-        s.output_tokens = std::max(1, tokens(o, "out", 0));
+        const vector<std::uint64_t> blocks = blocks_of(o);
+        const int all = tokens(o, "in", 1);
+        const auto in_blocks = static_cast<long long>(blocks.size()) * block_tokens_;
+        if (!blocks.empty() && (in_blocks <= all - block_tokens_ || in_blocks >= all + block_tokens_))
+            fail(printed("in is %d and hash_ids has %zu blocks, and block_size is %d: they would have "
+                         "%lld tokens", all, blocks.size(), block_tokens_, in_blocks));
+        s.prompt = prompt_of(blocks, block_tokens_, all, is_shared_ ? shared_blocks_ : own_blocks_);
+        s.output_tokens = answer_tokens(o, "out");
+        tell_others(o, {"t", "type", "model", "in", "out", "hash_ids", "api_time", "block_size"});
         steps_.push_back(s);
     }
     void check_block_size(const checked_object& o) const {
@@ -208,8 +267,8 @@ using file_opener = std::function<byte_stream(const std::string&)>;
 
 /// Reads the files one after the other; `name` stands for all of them.
 template <class Reader>
-session_corpus corpus_by(const vector<std::string>& files, const file_opener& open,
-                         const std::string& name) {
+converted_corpus corpus_by(const vector<std::string>& files, const file_opener& open,
+                           const std::string& name) {
     Reader reader;
     for (const std::string& file : files) {
         byte_stream in = open(file);
@@ -219,8 +278,7 @@ session_corpus corpus_by(const vector<std::string>& files, const file_opener& op
 }
 struct recording_format {
     const char* name;
-    session_corpus (*read)(const vector<std::string>&, const file_opener&,
-                           const std::string&);
+    converted_corpus (*read)(const vector<std::string>&, const file_opener&, const std::string&);
 };
 inline constexpr recording_format recording_formats[] = {
     {"weka", corpus_by<weka_reader>},

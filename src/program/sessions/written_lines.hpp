@@ -76,7 +76,7 @@ inline std::string session_lines(const session_corpus& c) {
             // Of a longer one nothing is left beside workload.max_wait.
             constexpr auto most_s = static_cast<float>(longest_time_s);
             if (s.wait_s > 0) out += R"(,"wait":)" + number_text(std::min(s.wait_s, most_s));
-            if (s.at_s > 0) out += R"(,"at":)" + number_text(s.at_s);
+            if (s.at_s > 0) out += R"(,"at":)" + number_text(std::min(s.at_s, most_s));
             earlier_prompts::part kept = earlier.add(s.prompt, i, k);
             if (kept.tokens > 0) {
                 // Of equal prompts, the one of the step that this one continues is clearest.

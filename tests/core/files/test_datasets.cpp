@@ -222,6 +222,12 @@ TEST_CASE("OpenAI JSONL: what is part of the load is sent as it is, and all else
     CHECK(in_context(line, d) ==
           "sent as rows have them: tools (1 row); left out: prompt_id (1 row), source (1 row)");
     CHECK(in_context(content_of("data/openai.jsonl"), d) == "left out: model (1 row)");
+    // Numbers that no double holds keep their digits, wherever they stand.
+    const std::string ids = R"({"logit_bias":{"7":-1},"seed":9007199254740993,"tools":[{"id": 12345678901234567890}],)";
+    for (const std::string& text : {ids + R"("prompt":"q","temperature":0.5})",
+                                    R"({"custom_id":"seed","body":)" + ids + R"("prompt":"q","temperature":0.5}})"})
+        CHECK(all_in(text, d)[0].fields ==
+              R"(,"logit_bias":{"7":-1},"seed":9007199254740993,"tools":[{"id": 12345678901234567890}])");
 }
 
 TEST_CASE("OpenAI JSONL: calls of tools are part of their messages") {

@@ -178,9 +178,27 @@ TEST_CASE("what no session can be is refused in one sentence") {
           std::string::npos);
     CHECK(refusal(a + R"({"session":"t","step":"a","prompt_tokens":9,"output_tokens":1})" "\n" + a)
               .find("goes on behind another one") != std::string::npos);
-    CHECK(refusal(R"({"a":1})") == "x.json:1: session is null, a text is needed");
+    CHECK(refusal(R"({"session":null})") == "x.json:1: session is null, a text is needed");
+    CHECK(refusal("3") == "x.json:1: session is null, a text is needed");
+    for (const char* misspelt : {"After", "waits", "keep", "prompt_len"})
+        CHECK_REFUSED(refusal(a + line("b", '"' + std::string(misspelt) + R"(":["a"])")), "x.json:2: ",
+                      std::string(misspelt) + " is a list, no field of a step, which are session, start,");
+    CHECK(refusal(line("b", R"("note":null)")) == "");
+    CHECK(refusal(a + line("b", R"("after":"a")")) == "x.json:2: after is \"a\", a list of steps' names is allowed");
+    for (const char* text : {"agent", "model", "label"})
+        CHECK_REFUSED(refusal(line("a", '"' + std::string(text) + R"(":7)")), "x.json:1: ", text, "is 7, a text is allowed");
+    CHECK_REFUSED(refusal(line("a", R"("at":1e8)")), "at is 1e+08, a number from 0 to 10000000 is allowed");
     CHECK(refusal(R"({"session":"s","step":2})") == "x.json:1: step is 2, a text is needed");
     CHECK(refusal("") == "x.json: it holds no sessions");
+}
+
+TEST_CASE("steps stand in a list as well as on lines, and a number of a body keeps its digits") {
+    const std::string a = line("a", R"("body":{"seed": 12345678901234567890, "stop":["x"]})"), b = line("b");
+    for (const std::string& text : {a + b, "[" + a + "," + b + "]"}) {
+        const session_corpus c = read(text);
+        REQUIRE(c.steps.size() == 2);
+        CHECK(c.bodies[step(c, 0).body] == R"(,"seed": 12345678901234567890, "stop":["x"])");
+    }
 }
 
 TEST_CASE("a recording of another format is refused with the command that makes lines of it") {

@@ -232,6 +232,10 @@ TEST_CASE("fields of the user's own are checked inside the objects that APIs kee
     scenario s{.workload = prompts({"one"}), .requests = 30,
                .options = {.extra_body = R"({"top_k":1,"options":{"num_ctx":4096}})"}};
     CHECK(options_text(planned(s, 1)) == "\"top_k\":1, options {\"num_ctx\":4096}");
+    // A number that no double holds is sent as it is written.
+    s.options.extra_body = R"({"seed":12345678901234567890,"a":"seed","options":{"id":9007199254740993,"seed":1}})";
+    CHECK(options_text(planned(s, 1)) ==
+          "\"a\":\"seed\",\"seed\":12345678901234567890, options {\"id\":9007199254740993,\"seed\":1}");
 }
 
 TEST_CASE("request options out of their range are refused") {

@@ -23,7 +23,7 @@ std::string weka(const std::string& requests, const std::string& scope = "local"
            requests + "]}\n";
 }
 
-session_corpus read_weka(const std::string& text) { return read("weka", {text}); }
+converted_corpus read_weka(const std::string& text) { return read("weka", {text}); }
 std::string refusal(const std::string& format, const std::string& text) {
     return texts::refusal_of([&] { read(format, {text}); });
 }
@@ -177,6 +177,57 @@ TEST_CASE("requests of Mooncake's are sessions by their session_id, with delays 
     CHECK(c.sessions[1].start_s == 1.3);
 }
 
+TEST_CASE("blocks have the size that all prompts fit, and what Weka says must be so") {
+    const auto row = [](int ms, int tokens, const std::string& blocks) {
+        return printed("{\"timestamp\":%d,\"input_length\":%d,\"output_length\":4,\"session_id\":\"u\",\"hash_ids\":[", ms, tokens) +
+               blocks + "]}\n";
+    };
+    // Of 33 tokens in blocks of 16 two prompts share 16, not all.
+    const session_corpus c = read("mooncake_agents", {row(1, 33, "1,2,3") + row(9, 40, "1,5,6")});
+    CHECK(step(c, 1).prompt.kept == 16);
+    CHECK_REFUSED(refusal("mooncake_agents", row(1, 33, "1,2,3") + row(9, 1400, "1,5,6")), "x.json:2: ",
+                  "input_length is 1400 and hash_ids has 3 blocks");
+    CHECK_REFUSED(refusal("bailian", R"({"chat_id":1,"timestamp":1,"input_length":9,"output_length":4,"hash_ids":[)"
+                                     "1,2,3,4,5,6,7,8,9,10]}"), "x.json:1: ", "10 blocks");
+    const auto of_weka = [](int in, const std::string& size) {
+        return R"({"block_size":)" + size + printed(R"(,"requests":[{"t":0,"in":%d,"out":1,"hash_ids":[1,2,3]}]})", in);
+    };
+    for (const int sound : {129, 192, 193, 255}) CHECK(refusal("weka", of_weka(sound, "64")) == "");
+    for (const int odd : {48, 128, 256})
+        CHECK_REFUSED(refusal("weka", of_weka(odd, "64")), "x.json:1: in is ", "hash_ids has 3 blocks, and block_size is 64",
+                      "192 tokens");
+    CHECK(refusal("weka", of_weka(48, "16")) == "");
+}
+
+TEST_CASE("calls of a recording may stand in any order, and a list is read as lines are") {
+    const auto row = [](int chat, int parent, double at, int turn, const std::string& more = "") {
+        return printed("{\"chat_id\":%d,\"parent_chat_id\":%d,\"timestamp\":%g,\"turn\":%d,\"input_length\":16,"
+                       "\"output_length\":4,\"hash_ids\":[1]", chat, parent, at, turn) + more + "}";
+    };
+    const std::string first = row(7, -1, 60, 1), second = row(9, 7, 70, 2), third = row(11, 9, 70, 3),
+                      late = row(12, 404, 80, 2, R"(,"user":"x")");
+    for (const std::string& text : {first + "\n" + second + "\n" + third + "\n" + late,
+                                    late + "\n" + third + "\n" + second + "\n" + first,
+                                    "[" + third + "," + first + "," + late + "," + second + "]"}) {
+        const converted_corpus c = read("bailian", {text});
+        REQUIRE(c.sessions.size() == 2);
+        CHECK(c.sessions[0].steps == 3);
+        CHECK(after(c, 2) == step_list{1});
+        CHECK(step(c, 1).at_s == 10);
+        CHECK(c.told.text() == "left out: parents that no earlier call of the file is (1 row), user (1 row)");
+    }
+    // A clock that went back: the parent came later than its child.
+    CHECK(read("bailian", {row(9, 7, 50, 2) + first}).told.text() ==
+          "left out: parents that no earlier call of the file is (1 row)");
+    // Ids are those of one file.
+    CHECK(read("bailian", {first, second}).sessions.size() == 2);
+}
+
+TEST_CASE("what a recording says and nobody reads is counted, and so are empty answers") {
+    CHECK(read_weka(weka(call(0, 1, "1", R"(,"stop":"end_turn","ttft":null)") + R"(,{"t":2,"in":9,"out":0})")).told.text() ==
+          "left out: empty answers, which become one token (1 row), stop (1 row)");
+}
+
 TEST_CASE("what no recording can say is refused by its line") {
     CHECK(refusal("weka", weka(R"({"t":-1,"in":10,"out":1})")).find("x.json:1: requests[].t is -1") == 0);
     CHECK(refusal("weka", weka(R"({"t":0,"type":"x","in":10,"out":1})")) ==
@@ -218,7 +269,7 @@ TEST_CASE("a session of 10,000 steps is derived in time, whatever its shape") {
     std::string line, fan;
     for (int i = 0; i < 10000; ++i) {
         const std::string comma = i ? "," : "";
-        line += comma + R"({"t":)" + std::to_string(i) + R"(,"in":)" + std::to_string(10 + i / 10) +
+        line += comma + R"({"t":)" + std::to_string(i) + R"(,"in":)" + std::to_string(10 + i / 1000) +
                 R"(,"out":1,"api_time":0.5,"hash_ids":[1]})";
         fan += comma + R"({"t":)" + std::to_string(i < 5000 ? i : 20000 + i) +
                R"(,"in":10,"out":1,"api_time":9000,"hash_ids":[)" + std::to_string(i) + "]}";

@@ -47,18 +47,18 @@ TEST_CASE("a recording's lines say what it says") {
 TEST_CASE("recordings of any shape lose nothing in lines") {
     for (std::uint64_t seed = 1; seed <= 300; ++seed) {
         generator random(seed, 0);
-        const auto below = [&](std::uint64_t n) { return static_cast<int>(random.below(n)); };
+        const auto below = [&](int n) { return static_cast<int>(random.below(static_cast<std::uint64_t>(n))); };
         // Prompts begin with blocks of few kinds, so that they have much in common.
-        const auto blocks = [&] {
+        const auto blocks = [&](int n) {
             std::string ids;
-            for (int n = below(6), i = 0; i <= n; ++i)
-                ids += (i > 0 ? "," : "") + std::to_string(10 * i + below(2));
+            for (int i = 0; i < n; ++i) ids += (i > 0 ? "," : "") + std::to_string(10 * i + below(2));
             return ids;
         };
         const auto request = [&](int least_t) {
+            const int n = 1 + below(6);
             return printed(R"({"t":%g,"type":"s","model":"m%d","in":%d,"out":%d,)", least_t + below(40) / 4.0,
-                           below(3), 1 + below(60), below(9)) +
-                   (below(4) > 0 ? printed(R"("api_time":%g,)", below(20) / 4.0) : "") + R"("hash_ids":[)" + blocks() +
+                           below(3), 10 * n - below(10), below(9)) +
+                   (below(4) > 0 ? printed(R"("api_time":%g,)", below(20) / 4.0) : "") + R"("hash_ids":[)" + blocks(n) +
                    "]}";
         };
         std::string weka, chats, calls;
@@ -74,12 +74,15 @@ TEST_CASE("recordings of any shape lose nothing in lines") {
             weka += "]}\n";
         }
         for (int i = 0; i < 25; ++i) {
-            const std::string rest = printed(R"("input_length":%d,"output_length":%d,"hash_ids":[)", 1 + below(3000),
-                                             below(9)) + blocks() + "]}\n";
+            const auto rest = [&](int block) {
+                const int n = 1 + below(6);
+                return printed(R"("input_length":%d,"output_length":%d,"hash_ids":[)", block * n - below(block),
+                               below(9)) + blocks(n) + "]}\n";
+            };
             chats += printed(R"({"chat_id":%d,"parent_chat_id":%d,"timestamp":%g,"type":"k%d",)", i, below(40) - 15,
-                             i / 3.0, below(3)) + rest;
+                             i / 3.0, below(3)) + rest(16);
             calls += printed(R"({"timestamp":%d,"session_id":"%d",)", 100 * i, below(6)) +
-                     (below(2) > 0 ? printed(R"("delay":%g,)", below(9) / 8.0) : "") + rest;
+                     (below(2) > 0 ? printed(R"("delay":%g,)", below(9) / 8.0) : "") + rest(512);
         }
         CAPTURE(seed);
         CHECK(lost_in_lines(read("weka", {weka})) == "");

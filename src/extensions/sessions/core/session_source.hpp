@@ -71,6 +71,7 @@ struct recorded_sessions final : prompt_source {
                 .next = {next, next + s.next},
                 .wait_s = std::min<double>(s.wait_s, max_wait_s),
                 .at_s = s.at_s,
+                .max_wait_s = max_wait_s,
                 .turn = s.turn,
                 .depth = s.depth,
                 .line = s.line,
