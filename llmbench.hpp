@@ -28793,19 +28793,17 @@ private:
         }
         if (--s.left > 0) return false;
         live_.erase(found);
+        answers_.erase(first / sent_.stride);
         return true;
     }
-    /// Answers of failed requests are not fed back: the conversation goes on without them.
+    /// Answers of failed requests are not fed back: the conversation goes on without them. Those of
+    /// subagents come in any order.
     void keep_answer(std::size_t index, request_status status, const std::string& words) {
-        if (sent_.stride == 1 || plays_sessions(sent_)) return;
-        const std::size_t conversation = index / sent_.stride;
-        if (!goes_on(index)) {
-            answers_.erase(conversation);
-            return;
-        }
-        vector<std::string>& answers = answers_[conversation];
-        answers.resize(index % sent_.stride + 1);
-        if (status == request_status::ok) answers.back() = words;
+        if (!goes_on(index)) return;
+        vector<std::string>& answers = answers_[index / sent_.stride];
+        const std::size_t turn = index % sent_.stride;
+        if (answers.size() <= turn) answers.resize(turn + 1);
+        if (status == request_status::ok) answers[turn] = words;
     }
 
     const load_order& order_;

@@ -454,6 +454,46 @@ TEST_CASE("a failed answer leaves a gap, and its conversation goes on") {
     CHECK(a.answers_before(2) == vector<std::string>{"", "two"});
 }
 
+TEST_CASE("subagents keep their own history, whichever of them answers first") {
+    open_load l({0});
+    synthetic_conversations source({.turns = 2,
+                                    .user_tokens = 1,
+                                    .output_tokens = 1,
+                                    .subagents = 100_pct,
+                                    .helpers = 2,
+                                    .helper_turns = 2});
+    source.most_turns = 6;  // a turn, twice two of its subagents, a turn
+    l.what = with_traffic(l.what, [&](planned_traffic& t) {
+        t.source = std::make_shared<synthetic_conversations>(source);
+        t.stride = 6;
+    });
+    // Where the trace is cut, the last step of all need not end last.
+    for (const std::size_t sent : {6u, 5u}) {
+        CAPTURE(sent);
+        l.order.last = sent;
+        agenda a = l.shard();
+        end(a, only_one_at(a, start), start + 1 * ms, "start");
+        const vector<planned_request> both = sent_at(a, start + 1 * ms);
+        REQUIRE(places(both) == list_of_places{1, 3});
+        end(a, both[1], start + 2 * ms, "b1");
+        const planned_request b2 = only_one_at(a, start + 2 * ms);
+        CHECK(a.answers_before(b2.index) == vector<std::string>{"start", "", "", "b1"});
+        end(a, b2, start + 3 * ms, "b2");
+        end(a, both[0], start + 4 * ms, "a1");
+        const planned_request a2 = only_one_at(a, start + 4 * ms);
+        CHECK(a2.index == 2);
+        vector<std::string> known = a.answers_before(2);
+        REQUIRE(known.size() >= 4);
+        CHECK(known[1] == "a1");
+        CHECK(known[3] == "b1");
+        end(a, a2, start + 5 * ms, "a2");
+        if (sent == 5) continue;
+        CHECK(a.answers_before(5) == vector<std::string>{"start", "a1", "a2", "b1", "b2"});
+        end(a, only_one_at(a, start + 5 * ms), start + 6 * ms, "end");
+        CHECK(a.answers_before(5).empty());
+    }
+}
+
 TEST_CASE("a later turn counts against the cap like any other send") {
     open_load l({0, 1 * ms, 2 * ms}, 2);
     converse(l, 2, 3);
