@@ -29122,6 +29122,7 @@ private:
         io_.alert.on_sleep(now);
         io_.sockets->wait(until, now);
         io_.on_wake(now_ns(), now, until);
+        send_until_ns_ = io_.woke_ns + check_interval_ns;
         io_.alert.on_wake(io_.woke_ns, until, io_.sockets->full_turns(pool_.size()));
         catch_up(io_.woke_ns);
         io_.sockets->each([this] { catch_up(io_.seen_ns); });
@@ -29146,7 +29147,12 @@ private:
     void catch_up(long long now) {
         while (const auto next = agenda_.take_promised(now)) dispatch(*next);
         if (!agenda_.is_due(now)) return;
-        while (const auto next = agenda_.take_due(now_ns())) dispatch(*next);
+        // A client that is slower than its load must still read, and hear a signal.
+        do {
+            const auto next = agenda_.take_due(now_ns());
+            if (!next) break;
+            dispatch(*next);
+        } while (now_ns() < send_until_ns_);
         // Opens one for the next request, which then need not wait.
         if (pool_.idle() == 0 && pool_.opening() == 0 && agenda_.expects_to_send())
             pool_.open_ahead();
@@ -29274,6 +29280,7 @@ private:
     bool some_leave_ = false;      // before their answer is complete
     long long over_since_ns_ = 0;  // since all sends are over
     long long next_tick_ns_ = 0, next_check_ns_ = 0, checks_behind_ = 0;
+    long long send_until_ns_ = 0;  // sends of one turn; an event may be followed by one more
     lag_counts loop_lag_{};
     double cpu_utilization_ = 0;
 };
