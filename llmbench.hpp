@@ -9091,6 +9091,10 @@ inline const char* to_string(arrival_stamps s) {
 
 inline constexpr std::uint64_t not_listed = ~0ull;
 
+/// Requests planned within so many seconds have no rate: 2 % of it are the 10 ms that a send may be
+/// late.
+inline constexpr double batch_s = 0.5;
+
 /// Why a load was tried: by a search, or for an objective.
 enum class probe_of : unsigned char { search, asked };
 inline const char* to_string(probe_of p) { return p == probe_of::search ? "search" : "asked"; }
@@ -11721,7 +11725,7 @@ enum class because : unsigned char {
     // loads
     carries, not_monotone, gave_up, several_loads, first_probe_failed, probe_too_short,
     // what would be decided more often
-    headroom_in_noise, longer_run, limit_that_passes,
+    headroom_in_noise, longer_run, longer_load, limit_that_passes,
 };
 /// Who is at fault.
 enum class whose : unsigned char { nobody, client, plan, server, baseline_server, baseline };
@@ -11890,8 +11894,8 @@ struct unsupported_metrics {
 
 /// The conditions of the load that its validity depends on.
 struct load_conditions {
-    // Squared coefficient of variation of the gaps between planned sends, NaN where the load grows
-    // or bursts by design.
+    // Squared coefficient of variation of the gaps between planned sends: infinite where the load
+    // grows or bursts by design, NaN where it has no rate.
     double arrival_cv2 = not_a_number;
     bool other_workload = false;  // the variants have different workloads
     bool short_outputs_expected = false;  // outputs of one token were requested
@@ -13821,6 +13825,42 @@ inline vector<load_unit> started_by(const repeat_data& d, bool sessions) {
     return units;
 }
 
+/// The typical time of an answer, 0 without answers.
+inline double usual_answer_s(const repeat_data& d) {
+    vector<double> took;
+    for (const record& r : d.records)
+        if (is_measured(r) && !has_failed(r))
+            took.push_back(static_cast<double>(r.end_ns - r.scheduled_ns) * 1e-9);
+    if (took.empty()) return 0;
+    const auto middle = took.begin() + static_cast<std::ptrdiff_t>(took.size() / 2);
+    std::nth_element(took.begin(), middle, took.end());
+    return *middle;
+}
+/// A load that lasts for less than four answers is mostly its own start: too few of its requests
+/// meet the others that its rate adds up to.
+inline double least_load_s(double answer_s) { return 4 * answer_s; }
+inline bool is_too_short(double load_s, double needed_s) { return needed_s > 1.25 * load_s; }
+/// Why a load with a rate ended too early to show whether the server keeps up with it. It lasts as
+/// long as requests or sessions start, warm-up included. A search makes its probes long enough.
+inline cause too_short_repeat(const repeat_data& d) {
+    if (d.load != 0) return {};
+    long long first = 0, last = 0;
+    double starts = 0, sessions = 0;
+    for (const record& r : d.records) {
+        sessions += r.turn > 0 || r.depth > 0;
+        if (r.turn > 0 || r.depth > 0) continue;
+        first = starts++ == 0 ? r.scheduled_ns : std::min(first, r.scheduled_ns);
+        last = std::max(last, r.scheduled_ns);
+    }
+    if (starts < 2) return {};
+    const double load_s = static_cast<double>(last - first) * 1e-9 * starts / (starts - 1);
+    const double answer_s = usual_answer_s(d), needed_s = least_load_s(answer_s);
+    if (!is_too_short(load_s, needed_s)) return {};
+    return {because::probe_too_short,
+            {answer_s, load_s, needed_s, rounded_up(starts * needed_s / load_s), sessions},
+            whose::plan};
+}
+
 /// How the load exceeded the server in one repeat, nothing where that is not shown. Requests or
 /// sessions in flight must grow by a tenth of the arrivals, and by more than the random walk of
 /// this traffic at exactly the server's capacity (level 0.1 %), and ttft with them. The time of the
@@ -13829,11 +13869,14 @@ inline vector<load_unit> started_by(const repeat_data& d, bool sessions) {
 inline cause over_saturated_repeat(const repeat_data& d, double arrival_cv2) {
     const bool sessions = starts_sessions(d);
     const vector<load_unit> units = started_by(d, sessions);
+    // Of a load far over the capacity a quarter waits for longer than the load lasts.
+    const std::size_t early_units =
+        sessions ? units.size() / 4 : std::min<std::size_t>(units.size() / 4, 50);
     vector<long long> ends;
     vector<double> early;
     for (const load_unit& u : units) {
         ends.push_back(u.end_ns);
-        if (ends.size() <= units.size() / 4 && u.all_ok)
+        if (ends.size() <= early_units && u.all_ok)
             early.push_back(static_cast<double>(u.end_ns - u.scheduled_ns) - u.waited_ns);
     }
     if (early.empty()) return {};
@@ -13872,21 +13915,29 @@ inline cause over_saturated_repeat(const repeat_data& d, double arrival_cv2) {
             {0, growth, n, 10 * slower.per_batch}};
 }
 
-/// Why the load exceeds the server, nothing unless most repeats show it.
+/// Why the load exceeds the server, or is too short to show that it does not; nothing unless most
+/// repeats of a variant show it. NaN: the load has no rate.
 inline cause over_saturation_of(const measurements& e, const variant_list& variants,
                                 double arrival_cv2) {
     if (std::isnan(arrival_cv2)) return {};
-    for (const auto* variant : variants) {
+    const auto in_most = [](const repeat_list& variant, auto&& shown_in) {
         std::size_t shown = 0;
         cause example;
-        for (const repeat_data& d : *variant)
-            if (cause why = over_saturated_repeat(d, arrival_cv2)) {
+        for (const repeat_data& d : variant)
+            if (cause why = shown_in(d)) {
                 ++shown;
                 example = std::move(why);
             }
-        if (2 * shown <= variant->size()) continue;
-        example.numbers[0] = variant == &e.baseline;
-        return example;
+        return 2 * shown > variant.size() ? example : cause{};
+    };
+    for (const auto* variant : variants) {
+        cause over = in_most(*variant, [&](const repeat_data& d) {
+            return over_saturated_repeat(d, arrival_cv2);
+        });
+        if (over) over.numbers[0] = variant == &e.baseline;
+        else over = in_most(*variant, too_short_repeat);
+        if (over.of == whose::plan && variant == &e.baseline) over.of = whose::baseline;
+        if (over) return over;
     }
     return {};
 }
@@ -14228,6 +14279,31 @@ inline cause without_a_disturbance(const decision& v) {
             {static_cast<double>(undisturbed), as_number(v.values.size())}};
 }
 
+/// Whether a load that exceeds the server, or is too short to show whether it does, affects a
+/// metric. What answers say and prompts share does not depend on the length of a load.
+inline bool is_affected_by_load(metric_id m, const cause& over) {
+    return over && is_of_service(m) &&
+           !(over.what == because::probe_too_short && (is_of_answers(m) || is_of_prompts(m)));
+}
+/// Whether a longer load at the same rate can only make a value worse.
+inline bool only_worsens(metric_id m) {
+    const metric_facts& f = facts_of(m);
+    return is_of_requests(m) || is_of_sessions(m) || m == metric_id::goodput ||
+           (is_of_server(m) && f.side == bound_side::at_most && !f.needs_event_times);
+}
+/// A verdict under such a load: a miss stays unless a longer load could be better.
+inline decision with_the_load(decision v, const measurements& e, const cause& over) {
+    const bool is_short = over.what == because::probe_too_short;
+    const bool stays = !is_short || (only_worsens(v.what.what.metric) &&
+                                     (v.what.factor == 0 ||
+                                      !over_saturation_of(e, {&e.baseline}, e.arrival_cv2)));
+    const bool fails = v.outcome == verdict::fail && stays;
+    v = decided(std::move(v), fails ? verdict::fail : verdict::invalid, over);
+    if (is_short)
+        v.advice = {because::longer_load, {over.numbers[2], over.numbers[3], over.numbers[4]}};
+    return v;
+}
+
 /// The verdict on one SLO over all requests as reported.
 inline decision with_validity_checks(const measurements& e, const judging_parameters& t,
                                      const validity_checks& g, const slo& s, bool is_guard) {
@@ -14248,10 +14324,8 @@ inline decision with_validity_checks(const measurements& e, const judging_parame
         return decided(std::move(v), verdict::invalid, std::move(small));
     if (cause ends = window_fault(e, v))
         return decided(std::move(v), verdict::invalid, std::move(ends));
-    if (cause over = on.saturated; over && is_of_service(s.what.metric)) {
-        const verdict outcome = v.outcome == verdict::fail ? verdict::fail : verdict::invalid;
-        return decided(std::move(v), outcome, std::move(over));
-    }
+    if (is_affected_by_load(s.what.metric, on.saturated))
+        return with_the_load(std::move(v), e, on.saturated);
     if (needs_baseline(s) && e.has_live_baseline())
         if (cause why = errors_of_baseline(e, t, error_limit(t.slos)))
             return decided(std::move(v), why.what == because::baseline_fails
@@ -14753,6 +14827,8 @@ inline constexpr cause_sentence cause_sentences[] = {
      "% will often be inconclusive; {b} would seldom be"},
     {because::longer_run, "longer_run", "a run {.2g} times as long would mostly decide, and {b} "
      "would mostly pass as it is"},
+    {because::longer_load, "longer_load", "let the load last {t} at least, with {0} {sessions|"
+     "requests} at its rate, so that it can show whether the server keeps up"},
     {because::limit_that_passes, "limit_that_passes", "{b} would pass"},
 };
 constexpr bool is_in_order(const cause_sentence* all, std::size_t n) {
@@ -16544,6 +16620,10 @@ inline double own_length(const arrival_data& a, const recorded_trace& trace) {
     if (a.kind != arrival_kind::replay || trace.rows.empty()) return 0;
     return std::max(trace.rows.back().at_s / a.speed, 1e-3);
 }
+/// Whether the rows of a trace start at about the same time: they are sent as a batch.
+inline bool is_batch(const arrival_data& a, const recorded_trace& trace) {
+    return a.kind == arrival_kind::replay && own_length(a, trace) < batch_s;
+}
 /// Returns the arrivals expected in the first seconds of the measured part, exactly for a trace.
 inline double arrivals_within(const arrival_data& a, const recorded_trace& trace, double seconds) {
     if (a.kind == arrival_kind::replay) {
@@ -16710,13 +16790,16 @@ inline void check_arrivals(const arrival_data& a) {
             refuse({given, "both rates and the time must be above zero"});
 }
 
-/// Returns the squared coefficient of variation of the gaps, NaN if load grows or bursts by design.
+/// Returns the squared coefficient of variation of the gaps: infinite if the load grows or bursts
+/// by design, NaN if it has no rate.
 inline double arrival_cv2_of(const arrival_data& a) {
     switch (a.kind) {
     case arrival_kind::constant: return 0;
     case arrival_kind::poisson: return 1;
     case arrival_kind::gamma: return 1 / a.burstiness;
-    default: return not_a_number;
+    case arrival_kind::closed_loop:
+    case arrival_kind::all_at_once: return not_a_number;
+    default: return infinity;
     }
 }
 
@@ -18042,7 +18125,8 @@ inline bool asks_about_images(const planned_traffic& p) {
 inline load_conditions load_conditions_of(const plan& p) {
     const planned_traffic& t = *p.sent;
     load_conditions c;
-    c.arrival_cv2 = t.arrivals.max_in_flight == 0 ? arrival_cv2_of(t.arrivals) : not_a_number;
+    c.arrival_cv2 =
+        is_batch(t.arrivals, t.files->trace) ? not_a_number : arrival_cv2_of(t.arrivals);
     // A search counts each request, and turns arrive in batches of one conversation at most.
     if (p.searches() && t.stride > 1)
         c.arrival_cv2 = arrival_cv2_of(t.arrivals) + static_cast<double>(t.stride);
@@ -19098,9 +19182,10 @@ inline int max_probes(const planned_judging& j) {
 inline double between_requests_s(const planned_traffic& p, double load, double answer_s) {
     return (is_counted_in_users(p.arrivals) ? answer_s + mean_seconds(p.arrivals.think) : 1) / load;
 }
-/// Seconds of a probe's measured part: at least four answers, so that it is not only the start.
+/// Seconds of a probe's measured part.
 inline double probe_seconds(const planned_traffic& p, double load, double answer_s) {
-    return std::max({p.duration_s > 0 ? p.duration_s : seconds_of_a_probe, 4 * answer_s,
+    return std::max({p.duration_s > 0 ? p.duration_s : seconds_of_a_probe,
+                     least_load_s(answer_s),
                      static_cast<double>(p.requests) * between_requests_s(p, load, answer_s)});
 }
 /// The load of a probe. Its warm-up has the same load, for the time asked for and until the server
@@ -19136,16 +19221,6 @@ inline plan at_load(const plan& p, double load, double answer_s) {
 inline double seconds_of_one(const plan& p) {
     if (!p.searches()) return expected_seconds(p);
     return expected_seconds(traffic_at(p, search_parameters_of(p).start, 0));
-}
-/// The typical time of an answer, 0 without answers.
-inline double usual_answer_s(const repeat_data& d) {
-    vector<double> took;
-    for (const record& r : d.records)
-        if (is_pooled(r)) took.push_back(static_cast<double>(r.end_ns - r.scheduled_ns) * 1e-9);
-    if (took.empty()) return 0;
-    const auto middle = took.begin() + static_cast<long>(took.size() / 2);
-    std::nth_element(took.begin(), middle, took.end());
-    return *middle;
 }
 
 // ===== [C85] which SLOs a scenario can have, and on which day they block =========================
@@ -20043,6 +20118,10 @@ inline void check_extent(const scenario& s, const arrival_data& a, const recorde
         if (!(n >= 0.5)) refuse({sends, "that is none, let it run longer"});
         if (!(n <= 1e8) && requests <= 0) refuse({sends, "at most 100000000 can be planned"});
     }
+    if (warmup_s > 0 && is_batch(a, trace))
+        refuse({printed("warmup is %g s, and ", warmup_s), arrival_text(a),
+                " starts all within half a second, which is no rate to warm up at: give a number "
+                "of requests"});
     if (!(warmup_s * starting_rate(a) <= 1e6))
         refuse({printed("warmup is %g s: at %.9g requests/s that is over 1000000 requests",
                         warmup_s, starting_rate(a))});
@@ -21467,7 +21546,8 @@ inline void fields_of(field_visitor& v, judging_parameters& judged_by, load_cond
                       expected_load& expected) {
     fields_of(v, judged_by.rule);
     v.flag({"paired"}, expected.has_baseline);
-    v.number({"arrival_cv2"}, under.arrival_cv2);
+    v.number({"arrival_cv2"}, under.arrival_cv2,
+             {0, largest_number, not_a_number, true});
     v.flag({"other_workload", "the baseline's workload was another", if_any}, under.other_workload);
     v.flag({"short_outputs_expected"}, under.short_outputs_expected);
     v.flag({"spin"}, under.spins);
@@ -32980,9 +33060,7 @@ inline void note_rates(const plan& p, repeat_data& d) {
         squares += (planned_at[i] - planned_mean) * (planned_at[i] - planned_mean);
     }
     const auto [first, last] = std::minmax_element(planned_at.begin(), planned_at.end());
-    // Requests of a trace at about the same time have no rate: they are sent as a batch.
-    constexpr double burst_s = 0.5;  // 2 % of it are the 10 ms that no send may be late
-    if (t.arrivals.kind == arrival_kind::replay && *last - *first < burst_s) return;
+    if (t.arrivals.kind == arrival_kind::replay && *last - *first < batch_s) return;
     const bool stationary = t.arrivals.rate > 0 && t.arrivals.kind != arrival_kind::ramp &&
                             t.arrivals.kind != arrival_kind::replay && t.stride == 1;
     const double n = static_cast<double>(sent_at.size());
@@ -33491,7 +33569,7 @@ private:
         const auto at_this_load = [&](const repeat_data& x) { return x.load == d.load; };
         const repeat_list& all = all_.seen.candidate;
         const bool is_first = std::count_if(all.begin(), all.end(), at_this_load) == 1;
-        if (!is_first || probe_seconds(p_, d.load, now) <= 1.25 * measured_s) return false;
+        if (!is_first || !is_too_short(measured_s, probe_seconds(p_, d.load, now))) return false;
         probes_.erase(d.load);
         return repeats_again(client_error{{because::probe_too_short, {now, measured_s}},
                                           all_.seen.candidate.size() - 1});

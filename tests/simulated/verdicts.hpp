@@ -62,6 +62,7 @@ inline party to_blame(const decision& d) {
     switch (d.why[0].of) {
     case whose::client: return party::client;
     case whose::server: return party::server;
+    case whose::plan: return party::plan;
     default: break;
     }
     switch (d.why[0].what) {

@@ -150,6 +150,15 @@ TEST_CASE("a load that is open has no end of the capacity beyond it") {
     CHECK(holds(measured.line(), "no capacity is shown, 2 loads"));
 }
 
+TEST_CASE("a load of a curve that ends before its answers do is not carried") {
+    scenario s = four_slots("over before its answers");
+    s.slos = {p50(ttft) <= 1_min};
+    const curve_result c = curve_of(s, {10_rps, 400_rps, 4000_rps});
+    INFO(c);
+    CHECK(c.low() == 10);
+    CHECK(holds(c.at(2).verdicts()[0].reason, "of load were too short for that"));
+}
+
 TEST_CASE("loads that make no curve are refused in a sentence, before anything is sent") {
     const scenario s = four_slots("nonsense");
     CHECK(holds(refusal_of_curve(s, {8_users}), "curve() has 1 load: it takes 2 to 16"));

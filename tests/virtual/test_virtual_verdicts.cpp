@@ -126,6 +126,31 @@ TEST_CASE("a load of twice the capacity is told as over-saturated") {
     check_rejudged(r, s.slos);
 }
 
+TEST_CASE("a load that ends before its answers do shows nothing of its rate, whatever may be in flight") {
+    engine e = engine_of(10_ms);
+    e.slots = 2;
+    scenario s = quick_scenario(simulated(e));
+    s.workload = synthetic{.prompt_tokens = fixed(8), .output_tokens = fixed(4)};
+    s.requests = 120;
+    s.slos = {p90(ttft) <= 1_min, p50(e2e) <= 50_ms, error_rate <= 5_pct};
+    for (const arrival_pattern& a : {arrival_pattern(poisson(2000_rps)),
+                                     arrival_pattern(poisson(2000_rps).max_in_flight(1000)),
+                                     arrival_pattern(poisson(2000_rps).max_in_flight(2)),
+                                     arrival_pattern(ramp(1000_rps, 2000_rps, 1_s))}) {
+        s.arrivals = a;
+        s.name = "over before its answers";
+        const result r = run(s);
+        CHECK(outcome_of(r, "p90(ttft) <= 60 s") == verdict::invalid);
+        CHECK(outcome_of(r, "p50(e2e) <= 50 ms") == verdict::fail);
+        CHECK(outcome_of(r, "error_rate <= 5 %") == verdict::pass);
+        CHECK(holds(r.verdicts()[0].reason, "the plan: an answer took "));
+        CHECK(holds(r.verdicts()[0].advice, "let the load last "));
+        check_rejudged(r, s.slos);
+    }
+    s.arrivals = all_at_once();  // which asks for no rate
+    CHECK(outcome_of(run(s), "p90(ttft) <= 60 s") == verdict::pass);
+}
+
 TEST_CASE("one wave of whole answers shows no miss of a throughput") {
     scenario s = brief(simulated(engine_of(15_ms)), "one wave");
     s.workload = synthetic{.prompt_tokens = fixed(16), .output_tokens = fixed(8)};

@@ -17,7 +17,7 @@
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
 
-#include <algorithm>  // find, find_if, max, min, nth_element
+#include <algorithm>  // find, find_if, max, min
 #include <cmath>  // isfinite, llround
 #include <optional>
 #include <string>
@@ -181,9 +181,10 @@ inline int max_probes(const planned_judging& j) {
 inline double between_requests_s(const planned_traffic& p, double load, double answer_s) {
     return (is_counted_in_users(p.arrivals) ? answer_s + mean_seconds(p.arrivals.think) : 1) / load;
 }
-/// Seconds of a probe's measured part: at least four answers, so that it is not only the start.
+/// Seconds of a probe's measured part.
 inline double probe_seconds(const planned_traffic& p, double load, double answer_s) {
-    return std::max({p.duration_s > 0 ? p.duration_s : seconds_of_a_probe, 4 * answer_s,
+    return std::max({p.duration_s > 0 ? p.duration_s : seconds_of_a_probe,
+                     least_load_s(answer_s),
                      static_cast<double>(p.requests) * between_requests_s(p, load, answer_s)});
 }
 /// The load of a probe. Its warm-up has the same load, for the time asked for and until the server
@@ -219,16 +220,6 @@ inline plan at_load(const plan& p, double load, double answer_s) {
 inline double seconds_of_one(const plan& p) {
     if (!p.searches()) return expected_seconds(p);
     return expected_seconds(traffic_at(p, search_parameters_of(p).start, 0));
-}
-/// The typical time of an answer, 0 without answers.
-inline double usual_answer_s(const repeat_data& d) {
-    vector<double> took;
-    for (const record& r : d.records)
-        if (is_pooled(r)) took.push_back(static_cast<double>(r.end_ns - r.scheduled_ns) * 1e-9);
-    if (took.empty()) return 0;
-    const auto middle = took.begin() + static_cast<long>(took.size() / 2);
-    std::nth_element(took.begin(), middle, took.end());
-    return *middle;
 }
 
 }  // namespace detail

@@ -235,6 +235,8 @@ inline constexpr cause_sentence cause_sentences[] = {
      "% will often be inconclusive; {b} would seldom be"},
     {because::longer_run, "longer_run", "a run {.2g} times as long would mostly decide, and {b} "
      "would mostly pass as it is"},
+    {because::longer_load, "longer_load", "let the load last {t} at least, with {0} {sessions|"
+     "requests} at its rate, so that it can show whether the server keeps up"},
     {because::limit_that_passes, "limit_that_passes", "{b} would pass"},
 };
 constexpr bool is_in_order(const cause_sentence* all, std::size_t n) {

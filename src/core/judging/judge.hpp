@@ -156,6 +156,31 @@ inline cause without_a_disturbance(const decision& v) {
             {static_cast<double>(undisturbed), as_number(v.values.size())}};
 }
 
+/// Whether a load that exceeds the server, or is too short to show whether it does, affects a
+/// metric. What answers say and prompts share does not depend on the length of a load.
+inline bool is_affected_by_load(metric_id m, const cause& over) {
+    return over && is_of_service(m) &&
+           !(over.what == because::probe_too_short && (is_of_answers(m) || is_of_prompts(m)));
+}
+/// Whether a longer load at the same rate can only make a value worse.
+inline bool only_worsens(metric_id m) {
+    const metric_facts& f = facts_of(m);
+    return is_of_requests(m) || is_of_sessions(m) || m == metric_id::goodput ||
+           (is_of_server(m) && f.side == bound_side::at_most && !f.needs_event_times);
+}
+/// A verdict under such a load: a miss stays unless a longer load could be better.
+inline decision with_the_load(decision v, const measurements& e, const cause& over) {
+    const bool is_short = over.what == because::probe_too_short;
+    const bool stays = !is_short || (only_worsens(v.what.what.metric) &&
+                                     (v.what.factor == 0 ||
+                                      !over_saturation_of(e, {&e.baseline}, e.arrival_cv2)));
+    const bool fails = v.outcome == verdict::fail && stays;
+    v = decided(std::move(v), fails ? verdict::fail : verdict::invalid, over);
+    if (is_short)
+        v.advice = {because::longer_load, {over.numbers[2], over.numbers[3], over.numbers[4]}};
+    return v;
+}
+
 /// The verdict on one SLO over all requests as reported.
 inline decision with_validity_checks(const measurements& e, const judging_parameters& t,
                                      const validity_checks& g, const slo& s, bool is_guard) {
@@ -176,10 +201,8 @@ inline decision with_validity_checks(const measurements& e, const judging_parame
         return decided(std::move(v), verdict::invalid, std::move(small));
     if (cause ends = window_fault(e, v))
         return decided(std::move(v), verdict::invalid, std::move(ends));
-    if (cause over = on.saturated; over && is_of_service(s.what.metric)) {
-        const verdict outcome = v.outcome == verdict::fail ? verdict::fail : verdict::invalid;
-        return decided(std::move(v), outcome, std::move(over));
-    }
+    if (is_affected_by_load(s.what.metric, on.saturated))
+        return with_the_load(std::move(v), e, on.saturated);
     if (needs_baseline(s) && e.has_live_baseline())
         if (cause why = errors_of_baseline(e, t, error_limit(t.slos)))
             return decided(std::move(v), why.what == because::baseline_fails

@@ -38,8 +38,8 @@ struct unsupported_metrics {
 
 /// The conditions of the load that its validity depends on.
 struct load_conditions {
-    // Squared coefficient of variation of the gaps between planned sends, NaN where the load grows
-    // or bursts by design.
+    // Squared coefficient of variation of the gaps between planned sends: infinite where the load
+    // grows or bursts by design, NaN where it has no rate.
     double arrival_cv2 = not_a_number;
     bool other_workload = false;  // the variants have different workloads
     bool short_outputs_expected = false;  // outputs of one token were requested

@@ -357,6 +357,42 @@ inline vector<load_unit> started_by(const repeat_data& d, bool sessions) {
     return units;
 }
 
+/// The typical time of an answer, 0 without answers.
+inline double usual_answer_s(const repeat_data& d) {
+    vector<double> took;
+    for (const record& r : d.records)
+        if (is_measured(r) && !has_failed(r))
+            took.push_back(static_cast<double>(r.end_ns - r.scheduled_ns) * 1e-9);
+    if (took.empty()) return 0;
+    const auto middle = took.begin() + static_cast<std::ptrdiff_t>(took.size() / 2);
+    std::nth_element(took.begin(), middle, took.end());
+    return *middle;
+}
+/// A load that lasts for less than four answers is mostly its own start: too few of its requests
+/// meet the others that its rate adds up to.
+inline double least_load_s(double answer_s) { return 4 * answer_s; }
+inline bool is_too_short(double load_s, double needed_s) { return needed_s > 1.25 * load_s; }
+/// Why a load with a rate ended too early to show whether the server keeps up with it. It lasts as
+/// long as requests or sessions start, warm-up included. A search makes its probes long enough.
+inline cause too_short_repeat(const repeat_data& d) {
+    if (d.load != 0) return {};
+    long long first = 0, last = 0;
+    double starts = 0, sessions = 0;
+    for (const record& r : d.records) {
+        sessions += r.turn > 0 || r.depth > 0;
+        if (r.turn > 0 || r.depth > 0) continue;
+        first = starts++ == 0 ? r.scheduled_ns : std::min(first, r.scheduled_ns);
+        last = std::max(last, r.scheduled_ns);
+    }
+    if (starts < 2) return {};
+    const double load_s = static_cast<double>(last - first) * 1e-9 * starts / (starts - 1);
+    const double answer_s = usual_answer_s(d), needed_s = least_load_s(answer_s);
+    if (!is_too_short(load_s, needed_s)) return {};
+    return {because::probe_too_short,
+            {answer_s, load_s, needed_s, rounded_up(starts * needed_s / load_s), sessions},
+            whose::plan};
+}
+
 /// How the load exceeded the server in one repeat, nothing where that is not shown. Requests or
 /// sessions in flight must grow by a tenth of the arrivals, and by more than the random walk of
 /// this traffic at exactly the server's capacity (level 0.1 %), and ttft with them. The time of the
@@ -365,11 +401,14 @@ inline vector<load_unit> started_by(const repeat_data& d, bool sessions) {
 inline cause over_saturated_repeat(const repeat_data& d, double arrival_cv2) {
     const bool sessions = starts_sessions(d);
     const vector<load_unit> units = started_by(d, sessions);
+    // Of a load far over the capacity a quarter waits for longer than the load lasts.
+    const std::size_t early_units =
+        sessions ? units.size() / 4 : std::min<std::size_t>(units.size() / 4, 50);
     vector<long long> ends;
     vector<double> early;
     for (const load_unit& u : units) {
         ends.push_back(u.end_ns);
-        if (ends.size() <= units.size() / 4 && u.all_ok)
+        if (ends.size() <= early_units && u.all_ok)
             early.push_back(static_cast<double>(u.end_ns - u.scheduled_ns) - u.waited_ns);
     }
     if (early.empty()) return {};
@@ -408,21 +447,29 @@ inline cause over_saturated_repeat(const repeat_data& d, double arrival_cv2) {
             {0, growth, n, 10 * slower.per_batch}};
 }
 
-/// Why the load exceeds the server, nothing unless most repeats show it.
+/// Why the load exceeds the server, or is too short to show that it does not; nothing unless most
+/// repeats of a variant show it. NaN: the load has no rate.
 inline cause over_saturation_of(const measurements& e, const variant_list& variants,
                                 double arrival_cv2) {
     if (std::isnan(arrival_cv2)) return {};
-    for (const auto* variant : variants) {
+    const auto in_most = [](const repeat_list& variant, auto&& shown_in) {
         std::size_t shown = 0;
         cause example;
-        for (const repeat_data& d : *variant)
-            if (cause why = over_saturated_repeat(d, arrival_cv2)) {
+        for (const repeat_data& d : variant)
+            if (cause why = shown_in(d)) {
                 ++shown;
                 example = std::move(why);
             }
-        if (2 * shown <= variant->size()) continue;
-        example.numbers[0] = variant == &e.baseline;
-        return example;
+        return 2 * shown > variant.size() ? example : cause{};
+    };
+    for (const auto* variant : variants) {
+        cause over = in_most(*variant, [&](const repeat_data& d) {
+            return over_saturated_repeat(d, arrival_cv2);
+        });
+        if (over) over.numbers[0] = variant == &e.baseline;
+        else over = in_most(*variant, too_short_repeat);
+        if (over.of == whose::plan && variant == &e.baseline) over.of = whose::baseline;
+        if (over) return over;
     }
     return {};
 }

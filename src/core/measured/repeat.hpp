@@ -47,6 +47,10 @@ inline const char* to_string(arrival_stamps s) {
 
 inline constexpr std::uint64_t not_listed = ~0ull;
 
+/// Requests planned within so many seconds have no rate: 2 % of it are the 10 ms that a send may be
+/// late.
+inline constexpr double batch_s = 0.5;
+
 /// Why a load was tried: by a search, or for an objective.
 enum class probe_of : unsigned char { search, asked };
 inline const char* to_string(probe_of p) { return p == probe_of::search ? "search" : "asked"; }

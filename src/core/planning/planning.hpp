@@ -63,6 +63,10 @@ inline void check_extent(const scenario& s, const arrival_data& a, const recorde
         if (!(n >= 0.5)) refuse({sends, "that is none, let it run longer"});
         if (!(n <= 1e8) && requests <= 0) refuse({sends, "at most 100000000 can be planned"});
     }
+    if (warmup_s > 0 && is_batch(a, trace))
+        refuse({printed("warmup is %g s, and ", warmup_s), arrival_text(a),
+                " starts all within half a second, which is no rate to warm up at: give a number "
+                "of requests"});
     if (!(warmup_s * starting_rate(a) <= 1e6))
         refuse({printed("warmup is %g s: at %.9g requests/s that is over 1000000 requests",
                         warmup_s, starting_rate(a))});

@@ -175,7 +175,8 @@ inline void fields_of(field_visitor& v, judging_parameters& judged_by, load_cond
                       expected_load& expected) {
     fields_of(v, judged_by.rule);
     v.flag({"paired"}, expected.has_baseline);
-    v.number({"arrival_cv2"}, under.arrival_cv2);
+    v.number({"arrival_cv2"}, under.arrival_cv2,
+             {0, largest_number, not_a_number, true});
     v.flag({"other_workload", "the baseline's workload was another", if_any}, under.other_workload);
     v.flag({"short_outputs_expected"}, under.short_outputs_expected);
     v.flag({"spin"}, under.spins);

@@ -5,6 +5,7 @@
 #include "core/base/vector.hpp"
 #include "core/base/text.hpp"
 #include "core/base/random.hpp"
+#include "core/measured/repeat.hpp"
 #include "core/files/traces.hpp"
 #include "core/traffic/lengths.hpp"
 
@@ -100,6 +101,10 @@ inline double own_length(const arrival_data& a, const recorded_trace& trace) {
     if (a.kind == arrival_kind::steps) return planned_length(a);
     if (a.kind != arrival_kind::replay || trace.rows.empty()) return 0;
     return std::max(trace.rows.back().at_s / a.speed, 1e-3);
+}
+/// Whether the rows of a trace start at about the same time: they are sent as a batch.
+inline bool is_batch(const arrival_data& a, const recorded_trace& trace) {
+    return a.kind == arrival_kind::replay && own_length(a, trace) < batch_s;
 }
 /// Returns the arrivals expected in the first seconds of the measured part, exactly for a trace.
 inline double arrivals_within(const arrival_data& a, const recorded_trace& trace, double seconds) {
@@ -267,13 +272,16 @@ inline void check_arrivals(const arrival_data& a) {
             refuse({given, "both rates and the time must be above zero"});
 }
 
-/// Returns the squared coefficient of variation of the gaps, NaN if load grows or bursts by design.
+/// Returns the squared coefficient of variation of the gaps: infinite if the load grows or bursts
+/// by design, NaN if it has no rate.
 inline double arrival_cv2_of(const arrival_data& a) {
     switch (a.kind) {
     case arrival_kind::constant: return 0;
     case arrival_kind::poisson: return 1;
     case arrival_kind::gamma: return 1 / a.burstiness;
-    default: return not_a_number;
+    case arrival_kind::closed_loop:
+    case arrival_kind::all_at_once: return not_a_number;
+    default: return infinity;
     }
 }
 

@@ -111,7 +111,8 @@ inline bool asks_about_images(const planned_traffic& p) {
 inline load_conditions load_conditions_of(const plan& p) {
     const planned_traffic& t = *p.sent;
     load_conditions c;
-    c.arrival_cv2 = t.arrivals.max_in_flight == 0 ? arrival_cv2_of(t.arrivals) : not_a_number;
+    c.arrival_cv2 =
+        is_batch(t.arrivals, t.files->trace) ? not_a_number : arrival_cv2_of(t.arrivals);
     // A search counts each request, and turns arrive in batches of one conversation at most.
     if (p.searches() && t.stride > 1)
         c.arrival_cv2 = arrival_cv2_of(t.arrivals) + static_cast<double>(t.stride);

@@ -397,7 +397,7 @@ private:
         const auto at_this_load = [&](const repeat_data& x) { return x.load == d.load; };
         const repeat_list& all = all_.seen.candidate;
         const bool is_first = std::count_if(all.begin(), all.end(), at_this_load) == 1;
-        if (!is_first || probe_seconds(p_, d.load, now) <= 1.25 * measured_s) return false;
+        if (!is_first || !is_too_short(measured_s, probe_seconds(p_, d.load, now))) return false;
         probes_.erase(d.load);
         return repeats_again(client_error{{because::probe_too_short, {now, measured_s}},
                                           all_.seen.candidate.size() - 1});

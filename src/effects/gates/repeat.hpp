@@ -115,9 +115,7 @@ inline void note_rates(const plan& p, repeat_data& d) {
         squares += (planned_at[i] - planned_mean) * (planned_at[i] - planned_mean);
     }
     const auto [first, last] = std::minmax_element(planned_at.begin(), planned_at.end());
-    // Requests of a trace at about the same time have no rate: they are sent as a batch.
-    constexpr double burst_s = 0.5;  // 2 % of it are the 10 ms that no send may be late
-    if (t.arrivals.kind == arrival_kind::replay && *last - *first < burst_s) return;
+    if (t.arrivals.kind == arrival_kind::replay && *last - *first < batch_s) return;
     const bool stationary = t.arrivals.rate > 0 && t.arrivals.kind != arrival_kind::ramp &&
                             t.arrivals.kind != arrival_kind::replay && t.stride == 1;
     const double n = static_cast<double>(sent_at.size());

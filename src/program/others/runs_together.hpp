@@ -322,8 +322,7 @@ inline measured_gate gate_of_runs(vector<imported_run> runs, const slo_list& slo
     for (const imported_run& run : runs) cut_off += run.cut_off;
     g.seen.has_cut_off = cut_off > 0;
     g.seen.notes = notes_of(runs, cut_off);
-    const bool describes_load = first.knows_sends && first.knows_arrivals &&
-                            first.arrivals.max_in_flight == 0;
+    const bool describes_load = first.knows_sends && first.knows_arrivals;
     g.seen.arrival_cv2 = describes_load ? arrival_cv2_of(first.arrivals) : not_a_number;
     vector<repeat_data> repeats;
     for (std::size_t i = 0; i < runs.size(); ++i)

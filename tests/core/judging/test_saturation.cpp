@@ -134,10 +134,12 @@ TEST_CASE("a queue that grows by a tenth of the arrivals is over the server's ca
 }
 
 TEST_CASE("a load that grows, bursts or waits by design is not over-saturated") {
-    measurement m = queueing(2);
-    m.arrival_cv2 = not_a_number;
-    CHECK(over_saturation_reason(m) == "");
-    CHECK(judged(m, mean(tpot) <= 20_ms).outcome == verdict::pass);
+    measurement m = queueing(1.5);
+    for (const double none : {not_a_number, infinity}) {
+        m.arrival_cv2 = none;
+        CHECK(over_saturation_reason(m) == "");
+        CHECK(judged(m, mean(tpot) <= 20_ms).outcome == verdict::pass);
+    }
 }
 
 TEST_CASE("until the first answers have ended every load fills up, and that is no growth") {
@@ -145,20 +147,16 @@ TEST_CASE("until the first answers have ended every load fills up, and that is n
     vector<request> requests;
     for (int i = 0; i < 150; ++i)
         requests.push_back(answered(100.0 * i, 50 + std::min(i, 100), 990));
-    measurement m = measured({repeat_of(requests), repeat_of(requests)});
-    m.arrival_cv2 = 0;
-    CHECK(over_saturation_reason(m) == "");
+    CHECK_FALSE(over_saturated_repeat(repeat_of(requests), 0));
     // The same growth, but answers that take longer and longer.
     requests.clear();
     for (int i = 0; i < 150; ++i)
         requests.push_back(answered(100.0 * i, 50 + 4.0 * i, 20 + 8.0 * i));
-    m.candidate = {repeat_of(requests), repeat_of(requests)};
-    CHECK(over_saturation_reason(m) != "");
+    CHECK(over_saturated_repeat(repeat_of(requests), 0));
     // Longer answers that begin as fast as ever are no queue.
     requests.clear();
     for (int i = 0; i < 150; ++i) requests.push_back(answered(100.0 * i, 50, 20 + 8.0 * i));
-    m.candidate = {repeat_of(requests), repeat_of(requests)};
-    CHECK(over_saturation_reason(m) == "");
+    CHECK_FALSE(over_saturated_repeat(repeat_of(requests), 0));
 }
 
 TEST_CASE("bursts of arrivals and of work let a queue wander further before it is called growth") {
@@ -308,6 +306,100 @@ TEST_CASE("a ramp over the capacity is not called over-saturated, since it grows
         CHECK_FALSE(is_flagged({}, up, 300, seed, arrival_cv2_of(up)));
         CHECK(is_flagged({}, up, 300, seed, 1));  // as it would be, were it not known
     }
+}
+
+// ---- a load that ends before its answers do ----------------------------------------------------
+
+namespace {
+/// Answers of 128 tokens at most 256 at a time: about 21 requests a second.
+measurement sent_at(double rate, long long n) {
+    virtual_load load;
+    load.outputs = fixed(128);
+    load.server.slots = 256;
+    load.server.kv.memory_bytes = 1e12;
+    const schedule s = open_loop_schedule(poisson(request_rate(rate)).data(), 0, 0, n, 0, 3);
+    const repeat_data d = answers_to(load, s.at, s.warmup, 3);
+    measurement m = measured({d, d, d});
+    m.arrival_cv2 = 1;
+    return m;
+}
+/// So many requests a second for so long, each answered after `answer_s`.
+measurement steady(double rate, int n, double answer_s) {
+    vector<request> requests;
+    for (int i = 0; i < n; ++i) requests.push_back(answered(1000 * i / rate, 50, 100 * answer_s - 5));
+    measurement m = measured({repeat_of(requests), repeat_of(requests), repeat_of(requests)});
+    m.arrival_cv2 = 1;
+    return m;
+}
+}  // namespace
+
+TEST_CASE("the more a load exceeds the server, the less it can pass, however short it is") {
+    for (const long long n : {60ll, 200ll, 1000ll, 4000ll})
+        for (const double rate : {32.0, 48.0, 64.0, 128.0, 256.0, 1000.0, 30000.0}) {
+            CAPTURE(n);
+            CAPTURE(rate);
+            const measurement m = sent_at(rate, n);
+            CHECK(over_saturation_reason(m) != "");
+            CHECK(judged(m, p90(ttft) <= 1000_s).outcome == verdict::invalid);
+        }
+    // A run as long as the advice asks for tells that the server does not keep up.
+    measurement m = sent_at(140, 200);
+    const slo_verdict short_one = judged(m, p90(ttft) <= 6_s);
+    CHECK(short_one.outcome == verdict::invalid);
+    CHECK(mentions(short_one.reason, "the plan: an answer took "));
+    CHECK(mentions(short_one.reason, " of load were too short for that"));
+    CHECK(mentions(short_one.advice, "let the load last "));
+    const cause why = too_short_repeat(m.candidate[0]);
+    m = sent_at(140, static_cast<long long>(why.numbers[3]));
+    CHECK(mentions(judged(m, p90(ttft) <= 6_s).reason, "over-saturated: "));
+}
+
+TEST_CASE("a load of four answers is long enough, and what has no rate has no length") {
+    CHECK(over_saturation_reason(steady(8, 300, 3)) == "");
+    CHECK(over_saturation_reason(steady(6, 60, 3)) == "");
+    CHECK(over_saturation_reason(steady(40, 300, 5)) ==
+          "the plan: an answer took 5 s, and 7.5 s of load were too short for that");
+    const slo_verdict v = judged(steady(40, 300, 5), p90(ttft) <= 6_s);
+    CHECK(str(v.advice) == "let the load last 20 s at least, with 800 requests at its rate, so that "
+                           "it can show whether the server keeps up");
+    measurement m = steady(40, 300, 5);
+    m.arrival_cv2 = infinity;  // a ramp, stages, a trace
+    CHECK(over_saturation_reason(m) != "");
+    m.arrival_cv2 = not_a_number;  // users, all at once
+    CHECK(over_saturation_reason(m) == "");
+    m = steady(40, 300, 5);
+    for (repeat_data& d : m.candidate) d.load = 40;  // a probe, which the search makes longer
+    CHECK(over_saturation_reason(m) == "");
+    // Answers that the client did not wait for count up to its leaving.
+    m = steady(40, 300, 5);
+    for (repeat_data& d : m.candidate)
+        for (record& r : d.records) r.status = request_status::left;
+    CHECK(over_saturation_reason(m) != "");
+}
+
+TEST_CASE("a load that is too short shows no pass and no rate, and a miss only if more is worse") {
+    const measurement m = steady(40, 300, 5);
+    for (const slo& s : {p90(ttft) <= 6_s, mean(tpot) <= 1000_s, goodput(ttft <= 6_s) >= 90_pct,
+                         request_throughput >= 1_rps, request_throughput >= 1000_rps}) {
+        CAPTURE(str(s.text()));
+        CHECK(judged(m, s).outcome == verdict::invalid);
+    }
+    for (const slo& s : {p90(ttft) <= 10_ms, p50(e2e) <= 1_s, goodput(e2e <= 1_s) >= 90_pct}) {
+        CAPTURE(str(s.text()));
+        CHECK(judged(m, s).outcome == verdict::fail);
+    }
+    CHECK(judged(m, error_rate <= 5_pct).outcome == verdict::pass);
+    // A candidate that became slower is slower, unless the baseline's load was too short, too.
+    measurement pairs = m;
+    pairs.candidate.push_back(m.candidate[0]);
+    for (std::size_t i = 0; i < pairs.candidate.size(); ++i)
+        pairs.baseline.push_back(steady(40, 300, 0.5).candidate[0]);
+    CHECK(judged(pairs, mean(e2e) <= 1.1 * baseline).outcome == verdict::fail);
+    CHECK(judged(pairs, mean(ttft) <= 1.1 * baseline).outcome == verdict::invalid);
+    std::swap(pairs.candidate, pairs.baseline);
+    CHECK(judged(pairs, mean(e2e) <= 1.1 * baseline).outcome == verdict::invalid);
+    CHECK(mentions(judged(pairs, mean(e2e) <= 1.1 * baseline).reason, "baseline: an answer took"));
+    CHECK(judged(pairs, p90(e2e) <= 1_s).outcome == verdict::pass);
 }
 
 // ---- sessions, whose turns follow turns --------------------------------------------------------

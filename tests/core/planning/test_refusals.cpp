@@ -2,6 +2,7 @@
 #include "llmbench.hpp"
 #include "core/planning/plan_text.hpp"
 #include "core/planning/planning.hpp"
+#include "core/traffic/requests.hpp"
 #include "support/scenarios.hpp"
 #include "support/texts.hpp"
 
@@ -31,6 +32,24 @@ TEST_CASE("a trace without a file, or at a speed that is none, is refused") {
     for (const time_span unit : {0_s, 90000_s})
         CHECK_REFUSED(refusal_of_load(replay("trace.csv").unit(unit)),
                       "arrivals is replay(trace.csv", "its unit runs from 1 ns to a day");
+}
+
+TEST_CASE("a trace whose rows start together has no rate to warm up at for a time") {
+    workload_files f;
+    f.trace.rows = {{0, 10, 1}, {0, 20, 2}, {0, 30, 3}};
+    scenario s = sound();
+    s.arrivals = replay("trace.csv");
+    s.requests = 0;
+    s.warmup = 60_s;
+    const auto refusal = [&] { return texts::refusal_of([&] { planned(s, 1, f); }); };
+    CHECK_REFUSED(refusal(), "warmup is 60 s", "replay(trace.csv)", "give a number of requests");
+    s.warmup = 2;
+    CHECK(refusal() == "");
+    CHECK(std::isnan(load_conditions_of(planned(s, 1, f)).arrival_cv2));  // it is a batch
+    s.warmup = 60_s;
+    f.trace.rows.push_back({10, 10, 1});
+    CHECK(refusal() == "");
+    CHECK(std::isinf(load_conditions_of(planned(s, 1, f)).arrival_cv2));
 }
 
 TEST_CASE("a closed loop without users, with too many, or with negative times is refused") {

@@ -31,14 +31,18 @@ TEST_CASE("tokens are forced where the request says how many") {
     CHECK(given(false, 0) == 0);
 }
 
-TEST_CASE("a steady load says how unsteady its gaps are, any other one that it grows by design") {
+TEST_CASE("a steady load says how unsteady its gaps are, any other one that it grows by design or has no rate") {
     CHECK(arrival_cv2_of(constant(8_rps).data()) == 0);
     CHECK(arrival_cv2_of(poisson(8_rps).data()) == 1);
     CHECK(arrival_cv2_of(gamma(8_rps, 0.25).data()) == Approx(4));
     CHECK(arrival_cv2_of(gamma(8_rps, 4).data()) == Approx(0.25));
     for (const arrival_data& a :
          {ramp(8_rps, 16_rps, 60_s).data(), steps({{8_rps, 60_s}}).data(), replay("x").data()})
-        CHECK(std::isnan(arrival_cv2_of(a)));
+        CHECK(std::isinf(arrival_cv2_of(a)));
     CHECK(std::isnan(arrival_cv2_of(all_at_once().data())));
     CHECK(std::isnan(arrival_cv2_of(closed_loop(4).data())));
+    // What waits in the client for others to end waits as well.
+    scenario s = {.workload = synthetic{}, .arrivals = poisson(8_rps).max_in_flight(1000)};
+    s.requests = 300;
+    CHECK(load_conditions_of(planned(s, 1)).arrival_cv2 == 1);
 }
