@@ -1882,6 +1882,10 @@ struct request_options {
     /// Each event of a stream is one token, for a server without usage; else metrics that need the
     /// number of tokens are invalid. Reported usage has precedence.
     bool events_are_tokens = false;
+    /// OpenAI's APIs ask for usage by `stream_options`; false leaves that out.
+    bool include_usage = true;
+    /// The field of the most tokens, such as "max_completion_tokens"; "": the API's own.
+    types::text max_tokens_field{};
     /// Documents behind the query of `rerank`, `score` and `sglang_score` (0: 8), or inputs of
     /// `openai_embeddings` (0: 1).
     types::whole documents = 0;
@@ -6942,6 +6946,8 @@ struct request_spec {
     int documents = 1;   // into which the prompt is split, besides a query
     bool force_length = false;
     bool events_are_tokens = false;  // without usage
+    bool include_usage = true;
+    std::string max_tokens_field{};  // "": the API's
     bool stream = true;
     double cancel_after_s = 0;  // when the client closes the connection; 0: never
     double temperature = not_a_number;
@@ -7006,6 +7012,7 @@ public:
     body_writer& string(const char* name, std::string_view s) { return raw(name, json_quoted(s)); }
     body_writer& flag(const char* name, bool b) { return raw(name, b ? "true" : "false"); }
     body_writer& max_tokens(const char* name) {
+        if (!asked_.max_tokens_field.empty()) name = asked_.max_tokens_field.c_str();
         return asked_.max_tokens > 0 ? raw(name, std::to_string(asked_.max_tokens)) : *this;
     }
     body_writer& temperature() {
@@ -7665,7 +7672,7 @@ inline std::string ollama_content(const request_spec& r) {
 
 inline void write_openai(body_writer& b, const request_spec& r) {
     b.flag("stream", r.stream);
-    if (r.stream) b.raw("stream_options", "{\"include_usage\":true}");
+    if (r.stream && r.include_usage) b.raw("stream_options", "{\"include_usage\":true}");
     b.max_tokens("max_tokens").ignore_eos().temperature();
 }
 inline void write_openai_chat(body_writer& b, const std::string& model, const request_spec& r) {
@@ -8213,6 +8220,19 @@ public:
         default: return api_->is_own || content_type.find("json") != std::string_view::npos;
         }
     }
+    /// Whether a body of another content type is of the framing asked for, by its first bytes;
+    /// nothing where there are too few of them.
+    std::optional<bool> begins_as_asked(std::string_view body) const {
+        body.remove_prefix(std::min(body.find_first_not_of(" \t\r\n"), body.size()));
+        if (body.empty()) return {};
+        if (framed_ != framing::events) return body.starts_with('{');
+        bool may_follow = false;
+        for (const std::string_view field : {"data:", "event:", "id:", "retry:", ":"}) {
+            if (body.starts_with(field)) return true;
+            may_follow = may_follow || field.starts_with(body);
+        }
+        return may_follow ? std::optional<bool>() : false;
+    }
     const char* wanted() const {
         return framed_ == framing::events  ? "an event stream"
                : framed_ == framing::lines ? "a stream of JSON lines"
@@ -8621,13 +8641,25 @@ private:
     /// A read without the kernel's time may have a later one than the next read.
     long long not_before_last(long long ns) { return came_ns_ = std::max(ns, came_ns_); }
 
+    /// By its content type, or where that is another one by its bytes.
     bool is_asked_for() const {
-        return http_.status() / 100 == 2 && reader_.takes(http_.header("content-type"));
+        if (http_.status() / 100 != 2 || body_is_ != body_kind::unknown)
+            return body_is_ == body_kind::asked_for;
+        return reader_.takes(http_.header("content-type"));
     }
     void on_body(std::string_view body, long long now_ns) {
-        if (body_is_ == body_kind::unknown)
-            body_is_ = is_asked_for() ? body_kind::asked_for : body_kind::other;
-        if (body_is_ == body_kind::other) {
+        std::string begun;
+        if (body_is_ == body_kind::unknown) {
+            if (!is_asked_for()) body = begun = body_ + std::string(body);
+            const std::optional<bool> is_as_asked = is_asked_for() ? true
+                                                    : http_.status() / 100 == 2
+                                                        ? reader_.begins_as_asked(body)
+                                                        : false;
+            if (is_as_asked)
+                body_is_ = *is_as_asked ? body_kind::asked_for : body_kind::other;
+            body_.clear();
+        }
+        if (body_is_ != body_kind::asked_for) {
             body_.append(body.substr(0, 65536 - std::min<std::size_t>(body_.size(), 65536)));
             return;
         }
@@ -19779,8 +19811,20 @@ inline void check_options(const request_options& o) {
     if (const double s = o.cancel_after.seconds(); s != 0 && !(s >= 0.001 && s <= 86400))
         refuse({"options.cancel_after is ", time_text(s), ": it runs from 1 ms to a day"});
 }
-/// Options of generation mean nothing to an API that generates nothing.
+/// Options of generation mean nothing to an API that generates nothing, those of OpenAI's body to
+/// others.
 inline void check_options_of(const api_traits& api, const request_options& o) {
+    const bool is_openai = api.read == read_openai;
+    const std::string field = str(o.max_tokens_field);
+    if (!o.include_usage && !is_openai)
+        refuse({"options.include_usage is false, and ", api.name, " sends no stream_options"});
+    if (!field.empty() && api.is_own)
+        refuse({"options.max_tokens_field is set, and the API's own .write names that field"});
+    const bool is_word = all_of(field, [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; });
+    if (!is_word || field.size() > 40 || extra_body_of(o).count(field))
+        refuse({"options.max_tokens_field is \"", printable(field, 60),
+                "\": it is a field of up to 40 lower-case letters and _, which options.extra_body "
+                "does not set"});
     if (*api.needs_field && !extra_body_of(o).count(api.needs_field))
         refuse({"options.extra_body has no \"", api.needs_field, "\": ", api.name,
                 " answers no request without it"});
@@ -19792,6 +19836,7 @@ inline void check_options_of(const api_traits& api, const request_options& o) {
     };
     unused_option(static_cast<bool>(o.max_tokens), "max_tokens");
     unused_option(static_cast<bool>(o.temperature), "temperature");
+    unused_option(!field.empty(), "max_tokens_field");
     unused_option(!o.system_prompt.empty(), "system_prompt");
     unused_option(o.ignore_eos, "ignore_eos");
     unused_option(o.events_are_tokens, "events_are_tokens");
@@ -19809,6 +19854,8 @@ inline request_spec common_request(const request_options& o, const api_traits& a
     r.system_prompt = str(o.system_prompt);
     r.stream = o.stream && api.generates;
     r.events_are_tokens = o.events_are_tokens;
+    r.include_usage = o.include_usage;
+    r.max_tokens_field = str(o.max_tokens_field);
     r.cancel_after_s = o.cancel_after.seconds();
     add_extra_body(r, o);
     r.max_tokens = o.max_tokens ? *o.max_tokens : 0;
@@ -20354,6 +20401,8 @@ inline std::string options_text(const plan_part& p, const std::string& scores) {
     std::string t = p.forces_length ? "ignore_eos" : "";
     const auto add = [&](const std::string& more) { t += (t.empty() ? "" : ", ") + more; };
     if (p.common.max_tokens > 0) add(printed("max_tokens %d", p.common.max_tokens));
+    if (!p.common.max_tokens_field.empty()) add("as " + p.common.max_tokens_field);
+    if (!p.common.include_usage) add("no stream_options");
     if (!std::isnan(p.common.temperature)) add(printed("temperature %g", p.common.temperature));
     if (!p.common.system_prompt.empty())
         add("system prompt " + printable(p.common.system_prompt, 200));
@@ -29629,6 +29678,16 @@ inline std::string path_hint(const load_target& to, const std::string& url) {
            "a path of its own, name it by endpoint.path";
 }
 
+/// Returns advice on a refused field of ours, "" if the answer names none.
+inline std::string field_hint(const http_answer& a) {
+    constexpr std::pair<std::string_view, const char*> fields[] = {
+        {"stream_options", "options.include_usage = false leaves it out"},
+        {"max_completion_tokens", "options.max_tokens_field = \"max_completion_tokens\" sends it"},
+        {"ignore_eos", ".force_output = false of the workload leaves it out"}};
+    for (const auto& [name, advice] : fields)
+        if (a.body.find(name) != std::string::npos) return advice;
+    return {};
+}
 /// Returns why a server with this answer cannot take the load, "" if it may.
 inline std::string why_not_served(const load_target& to, const char* method,
                                   const std::string& path, const http_answer& a,
@@ -29640,9 +29699,16 @@ inline std::string why_not_served(const load_target& to, const char* method,
     case 404:
     case 405:
     case 501: hint = path_hint(to, url); break;
+    case 400:
+    case 422:
+        hint = field_hint(a);
+        if (a.status == 422 || !hint.empty()) break;
+        return {};
     default: return {};
     }
-    return url + " does not serve this API: " + quoted_answer(to, method, path, a) +
+    const bool takes_api = a.status == 400 || a.status == 422;
+    return url + (takes_api ? " refuses such requests: " : " does not serve this API: ") +
+           quoted_answer(to, method, path, a) +
            (hint.empty() ? "" : "; " + hint);
 }
 
@@ -29871,7 +29937,7 @@ inline std::string why_no_answer(const load_target& to, const request_spec& r,
     if (a.status / 100 != 2) return printed("HTTP %d", a.status);
     body_reader reader;
     reader.reset(*to.api, r.stream);
-    if (!reader.takes(a.content_type))
+    if (!reader.takes(a.content_type) && !reader.begins_as_asked(a.body).value_or(false))
         return "\"" + printable(a.content_type, 60) + "\" is not " + reader.wanted();
     stream_timeline seen;
     const auto note = [&](const stream_event& e) { seen.on_event(e, 1); };
@@ -29884,18 +29950,35 @@ inline std::string why_no_answer(const load_target& to, const request_spec& r,
                          (x.status == request_status::empty && x.output_tokens > 0);
     return brought ? "" : without_secrets(str(x.error), to.secrets);
 }
-/// Refuses a server that cannot take the load. Returns how often it closed the connection after an
-/// answer without notice; after one close it is asked again.
-inline int resets_of_check(const load_target& to, const request_spec& common,
-                             const std::string& url) {
-    for (int seen = 0; seen < resets_by_policy; ++seen) {
+/// Returns a note on an answer whose content type is not that of its bytes, else "".
+inline std::string mistyped_text(const load_target& to, const request_spec& r,
+                                 const http_answer& a) {
+    body_reader reader;
+    reader.reset(*to.api, r.stream);
+    if (a.status / 100 != 2 || reader.takes(a.content_type) ||
+        !reader.begins_as_asked(a.body).value_or(false))
+        return {};
+    return joined({"answers are read as ", reader.wanted(), ", which their bytes are; their "
+                   "content type is \"", printable(a.content_type, 60), "\""});
+}
+/// What the check before a load found.
+struct load_check {
+    int resets = 0;      // times the server closed the connection after an answer without notice
+    std::string note{};  // "" for none
+};
+/// Refuses a server that cannot take the load. After an unnoticed close it is asked again.
+inline load_check checked_load(const load_target& to, const request_spec& common,
+                               const std::string& url) {
+    load_check found;
+    for (; found.resets < resets_by_policy; ++found.resets) {
         const http_answer a = ask_for_one_token(to, common);
         const std::string why =
             why_not_served(to, "POST", path_of(to, common), a, url);
         if (!why.empty()) refuse({why});
-        if (!a.reset_by_server) return seen;
+        found.note = mistyped_text(to, common, a);
+        if (!a.reset_by_server) break;
     }
-    return resets_by_policy;
+    return found;
 }
 
 /// Finds the word lengths of synthetic prompts, within `within_s`.
@@ -31015,8 +31098,13 @@ public:
         if (own_) return;
         load_.connection_resets = 0;
         for_each_part(p, [&](const plan_part& part) {
-            const int seen = resets_of_check(load_, part.common, facts_.url);
-            load_.connection_resets = std::max(load_.connection_resets, seen);
+            request_spec first = part.common;
+            first.force_length = part.forces_length;
+            const load_check seen = checked_load(load_, first, facts_.url);
+            load_.connection_resets = std::max(load_.connection_resets, seen.resets);
+            auto& all = facts_.notes;
+            if (!seen.note.empty() && std::find(all.begin(), all.end(), seen.note) == all.end())
+                all.push_back(seen.note);
         });
     }
     /// Finds the word lengths of synthetic prompts once for all repeats, within 5 s.

@@ -176,6 +176,10 @@ struct request_options {
     /// Each event of a stream is one token, for a server without usage; else metrics that need the
     /// number of tokens are invalid. Reported usage has precedence.
     bool events_are_tokens = false;
+    /// OpenAI's APIs ask for usage by `stream_options`; false leaves that out.
+    bool include_usage = true;
+    /// The field of the most tokens, such as "max_completion_tokens"; "": the API's own.
+    types::text max_tokens_field{};
     /// Documents behind the query of `rerank`, `score` and `sglang_score` (0: 8), or inputs of
     /// `openai_embeddings` (0: 1).
     types::whole documents = 0;

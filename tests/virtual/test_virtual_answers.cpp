@@ -191,6 +191,28 @@ TEST_CASE("natural ends without a reason, but with usage and [DONE], are no fail
     CHECK(r.requests().size() >= 48);
 }
 
+TEST_CASE("an event stream under another content type is measured, with a note") {
+    using namespace scripted;
+    const auto mistyped = [](int n) { return answer{send(sized("200 OK", "application/json", healthy_events(n)))}; };
+    scripted::server server({mistyped(8)});
+    server.answer_check(mistyped(1));
+    scenario s = decoding_on(server.url(), 8);
+    s.slos = {p50(e2e) <= 60_s};
+    const heard_run r = heard_of(s);
+    CHECK(outcome_of(r.result, "p50(e2e) <= 60 s") == verdict::pass);
+    CHECK(r.said.find("answers are read as an event stream") != std::string::npos);
+}
+
+TEST_CASE("a check that is refused as malformed ends the gate before its load") {
+    scripted::server server({scripted::healthy(8)});
+    server.answer_check({scripted::send(scripted::json("422 Unprocessable Entity",
+                                                       R"({"detail":"stream_options: extra fields not permitted"})"))});
+    scenario s = decoding_on(server.url(), 8);
+    CHECK(refusal_of(s).find("options.include_usage = false leaves it out") !=
+          std::string::npos);
+    CHECK(server.log().empty());
+}
+
 TEST_CASE("usage of more tokens than were forced is another load") {
     const scripted::server server({paced_answer(6, scripted::usage(16, 60))});
     const result r = run(decoding_on(server.url(), 6));

@@ -84,7 +84,8 @@ TEST_CASE("targets") {
     s.target = process{.command = "x", .env = {secret("B", "2")}};
     s.prepare = {post("/reset_prefix_cache")};
     s.warmup = until_stable(60s);
-    s.options = {.stream = true, .events_are_tokens = true, .documents = 4, .cancel_after = 500ms};
+    s.options = {.stream = true, .events_are_tokens = true, .include_usage = false,
+                 .max_tokens_field = "max_completion_tokens", .documents = 4, .cancel_after = 500ms};
     s.baseline = history();
     s.baseline = simulated(engine{});
     s.target = simulated();

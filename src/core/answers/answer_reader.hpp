@@ -11,6 +11,7 @@
 #include "core/answers/timeline.hpp"
 
 #include <algorithm>  // max, min
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -81,13 +82,25 @@ private:
     /// A read without the kernel's time may have a later one than the next read.
     long long not_before_last(long long ns) { return came_ns_ = std::max(ns, came_ns_); }
 
+    /// By its content type, or where that is another one by its bytes.
     bool is_asked_for() const {
-        return http_.status() / 100 == 2 && reader_.takes(http_.header("content-type"));
+        if (http_.status() / 100 != 2 || body_is_ != body_kind::unknown)
+            return body_is_ == body_kind::asked_for;
+        return reader_.takes(http_.header("content-type"));
     }
     void on_body(std::string_view body, long long now_ns) {
-        if (body_is_ == body_kind::unknown)
-            body_is_ = is_asked_for() ? body_kind::asked_for : body_kind::other;
-        if (body_is_ == body_kind::other) {
+        std::string begun;
+        if (body_is_ == body_kind::unknown) {
+            if (!is_asked_for()) body = begun = body_ + std::string(body);
+            const std::optional<bool> is_as_asked = is_asked_for() ? true
+                                                    : http_.status() / 100 == 2
+                                                        ? reader_.begins_as_asked(body)
+                                                        : false;
+            if (is_as_asked)
+                body_is_ = *is_as_asked ? body_kind::asked_for : body_kind::other;
+            body_.clear();
+        }
+        if (body_is_ != body_kind::asked_for) {
             body_.append(body.substr(0, 65536 - std::min<std::size_t>(body_.size(), 65536)));
             return;
         }

@@ -7,7 +7,8 @@
 #include "core/dialects/stream_event.hpp"
 #include "core/dialects/table.hpp"
 
-#include <algorithm>  // max
+#include <algorithm>  // max, min
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -40,6 +41,19 @@ public:
         case framing::pieces: return true;
         default: return api_->is_own || content_type.find("json") != std::string_view::npos;
         }
+    }
+    /// Whether a body of another content type is of the framing asked for, by its first bytes;
+    /// nothing where there are too few of them.
+    std::optional<bool> begins_as_asked(std::string_view body) const {
+        body.remove_prefix(std::min(body.find_first_not_of(" \t\r\n"), body.size()));
+        if (body.empty()) return {};
+        if (framed_ != framing::events) return body.starts_with('{');
+        bool may_follow = false;
+        for (const std::string_view field : {"data:", "event:", "id:", "retry:", ":"}) {
+            if (body.starts_with(field)) return true;
+            may_follow = may_follow || field.starts_with(body);
+        }
+        return may_follow ? std::optional<bool>() : false;
     }
     const char* wanted() const {
         return framed_ == framing::events  ? "an event stream"

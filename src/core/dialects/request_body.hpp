@@ -40,6 +40,8 @@ struct request_spec {
     int documents = 1;   // into which the prompt is split, besides a query
     bool force_length = false;
     bool events_are_tokens = false;  // without usage
+    bool include_usage = true;
+    std::string max_tokens_field{};  // "": the API's
     bool stream = true;
     double cancel_after_s = 0;  // when the client closes the connection; 0: never
     double temperature = not_a_number;
@@ -104,6 +106,7 @@ public:
     body_writer& string(const char* name, std::string_view s) { return raw(name, json_quoted(s)); }
     body_writer& flag(const char* name, bool b) { return raw(name, b ? "true" : "false"); }
     body_writer& max_tokens(const char* name) {
+        if (!asked_.max_tokens_field.empty()) name = asked_.max_tokens_field.c_str();
         return asked_.max_tokens > 0 ? raw(name, std::to_string(asked_.max_tokens)) : *this;
     }
     body_writer& temperature() {

@@ -63,8 +63,20 @@ inline void check_options(const request_options& o) {
     if (const double s = o.cancel_after.seconds(); s != 0 && !(s >= 0.001 && s <= 86400))
         refuse({"options.cancel_after is ", time_text(s), ": it runs from 1 ms to a day"});
 }
-/// Options of generation mean nothing to an API that generates nothing.
+/// Options of generation mean nothing to an API that generates nothing, those of OpenAI's body to
+/// others.
 inline void check_options_of(const api_traits& api, const request_options& o) {
+    const bool is_openai = api.read == read_openai;
+    const std::string field = str(o.max_tokens_field);
+    if (!o.include_usage && !is_openai)
+        refuse({"options.include_usage is false, and ", api.name, " sends no stream_options"});
+    if (!field.empty() && api.is_own)
+        refuse({"options.max_tokens_field is set, and the API's own .write names that field"});
+    const bool is_word = all_of(field, [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; });
+    if (!is_word || field.size() > 40 || extra_body_of(o).count(field))
+        refuse({"options.max_tokens_field is \"", printable(field, 60),
+                "\": it is a field of up to 40 lower-case letters and _, which options.extra_body "
+                "does not set"});
     if (*api.needs_field && !extra_body_of(o).count(api.needs_field))
         refuse({"options.extra_body has no \"", api.needs_field, "\": ", api.name,
                 " answers no request without it"});
@@ -76,6 +88,7 @@ inline void check_options_of(const api_traits& api, const request_options& o) {
     };
     unused_option(static_cast<bool>(o.max_tokens), "max_tokens");
     unused_option(static_cast<bool>(o.temperature), "temperature");
+    unused_option(!field.empty(), "max_tokens_field");
     unused_option(!o.system_prompt.empty(), "system_prompt");
     unused_option(o.ignore_eos, "ignore_eos");
     unused_option(o.events_are_tokens, "events_are_tokens");
@@ -93,6 +106,8 @@ inline request_spec common_request(const request_options& o, const api_traits& a
     r.system_prompt = str(o.system_prompt);
     r.stream = o.stream && api.generates;
     r.events_are_tokens = o.events_are_tokens;
+    r.include_usage = o.include_usage;
+    r.max_tokens_field = str(o.max_tokens_field);
     r.cancel_after_s = o.cancel_after.seconds();
     add_extra_body(r, o);
     r.max_tokens = o.max_tokens ? *o.max_tokens : 0;

@@ -25,7 +25,7 @@
 #include <stdexcept>  // runtime_error
 #include <string>
 #include <string_view>
-#include <utility>  // move
+#include <utility>  // move, pair
 
 #include <picojson.h>  // JSON of servers
 
@@ -114,6 +114,16 @@ inline std::string path_hint(const load_target& to, const std::string& url) {
            "a path of its own, name it by endpoint.path";
 }
 
+/// Returns advice on a refused field of ours, "" if the answer names none.
+inline std::string field_hint(const http_answer& a) {
+    constexpr std::pair<std::string_view, const char*> fields[] = {
+        {"stream_options", "options.include_usage = false leaves it out"},
+        {"max_completion_tokens", "options.max_tokens_field = \"max_completion_tokens\" sends it"},
+        {"ignore_eos", ".force_output = false of the workload leaves it out"}};
+    for (const auto& [name, advice] : fields)
+        if (a.body.find(name) != std::string::npos) return advice;
+    return {};
+}
 /// Returns why a server with this answer cannot take the load, "" if it may.
 inline std::string why_not_served(const load_target& to, const char* method,
                                   const std::string& path, const http_answer& a,
@@ -125,9 +135,16 @@ inline std::string why_not_served(const load_target& to, const char* method,
     case 404:
     case 405:
     case 501: hint = path_hint(to, url); break;
+    case 400:
+    case 422:
+        hint = field_hint(a);
+        if (a.status == 422 || !hint.empty()) break;
+        return {};
     default: return {};
     }
-    return url + " does not serve this API: " + quoted_answer(to, method, path, a) +
+    const bool takes_api = a.status == 400 || a.status == 422;
+    return url + (takes_api ? " refuses such requests: " : " does not serve this API: ") +
+           quoted_answer(to, method, path, a) +
            (hint.empty() ? "" : "; " + hint);
 }
 
@@ -356,7 +373,7 @@ inline std::string why_no_answer(const load_target& to, const request_spec& r,
     if (a.status / 100 != 2) return printed("HTTP %d", a.status);
     body_reader reader;
     reader.reset(*to.api, r.stream);
-    if (!reader.takes(a.content_type))
+    if (!reader.takes(a.content_type) && !reader.begins_as_asked(a.body).value_or(false))
         return "\"" + printable(a.content_type, 60) + "\" is not " + reader.wanted();
     stream_timeline seen;
     const auto note = [&](const stream_event& e) { seen.on_event(e, 1); };
@@ -369,18 +386,35 @@ inline std::string why_no_answer(const load_target& to, const request_spec& r,
                          (x.status == request_status::empty && x.output_tokens > 0);
     return brought ? "" : without_secrets(str(x.error), to.secrets);
 }
-/// Refuses a server that cannot take the load. Returns how often it closed the connection after an
-/// answer without notice; after one close it is asked again.
-inline int resets_of_check(const load_target& to, const request_spec& common,
-                             const std::string& url) {
-    for (int seen = 0; seen < resets_by_policy; ++seen) {
+/// Returns a note on an answer whose content type is not that of its bytes, else "".
+inline std::string mistyped_text(const load_target& to, const request_spec& r,
+                                 const http_answer& a) {
+    body_reader reader;
+    reader.reset(*to.api, r.stream);
+    if (a.status / 100 != 2 || reader.takes(a.content_type) ||
+        !reader.begins_as_asked(a.body).value_or(false))
+        return {};
+    return joined({"answers are read as ", reader.wanted(), ", which their bytes are; their "
+                   "content type is \"", printable(a.content_type, 60), "\""});
+}
+/// What the check before a load found.
+struct load_check {
+    int resets = 0;      // times the server closed the connection after an answer without notice
+    std::string note{};  // "" for none
+};
+/// Refuses a server that cannot take the load. After an unnoticed close it is asked again.
+inline load_check checked_load(const load_target& to, const request_spec& common,
+                               const std::string& url) {
+    load_check found;
+    for (; found.resets < resets_by_policy; ++found.resets) {
         const http_answer a = ask_for_one_token(to, common);
         const std::string why =
             why_not_served(to, "POST", path_of(to, common), a, url);
         if (!why.empty()) refuse({why});
-        if (!a.reset_by_server) return seen;
+        found.note = mistyped_text(to, common, a);
+        if (!a.reset_by_server) break;
     }
-    return resets_by_policy;
+    return found;
 }
 
 /// Finds the word lengths of synthetic prompts, within `within_s`.

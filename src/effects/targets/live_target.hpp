@@ -26,7 +26,7 @@
 #include "effects/targets/server_pages.hpp"
 #include "effects/targets/started_process.hpp"
 
-#include <algorithm>  // max, min
+#include <algorithm>  // find, max, min
 #include <memory>  // make_unique, make_shared, unique_ptr
 #include <optional>
 #include <stdexcept>  // runtime_error
@@ -182,8 +182,13 @@ public:
         if (own_) return;
         load_.connection_resets = 0;
         for_each_part(p, [&](const plan_part& part) {
-            const int seen = resets_of_check(load_, part.common, facts_.url);
-            load_.connection_resets = std::max(load_.connection_resets, seen);
+            request_spec first = part.common;
+            first.force_length = part.forces_length;
+            const load_check seen = checked_load(load_, first, facts_.url);
+            load_.connection_resets = std::max(load_.connection_resets, seen.resets);
+            auto& all = facts_.notes;
+            if (!seen.note.empty() && std::find(all.begin(), all.end(), seen.note) == all.end())
+                all.push_back(seen.note);
         });
     }
     /// Finds the word lengths of synthetic prompts once for all repeats, within 5 s.

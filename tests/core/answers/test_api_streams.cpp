@@ -989,6 +989,20 @@ TEST_CASE("content that is marked as a thought is reasoning") {
     CHECK(reader.said().reasoning == "<thought>Let me");
 }
 
+TEST_CASE("the bytes of an answer tell what it is, where its content type does not") {
+    const std::string events = chat_chunk(R"("content":"To")") + chat_end;
+    for (const char* type : {"application/json", "text/plain", "application/octet-stream", ""})
+        for (const char* before : {"", "\n", ": hello\n\n", "event: message\n"}) {
+            CAPTURE(before);
+            check_ok(heard(openai_chat, type, before + events), {1, 2, 1, 9, "stop", "To"});
+        }
+    const std::string lines = R"({"message":{"content":"Hi"},"done":true,"done_reason":"stop","eval_count":1})";
+    check_ok(heard(ollama, "text/plain", lines), {1, 1, 1, 0, "stop", "Hi"});
+    check_failed(heard(openai_chat, "application/json", R"({"error":"busy"})"), request_status::server, "busy");
+    for (const char* other : {"<html>", "dat", "database", "{}", ""})
+        check_failed(heard(openai_chat, "application/json", other), request_status::protocol, "not an event stream");
+}
+
 TEST_CASE("an answer without end is none") {
     stream_timeline timeline;
     stream_event e;

@@ -332,6 +332,31 @@ TEST_CASE("extra fields of a body cannot repeat one that has an option of its ow
     }
 }
 
+TEST_CASE("usage need not be asked for, and the field of the most tokens has a name") {
+    const auto with = [](auto&& change, api_format api = openai_chat) {
+        request_options o;
+        change(o);
+        return texts::refusal_of([&] { check_options_of(traits_of(api), o); });
+    };
+    const auto no_usage = [](request_options& o) { o.include_usage = false; };
+    CHECK(with(no_usage) == "");
+    CHECK_REFUSED(with(no_usage, ollama), "options.include_usage is false, and ollama sends no stream_options");
+    CHECK(with([](request_options& o) { o.max_tokens_field = "max_completion_tokens"; }) == "");
+    for (const char* bad : {"a\"b", "A", "max tokens"})
+        CHECK_REFUSED(with([&](request_options& o) { o.max_tokens_field = bad; }),
+                      "options.max_tokens_field is", "lower-case letters");
+    CHECK_REFUSED(with([](request_options& o) {
+                      o.max_tokens_field = "limit";
+                      o.extra_body = R"({"limit":1})";
+                  }),
+                  "options.max_tokens_field is \"limit\"");
+    request_spec r{.prompt = "Hi", .max_tokens = 7, .include_usage = false, .max_tokens_field = "max_completion_tokens"};
+    const std::string body = request_body(traits_of(openai_chat), "m", r);
+    CHECK(body.find("stream_options") == std::string::npos);
+    CHECK(body.find("\"max_tokens\"") == std::string::npos);
+    CHECK(body.find("\"max_completion_tokens\":7") != std::string::npos);
+}
+
 TEST_CASE("extra fields are added as they were given") {
     scenario s = sound();
     s.options.extra_body =

@@ -82,10 +82,19 @@ TEST_CASE("a pasted path is named as one, any other is asked about") {
 }
 
 TEST_CASE("only answers that hold for every request refuse a load") {
-    for (const int status : {401, 403, 404, 405, 501})
+    for (const int status : {401, 403, 404, 405, 422, 501})
         CHECK(why(target_at(""), status, "no") != "");
-    for (const int status : {0, 200, 400, 422, 429, 500, 503})
+    for (const int status : {0, 200, 400, 429, 500, 503})
         CHECK(why(target_at(""), status, "no") == "");
+    // Of a field that we send.
+    CHECK(why(target_at(""), 422, "no") == "http://h refuses such requests: POST /x answered HTTP 422: no");
+    CHECK(why(target_at(""), 422, R"({"detail":"stream_options: extra fields not permitted"})") ==
+          "http://h refuses such requests: POST /x answered HTTP 422: stream_options: extra fields not permitted; "
+          "options.include_usage = false leaves it out");
+    CHECK(why(target_at(""), 400, R"({"error":{"message":"Use 'max_completion_tokens' instead."}})")
+              .ends_with("options.max_tokens_field = \"max_completion_tokens\" sends it"));
+    CHECK(why(target_at(""), 422, "Unexpected fields: {'ignore_eos'}")
+              .ends_with(".force_output = false of the workload leaves it out"));
 }
 
 TEST_CASE("a proxy that the environment names is told of where it would have been used") {

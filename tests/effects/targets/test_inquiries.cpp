@@ -346,7 +346,9 @@ TEST_CASE("a server that closed the connection after the check is asked once mor
             server_at({.host = "127.0.0.1", .port = std::to_string(server.port())});
         request_spec common;
         common.stream = true;
-        CHECK(resets_of_check(to, common, "http://h") == x.connection_resets);
+        const load_check found = checked_load(to, common, "http://h");
+        CHECK(found.resets == x.connection_resets);
+        CHECK(found.note == "");
         CHECK(server.checked() == x.asked);
     }
 }
