@@ -44,6 +44,7 @@ struct run_file {
     std::string concurrency = "4", more = "";  // members of its own, each followed by a comma
     double duration = 10;
     vector<answer> answers{};
+    int bytes_of_token = 4;
     long long leave_out = 0;  // requests, from the end of its lists and not from its counts
     bool with_details = true, with_queues = true, with_starts = true;
 };
@@ -92,8 +93,8 @@ inline std::string details_of(const run_file& f, bool failures_have_tokens = fal
     s += ", \"ttfts\": " + list_of(f, [&](const answer& a) { return number(a.ttft); });
     s += ", \"itls\": " + list_of(f, gaps);
     s += ", \"errors\": " + list_of(f, [](const answer& a) { return lb::json_quoted(a.error); });
-    s += ", \"generated_texts\": " + list_of(f, [](const answer& a) {
-        return lb::json_quoted(std::string(static_cast<std::size_t>(4 * a.tokens), 'x'));
+    s += ", \"generated_texts\": " + list_of(f, [&](const answer& a) {
+        return lb::json_quoted(std::string(static_cast<std::size_t>(f.bytes_of_token * a.tokens), 'x'));
     });
     return s;
 }

@@ -1,7 +1,7 @@
-// result files of vLLM bench serve and of SGLang's bench_serving
+// result files of vLLM bench serve, and lists as SGLang's bench_serving has them
 // Both have a list for each value of requests, by a common origin: vllm/benchmarks/serve.py and
-// lib/endpoint_request_func.py in vLLM 0.32.0 and 0.33.0, sglang/benchmark/serving.py in SGLang
-// 0.5.23, a line for each run.
+// lib/endpoint_request_func.py in vLLM 0.32.0 and 0.33.0, vLLM's client in Rust (rust/src/bench),
+// sglang/benchmark/serving.py in SGLang 0.5.23, a line for each run.
 #pragma once
 
 #include "api/metrics.hpp"
@@ -18,7 +18,6 @@
 #include <cmath>  // isfinite, isinf, isnan
 #include <cstddef>  // size_t
 #include <cstdint>  // uint32_t
-#include <cstdlib>  // abs
 #include <string>
 #include <utility>  // move
 
@@ -87,12 +86,22 @@ public:
         const picojson::value& v = at(name, i);
         return v.is<std::string>() ? v.get<std::string>() : std::string();
     }
+    /// Returns "" for none. An error may be an object with a message.
+    std::string error(std::size_t i) const {
+        const picojson::value& v = at("errors", i);
+        if (v.is<picojson::object>())
+            return has_text(v, "message") ? string_member(v, "message") : v.serialize();
+        if (!v.is<std::string>() && !v.is<picojson::null>())
+            refuse_value(file_, element_name("errors", i), v,
+                         "a text, or an object with a message, is allowed");
+        return text("errors", i);
+    }
     listed_request request(std::size_t i) const {
         listed_request q;
         q.prompt_tokens = tokens("input_lens", i);
         q.ttft_s = seconds("ttfts", i);
         q.gaps_s = gaps(i);
-        q.error = text("errors", i);
+        q.error = error(i);
         return q;
     }
     /// Returns the gaps of a request in seconds.
@@ -203,7 +212,7 @@ inline bool begins_with_text(const request_lists& lists) {
     double first_s = 0, later_s = 0, later = 0;
     for (std::size_t i = 0; i < lists.size(); ++i) {
         const int tokens = lists.tokens("output_lens", i);
-        if (!lists.text("errors", i).empty() || tokens < 3) continue;
+        if (!lists.error(i).empty() || tokens < 3) continue;
         listed_request q{.gaps_s = lists.gaps(i)};
         ++odd.completed;
         odd.odd += drop_chunks(q, vllm_stream::completions, tokens) ||
@@ -337,21 +346,50 @@ inline void add_vllm_requests(imported_run& run, const picojson::value& v, vllm_
     set_vllm_definitions(run, stream, odd, queues);
 }
 
-/// Reads "20261122-204838", the time of writing.
+/// The client in Rust takes the number of chunks for that of tokens where a server reports no usage.
+/// Where all answers have one more token than gaps, as then, tokens are counted by chunks; and if
+/// these have more text than tokens do, not at all.
+inline void count_chunks_without_usage(imported_run& run, const request_lists& lists) {
+    constexpr double most_bytes = 8;  // of a token, on the average
+    double tokens = 0, bytes = 0;
+    for (std::size_t i = 0; i < lists.size(); ++i) {
+        if (run.requests[i].what.status != request_status::ok) continue;
+        const int n = lists.tokens("output_lens", i);
+        if (static_cast<std::size_t>(n) != lists.gaps(i).size() + 1) return;
+        tokens += n;
+        bytes += run.requests[i].what.text_bytes;
+    }
+    for (imported_request& r : run.requests) {
+        r.what.token_source = token_origin::events;
+        if (r.what.status == request_status::ok) r.what.output_tokens = r.what.events;
+    }
+    if (bytes > most_bytes * tokens)
+        run.lacks(of_output_counts(), printed("its output lengths are numbers of chunks, as of a "
+                                              "server without usage, and these have %.3g bytes of "
+                                              "text each: several tokens", bytes / tokens));
+    run.notes.push_back("each output length is the number of chunks, as the tool writes it where a "
+                        "server reports no usage: a token is a chunk there");
+}
+
+/// Reads the time of writing, "20261122-204838" or "2026-11-22T20:48:38Z". The fraction of its
+/// second is not known, so this is the time in which the run was under way for certain.
 inline imported_span vllm_calendar(const picojson::value& v) {
     std::string date = string_member(v, "date");
-    if (date.size() != 15) return {};
-    for (const auto colon : {13u, 11u}) date.insert(colon, ":");
-    date[8] = ' ';
-    for (const auto dash : {6u, 4u}) date.insert(dash, "-");
+    if (date.size() == 15) {
+        for (const auto colon : {13u, 11u}) date.insert(colon, ":");
+        date[8] = ' ';
+        for (const auto dash : {6u, 4u}) date.insert(dash, "-");
+    }
     const double s = seconds_of_date(date);
-    return {s - number_member(v, "duration"), s};
+    return {s + 1 - number_member(v, "duration"), s};
 }
 
 inline imported_run read_vllm_run(const picojson::value& v, const std::string& file) {
     imported_run run;
     run.file = file;
-    run.tool = "vLLM bench serve";
+    // The client in Rust writes another date, and begins its clock with each run.
+    const bool is_rust = string_member(v, "date").find('T') != std::string::npos;
+    run.tool = is_rust ? "vLLM bench serve (Rust)" : "vLLM bench serve";
     run.model = setting_text(v, "model_id");
     for (const char* name :
          {"backend", "model_id", "tokenizer_id", "num_prompts", "request_rate", "burstiness",
@@ -367,108 +405,16 @@ inline imported_run read_vllm_run(const picojson::value& v, const std::string& f
             "it holds aggregates alone, and a verdict needs every request: "
             "--save-result --save-detailed writes them");
     else add_vllm_requests(run, v, vllm_stream_of(setting_text(v, "backend")));
+    if (is_rust && !run.requests.empty())
+        count_chunks_without_usage(run, request_lists(v, run.file));
+    if (is_rust)
+        run.notes.push_back("a request that cannot connect is sent again up to three times, and "
+                            "only the last try is in the file");
     run.notes.push_back(
         "an error that the server reports inside its stream counts as a success "
         "there");
     run.calendar = vllm_calendar(v);
-    if (run.knows_sends) run.clock = span_of(run.requests);
-    return run;
-}
-
-inline bool is_sglang_file(const picojson::value& v) {
-    return member(v, "total_output_tokens_retokenized") && member(v, "backend");
-}
-
-/// With its own API, each gap is split into equal parts, one for each token.
-inline bool reports_parts_of_gaps(const std::string& backend) {
-    return backend == "sglang" || backend == "sglang-native";
-}
-inline bool is_known_to_stream(const std::string& backend) {
-    for (const char* known : {"sglang", "sglang-native", "sglang-oai", "sglang-oai-chat", "vllm",
-                              "vllm-chat", "lmdeploy", "lmdeploy-chat"})
-        if (backend == known) return true;
-    return false;
-}
-
-inline void set_sglang_definitions(imported_run& run, const std::string& backend,
-                                   const odd_answers& odd) {
-    run.lacks(of_ends(), "SGLang's bench lists no end of a request, so e2e is not known");
-    run.lacks(of_windows(),
-              "it has no request's send time, so it is unknown which "
-              "tokens came inside the steady window");
-    if (run.arrivals.max_in_flight > 0)
-        run.lacks(of_planned_sends(),
-                  "requests waited for one of max_concurrency places, and the "
-                  "file does not say how long");
-    if (!is_known_to_stream(backend))
-        run.lacks(of_tokens_in_time(), "what the backend takes for a token is not known here");
-    if (reports_parts_of_gaps(backend))
-        run.lacks(of_gaps(),
-                  "over its own API SGLang's bench divides each gap by the tokens that "
-                  "came after it; itl is the whole gap");
-    if (odd.too_many())
-        run.lacks(of_output_counts(),
-                  "SGLang's bench takes the length that it asked for where a server reports none, "
-                  "and " +
-                      odd.words("have another number of tokens than of content chunks"));
-    run.notes.push_back(
-        "an answer that breaks off, or an error inside of the stream, counts as a "
-        "success there");
-    run.notes.push_back(
-        "ttft counts from before the connection was made, a new one for each "
-        "request; when a request was to be sent is not in the file");
-}
-
-inline void add_sglang_requests(imported_run& run, const picojson::value& v,
-                                const std::string& backend) {
-    const request_lists lists(v, run.file);
-    // The tool counts an answer without text as a success with a ttft of 0.
-    const odd_answers odd = add_listed(
-        run, v, lists, true,
-        [](record& r, std::size_t) {
-            r.scheduled_ns = r.dispatched_ns = r.connected_ns = r.sent_ns = 1;
-        },
-        [&](imported_request& t, const listed_request& q) {
-            record& r = t.what;
-            add_gaps(run, t, q.gaps_s);
-            if (reports_parts_of_gaps(backend)) {
-                // One part for each token after the first event; which came together is lost.
-                r.first_event_tokens =
-                    std::max(1, r.output_tokens - static_cast<int>(q.gaps_s.size()));
-                r.reads = r.first_read_events = 0;
-                return false;
-            }
-            // The file does not say whether this is the server's count or the length asked for. If
-            // it agrees with the chunks these are counted, else no metric is built on it.
-            const bool is_odd =
-                std::abs(r.output_tokens - r.events) > std::max(1, r.events / 20);
-            r.output_tokens = r.events;
-            r.token_source = token_origin::events;
-            return is_odd;
-        });
-    set_sglang_definitions(run, backend, odd);
-}
-
-inline imported_run read_sglang_run(const picojson::value& v, const std::string& file) {
-    imported_run run;
-    run.file = file;
-    run.tool = "SGLang bench_serving";
-    run.knows_sends = false;
-    const std::string backend = setting_text(v, "backend");
-    if (const picojson::value* info = member(v, "server_info"); info && member(*info, "version"))
-        run.version = "(server " + setting_text(*info, "version") + ")";
-    if (const picojson::value* info = member(v, "server_info"))
-        run.model = setting_text(*info, "model_path");
-    for (const char* name :
-         {"backend", "dataset_name", "request_rate", "max_concurrency", "sharegpt_output_len",
-          "random_input_len", "random_output_len", "random_range_ratio"})
-        run.settings.push_back({name, setting_text(v, name)});
-    set_listed_arrivals(run, v);
-    if (!member(v, "ttfts"))
-        run.lacks_all(
-            "it holds aggregates alone, and a verdict needs every request: "
-            "--output-details writes them");
-    else add_sglang_requests(run, v, backend);
+    if (run.knows_sends && !is_rust) run.clock = span_of(run.requests);
     return run;
 }
 

@@ -350,7 +350,9 @@ inline void add_aiperf_request(imported_run& run, const picojson::value& v, std:
         ++run.cut_off;
     } else if (const picojson::value* e = l.error()) {
         mark_failed(r, request_status::server,
-                    string_member(*e, "type") + ": " + string_member(*e, "message"));
+                    e->is<std::string>() ? e->get<std::string>()
+                                         : string_member(*e, "type") + ": " +
+                                               string_member(*e, "message"));
     } else if (std::isnan(last_s)) {
         mark_failed(r, request_status::empty, "no content came");
     } else {

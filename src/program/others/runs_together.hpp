@@ -19,6 +19,7 @@
 #include "program/others/records_of_requests.hpp"
 #include "program/others/imported_run.hpp"
 #include "program/others/lists_of_requests.hpp"
+#include "program/others/lists_of_sglang.hpp"
 
 #include <algorithm>  // binary_search, count_if, find, find_if, max, min, sort
 #include <cmath>  // fabs
@@ -160,11 +161,14 @@ inline vector<std::string> not_two_repeats(const imported_run& first,
     vector<std::string> why;
     if (share_requests(answer_times_of(first), answer_times_of(run)))
         why.push_back(both + " tell of the same requests");
-    bool meet =
-        first.clock.is_reported() && run.clock.is_reported() && first.clock.meets(run.clock);
-    if (first.calendar.is_reported() && run.calendar.is_reported())
-        meet = meet && first.calendar.meets(run.calendar);
-    if (meet)
+    const auto both_report = [&](imported_span imported_run::*of) {
+        return (first.*of).is_reported() && (run.*of).is_reported();
+    };
+    const auto may_meet = [&](imported_span imported_run::*of) {
+        return !both_report(of) || (first.*of).meets(run.*of);
+    };
+    if ((both_report(&imported_run::clock) || both_report(&imported_run::calendar)) &&
+        may_meet(&imported_run::clock) && may_meet(&imported_run::calendar))
         why.push_back(both + " were measured at the same time: they are parts of one run, or two "
                              "loads on one server");
     return why;

@@ -227,6 +227,52 @@ TEST_CASE("a chat whose first chunk is its first token is read so, as vLLM 0.33 
     }
 }
 
+TEST_CASE("vLLM's client in Rust takes chunks for tokens where a server reports no usage") {
+    run_file f = run_of(40, 1);
+    f.date = "2026-11-22T12:00:00Z";
+    f.answers[3].error = "refused";
+    for (const char* backend : {"openai", "openai-chat"}) {
+        f.backend = backend;
+        f.bytes_of_token = 4;
+        imported_run run = read(vllm_text(f));
+        CHECK(run.tool == "vLLM bench serve (Rust)");
+        CHECK(run.requests[0].what.token_source == token_origin::events);
+        CHECK(run.requests[0].what.output_tokens == 16);
+        CHECK_FALSE(lacks(run, metric_id::tpot));
+        CHECK_FALSE(run.clock.is_reported());  // it begins with each run
+        CHECK(run.calendar.is_reported());
+        CHECK(std::any_of(run.notes.begin(), run.notes.end(), [](const std::string& note) {
+            return note.find("a token is a chunk there") != std::string::npos;
+        }));
+        f.bytes_of_token = 40;  // ten tokens a chunk
+        run = read(vllm_text(f));
+        for (const metric_id m : {metric_id::tpot, metric_id::output_throughput}) CHECK(lacks(run, m));
+        CHECK_FALSE(lacks(run, metric_id::ttft));
+        f.answers[5].tokens = 160;  // of usage, so all lengths are
+        run = read(vllm_text(f));
+        CHECK_FALSE(lacks(run, metric_id::tpot));
+        CHECK(run.requests[0].what.token_source == token_origin::usage);
+        f.answers[5].tokens = 16;
+    }
+    f.date = "20261122-120000";  // the one in Python counts them with a tokenizer
+    CHECK(read(vllm_text(f)).requests[0].what.token_source == token_origin::usage);
+}
+
+TEST_CASE("an error is a failure whatever its shape, or is refused by its name") {
+    run_file f = run_of(3, 1);
+    f.answers[1].error = "PLACE";
+    const auto with = [&](const std::string& error) { return replaced(vllm_text(f), "\"PLACE\"", error); };
+    for (const auto& [shape, words] : {std::pair{R"({"code":500,"message":"out of memory"})", "out of memory"},
+                                       std::pair{R"({"code":500})", R"({"code":500})"}, std::pair{R"("late")", "late"}}) {
+        const imported_run run = read(with(shape));
+        CHECK(run.requests[1].what.status == request_status::server);
+        CHECK(run.requests[1].what.error == words);
+    }
+    CHECK(refusal(with("7")) == "run.json: errors[1] is 7, a text, or an object with a message, is allowed");
+    CHECK(refusal(with("[]")) == "run.json: errors[1] is a list, a text, or an object with a message, is allowed");
+    CHECK(lacks_everything(read(with("null"))));  // then it is no failure, and one is counted
+}
+
 TEST_CASE("what vLLM perf-eval makes from several runs is none of them") {
     run_file f = run_of(20, 1);
     f.more = "\"aggregation_method\": \"median\", \"aggregated_repetitions\": 3, "

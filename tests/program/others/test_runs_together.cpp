@@ -137,6 +137,20 @@ TEST_CASE("one run given several times is one run") {
     CHECK(both.find("are of one run, ") != std::string::npos);
 }
 
+TEST_CASE("a clock that begins with each run does not tell when it was: its date does") {
+    const auto of_rust = [](unsigned seed, const std::string& date) {
+        run_file f = run_of(60, seed);
+        for (answer& a : f.answers) a.start -= 1000.0 * seed;
+        f.date = date;
+        f.duration = 24;
+        return vllm_text(f);
+    };
+    const std::string a = of_rust(1, "2026-11-22T12:00:24Z"), b = of_rust(2, "2026-11-22T12:00:48Z");
+    CHECK(why_invalid({a, b, of_rust(3, "2026-11-22T14:01:12+02:00")}) == "");
+    CHECK(why_invalid({a, of_rust(2, "2026-11-22T12:00:40Z")}).find("measured at the same time") != std::string::npos);
+    CHECK(why_invalid({a, vllm_of(60, 2)}).find("the tool is vLLM bench serve") != std::string::npos);
+}
+
 TEST_CASE("parts of one run, with the counts mended, are no repeats") {
     run_file whole = run_of(90, 1), first = whole, second = whole;
     first.answers.assign(whole.answers.begin(), whole.answers.begin() + 45);
