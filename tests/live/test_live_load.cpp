@@ -200,7 +200,7 @@ TEST_CASE("a client that does not run for a while knows when tokens came meanwhi
         else CHECK(x.first_token_ns - x.first_early_ns <= log[x.id].first_write_ns);
         late(x.last_token_ns, log[x.id].last_write_ns);
     }
-    CHECK(r.self_check().stamped_fraction == 1);
+    CHECK(r.self_check().stamped_fraction > 0.9);
     CHECK(r.self_check().stamp_lag_max > 0.1);  // so late some were read
     CHECK(r.self_check().unknown_gaps > 0);
     std::sort(late_ms.begin(), late_ms.end());

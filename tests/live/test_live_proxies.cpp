@@ -160,7 +160,7 @@ TEST_CASE("nginx in front of a server") {
 
     const result plain = passing_load(endpoint{.url = proxy.at("plain")});
     CHECK(plain.self_check().coalesced_fraction < 0.5);
-    CHECK(plain.self_check().stamped_fraction == (stamps_here ? 1 : 0));
+    CHECK(plain.self_check().stamped_fraction >= (stamps_here ? 0.9 : 0));
 
     // Buffering is for slow readers: what nginx has, it gives to one that waits for it. Were that
     // to change, events would come together and the result would say so.

@@ -85,6 +85,7 @@ class kernel_clock {
 public:
     static constexpr long long noticed_ns = 5000;
     static constexpr long long early_ns = 1000000;  // stamps within it are as good as the reads
+    static constexpr long long wrong_ns = 20000000;  // no other clock is so near by chance
 
     /// The time of day, with the clock read before and after it.
     void on_readings(long long before_ns, long long day_ns, long long after_ns) {
@@ -93,26 +94,27 @@ public:
         const bool is_narrow = width <= noticed_ns;  // else the thread was interrupted
         if (is_known_ && std::llabs(ahead - ahead_ns_) > noticed_ns + width / 2) {
             stepped_ns_ = before_ns;
-            is_known_ = false;
+            is_known_ = is_proven_ = false;
         }
         if (!is_narrow) return;
         ahead_ns_ = ahead;
         is_known_ = true;
     }
-    /// The time of input read until now; 0 if unknown. `since_ns`: it could not be read before.
-    /// Input with an older stamp waited for a lost segment, so it has the time of its read.
+    /// The time of input read until now; 0 if unknown: the read counts. `since_ns`: it could not be
+    /// read before. Input with an older stamp waited for a lost segment, or its stamp is wrong. A
+    /// stamp shortly before its read proves that the kernel stamps by this clock.
     long long time_of(long long stamp_ns, long long last_read_ns, long long since_ns,
-                      long long now_ns) const {
+                      long long now_ns) {
         if (stamp_ns == 0 || !is_known_ || last_read_ns < stepped_ns_) return 0;
         const long long came = stamp_ns - ahead_ns_;
-        if (came > now_ns + noticed_ns) return 0;
-        if (came + early_ns < since_ns) return now_ns;
-        return std::min(std::max(came, since_ns), now_ns);
+        if (came > now_ns + noticed_ns || came + early_ns < since_ns) return 0;
+        is_proven_ = is_proven_ || now_ns - came < wrong_ns;
+        return is_proven_ ? std::min(std::max(came, since_ns), now_ns) : 0;
     }
 
 private:
     long long ahead_ns_ = 0, stepped_ns_ = 0;
-    bool is_known_ = false;
+    bool is_known_ = false, is_proven_ = false;
 };
 
 }  // namespace detail

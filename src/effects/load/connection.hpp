@@ -362,8 +362,12 @@ private:
     // ---- the answer
 
     void read_now() {
-        const arrival a = wire_.read(io_.buffer);
+        arrival a = wire_.read(io_.buffer);
         if (a.what == arrival::kind::nothing_yet) return;
+        if (a.at_ns < rec_.sent_ns) {  // no answer comes before its request: the stamp is wrong
+            a.at_ns = a.read_ns;
+            a.is_stamped = false;
+        }
         io_.on_read(a);
         if (a.what == arrival::kind::end) return on_end(a);
         if (is_opening()) return on_handshake(wire_.shake_hands(a.bytes, io_.plain));

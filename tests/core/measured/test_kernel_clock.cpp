@@ -75,6 +75,31 @@ TEST_CASE("a stamp from before a read that left nothing is of what waited for a 
     const long long came = m.read(m.now - 10'000);
     m.now += 50'000'000;
     CHECK(m.read(came - 500'000) == came);    // no earlier than what was read before it
-    CHECK(m.read(came - 1'500'000) == m.now);  // readable later, nobody knows when
+    CHECK(m.read(came - 1'500'000) == 0);  // readable later, nobody knows when
     CHECK(m.clock.time_of(m.now + 30'000'000 + m.ahead, m.read_ns, came, m.now) == 0);
+}
+
+TEST_CASE("a kernel that stamps by another clock is not believed, wherever its stamps lie") {
+    machine m;
+    for (int i = 0; i < 50; ++i) {
+        CHECK(m.read(m.now - 200'000'000) == 0);  // the time of day is 0.2 s ahead of the stamps
+        m.now += 500'000'000;
+    }
+    machine constant;
+    const long long stamp = constant.now - 40'000'000;
+    for (int i = 0; i < 50; ++i) {
+        CHECK(constant.read(stamp) == 0);
+        constant.now += 10'000'000;
+    }
+    // One punctual read shows that the clocks agree, until the time of day is set.
+    CHECK(m.read(m.now - 30'000) == m.now - 30'000);
+    m.now += 500'000'000;
+    CHECK(m.read(m.now - 200'000'000) == m.now - 200'000'000);
+    m.ahead += 3'600'000'000'000;
+    m.now += 10'000'000;
+    CHECK(m.read(m.now - 5'000'000) == 0);
+    for (int i = 0; i < 9; ++i) {
+        m.now += 100'000'000;
+        CHECK(m.read(m.now - 50'000'000) == 0);
+    }
 }
