@@ -26155,8 +26155,10 @@ inline const surroundings& surroundings_of_program() {
         auto* const found =
             new surroundings(surroundings_of(environment, ::isatty(STDOUT_FILENO) == 1));
         // reports belong to rank 0, each rank has its records
-        if (const int rank = rank_of_program())
+        if (const int rank = rank_of_program()) {
             found->report_directory += "/rank-" + std::to_string(rank);
+            found->step_summary.clear();
+        }
         return found;
     }();
     return *s;

@@ -66,7 +66,7 @@ result judge_shards(const types::list<types::text>& directories, const slo_list&
 
 #include <algorithm>  // max, min, sort
 #include <atomic>
-#include <cmath>  // llround, fabs
+#include <cmath>  // llround, fabs, isnan
 #include <cstddef>  // size_t
 #include <cstdint>  // uint32_t, uint64_t
 #include <cstdio>  // freopen
@@ -635,15 +635,17 @@ inline namespace v1 {
 namespace detail {
 
 /// Seconds that a rank waits for the others in a common step; ten times that before a gate and
-/// while rank 0 judges. LLMBENCH_RANK_WAIT.
+/// while rank 0 judges. LLMBENCH_RANK_WAIT; not a number if that is invalid, which gates refuse.
 inline double rank_wait_s() {
     const char* said = std::getenv("LLMBENCH_RANK_WAIT");
     if (!said || !*said) return 60;
     const double s = parsed_number<double>(said).value_or(0);
-    if (!(s >= 1 && s <= 86400))
-        refuse({"LLMBENCH_RANK_WAIT is \"", printable(said, 40),
+    return s >= 1 && s <= 86400 ? s : not_a_number;
+}
+inline void check_rank_wait() {
+    if (std::isnan(rank_wait_s()))
+        refuse({"LLMBENCH_RANK_WAIT is \"", printable(std::getenv("LLMBENCH_RANK_WAIT"), 40),
                 "\": it must be a number of seconds from 1 to 86400"});
-    return s;
 }
 
 struct start_parameters {
@@ -741,7 +743,8 @@ private:
     static constexpr std::size_t max_at_once = 64 << 20;
 
     rank_group() : main_(std::this_thread::get_id()) {
-        wait_s_ = rank_wait_s();
+        // Made where nothing catches an exception yet.
+        if (const double s = rank_wait_s(); !std::isnan(s)) wait_s_ = s;
         ::setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);  // a waiting rank leaves the core
         contained_thread([this] { watch(); }, [](const char* why) {
             std::cerr << "llmbench: nobody watches the other ranks any more: " << why << std::endl;
@@ -1112,6 +1115,7 @@ public:
         ranks().when_lost(std::move(act));
     }
     void check(const scenario& s, const settings& asked) override {
+        check_rank_wait();
         if (ranks().is_alone()) return shards_of_load::check(s, asked);
         if (!asked.rehearse.empty())
             refuse({"LLMBENCH_REHEARSE is set, and the load is shared by ranks of MPI: start one "

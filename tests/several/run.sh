@@ -271,6 +271,11 @@ END
     says "rank 3 of 4: "
     ranks 3 "rank 3 has no address"
     says "rank 3 of 4: client.from is"
+    ranks 2 passes LLMBENCH_RANK_WAIT=soon
+    says 'LLMBENCH_RANK_WAIT is "soon": it must be a number of seconds from 1 to 86400'
+    rm -f "$work/step.md"
+    ranks 0 passes GITHUB_STEP_SUMMARY="$work/step.md"
+    if [[ $(grep -c '^### ' "$work/step.md") == 1 ]]; then ok; else wrong "each rank writes the step summary"; fi
     ranks red "rank 1 is elsewhere" LLMBENCH_RANK_WAIT=2
     says "of 4 waited"
 

@@ -25,7 +25,7 @@
 
 #include <algorithm>  // max, min
 #include <atomic>
-#include <cmath>  // fabs
+#include <cmath>  // fabs, isnan
 #include <cstddef>  // size_t
 #include <cstdio>  // freopen
 #include <cstdlib>  // atexit, getenv, setenv, _Exit
@@ -46,15 +46,17 @@ inline namespace v1 {
 namespace detail {
 
 /// Seconds that a rank waits for the others in a common step; ten times that before a gate and
-/// while rank 0 judges. LLMBENCH_RANK_WAIT.
+/// while rank 0 judges. LLMBENCH_RANK_WAIT; not a number if that is invalid, which gates refuse.
 inline double rank_wait_s() {
     const char* said = std::getenv("LLMBENCH_RANK_WAIT");
     if (!said || !*said) return 60;
     const double s = parsed_number<double>(said).value_or(0);
-    if (!(s >= 1 && s <= 86400))
-        refuse({"LLMBENCH_RANK_WAIT is \"", printable(said, 40),
+    return s >= 1 && s <= 86400 ? s : not_a_number;
+}
+inline void check_rank_wait() {
+    if (std::isnan(rank_wait_s()))
+        refuse({"LLMBENCH_RANK_WAIT is \"", printable(std::getenv("LLMBENCH_RANK_WAIT"), 40),
                 "\": it must be a number of seconds from 1 to 86400"});
-    return s;
 }
 
 struct start_parameters {
@@ -152,7 +154,8 @@ private:
     static constexpr std::size_t max_at_once = 64 << 20;
 
     rank_group() : main_(std::this_thread::get_id()) {
-        wait_s_ = rank_wait_s();
+        // Made where nothing catches an exception yet.
+        if (const double s = rank_wait_s(); !std::isnan(s)) wait_s_ = s;
         ::setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);  // a waiting rank leaves the core
         contained_thread([this] { watch(); }, [](const char* why) {
             std::cerr << "llmbench: nobody watches the other ranks any more: " << why << std::endl;

@@ -132,6 +132,7 @@ public:
         ranks().when_lost(std::move(act));
     }
     void check(const scenario& s, const settings& asked) override {
+        check_rank_wait();
         if (ranks().is_alone()) return shards_of_load::check(s, asked);
         if (!asked.rehearse.empty())
             refuse({"LLMBENCH_REHEARSE is set, and the load is shared by ranks of MPI: start one "
